@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New attributes. They are records of a file like those that were read, so all texts are set: a
- * reader of records never meets NULL. */
+/* New attributes. Like attributes read from a file they have no NULL texts, so readers need no
+ * checks. */
 #include <string.h>
 
 #include "graph/edit.h"

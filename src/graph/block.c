@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many channels a block of com.microsoft.nchwc has: 8 or 16, whichever ONNX Runtime uses on the
- * machine that saved the model. No node says it; numbers of channels that only one of them allows
- * do. */
+/* Finds how many channels a block of com.microsoft.nchwc has: 8 or 16, depending on the machine on
+ * which ONNX Runtime saved the model. No attribute states it, so it is deduced from numbers of
+ * channels that only one of the two sizes allows. */
 #include <string.h>
 
 #include "base/log.h"
@@ -31,14 +31,15 @@ static int64_t attribute_of(const pgy_node *n, const char *name, int64_t fallbac
     return a ? a->i : fallback;
 }
 
-/* `padded` channels were made of `channels` by adding as few as possible. */
+/* The block size for which `channels` is rounded up to `padded`; 0: both fit. */
 static int64_t block_of_padding(int64_t channels, int64_t padded)
 {
     if (channels < 1 || padded < channels) return 0;
     return padded - channels >= SMALL ? LARGE : padded % LARGE ? SMALL : 0;
 }
 
-/* Eight channels are a block of 8, or too few for a block of 16, and are then taken as they are. */
+/* A Conv with 8 input channels: with blocks of 8 its image is blocked; with blocks of 16 it is too
+ * narrow and stays NCHW. */
 static int64_t block_of_eight(const pgy_value *image)
 {
     const pgy_node *n = image ? image->producer : NULL;
@@ -52,7 +53,8 @@ static int64_t block_of_conv(const pgy_node *n)
     const int64_t group = attribute_of(n, "group", 1);
     if (out < 1 || in < 1) return 0;
     if (out % LARGE) return SMALL;
-    if ((in == 1 && group == out) || in < SMALL) return 0; /* a channel each, or as they are */
+    if ((in == 1 && group == out) || in < SMALL)
+        return 0; /* depthwise, or an image in NCHW: both sizes allow it */
     if (in % SMALL) return LARGE;
     if (in == SMALL) return group == 1 ? block_of_eight(n->inputs[0]) : 0;
     return in % LARGE ? SMALL : 0;
@@ -88,7 +90,7 @@ static int64_t block_of_node(const pgy_node *n)
     return is_blocked(n, "ReorderInput") ? block_of_input(n) : 0;
 }
 
-/* What ONNX Runtime would take the model for on this machine. */
+/* The block size that ONNX Runtime assumes on this machine. */
 static int64_t block_of_machine(void)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be said of a model without a runtime: every level of the graph and every function is
- * walked once for what single nodes and weights show, then shapes and types are inferred past all
- * failures, then what does not matter for any output is named. What can be found is listed in
- * check_rules.def; each side of it has a file check_*.c. */
+/* Checks a model without a runtime, in three steps: it visits every node and weight of all levels
+ * and functions once, infers shapes and types without stopping at failures, and reports whatever
+ * affects no output. check_rules.def lists all findings; each aspect has a file check_*.c. */
 #include "graph/check.h"
 
 #include <string.h>
@@ -44,7 +43,7 @@ static void check_unknown(checker *c, const pgy_node *n)
                     own ? "ai.onnx" : n->domain, (long long)node_box_of(n)->opset);
 }
 
-/* Inputs and outputs that are there by number only. */
+/* Reports required inputs and outputs that are listed with an empty name. */
 static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
 {
     for (size_t i = 0; i < n->input_count; i++) {
@@ -61,7 +60,7 @@ static void check_omitted(checker *c, const pgy_node *n, const op_signature *s)
     }
 }
 
-/* What else can be said of an operator that has a signature and no definition. */
+/* Checks the counts of inputs and outputs of an operator that has a signature but no definition. */
 static void check_counts(checker *c, const pgy_node *n, const op_signature *s)
 {
     size_t inputs = 0, outputs = 0;
@@ -101,7 +100,7 @@ static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
         return PGY_OK;
     }
     if (domain_is_default(n->domain) && !box->signature && box->opset >= OLDEST_SIGNED)
-        check_unknown(c, n); /* a runtime's own, or a version to come */
+        check_unknown(c, n); /* an extension of a runtime, or a newer version */
     if (box->def->deprecated && box->opset >= box->def->deprecated)
         finding_add(&c->list, c->state, CHECK_DEPRECATED_OPERATOR, n,
                     "%s is deprecated since opset %d", n->op_type, box->def->deprecated);

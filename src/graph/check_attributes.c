@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How attributes are stored: under a name of their own, with a type, with one value of that type,
- * or as a reference to an attribute of the function they stand in. Whether the value suits the
- * operator is found when the node is inferred. */
+/* Checks how attributes are stored: each needs a unique name, a type and one value of that type, or
+ * refers to an attribute of the enclosing function. Inference checks whether the value suits the
+ * operator. */
 #include <string.h>
 
 #include "graph/check.h"
@@ -14,7 +14,7 @@ static bool has(const pgy_onnx_attribute *a, int field)
     return a->message.present >> field & 1;
 }
 
-/* The values that are there, as a set of attribute types. */
+/* The fields that are set, as a bit set of attribute types. */
 static uint32_t stored_types(const pgy_onnx_attribute *a)
 {
     const struct {
@@ -83,7 +83,7 @@ static void check_reference(checker *c, const pgy_node *n, const pgy_onnx_attrib
                     a->ref_attr_name, f->name);
 }
 
-/* Those of Constants are looked at with the weights. */
+/* check_weights.c checks the tensors of Constants. */
 static void check_tensors(checker *c, const pgy_node *n, const pgy_onnx_attribute *a)
 {
     if (node_constant(n)) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the model says of itself: versions and whether they go together, imports, metadata, and
- * whether its inputs and outputs are declared in full. */
+/* Checks the model's own fields: versions and whether they fit each other, imports, metadata, and
+ * whether inputs and outputs are declared completely. */
 #include <string.h>
 
 #include "graph/check.h"

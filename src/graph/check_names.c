@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and order: a name stands for one node of a graph, and for one value of a graph and those
- * around it; values are computed before they are used, also where a subgraph uses them. */
+/* Checks names and order: node names are unique in a graph, value names in a graph and those that
+ * enclose it, and values are computed before they are used, also by subgraphs. */
 #include <string.h>
 
 #include "graph/check.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keeps a model from becoming a graph, found on the messages of the file: names that are
- * defined twice or not at all, types that do not exist, nodes in cycles. An import stops at the
- * first of these; here each is noted and what it is about is skipped. Names are looked up outwards
- * as an import does it. A node's needs are kept as edges of the level that holds it, uses of its
- * subgraphs included, so that cycles are found level by level. */
+/* Reports whatever would make an import fail, on the messages of the file: names that are defined
+ * twice or not at all, types that do not exist, nodes in cycles. An import stops at the first
+ * fault; here each is noted and the faulty part skipped. Names are looked up outwards, as in an
+ * import. The needs of a node and of its subgraphs are edges of the level that holds the node, so
+ * cycles are found level by level. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { NO_NODE = -1 };
 
-/* That a node needs another of its level. */
+/* A node needs another one of its level. */
 typedef struct edge {
     size_t node, needed;
 } edge;
@@ -29,8 +29,8 @@ typedef struct scope {
     strmap values;
     pgy_onnx_node *const *nodes;
     size_t node_count;
-    size_t current; /* node that is looked at */
-    edge *edges;    /* by node, then as they were met */
+    size_t current; /* node being checked */
+    edge *edges;    /* grouped by node */
     size_t edge_count, edge_capacity;
     const char *path; /* of the level: "If_3/then_branch" */
     const char *what; /* "graph 'main'" */
@@ -107,7 +107,7 @@ static definition *define(structure *s, scope *at, const char *name, ptrdiff_t p
     return d;
 }
 
-/* The failure of a step, unless memory is what it lacks. */
+/* Notes the failure of a step; running out of memory ends the check instead. */
 static void note_failure(structure *s, const scope *at, const char *name, pgy_status st,
                          const pgy_error *why)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What does not matter for any output: nodes, inputs and weights of each graph, found by walking
- * back from its outputs. What subgraphs use from outside counts as used by their node. */
+/* Reports nodes, inputs and weights that affect no output of their graph. The search goes back from
+ * the outputs; a value that a subgraph captures counts as used by the node that holds the subgraph.
+ */
 #include "graph/check.h"
 #include "graph/side_table.h"
 
@@ -8,7 +9,7 @@
 typedef struct needs {
     const pgy_graph *graph;
     id_marks values, nodes;
-    pgy_node **work; /* nodes whose inputs are to be looked at */
+    pgy_node **work; /* nodes whose inputs are not visited yet */
     size_t count;
 } needs;
 

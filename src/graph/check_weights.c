@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of weights and Constants: are they there, once, as many as the shape says; are they
- * finite; do they fit what they are cast to; can they be quantisation scales. Every weight is read
- * once, in pieces, in one pass of integer comparisons. */
+/* Checks the elements of weights and Constants: are they stored once, in the number that the shape
+ * needs; are they finite; do they fit the types to which they are cast; are they valid quantisation
+ * scales. Every weight is read once, in pieces, in one pass of integer comparisons. */
 #include <math.h>
 #include <string.h>
 
@@ -67,7 +67,7 @@ const char *tensor_field_problem(const pgy_onnx_tensor *t)
 
 enum { PIECE_BYTES = 256 * 1024 };
 
-/* What is known of the elements so far. */
+/* Results for the elements read so far. */
 typedef struct scan {
     pgy_dtype dtype;
     bool wants_largest;
@@ -139,8 +139,8 @@ static bool is_looked_at(pgy_dtype dtype)
            dtype == PGY_I64;
 }
 
-/* Weights may be larger than memory: they are read in pieces. Those of other types are only looked
- * for. */
+/* Reads in pieces, because weights may be larger than memory. For types without a check only the
+ * presence of the data is tested. */
 static pgy_status scan_elements(scan *s, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
 {
     element_reader r = {0};
@@ -179,7 +179,7 @@ static void report_elements(checker *c, const pgy_value *v, const scan *s)
                           s->count);
 }
 
-/* From this magnitude on a value becomes infinity: the largest number and half a step. */
+/* The least magnitude that rounds to infinity: the largest number plus half a step. */
 static double limit_of(int64_t onnx)
 {
     switch (pgy_dtype_from_onnx((int)onnx)) {

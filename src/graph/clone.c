@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a whole graph. Links go in circles, so a node or value gets its place in memory when
- * something first points to it, and is filled later. Levels that nothing leads to any more, such as
- * bodies that were inlined, stay empty. Messages stay the model's, which both graphs keep. */
+/* Copies a whole graph. Links are circular, so a node or value is allocated when something first
+ * points to it, and filled later. Unreachable levels, such as inlined bodies, stay empty. The
+ * messages belong to the model, which both graphs keep. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -269,7 +269,7 @@ static pgy_status make_places(cloner *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Levels inside g, with places for their nodes. */
+/* Marks g and its inner levels as live, and allocates their nodes. */
 static void find_live(cloner *c, const pgy_graph *g)
 {
     c->live[level_id(g)] = true;
@@ -290,7 +290,7 @@ static void find_all_live(cloner *c, const pgy_graph *g)
     }
 }
 
-/* Nodes that were taken out own no size any more. */
+/* Drops removed nodes as owners of sizes. */
 static const void *live_owner(const void *of, void *user)
 {
     const cloner *c = user;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of values that have them before anything runs: weights, sparse weights made dense, and
- * Constant nodes. */
+/* Elements that are known before a run: those of weights, sparse weights (made dense) and Constant
+ * nodes. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -10,8 +10,8 @@ static pgy_status sparse_error(const pgy_value *v, pgy_error *err, const char *w
     return pgy_error_set(err, PGY_E_FORMAT, "sparse initializer '%s': %s", v->name, what);
 }
 
-/* The place of non-zero element i in the dense array: indices are linear (rank 1) or one row of
- * coordinates each. */
+/* Finds the position of non-zero element i in the dense array: indices are linear (rank 1) or rows
+ * of coordinates. */
 static bool place(size_t *out, const pgy_onnx_sparse_tensor *sparse, const int64_t *indices,
                   size_t i, bool linear, size_t count)
 {
@@ -75,7 +75,7 @@ done:
     return st;
 }
 
-/* The other forms of a Constant (value_int, value_floats, ...) are computed by its operator. */
+/* The operator computes the other attributes of a Constant (value_int, value_floats, ...). */
 static pgy_status run_constant(pgy_tensor **out, pgy_node *n, pgy_error *err)
 {
     const bool wanted = true;

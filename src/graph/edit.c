@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small changes that passes are made of: links between values and nodes, new values under free
- * names, new nodes. Arrays live in the arena and double, so nothing is freed here. */
+/* The basic edits of passes: links between values and nodes, new values under free names, new
+ * nodes. Arrays live in the arena and double when full, so nothing is freed here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #include "graph/edit.h"
 
 /* ---- Uses ------------------------------------------------------------------------------------
- * Consumers keep their order. The list is a part of an array, so that it can lose its first entry
- * as cheaply as its last. Entries are looked for near the place where the last one was found:
- * passes go through the nodes in order. */
+ * Consumers keep their order. The list is a part of an array, so removing the first entry is as
+ * cheap as removing the last. Searches start where the last one ended, because passes visit the
+ * nodes in order. */
 
 static bool grow_uses(pgy_value *v)
 {
@@ -161,7 +161,8 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
 
 enum { FEW_INPUTS = 8 };
 
-/* Wide nodes are not asked: they rarely share an input with many others. */
+/* Does n read v exactly once? Not answered for nodes with many inputs, which rarely share one with
+ * many others. */
 static bool reads_once(const pgy_node *n, const pgy_value *v)
 {
     size_t uses = 0;
@@ -183,7 +184,7 @@ pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err)
     return v ? value_add_consumer(v, n, err) : PGY_OK;
 }
 
-/* A slot of n that reads v, looked for from the last one on; input_count: none does. */
+/* Finds a slot of n that reads v, searching from the last one found; input_count: no slot does. */
 static size_t find_slot(const pgy_node *n, const pgy_value *v)
 {
     const size_t first = node_box_of(n)->last_slot;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a graph back to a model. Messages that did not change are the old ones, whose bytes the
- * writer copies; only changed nodes, levels and types are made anew. The new model keeps the old
- * one alive. */
+/* Makes a model of a graph. Unchanged messages are shared with the old model, and the writer copies
+ * their bytes; only changed nodes, levels and types are built anew. The new model keeps the old one
+ * alive. */
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +66,7 @@ static pgy_onnx_type *make_type(exporter *x, const pgy_value *v)
     return type;
 }
 
-/* What inference knows to be a sequence or optional, of elements whose type it knows; else NULL. */
+/* The inferred type of v if that is a sequence or optional with a known element type, else NULL. */
 static const op_value *list_of(const pgy_value *v)
 {
     const op_value *known = &box_of((pgy_value *)v)->known, *element = known->sequence;
@@ -75,7 +75,8 @@ static const op_value *list_of(const pgy_value *v)
     return element && element->dtype != PGY_DTYPE_NONE ? known : NULL;
 }
 
-/* The type of a sequence or optional; shapes of elements are not declared, for they may differ. */
+/* Makes the type of a sequence or optional. It declares no shapes of elements, because they may
+ * differ. */
 static pgy_onnx_type *make_list_type(exporter *x, const op_value *list)
 {
     pgy_onnx_type *outer = make(x, 1, sizeof *outer), *type = outer;
@@ -108,7 +109,7 @@ static bool info_agrees(const pgy_value *v)
     const pgy_onnx_type *type = v->info->type;
     if (!type && list_of(v)) return false;
     if (v->kind != PGY_VALUE_TENSOR || v->dtype == PGY_DTYPE_NONE)
-        return true; /* nothing better to say */
+        return true; /* no better declaration exists */
     const pgy_onnx_tensor_type *t = type ? type->tensor_type : NULL;
     if (!t || pgy_dtype_from_onnx(t->elem_type) != v->dtype) return false;
     if (v->rank < 0) return true;
@@ -118,7 +119,7 @@ static bool info_agrees(const pgy_value *v)
     return true;
 }
 
-/* The declaration of a value: the old one where it still says all that is known. */
+/* The declaration of a value; the old one if it is still accurate. */
 static pgy_onnx_value_info *export_info(exporter *x, const pgy_value *v)
 {
     if (v->info && strcmp(v->info->name, v->name) == 0 && info_agrees(v))
@@ -336,7 +337,7 @@ static pgy_status export_function(pgy_onnx_function **out, exporter *x, pgy_grap
     return st;
 }
 
-/* Functions whose bodies were changed; the others as they are, but for those that were removed. */
+/* Exports functions: changed bodies anew, others as they are; removed ones are left out. */
 static pgy_status export_functions(pgy_onnx_model *to, exporter *x, const pgy_graph *g)
 {
     const strmap *functions = &state_of(g)->functions; /* in the model's order */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of what a check found. A finding has the code of its rule, whose severity it takes, and
- * the path of its node from the top: "If_3/then_branch/Add_2", "MyFunction:body/Relu_0". The same
- * is not said twice, though the body of a loop may be inferred many times. */
+/* The findings of a check. A finding has the code and severity of its rule, and the path of its
+ * node from the top: "If_3/then_branch/Add_2", "MyFunction:body/Relu_0". Repeated findings are
+ * dropped, because the body of a loop may be inferred many times. */
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +63,7 @@ static bool grow(finding_list *list, graph_state *s)
     return true;
 }
 
-/* True if this was said already. */
+/* True if the same finding was added before; remembers it otherwise. */
 static bool is_repeated(finding_list *list, const char *code, const char *path, const char *text)
 {
     str key = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Model-local functions: found by domain, name and overload; their bodies are levels of their own,
- * made on first use and shared by all calls. Attributes of a call reach the body through an
- * attr_scope. */
+/* Model-local functions, found by domain, name and overload. A body is a level of its own, imported
+ * on first use and shared by all calls. An attr_scope passes the attributes of a call to the body.
+ */
 #include <string.h>
 
 #include "graph/graph.h"

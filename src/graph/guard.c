@@ -10,7 +10,7 @@ static const char LOG_PATH[] = "backend/onnx/loader.py";
 
 enum { MAX_NODES = 64 };
 
-/* What is infinite, or no number, where input `input` is 0. */
+/* Operators whose result is infinite or NaN where input `input` is 0. */
 typedef struct division {
     const char *op_type;
     size_t input;
@@ -22,11 +22,12 @@ static const division DIVISIONS[] = {
     {"ReduceLogSum", 0, false}, {"QuantizeLinear", 1, false}, {"Mod", 1, false},
 };
 
-/* Epsilons that operators have themselves, in the type of what they compute. Those of
- * LayerNormalization and RMSNormalization are float32 by the definition. */
+/* Operators with an epsilon of their own, applied in the type in which they compute.
+ * LayerNormalization and RMSNormalization are missing, because their definitions use it in float32.
+ */
 static const struct {
     const char *op_type, *attribute;
-    int64_t until; /* opset; 0: ever */
+    int64_t until; /* last opset; 0: no end */
     float fixed;
 } EPSILONS[] = {
     {"BatchNormalization", "epsilon", 0, 0},       {"InstanceNormalization", "epsilon", 0, 0},
@@ -96,7 +97,7 @@ static bool division_is_guarded(guard_walk *w, pgy_node *n)
 
 static bool follow(guard_walk *w, const pgy_value *v, bool inverse);
 
-/* Sqrt and Log make numbers of use again of those that are too large for 16 bits; Mul does, of the
+/* Sqrt and Log bring numbers that are too large for 16 bits back into range; so does Mul for an
  * inverse: x * (1 / (norm + 1e-6)). */
 static bool node_follows(guard_walk *w, const pgy_node *n, bool inverse)
 {
@@ -110,7 +111,8 @@ static bool node_follows(guard_walk *w, const pgy_node *n, bool inverse)
     return true;
 }
 
-/* What reads a result that may be too large; `inverse`: 1 / x, which is to be a factor. */
+/* Keeps the consumers of a result that may be too large; `inverse`: v is 1 / x, to be used as a
+ * factor. */
 static bool follow(guard_walk *w, const pgy_value *v, bool inverse)
 {
     bool any = false;
@@ -118,7 +120,8 @@ static bool follow(guard_walk *w, const pgy_value *v, bool inverse)
     return any;
 }
 
-/* n, which w has found a guard for, stays; so does what depends on its range. */
+/* Keeps division n, for which w has found a guard, and the nodes that need the range of its result.
+ */
 static void keep_division(guard_walk *w, pgy_node *n)
 {
     const division *d = division_by(n);

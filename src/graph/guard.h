@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that keep a divisor from 0, in 16-bit floats: x / max(norm, 1e-12). In float16, 1e-12 is
- * 0 and 1/1e-6 is infinite, so 0/0 and 0 * Inf become NaN. Such a division stays in float32, with
- * all between the number and it; only its result is rounded, and a finite one stays finite.
+/* Guards against division by 0, in 16-bit floats: x / max(norm, 1e-12). In float16, 1e-12 is 0 and
+ * 1/1e-6 is infinite, so 0/0 and 0 * Inf become NaN. Such a division stays in float32, with all
+ * nodes between the guard and it; only its result is rounded, and a finite result stays finite.
  *
- * The other way, to raise the number to the smallest that the type holds, keeps zeros from becoming
- * NaN too, but changes what is not 0: with a variance of 1e-6, x / sqrt(variance + 1e-12) would be
+ * Raising the guard to the smallest number of the type would avoid the NaN, too, but would change
+ * results where the divisor is not 0: with a variance of 1e-6, x / sqrt(variance + 1e-12) would be
  * an eighth of what it should be in float16, and log(max(p, 1e-12)) would end at -9.7, not -27.6.
  */
 #ifndef GRAPH_GUARD_H

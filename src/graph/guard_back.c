@@ -7,10 +7,10 @@
 
 enum { MAX_ELEMENTS = 1 << 20 };
 
-/* What small numbers pass. */
+/* How an operator passes a guard on from its inputs to its result. */
 typedef enum carrying {
-    MOVES = 1, /* as they are */
-    BOUNDS,    /* beside others */
+    MOVES = 1, /* unchanged */
+    BOUNDS,    /* together with other numbers */
     ADDS,
     SCALES,
     ROOT,
@@ -35,7 +35,7 @@ static const carrier CARRIERS[] = {
     {"Neg", SCALES, 1},          {"Sqrt", ROOT, 1},
 };
 
-/* What a Where may be told by. */
+/* Operators that may compute the condition of a Where. */
 static const char *const CONDITIONS[] = {"Less",   "LessOrEqual", "Greater", "GreaterOrEqual",
                                          "Equal",  "And",         "Or",      "Not",
                                          "Expand", "Unsqueeze",   "Reshape"};
@@ -125,8 +125,8 @@ static bool is_short(const pgy_onnx_tensor *t, uint64_t most)
     return true;
 }
 
-/* *out in float64; it stays NULL if v is no constant of at most so many floats, or one that cannot
- * be read, which is for those to tell who need it. */
+/* Reads v in float64. *out stays NULL if v is no constant of at most `most` floats, or cannot be
+ * read; consumers that need it report the failure. */
 static void read_constant(guard_walk *w, pgy_tensor **out, const pgy_value *v, uint64_t most)
 {
     pgy_tensor *came = NULL;
@@ -149,8 +149,8 @@ bool guard_found(guard_walk *w, const char *name, double number)
     return true;
 }
 
-/* A divisor itself must have no such element; what is mixed in has others only if it is no guard.
- */
+/* One element that is too small suffices if v itself is the divisor. A constant that is combined
+ * with other numbers guards only if each of its elements is too small or the pole. */
 static bool constant_guards(guard_walk *w, pgy_value *v, guard_place p)
 {
     pgy_tensor *t = NULL;
@@ -186,7 +186,7 @@ bool guard_scalar(guard_walk *w, double *out, pgy_value *v)
 
 /* ---- The way back --------------------------------------------------------------------------- */
 
-/* The comparisons that choose a guard must see it, too. */
+/* Comparisons that select a guard must read it in float32, too. */
 static void keep_condition(guard_walk *w, pgy_value *v)
 {
     const pgy_node *n = v ? v->producer : NULL;
@@ -221,7 +221,8 @@ static bool is_square(guard_walk *w, const pgy_node *n)
             (node_is(n, "Pow") && guard_scalar(w, &exponent, n->inputs[1]) && exponent == 2));
 }
 
-/* The norm or variance that the number is added to, or that it bounds; the divisor is v ^ power. */
+/* Keeps the norm or variance to which the guard is added, or which it bounds; the divisor is v ^
+ * power. */
 static void keep_measure(guard_walk *w, const pgy_value *v, double power)
 {
     static const char *const SUMS[] = {"ReduceMean", "ReduceSum", "Sqrt"};
@@ -240,7 +241,7 @@ static void keep_measure(guard_walk *w, const pgy_value *v, double power)
     }
 }
 
-/* Bounds of a Clip of old opsets. */
+/* Tests the bounds of a Clip, which old opsets have as attributes. */
 static bool attribute_guards(guard_walk *w, const pgy_node *n, guard_place p)
 {
     static const char *const NAMES[] = {"min", "max"};
@@ -252,7 +253,7 @@ static bool attribute_guards(guard_walk *w, const pgy_node *n, guard_place p)
     return false;
 }
 
-/* The sum is at the pole where its other part is elsewhere. */
+/* A constant term shifts the pole for the other term. */
 static bool sum_guards(guard_walk *w, pgy_node *n, guard_place p)
 {
     const bool minus = node_is(n, "Sub");
@@ -273,7 +274,7 @@ static bool sum_guards(guard_walk *w, pgy_node *n, guard_place p)
     return (p.pole == 0 && guard_back(w, n->inputs[1], p)) || first;
 }
 
-/* Beyond a constant that guards, nothing else matters. */
+/* A constant guard ends the search; other inputs need not be visited. */
 static bool inputs_guard(guard_walk *w, const pgy_node *n, uint32_t inputs, guard_place p)
 {
     bool any = node_is(n, "Clip") && attribute_guards(w, n, p);
@@ -306,7 +307,7 @@ static bool node_guards(guard_walk *w, pgy_node *n, guard_place p)
     if (how != MOVES && how != BOUNDS && p.pole != 0) return false;
     if (how != MOVES && how != ROOT) p.mixed = true;
     if (how == ROOT) p.power /= 2;
-    /* A factor is no guard: only one that is 0 in 16 bits does harm. */
+    /* A factor does not keep the divisor from 0; it only matters if 16 bits round it to 0. */
     if (how == SCALES) p.inverts = false;
     return inputs_guard(w, n, c->inputs, p);
 }
@@ -317,7 +318,7 @@ bool guard_back(guard_walk *w, pgy_value *v, guard_place p)
     if (w->status || !v) return false;
     const bool constant = constant_guards(w, v, p);
     const bool made = n && node_is(n, "ConstantOfShape");
-    if (constant && made) guard_keep(w, n); /* or it would be 0 already */
+    if (constant && made) guard_keep(w, n); /* else it would be rounded to 0 */
     if (constant || !n || made || --w->budget < 0 || !node_guards(w, n, p)) return constant;
     guard_keep(w, n);
     return true;

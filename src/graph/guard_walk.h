@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk from a divisor back to the constants that it is made of. */
+/* The search from a divisor back to the constants that it is computed from. */
 #ifndef GRAPH_GUARD_WALK_H
 #define GRAPH_GUARD_WALK_H
 
 #include "graph/guard.h"
 
-/* Where the walk is: the divisor is |v - pole| ^ power. */
+/* How the divisor depends on the value v that the search has reached: it is |v - pole| ^ power. */
 typedef struct guard_place {
     double power, pole;
-    bool mixed;   /* with other numbers, so that one that is large enough does */
+    bool mixed;   /* v is combined with other numbers; one of them that is large enough will do */
     bool inverts; /* is the result large where the divisor is small? */
 } guard_place;
 
 typedef struct guard_walk {
     graph_guards *found;
     pgy_dtype half;
-    int budget;       /* of nodes that are looked at */
+    int budget;       /* nodes that may still be visited */
     const char *name; /* of the constant that was found */
     double number;
-    const pgy_value *measured; /* what the divisor is the size of, or NULL */
+    const pgy_value *measured; /* the divisor is the norm of this value; NULL: not known */
     pgy_status status;
     pgy_error *err;
 } guard_walk;
@@ -31,15 +31,15 @@ void guard_set(guard_walk *w, const pgy_node *n, unsigned bit);
 void guard_keep(guard_walk *w, const pgy_node *n);
 /* Does c keep the divisor from 0 in float32, but not in 16 bits? */
 bool guard_is_too_small(const guard_walk *w, double c, guard_place p);
-/* The name and number for the message; true. */
+/* Stores the name and number for the message; returns true. */
 bool guard_found(guard_walk *w, const char *name, double number);
 bool guard_is_constant(const pgy_value *v);
-/* The only number of v. */
+/* Reads the element of v; false: v is no constant of one element. */
 bool guard_scalar(guard_walk *w, double *out, pgy_value *v);
-/* Does n give the numbers that it reads? */
+/* Does n only move its elements, without changing them? */
 bool guard_moves(const pgy_node *n);
-/* Is v made of such a constant? Then all between the two is kept, with the sum of squares that it
- * belongs to, which would leave the range of 16 bits on either side. */
+/* Is v computed from such a constant? Then all nodes between the two stay in float32, with the sum
+ * of squares that the guard is added to, as it would overflow or underflow in 16 bits. */
 bool guard_back(guard_walk *w, pgy_value *v, guard_place p);
 
 #endif

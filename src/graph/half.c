@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float32 to float16 or bfloat16. Weights and constants are converted, types declared for values in
- * between follow, and the types that Casts and generators write are changed. What the caller sees
- * stays float32: a Cast follows every float32 input and precedes every float32 output. So do nodes
- * that are to stay as they are ("wide"), with Casts around them. */
+/* Converts float32 to float16 or bfloat16: weights, constants, declared types of inner values, and
+ * the types that Casts and generators write. Inputs and outputs of the model stay float32: a Cast
+ * follows every float32 input and precedes every float32 output. Nodes that must stay float32
+ * ("wide") get Casts around them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static const half_type TYPES[] = {
     {PGY_BF16, 16, "bfloat16", "bf16", 0x1.fep127f, bf16_from_f64},
 };
 
-/* By operators in float32 only, if at all. */
+/* True if all consumers of v stay float32, or v has none. */
 static bool is_read_wide(const halver *h, const pgy_value *v)
 {
     for (size_t i = 0; i < v->consumer_count; i++)
@@ -30,13 +30,13 @@ static bool is_read_wide(const halver *h, const pgy_value *v)
     return true;
 }
 
-/* Needed by operators in float32 only. */
+/* True if v has consumers and all of them stay float32. */
 static bool only_for_wide(const halver *h, const pgy_value *v)
 {
     return v->consumer_count > 0 && !v->is_output && is_read_wide(h, v);
 }
 
-/* A constant that stays as it is; others than wide operators read it through a Cast. */
+/* True for constants that stay float32; 16-bit consumers read them through a Cast. */
 static bool is_kept(const halver *h, pgy_value *v)
 {
     return only_for_wide(h, v) || (graph_guard_is_number(h->guards, v) && !v->is_output);
@@ -44,7 +44,7 @@ static bool is_kept(const halver *h, pgy_value *v)
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 
-/* What the whole model gives keeps its type; a body's outputs are those of a converted node. */
+/* Outputs of the model keep their type; outputs of a body are converted with their node. */
 static pgy_status halve_weights(const halver *h, pgy_graph *g, bool top, pgy_error *err)
 {
     for (size_t i = 0; i < g->initializer_count; i++) {
@@ -119,7 +119,8 @@ static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t
     return PGY_OK;
 }
 
-/* A Cast to 16 bits that masks survive, and what is divided by little. */
+/* Adds a Cast to 16 bits. Masks are clipped first, so that they stay finite; so are quotients of
+ * small divisors. */
 static pgy_status narrow(const halver *h, pgy_graph *g, pgy_value *from, pgy_value *to,
                          pgy_error *err)
 {
@@ -140,7 +141,7 @@ static void like(pgy_value *to, const pgy_value *from, pgy_dtype dtype)
     if (!box_of(to)->declared.dims) box_of(to)->declared.rank = box_of(to)->known.rank = -1;
 }
 
-/* Who needs v in 16 bits takes a cast one. */
+/* Lets all 16-bit consumers of v read a Cast of it. */
 static pgy_status cast_uses(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     char stem[256];
@@ -160,7 +161,7 @@ static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_er
     return v->initializer && !v->is_output ? PGY_OK : cast_uses(h, g, v, err);
 }
 
-/* Sparse weights stay as they are stored, and constants that were kept. */
+/* Casts constants that are stored as float32: sparse weights, and those that were kept. */
 static pgy_status cast_constants(const halver *h, pgy_graph *g, pgy_error *err)
 {
     const strmap *values = &level_of(g)->values;
@@ -174,7 +175,7 @@ static pgy_status cast_constants(const halver *h, pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* The producer of v writes a new value of another type; a Cast makes v of it. */
+/* Lets the producer of v write a new value of another type, and makes v by a Cast of it. */
 static pgy_status cast_after(const halver *h, pgy_graph *g, pgy_value *v, const char *suffix,
                              pgy_dtype dtype, pgy_error *err)
 {
@@ -200,11 +201,11 @@ static pgy_status cast_after(const halver *h, pgy_graph *g, pgy_value *v, const 
 static pgy_status cast_output(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     if (v->dtype != PGY_F32 || !v->producer || v->producer->graph != g) return PGY_OK;
-    if (half_is_wide(h, v->producer)) return cast_input(h, g, v, err); /* for who else reads it */
+    if (half_is_wide(h, v->producer)) return cast_input(h, g, v, err); /* for its other consumers */
     return cast_after(h, g, v, h->type->suffix, h->type->dtype, err);
 }
 
-/* What a 16-bit value was rounded from, by a Cast that was put in here; NULL if it was not. */
+/* The float32 value of which v is a Cast added by this conversion, or NULL. */
 static pgy_value *wide_source(const halver *h, const pgy_value *v)
 {
     const pgy_node *cast = v->producer;
@@ -276,13 +277,13 @@ static pgy_status convert(const halver *h, pgy_graph *g, pgy_error *err)
     return st ? st : pgy_graph_sort(g, err);
 }
 
-/* Functions that are to be kept, by the name of the call or as an operator, are. */
+/* Inlines all calls but those that the options keep, by name or operator. */
 static bool is_inlined(const pgy_node *call, void *user)
 {
     return !half_is_named(user, call);
 }
 
-/* The types at the border must be known, and those of the kept operators. */
+/* Types must be known at the inputs and outputs of the model and around the kept operators. */
 static pgy_status prepare(halver *h, pgy_graph *g, pgy_error *err)
 {
     const inline_choice choice = {.wanted = is_inlined, .user = h};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the conversion to 16-bit floats share. */
+/* What the files of the conversion to 16-bit floats share: half.c inserts the Casts, half_choose.c
+ * selects the nodes, half_data.c converts weights and attributes. */
 #ifndef GRAPH_HALF_H
 #define GRAPH_HALF_H
 
@@ -7,7 +8,7 @@
 
 enum { HALF_ONNX_FLOAT = 1 };
 
-/* What float32 becomes. */
+/* The type that replaces float32. */
 typedef struct half_type {
     pgy_dtype dtype;
     int64_t onnx;
@@ -26,12 +27,12 @@ typedef struct halver {
 } halver;
 
 /* ---- half_choose.c --------------------------------------------------------------------------- */
-/* Marks the nodes that stay float32, with all that is inside them. */
+/* Marks the nodes that stay float32, with the nodes of their subgraphs. */
 pgy_status half_mark_wide(const halver *h, pgy_graph *g, bool inside,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Is n to be kept, by its name, a wildcard, or its operator? */
+/* Do the options keep n, by its name, a wildcard, or its operator? */
 bool half_is_named(const halver *h, const pgy_node *n);
-/* Does the attribute tell, as a number of ONNX, the type of what a node gives? */
+/* Does the attribute hold the type of a node's output, as a number of ONNX? */
 bool half_is_type_attribute(const char *name);
 static inline bool half_is_wide(const halver *h, const pgy_node *n)
 {
@@ -39,14 +40,15 @@ static inline bool half_is_wide(const halver *h, const pgy_node *n)
 }
 
 /* ---- half_data.c ----------------------------------------------------------------------------- */
-/* *out stays NULL if the weight is not float32; its elements are converted when it is written. */
+/* Makes a record whose elements are converted when they are written; *out stays NULL if the weight
+ * is not float32. */
 pgy_status half_weight(const pgy_onnx_tensor **out, const halver *h, const pgy_value *v,
                        pgy_error *err) PGY_MUST_CHECK;
-/* What node n has or gives, in 16 bits: attributes with types or tensors, with those whose default
- * would be float32; Constants. */
+/* Convert node n to 16 bits: attributes that hold types or tensors, or whose default is float32;
+ * the value of a Constant. */
 pgy_status half_attributes(const halver *h, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 pgy_status half_constant(const halver *h, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Messages live in the model, which outlives the graph in what is exported. */
+/* The new attribute lives in the model, because exported models outlive the graph. */
 pgy_onnx_attribute *half_new_attribute(pgy_graph *g);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes stay float32 when others become 16-bit. */
+/* Selects the nodes that stay float32 when others become 16-bit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,8 @@
 
 /* ---- Nodes that stay ------------------------------------------------------------------------ */
 
-/* Operators that are kept in float32, as the usual converter does: their sizes, indices or ranges
- * need the precision, or runtimes lack a float16 version. */
+/* Operators that stay float32, as in the usual converter: their sizes, indices or ranges need the
+ * precision, or runtimes lack a float16 version. */
 static const char *const KEPT[] = {
     "CumSum", "Max",      "Min",  "NonMaxSuppression", "RandomUniformLike", "Range",
     "Resize", "RoiAlign", "TopK", "Upsample",
@@ -60,7 +60,7 @@ bool half_is_type_attribute(const char *name)
     return false;
 }
 
-/* The attributes that n would have, defaults that tell a type included. */
+/* The attributes that n will have, including defaults that set a type. */
 static op_attr *foresee_attributes(size_t *count, const halver *h, const pgy_node *n, arena *memory)
 {
     const node_box *box = node_box_of(n);
@@ -86,8 +86,8 @@ static op_attr *foresee_attributes(size_t *count, const halver *h, const pgy_nod
     return attrs;
 }
 
-/* Does the operator's own rule take narrow inputs and give narrow outputs for them? Where it does
- * not (a mean that is float32 always, bits read as float32), the node stays. */
+/* Does the operator's type rule accept narrow inputs and give narrow outputs? If not (a mean that
+ * is always float32, bits read as float32), the node stays float32. */
 static pgy_status follows(bool *out, const halver *h, pgy_node *n, pgy_error *err)
 {
     arena memory = {0};

@@ -14,8 +14,8 @@ static const char LOG_PATH[] = "backend/onnx/loader.py";
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-/* What to make of numbers, and what came of it. `to`: what those become that the type cannot hold.
- */
+/* How to convert numbers, and how many were clamped. `to`: the magnitude that replaces numbers
+ * beyond the type's range. */
 typedef struct clamping {
     const half_type *type;
     float to;
@@ -44,7 +44,7 @@ static void warn_of_clamped(const char *name, const clamping *c)
         c->type->name, (double)c->to);
 }
 
-/* v: whose elements they are. */
+/* v: the value that has these elements, or NULL. */
 static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_tensor *from,
                                  const pgy_value *v, const char *name, pgy_error *err)
 {
@@ -61,7 +61,7 @@ static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_te
 
 /* A weight whose elements are converted when it is written. */
 typedef struct halved_weight {
-    clamping clamping; /* before any number was seen */
+    clamping clamping; /* initial state, copied by each reading */
     const char *name;
     size_t size_bytes;
     atomic_flag warned;
@@ -69,9 +69,9 @@ typedef struct halved_weight {
 
 enum { PIECE = 32 * 1024 };
 
-/* Of one reading. */
+/* The state of one reading. */
 typedef struct halving {
-    size_t next; /* byte; what is before it was counted */
+    size_t next; /* byte; clamped numbers before it were counted */
     clamping clamping;
     float piece[PIECE];
 } halving;
@@ -130,7 +130,7 @@ static const pgy_value *given_by(const pgy_node *n)
     return n->output_count ? n->outputs[0] : NULL;
 }
 
-/* The converted tensor as a message; *out stays NULL if t is not float32. */
+/* Converts a tensor of an attribute; *out stays NULL if t is not float32. */
 static pgy_status halve_tensor(const pgy_onnx_tensor **out, const halver *h, const pgy_node *n,
                                const pgy_onnx_tensor *t, pgy_error *err)
 {
@@ -175,7 +175,7 @@ static pgy_status halve_attribute(pgy_onnx_attribute *to, bool *changed, const h
     return PGY_OK;
 }
 
-/* The value of a ConstantOfShape that has none: a 0 of the narrow type. */
+/* Sets the `value` of a ConstantOfShape that lacks it: a 0 of the narrow type. */
 static pgy_status zero_attribute(pgy_onnx_attribute *to, const halver *h, const pgy_node *n,
                                  pgy_error *err)
 {
@@ -192,8 +192,8 @@ static pgy_status zero_attribute(pgy_onnx_attribute *to, const halver *h, const 
     return st;
 }
 
-/* An attribute that the operator takes for float32 when it is left out, spelt out; *out stays NULL
- * if there is none. */
+/* Spells out an omitted attribute whose default is float32; *out stays NULL if the operator has
+ * none. */
 static pgy_status default_attribute(pgy_onnx_attribute **out, const halver *h, const pgy_node *n,
                                     pgy_error *err)
 {
@@ -210,7 +210,7 @@ static pgy_status default_attribute(pgy_onnx_attribute **out, const halver *h, c
     *a = (pgy_onnx_attribute){.ref_attr_name = "", .doc_string = ""};
     *out = a;
     if (value) return zero_attribute(a, h, n, err);
-    a->name = d->name; /* of the operator's table, which is there for good */
+    a->name = d->name; /* a static string of the operator's table */
     a->type = PGY_ATTR_INT;
     a->i = h->type->onnx;
     return PGY_OK;
@@ -240,7 +240,7 @@ pgy_status half_attributes(const halver *h, pgy_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* A float constant given in another form than a tensor becomes one. */
+/* Float constants stored as value_float or value_floats become tensors. */
 pgy_status half_constant(const halver *h, pgy_node *n, pgy_error *err)
 {
     pgy_tensor *t = NULL, *half = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the tree of a model to linked values and nodes. A level is read in three steps: what it
- * declares (inputs, weights), what its nodes produce, and only then what they consume, so that
- * stored order does not matter here. Names are looked up outwards through the enclosing levels. */
+/* Builds linked values and nodes from the messages of a model. A level is read in three steps: its
+ * declarations (inputs, weights), the outputs of its nodes, and then their inputs, so the stored
+ * order does not matter. Names are looked up outwards through the enclosing levels. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static pgy_status import_inputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_e
     return PGY_OK;
 }
 
-/* A weight may give the default of an input of the same name. */
+/* A weight with the name of an input is the input's default. */
 static pgy_status weight_value(pgy_value **out, pgy_graph *g, const char *name, pgy_error *err)
 {
     pgy_value *v = pgy_graph_find_value(g, name);
@@ -88,7 +88,7 @@ static pgy_status import_weights(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
     return PGY_OK;
 }
 
-/* Inputs that have a weight are not asked of the caller. */
+/* Inputs with a weight are optional, so they are not listed. */
 static pgy_status list_inputs(pgy_graph *g, pgy_error *err)
 {
     graph_level *level = level_of(g);
@@ -234,8 +234,7 @@ static pgy_status import_outputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
     return PGY_OK;
 }
 
-/* Types given for values of this level; an info of an unknown name is of no use and does no harm.
- */
+/* Attaches declared types to the values of this level; infos with unknown names are ignored. */
 pgy_status level_attach_infos(pgy_graph *g, pgy_onnx_value_info *const *infos, size_t count,
                               pgy_error *err)
 {

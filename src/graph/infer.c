@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: one pass over the nodes in running order. Each node's rule gets what is known of
- * its inputs; where all of them are small constants the node is simply run, so arithmetic on shapes
- * is exact. Subgraphs are inferred when the operator that holds them asks; functions by walking
- * their body once per call. */
+/* Shape inference: one pass over the nodes in running order. The rule of each node gets what is
+ * known of its inputs. If all of them are small constants the node is run instead, so arithmetic on
+ * shapes is exact. Subgraphs are inferred when the rule of their node asks for it, function bodies
+ * once per call. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ typedef struct infer_run {
     merge_rules rules; /* `findings` NULL: the first failure ends inference */
     const call_chain *calls;
     int depth;       /* of calls */
-    uint64_t steps;  /* nodes visited, which are bounded: functions may nest */
+    uint64_t steps;  /* nodes visited; bounded, because nested calls can multiply */
     id_marks absent; /* values: inputs of a function body that the present call omits */
     op_host host;
 } infer_run;
@@ -56,7 +56,7 @@ static bool can_fold(const op_infer *c)
     return true;
 }
 
-/* Takes a computed tensor as what is known of an output. */
+/* Stores a computed tensor as the known value of an output. */
 static pgy_status adopt_result(op_infer *c, size_t i, op_tensor *result, infer_run *run,
                                pgy_error *err)
 {
@@ -76,7 +76,7 @@ static pgy_status adopt_result(op_infer *c, size_t i, op_tensor *result, infer_r
     return PGY_OK;
 }
 
-/* A node that fails on its constants is left to whoever runs the model: it may never be reached. */
+/* A node that fails on its constants is no error here, because a run may never reach it. */
 static pgy_status fold(infer_run *run, op_infer *c, pgy_error *err)
 {
     arena memory = {0};
@@ -99,7 +99,7 @@ static pgy_status fold(infer_run *run, op_infer *c, pgy_error *err)
     return st;
 }
 
-/* Elements that are all numbers are a constant. */
+/* If all elements are known numbers, the value is a constant. */
 static pgy_status elements_to_data(infer_run *run, op_value *v, pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -178,7 +178,7 @@ static bool computes_same(const op_def *a, const op_def *b)
            a->min_outputs == b->min_outputs && a->max_outputs == b->max_outputs;
 }
 
-/* Takes the first newer version of the operator that takes such types; else nothing happens. */
+/* Switches to the first newer version of the operator that accepts these types, if there is one. */
 static bool take_newer_types(op_infer *c, op_node *node, pgy_node *n, const char *why)
 {
     node_box *box = node_box_of(n);
@@ -384,7 +384,7 @@ static pgy_status infer_node(infer_run *run, pgy_node *n, pgy_error *err)
     return st;
 }
 
-/* Is what the operator requires omitted, and nothing else wrong with the form of the node? */
+/* Does the node omit something required, and is it well-formed otherwise? */
 static bool omits(const pgy_node *n)
 {
     const op_node node = node_op(n);
@@ -396,7 +396,7 @@ static bool omits(const pgy_node *n)
     return false;
 }
 
-/* The checker has said already what is omitted: the same code and text make it one finding. */
+/* The checker has reported omitted inputs already; the same code and text make it one finding. */
 static check_code code_of(pgy_status st, const pgy_node *n)
 {
     if (st == PGY_E_FORMAT && omits(n)) return CHECK_MISSING_INPUT;
@@ -409,8 +409,8 @@ static check_code code_of(pgy_status st, const pgy_node *n)
     }
 }
 
-/* Notes what is wrong with a node and leaves its outputs unknown. Failures in a function belong to
- * the call. */
+/* Adds a finding and leaves the outputs of the node unknown. A failure inside a function is
+ * reported at the call. */
 static pgy_status note_failure(infer_run *run, pgy_node *n, pgy_status st, const pgy_error *failure,
                                pgy_error *err)
 {
@@ -445,7 +445,7 @@ static pgy_status infer_level(infer_run *run, pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* What an operator knows of its subgraph's inputs, put together with their declarations. */
+/* Merges what an operator knows about an input of its subgraph with the declaration. */
 static op_value bound_input(const op_value *given, const op_value *declared)
 {
     op_value v = *given;
@@ -461,8 +461,8 @@ static op_value bound_input(const op_value *given, const op_value *declared)
     return v;
 }
 
-/* What flows into a body, or out of it without a node, is of a type that the body may contradict.
- */
+/* Compares the type of a value that enters a body, or leaves it unchanged, with the body's
+ * declaration. */
 static pgy_status compare_types(const infer_run *run, const pgy_graph *g, const char *name,
                                 pgy_dtype is, pgy_dtype declared, pgy_error *err)
 {
@@ -480,7 +480,8 @@ static pgy_status compare_types(const infer_run *run, const pgy_graph *g, const 
     return PGY_OK;
 }
 
-/* Outputs that no node of the graph writes: weights, inputs, values from around it. */
+/* Compares the types of outputs that no node of the graph writes: weights, inputs, captured values.
+ */
 static pgy_status compare_outputs(const infer_run *run, const pgy_graph *g, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -537,7 +538,7 @@ static const char *input_reason(const pgy_value *v)
                         v->name);
 }
 
-/* The elements of an input, which then is like a constant. */
+/* Sets the elements of an input, which inference then treats as a constant. */
 static pgy_status know_elements(pgy_value *v, pgy_tensor *t, pgy_error *err)
 {
     graph_state *s = state_of(v->graph);
@@ -572,7 +573,7 @@ static pgy_status start_inputs(pgy_graph *g, const pgy_metadata *given,
     return PGY_OK;
 }
 
-/* What nodes compute has names also where sizes are unknown: equal names are equal sizes. */
+/* Gives names to unknown sizes of computed values: equal names mean equal sizes. */
 static void name_unknowns(pgy_value *v)
 {
     const op_value *known = &box_of(v)->known;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of a model-local function gives way to the nodes of its body. Every call gets a copy of
- * its own, made from the stored function; attributes that refer to the function's become those of
- * the call, inputs become the call's, results keep the names that the call gave them, and what the
- * body calls its own gets a name that is free. */
+/* Replaces each call of a model-local function by a copy of the function's body, made from the
+ * stored function. References to attributes of the function become the attributes of the call,
+ * inputs become the inputs of the call, results keep the names of the call's outputs, and inner
+ * values get free names. */
 #include "graph/inline.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static bool refers(const pgy_onnx_attribute *a)
     return a->ref_attr_name && *a->ref_attr_name;
 }
 
-/* Domains that only the function has are imported later. */
+/* Domains that only the function imports are no conflict; import_domains adds them later. */
 static bool has_same_opsets(const pgy_graph *g, const pgy_onnx_function *f)
 {
     for (size_t i = 0; i < f->opset_import_count; i++) {
@@ -71,7 +71,8 @@ static pgy_status copy_body(pgy_graph **out, const inliner *in, const pgy_node *
     return st;
 }
 
-/* What a reference to an attribute of the function stands for, or NULL. */
+/* Resolves a reference to an attribute of the function; NULL: neither the call nor a default sets
+ * it. */
 static const pgy_onnx_attribute *find_attribute(const pgy_node *call, const pgy_onnx_function *f,
                                                 const char *name)
 {
@@ -104,7 +105,7 @@ static pgy_status resolve_node(pgy_node *n, const pgy_node *call, const pgy_onnx
     return PGY_OK;
 }
 
-/* All names that are used must be written anew, too. */
+/* Marks all nodes as changed, because the names that they read change. */
 static pgy_status resolve(pgy_graph *g, inliner *in, const pgy_node *call,
                           const pgy_onnx_function *f, pgy_error *err)
 {
@@ -123,7 +124,7 @@ static pgy_status resolve(pgy_graph *g, inliner *in, const pgy_node *call,
 
 /* ---- Moving it ------------------------------------------------------------------------------ */
 
-/* Graphs inside `g` that give `from` give `to`. */
+/* Makes subgraphs in `g` that output `from` output `to`. */
 static void replace_results(pgy_graph *g, const pgy_value *from, pgy_value *to)
 {
     for (size_t i = 0; i < g->node_count; i++)
@@ -192,7 +193,7 @@ static pgy_status move_nodes(inliner *in, pgy_graph *body, const pgy_node *call,
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < body->node_count; i++) {
         pgy_node *n = body->nodes[i];
-        st = node_prepare(n, err); /* by the opsets of the function */
+        st = node_prepare(n, err); /* with the opsets of the function */
         n->name =
             arena_printf(&state_of(in->graph)->memory, "%s/%s", node_label(call), node_label(n));
         if (!st && !n->name) st = graph_no_memory(err);
@@ -200,14 +201,15 @@ static pgy_status move_nodes(inliner *in, pgy_graph *body, const pgy_node *call,
     return st ? st : splice_move(&in->list, body, err);
 }
 
-/* `to` is what there was before: an input that is passed on, or another result. */
+/* For a result that no node of its own computes: an input that is passed on, or a repeated result.
+ */
 static pgy_status alias(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
 {
     return to->is_output ? splice_identity(&in->list, from, to, err)
                          : value_replace_uses(to, from, err);
 }
 
-/* results[i]: what the body calls output i. */
+/* Sets results[i] to the value of output i in the body. */
 static pgy_status find_results(pgy_value **results, const pgy_graph *body, const pgy_node *call,
                                const pgy_onnx_function *f, pgy_error *err)
 {
@@ -302,7 +304,7 @@ static bool has_calls(const pgy_graph *g)
 
 /* ---- What the model declares ---------------------------------------------------------------- */
 
-/* Imports of functions that the model lacks; all levels share one list. */
+/* Adds imports of functions that the model lacks; all levels share one list. */
 static pgy_status import_domains(pgy_graph *g, pgy_error *err)
 {
     graph_state *s = state_of(g);
@@ -357,7 +359,7 @@ pgy_status graph_inline_calls(pgy_graph *g, const inline_choice *choice, size_t 
     if (s->functions.count == 0) return PGY_OK;
     st = take_names(&in, err);
     if (!st && !(choice && choice->any_opset)) st = import_domains(g, err);
-    /* Bodies may call others. */
+    /* Inlined bodies may contain calls. */
     for (size_t depth = 0, before = SIZE_MAX; !st && before != in.calls && depth < GRAPH_MAX_DEPTH;
          depth++) {
         before = in.calls;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of model-local functions, replaced by what the functions do. */
+/* Replaces calls of model-local functions by the nodes of the functions. */
 #ifndef GRAPH_INLINE_H
 #define GRAPH_INLINE_H
 
 #include "graph/graph.h"
 
-/* Which calls; zeroed: all whose function has the opset versions of the graph. */
+/* Selects the calls; zeroed: all calls whose function has the opset versions of the graph. */
 typedef struct inline_choice {
     bool (*wanted)(const pgy_node *call, void *user); /* NULL: all */
     void *user;
-    bool any_opset; /* other versions too, each node keeping its own: such a graph may be looked at,
-                       but not exported */
+    bool any_opset; /* other versions, too; each node keeps its own, so the graph can be read but
+                       not exported */
 } inline_choice;
 
-/* In all levels, calls in bodies included; *calls: how many there were. What stays is called with
- * other opset versions, has graphs among its attributes, or comes after a million nodes. Functions
- * go when nothing is called any more. Shapes are to be inferred anew; the order is as it was. */
+/* Inlines in all levels, including calls in function bodies; *calls is their number. A call stays
+ * if its function has other opset versions, if it has graphs among its attributes, or once a
+ * million nodes were copied. If no call is left, the functions are removed. Shapes must be inferred
+ * again; the order of nodes stays. */
 pgy_status graph_inline_calls(pgy_graph *g, const inline_choice *choice, size_t *calls,
                               pgy_error *err) PGY_MUST_CHECK;
 

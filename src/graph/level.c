@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all levels of a graph share, levels, and the values in them by name. */
+/* The state that all levels of a graph share, the levels, and their values by name. */
 #include "base/alloc.h"
 #include "graph/edit.h"
 
@@ -68,7 +68,7 @@ pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_
 
 enum { FEW_LEVELS = 8 };
 
-/* An incomplete index is dropped. */
+/* Out of memory: the index would be incomplete, so it is dropped. */
 void level_count_name(graph_state *s, const char *name, int change)
 {
     if (!s->names_gathered) return;
@@ -102,9 +102,9 @@ strmap level_take_values(pgy_graph *g)
     return values;
 }
 
-/* A name must be free in the level, in its subgraphs and in the levels around it; all levels count,
- * as that is simpler and gives the same names every time. With more than a few levels there is an
- * index of all their names. */
+/* A name must be free in the level, in its subgraphs and in the enclosing levels. All levels are
+ * searched, because that is simpler and gives the same names every time. Graphs with more than a
+ * few levels keep an index of all names. */
 static bool value_has_name(const char *name, const void *user)
 {
     graph_state *s = (graph_state *)user;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lazy loaders: a chain of small shared objects, the last step outermost. Calling one calls the one
- * it wraps and then does its own step on the model. As the source of a runner, a chain that only
- * reads a file gives its path; any other gives the model itself with its bytes, or a temporary file
- * with the weights beside it when the whole is more than one protobuf may be. */
+/* Lazy loaders: a chain of small shared objects, the last step outermost. A loader calls the one
+ * that it wraps and then applies its own step to the model. To a runner, a chain that only reads a
+ * file passes the path; any other passes the model with its bytes, or a temporary file with the
+ * weights beside it if the model exceeds the size limit of a protobuf. */
 #include <polygraphy/loader.h>
 
 #include <stdatomic.h>
@@ -17,8 +17,8 @@
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
-/* Where protobuf ends, less a little: the bytes of a message are counted in a signed 32-bit number.
- */
+/* A little below the limit of protobuf, which counts the bytes of a message in a signed 32-bit
+ * number. */
 static const uint64_t MAX_BYTES = 2000000000;
 
 struct pgy_loader {
@@ -141,7 +141,7 @@ static void wrap(pgy_loader **loader, pgy_loader *outer)
     *loader = outer;
 }
 
-/* Runs an edit on the graph of *model and replaces the model by what comes out. */
+/* Runs an edit on the graph of *model and replaces the model by the result. */
 static pgy_status edit(pgy_model **model, const pgy_loader *self,
                        pgy_status (*change)(pgy_graph *, const pgy_loader *, pgy_error *),
                        pgy_error *err)
@@ -322,7 +322,7 @@ typedef struct source {
     char *temporary, *weights; /* of a model too big for one buffer */
 } source;
 
-/* The model goes to a temporary file, its weights to another one beside it. */
+/* Saves the model to a temporary file and its weights to another one beside it. */
 static pgy_status spill(pgy_backend_model *out, source *s, pgy_model *model, pgy_error *err)
 {
     pgy_status st = file_temp_path(&s->temporary, ".onnx", err);

@@ -5,7 +5,8 @@
 
 enum { MAX_NODES = 256, CLIP_WITH_INPUTS = 11 };
 
-/* What masks pass on their way. */
+/* Operators through which a mask may reach a Softmax: MIXES combine it with other numbers, MOVES do
+ * not. */
 static const char *const MIXES[] = {"Add", "Sub", "Mul", "Sum", "Where", "Max", "Min"};
 static const char *const MOVES[] = {
     "Identity", "Cast",      "Reshape",         "Unsqueeze", "Squeeze", "Flatten",
@@ -27,8 +28,8 @@ static bool is_softmax(const pgy_node *n)
 }
 
 typedef struct walk {
-    int budget; /* of nodes that are looked at */
-    bool all;   /* must every way lead to a Softmax? */
+    int budget; /* nodes that may still be visited */
+    bool all;   /* must every path lead to a Softmax? */
 } walk;
 
 static bool leads(walk *w, const pgy_value *v, bool mixed);
@@ -92,7 +93,7 @@ static pgy_status set_attribute(pgy_node *n, const pgy_onnx_attribute *value, pg
     return PGY_OK;
 }
 
-/* A new value that is v in all but its elements. */
+/* Creates a value with the type and shape of v. */
 static pgy_value *like(pgy_value *v, pgy_error *err)
 {
     str stem = {0};

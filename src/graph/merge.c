@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bringing together what a rule computed and what the file declares of a value. The more exact side
- * wins per dimension; where they certainly differ the computed one wins with a warning, or it is an
- * error when inference is strict. */
+/* Merges the type and shape that a rule computed for a value with those that the file declares. Per
+ * dimension the more exact side wins. If they contradict each other, the computed side wins with a
+ * warning; strict inference fails instead. */
 #include <string.h>
 
 #include "base/log.h"
@@ -79,7 +79,7 @@ static pgy_status merge_dims(op_value *known, const pgy_node *n, pgy_value *v,
 static pgy_status merge_shape(op_value *known, const pgy_node *n, pgy_value *v,
                               const op_value *declared, const merge_rules *rules, pgy_error *err)
 {
-    /* Names of dimensions mean something else in the body of a function, which every call shares.
+    /* All calls share the body of a function, so a declared dimension there has no single meaning.
      */
     if (declared->rank < 0 || level_of(v->graph)->is_function) return PGY_OK;
     if (known->rank < 0) {
@@ -99,8 +99,8 @@ static const char *reason_of_inputs(const pgy_node *n)
     return NULL;
 }
 
-/* What is unknown already of an input, or else of what the node that made the unknown size had:
- * sizes also travel as elements of shapes that are known themselves. */
+/* The reason of an input that is unknown, or else of the inputs of the node that first made the
+ * unknown size: a size may also pass through the elements of a tensor whose own shape is known. */
 static const char *first_reason(const pgy_node *n, const op_value *known, const char *why)
 {
     const char *reason = reason_of_inputs(n);
@@ -155,7 +155,7 @@ pgy_status value_read_small(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *e
     }
     pgy_status st = pgy_onnx_tensor_load(&stored, v->graph->model, t, err);
     if (st == PGY_E_NOT_FOUND ||
-        st == PGY_E_IO) { /* external data that is not there: the shape is */
+        st == PGY_E_IO) { /* external data is missing, but the shape is known */
         if (err) err->text[0] = '\0';
         return PGY_OK;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Free names for what an edit adds: the wanted name, or the wanted name with a number behind it. */
+/* Free names for new values and nodes: the wanted name, or the wanted name with a number appended.
+ */
 #ifndef GRAPH_NAMES_H
 #define GRAPH_NAMES_H
 
@@ -11,10 +12,9 @@
 /* Does something in the graph have this name already? */
 typedef bool (*name_is_taken)(const char *name, const void *user);
 
-/* Appends "_<n>" with the first n from *next on that gives a free name, and sets *next behind it.
- */
+/* Appends "_<n>" with the first n >= *next that gives a free name, and sets *next to n + 1. */
 void name_number(str *name, uint64_t *next, name_is_taken taken, const void *user);
-/* The same, if the name itself is taken. */
+/* Does the same only if the name itself is taken. */
 void name_make_free(str *name, uint64_t *next, name_is_taken taken, const void *user);
 
 #endif

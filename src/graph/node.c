@@ -93,7 +93,8 @@ static pgy_graph *subgraph_of(const pgy_node *n, const char *name)
     return NULL;
 }
 
-/* Images in blocks of channels: how many is a property of the model, and no file says it. */
+/* Adds the number of channels per block, which is a property of the model that no attribute states.
+ */
 static void add_block(const pgy_node *n)
 {
     node_box *box = node_box_of(n);
@@ -105,7 +106,7 @@ static void add_block(const pgy_node *n)
 static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
 {
     node_box *box = node_box_of(n);
-    /* One more than the node has, see add_block. */
+    /* One spare entry for add_block. */
     box->attrs =
         arena_alloc_array(&state_of(n->graph)->memory, n->attribute_count + 1, sizeof *box->attrs);
     if (!box->attrs) return graph_no_memory(err);
@@ -125,14 +126,14 @@ static pgy_status convert_attributes(pgy_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Values of enclosing levels that are used inside, each once: what the node needs beyond its
- * inputs. */
+/* Collects the values of enclosing levels that the subgraphs use, each once: the node needs them
+ * beyond its inputs. */
 static pgy_status capture(node_box *box, id_marks *seen, pgy_value *v, pgy_error *err)
 {
     pgy_graph *g = box->node.graph;
     for (; g; g = g->parent)
         if (v->graph == g) break;
-    if (!g) return PGY_OK; /* a value of the inside */
+    if (!g) return PGY_OK; /* v belongs to the subgraph itself */
     if (id_marks_get(seen, value_id(v))) return PGY_OK;
     if (!id_marks_set(seen, value_id(v))) return graph_no_memory(err);
     const size_t n = box->captured_count;
@@ -175,11 +176,11 @@ pgy_status node_captures(pgy_node *n, pgy_error *err)
     return st;
 }
 
-/* What looking up an operator of the default domain gave: graphs use few, over and over. */
+/* A cached look-up of an operator of the default domain; graphs use few operators many times. */
 typedef struct known_operator {
     const op_def *def;
     const op_signature *signature;
-    int64_t opset, used; /* that the model imports; whose definition it is */
+    int64_t opset, used; /* imported by the model; of the definition used */
     bool warned;
 } known_operator;
 
@@ -213,11 +214,11 @@ bool graph_warns_newer(const pgy_node *n)
     return known->warned = true;
 }
 
-/* The registry begins with this opset: in older ones an operator that it lacks may have had another
- * meaning. */
+/* The registry starts with this opset. In older opsets, an operator that the registry lacks may
+ * have had another meaning. */
 enum { OLDEST_OPSET = 7 };
 
-/* The first definition that came after the node's opset. */
+/* Finds the first definition after the node's opset. */
 static void find_newer(node_box *box, const pgy_node *n)
 {
     if (state_of(n->graph)->newer == NEWER_REFUSED || box->opset < OLDEST_OPSET) return;
@@ -254,7 +255,7 @@ static void find_operator(node_box *box, const pgy_node *n)
     if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
     if (!is_default || known) return;
     known = arena_alloc(&s->memory, sizeof *known);
-    if (!known) return; /* it is looked up anew each time */
+    if (!known) return; /* no cache: the next look-up repeats it */
     *known = (known_operator){box->def, box->signature, imported, box->opset, false};
     (void)strmap_put(&s->operators, n->op_type, known);
     warn_of_newer(n, imported);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node says of itself as it is stored, before its operator is known. */
+/* Reads a stored node before its operator is known. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Needs lie in one array, grouped by item, so the walk reads three arrays and no graph. It keeps
- * its own stack, because a chain is as deep as the graph is long. */
+/* Needs lie in one array, grouped by item, so the sort reads three arrays and no graph. It keeps
+ * its own stack, because a chain can be as deep as the graph is long. */
 #include "graph/order.h"
 
 #include <stdint.h>
@@ -51,7 +51,7 @@ pgy_status order_need(order *o, size_t need, pgy_error *err)
 }
 
 /* The stack holds items that wait for their needs: each needs the next one, and the last needs
- * `need`, which is further down. */
+ * `need`, which lies further down in the stack. */
 static pgy_status keep_cycle(order *o, const size_t *stack, size_t depth, size_t need,
                              pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choosing the outputs of a graph by name, wildcard, operator or all at once. Nodes are left alone:
- * what no output needs any more is for others to clean up. */
+/* Selects the outputs of a graph by name, wildcard or operator, or marks all values. Nodes stay,
+ * even those that no output needs any more; dead-code elimination is a separate step. */
 #include <ctype.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static void choose(chosen *c, pgy_value *v)
     c->values[c->count++] = v;
 }
 
-/* Outputs of node n whose names fit; pattern NULL fits all. @return how many fit */
+/* Adds the outputs of node n whose names match; pattern NULL matches all. @return the number of
+ * matches */
 static size_t choose_of_node(chosen *c, const pgy_node *n, const char *pattern)
 {
     size_t found = 0;

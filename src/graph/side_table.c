@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of pages by number; both the list and its pages grow on demand. */
+/* A list of pages by number; the list grows and pages are allocated on demand. */
 #include "graph/side_table.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one walk, pass or executor knows of values, nodes, levels or functions, by their ids
- * (graph.h). The table belongs to whoever needs it, for as long as it is needed, so two of them
- * never meet in a field of the graph.
+/* What one pass, check or executor knows of values, nodes, levels or functions, by their ids
+ * (graph.h). Each user owns its table, so two users never share a field of the graph.
  *
  *     SIDE_TABLE(use_counts, uint32_t)
  *
@@ -11,8 +10,9 @@
  *     uint32_t known = use_counts_get(&uses, value_id(w));  0: never written
  *     use_counts_deinit(&uses);
  *
- * Entries lie in pages that are made when one of their ids is written first: an entry keeps its
- * address while the table grows, and a walk over a few nodes of a large graph stays cheap. */
+ * Entries lie in pages, which are allocated when one of their ids is first written. So an entry
+ * keeps its address while the table grows, and visiting a few nodes of a large graph stays cheap.
+ */
 #ifndef GRAPH_SIDE_TABLE_H
 #define GRAPH_SIDE_TABLE_H
 
@@ -31,11 +31,12 @@ typedef struct side_table {
 } side_table;
 
 void side_table_deinit(side_table *t);
-/* The entry of an id, zeroed when it is asked for first. NULL: out of memory. */
+/* Returns the entry of an id, zeroed at its first use. NULL: out of memory. */
 void *side_table_at(side_table *t, size_t id, size_t item_bytes);
-/* Makes the entries of ids below `count`: side_table_at then cannot fail for them. */
+/* Allocates the entries of ids below `count`, so side_table_at cannot fail for them. False: out of
+ * memory. */
 bool side_table_reserve(side_table *t, size_t count, size_t item_bytes);
-/* Every entry is zero again; the memory stays. */
+/* Zeroes every entry; keeps the memory. */
 void side_table_clear(side_table *t, size_t item_bytes);
 
 static inline const void *side_table_find(const side_table *t, size_t id, size_t item_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running order of a level. Nodes are taken in stored order and each is put behind what it needs,
- * so an order that is already right stays as it is. A subgraph's uses of this level's values are
- * needs of the node that holds it. */
+/* Running order of a level. Nodes are taken in stored order and each is put behind the nodes that
+ * it needs, so an order that is valid already stays. If a subgraph uses values of this level, the
+ * node that holds it needs their producers. */
 #include <string.h>
 
 #include "graph/graph.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call gives way to its function's body, an If to its branch: both replace single nodes of a list
- * by many. The new list is made beside the old one, so a level costs one pass over its nodes. */
+/* Inlining a call and choosing the branch of an If both replace single nodes of a list by many. The
+ * new list is built beside the old one, so a level costs one pass over its nodes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,7 +40,7 @@ pgy_status splice_identity(node_splice *s, pgy_value *from, pgy_value *to, pgy_e
     pgy_node *made = NULL;
     const pgy_status st = node_create(&made, s->level, "Identity", &from, 1, &to, 1, err);
     if (st) return st;
-    s->level->node_count--; /* its place is in the new list */
+    s->level->node_count--; /* it belongs into the new list only */
     return splice_keep(s, made, err);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters and floating-point operations per operator. A weight counts for the node that uses it
- * first. Operations need shapes without symbols: one node that lacks them makes the sum of its row
- * unknown. */
+/* Counts parameters and floating-point operations per operator. Tied weights count for their first
+ * node only. Counting operations needs shapes without symbols: one node that lacks them makes the
+ * sum of its row unknown. */
 #include <string.h>
 
 #include "graph/graph.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a value: from its declaration in the file, from a stored weight, and how it is
- * shown in the public struct. */
+/* Type and shape of a value: taken from its declaration or its stored weight, and copied to the
+ * public struct. */
 #include <string.h>
 
 #include "base/suggest.h"

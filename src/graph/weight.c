@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stored tensors that edits make, and values that become weights. */
+/* Creates stored tensors for edits, and turns values into weights. */
 #include <string.h>
 
 #include "graph/edit.h"
@@ -35,7 +35,8 @@ pgy_status weight_create(const pgy_onnx_tensor **out, pgy_model *m, const char *
     pgy_tensor *own = NULL;
     pgy_onnx_tensor *made = NULL;
     pgy_status st = PGY_OK;
-    /* A tensor that shows what a model holds keeps the model alive, and the model would keep it. */
+    /* A tensor that borrows from a model keeps the model alive; if the model kept the tensor, both
+     * would never be freed. */
     if (tensor_is_borrowed(t)) st = pgy_tensor_copy(&own, pgy_tensor_view(t), err);
     if (!st) st = pgy_model_tensor(&made, m, name, own ? own : t, err);
     if (!st) *out = made;
@@ -76,7 +77,7 @@ pgy_status value_set_weight(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *e
     return PGY_OK;
 }
 
-/* Sorting puts the new node in its place. */
+/* The next sort moves the new node to its place. */
 static pgy_status make_constant(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
 {
     const pgy_onnx_attribute value = {.type = PGY_ATTR_TENSOR, .t = (pgy_onnx_tensor *)t};
