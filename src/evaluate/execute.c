@@ -32,7 +32,7 @@ typedef struct executor {
     frame *frame; /* that of the node that runs */
     size_t depth;
     uint64_t steps, max_steps;
-    bool weighs;                        /* large results count as many steps */
+    bool weighs;                        /* large results count as several steps */
     const execute_operators *operators; /* NULL: op_run */
     const execute_watch *watch;
     op_host host;
@@ -111,7 +111,7 @@ static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tenso
     return st;
 }
 
-/* Borrowed; empty for an optional input that is not there. */
+/* *out is borrowed; empty for an omitted input. */
 static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *err)
 {
     frame *f = v ? frame_of(from, v) : NULL;
@@ -197,7 +197,8 @@ static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *
     return st;
 }
 
-/* A loop over large tensors takes as long as one of many more nodes. */
+/* Counts large tensors as several steps, because a loop over them takes as long as one over many
+ * small nodes. */
 static uint64_t weight_of(const frame *f, const pgy_node *n)
 {
     uint64_t elements = 0;
@@ -309,15 +310,15 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     return st;
 }
 
-/* Does the graph belong to a function? Then what was inferred last may be of another call. */
+/* Is the graph in a function? If so, its inferred shapes may belong to another call. */
 static bool is_in_function(const pgy_graph *g)
 {
     while (g && !level_of(g)->is_function) g = g->parent;
     return g != NULL;
 }
 
-/* What inference found of the outputs of a subgraph, for loops that run no iteration: sizes that
- * are not known are 0 then. */
+/* Gives the inferred outputs of a subgraph, for loops that run no iteration; unknown sizes become 0
+ * there. */
 static pgy_status describe_subgraph(void *graph, const op_value *inputs, size_t input_count,
                                     op_value *outputs, size_t output_count, void *user,
                                     pgy_error *err)
@@ -368,7 +369,7 @@ static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_e
     return st;
 }
 
-/* One that is listed again is the same output. */
+/* A value that is listed twice is one output. */
 static pgy_status take_outputs(frame *f, const pgy_graph *g, pgy_tensor_map *out, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -411,7 +412,8 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
 
 enum { MAX_LEVELS = GRAPH_MAX_DEPTH + 1 };
 
-/* Frames of the node's level and those around it, innermost first, hold what is captured. */
+/* Frames for the node's level and the enclosing ones, innermost first; they hold the captured
+ * values. */
 typedef struct surroundings {
     frame frames[MAX_LEVELS];
     level_plan plans[MAX_LEVELS];

@@ -115,7 +115,7 @@ static pgy_status take(pgy_tensor_map *out, const char *name, const op_tensor *v
     return st ? st : elements_adopt(out, name, t, err);
 }
 
-/* The tensors that a value is made of. */
+/* The tensor inside nested sequences, or v itself. */
 static const op_value *innermost(const op_value *v)
 {
     for (int depth = 0; v->sequence && depth < MAX_DEPTH; depth++) v = v->sequence;

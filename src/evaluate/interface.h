@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between named tensors and the values of a graph's inputs and outputs: see pgy_form. */
+/* Converts between named tensors and the values of a graph's inputs and outputs: see pgy_form. */
 #ifndef EVALUATE_INTERFACE_H
 #define EVALUATE_INTERFACE_H
 
 #include "graph/graph.h"
 
-/* The value of an input; the caller releases it. PGY_E_NOT_FOUND, PGY_E_ARGUMENT */
+/* Makes the value of an input from the feed; the caller releases it. PGY_E_NOT_FOUND,
+ * PGY_E_ARGUMENT */
 pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_map *feed,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Adds the tensors of an output, in their declared types. */
 pgy_status interface_take(pgy_tensor_map *out, const pgy_value *v, const op_tensor *value,
                           pgy_error *err) PGY_MUST_CHECK;
-/* What runners tell of an input or output; `shape` and `names` have PGY_MAX_RANK entries. */
+/* Describes an input or output for runners; `shape` and `names` have PGY_MAX_RANK entries. */
 pgy_tensor_info interface_describe(const pgy_value *v, int64_t *shape, const char **names);
 
 #endif

@@ -74,7 +74,8 @@ static bool takes_narrow(const pgy_node *n, const pgy_value *v)
     return true;
 }
 
-/* Weights stay as they are in the file where operators convert them while they read them. */
+/* Finds weights that stay in the type of the file, because all their operators convert while they
+ * read. */
 static void find_narrow(level_plan *plan, const pgy_graph *g)
 {
     const strmap *values = &level_of(g)->values;

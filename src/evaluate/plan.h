@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be decided before data: the order of nodes and how often each value is needed, for every
+/* Decisions that need no data: the order of nodes and the number of uses of each value, for every
  * level of a graph. */
 #ifndef EVALUATE_PLAN_H
 #define EVALUATE_PLAN_H
@@ -12,16 +12,16 @@ typedef struct level_plan {
     pgy_node **order;
     size_t slot_count;
     uint32_t *uses;     /* per slot: how many node inputs, captures and graph outputs need it */
-    bool *narrow;       /* per slot: a weight that all its users take as float32 */
+    bool *narrow;       /* per slot: a weight that all its users read as float32 */
     size_t widest_node; /* most inputs or outputs of a node */
 } level_plan;
 
 SIDE_TABLE(slot_table, uint32_t)
 SIDE_TABLE(level_plans, level_plan *)
 
-/* Of a graph, its subgraphs and the functions it calls; zeroed: nothing is planned. The graph keeps
- * nothing of it, so several plans of one graph may be used at once, and must not change meanwhile.
- */
+/* The plans of a graph, its subgraphs and the functions that it calls; zeroed: nothing is planned.
+ * A plan stores nothing in the graph, so several plans of one graph may be used at once; the graph
+ * must not change meanwhile. */
 typedef struct graph_plan {
     arena memory;
     slot_table slots;   /* of values: their place in the frames of their level */
@@ -30,14 +30,14 @@ typedef struct graph_plan {
 
 void graph_plan_deinit(graph_plan *p);
 
-/* Plans g, its subgraphs and the functions it calls. Operators that cannot be run are all listed in
- * one PGY_E_UNSUPPORTED. */
+/* Plans g, its subgraphs and the functions that it calls. PGY_E_UNSUPPORTED lists all operators
+ * that cannot run. */
 pgy_status plan_build(graph_plan *p, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
-/* The same refusals, without a plan. */
+/* Fails like plan_build, but makes no plan. */
 pgy_status plan_check(pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
-/* Plans what node n runs: its subgraphs and functions. */
+/* Plans the subgraphs and functions of node n. */
 pgy_status plan_build_node(graph_plan *p, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
 static inline const level_plan *plan_of(const graph_plan *p, const pgy_graph *g)

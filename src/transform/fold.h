@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant folding from the inside: a table of small passes that all work on one level of a graph
- * at a time, and the edits they are made of.
+/* The internals of constant folding: a table of small passes, each working on one level of a graph
+ * at a time, and the edits that they use.
  *
- * A pass never frees nodes: it unlinks them (fold_drop_node), which marks them by graph == NULL,
- * and the level is swept once at its end. */
+ * A pass never frees nodes: fold_drop_node unlinks them, which sets their `graph` to NULL, and the
+ * level is swept once at the end of the pass. */
 #ifndef TRANSFORM_FOLD_H
 #define TRANSFORM_FOLD_H
 
@@ -17,10 +17,10 @@ SIDE_TABLE(fold_reasons, const char *)
 typedef enum fold_answer { FOLD_UNKNOWN, FOLD_YES, FOLD_NO } fold_answer;
 SIDE_TABLE(fold_answers, uint8_t)
 
-/* What one folding has found out, over all its rounds. */
+/* Facts that hold for all rounds of one folding. */
 typedef struct fold_findings {
-    fold_reasons refused;  /* of nodes: why they were left as they are */
-    fold_answers foldable; /* of functions: may what is in them be computed? (fold_answer) */
+    fold_reasons refused;  /* of nodes: why they cannot be folded */
+    fold_answers foldable; /* of functions: may their nodes be computed? (fold_answer) */
 } fold_findings;
 
 typedef struct folder {
@@ -35,7 +35,7 @@ typedef struct folder {
     uint64_t spent;       /* steps of loops and functions, see fold_steps_left */
     size_t changes;       /* edits of the present round */
     bool changed;         /* some round had edits */
-    bool weak_names;      /* IR < 4: weights are declared as inputs and are constant all the same */
+    bool weak_names;      /* IR < 4: weights declared as inputs are constant, too */
 } folder;
 
 typedef struct fold_pass {
@@ -44,8 +44,8 @@ typedef struct fold_pass {
     bool inner_first;
 } fold_pass;
 
-/* Steps (see execute_limits) that the next node with a body may take, when those before took
- * `spent`: half of what is left of all, so that many endless loops end soon, too. */
+/* Steps (see execute_limits) that the next node with a body may take after `spent` steps in total:
+ * half of the rest, so that a model with many endless loops also ends soon. */
 static inline uint64_t fold_steps_left(uint64_t spent)
 {
     const uint64_t most = 1u << 18, least = 1u << 10;
@@ -54,76 +54,81 @@ static inline uint64_t fold_steps_left(uint64_t spent)
 
 /* ---- fold_compute.c -------------------------------------------------------------------------- */
 
-/* Where the inputs of a node come from: read gives the caller's elements of v, in the declared
- * type, or its sequence. */
+/* Where fold_compute gets the inputs of a node: `read` returns the elements of v in the declared
+ * type, or its sequence; the caller owns them. */
 typedef struct fold_source {
     pgy_status (*read)(op_tensor *out, pgy_value *v, void *user, pgy_error *err);
     void *user;
 } fold_source;
-/* Computes n, whose captured values are known (node_prepare); out[i] is output i, in the declared
- * type. */
+/* Computes n, which must be prepared (node_prepare); out[i] is output i, in the declared type. */
 pgy_status fold_compute(op_tensor *out, pgy_node *n, const fold_source *from,
                         const execute_limits *limits, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- fold_edit.c ----------------------------------------------------------------------------- */
 
-/* A weight that no caller can replace; in functions, which have none, what a Constant makes. */
+/* True for weights that no caller can replace; in functions, which have no weights, for outputs of
+ * Constants. */
 bool fold_is_constant(const folder *f, const pgy_value *v);
-/* A Constant whose value is in the node itself, not in a call. */
+/* True for a Constant whose value is stored in the node, not taken from a call. */
 bool fold_is_constant_node(const folder *f, const pgy_node *n);
-/* The elements of a constant, in the declared type; NULL without an error: v is none. */
+/* Reads the elements of a constant, in the declared type; *out is NULL without an error if v is not
+ * constant. */
 pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
                          pgy_error *err) PGY_MUST_CHECK;
-/* Integers of a constant of rank 0 or 1 (memory of the pass); false: it is none. */
+/* Reads the integers of a constant of rank 0 or 1, into the memory of the pass; false: v is no such
+ * constant. */
 bool fold_ints(folder *f, pgy_value *v, const int64_t **out, size_t *count);
-/* Takes node n, whose output 0 is its input `input`, out. *done: it was possible. */
+/* Removes node n, whose output 0 equals its input `input`. *done: it was possible. */
 pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done,
                        pgy_error *err) PGY_MUST_CHECK;
-/* Unlinks n and what is inside it from what they use, and its outputs from n. */
+/* Unlinks n, with the nodes of its subgraphs, from all values that they read, and its outputs from
+ * n. */
 void fold_drop_node(folder *f, pgy_node *n);
 /* Turns n into another operator of the default domain with these inputs and at most one attribute.
  */
 pgy_status fold_rewrite(folder *f, pgy_node *n, const char *op_type, pgy_value *const *inputs,
                         size_t input_count, const pgy_onnx_attribute *attribute,
                         pgy_error *err) PGY_MUST_CHECK;
-/* What is known of v may be used: inference ran, and v is in no function. */
+/* The inferred facts about v; nothing (rank -1) if v is in a function, where they may belong to
+ * another call. */
 const op_value *fold_known(const pgy_value *v);
-/* Releases what was read of a large weight; its pages of the file are not needed any more. */
+/* Releases the elements of a weight and, if it is large, the pages of the file that held them. */
 void fold_release(pgy_tensor *t, pgy_model *m);
 
 /* ---- fold_allow.c ---------------------------------------------------------------------------- */
 
-/* A quantiser marks the precision of what comes after it, so a runtime must find it in the graph:
- * it is kept although its value is known. In every domain. */
+/* True for quantisers of any domain. Runtimes take the precision of the following nodes from them,
+ * so they stay in the graph even if their value is known. */
 bool fold_is_quantizer(const char *op_type);
 /* May n be replaced by its value once its inputs are constant? */
 pgy_status fold_allows(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* The same of a node that may have been refused. */
+/* Like fold_allows, which is false for refused nodes, but ignores an earlier refusal. */
 pgy_status fold_can_compute(bool *out, folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Why n was refused, or NULL. */
 static inline const char *fold_refusal(const folder *f, const pgy_node *n)
 {
     return f->found ? fold_reasons_get(&f->found->refused, node_id(n)) : NULL;
 }
-/* Marks n as refused: it is not tried again and is listed at the end. */
+/* Marks n as refused, with the reason: it is not tried again and is listed in the report. */
 pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *format, ...)
     PGY_PRINTF(4, 5) PGY_MUST_CHECK;
 
-/* n makes a tensor of so many bytes, which is too large. */
+/* Refuses n because it makes a tensor of `bytes` bytes, which is too large. */
 pgy_status fold_refuse_size(folder *f, pgy_node *n, uint64_t bytes, pgy_error *err) PGY_MUST_CHECK;
-/* *kept: the model may get `made` bytes for `freed` ones in the place of n. They are counted. */
+/* Counts the growth when n is replaced by `made` bytes of weights and `freed` bytes go. *kept: the
+ * limit allows it. */
 pgy_status fold_limits_growth(bool *kept, folder *f, pgy_node *n, uint64_t made, uint64_t freed,
                               pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- fold_shapes.c --------------------------------------------------------------------------- */
 
-/* The shape input of a Reshape from `in` to `shape` (`count` sizes) as numbers, 0 for sizes that
- * are copied and at most one -1; false: not expressible. */
+/* Finds a constant shape input for a Reshape from `in` to `shape` (`count` sizes), with 0 for
+ * copied sizes and at most one -1; false: not expressible. */
 bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count);
 
 /* ---- fold_slices.c --------------------------------------------------------------------------- */
 
-/* Of n and nodes before it, where they are Concats or Slices. */
+/* Merge n with the nodes before it if all of them are Concats, or Slices. */
 pgy_status fold_merge_concats(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
@@ -131,7 +136,7 @@ pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CH
 
 /* Appends a level and those inside it to `levels`. */
 pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
-/* Removes functions that are not called and imports that are not used. */
+/* Removes uncalled functions and unused imports. */
 pgy_status fold_unused(folder *f, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- The passes ------------------------------------------------------------------------------ */
@@ -153,15 +158,14 @@ pgy_status fold_dead(folder *f, pgy_graph *level, pgy_error *err) PGY_MUST_CHECK
 
 /* Reshape, Squeeze, Unsqueeze or Flatten. */
 bool fold_is_view(const pgy_node *n);
-/* The value of a node that only shows its input in another shape or order, without a detour
- * through the storage types. *out stays NULL where that does not apply; *shared: the elements are
- * those of the input. */
+/* Computes a node that only reshapes or reorders its input, without a detour through the storage
+ * types. *out stays NULL for other nodes; *shared: *out shares the elements of the input. */
 pgy_status fold_move(pgy_tensor **out, bool *shared, pgy_node *n, pgy_tensor *input,
                      pgy_error *err) PGY_MUST_CHECK;
-/* The source axis of each axis of a Transpose's result; false: that is no permutation. */
+/* Finds the source axis of each axis of a Transpose's result; false: `perm` is no permutation. */
 bool fold_permutation(size_t *perm, const pgy_node *n, size_t rank);
-/* The result of n, whose only input is this weight, as a record that is computed when it is
- * written; NULL where that does not apply. */
+/* Makes a record for the result of n, whose only input is this weight; the elements are computed
+ * when they are written. *out is NULL where that is not supported. */
 pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
                       const pgy_onnx_tensor *source, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One form for all models: that of the newest opset. What a node was in the model stays with it,
- * for reports. */
+/* Brings all models to the newest opset. Each node remembers its original, for reports. */
 #ifndef TRANSFORM_NORMALISE_H
 #define TRANSFORM_NORMALISE_H
 

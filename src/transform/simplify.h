@@ -24,29 +24,30 @@ pgy_status simplify_choose_rules(bool *wanted, const pgy_simplify_options *o,
 /* ---- simplify_measure.c ---------------------------------------------------------------------- */
 
 /* The largest difference of two tensors in storage type, in units of their declared type; infinite
- * if they differ in kind: shape, integers, what is finite. `lenient`: elements of `before` that are
- * not finite are passed over. */
+ * if shapes, integers or the positions of non-finite elements differ. `lenient`: skips elements
+ * that are not finite in `before`. */
 double simplify_distance(const pgy_tensor *before, const pgy_tensor *after, pgy_dtype declared,
                          bool lenient);
 
 /* ---- simplify_samples.c ---------------------------------------------------------------------- */
 
 typedef struct simplify_sample {
-    pgy_tensor_map *feed, *outputs; /* of the model as it was */
+    pgy_tensor_map *feed, *outputs; /* of the original model */
 } simplify_sample;
 
 typedef struct simplify_samples {
     simplify_sample *items;
     size_t count, capacity;
-    char why[512]; /* the model cannot be run */
+    char why[512]; /* why the model cannot run */
 } simplify_samples;
 
-/* Runs the model on what the caller gives. No sample without an error: `why` says why not. */
+/* Runs the model on the inputs that options->sample gives. If the model cannot run, there is no
+ * sample and no error, and `why` has the reason. */
 pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
                                  const pgy_simplify_options *options,
                                  pgy_error *err) PGY_MUST_CHECK;
 void simplify_samples_deinit(simplify_samples *s);
-/* Any model on the same inputs, in float64 or in its own precision. */
+/* Runs a model on the inputs of a sample, in float64 or in its own precision. */
 pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
                         bool model_precision, uint64_t max_steps, pgy_error *err) PGY_MUST_CHECK;
 
@@ -56,27 +57,26 @@ pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor
 typedef struct simplify_rewrite {
     size_t rule;
     const char *at;    /* the value whose maker the rule was tried at */
-    pgy_value *output; /* what the new node makes */
+    pgy_value *output; /* output of the new node */
     size_t replaced;   /* nodes */
-    size_t measured;   /* how often */
+    size_t measured;   /* times */
     double error;      /* largest so far, in units */
     bool failed;
     const char *reason; /* why it failed */
 } simplify_rewrite;
 
-/* Does it stand in the graph, or has a later rewrite replaced it? */
+/* Is it still in the graph, not replaced by a later rewrite? */
 bool simplify_rewrite_lives(const simplify_rewrite *r);
 
 typedef struct simplify_regions simplify_regions;
-/* For each living rewrite the nodes of both graphs that compute its output from the same values;
- * `before` is the same model without rewrites. Both graphs and the rewrites stay as they are. */
+/* Finds, for each living rewrite, the nodes of both graphs that compute its output from the same
+ * values; `before` is the same model without rewrites. Borrows both graphs and the rewrites. */
 pgy_status simplify_regions_create(simplify_regions **out, pgy_graph *before, pgy_graph *after,
                                    simplify_rewrite *rewrites, size_t count, uint64_t max_steps,
                                    pgy_error *err) PGY_MUST_CHECK;
 void simplify_regions_destroy(simplify_regions *r);
-/* Runs `after` on a feed; while it runs, every rewrite is measured on the values that reach it, the
- * first time also on some at the edge of what may come. A run that fails makes a rewrite fail; *out
- * is NULL then. */
+/* Runs `after` on a feed and measures every rewrite on the values that reach it, the first time
+ * also on extreme values. If the run fails, a rewrite is marked as failed and *out is NULL. */
 pgy_status simplify_regions_run(pgy_tensor_map **out, simplify_regions *r,
                                 const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
 

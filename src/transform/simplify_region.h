@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies between the output of a rewrite and the values that both graphs have. */
+/* A region: the nodes between the output of a rewrite and the values that both graphs share. */
 #ifndef TRANSFORM_SIMPLIFY_REGION_H
 #define TRANSFORM_SIMPLIFY_REGION_H
 
 #include "transform/simplify.h"
 
-/* A value that regions start from, as it is in the run. */
+/* A value from which regions start, with its content in the run. */
 typedef struct source {
     pgy_value *value; /* of the graph after */
     op_tensor held;
-    size_t users, pending; /* regions; those to come in this run */
+    size_t users, pending; /* regions that need it; those not measured yet in this run */
 } source;
 
 typedef struct node_list {
@@ -39,14 +39,14 @@ struct simplify_regions {
     execute_limits limits;
 };
 
-/* The same value in the other graph, if that still computes it; else NULL. */
+/* The same value in the other graph, or NULL if that graph does not compute it. */
 pgy_value *region_twin(const pgy_value *v, const pgy_graph *other);
 static inline bool region_is_weight(const pgy_value *v)
 {
     return v->initializer || v->sparse || (v->producer && node_constant(v->producer));
 }
 void region_fail(simplify_rewrite *w, arena *memory, double error, const char *reason);
-/* Computes the output from the sources as it was before, and compares it with what it is now. */
+/* Computes the output from the sources with the old nodes, and compares it with `after`. */
 pgy_status region_measure(simplify_regions *r, region *of, const op_tensor *after,
                           pgy_error *err) PGY_MUST_CHECK;
 

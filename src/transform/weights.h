@@ -7,14 +7,14 @@
 
 #include "base/str.h"
 
-/* A model like another one with other initializers of the top graph. */
+/* Builds a copy of a model with other initializers in the top graph. */
 typedef struct weight_edit {
     pgy_model *model; /* being built */
     const pgy_onnx_model *from;
     const pgy_onnx_tensor **initializers; /* in the order of from->graph */
 } weight_edit;
 pgy_status weight_edit_init(weight_edit *e, pgy_model *from, pgy_error *err) PGY_MUST_CHECK;
-/* NULL where a text stays. Moves the model out. */
+/* NULL keeps a text. */
 typedef struct weight_edit_texts {
     const char *producer, *doc_string;
 } weight_edit_texts;
@@ -23,7 +23,7 @@ pgy_status weight_edit_finish(pgy_model **out, weight_edit *e, const weight_edit
 void weight_edit_deinit(weight_edit *e);
 /* Index of an initializer of the top graph; SIZE_MAX: there is none. */
 size_t weight_edit_find(const weight_edit *e, const pgy_onnx_tensor *t);
-/* The record with this doc string. */
+/* Copies a record with another doc string. */
 pgy_onnx_tensor *weight_with_doc(pgy_model *m, const pgy_onnx_tensor *like, const char *doc);
 
 /* Groups of four elements along an axis: in the elements of a weight they are four runs of `inner`
@@ -33,18 +33,18 @@ typedef struct quad_layout {
     size_t inner;
     size_t run_bytes, bytes; /* of one run, of all four */
 } quad_layout;
-/* Of an eligible weight. */
+/* Finds the layout of an eligible weight. */
 pgy_status quads_of(quad_layout *out, const pgy_onnx_tensor *t, size_t axis,
                     pgy_error *err) PGY_MUST_CHECK;
-/* Makes 2:4 sparsity in place, in `size_bytes` of whole groups. */
+/* Makes `size_bytes` of whole groups 2:4 sparse, in place. */
 void quads_prune(const quad_layout *q, void *elements, size_t size_bytes);
-/* As pgy_graph_sparse_weights; those of names in `skip` (may be NULL) are left out with a warning.
- */
+/* Like pgy_graph_sparse_weights, but leaves out names in `skip` (may be NULL) with a warning. */
 pgy_status sparse_weights_find(const pgy_sparse_weight **out, size_t *count, pgy_graph *g,
                                const strmap *skip, pgy_error *err) PGY_MUST_CHECK;
-/* Checks them all and logs what is found; names of sparse ones go into `sparse`. */
+/* Checks all eligible weights and logs the results; puts the names of sparse ones into `sparse`. */
 pgy_status sparse_weights_check(strmap *sparse, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
-/* The record of an eligible weight with its elements pruned; m keeps the model that has it. */
+/* Makes a record of an eligible weight with pruned elements; m keeps the model of the weight alive.
+ */
 pgy_status sparse_weight_pruned(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                                 size_t axis, pgy_error *err) PGY_MUST_CHECK;
 bool weight_is_stripped(const pgy_onnx_tensor *t);

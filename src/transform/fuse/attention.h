@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention written out, as it was recognised, and the steps to it: what is looked at keeps its
- * shape (three axes, four, or five), what is made has four, or three with the heads side by side.
- */
+/* The parts of an Attention that was recognised in elementary nodes. The recognised values have
+ * three, four or five axes; the new nodes use four, or three with the heads side by side. */
 #ifndef TRANSFORM_FUSE_ATTENTION_H
 #define TRANSFORM_FUSE_ATTENTION_H
 
@@ -9,7 +8,7 @@
 
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OPERANDS, ATTENTION_MAX_MASKS = 4 };
 
-/* Batch and heads. Of three axes the first are heads; of five the first is 1. */
+/* Batch and heads. With three axes the first one is the heads; with five the first one is 1. */
 typedef struct attention_lead {
     dim batch, heads;
 } attention_lead;
@@ -19,21 +18,22 @@ typedef struct attention_operand {
     bool turned;      /* v is [batch, heads, size, length] */
     bool lies_apart;  /* v is [batch, length, heads, size] itself */
     bool leads;       /* v is [length, batch, heads, size] itself */
-    pgy_node *joined; /* the Concat of a cache and v, which is all that attention sees; or NULL */
-    pgy_value *apart; /* the same as [batch, length, heads, size], or NULL; of as many axes */
+    pgy_node *joined; /* the Concat of a cache and v that attention reads; or NULL */
+    pgy_value
+        *apart; /* the same value as [batch, length, heads, size], with as many axes, or NULL */
 } attention_operand;
 
-/* Added to scores, or choosing among them. */
+/* A mask that is added to the scores, or a condition that selects among them. */
 typedef struct attention_mask {
     pgy_value *v;
-    const pgy_value *scores; /* that it was applied to */
-    double factor;           /* of v, where scores with their mask are multiplied */
+    const pgy_value *scores; /* to which it is applied */
+    double factor;           /* of v, if the masked scores are multiplied */
     bool negative;           /* v is subtracted */
-    bool chooses, opposite;  /* v is a condition, which opens or, if opposite, closes */
-    double closed;           /* what it puts there */
+    bool chooses, opposite;  /* v is a condition; true keeps the score or, if opposite, closes it */
+    double closed;           /* number written to closed positions */
 } attention_mask;
 
-/* Products by the last axes of their factors and of the result. */
+/* Kinds of products, by the last axes of the factors and of the result. */
 typedef enum attention_product {
     ATTENTION_NO_PRODUCT,
     ATTENTION_MATRICES,       /* [i, d] [d, j] is [i, j] */
@@ -52,68 +52,73 @@ typedef struct attention {
     pgy_value *gain; /* a factor for each head, or NULL */
     const pgy_value *gained;
     double scale, cap; /* cap 0: none */
-    bool wide;         /* the softmax is one of float32, the rest of 16 bits */
-    bool deep;         /* while reading: a mask would come too late */
-    bool grouped;      /* repetition of heads is looked through */
-    bool plain;        /* what the engine takes too */
+    bool wide;         /* the softmax is in float32, the rest in 16 bits */
+    bool deep;         /* while reading: a mask can no longer be included */
+    bool grouped;      /* repetitions of heads are skipped */
+    bool plain;        /* the engine supports it, too */
     attention_lead lead;
 } attention;
 
 /* ---- attention_operand.c --------------------------------------------------------------------- */
 
-/* False: not of three to five axes, or five and the first is not 1. */
+/* Reads batch and heads of v; false: it has not three to five axes, or five of which the first is
+ * not 1. */
 bool attention_lead_of(attention_lead *out, const pgy_value *v);
 bool attention_has_perm(const pgy_node *n, const char *digits); /* "0213" */
-/* v without a constant factor, which goes into the scale. */
+/* Removes a constant factor from v and multiplies *scale by it. */
 pgy_value *attention_unscaled(pattern *p, pgy_value *v, double *scale);
-/* What a view of v (inner, or `open`) shows, where the last two axes stay; or NULL. */
+/* The input of the view that makes v, if the view keeps the last two axes; or NULL. v must be inner
+ * unless `open` is set. */
 pgy_value *attention_seen_through(pgy_value *v, bool open);
-/* The same of one that is [length, batch, heads, size]. */
+/* Reads operand i from a value v in the order [length, batch, heads, size]. */
 void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v);
-/* Keys and values that are joined from a cache and what is new, both being outputs of their level:
- * they become what is new. */
+/* If keys and values are Concats of a cache and new ones, and both Concats are outputs of the
+ * level, replaces them by the new ones. */
 void attention_split_cache(attention *a, pattern *p);
-/* Goes back from a factor of a product, over Transposes, Reshapes, numbers and, if a->grouped, the
- * repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: [.., size, length]. */
+/* Reads operand i from a factor of a product, back over Transposes, Reshapes, constant factors and,
+ * if a->grouped, the repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: [..,
+ * size, length]. */
 void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool apart,
                             bool turned);
 bool attention_operand_lead(attention_lead *out, const attention_operand *o);
-/* The axis of v that is the length. */
+/* The axis of v that holds the length. */
 int32_t attention_length_axis(const attention_operand *o);
 
 /* ---- attention_einsum.c ---------------------------------------------------------------------- */
 
-/* Which product of two tensors of this rank an Einsum is; one that lies apart has the rank 4 or 5.
- */
+/* The product that an Einsum of two tensors of this rank computes; [.., length, heads, size] needs
+ * rank 4 or 5. */
 attention_product attention_einsum(const pgy_node *n, size_t rank);
 
 /* ---- attention_mask.c ------------------------------------------------------------------------ */
 
-/* Can these masks be one input? */
+/* Can these masks be merged into one input? */
 bool attention_masks_fit(const attention *a, const pattern *p);
-/* The input, or NULL: there is none, or p->status. *causal: the rest is the triangle. */
+/* Makes the mask input; NULL: none is needed, or p->status is set. *causal: the causal attribute
+ * replaces the triangle. */
 pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool *causal);
 
 /* ---- attention_causal.c ---------------------------------------------------------------------- */
 
-/* Is it the triangle? Beside other masks (not `alone`) it must close for good. */
+/* Is it the causal triangle? Together with other masks (not `alone`) its closed positions must stay
+ * closed. */
 bool attention_mask_is_causal(pattern *p, const attention_mask *m, bool alone);
 
 /* ---- attention_floor.c ----------------------------------------------------------------------- */
 
-/* A number that closes as well as the lowest one. */
+/* A finite number, above the lowest one, that closes a position just as well. */
 double attention_floor(pgy_dtype dtype);
-/* May a mask of numbers hold the lowest number, or the largest? */
+/* May a mask of numbers hold the lowest or the largest number of its type? */
 bool attention_needs_floor(pattern *p, pgy_value *v);
 
 /* ---- attention_make.c ------------------------------------------------------------------------ */
 
-/* A new value of n's level; NULL: out of memory. */
+/* Creates a value in n's level; NULL: out of memory. */
 pgy_value *attention_value(pattern *p, const pgy_node *n);
-/* Axis 0, of size 1, is put in front or taken away. */
+/* Adds or removes axis 0, of size 1, by operator `op`. */
 pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v);
 pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count);
-/* Puts it in the place of the last node of it. */
+/* Replaces the recognised nodes by Attention; n is the last product. */
 bool attention_make(const attention *a, pattern *p, pgy_node *n);
 
 #endif

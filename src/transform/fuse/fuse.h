@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that put one operator in the place of several: a file each, and a line in fusions.def. The
- * engine's passes use them too. A rule for standard operators (pattern.standard) makes only what
- * the opset of the graph has. */
+/* Rules that replace several operators by one. Each has a file and a line in fusions.def. The
+ * engine's passes use them, too. With pattern.standard, a rule makes only operators that the
+ * graph's opset has. */
 #ifndef TRANSFORM_FUSE_H
 #define TRANSFORM_FUSE_H
 
@@ -11,13 +11,15 @@
 #include "transform/fuse/fusions.def"
 #undef FUSION
 
-/* For the engine: scales and shifts of channels, BatchNormalization or not, into the weights. */
+/* For the engine: moves scales and shifts of channels into the weights, from BatchNormalization or
+ * arithmetic. */
 bool fuse_channels(pattern *p, pgy_node *n);
 bool fuse_batch_norm_product(pattern *p, pgy_node *n);
-/* The functions of x times a function of x, all of them. */
+/* All rules for x times a function of x. */
 bool fuse_swish_like(pattern *p, pgy_node *n);
 
-/* For folding: what is behind a view of a Gemm goes before it, to become a part of the Gemm. */
+/* For folding: moves an operation from behind a view of a Gemm to the front of the view, where it
+ * can merge with the Gemm. */
 bool fuse_through_view(pattern *p, pgy_node *n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the walk over the graph (opset.c) and the table of changes (opset/adapters.c). */
+/* The interface between the conversion of a graph (opset.c) and the table of changes
+ * (opset/adapters.c). */
 #ifndef TRANSFORM_OPSET_CONVERT_H
 #define TRANSFORM_OPSET_CONVERT_H
 
@@ -10,9 +11,9 @@
 enum { OPSET_OLDEST = 7, OPSET_NEWEST = 28 };
 
 typedef struct conversion {
-    int64_t version; /* wanted */
+    int64_t version; /* target opset */
     bool up;
-    pgy_transform_note *notes; /* what stands in the way; texts in `memory` */
+    pgy_transform_note *notes; /* obstacles to the conversion; texts in `memory` */
     size_t count, capacity;
     strmap noted; /* operators and nodes */
     arena memory;
@@ -20,7 +21,7 @@ typedef struct conversion {
 
 /* Did the operator change between version step - 1 and step? */
 bool adapter_exists(const char *op_type, int64_t step);
-/* Rewrites r->node over that border. */
+/* Rewrites r->node from version step - 1 to step, or back if not `up`. */
 void adapter_apply(rewrite *r, int64_t step, bool up);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What adapters are written with: reading a node's attributes and constant inputs, making nodes
- * beside it, and turning it into another one.
+/* Helpers for adapters: they read a node's attributes and constant inputs, make nodes beside it,
+ * and turn it into another one.
  *
- * A rewrite is sticky: after the first failure nothing happens any more and values are NULL, so an
- * adapter is a straight list of steps. "Cannot be expressed" is such a failure, with its reason;
- * adapters run on a copy of the graph first, so that they may stop halfway. */
+ * A rewrite is sticky: after the first failure all calls do nothing and return NULL, so an adapter
+ * is a plain list of steps. "Cannot be expressed" is such a failure, with its reason. Adapters run
+ * on a copy of the graph first, so they may stop halfway. */
 #ifndef TRANSFORM_OPSET_REWRITE_H
 #define TRANSFORM_OPSET_REWRITE_H
 
@@ -13,13 +13,13 @@
 typedef struct rewrite {
     pgy_graph *graph;
     pgy_node *node;
-    int64_t version; /* whose form the node is to have */
+    int64_t version; /* opset that the node must conform to */
     int64_t target;  /* of the whole conversion */
     pgy_status status;
     pgy_error *err;
 } rewrite;
 
-/* The node cannot be expressed: the reason, one line without the node's name. */
+/* Fails because the node cannot be expressed; the reason is one line without the node's name. */
 void rw_refuse(rewrite *r, const char *format, ...) PGY_PRINTF(2, 3);
 void rw_no_memory(rewrite *r);
 
@@ -31,15 +31,15 @@ pgy_dtype rw_dtype(const pgy_value *v);          /* NONE: not known */
 int32_t rw_rank(const pgy_value *v);             /* -1: not known */
 int64_t rw_size(const pgy_value *v,
                 int32_t axis); /* -1: not known; negative axes count from the end */
-/* Attributes; one that is a parameter of the function around it is refused. */
+/* Read attributes; references to attributes of the enclosing function are refused. */
 const pgy_onnx_attribute *rw_attr(rewrite *r, const char *name); /* NULL if absent */
 int64_t rw_int(rewrite *r, const char *name, int64_t fallback);
 float rw_float(rewrite *r, const char *name, float fallback);
 bool rw_is(rewrite *r, const char *name, const char *text, const char *fallback);
 const int64_t *rw_ints(rewrite *r, const char *name, size_t *count); /* NULL if absent */
-/* Constant value of an input in storage type (op_storage), or NULL. */
+/* The constant value of input i in storage type (op_storage), or NULL. */
 const pgy_tensor *rw_constant(rewrite *r, size_t i);
-/* The same of integers; refuses what is computed or is not int64-like. NULL then. */
+/* The integers of input i; refuses computed inputs and other types, and returns NULL. */
 const int64_t *rw_constant_ints(rewrite *r, size_t i, size_t *count);
 
 /* ---- The node itself ------------------------------------------------------------------------- */
@@ -51,26 +51,26 @@ void rw_set_ints(rewrite *r, pgy_node *n, const char *name, const int64_t *value
 void rw_set_floats(rewrite *r, pgy_node *n, const char *name, const float *values, size_t count);
 void rw_set_string(rewrite *r, pgy_node *n, const char *name, const char *text);
 void rw_set_tensor(rewrite *r, pgy_node *n, const char *name, pgy_tensor *t); /* retains */
-/* An attribute that is what `from` is: a parameter of the function around the node. */
+/* Sets an attribute that refers to the same attribute of the enclosing function as `from`. */
 void rw_set_parameter(rewrite *r, pgy_node *n, const char *name, const pgy_onnx_attribute *from);
-/* Input i; the list grows as needed. */
+/* Sets input i; the list grows as needed. */
 void rw_set_input(rewrite *r, size_t i, pgy_value *v);
 void rw_cut_inputs(rewrite *r, size_t count); /* keeps the first ones */
 void rw_cut_outputs(rewrite *r, size_t count);
 void rw_rename(rewrite *r, const char *op_type);
 /* The node becomes another operator with these inputs and no attributes. */
 void rw_become(rewrite *r, const char *op_type, size_t count, ...);
-/* Output i gets a new value, so that nodes between it and the old one can be made. Returns the old
- * one, which rw_emit_into must give a producer. */
+/* Gives output i a new value, so that nodes can be inserted between it and the old one. Returns the
+ * old value, for which rw_emit_into must make a producer. */
 pgy_value *rw_detach(rewrite *r, size_t i);
 
 /* ---- New nodes ------------------------------------------------------------------------------- */
 
-/* A node with `count` inputs (NULL: omitted) and one output, which is returned. It is taken to have
- * the type of the first input. */
+/* Makes a node with `count` inputs (NULL: omitted) and one output, which is returned and gets the
+ * type of the first input. */
 pgy_value *rw_emit(rewrite *r, const char *op_type, size_t count, ...);
 void rw_emit_into(rewrite *r, pgy_value *out, const char *op_type, size_t count, ...);
-/* Attributes of the node that made v; v is returned. */
+/* Set attributes of the node that made v; return v. */
 pgy_value *rw_with_int(rewrite *r, pgy_value *v, const char *name, int64_t value);
 pgy_value *rw_with_float(rewrite *r, pgy_value *v, const char *name, float value);
 pgy_value *rw_with_ints(rewrite *r, pgy_value *v, const char *name, const int64_t *values,
@@ -81,18 +81,18 @@ pgy_value *rw_vector(rewrite *r, const int64_t *values, size_t count); /* int64,
 pgy_value *rw_vector1(rewrite *r, int64_t value);
 pgy_value *rw_scalar(rewrite *r, pgy_dtype dtype, double value);     /* rank 0 */
 pgy_value *rw_floats(rewrite *r, const float *values, size_t count); /* float32, rank 1 */
-/* A scalar of the type of another value, even if that is not known. */
+/* A scalar with the type of `like`, even if that type is not known. */
 pgy_value *rw_scalar_like(rewrite *r, double value, pgy_value *like);
 pgy_value *rw_cast(rewrite *r, pgy_value *v, pgy_dtype dtype); /* v itself if it has the type */
-/* Back to the type of `like`. */
+/* Casts v to the type of `like`. */
 pgy_value *rw_cast_like(rewrite *r, pgy_value *v, pgy_value *like);
 
-/* Operators whose form depends on the version. */
+/* Operators whose inputs and attributes depend on the version. */
 pgy_value *rw_reduce(rewrite *r, const char *op_type, pgy_value *x, const int64_t *axes,
                      size_t count); /* keeps dims */
 pgy_value *rw_unsqueeze(rewrite *r, pgy_value *x, const int64_t *axes, size_t count);
 pgy_value *rw_transpose(rewrite *r, pgy_value *x, const int64_t *perm, size_t count);
-/* One element of the shape of x, rank 1; as a constant where it is known. */
+/* The size of one axis of x, rank 1; a constant if it is known. */
 pgy_value *rw_dim(rewrite *r, pgy_value *x, int64_t axis);
 /* 0, 1, ... up to the size of an axis of x: rank 2, along the axis that is not `new_axis`. */
 pgy_value *rw_positions(rewrite *r, pgy_value *x, int64_t axis, int64_t new_axis);
