@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upper limits for tensors that set a size by their values: a Min behind the node that makes them,
- * which keeps the tensor's name for its users. */
+/* Adds upper bounds to tensors whose elements set a size: a Min behind the producer takes over the
+ * tensor's name. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
 
-/* Operators whose output shape is set by the values of one input. */
+/* Operators whose output shape depends on the elements of one input. */
 static const struct {
     const char *op;
     size_t input;
@@ -31,7 +31,7 @@ static bool has_size(const pgy_value *v, const char *name)
     return false;
 }
 
-/* Does a tensor that is there before node n runs have a size of this name? */
+/* Does a tensor that exists before node n runs have a size of this name? */
 static bool is_seen(const pgy_node *n, const char *name)
 {
     const strmap *values = &level_of(n->graph)->values;
@@ -43,7 +43,7 @@ static bool is_seen(const pgy_node *n, const char *name)
     return false;
 }
 
-/* The output has no shape, or a size that nothing had before. */
+/* True if the output has no known shape, or a size that no earlier tensor has. */
 static bool has_new_size(const pgy_node *n)
 {
     const pgy_value *out = n->output_count ? n->outputs[0] : NULL;
@@ -79,7 +79,7 @@ static const pgy_upper_bound *bound_of(const bounder *b, const char *name)
     return NULL;
 }
 
-/* The limit as a scalar of the tensor's type. */
+/* Makes the bound as a scalar of the tensor's type. */
 static pgy_status make_limit(pgy_value **out, bounder *b, const pgy_value *v, int64_t bound,
                              pgy_error *err)
 {
@@ -110,7 +110,8 @@ static void like(pgy_value *to, const pgy_value *from)
     box_of(to)->declared.data = box_of(to)->known.data = NULL;
 }
 
-/* The producer writes `<name>_copy`; an input keeps its name and its users take the limited one. */
+/* The producer of v then writes `<name>_copy`. An input keeps its name, and its consumers read the
+ * bounded tensor. */
 static pgy_status limit_value(bounder *b, pgy_value *v, int64_t bound, pgy_error *err)
 {
     char stem[256];

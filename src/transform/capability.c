@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of a graph cannot be run. Nodes are looked at one by one, through calls of functions and
- * subgraphs; what only inference can tell, types and shapes that do not fit, is taken from the
- * findings of the checker. */
+/* Finds the nodes of a graph that cannot run. Nodes are tested one by one, including those of
+ * called functions and subgraphs. Mismatched types and shapes, which only inference finds, come
+ * from the findings of the checker. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -16,7 +16,7 @@ typedef struct searcher {
     size_t index; /* of the top-level node */
     size_t depth;
     const call_chain *calls;
-    strmap contradictions; /* path of a node -> the first of what inference finds wrong with it */
+    strmap contradictions; /* path of a node -> first finding of inference about it */
 } searcher;
 
 static bool add(searcher *s, const char *trace, const pgy_node *n, const char *reason)
@@ -121,7 +121,7 @@ static pgy_status search_level(searcher *s, pgy_graph *g, const char *trace, pgy
 
 /* ---- What inference finds ------------------------------------------------------------------- */
 
-/* Failures in a function are those of the call. */
+/* Failures in a function are reported at the call. */
 static pgy_status find_contradictions(searcher *s, pgy_graph *g, pgy_error *err)
 {
     finding_list findings = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph as runs of nodes that can, and that cannot, be run. */
+/* Divides a graph into sequences of nodes that can run and sequences that cannot. */
 #include <polygraphy/capability.h>
 
 #include <string.h>

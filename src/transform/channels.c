@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the output channels of convolutions and products lie: axis 0 of the weights of a Conv, axis
- * 1 of those of a ConvTranspose, group by group, and the columns of a matrix. */
+/* Positions of output channels: axis 0 of the weights of a Conv, axis 1 of those of a
+ * ConvTranspose, per group, and the columns of a matrix. */
 #include "transform/channels.h"
 
 bool channels_view(channel_view *out, const pgy_node *n, size_t rank, const int64_t *shape)

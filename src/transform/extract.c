@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stretch of nodes as a model of its own. The work is done on a second import of the graph, which
- * is cut down to the stretch and exported; the first stays as it is. */
+/* Makes a model of a range of nodes. It imports the model a second time, reduces that graph to the
+ * range and exports it; the caller's graph does not change. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -13,7 +13,7 @@ typedef struct cutter {
     size_t first, end;
     pgy_value **inputs, **outputs, **weights;
     size_t input_count, output_count, weight_count;
-    id_marks listed; /* values, while a border is found; every value has an entry */
+    id_marks listed; /* values found so far; every value has an entry */
 } cutter;
 
 static bool is_inside(const cutter *c, const pgy_value *v)
@@ -28,7 +28,7 @@ static bool is_new(cutter *c, const pgy_value *v)
     return id_marks_set(&c->listed, value_id(v));
 }
 
-/* Calls `take` for everything that node n uses of the top level, in order. */
+/* Calls `take` for every top-level value that node n uses, in order. */
 static void each_use(cutter *c, const pgy_node *n, void (*take)(cutter *c, pgy_value *v))
 {
     const node_box *box = node_box_of(n);
@@ -59,7 +59,7 @@ static void find_border(cutter *c)
     for (size_t i = 0; i < g->node_count; i++)
         if (i < c->first || i >= c->end) each_use(c, g->nodes[i], take_output);
     for (size_t i = 0; i < g->output_count; i++) take_output(c, g->outputs[i]);
-    if (c->output_count) return; /* nothing is needed outside: keep what the stretch ends in */
+    if (c->output_count) return; /* nothing outside needs an output: keep those without consumers */
     for (size_t i = c->first; i < c->end; i++)
         for (size_t k = 0; k < g->nodes[i]->output_count; k++)
             if (g->nodes[i]->outputs[k] && g->nodes[i]->outputs[k]->consumer_count == 0)
@@ -107,7 +107,8 @@ static pgy_status cut_out(pgy_graph *g, size_t first, size_t end, pgy_error *err
     return PGY_OK;
 }
 
-/* What is wrong with a node does not keep others from being cut out: its outputs are unknown. */
+/* Infers past failing nodes, whose outputs stay unknown, so that other nodes can still be
+ * extracted. */
 static pgy_status infer_what_can_be(pgy_graph *g, pgy_error *err)
 {
     finding_list findings = {0};

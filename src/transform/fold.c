@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folding as a whole: shapes are inferred, the passes go over all levels in the order of a table,
- * and both are repeated until a round changes nothing. */
+/* The driver of folding: each round infers shapes and runs the passes of a table over all levels,
+ * until a round changes nothing. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@ enum { MAX_ROUNDS = 64 };
 
 static const fold_pass PASSES[] = {
     {"constants", fold_constants, false},   /* Constant nodes become weights */
-    {"values", fold_values, false},         /* what depends on constants alone is computed */
+    {"values", fold_values, false},         /* nodes with constant inputs are computed */
     {"branches", fold_branches, false},     /* If with a constant condition */
     {"identities", fold_identities, false}, /* nodes that change nothing */
     {"shapes", fold_shapes, false},         /* shapes of Reshape without arithmetic */
@@ -25,11 +25,13 @@ static const fold_pass PASSES[] = {
     {"rows", fold_flat, false},             /* Reshapes around elementwise nodes */
     {"weights", fold_weights, false},       /* equal weights are one */
     {"common", fold_common, false},         /* equal nodes are one */
-    {"dead", fold_dead, true},              /* what no output needs */
+    {"dead", fold_dead, true},              /* dead-code elimination */
 };
 
-/* When the others change nothing any more: what it makes of single nodes can hide them. */
-static const fold_pass LAST_PASS = {"joined", fold_joined, false}; /* products of one value */
+/* Runs once the other passes change nothing, because the nodes that it makes can hide patterns from
+ * them. */
+static const fold_pass LAST_PASS = {"joined", fold_joined,
+                                    false}; /* products that share an input */
 
 pgy_fold_options pgy_fold_options_default(void)
 {
@@ -54,7 +56,7 @@ pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* The graph's levels, then those of the functions, which every call shares. */
+/* Lists the levels of the graph, then those of the functions. */
 static pgy_status list_all_levels(folder *f, pgy_error *err)
 {
     const strmap *functions = &f->state->functions;
@@ -75,7 +77,7 @@ static size_t count_nodes(const folder *f)
     return count;
 }
 
-/* Of weights, and of Constant nodes that hold a tensor. */
+/* Counts the bytes of weights, and of Constant nodes that hold a tensor. */
 static uint64_t count_bytes(const folder *f)
 {
     uint64_t bytes = 0;
@@ -90,7 +92,8 @@ static uint64_t count_bytes(const folder *f)
     return bytes;
 }
 
-/* Levels inside a node that an earlier pass of the round has taken out are not visited. */
+/* Lists the levels anew, because earlier passes of the round may have removed the nodes that hold
+ * some. */
 static pgy_status run_pass(folder *f, const fold_pass *pass, pgy_error *err)
 {
     pgy_status st = list_all_levels(f, err);
@@ -129,8 +132,7 @@ static void tell(const folder *f, size_t pass, size_t before, size_t after)
     if (f->options.progress) f->options.progress(pass, before, after, f->options.user);
 }
 
-/* Sizes that inference could not know have names by now: equal names are equal sizes. The value is
- * declared to have them. */
+/* Declares the names that inference gave to unknown sizes of v; equal names mean equal sizes. */
 static pgy_status name_sizes(pgy_value *v, bool *any, pgy_error *err)
 {
     value_box *box = box_of(v);
@@ -154,7 +156,8 @@ static pgy_status name_sizes(pgy_value *v, bool *any, pgy_error *err)
     return PGY_OK;
 }
 
-/* As if the model had been saved and read again; *any: that may tell something new. */
+/* Declares named sizes, as saving and reading the model would; *any: inference may now find more.
+ */
 static pgy_status name_all_sizes(folder *f, bool *any, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -173,7 +176,7 @@ static int64_t most_rounds(const folder *f)
     return f->options.passes > 0 && f->options.passes < MAX_ROUNDS ? f->options.passes : MAX_ROUNDS;
 }
 
-/* `count`: of nodes, before the first round and what led to it. */
+/* `count`: number of nodes before the first round. */
 static pgy_status run_rounds(folder *f, size_t count, pgy_fold_report *report, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -195,7 +198,7 @@ static pgy_status run_rounds(folder *f, size_t count, pgy_fold_report *report, p
     return st;
 }
 
-/* The last pass leaves weights and sizes that are not needed any more: more rounds look at them. */
+/* Runs more rounds after the last pass, which leaves unneeded weights and sizes. */
 static pgy_status run_all(folder *f, pgy_fold_report *report, pgy_error *err)
 {
     pgy_status st = run_rounds(f, count_nodes(f), report, err);
@@ -231,7 +234,7 @@ static pgy_status declare_weights(folder *f, pgy_error *err)
     return PGY_OK;
 }
 
-/* Of the nodes that are still there, in order. */
+/* Collects the notes of the remaining nodes, in order. */
 static size_t gather_notes(pgy_transform_note *notes, const folder *f)
 {
     size_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What may be computed ahead: everything the reference can run, but nothing random and nothing that
- * a runtime wants to see (quantisation marks the precision of what follows). */
+/* Decides which nodes may be folded: all that the reference can run, except random ones and those
+ * that runtimes must see (quantisers mark the precision of the following nodes). */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static pgy_status body_allows(bool *out, folder *f, const pgy_graph *body, pgy_e
         pgy_node *n = body->nodes[i];
         if (node_is(n, "Constant") ||
             (domain_is_default(n->domain) && fold_is_quantizer(n->op_type)))
-            continue; /* inside, nobody sees them */
+            continue; /* inside a folded body, no runtime needs them */
         st = fold_allows(out, f, n, err);
     }
     return st;
@@ -44,7 +44,7 @@ static pgy_status function_allows(bool *out, folder *f, pgy_node *n, pgy_error *
     uint8_t *foldable = fold_answers_at(&f->found->foldable, function->id);
     if (!foldable) return graph_no_memory(err);
     if (*foldable == FOLD_UNKNOWN) {
-        *foldable = FOLD_NO; /* also for one that calls itself */
+        *foldable = FOLD_NO; /* ends the recursion if the function calls itself */
         pgy_status st = function_body(&body, function, n->graph, err);
         bool allowed = false;
         if (!st) st = body_allows(&allowed, f, body, err);
@@ -83,7 +83,7 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    /* Errors begin with the node's name, which stands beside the reason anyway. */
+    /* Drop the node's name from the error, because the report has it next to the reason. */
     char prefix[512];
     const int size = snprintf(prefix, sizeof prefix, "%s '%s': ", n->op_type, node_label(n));
     const bool named =

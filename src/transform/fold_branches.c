@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An If with a constant condition gives way to the nodes of the branch it takes. They move to the
- * level of the If, to its place; what the branch calls its own gets a name that is free there, and
- * the outputs of the branch become those of the If. */
+/* Replaces an If with a constant condition by the nodes of the taken branch. They move to the place
+ * of the If; inner values of the branch get free names there, and the outputs of the branch become
+ * those of the If. */
 #include <string.h>
 
 #include "transform/fold.h"
@@ -32,7 +32,8 @@ static pgy_status taken_branch(pgy_graph **out, const folder *f, const pgy_node 
     return st;
 }
 
-/* The outputs must be made in the branch, each once, so that they can take the If's names. */
+/* The branch must compute each output, and each only once, so that they can take the names of the
+ * If's outputs. */
 static bool can_inline(const pgy_node *n, const pgy_graph *branch)
 {
     if (branch->output_count != n->output_count || level_of(branch)->declared_count) return false;
@@ -57,7 +58,7 @@ static void mark_users(pgy_value *v)
     if (v->producer) node_box_of(v->producer)->changed = true;
 }
 
-/* How many nodes have each name, in all levels. */
+/* Counts the nodes with this name, in all levels. */
 static pgy_status count_name(inliner *in, const char *name, pgy_error *err)
 {
     const uintptr_t count = (uintptr_t)strmap_get(&in->names, name);
@@ -119,7 +120,7 @@ static bool has_sparse(const pgy_graph *g)
 static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    /* The names of the branch itself are free as soon as its map is gone. */
+    /* Removing the map of the branch first frees the names in it. */
     strmap values = level_take_values(branch);
     for (size_t i = 0; !st && i < values.count; i++) {
         pgy_value *v = values.entries[i].value;
@@ -141,7 +142,7 @@ static pgy_status move_nodes(inliner *in, pgy_graph *branch, pgy_error *err)
     return st ? st : splice_move(&in->list, branch, err);
 }
 
-/* The If's output is what the branch gave. */
+/* Replaces an output of the If by the output of the branch. */
 static pgy_status connect_output(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
 {
     if (!to->is_output) return value_replace_uses(to, from, err);
@@ -154,7 +155,7 @@ static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy
 {
     const size_t outputs = n->output_count;
     pgy_value **to = n->outputs;
-    /* The branch is taken out of the If first, so that dropping it leaves its links alone. */
+    /* Detach the branch first, so that dropping the If keeps the links of the branch. */
     for (size_t i = 0; i < n->subgraph_count; i++)
         if (n->subgraphs[i] == branch) n->subgraphs[i] = n->subgraphs[--n->subgraph_count];
     fold_drop_node(in->f, n);
@@ -168,7 +169,8 @@ static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy
         pgy_value *from = branch->outputs[i];
         if (!to[i]) continue;
         st = connect_output(in, from, to[i], err);
-        /* If the name went over, a later output that is the same value is the named one. */
+        /* If `from` was replaced by the If's output, later outputs that are the same value follow.
+         */
         for (size_t k = i + 1; k < outputs && to[i]->is_output; k++)
             if (branch->outputs[k] == from) branch->outputs[k] = to[i];
     }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two nodes of one kind in a row are one: Transpose of Transpose, and any two of Reshape, Flatten,
- * Squeeze, Unsqueeze and a Transpose that only moves axes of size 1, whose sequence is a Reshape.
- * The first stays if others use it. Concat and Slice are in fold_slices.c. */
+/* Merges two consecutive nodes: Transpose of Transpose, and any two of Reshape, Flatten, Squeeze,
+ * Unsqueeze and a Transpose that only moves axes of size 1, which together are a Reshape. The first
+ * node stays if it has other consumers. Concat and Slice are in fold_slices.c. */
 #include <string.h>
 
 #include "transform/fold.h"
 
-/* The node before n, if its only result is what n takes. */
+/* The producer of n's first input if it has no other output. */
 static pgy_node *before(const pgy_node *n)
 {
     const pgy_value *v = n->input_count ? n->inputs[0] : NULL;
@@ -27,7 +27,7 @@ static bool permutation(int64_t *perm, const pgy_node *n, int32_t rank)
     return true;
 }
 
-/* Only axes of size 1 change their places: the elements stay in theirs. */
+/* True if a Transpose only moves axes of size 1, so that no element moves. */
 static bool is_still(const pgy_node *n)
 {
     const op_value *x = fold_known(n->inputs[0]);
@@ -82,7 +82,8 @@ static pgy_status merge_transposes(folder *f, pgy_node *n, pgy_error *err)
     return perm ? fold_rewrite(f, n, "Transpose", &input, 1, perm, err) : graph_no_memory(err);
 }
 
-/* Behind a view that is used for nothing else, one that moves no element is a part of it. */
+/* Merges a Transpose that moves no element into the view before it, if nothing else uses the view.
+ */
 static pgy_status merge_transpose(folder *f, pgy_node *n, pgy_error *err)
 {
     const pgy_node *first = before(n);

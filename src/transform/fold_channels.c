@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What scales and shifts each channel behind a convolution or a Gemm goes into its weights: Mul,
- * Div, Add and Sub with a constant, and BatchNormalization. One operator at a time, and every step
- * rounded to the type of the weights: ONNX Runtime does the same when it loads a model, so that its
- * results stay what they were. The weights must be used nowhere else; they keep their names, and
- * the node makes the value that the operator made. */
+/* Moves scales and shifts of channels behind a convolution or Gemm into its weights: Mul, Div, Add
+ * and Sub with a constant, and BatchNormalization. One operator is merged at a time, and each step
+ * is rounded to the type of the weights, as ONNX Runtime does when it loads a model; so its results
+ * do not change. The weights must have no other use and keep their names; the node then makes the
+ * output of the operator. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "onnx/computed.h"
 #include "transform/channels.h"
 
-/* A node with weights and what is behind it. */
+/* A node with weights, and the operator behind it. */
 typedef struct site {
     folder *f;
     pgy_node *n, *user;
@@ -29,7 +29,7 @@ typedef enum step { ADD, SUB, MUL, DIV } step;
 
 /* ---- Where ---------------------------------------------------------------------------------- */
 
-/* Could it get other elements without anybody but n noticing? */
+/* True if only n reads v, so that its elements may change. */
 static bool is_own(const folder *f, const pgy_value *v, const pgy_node *n)
 {
     return v->initializer && fold_is_constant(f, v) && !v->is_output && v->consumer_count == 1 &&
@@ -42,7 +42,7 @@ static bool is_operator(const folder *f, const pgy_node *n)
     return !box->function && !box->has_refs && !fold_refusal(f, n) && box->opset >= 7;
 }
 
-/* The sizes of the weight, and how many channels they mean. */
+/* Reads the sizes of the weight and the number of channels. */
 static bool measure(site *s)
 {
     const int32_t rank = pattern_rank(s->weight);
@@ -57,7 +57,7 @@ static bool measure(site *s)
     return true;
 }
 
-/* The bias is no obstacle: there is none, or it is one constant number for each channel. */
+/* True if the bias is missing, or a constant with one number per channel. */
 static bool has_plain_bias(const site *s)
 {
     const pgy_value *b = s->bias;
@@ -83,7 +83,7 @@ static bool is_suitable(site *s)
 
 /* ---- What ----------------------------------------------------------------------------------- */
 
-/* x = x step y, rounded. Both hold numbers of the type. */
+/* x = x step y, rounded to the type of the weights, which the elements of both fit. */
 static void apply(const site *s, pgy_tensor *x, step what, const pgy_tensor *y)
 {
     double *to = op_f64(x);
@@ -95,7 +95,7 @@ static void apply(const site *s, pgy_tensor *x, step what, const pgy_tensor *y)
     op_conform(x, s->dtype, true);
 }
 
-/* A constant, as one number for each channel. */
+/* Expands a constant to one number per channel. */
 static pgy_status read_channels(pgy_tensor **out, const site *s, pgy_value *v, pgy_error *err)
 {
     pgy_tensor *stored = NULL, *held = NULL, *t = NULL;
@@ -147,7 +147,7 @@ static pgy_status read_arithmetic(site *s, bool *good, pgy_error *err)
     return st;
 }
 
-/* Inference only: nothing else of it is used. */
+/* True for BatchNormalization in inference mode with one used output. */
 static bool is_plain_batch_norm(const site *s)
 {
     const pgy_node *u = s->user;
@@ -164,8 +164,8 @@ static bool is_plain_batch_norm(const site *s)
     return true;
 }
 
-/* scale / sqrt(variance + epsilon) of the weight; (bias - mean) * that + shift, or without a bias
- * shift - mean * that. */
+/* With s = scale / sqrt(variance + epsilon), the weight is multiplied by s, and the bias becomes
+ * (bias - mean) * s + shift, or shift - mean * s if there was none. */
 static pgy_status read_batch_norm(site *s, pgy_error *err)
 {
     pgy_tensor *t[4] = {0};
@@ -244,14 +244,15 @@ typedef struct scaling {
     const float *narrow; /* the same */
 } scaling;
 
-/* The number for run `run`, and for those behind it up to the end of the repetition. */
+/* Index of the factor for run `run`. The factors of the next runs follow it, up to the end of the
+ * repetition. */
 static size_t scale_index(const scaling *s, size_t run)
 {
     const channel_view *v = &s->view;
     return run / v->channels / (v->outer / v->groups) * v->channels + run % v->channels;
 }
 
-/* x of `count` runs of one element, or one run. */
+/* Scales `count` elements, each by its own factor. */
 static void scale_each(float *x, size_t count, const float *by, bool divide)
 {
     for (size_t i = 0; divide && i < count; i++) x[i] /= by[i];
@@ -264,7 +265,7 @@ static void scale_run(float *x, size_t count, float by, bool divide)
     for (size_t i = 0; !divide && i < count; i++) x[i] *= by;
 }
 
-/* Elements from `first` on, which may be inside a run. */
+/* Scales elements from `first` on, which may lie inside a run. */
 static void scale_narrow(float *x, size_t first, size_t count, const scaling *s)
 {
     const size_t inner = s->view.inner, channels = s->view.channels;
@@ -279,7 +280,7 @@ static void scale_narrow(float *x, size_t first, size_t count, const scaling *s)
     }
 }
 
-/* Any type, by way of float64, which holds the products of all others exactly. */
+/* Scales any type in float64, which represents products of the narrower types exactly. */
 static pgy_status scale_wide(void *elements, size_t first, size_t count, const scaling *s,
                              pgy_error *err)
 {
@@ -316,7 +317,7 @@ static pgy_status scale_part(const tensor_part *p, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-/* An exponent of nothing but ones is that of infinity and NaN. */
+/* Infinity and NaN are the numbers whose exponent bits are all ones. */
 static bool part_is_finite(const void *elements, size_t size_bytes, pgy_dtype dtype)
 {
     uint64_t found = 0;
@@ -353,8 +354,8 @@ static pgy_status copy_scaling(scaling **out, const site *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* Would all elements be finite? They are scaled once for this and once when they are written, and
- * never held. */
+/* Tests whether all scaled elements are finite. To save memory they are computed once here and
+ * again when they are written. */
 static pgy_status check_scaled(bool *good, const site *s, scaling *how, pgy_error *err)
 {
     element_reader source = {0};
@@ -378,7 +379,7 @@ static pgy_status check_scaled(bool *good, const site *s, scaling *how, pgy_erro
 
 /* ---- Edits ---------------------------------------------------------------------------------- */
 
-/* The weight has other elements from now on. */
+/* Replaces the elements of a weight. */
 static pgy_status set_weight(pgy_value *v, const pgy_onnx_tensor *stored, pgy_error *err)
 {
     const pgy_status st = value_describe_tensor(v, stored, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of one level with the same operator, inputs and attributes give the same values: users of
- * the later ones take the outputs of the first. Random and unknown operators are left alone, and so
- * are nodes with subgraphs. */
+/* Common subexpressions: of nodes in one level with the same operator, inputs and attributes only
+ * the first stays, and consumers of the others read its outputs. Random and unknown operators, and
+ * nodes with subgraphs, are left alone. */
 #include <string.h>
 
 #include "transform/fold.h"
@@ -31,7 +31,7 @@ static bool same_bytes(const void *a, size_t a_size, const void *b, size_t b_siz
     return a_size == b_size && (a_size == 0 || memcmp(a, b, a_size) == 0);
 }
 
-/* Attributes as stored, or of the plain kinds that folding itself makes. */
+/* Compares the encoded bytes, or the values for the plain kinds that folding makes. */
 static bool same_attribute(const pgy_onnx_attribute *a, const pgy_onnx_attribute *b)
 {
     if (a == b) return true;
@@ -75,7 +75,7 @@ static bool same(const pgy_node *a, const pgy_node *b)
     return true;
 }
 
-/* Unlike for folding, quantisation takes part: the nodes do not go away. */
+/* Unlike in folding, quantisers take part, because one of the equal nodes stays. */
 static pgy_status takes_part(bool *out, folder *f, pgy_node *n, pgy_error *err)
 {
     *out = false;

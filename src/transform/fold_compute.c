@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node, computed by its operator's definition in the model's own precision. Elements come in
- * the declared type, are widened to the storage type that definitions take, and results are
- * narrowed back. */
+/* Computes one node by its operator's definition, in the model's own precision. Inputs have the
+ * declared type and are widened to the storage type of definitions; results are narrowed back. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Constant nodes become weights: the stored tensor under the name of the output, its bytes where
- * they were. Forms without a tensor (value_int, value_floats...) are computed. */
+/* Turns Constant nodes into weights: the stored tensor gets the name of the output and shares its
+ * bytes. Constants without a tensor (value_int, value_floats...) are computed. */
 #include "transform/fold.h"
 
 static pgy_status computed(const pgy_onnx_tensor **out, folder *f, pgy_value *v, pgy_error *err)
@@ -38,7 +38,7 @@ pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const size_t before = f->changes;
-    if (level_of(level)->is_function) return PGY_OK; /* there they stay */
+    if (level_of(level)->is_function) return PGY_OK; /* functions have no weights */
     for (size_t i = 0; !st && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         st = node_prepare(n, err);

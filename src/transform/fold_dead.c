@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no output needs: nodes from the last to the first, so that one walk is enough, then weights
- * without users. */
+/* Dead-code elimination: removes nodes that no output needs, from last to first, so that one pass
+ * suffices, then weights without consumers. */
 #include "transform/fold.h"
 
 static void mark_outputs(folder *f)
@@ -27,7 +27,7 @@ static bool is_dead(const pgy_node *n)
     return true;
 }
 
-/* Callers may give a value to a weight that is an input, so it stays. */
+/* A weight that is also an input stays, because callers may replace it. */
 static void drop_weights(folder *f, pgy_graph *level)
 {
     size_t kept = 0;

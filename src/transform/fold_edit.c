@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The edits that folding is made of: new uses for old ones, nodes taken out, values that become
- * weights. New messages live in the model that the graph came from, which outlives it in what is
- * exported. */
+/* The edits of folding: they redirect uses, remove nodes, and turn values into weights. New
+ * messages live in the graph's model, because exported models outlive the graph. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Reshape that takes rows apart, elementwise operators and Splits of rows, and Reshapes that put
- * the rows together again or show them in a third way: the operators work on the rows as they were,
- * and the Reshapes that are not needed any more go. */
+/* A region: a Reshape that divides the leading axes, elementwise operators and Splits of rows, and
+ * Reshapes back to the rows or to a third shape. The operators work on the original rows instead,
+ * and the Reshapes that become superfluous are removed. */
 #include <string.h>
 
 #include "transform/pattern.h"
 
 enum { MAX_NODES = 32, MAX_VALUES = 64, MAX_INPUTS = 8, MAX_USERS = 16 };
 
-/* The first input is taken apart; others, where there are any, are limits (Clip). */
+/* Elementwise in the first input; further inputs are bounds (Clip). */
 static const char *const UNARY[] = {"Abs",         "Celu",
                                     "Clip",        "Cos",
                                     "Elu",         "Erf",
@@ -24,14 +24,14 @@ static const char *const UNARY[] = {"Abs",         "Celu",
                                     "Tanh",        "ThresholdedRelu"};
 static const char *const BINARY[] = {"Add", "Div", "Max", "Min", "Mul", "Pow", "Sub"};
 
-/* What is between the Reshapes. */
+/* The nodes and values between the Reshapes. */
 typedef struct region {
     pattern *p;
-    pgy_value *wide[MAX_VALUES], *flat[MAX_VALUES]; /* values: as they are, and as rows */
+    pgy_value *wide[MAX_VALUES], *flat[MAX_VALUES]; /* values in the present shape, and as rows */
     size_t count;
     pgy_node *nodes[MAX_NODES];
-    pgy_node *ends[MAX_NODES];  /* Reshapes that give the rows */
-    pgy_node *views[MAX_NODES]; /* Reshapes that give something else, of the rows as well */
+    pgy_node *ends[MAX_NODES];  /* Reshapes back to the rows */
+    pgy_node *views[MAX_NODES]; /* Reshapes to another shape, which can read the rows as well */
     size_t node_count, end_count, view_count;
 } region;
 
@@ -54,7 +54,7 @@ static bool is_binary(const pgy_node *n)
     return n->input_count == 2 && is_one_of(n, BINARY, sizeof BINARY / sizeof *BINARY);
 }
 
-/* Of the last axis. */
+/* True for a Split of the last axis. */
 static bool is_split(const pgy_node *n, const pgy_value *v)
 {
     const int64_t axis = pattern_int(n, "axis", 0);
@@ -62,7 +62,8 @@ static bool is_split(const pgy_node *n, const pgy_value *v)
            (axis == -1 || axis == pattern_rank(v) - 1);
 }
 
-/* A Reshape whose result depends on the order of the elements alone. */
+/* True for a Reshape whose result depends only on the order of the elements, not on the input
+ * shape. */
 static bool is_view(const region *r, const pgy_node *n, const pgy_value *v)
 {
     const int64_t *shape;
@@ -75,7 +76,7 @@ static bool is_view(const region *r, const pgy_node *n, const pgy_value *v)
     return true;
 }
 
-/* One shape shows the other's rows: their last sizes are equal. */
+/* True for a Reshape that keeps the rows: the last sizes are equal. */
 static bool shows_rows(const pgy_node *n, const pgy_value *in, int32_t in_rank, int32_t out_rank)
 {
     if (!pattern_is(n, "Reshape") || n->inputs[0] != in || !n->outputs[0]) return false;
@@ -93,7 +94,7 @@ static size_t find(const region *r, const pgy_value *v)
     return i;
 }
 
-/* A constant that rows can take: of one element, or of the last axis alone. */
+/* A constant that fits rows: a single element, or a size along the last axis only. */
 static bool is_row_constant(const region *r, const pgy_value *v, const pgy_value *like)
 {
     const int32_t rank = pattern_rank(v);
@@ -103,7 +104,7 @@ static bool is_row_constant(const region *r, const pgy_value *v, const pgy_value
     return rank == 0 || pattern_size(v, -1) == 1 || pattern_same_size(v, -1, like, -1);
 }
 
-/* Everything it takes is in the region or a constant. */
+/* True if every input is in the region or constant. */
 static bool is_inside(const region *r, const pgy_node *n)
 {
     const pgy_value *y = n->outputs[0];
@@ -125,7 +126,7 @@ static bool has_node(const region *r, const pgy_node *n)
     return false;
 }
 
-/* What a node makes of v belongs to the region if it has the same rows. */
+/* Adds a consumer of a region value if its outputs have the same rows. */
 static bool add_node(region *r, pgy_node *n, const pgy_value *v)
 {
     const bool splits = pattern_is(n, "Split");
@@ -159,7 +160,7 @@ static bool add_user(region *r, pgy_node *user, const pgy_value *v)
     return (is_unary(user) || is_binary(user) || is_split(user, v)) && add_node(r, user, v);
 }
 
-/* Goes from value to value; false: something needs one as it is. */
+/* Grows the region from value to value; false: a consumer needs a value in its present shape. */
 static bool grow(region *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -178,7 +179,7 @@ static bool grow(region *r)
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* The input as it is for rows; a constant may have too many axes. */
+/* The input that matches rows; reduces the axes of a constant if it has too many. */
 static pgy_value *operand(region *r, pgy_value *v)
 {
     const size_t at = v ? find(r, v) : r->count;
@@ -188,7 +189,8 @@ static pgy_value *operand(region *r, pgy_value *v)
     return pattern_reshaped(r->p, v, 1, &size);
 }
 
-/* Nodes come in the order of the region, where one may stand before what it needs: values first. */
+/* Creates all values before the nodes, because a node of the region may come before the producers
+ * of its inputs. */
 static void make_nodes(region *r)
 {
     pattern *p = r->p;
@@ -213,7 +215,7 @@ static void make_nodes(region *r)
     }
 }
 
-/* Those that see other rows than before need no more than their elements. */
+/* Removes the Reshapes back to the rows; those to another shape read the rows directly. */
 static void take_out_ends(region *r)
 {
     for (size_t i = 0; !r->p->status && i < r->end_count; i++) {

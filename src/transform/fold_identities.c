@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that change nothing: their users take the input. One small test per operator says whether a
- * node is such a one; shapes are those that inference knows, equal expressions included. */
+/* Removes nodes that change nothing; their consumers read the input. Each operator has a small
+ * test, which uses inferred shapes, including equal symbolic sizes. */
 #include <string.h>
 
 #include "transform/fold.h"
@@ -82,7 +82,8 @@ static bool is_one_input(folder *f, pgy_node *n, size_t *input)
     return n->input_count == 1;
 }
 
-/* Cast, CastLike, Reshape, Expand, Flatten, Squeeze, Unsqueeze: what the output is tells all. */
+/* Cast, CastLike, Reshape, Expand, Flatten, Squeeze, Unsqueeze change nothing if input and output
+ * have the same type and shape. */
 static bool is_same(folder *f, pgy_node *n, size_t *input)
 {
     (void)f, (void)input;
@@ -171,7 +172,7 @@ static bool is_div_one(folder *f, pgy_node *n, size_t *input)
     return is_neutral(f, n, input, 1, false);
 }
 
-/* A branch of Where that is always taken. */
+/* True for a Where whose condition is constant and the same everywhere. */
 static bool is_decided(folder *f, pgy_node *n, size_t *input)
 {
     pgy_tensor *condition = NULL;

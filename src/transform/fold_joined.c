@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of one value with weights of their own, as those for queries, keys and values, are one
- * product with the weights side by side, and a Split: where that makes fewer nodes, so for three
- * products, or two with a bias added. Each number is still the same sum in the same order. A factor
- * of one of them, as queries have, goes into its weights. Only few products are joined: results
- * that are needed much later would have to be kept. */
+/* Joins products that share an input, such as queries, keys and values: one product with the
+ * weights side by side, and a Split. This needs three products, or two with an added bias;
+ * otherwise there would not be fewer nodes. Each element is still the same sum in the same order. A
+ * constant factor of one product, as queries have, goes into its weights. Only few products are
+ * joined, because the whole result stays in memory until its last use. */
 #include <string.h>
 
 #include "onnx/computed.h"
@@ -15,7 +15,7 @@ typedef struct member {
     pgy_node *product, *last; /* last: the Mul or Div, the Add of the bias, or the product itself */
     pgy_value *weight, *bias; /* bias: NULL if there is none */
     double scale;             /* of both */
-    int64_t depth, width;     /* sizes of the weight: what is summed, and what is made */
+    int64_t depth, width;     /* sizes of the weight: summed axis, output axis */
     bool gemm, turned;
 } member;
 
@@ -55,7 +55,7 @@ static bool read_bias(member *m, const pattern *p)
     return true;
 }
 
-/* Mul or Div that makes all results smaller by one factor. */
+/* Reads a Mul or Div that scales down all results by one constant. */
 static void read_scale(member *m, pattern *p)
 {
     static const double LEAST = 1e-6;
@@ -74,8 +74,8 @@ static void read_scale(member *m, pattern *p)
     m->last = user;
 }
 
-/* What is behind moves the result or multiplies it, as heads of attention do: ONNX Runtime joins
- * functions with the product before them. */
+/* True if all consumers move or multiply the result, as attention heads do. Other consumers may be
+ * functions that ONNX Runtime fuses with the product before them. */
 static bool is_looked_at(const member *m)
 {
     static const char *const LOOKS[] = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Flatten",
@@ -90,7 +90,7 @@ static bool is_looked_at(const member *m)
     return y->consumer_count <= MAX_USERS;
 }
 
-/* In float64 ONNX Runtime adds up in an order that depends on the width. */
+/* Excludes float64, where ONNX Runtime's order of summation depends on the width. */
 static bool has_suitable_type(const pgy_value *v)
 {
     return v->dtype == PGY_F32 || v->dtype == PGY_F16 || v->dtype == PGY_BF16;
@@ -123,7 +123,7 @@ static bool alike(const member *a, const member *b)
            a->depth == b->depth && a->weight->dtype == b->weight->dtype;
 }
 
-/* The products like the first one; false: too many, or it is not the first of its kind. */
+/* Collects the products like `first`; false: too many, or `first` is not the first of them. */
 static bool gather(group *g, pattern *p, pgy_node *first)
 {
     member own, m;
@@ -175,7 +175,7 @@ static bool are_readable(const group *g)
     return true;
 }
 
-/* A weight that is made when it is written: rows of all parts side by side. */
+/* A weight that is computed when it is written: the rows of all parts side by side. */
 typedef struct joined_weight {
     pgy_model *model;
     const pgy_onnx_tensor *parts[MAX_MEMBERS];
@@ -190,7 +190,7 @@ static void scale_run(float *x, size_t count, double scale)
     for (size_t i = 0; i < count; i++) x[i] = (float)(x[i] * scale);
 }
 
-/* The piece at `offset` up to the end of its part's row. */
+/* Copies the piece at `offset`, up to the end of the row of its part. */
 static pgy_status copy_run(size_t *done, char *to, size_t offset, size_t most,
                            const joined_weight *j, element_reader *readers, pgy_error *err)
 {
@@ -262,7 +262,7 @@ static pgy_node *add(pattern *p, pgy_node *before, const char *op, pgy_value *co
     return n;
 }
 
-/* *product is called after all that goes. */
+/* *product is the node that gets the names of all dropped nodes. */
 static pgy_value *add_product(pgy_node **product, pattern *p, const group *g)
 {
     const member *m = &g->members[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large weights that only change their type or their order become weights that are computed when
- * they are written, a part at a time. The elements are those that computing the node gives. */
+/* Large weights that are only cast or transposed become weights that are computed when they are
+ * written, a part at a time. Their elements are exactly those that the node would compute. */
 #include <string.h>
 
 #include "onnx/computed.h"
@@ -9,10 +9,10 @@
 #include "transform/fold.h"
 
 enum {
-    LATER_BYTES = 1 << 20, /* of a result; smaller ones are computed */
-    PIECE_BYTES = 4096,    /* that lie together in the source of a Transpose, if possible */
-    LEAST_BYTES = 512,     /* the same, at least */
-    SLAB_BYTES = 8 << 20,  /* of its result, that are made at once, at most */
+    LATER_BYTES = 1 << 20, /* least size of a result; smaller ones are computed at once */
+    PIECE_BYTES = 4096,    /* wanted contiguous bytes in the source of a Transpose */
+    LEAST_BYTES = 512,     /* least contiguous bytes */
+    SLAB_BYTES = 8 << 20,  /* most bytes of the result made at once */
     STRING = 8             /* of TensorProto.DataType */
 };
 
@@ -28,7 +28,7 @@ static bool is_plain_float(pgy_dtype dtype)
     return dtype == PGY_F16 || dtype == PGY_BF16 || dtype == PGY_F32 || dtype == PGY_F64;
 }
 
-/* By way of float64, as the operator does. */
+/* Casts through float64, as the operator does. */
 static pgy_status cast_part(const tensor_part *p, void *user, pgy_error *err)
 {
     const casting *c = user;
@@ -72,13 +72,13 @@ static bool plan_cast(parts_maker *maker, pgy_onnx_tensor *like, pgy_model *m, c
 
 /* ---- Transpose ------------------------------------------------------------------------------ */
 
-/* The result is made in slabs: all that has some places of its first axis, which is axis `axis` of
- * the source. There they are pieces of as many places, one for each place of the axes before. */
+/* The result is made in slabs, each a range of its first axis, which is axis `axis` of the source.
+ * In the source, a slab is one piece of that range for each index of the axes before `axis`. */
 typedef struct turning {
     size_t rank, width; /* width: of an element */
     size_t axis, outer, length,
-        inner_bytes;   /* of the source: places before, along, behind the axis */
-    size_t slab_bytes; /* of one place */
+        inner_bytes;   /* of the source: indices before and along the axis, bytes behind it */
+    size_t slab_bytes; /* of one index */
     int64_t from[PGY_MAX_RANK];
     size_t perm[PGY_MAX_RANK];
 } turning;
@@ -104,7 +104,7 @@ static pgy_status turn_part(const tensor_part *p, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-/* Where an element of the result is in the source. */
+/* The source index of an element of the result. */
 static size_t turned_from(const turning *t, size_t element)
 {
     ptrdiff_t strides[PGY_MAX_RANK];
@@ -118,7 +118,7 @@ static size_t turned_from(const turning *t, size_t element)
     return at;
 }
 
-/* A few elements, one by one; the first and the last may be wanted in part. */
+/* Copies a few elements one by one; the first and the last may be partial. */
 static pgy_status pick_turned(const tensor_part *p, void *user, pgy_error *err)
 {
     const turning *t = user;

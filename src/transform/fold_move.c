@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are their input in another shape (a view: nothing is copied) or order, without the
- * detour through the storage types, which would cost eight bytes an element. */
+/* Computes nodes that only change the shape (a view: nothing is copied) or the order of their
+ * input, without the detour through the storage types, which would cost eight bytes per element. */
 #include <string.h>
 
 #include "ops/move.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two operators that are one: a product of matrices and the addition of a bias are Gemm, and a Pad
- * with zeros goes into the convolution behind it; and what a Reshape parts from its Gemm. Rules of
- * fusing, of which folding takes those that need no other operators than the oldest runtimes have,
- * and that ONNX Runtime applies itself.
- */
+/* Merges neighbours: MatMul and the addition of a bias into Gemm, a Pad with zeros into the
+ * convolution behind it, and an operation into the Gemm from which a Reshape separates it. Folding
+ * uses only those fusion rules that need no newer operators and that ONNX Runtime applies, too. */
 #include "transform/fuse/fuse.h"
 
-/* One number for each column. */
+/* True for a constant with one number per column. */
 static bool is_bias(const pattern *p, const pgy_value *v)
 {
     const int32_t rank = pattern_rank(v);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reshape with a shape that is computed but known as expressions get a constant one:
- * numbers as they are, sizes that the input has at the same place as 0 (Reshape copies those), and
- * one other as -1. The arithmetic behind it is then dead. */
+/* Gives a Reshape a constant shape if the computed one is known symbolically: numbers stay, sizes
+ * that the input has at the same position become 0 (Reshape copies those), and one other becomes
+ * -1. The shape arithmetic is then dead. */
 #include "transform/fold.h"
 
 /* -1 stands for one size; it is unambiguous only if no other can be 0. */
@@ -29,8 +29,8 @@ bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size
     return !open || !may_be_zero;
 }
 
-/* From the shape that is asked for, or else, as that may have a -1 that inference could replace,
- * from the one that comes out. */
+/* Uses the requested shape or, if that fails, the inferred output shape, in which a -1 may be
+ * resolved. */
 static bool find_shape(int64_t *to, size_t *count, const pgy_node *n)
 {
     const op_value *in = fold_known(n->inputs[0]), *asked = fold_known(n->inputs[1]);

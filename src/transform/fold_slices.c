@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concat of Concat along the same axis, and Slice of Slice with constant bounds, as one node. Two
- * slices of one axis are merged where both count from the start in steps of 1: what the second
- * takes of the first lies at the sum of the starts. */
+/* Merges Concat of Concat along the same axis, and Slice of Slice with constant bounds. Two slices
+ * of one axis are merged if both count from the start in steps of 1; the merged start is the sum of
+ * both. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,8 +17,8 @@ static bool same_axis(const pgy_node *a, const pgy_node *b)
     return x && y && !*x->ref_attr_name && !*y->ref_attr_name && x->i == y->i;
 }
 
-/* Is input i a Concat along the same axis that is used by such ones only? They all take its inputs,
- * so it goes; if there are several, the lists must stay short. */
+/* Is input i a Concat along the same axis that only such Concats use? All of them then take over
+ * its inputs and it is removed; with several users the lists must stay short. */
 static const pgy_node *inner_concat(const pgy_node *n, size_t i)
 {
     enum { MOST_INPUTS = 64 };
@@ -79,7 +79,7 @@ static bool read_list(folder *f, const pgy_node *n, size_t i, const int64_t **ou
     return fold_ints(f, n->inputs[i], out, &given) && given == count;
 }
 
-/* The cuts of a Slice, axes counted from 0; false: not all of it is known. */
+/* Reads the cuts of a Slice, with axes counted from 0; false: not all of them are known. */
 static bool read_cuts(cuts *out, folder *f, const pgy_node *n)
 {
     const int64_t *lists[SLICE_INPUTS] = {NULL};
@@ -112,7 +112,7 @@ static bool is_plain(const cut *c)
     return c->start >= 0 && c->end >= 0 && c->step == 1;
 }
 
-/* `later` works on what the cuts so far leave. */
+/* Adds a cut that applies to the result of the earlier ones. */
 static bool add_cut(cuts *list, const cut *later)
 {
     cut *c = find_cut(list, later->axis);
@@ -143,7 +143,7 @@ static pgy_status write_cuts(pgy_value **inputs, pgy_graph *g, const cuts *list,
     return st;
 }
 
-/* The Slice before n, if only Slices use it: they may all do without it. */
+/* The Slice before n if only Slices use it, so that it can be removed. */
 static pgy_node *inner_slice(const pgy_node *n)
 {
     const pgy_value *v = n->input_count ? n->inputs[0] : NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recurrent layers begin with zeros where no state is given, so states that are zeros go, and with
- * them the arithmetic of their sizes. */
+/* Removes zero initial states of recurrent layers, where zeros are the default; the arithmetic that
+ * computes their sizes is then dead. */
 #include <string.h>
 
 #include "transform/fold.h"
 
 enum { INITIAL_H = 5, INITIAL_C = 6, MAX_DEPTH = 16, MAX_BYTES = 1 << 20 };
 
-/* All bits, so that no zero has a sign. */
+/* Compares all bits, because -0 must not count as zero. */
 static bool is_all_zero(const pgy_tensor *t)
 {
     const char *bytes = pgy_tensor_data(t);
@@ -38,7 +38,8 @@ static bool fills_with_zeros(const pgy_node *n)
     return zero;
 }
 
-/* Moves or repeats its first input, or makes another type of it. */
+/* True for operators that only move, repeat or cast the elements of input 0 (Slice, Expand, Cast).
+ */
 static bool keeps_zeros(const pgy_node *n)
 {
     static const char *const OPERATORS[] = {"Slice",   "Reshape",   "Expand",   "Transpose",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a folded model has no use for any more: functions that nothing calls, neither a graph nor
- * another function that is called, and imports of domains that no node is of. ONNX's own domain
- * stays imported. */
+/* Removes functions that neither a graph nor a called function calls, and imports of domains
+ * without nodes. The default domain stays imported. */
 #include <stdio.h>
 
 #include "transform/fold.h"
@@ -22,7 +21,7 @@ static const char *address(char *text, size_t size, const graph_function *fn)
     return text;
 }
 
-/* The body of a called function is one more level to look at. */
+/* Adds the body of a called function to the levels to visit. */
 static pgy_status note_call(folder *f, uses *u, graph_function *fn, pgy_error *err)
 {
     char key[32];
@@ -73,7 +72,7 @@ static pgy_status drop_functions(folder *f, const uses *u, pgy_error *err)
 static pgy_status drop_imports(folder *f, const uses *u, pgy_error *err)
 {
     graph_level *top = level_of(f->graph);
-    /* In the memory of the model: what is exported outlives the graph. */
+    /* In the memory of the model, because exported models outlive the graph. */
     pgy_onnx_opset **kept = pgy_model_alloc(f->graph->model, top->opset_count + 1, sizeof *kept);
     size_t count = 0;
     if (!kept) return graph_no_memory(err);

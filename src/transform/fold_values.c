@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What depends on constants alone is computed, node by node in running order. A result is held in
- * its declared type until its last use that folds too; those that other nodes need become weights
- * at the end. What shape inference knows exactly is taken from there.
+/* Computes nodes whose inputs are constants, in running order. A result is held in its declared
+ * type until the last use that folds, too; results that other nodes need become weights at the end.
+ * Results that shape inference knows exactly are taken from there.
  *
- * Sequences cannot be stored: a node that makes one stays if somebody needs it, so what it uses is
- * held until that is known. */
+ * Sequences cannot be stored as weights: a node that makes one stays if an unfolded node needs it,
+ * so its inputs are held until that is known. */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -19,7 +19,7 @@ static const uint64_t LEAST_ROOM = 1u << 24;
 typedef struct result {
     op_tensor value;               /* tensors in their declared type */
     const pgy_onnx_tensor *origin; /* the weight whose bytes these are, or NULL */
-    bool later;                    /* only origin is there: it is computed when it is written */
+    bool later;                    /* only `origin` is set; it is computed when it is written */
     size_t left;                   /* uses that are not folded, outputs included */
 } result;
 
@@ -29,7 +29,7 @@ typedef struct level_run {
     pgy_node **order;
     size_t count;     /* of nodes before any change */
     result *results;  /* per value of the level */
-    id_places places; /* of those values in `results` */
+    id_places places; /* index in `results` of each value */
     bool *folded;     /* per node */
     op_tensor *out;   /* of the widest node */
 } level_run;
@@ -123,8 +123,8 @@ static execute_limits limits_of(folder *f)
 {
     const uint64_t most = memory_limit_bytes() / 2;
     const uint64_t wanted = f->options.max_result_bytes;
-    /* Storage types take up to 64 times the bytes of declared ones, and what a function or a loop
-     * computes on the way may be larger than its result. */
+    /* Storage types take up to 64 times the bytes of declared ones, and intermediate values of a
+     * function or loop may be larger than its result. */
     const uint64_t storage = wanted < most / 64 ? wanted * 64 : most;
     return (execute_limits){.max_bytes = storage < LEAST_ROOM ? LEAST_ROOM : storage,
                             .max_steps = fold_steps_left(f->spent),
@@ -155,7 +155,7 @@ static pgy_status compute_move(level_run *r, pgy_node *n, const pgy_onnx_tensor 
     return st;
 }
 
-/* The weight that a value is, as it is stored. */
+/* The record of v if it is a weight, or a result that is computed when it is written; else NULL. */
 static const pgy_onnx_tensor *stored_weight(const level_run *r, pgy_value *v)
 {
     if (!v) return NULL;
@@ -163,7 +163,7 @@ static const pgy_onnx_tensor *stored_weight(const level_run *r, pgy_value *v)
     return v->initializer;
 }
 
-/* Where nothing is computed yet, there is an origin and no value. */
+/* If the result is computed only when it is written, *origin is set and there is no value. */
 static pgy_status compute(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin, pgy_error *err)
 {
     const pgy_onnx_tensor *weight = n->input_count ? stored_weight(r, n->inputs[0]) : NULL;
@@ -183,8 +183,8 @@ static bool is_counting(pgy_dtype dtype)
     return pgy_dtype_is_integer(dtype) || dtype == PGY_BOOL;
 }
 
-/* Where nothing is inferred, declared shapes still tell what Shape and Size give, and what reads a
- * part of that. */
+/* Without inference, declared shapes still give the results of Shape and Size, and of nodes that
+ * read a part of those. */
 static pgy_status infer_shape_node(level_run *r, pgy_node *n, pgy_error *err)
 {
     pgy_error why = {0};
@@ -200,7 +200,7 @@ static pgy_status infer_shape_node(level_run *r, pgy_node *n, pgy_error *err)
     return status_ends_all(st) ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
 }
 
-/* Floats are left out: quantised constants, which must stay visible, would come through here. */
+/* Excludes floats, or quantised constants, which must stay visible, would be folded here. */
 static bool is_inferred(const level_run *r, const pgy_node *n)
 {
     bool wanted = false;
@@ -243,7 +243,7 @@ static uint64_t released_bytes(const level_run *r, pgy_value *v)
     return v->initializer ? weight_bytes(v->initializer) : 0;
 }
 
-/* Before anything is computed: do known shapes say that a result is too large? */
+/* Do the inferred shapes show, before anything is computed, that a result is too large? */
 static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *bytes)
 {
     for (size_t i = 0; i < n->output_count; i++) {
@@ -280,8 +280,9 @@ static size_t count_going(const level_run *r, const pgy_value *v)
     return going;
 }
 
-/* A Transpose of a large weight that is needed as it is, too: folded, it would be stored twice, as
- * the tied weights of embeddings and classifiers. Not if more can be computed behind it. */
+/* True for a Transpose of a large weight that other nodes read directly, such as tied weights of
+ * embeddings and classifiers: folding it would store the weight twice. False if consumers of the
+ * Transpose can be folded, too. */
 static bool makes_copy(const level_run *r, const pgy_node *n)
 {
     const pgy_value *v = node_is(n, "Transpose") && n->input_count == 1 ? n->inputs[0] : NULL;
@@ -348,7 +349,7 @@ static void hold_results(level_run *r, pgy_node *n, const pgy_onnx_tensor *origi
     if (!makes_sequence(r, n)) use_up_inputs(r, n);
 }
 
-/* In a function: does the value depend on the call? */
+/* Does a node in a function depend on attributes of the call? */
 static bool refers(const pgy_node *n)
 {
     if (node_box_of(n)->has_refs) return true;
@@ -389,8 +390,8 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* From the last node to the first: one whose sequence is needed is not folded after all, which may
- * make others needed that were only used by it. */
+/* Unfolds nodes whose sequences are needed, from last to first, because the inputs of an unfolded
+ * node become needed, too. */
 static void unfold_sequences(level_run *r)
 {
     for (size_t i = r->count; i-- > 0;) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of one level that are equal in type, shape and every byte become one. A hash of samples
- * sorts out nearly all others, so the bytes of large weights are read only where they are likely to
- * be equal, a piece at a time. */
+/* Merges weights of one level that are equal in type, shape and every byte. A hash of samples rules
+ * out nearly all unequal pairs, so large weights are compared, in pieces, only if they are likely
+ * to be equal. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "onnx/reader.h"
 #include "transform/fold.h"
 
-/* Few samples: each may bring in many pages. */
+/* Few samples, because each may page in much of the file. */
 enum { SAMPLES = 3, SAMPLE_BYTES = 256, PIECE = 256 * 1024 };
 
 typedef struct table {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another opset version for a whole graph. Every level (subgraphs and function bodies too) goes
- * from version to version, and at each step the nodes whose operator changed there are rewritten by
- * their rows of opset/adapters.def.
+/* Converts a whole graph to another opset version. Every level, including subgraphs and function
+ * bodies, goes from version to version; each step rewrites the nodes whose operator changed there
+ * by its rows of opset/adapters.def.
  *
- * What an adapter can do depends on types, ranks and constants, so shapes are inferred first. All
- * of it happens on a copy; the result is then judged by the definitions of the wanted version. Only
- * if nothing stands in the way the same steps are done to the graph itself. */
+ * Adapters depend on types, ranks and constants, so shapes are inferred first. The conversion runs
+ * on a copy, and the result is checked against the definitions of the target version. Only if that
+ * succeeds are the same steps applied to the graph itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static pgy_status add_note(conversion *c, const char *node, const char *op_type,
     return PGY_OK;
 }
 
-/* Under the name that the node had in the model. */
+/* Notes a node under its name in the original model. */
 static pgy_status note_node(conversion *c, const pgy_node *n, const char *reason, pgy_error *err)
 {
     const node_origin *o = node_box_of(n)->origin;
@@ -56,7 +56,7 @@ static pgy_status import_functions(pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* What inference learns is for the adapters only; the values are then as they were. */
+/* A saved value: inference serves the adapters only, so its results are undone. */
 typedef struct value_state {
     value_box *box;
     pgy_value value;
@@ -95,7 +95,8 @@ static void restore_values(const value_state *list, size_t count)
     }
 }
 
-/* The body of a function serves all calls; what the last one made known is not true of it. */
+/* Drops facts inferred for function bodies, because they come from the last call and need not hold
+ * for others. */
 static void forget_calls(pgy_graph *g)
 {
     const graph_state *s = state_of(g);
@@ -160,7 +161,7 @@ static pgy_status step_node(conversion *c, pgy_node *n, int64_t step, pgy_error 
 
 static pgy_status step_level(conversion *c, pgy_graph *level, int64_t step, pgy_error *err)
 {
-    const size_t count = level->node_count; /* new ones have the new form */
+    const size_t count = level->node_count; /* new nodes conform already */
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i++)
         st = cancel_check_after(step_node(c, level->nodes[i], step, err), err);
@@ -247,7 +248,7 @@ static pgy_status refuse(conversion *c, const pgy_node *n, pgy_error *err, const
     return note_node(c, n, text, err);
 }
 
-/* An operator that the registry does not have may stay if its definition is the same one. */
+/* Operators that the registry lacks may stay if their definition did not change. */
 static pgy_status judge_unknown(conversion *c, const pgy_node *n, pgy_error *err)
 {
     const node_origin *o = node_box_of(n)->origin;
@@ -260,7 +261,7 @@ static pgy_status judge_unknown(conversion *c, const pgy_node *n, pgy_error *err
     return refuse(c, n, err, "%s is not a known operator", n->op_type);
 }
 
-/* Inputs could not always be left out where they can be now. */
+/* Notes omitted inputs that the target version requires. */
 static pgy_status judge_inputs(conversion *c, const pgy_node *n, pgy_error *err)
 {
     const op_signature *s = op_signature_find("", n->op_type, c->version);
@@ -281,7 +282,7 @@ static bool knows(const op_def *def, const char *attribute)
     return d && d->name;
 }
 
-/* The model had an attribute that its own version does not know either. */
+/* True if the attribute was unknown in the model's own version, too. */
 static bool was_unknown(const pgy_node *n, const char *attribute)
 {
     const node_origin *o = node_box_of(n)->origin;
@@ -327,7 +328,7 @@ static pgy_status map_failures(strmap *out, const finding_list *findings, pgy_er
     return PGY_OK;
 }
 
-/* What inference finds now and did not find before. */
+/* Notes findings of inference that the original graph did not have. */
 static pgy_status note_findings(conversion *c, const graph_state *s, const finding_list *before,
                                 const finding_list *after, pgy_error *err)
 {
@@ -346,8 +347,8 @@ static pgy_status note_findings(conversion *c, const graph_state *s, const findi
     return st;
 }
 
-/* Types, arity and attributes against the definitions of the new version, wherever inference gets.
- * Nodes that could not work before are not this conversion's business. */
+/* Checks types, arity and attributes against the definitions of the new version, for all nodes that
+ * inference reaches. Nodes that were invalid before are ignored. */
 static pgy_status judge(conversion *c, pgy_graph *g, const finding_list *before, pgy_error *err)
 {
     const graph_state *s = state_of(g);
@@ -404,7 +405,7 @@ static size_t count_rewritten(const pgy_graph *g)
         for (size_t k = 0; k < s->levels[i]->node_count; k++) {
             node_origin *o = node_box_of(s->levels[i]->nodes[k])->origin;
             count += o && o->rewritten;
-            if (o) o->rewritten = false; /* its other nodes are not counted again */
+            if (o) o->rewritten = false; /* its other nodes must not count again */
         }
     return count;
 }

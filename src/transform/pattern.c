@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop of a fusing pass and the edits its rules are made of. A rule only puts a node in the
- * place of another; what is not needed any more is unlinked at once, so that the next rule sees how
- * often a value is really used. */
+/* The loop of a fusing pass and the edits of its rules. Nodes that a rewrite makes superfluous are
+ * unlinked at once, so that the next rule sees the true number of uses. */
 #include "transform/pattern.h"
 
 #include <string.h>
@@ -22,7 +21,7 @@ static void fail(pattern *p, pgy_status st)
 
 /* ---- The loop ------------------------------------------------------------------------------- */
 
-/* The node that a rule made is called after those that it stands for. */
+/* Names a new node after the nodes that it replaces. */
 static void name_made(pattern *p)
 {
     str name = {0};
@@ -87,7 +86,7 @@ static pgy_status run(pattern p, const pattern_rule *rules, size_t *changes, pgy
         before = p.count;
         st = run_round(&p, rules);
     }
-    /* Weights that were replaced go too. */
+    /* Replaced weights are removed, too. */
     if (!st && p.count) st = pgy_graph_remove_unused(g, err);
     *changes = p.count;
     return st;
@@ -143,7 +142,7 @@ static const char *split(pattern *p, const char **op)
     return domain;
 }
 
-/* The domain must be among the model's opsets, or the graph could not be saved. */
+/* Adds the domain to the opset imports, which a saved model needs. */
 static void import_domain(pattern *p, const char *domain)
 {
     graph_level *top = level_of(p->f.graph);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rules ask about a graph: operators, users, shapes, constants, products. */
+/* Queries for rules: operators, consumers, shapes, constants, products. */
 #include <math.h>
 #include <string.h>
 
@@ -211,7 +211,7 @@ static bool take_node(pattern *p, pattern_product *q, pgy_node *n)
     return true;
 }
 
-/* `open`: the value itself may have any users. */
+/* Decomposes v into factors; `open`: v itself may have any consumers. */
 static void take_apart(pattern *p, pattern_product *q, pgy_value *v, bool open)
 {
     double x;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the quotient back to what is normalised, then forward over scale and shift. */
+/* Searches from the quotient back to the normalised value, then forward over scale and shift. */
 #include "transform/pattern_norm.h"
 
 #include "base/alloc.h"
@@ -29,7 +29,7 @@ static bool read_axis(int32_t *axis, pattern *p, const pgy_node *reduce)
     return false;
 }
 
-/* v has 1 in the place of the sizes of x from the axis on. */
+/* True if v has size 1 in all axes of x from `axis` on. */
 static bool stays_as_one(const pgy_value *v, const pgy_value *x, int32_t axis)
 {
     if (pattern_rank(v) != pattern_rank(x)) return false;
@@ -38,7 +38,7 @@ static bool stays_as_one(const pgy_value *v, const pgy_value *x, int32_t axis)
     return true;
 }
 
-/* How many elements a row of x has; 0: not known. */
+/* Number of elements in a row of x; 0: not known. */
 static double row_size(const pgy_value *x, int32_t axis)
 {
     double size = 1;
@@ -47,8 +47,8 @@ static double row_size(const pgy_value *x, int32_t axis)
     return size;
 }
 
-/* What v, of any use, is the mean of over the last axes, which stay as 1; or NULL. *squared: it is
- * the mean of squares. */
+/* If v is a mean over the last axes, which are kept as 1, returns its operand, else NULL; v may
+ * have any consumers. *squared: v is the mean of squares. */
 static pgy_value *mean_of(int32_t *axis, bool *squared, pattern *p, pgy_value *v)
 {
     const pattern_product q = pattern_factors(p, v);
@@ -67,7 +67,7 @@ static pgy_value *mean_of(int32_t *axis, bool *squared, pattern *p, pgy_value *v
     return size > 0 && pattern_close(v, q.factor * size, 1) ? reduce->inputs[0] : NULL;
 }
 
-/* What n squares, or NULL. */
+/* The operand that n squares, or NULL. */
 static pgy_value *squared_by(pattern *p, const pgy_node *n)
 {
     if (pattern_is(n, "Mul")) return n->inputs[0] == n->inputs[1] ? n->inputs[0] : NULL;
@@ -76,7 +76,7 @@ static pgy_value *squared_by(pattern *p, const pgy_node *n)
                                                                                 : NULL;
 }
 
-/* What inner v is the mean of the squares of, or NULL. */
+/* If inner v is a mean of squares, the operand that is squared, else NULL. */
 static pgy_value *mean_square_of(int32_t *axis, pattern *p, pgy_value *v)
 {
     bool squared;
@@ -87,7 +87,7 @@ static pgy_value *mean_square_of(int32_t *axis, pattern *p, pgy_value *v)
 
 /* ---- The quotient --------------------------------------------------------------------------- */
 
-/* s, if v = sqrt(s) */
+/* Returns s if v = sqrt(s), else NULL. */
 static pgy_value *root_of(pattern *p, const pgy_value *v)
 {
     const pgy_node *root = pattern_from(v, "Sqrt"), *pow = pattern_from(v, "Pow");
@@ -95,7 +95,7 @@ static pgy_value *root_of(pattern *p, const pgy_value *v)
     return pow && pattern_scalar_is(p, pattern_input(pow, 1), 0.5) ? pow->inputs[0] : NULL;
 }
 
-/* x * gain / sqrt(s): one of each, gain being a constant; NULL where there is none. */
+/* x * gain / sqrt(s) with a constant gain; a missing part is NULL. */
 typedef struct quotient {
     pgy_value *x, *gain, *s;
     const pgy_node *user; /* of x */
@@ -123,7 +123,7 @@ static bool take_node(quotient *q, pattern *p, pgy_value *v, bool below)
            take_apart(q, p, n->inputs[1], n, pattern_is(n, "Div") ? !below : below, false);
 }
 
-/* Is n one that a quotient is made of? */
+/* Can n be a part of a quotient? */
 static bool is_step(pattern *p, const pgy_node *n)
 {
     return (n->input_count == 2 && (pattern_is(n, "Mul") || pattern_is(n, "Div"))) ||
@@ -153,7 +153,7 @@ static bool take_apart(quotient *q, pattern *p, pgy_value *v, const pgy_node *us
 
 /* ---- The variance --------------------------------------------------------------------------- */
 
-/* mean(x * x) - mean(x) * mean(x), not below 0; x or NULL. */
+/* Returns x if v is mean(x * x) - mean(x) * mean(x), clamped at 0, else NULL. */
 static pgy_value *fast_variance(int32_t *axis, const pgy_value **mean, pattern *p, pgy_value *v)
 {
     const pgy_node *most = pattern_inner(v, "Max"), *relu = pattern_inner(v, "Relu");
@@ -171,7 +171,8 @@ static pgy_value *fast_variance(int32_t *axis, const pgy_value **mean, pattern *
     return x;
 }
 
-/* s = mean(x * x) + epsilon, or that of x - mean; sets axis and epsilon. */
+/* Recognises s = mean(x * x) + epsilon, or the fast variance plus epsilon; sets axis and epsilon.
+ */
 static bool read_spread(pattern_norm *m, pattern *p, pgy_value *s, pgy_value **x,
                         const pgy_value **mean)
 {
@@ -186,7 +187,7 @@ static bool read_spread(pattern_norm *m, pattern *p, pgy_value *s, pgy_value **x
     return false;
 }
 
-/* d = x - mean(x), over the same axes: x, or NULL. */
+/* Returns x if d = x - mean(x) over the same axes, else NULL. */
 static pgy_value *centred(const pattern_norm *m, pattern *p, const pgy_value *d,
                           const pgy_value **mean)
 {
@@ -211,7 +212,7 @@ bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n)
         !take_apart(&q, p, n->outputs[0], NULL, false, true) || !q.s || !q.x ||
         !pattern_is_inner(q.s) || !read_spread(out, p, q.s, &x, &mean))
         return false;
-    /* Of a fast variance only the centre is divided. */
+    /* With a fast variance the dividend is x - mean(x), while the variance reads x itself. */
     if (mean ? centred(out, p, q.x, &own) != x || own != mean : x != q.x) return false;
     out->x = q.x;
     out->user = q.user;
@@ -220,8 +221,8 @@ bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n)
     return true;
 }
 
-/* The quotient and the square use it: twice, or three times if that is a product; of a fast
- * variance only the quotient does. */
+/* True if only the quotient and the square use d: the square once, or twice if it is a product.
+ * With the fast variance only the quotient uses it. */
 static bool used_for_norm_only(const pattern_norm *m, pattern *p, const pgy_value *d)
 {
     size_t others = 0, products = 0, squares = 0;
@@ -247,7 +248,7 @@ bool pattern_norm_centre(pattern_norm *m, pattern *p)
 
 /* ---- Scale and shift apart ------------------------------------------------------------------ */
 
-/* The product of w and something else; that, or NULL. */
+/* The other factor if v is a product with w, else NULL. */
 static pgy_value *times(const pgy_value *v, const pgy_value *w)
 {
     const pgy_node *mul = pattern_inner(v, "Mul");
@@ -256,8 +257,8 @@ static pgy_value *times(const pgy_value *v, const pgy_value *w)
     return NULL;
 }
 
-/* v = shift - mean * w, in any way to write it; *shift is NULL where there is none and `negative`
- * is expected: v is subtracted. */
+/* Recognises v = shift - mean * w with a constant shift, in all its notations; returns the mean, or
+ * NULL. */
 static const pgy_value *read_offset(pgy_value **shift, const pattern *p, pgy_value *v,
                                     const pgy_value *w)
 {
@@ -278,7 +279,7 @@ static const pgy_value *read_offset(pgy_value **shift, const pattern *p, pgy_val
     return NULL;
 }
 
-/* n = x * w + (shift - mean * w), w being gain / sqrt(s). */
+/* Recognises n = x * w + (shift - mean * w) with w = gain / sqrt(s). */
 static bool find_apart(pattern_norm *out, pattern *p, pgy_node *n, size_t i)
 {
     const bool sub = pattern_is(n, "Sub");
@@ -328,7 +329,7 @@ void pattern_norm_narrow(pattern_norm *m, pattern *p)
 
 /* ---- Scale and shift ------------------------------------------------------------------------ */
 
-/* The constant with exactly the axes of a row, or NULL: v has another shape. */
+/* Reshapes constant v to exactly the axes of a row; NULL: its shape does not fit. */
 static pgy_value *row_of(pattern *p, const pattern_norm *m, pgy_value *v)
 {
     const int32_t rank = pattern_rank(m->x), length = rank - m->axis, own = pattern_rank(v);
@@ -361,7 +362,7 @@ static pgy_value *ones(pattern *p, const pattern_norm *m)
     return pattern_weight(p, m->x->graph, "ones", pattern_dtype(m->x), rank, shape, values);
 }
 
-/* The constant row that the user of `last` combines it with. */
+/* The constant row that the consumer of `last` combines with it by `op`. */
 static pgy_value *take(pattern *p, pattern_norm *m, const char *op)
 {
     pgy_node *user = pattern_user(m->last);
