@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other shapes for a graph: those of inputs replaced, with what depends on them forgotten, or those
- * that a run has shown written down. */
+/* Changes shapes of a graph: replaces those of inputs and drops inferred shapes that depend on
+ * them, or declares shapes that a run has shown. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -34,7 +34,7 @@ static bool append(pgy_value ***list, size_t *count, pgy_value *v, arena *memory
     return true;
 }
 
-/* A tensor in between becomes an input. */
+/* Turns an inner tensor into an input. */
 static pgy_status make_input(pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     graph_level *level = level_of(g);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stages until nothing changes: fold, apply the rules to a copy, measure the copy beside what it
- * was made from. A rewrite that fails is remembered by rule and place, and the copy is made anew
- * without it, so nothing ever has to be undone. At the end the outputs of the whole model are
- * compared with those of the model as it was. */
+/* Repeats three stages until nothing changes: fold, apply the rules to a copy, measure the copy
+ * against its source. A rewrite that fails is remembered by rule and place, and the copy is made
+ * again without it, so nothing has to be undone. At the end the outputs are compared with those of
+ * the original model. */
 #include "transform/simplify.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ typedef struct simplifier {
     bool wanted[SIMPLIFY_RULE_COUNT];
     pgy_model *original;
     simplify_samples samples;
-    bool sampled, exact_only, fresh; /* fresh: the last outputs are those of the present model */
+    bool sampled, exact_only, fresh; /* fresh: `outputs` belong to the present model */
     strmap refused;                  /* "rule value" */
     pgy_tensor_map **outputs;        /* of the present model, per sample */
     report_box *box;
@@ -68,7 +68,7 @@ static const char *keep(simplifier *s, const char *text)
     return arena_strdup(&s->box->memory, text);
 }
 
-/* Room for one more in an array of the report; the old one stays in its arena. */
+/* Makes room for one more entry in an array of the report; the old array stays in the arena. */
 static void *grow(arena *memory, void *items, size_t count, size_t *room, size_t size)
 {
     if (count < *room) return items;
@@ -159,10 +159,10 @@ static void drop_outputs(simplifier *s)
     s->fresh = false;
 }
 
-/* What no sample came to is as good as wrong, unless the definitions say otherwise. */
+/* Fails rewrites that no sample reached, except those that are exact by definition. */
 static void judge_unseen(attempt *a)
 {
-    if (!a->s->fresh) return; /* the run did not come to its end */
+    if (!a->s->fresh) return; /* the run did not finish */
     for (size_t i = 0; i < a->count; i++) {
         simplify_rewrite *r = &a->items[i];
         if (r->failed || r->measured || !simplify_rewrite_lives(r)) continue;
@@ -200,7 +200,7 @@ static pgy_status measure(attempt *a, pgy_graph *after, pgy_model *model, pgy_er
     return st;
 }
 
-/* Which rewrites are refused? Of several with one output the last. */
+/* Refuses the failed rewrites; of several with the same output, the last one. */
 static pgy_status refuse_failed(size_t *count, attempt *a, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -278,7 +278,7 @@ static pgy_status rewrite_model(simplifier *s, pgy_model **model, bool *changed,
         const bool sampled = s->sampled || s->options->no_check;
         st = take_samples(s, err);
         if (!st && s->exact_only && !sampled)
-            failed = 1; /* anew, with fewer rules */
+            failed = 1; /* try again with exact rules only */
         else if (!st && s->box->report.checked)
             st = measure(&a, g, *model, err);
         if (!st && s->box->report.checked) st = refuse_failed(&failed, &a, err);
@@ -315,12 +315,12 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     pgy_graph *g = NULL;
     pgy_model *made = NULL;
     *changed = false;
-    o.keep_separate = true; /* there are rules for that */
+    o.keep_separate = true; /* rules of simplification join nodes instead */
     pgy_status st = pgy_graph_import(&g, *model, err);
     if (st) return st;
     const size_t before = count_nodes(g);
     const pgy_status failed = pgy_graph_fold_constants(g, &o, &report, &why);
-    /* A malformed model is not simplified. */
+    /* A malformed model ends simplification; other failures only skip folding. */
     if (status_ends_all(failed) || failed == PGY_E_FORMAT)
         st = pgy_error_set(err, failed, "%s", why.text);
     else if (failed)
@@ -362,7 +362,7 @@ static pgy_status run_stages(simplifier *s, pgy_model **model, pgy_error *err)
         st = fold(s, model, &folded, err);
         if (folded) drop_outputs(s);
         if (!st) st = rewrite_model(s, model, &more, err);
-        more |= folded; /* what folding leaves may be read with more knowledge */
+        more |= folded; /* after folding, inference may find more */
     }
     return st;
 }
@@ -375,7 +375,7 @@ static double output_distance(const simplifier *s, const char *name)
         double error = INFINITY;
         old = pgy_tensor_map_find(s->samples.items[i].outputs, name);
         now = pgy_tensor_map_find(s->outputs[i], name);
-        if (!old && !now) continue; /* an element of a sequence that another sample has */
+        if (!old && !now) continue; /* this sample's sequence has fewer elements */
         if (old && now && pgy_tensor_dtype(old) == pgy_tensor_dtype(now) &&
             !op_to_storage(&a, old, NULL) && !op_to_storage(&b, now, NULL))
             error = simplify_distance(a, b, pgy_tensor_dtype(old), false);
@@ -406,7 +406,7 @@ static pgy_status judge_outputs(simplifier *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* Another run of a model on sample i, in its own precision. */
+/* Runs a model again on sample i, in its own precision. */
 static pgy_status rerun(pgy_tensor_map **to, const simplifier *s, size_t i, pgy_model *model,
                         pgy_error *err)
 {
@@ -415,8 +415,9 @@ static pgy_status rerun(pgy_tensor_map **to, const simplifier *s, size_t i, pgy_
     return simplify_run(to, model, s->samples.items[i].feed, true, s->options->max_steps, err);
 }
 
-/* Folding computes in the precision of the model. Where the model then makes a choice, such as
- * rounding to an integer, float64 may choose otherwise; only a run in its own precision tells. */
+/* Folding computes in the precision of the model. If the model then decides something by the
+ * result, such as rounding to an integer, float64 may decide otherwise; so only a run in the
+ * model's own precision can judge. */
 static pgy_status judge_again(simplifier *s, pgy_model *model, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -428,7 +429,7 @@ static pgy_status judge_again(simplifier *s, pgy_model *model, pgy_error *err)
     return st ? st : judge_outputs(s, err);
 }
 
-/* Of the model as it was and as it is, on all samples. */
+/* Compares the outputs of the original and the present model on all samples. */
 static pgy_status check_model(simplifier *s, pgy_model *model, pgy_error *err)
 {
     pgy_status st = take_samples(s, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does a rewrite change the results? The nodes that it replaced are computed from the values that
- * the region starts from, and the two outputs compared: on what came, and once on values at the
- * edge of what may come, for which both sides are computed. */
+/* Measures whether a rewrite changes the results. The replaced nodes are computed from the sources
+ * of the region, and the two outputs compared: on the values of the run, and once on scaled values
+ * (EDGES), for which both sides are computed. */
 #include <math.h>
 #include <stdio.h>
 
@@ -26,8 +26,7 @@ static const op_tensor *scope_find(const scope *s, const pgy_value *v)
     return NULL;
 }
 
-/* A borrowed value: a source, what a node of the region made, or a weight, which is kept in scope.
- */
+/* Reads a borrowed value: a source, a result of the region, or a weight, which the scope keeps. */
 static pgy_status fetch(op_tensor *out, scope *s, const simplify_regions *r, const region *from,
                         const op_tensor *sources, pgy_value *v, pgy_error *err)
 {
@@ -77,7 +76,7 @@ static pgy_status run_node(scope *s, const simplify_regions *r, const region *fr
     return st;
 }
 
-/* The value of `wanted` from those of the sources; the caller releases it. */
+/* Computes `wanted` from the values of the sources; the caller releases it. */
 static pgy_status compute(op_tensor *out, const simplify_regions *r, const region *from,
                           const node_list *nodes, const pgy_value *wanted, const op_tensor *sources,
                           pgy_error *err)
@@ -122,7 +121,7 @@ static void judge(const simplify_regions *r, region *of, const op_tensor *before
     region_fail(w, &state_of(r->after)->memory, error, text);
 }
 
-/* What a region is tried on besides what comes: nothing, little, much, of both signs. */
+/* Factors for the sources of a region, tried in addition to the values of the run. */
 static const struct {
     double factor;
     const char *text;
@@ -158,7 +157,7 @@ static pgy_status try_edge(simplify_regions *r, region *of, const op_tensor *sou
     for (size_t i = 0; !st && i < of->source_count; i++)
         st = scaled(&changed[i], &sources[i], EDGES[edge].factor, &why);
     if (!st) st = compute(&before, r, of, &of->old_nodes, of->before, changed, &why);
-    /* What the model cannot compute it does not have to compute afterwards. */
+    /* If the original nodes fail on these values, the rewrite may fail, too. */
     if (!st) {
         st = compute(&after, r, of, &of->new_nodes, of->after, changed, &why);
         if (!st)

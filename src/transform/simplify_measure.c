@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Differences in units of an element type: the step of its numbers next to 1, times the magnitude
- * of the value or of the whole tensor, whichever is larger. What is much smaller than its tensor
- * was rounded with the tensor's magnitude on its way, so a unit of its own size would say nothing.
+ * of the value or of the whole tensor, whichever is larger. An element much smaller than its tensor
+ * carries rounding errors of the tensor's magnitude, so a unit of its own size would mean nothing.
  */
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rewrites, measured while the rewritten model runs. A region is what lies between the output of a
- * rewrite and the values that both graphs have: its nodes before and after. When the run comes to
- * the output, the values that the region starts from have been seen, and it can be judged
- * (simplify_judge.c). Values are held from when they are made until the last region that needs them
- * is done, so memory stays that of a run. */
+/* Measures rewrites while the rewritten model runs. A region has the nodes, before and after,
+ * between the output of a rewrite and the values that both graphs share. When the run computes the
+ * output, the sources of the region are known, and it can be judged (simplify_judge.c). Sources are
+ * held until the last region that needs them is done, so memory stays close to that of a run. */
 #include "transform/simplify_region.h"
 
 #include <string.h>
@@ -91,7 +90,7 @@ static pgy_status add_source(simplify_regions *r, region *to, pgy_value *v, pgy_
     return PGY_OK;
 }
 
-/* The nodes of one graph that make v, from the sources on. */
+/* Collects the nodes of one graph that compute v from the sources. */
 static pgy_status walk(simplify_regions *r, region *to, node_list *list, pgy_value *v, bool old,
                        pgy_error *err)
 {
@@ -234,7 +233,7 @@ static pgy_status see(pgy_node *n, const op_tensor *inputs, const op_tensor *out
     return st;
 }
 
-/* Inputs of the model, which a rewrite may have cut off. */
+/* Holds inputs of the model, because the rewritten graph may no longer use them. */
 static pgy_status hold_inputs(simplify_regions *r, const pgy_tensor_map *feed, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -249,7 +248,7 @@ static pgy_status hold_inputs(simplify_regions *r, const pgy_tensor_map *feed, p
     return st;
 }
 
-/* The run ended with an error: the first rewrite that it did not come to is to blame. */
+/* After a failed run, marks the first unmeasured rewrite as failed. */
 static bool blame(simplify_regions *r, const char *text)
 {
     region *first = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of rules, and which of them a call wants. */
+/* The table of rules, and the selection of rules by options. */
 #include <string.h>
 
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the model is measured on. Dynamic dimensions get numbers, the same for the same name: two
- * sets of them, so that a rewrite that is right for one size only is found out, and ones where
- * neither can be run. */
+/* Samples for measuring. Dynamic dimensions get numbers, equal names equal numbers. Two sets of
+ * numbers reveal rewrites that are right for one size only; if the model runs with neither, all
+ * sizes are 1. */
 #include "transform/simplify.h"
 
 #include <ctype.h>
@@ -32,7 +32,7 @@ typedef struct sizes {
     const pgy_metadata *given; /* shapes of some inputs; may be NULL */
 } sizes;
 
-/* Are the last two of four axes open? Then they are the sides of an image. */
+/* Are the last two of at least four axes dynamic? They are then taken as the sides of an image. */
 static bool is_image(const pgy_value *v)
 {
     return v->rank >= 4 && v->dims[v->rank - 1].value < 0 && v->dims[v->rank - 2].value < 0;
@@ -54,7 +54,8 @@ static const int64_t *find(const sizes *s, const char *name, size_t length)
     return NULL;
 }
 
-/* "past + 1", "2*N": sums of products of numbers and known names, as exporters write them. */
+/* Evaluates sums of products of numbers and known names, as exporters write them: "past + 1",
+ * "2*N". */
 static bool evaluate(int64_t *out, const sizes *s, const char *text)
 {
     int64_t sum = 0, product = 1;
@@ -77,8 +78,8 @@ static bool evaluate(int64_t *out, const sizes *s, const char *text)
     return *text == '\0';
 }
 
-/* A total length of a model with a cache: what is in the cache and what comes, here a single one if
- * no input has a length of its own. */
+/* The total length in a model with a cache: cached length plus new length, which is 1 if no input
+ * has a sequence length. */
 static bool total(int64_t *out, const sizes *s, const char *name)
 {
     const named_size *past = NULL, *length = NULL;
@@ -106,14 +107,14 @@ static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t a
     return size;
 }
 
-/* What the caller wants this size to be; -1: nothing. */
+/* The size that the caller gives; -1: none. */
 static int64_t given_size(const pgy_metadata *given, const pgy_value *v, int32_t axis)
 {
     const pgy_tensor_info *info = given ? pgy_metadata_find(given, v->name) : NULL;
     return info && info->rank == v->rank ? info->shape[axis] : -1;
 }
 
-/* Given sizes are those of all dimensions with the same name. */
+/* A given size applies to all dimensions of the same name. */
 static void gather_given(sizes *s, const pgy_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) {
@@ -243,7 +244,7 @@ static pgy_status add(simplify_samples *s, pgy_tensor_map **feed, pgy_tensor_map
     return PGY_OK;
 }
 
-/* One sample of a set; *more: there was one, and it could be run. */
+/* Takes one sample of a set; *more: the caller had one, and the model ran. */
 static pgy_status take_one(simplify_samples *s, bool *more, const runnable *r, pgy_metadata *inputs,
                            size_t set, const pgy_simplify_options *options, pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node is known by the names of its outputs: a record from any runtime that has the operator
- * fits. */
+/* Nodes are matched by the names of their outputs, so recordings of any runtime with the operator
+ * fit. */
 #include "transform/substitute.h"
 
 #include <string.h>

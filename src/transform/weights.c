@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model with other weights: the messages around them are copied, all others are those of the
- * model it comes from. And pruning, which is the simplest such change. */
+/* Builds a model with other weights: the enclosing messages are copied, all others are shared with
+ * the source model. Pruning, the simplest such change, is here, too. */
 #include "transform/weights.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Putting numbers in place of weights that were taken out. Weight i has a generator of its own, so
- * that what it gets depends neither on the order of writing nor on the weights before it. */
+/* Fills stripped weights with random numbers. Each weight has its own generator, so its numbers
+ * depend neither on the order of writing nor on earlier weights. */
 #include <math.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ typedef struct filled_weight {
     quad_layout groups; /* of a sparse one */
 } filled_weight;
 
-/* Of one reading: where the generator stands. */
+/* The state of one reading: the position of the generator. */
 typedef struct filling {
     mt19937 generator;
     size_t next; /* element */
@@ -53,7 +53,7 @@ static void fill_normal(double *out, size_t count, mt19937 *g)
 
 enum { PIECE = 4096, STEP = 8 /* elements: whole bytes, and whole pairs of numbers */ };
 
-/* The next numbers are those of element `first`. */
+/* Advances the generator to element `first`. */
 static void go_to(filling *f, const filled_weight *w, size_t first)
 {
     double piece[PIECE];
@@ -63,7 +63,7 @@ static void go_to(filling *f, const filled_weight *w, size_t first)
         fill_normal(piece, first - i < PIECE ? first - i : PIECE, &f->generator);
 }
 
-/* In pieces, so that the doubles are never all there. */
+/* Works in pieces, so that memory never holds all elements as doubles. */
 static pgy_status make_filled(const tensor_part *p, void *user, pgy_error *err)
 {
     const filled_weight *w = user;
@@ -139,7 +139,7 @@ typedef struct rebuilder {
     weight_edit edit;
     const pgy_reconstruct_options *options;
     filled_weight **weights; /* of each initializer; NULL: it stays */
-    strmap dense;            /* names that are not to be pruned */
+    strmap dense;            /* names that must not be pruned */
     size_t count;
 } rebuilder;
 
@@ -217,7 +217,7 @@ static pgy_status fill_all(rebuilder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* Takes the mark out of "text-TRT_WEIGHTLESS". */
+/* Removes the mark from "text-TRT_WEIGHTLESS". */
 static void remove_mark(str *out, const char *text)
 {
     const char *at = strstr(text, MARK);

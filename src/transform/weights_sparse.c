@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 2:4 sparsity: which weights it matters for, whether they have it, and how they get it. From each
- * Conv, Gemm and MatMul the weight is searched backwards through operators that keep its values or
- * only move them. An axis counted from the end is negative until the weight, and with it the rank,
- * is known. */
+/* 2:4 sparsity: finds eligible weights, checks them and prunes them. From each Conv, Gemm and
+ * MatMul the weight is searched backwards through operators that keep its values or only move them.
+ * An axis counted from the end is negative until the weight, and with it the rank, is known. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -90,7 +89,8 @@ typedef struct axes {
 static const char *const TRANSPARENT[] = {"QuantizeLinear", "DequantizeLinear",
                                           "TRT_FP8QuantizeLinear", "TRT_FP8DequantizeLinear",
                                           "Cast"};
-/* What computes or rearranges: common before these operators and no reason for a warning. */
+/* Operators that compute or rearrange. They are common before the readers, so ending at one needs
+ * no warning. */
 static const char *const ENDS[] = {"LayerNormalization", "Reshape", "Concat", "Slice", "Shape",
                                    "Unsqueeze",          "Gather",  "Mul",    "Add"};
 
@@ -101,7 +101,7 @@ static bool is_one_of(const char *const *list, size_t count, const char *op)
     return false;
 }
 
-/* The axes before a Transpose; false if its permutation does not have them. */
+/* Maps the axes to those before a Transpose; false if its permutation lacks them. */
 static bool axes_before(axes *a, const pgy_node *transpose)
 {
     const pgy_onnx_attribute *perm = node_attribute(transpose, "perm");
@@ -118,7 +118,7 @@ static bool axes_before(axes *a, const pgy_node *transpose)
     return true;
 }
 
-/* Walks back to a stored weight; NULL if there is none. */
+/* Searches back to a stored weight; NULL if there is none. */
 static pgy_value *find_weight(pgy_value *v, axes *a, size_t steps)
 {
     for (; v && !v->initializer && v->producer && steps; steps--) {
@@ -178,7 +178,7 @@ static void candidates_deinit(candidates *c)
     strmap_deinit(&c->by_name);
 }
 
-/* Of a weight that is used along several axes the last one counts. */
+/* If a weight is used along several axes, the last one counts. */
 static pgy_status add_candidate(candidates *c, pgy_value *v, axes a, pgy_error *err)
 {
     const int64_t rank = (int64_t)v->initializer->dim_count;
@@ -265,10 +265,10 @@ pgy_status pgy_graph_sparse_weights(const pgy_sparse_weight **out, size_t *count
 
 /* ---- Their elements ------------------------------------------------------------------------- */
 
-/* Groups larger than this are not held whole, but columns of them at a time. */
+/* Groups larger than WIDE_BYTES are processed in columns, to limit memory. */
 enum { WIDE_BYTES = 8 << 20, COLUMN_BYTES = 64 * 1024 };
 
-/* What lies in all four runs of a group between two columns: four shorter runs. */
+/* Reads the same range of columns from all four runs of a group, as four shorter runs. */
 static pgy_status read_columns(void *to, element_reader *r, const quad_layout *q, size_t group,
                                size_t column, size_t size_bytes, pgy_error *err)
 {
@@ -351,7 +351,7 @@ static pgy_status prune_groups(const tensor_part *p, void *user, pgy_error *err)
     return st;
 }
 
-/* A part of one run, from the same columns of all four. */
+/* Prunes a part of one run, which needs the same columns of all four runs. */
 static pgy_status prune_wide(const tensor_part *p, void *user, pgy_error *err)
 {
     const quad_layout *q = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking weights out. A weight is found from the node that reads it: one of a few operators, or a
- * QuantizeLinear and DequantizeLinear or a Transpose that nobody but such a node reads. The rules
- * are those of the original, so that both strip the same weights. */
+/* Strips weights. A weight is found from its reader: one of a few operators, directly or through a
+ * Q/DQ pair or a Transpose that only such an operator reads. The rules are those of the original,
+ * so that both programs strip the same weights. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,13 +23,13 @@ bool weight_is_stripped(const pgy_onnx_tensor *t)
 
 /* ---- Which nodes ---------------------------------------------------------------------------- */
 
-/* Operators whose stored inputs go, with the numbers of inputs they are known with; behind others:
- * inputs (as bits) that may come from a Transpose or from quantisation. */
+/* Operators whose stored inputs are stripped, with their valid numbers of inputs. `behind`: inputs,
+ * as bits, that may come from a Transpose or from quantisation. */
 static const struct {
     const char *op;
     size_t min_inputs, max_inputs;
     unsigned behind;
-    size_t threshold; /* elements that a weight has at least */
+    size_t threshold; /* least number of elements of a weight */
 } READERS[] = {
     {"Conv", 2, 3, 1, 1},   {"ConvTranspose", 2, 3, 1, 1}, {"Gemm", 2, 3, 7, 1},
     {"MatMul", 2, 2, 3, 0}, {"Gather", 2, 2, 0, 1024},     {"Slice", 3, 5, 0, 1024},
@@ -45,7 +45,7 @@ static size_t reader_index(const pgy_node *n)
     return SIZE_MAX;
 }
 
-/* The only node that reads what n makes; NULL: several, none, or it is an output of the graph. */
+/* The only consumer of n's output; NULL: several, none, or the value is an output of the graph. */
 static const pgy_node *sole_reader(const pgy_node *n)
 {
     const pgy_value *v = n->output_count == 1 ? n->outputs[0] : NULL;
@@ -106,7 +106,7 @@ static size_t threshold_of(const pgy_node *n)
 typedef struct stripper {
     strmap chosen; /* names */
     strmap sparse;
-    strmap exclude; /* name -> itself once it was met */
+    strmap exclude; /* name -> itself once a weight matched */
 } stripper;
 
 static pgy_status visit_input(stripper *s, const pgy_node *n, const pgy_value *v, pgy_error *err)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax(scale Q K' + mask) V written out becomes Attention. From the last product back: the
- * softmax, masks that are added or choose, a soft cap, factors, and the product of queries and
- * keys. On the way scores may be seen as [batch * heads, length, length] too. */
+/* Fuses softmax(scale Q K' + mask) V into Attention. The search goes back from the last product:
+ * softmax, masks that are added or select, a soft cap, factors, and the product of queries and
+ * keys. Inner scores may also have the shape [batch * heads, length, length]. */
 #include "transform/fuse/attention.h"
 
 enum { MAX_DEPTH = 12 };
 
-/* What is as good as minus infinity: no score is seen beside it. */
+/* Is x as good as minus infinity, so that softmax makes it 0 next to any score? */
 static bool is_closing(const pgy_value *like, double x)
 {
     return x < -1e30 || (pattern_dtype(like) == PGY_F16 && x <= -65504);
 }
 
-/* The engine computes it in float32; float64 is left alone, as ONNX Runtime computes part of it in
- * float32. */
+/* The engine computes Attention in float32 only. Float64 is excluded, because ONNX Runtime computes
+ * part of it in float32. */
 static bool takes(const pattern *p, pgy_dtype dtype)
 {
     return dtype == PGY_F32 || (p->standard && (dtype == PGY_F16 || dtype == PGY_BF16));
@@ -34,7 +34,7 @@ static attention_product product_of(const pattern *p, const pgy_node *n)
 
 static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth);
 
-/* The mask has a number for each key, and gives the scores no more axes. */
+/* True if the mask has one number per key and does not broadcast the scores to more axes. */
 static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mask,
                       const pgy_value *scores, const pgy_value *result)
 {
@@ -45,7 +45,7 @@ static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mas
            pattern_same_shape(scores, result);
 }
 
-/* Goes on with the scores behind a mask; what was read is forgotten if that fails. */
+/* Records a mask and continues with the scores; drops the mask again if that fails. */
 static bool read_masked(attention *a, pattern *p, attention_mask mask, pgy_value *scores,
                         size_t depth)
 {
@@ -96,7 +96,7 @@ static bool read_floor(attention *a, pattern *p, const pgy_node *n, size_t depth
     return false;
 }
 
-/* Scores are multiplied by numbers, or by one for each head. */
+/* Reads factors of the scores: constants, or one number per head. */
 static bool read_factors(attention *a, pattern *p, pgy_value *v, size_t depth)
 {
     const pattern_product q = pattern_factors(p, v);
@@ -120,7 +120,7 @@ static bool read_factors(attention *a, pattern *p, pgy_value *v, size_t depth)
     return false;
 }
 
-/* cap * tanh(scores / cap), of which the factor outside has been read. */
+/* Reads cap * tanh(scores / cap); the outer factor has been read already. */
 static bool read_cap(attention *a, pattern *p, const pgy_node *n, size_t depth)
 {
     if (a->cap != 0 || a->gain || !(a->scale > 0)) return false;
@@ -159,7 +159,8 @@ static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth)
 
 /* ---- The softmax ---------------------------------------------------------------------------- */
 
-/* softmax(s), or 0 where that is no number: so rows without any key are 0, as Attention has it. */
+/* Recognises softmax(s) with NaN replaced by 0, so that rows without any open key are 0, as in
+ * Attention. */
 static const pgy_node *read_guarded(pattern *p, pgy_value *v)
 {
     const pgy_node *plain = pattern_inner(v, "Softmax"), *where = pattern_inner(v, "Where");
@@ -172,7 +173,7 @@ static const pgy_node *read_guarded(pattern *p, pgy_value *v)
     return fits ? softmax : NULL;
 }
 
-/* *scores: what goes into it; 16-bit ones may be widened for it. */
+/* *scores: the input of the softmax, before a Cast from 16 bits. */
 static const pgy_node *read_softmax(attention *a, pattern *p, pgy_value *v, pgy_value **scores)
 {
     const pgy_node *narrow = p->standard ? pattern_inner(v, "Cast") : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Masks that are the triangle, each query seeing the keys up to its own place, whatever the lengths
- * are: constants, parts of constants from the first row and key on, Trilu of one number, places
- * that are compared, and what is done to such a tensor element by element. A tensor is followed as
- * the two numbers that it holds on either side of the diagonal. */
+/* Recognises causal masks, in which each query sees the keys up to its own position, for any
+ * lengths: constants, slices of constants from the first row and key on, Trilu of one number,
+ * compared positions, and elementwise functions of such tensors. A tensor is tracked as the two
+ * numbers that it holds on either side of the diagonal. */
 #include "transform/fuse/attention.h"
 
 #include <math.h>
@@ -19,7 +19,8 @@ static bool read(triangle *t, pattern *p, pgy_value *v, size_t depth);
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
 
-/* Elements as float64, of conditions too; released by the caller, or NULL. */
+/* Reads the elements as float64, also those of conditions; the caller releases the result, or NULL.
+ */
 static pgy_tensor *elements(pattern *p, pgy_value *v)
 {
     pgy_tensor *stored = NULL, *wide = NULL;
@@ -33,7 +34,7 @@ static pgy_tensor *elements(pattern *p, pgy_value *v)
     return wide;
 }
 
-/* A constant of one number, however many elements it has. */
+/* Reads a constant whose elements are all equal. */
 static bool read_number(pattern *p, pgy_value *v, double *out)
 {
     pgy_tensor *t = elements(p, v);
@@ -46,7 +47,7 @@ static bool read_number(pattern *p, pgy_value *v, double *out)
     return good;
 }
 
-/* The same, or a tensor that is filled with it when its shape is known. */
+/* Reads the same, or a tensor that a run fills with one number. */
 static bool read_fill(pattern *p, pgy_value *v, double *out)
 {
     const pgy_node *fill = pattern_from(v, "ConstantOfShape"), *expand = pattern_from(v, "Expand");
@@ -109,7 +110,7 @@ static bool read_trilu(triangle *t, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* From the first row and the first key on. */
+/* True if a Slice starts at the first row and key, with steps of 1. */
 static bool starts_at_front(pattern *p, const pgy_node *slice)
 {
     const int64_t *starts, *steps;
@@ -131,8 +132,8 @@ static bool holds_places(pgy_dtype t)
     return t == PGY_I64 || t == PGY_I32 || t == PGY_F32 || t == PGY_F64;
 }
 
-/* The numbers from 0 on, along the keys (-1) or the queries (-2), plus *shift. 0: something else.
- */
+/* Recognises positions 0, 1, ... plus *shift, along the keys (returns -1) or the queries (-2); 0:
+ * something else. */
 static int32_t read_places(pattern *p, pgy_value *v, int64_t *shift, size_t depth)
 {
     static const char *const SAME[] = {"Unsqueeze", "Reshape", "Cast", "Identity"};
@@ -161,7 +162,7 @@ static int32_t read_places(pattern *p, pgy_value *v, int64_t *shift, size_t dept
     return x && read_places(p, x, shift, depth + 1) ? axis : 0;
 }
 
-/* key + a <= query + b, in any way to write it */
+/* Reads key + a <= query + b in all its notations. */
 static bool read_comparison(triangle *t, pattern *p, const pgy_node *n, size_t depth)
 {
     const bool less = pattern_is(n, "Less"), greater = pattern_is(n, "Greater"),
@@ -201,7 +202,7 @@ static bool keeps_axes(const pgy_node *n, size_t i)
            pattern_same_size(n->inputs[i], -2, n->outputs[0], -2);
 }
 
-/* A triangle and a number. */
+/* Reads an elementwise operation on a triangle and a number. */
 static bool read_pair(triangle *t, pattern *p, const pgy_node *n, size_t depth)
 {
     static const char *const OPS[] = {"Add", "And", "Sub", "Mul", "Equal", "Greater", "Less", "Or"};
@@ -231,7 +232,7 @@ static bool read_where(triangle *t, pattern *p, const pgy_node *n, size_t depth)
     return true;
 }
 
-/* The same elements, with more or fewer axes before the last two. */
+/* True if a view only adds or removes axes before the last two. */
 static bool is_view(const pgy_node *n)
 {
     static const char *const VIEWS[] = {"Unsqueeze", "Squeeze", "Reshape", "Expand", "Identity"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the products of attention an Einsum is. Its equation is written out, the dots as capital
- * letters, and held against templates: the last axes of both factors and of the result, all axes
- * before them being the same. */
+/* Recognises Einsums that compute a product of attention. The equation is normalised, with the dots
+ * as capital letters, and compared with templates of the last axes of both factors and of the
+ * result; all axes before them must be equal. */
 #include <ctype.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static const char *const TEMPLATES[][TERMS] = {
     [ATTENTION_LEADING_VALUES] = {"bhij", "jbhd", "ibhd"},
 };
 
-/* One term of `size` characters without blanks. Capitals in it are as good as any: a clash with
- * those of the dots only hides a product. */
+/* Normalises one term of `size` characters, without blanks. It may contain capitals itself: a clash
+ * with those for the dots only hides a product. */
 static bool read_term(char *out, const char *text, size_t size, size_t rank)
 {
     const char *dots = memchr(text, '.', size);
@@ -54,7 +54,7 @@ static bool read_equation(equation *out, const pgy_node *n, size_t rank)
            read_term(out->terms[2], arrow + 2, strlen(arrow + 2), rank);
 }
 
-/* Every axis of the template is one letter, and every letter one axis. */
+/* True if axes of the template and letters of the equation map one to one. */
 static bool matches(const equation *e, size_t rank, const char *const *template)
 {
     char letter_of[128] = {0}, axis_of[128] = {0};

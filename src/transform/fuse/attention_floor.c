@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Masks that close with the lowest number there is. ONNX Runtime's Attention takes that for minus
- * infinity and gives 0 where all of a row is closed; written out such a row is a mean. So where a
- * mask may hold it, it is limited to a number that closes as well. */
+/* Masks that close positions with the lowest number of the type. ONNX Runtime's Attention treats
+ * that as minus infinity and gives 0 for rows that are closed completely, where the elementary
+ * nodes give a mean. So a mask that may hold it is limited to a number that closes as well. */
 #include "transform/fuse/attention.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_DEPTH = 16, MAX_VISITS = 256, MAX_ELEMENTS = 1 << 24 };
 
-/* Operators whose results are what goes in, or sums and products of it. */
+/* Operators whose results are elements of their inputs, or sums and products of these. */
 static const char *const PASSED_ON[] = {
     "Add",       "Cast",      "Concat",  "Div",       "Expand",
     "Gather",    "Identity",  "Max",     "Min",       "Mul",
@@ -59,7 +59,7 @@ static bool is_passed_on(const pgy_node *n)
     return false;
 }
 
-/* What comes from outside may be anything; what is computed in other ways is no mask's. */
+/* Inputs of the model may hold any number; other operators do not make masks. */
 static bool may_hold_lowest(pattern *p, pgy_value *v, size_t depth, size_t *visits)
 {
     if (!v || !pattern_is_float(v) || depth > MAX_DEPTH || ++*visits > MAX_VISITS) return false;

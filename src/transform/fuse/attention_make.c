@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in the place of what was recognised: of three axes, with the heads side by side, where
- * queries, keys, values and the result all lie so, and of four elsewhere. */
+/* Replaces the recognised nodes by Attention: with three axes and the heads side by side if
+ * queries, keys, values and the result all have that order, else with four axes. */
 #include "transform/fuse/attention.h"
 
 enum { FLOAT32 = 1 }; /* in TensorProto */
 
-/* What the node replaces: the last node, and how its result lies. */
+/* The last replaced node, and the order of its result. */
 typedef struct ending {
     pgy_node *node;
     int32_t rank;  /* of its result */
@@ -48,14 +48,15 @@ static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const int64_t
 
 /* ---- Heads side by side --------------------------------------------------------------------- */
 
-/* -1: to be found out */
+/* The size, or -1 for Reshape to infer it. */
 static int64_t known_size(const pgy_value *v, int32_t d)
 {
     const int64_t size = pattern_size(v, d);
     return size > 0 ? size : -1;
 }
 
-/* [batch, length, heads * size] of what lies apart; it often was that before. */
+/* Makes [batch, length, heads * size] of [batch, length, heads, size], which a Reshape has often
+ * made of just that. */
 static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
 {
     const pgy_node *cut = pattern_from(v, "Reshape");
@@ -74,7 +75,7 @@ static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
     return made && inputs[1] && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
 }
 
-/* The opposite, as the result lies. */
+/* The shape that splits the heads again, in the order of the result. */
 static pgy_value *apart_shape(pattern *p, const pgy_node *n, const pgy_value *result, int64_t heads)
 {
     const int64_t last = pattern_size(result, -1), length = known_size(result, -3);
@@ -85,7 +86,7 @@ static pgy_value *apart_shape(pattern *p, const pgy_node *n, const pgy_value *re
     return attention_ints(p, n, shapes[rank - 3], rank);
 }
 
-/* Do all of them lie apart, with sizes that are known? */
+/* Do all operands have the order [batch, length, heads, size], with known sizes? */
 static bool is_apart(const attention *a, const ending *e)
 {
     if (!e->together || a->gain || pattern_size(e->node->outputs[0], -1) < 1) return false;
@@ -107,7 +108,7 @@ static void set_numbers(const attention *a, pattern *p, pgy_node *made, bool cau
     if (a->wide) pattern_set_int(p, made, "softmax_precision", FLOAT32);
 }
 
-/* Queries, keys, values, the mask, and caches; the result, and what caches become. */
+/* Inputs: queries, keys, values, mask, caches; outputs: the result and the new caches. */
 typedef struct ends {
     pgy_value *in[6], *out[3];
     size_t out_count;
@@ -122,7 +123,7 @@ static void add_caches(ends *e, const attention *a)
     }
 }
 
-/* The Concats that Attention has taken the outputs of. */
+/* Drops the Concats whose outputs Attention makes now. */
 static void drop_caches(const attention *a, pattern *p)
 {
     for (size_t i = ATTENTION_K; i <= ATTENTION_V; i++)
@@ -210,7 +211,7 @@ static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending 
 
 /* ---- Where it ends -------------------------------------------------------------------------- */
 
-/* The same view as batch and heads of the whole? */
+/* Does v have the batch and heads of the attention? */
 static bool has_lead(const attention *a, const pgy_value *v)
 {
     attention_lead own;
@@ -218,7 +219,8 @@ static bool has_lead(const attention *a, const pgy_value *v)
            dim_equal(own.heads, a->lead.heads);
 }
 
-/* The product, or the Reshape behind it that splits batch and heads; false: neither lies so. */
+/* Finds the last replaced node: the product, or the Reshape behind it that splits batch and heads;
+ * false: neither fits. */
 static bool find_end(ending *e, const attention *a, const pattern *p, pgy_node *n)
 {
     pgy_node *user = pattern_user(n);

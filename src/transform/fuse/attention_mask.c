@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The masks of attention as one input: conditions stay conditions where no number is added, the
- * constant triangle becomes an attribute, and a single row is repeated for every query, as ONNX
- * Runtime wants it. */
+/* Merges the masks of attention into one input: conditions stay conditions unless numbers are
+ * added, the constant triangle becomes an attribute, and a single row is repeated for every query,
+ * as ONNX Runtime needs it. */
 #include "transform/fuse/attention.h"
 
 #include <math.h>
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
-/* The sizes of leading axes are those of batch and heads, so that the mask fits as it is. */
+/* True if the leading axes match batch and heads, so that the mask needs no change. */
 static bool fits_lead(const attention *a, const attention_mask *m)
 {
     attention_lead lead;
@@ -49,7 +49,8 @@ static pgy_value *operation(pattern *p, pgy_node *n, const char *op, pgy_value *
     return made && pattern_add(p, n, op, inputs, count, made) ? made : NULL;
 }
 
-/* condition ? open : closed, `closed` being no lower than what closes everywhere */
+/* Makes condition ? open : closed, where a finite `closed` is raised to attention_floor at least.
+ */
 static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pgy_value *condition,
                               bool opposite, double closed)
 {
@@ -61,7 +62,7 @@ static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pg
     return operation(p, n, "Where", inputs, 3);
 }
 
-/* A mask of numbers that holds nothing too low: a choice between 0 and such a number is made anew.
+/* Makes a mask without numbers below the floor; a Where between 0 and such a number is made anew.
  */
 static pgy_value *make_floored(pattern *p, pgy_node *n, pgy_value *v)
 {
@@ -77,7 +78,7 @@ static pgy_value *make_floored(pattern *p, pgy_node *n, pgy_value *v)
     return operation(p, n, "Max", inputs, 2);
 }
 
-/* The mask with at most four axes, as a condition that opens or as numbers. */
+/* Makes one mask with at most four axes, as a condition (true is open) or as numbers. */
 static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bool numbers)
 {
     pgy_value *v = m->v;
@@ -99,7 +100,7 @@ static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bo
     return operation(p, n, "Max", limits, 2);
 }
 
-/* The number of queries as a list of one, made where it is needed. */
+/* The number of queries as a list of one element. */
 static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
 {
     const int32_t axis = attention_length_axis(&a->of[ATTENTION_Q]);
@@ -110,7 +111,7 @@ static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
     return shape ? made : NULL;
 }
 
-/* A row for each query from a single one. */
+/* Repeats a single row for every query. */
 static pgy_value *widen(const attention *a, pattern *p, pgy_node *n, pgy_value *mask)
 {
     static const int64_t ONES[] = {1, 1};
@@ -133,7 +134,7 @@ pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool
     const attention_mask *kept[ATTENTION_MAX_MASKS];
     size_t count = 0;
     bool numbers = false, whole = false;
-    /* Behind a cache the operator's own triangle begins elsewhere. */
+    /* With a cache, the operator's own triangle starts at another key. */
     const bool can_be_causal = !a->of[ATTENTION_K].joined;
     pgy_value *mask = NULL;
     *causal = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries, keys and values, from the product that they go into back to where they were split into
- * heads: over Transposes, over Reshapes that made heads part of the batch, over the repetition of
- * heads that several queries share, and over constant factors. */
+/* Reads queries, keys and values from their product back to the split into heads: over Transposes,
+ * Reshapes that merge heads into the batch, the repetition of heads that several queries share, and
+ * constant factors. */
 #include "transform/fuse/attention.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ pgy_value *attention_seen_through(pgy_value *v, bool open)
     return NULL;
 }
 
-/* [batch, heads, length, size], of which each head is repeated in v; or NULL. */
+/* If v repeats each head of a value [batch, heads, length, size], returns that value, else NULL. */
 static pgy_value *ungrouped(pgy_value *v)
 {
     const pgy_node *joined = pattern_from(v, "Reshape"),
@@ -72,7 +72,7 @@ static pgy_value *ungrouped(pgy_value *v)
     return x;
 }
 
-/* One step back over what only changes the order of axes; false: there is none. */
+/* Goes one step back over a node that only reorders axes; false: there is none. */
 static bool step_back(attention_operand *o, pattern *p, size_t i)
 {
     static const char *const SWAP[] = {"021", "0132", "01243"},
@@ -120,7 +120,7 @@ void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v)
     *o = (attention_operand){.v = v, .leads = true};
 }
 
-/* The Concat that makes v, [batch, heads, length, size], of a cache and what is new. */
+/* The Concat that makes v, [batch, heads, length, size], from a cache and new rows, or NULL. */
 static pgy_node *joined_from_cache(const attention_operand *o)
 {
     pgy_node *n = pattern_from(o->v, "Concat");
@@ -147,7 +147,7 @@ void attention_split_cache(attention *a, pattern *p)
     attention_read_operand(a, p, ATTENTION_V, values->inputs[1], false, false);
     a->plain = false;
     if (a->scale != before.scale || k->v != keys->inputs[1] || v->v != values->inputs[1]) {
-        /* What is done to new keys alone stays outside. */
+        /* Operations on the new keys alone stay outside of Attention. */
         *a = before;
         *k = (attention_operand){.v = keys->inputs[1]};
         *v = (attention_operand){.v = values->inputs[1]};

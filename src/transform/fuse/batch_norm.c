@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What multiplies and shifts each channel behind a convolution or product with constant weights
- * goes into these: BatchNormalization, and Mul, Div, Add or Sub with constants. Computed in float64
- * and rounded once. */
+/* Moves scales and shifts of channels behind a convolution or product into its constant weights:
+ * BatchNormalization, and Mul, Div, Add or Sub with constants. Computed in float64 and rounded
+ * once. */
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +99,7 @@ static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const a
     return *out != NULL;
 }
 
-/* The bias as it was, or zeros, times scale, plus shift. */
+/* Makes the new bias: old bias, or zeros, times scale, plus shift. */
 static bool shift_bias(pgy_value **out, pattern *p, const pgy_node *n, affine *a)
 {
     pgy_value *v = pattern_input(n, 2);
@@ -143,7 +143,7 @@ bool fuse_channels(pattern *p, pgy_node *n)
               ? user->inputs[0] == n->outputs[0] && read_batch_norm(&a, p, user)
               : read_arithmetic(&a, p, user, n->outputs[0], 1)))
         return false;
-    /* A user that broadcasts the product to more axes is none. */
+    /* A consumer that broadcasts the product to more axes does not fit. */
     if (!pattern_same_shape(user->outputs[0], n->outputs[0]) || !scale_weight(&weight, p, n, &a) ||
         !shift_bias(&bias, p, n, &a))
         return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Min and Max with one number each, in either order. */
+/* Fuses Min and Max with one number each, in either order, into Clip. */
 #include "transform/fuse/fuse.h"
 
-/* What a Min or Max leaves open and the number it holds against it; NULL: it is none. */
+/* The variable operand of a Min or Max, with its constant operand in *bound and *number; NULL: n
+ * does not fit. */
 static pgy_value *take_apart(pattern *p, const pgy_node *n, const char *op, pgy_value **bound,
                              double *number)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gelu written out, with erf or with tanh, in any order of its factors and with any split of its
- * constants: the product at its end is taken apart and the parts are recognised. */
+/* Recognises Gelu, with erf or tanh, in any order of factors and any split of constants: the final
+ * product is decomposed and its factors are recognised. */
 #include "transform/fuse/fuse.h"
 
 static const double ROOT_HALF = 0.70710678118654752440, ROOT_2_BY_PI = 0.79788456080286535588;
 
-/* factor * f + factor, or factor * (f + 1), of an inner value; f and factor, or NULL. *sign is -1
- * where f is subtracted. */
+/* Recognises inner v = factor * f + factor or factor * (f + 1); returns f and sets *factor, or
+ * returns NULL. *sign is -1 if f is subtracted. */
 static pgy_node *one_plus(pattern *p, pgy_value *v, const char *op, double *factor, double *sign)
 {
     pgy_node *add = pattern_inner(v, "Add"), *sub = pattern_inner(v, "Sub");
@@ -79,7 +79,7 @@ static void put(pattern *p, pgy_node *n, pgy_value *x, bool exact)
     if (!exact) pattern_set_text(p, made, "approximate", "tanh");
 }
 
-/* f of the argument that Gelu has, for x; `sign` times. */
+/* Is f the erf or tanh of Gelu's argument for x, times `sign`? */
 static bool is_gelu_of(pattern *p, const pgy_node *f, pgy_value *x, double sign)
 {
     if (pattern_is(f, "Erf")) return is_multiple(p, f->inputs[0], x, sign * ROOT_HALF);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GroupNormalization as exporters write it: channels become groups by a Reshape, these are
- * normalised by InstanceNormalization with ones and zeros, by LayerNormalization or step by step,
- * brought back, scaled and shifted. */
+/* Recognises GroupNormalization as exporters write it: a Reshape forms groups of channels, which
+ * InstanceNormalization with ones and zeros, LayerNormalization or elementary nodes normalise; a
+ * Reshape back, scale and shift follow. */
 #include "transform/fuse/fuse.h"
 #include "transform/pattern_norm.h"
 
@@ -16,7 +16,8 @@ static bool is_all(pattern *p, pgy_value *v, double wanted)
     return good;
 }
 
-/* The constant with one element for each channel of x behind n, taken along, or NULL. */
+/* If the consumer of *last combines it with a constant of one element per channel by `op`, moves
+ * *last there and returns the constant, else NULL. */
 static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_value *x)
 {
     pgy_node *user = pattern_user(*last);
@@ -33,7 +34,7 @@ static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_va
     return made;
 }
 
-/* A number for each channel of x. */
+/* A weight with `number` for each channel of x. */
 static pgy_value *fill(pattern *p, const pgy_value *x, double number)
 {
     const int64_t channels = pattern_size(x, 1);
@@ -44,7 +45,7 @@ static pgy_value *fill(pattern *p, const pgy_value *x, double number)
                   : NULL;
 }
 
-/* The shape of `last`'s result from x, or NULL: it is not expressible. */
+/* The shape input that reshapes x to the result of `last`; NULL: not expressible. */
 static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *last)
 {
     const op_value *to = fold_known(last->outputs[0]);
@@ -59,7 +60,7 @@ static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *las
     return list;
 }
 
-/* The result is in yet another shape: nothing can be scaled behind it. */
+/* For results in another shape than x, whose scale and shift cannot be included. */
 static bool put_before(pattern *p, pgy_value *x, pgy_node *n, pgy_node *last, int64_t groups,
                        double epsilon)
 {
@@ -74,7 +75,7 @@ static bool put_before(pattern *p, pgy_value *x, pgy_node *n, pgy_node *last, in
     return made && pattern_put(p, last, "Reshape", view, 2);
 }
 
-/* The mean is 0 and the variance 1 of everything behind the second axis of `rows`. */
+/* Normalised groups: over all axes of `rows` after the second, the mean is 0 and the variance 1. */
 typedef struct groups {
     pgy_value *rows;
     pgy_node *last;
@@ -87,7 +88,7 @@ static bool is_plain(pattern *p, const pgy_node *n)
     return is_all(p, n->inputs[1], 1) && (!shift || is_all(p, shift, 0));
 }
 
-/* InstanceNormalization, LayerNormalization, or the latter written out. */
+/* Recognises InstanceNormalization, LayerNormalization, or elementary nodes for the latter. */
 static bool find_groups(groups *g, pattern *p, pgy_node *n)
 {
     pattern_norm m;

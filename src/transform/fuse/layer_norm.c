@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LayerNormalization written out: the mean is subtracted, the rest divided by its standard
- * deviation, scaled and shifted by constants; or it is scaled first, and the mean as well. */
+/* Recognises LayerNormalization in elementary nodes: the mean is subtracted, the difference divided
+ * by its standard deviation, scaled and shifted by constants; or value and mean are scaled before
+ * the subtraction. */
 #include "transform/fuse/fuse.h"
 #include "transform/pattern_norm.h"
 

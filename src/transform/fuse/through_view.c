@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Reshape behind a Gemm that takes its columns apart, and behind that an operation with constant
- * numbers for the columns: the operation goes first, where it can become a part of the Gemm. */
+/* Moves an operation with constants per column from behind a Reshape that splits the columns of a
+ * Gemm to the front of it, where it can merge with the Gemm. */
 #include <string.h>
 
 #include "transform/fuse/fuse.h"
@@ -8,7 +8,7 @@
 typedef struct site {
     pgy_node *n, *view, *gemm;
     pgy_value *shown, *constant; /* operands of n; shown: what the view makes */
-    int32_t axes;                /* of `shown`, from the end, that are the columns */
+    int32_t axes;                /* number of last axes of `shown` that form the columns */
     int64_t columns;
 } site;
 
@@ -30,7 +30,7 @@ static bool is_suitable(const pattern *p, const pgy_node *gemm)
            pattern_float(gemm, "beta", 1) == 1;
 }
 
-/* The last axes of the view are the columns, all of them. */
+/* Finds how many of the view's last axes form exactly the columns. */
 static bool read_axes(site *s)
 {
     const int32_t rank = pattern_rank(s->shown);
@@ -45,7 +45,7 @@ static bool read_axes(site *s)
     return size == s->columns && s->axes > 0;
 }
 
-/* The constant differs along these axes only, and makes nothing larger. */
+/* True if the constant varies along these axes only and does not broadcast the result. */
 static bool fits(const site *s)
 {
     const int32_t rank = pattern_rank(s->constant);
@@ -74,7 +74,7 @@ static bool read_site(site *s, const pattern *p, pgy_node *n)
            is_suitable(p, s->gemm) && read_axes(s) && fits(s);
 }
 
-/* Where in the constant the number for a column is. */
+/* Index in the constant of the number for a column. */
 static size_t place(const site *s, size_t column)
 {
     size_t at = 0, step = 1;
@@ -89,7 +89,7 @@ static size_t place(const site *s, size_t column)
     return at;
 }
 
-/* One number for each column, or one. */
+/* Makes a constant with one number per column, or a single one. */
 static pgy_value *make_columns(pattern *p, const site *s)
 {
     pgy_tensor *t = pattern_floats(p, s->constant);

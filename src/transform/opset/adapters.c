@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of changes and the three kinds of them that need no code of their own: attributes that
- * became inputs, attributes that are new, and axes that may count from the end. */
+/* The table of changes, and the three kinds of changes that need no own function: attributes that
+ * became inputs, new attributes, and axes that may count from the end. */
 #include "transform/opset/adapters.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 typedef enum change_kind { BY_FUNCTION, MOVED, NEW_ATTRIBUTE, AXIS_SIGN } change_kind;
 
-/* How a moved attribute looks as an input. */
+/* Type and rank of the input that replaces an attribute. */
 typedef enum input_form {
     FORM_INTS,      /* int64, rank 1 */
     FORM_INTS1,     /* an int in an int64 of rank 1 */
@@ -52,7 +52,8 @@ void keep(rewrite *r)
 
 /* ---- Attributes that became inputs ---------------------------------------------------------- */
 
-/* The attribute is a parameter of the function around the node: a Constant passes it on. */
+/* For an attribute that refers to one of the enclosing function: a Constant with the same reference
+ * makes the input. */
 static pgy_value *parameter_input(rewrite *r, const change *c, const pgy_onnx_attribute *a)
 {
     static const char *const NAMES[] = {"value_ints", "value_int", "value_floats", "value_float",
@@ -133,7 +134,7 @@ static void move_down(rewrite *r, const change *c)
 
 static bool is_neutral(const pgy_onnx_attribute *a, const char *value)
 {
-    if (!*value) return true; /* what it says does not matter */
+    if (!*value) return true; /* any value is neutral */
     if (a->ref_attr_name && *a->ref_attr_name) return false;
     switch (pgy_onnx_attribute_kind(a)) {
     case PGY_ATTR_INT: return a->i == strtoll(value, NULL, 10);
@@ -214,7 +215,7 @@ bool adapter_exists(const char *op_type, int64_t step)
 
 void adapter_apply(rewrite *r, int64_t step, bool up)
 {
-    const char *op = r->node->op_type; /* a node that became another one is done */
+    const char *op = r->node->op_type; /* stop when the node becomes another operator */
     for (size_t i = 0; i < CHANGE_COUNT && r->node->op_type == op; i++) {
         const change *c = &CHANGES[up ? i : CHANGE_COUNT - 1 - i];
         if (c->version == step && !r->status) apply(r, c, up);

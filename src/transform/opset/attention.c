@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention and RotaryEmbedding of opset 23 in the operators that came before: products, a bias of
- * mask and causal triangle, Softmax. Heads are the second axis of everything in between. */
+/* Expresses Attention and RotaryEmbedding of opset 23 in older operators: products, a bias of mask
+ * and causal triangle, Softmax. Heads are the second axis of all inner values. */
 #include <math.h>
 
 #include "transform/opset/adapters.h"
@@ -32,7 +32,7 @@ static pgy_value *by_heads(rewrite *r, const heads *h, pgy_value *x, int64_t cou
     return rw_transpose(r, rw_emit(r, "Reshape", 2, x, rw_vector(r, shape, 4)), SWAP_HEADS, 4);
 }
 
-/* Each head of keys or values serves several heads of queries in turn. */
+/* Repeats each head of keys or values for the query heads that share it. */
 static pgy_value *shared(rewrite *r, const heads *h, pgy_value *x)
 {
     const int64_t two = 2, times[5] = {1, 1, h->q / h->kv, 1, 1}, front[3] = {0, h->q, -1};
@@ -44,7 +44,7 @@ static pgy_value *shared(rewrite *r, const heads *h, pgy_value *x)
     return rw_emit(r, "Reshape", 2, many, rw_concat(r, rw_vector(r, front, 3), size, 0));
 }
 
-/* The square root of the scale, which both factors get. */
+/* The square root of the scale, by which both queries and keys are multiplied. */
 static pgy_value *root_scale(rewrite *r, pgy_value *q)
 {
     if (node_attribute(r->node, "scale"))
@@ -72,7 +72,7 @@ static pgy_value *causal_bias(rewrite *r, pgy_value *q, pgy_value *k)
     return zero_or_closed(r, open);
 }
 
-/* NULL: none */
+/* The sum of mask and causal bias; NULL: neither exists. */
 static pgy_value *bias_of(rewrite *r, pgy_value *q, pgy_value *k)
 {
     pgy_value *mask = rw_input(r, MASK), *bias = NULL;
@@ -83,7 +83,7 @@ static pgy_value *bias_of(rewrite *r, pgy_value *q, pgy_value *k)
     return bias ? rw_emit(r, "Add", 2, bias, causal) : causal;
 }
 
-/* Rows without any open key are zero. */
+/* Softmax of the scores, with rows of zeros where no key is open. */
 static pgy_value *probabilities(rewrite *r, pgy_value *scores, bool masked)
 {
     const int64_t last = -1;
@@ -155,7 +155,7 @@ void attention_23_down(rewrite *r)
 
 /* ---- Rotary embedding ----------------------------------------------------------------------- */
 
-/* A cache row for each position, with an axis for the heads. */
+/* Gathers a cache row for each position and adds an axis for the heads. */
 static pgy_value *cache_rows(rewrite *r, size_t input)
 {
     const int64_t two = 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators whose attributes, inputs or outputs are read differently from some version on, beyond
- * what the rows MOVE, NEUTRAL and AXIS say. */
+/* Adapters for operators whose attributes, inputs or outputs changed their meaning in a way that
+ * MOVE, NEUTRAL and AXIS do not cover. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -37,7 +37,7 @@ void cast_like_down(rewrite *r)
     rw_set_int(r, r->node, "to", pgy_dtype_describe(dtype)->onnx);
 }
 
-/* Matters for float8 only, which comes with the attribute. */
+/* The attribute only affects float8, which older versions lack. */
 void saturate_down(rewrite *r)
 {
     rw_drop(r, "saturate");
@@ -50,7 +50,7 @@ void round_mode_down(rewrite *r)
 
 void range_27_down(rewrite *r)
 {
-    rw_drop(r, "stash_type"); /* of the 16-bit types that come with it */
+    rw_drop(r, "stash_type"); /* only affects 16-bit types, which older versions lack */
 }
 
 void pow_down(rewrite *r)
@@ -60,7 +60,7 @@ void pow_down(rewrite *r)
         rw_set_input(r, 1, rw_cast(r, rw_input(r, 1), base));
 }
 
-/* The operator in another type than the model's: its input and output are converted. */
+/* Computes the operator in another type, with Casts of its input and output. */
 static void compute_in(rewrite *r, pgy_dtype dtype)
 {
     const pgy_dtype own = rw_dtype(rw_input(r, 0));
@@ -107,8 +107,8 @@ void shape_15_down(rewrite *r)
                      rw_vector1(r, end));
 }
 
-/* Does it make no difference whether 0 means no elements or the size of the input? It does not
- * where the size cannot be 0, nor where it is that of the input. */
+/* True if it does not matter whether 0 means "no elements" or "size of the input": the size cannot
+ * be 0, or equals that of the input. */
 static bool is_safe_size(const op_value *x, size_t i, dim size)
 {
     const bool is_there = x->rank >= 0 && i < (size_t)x->rank;
@@ -127,8 +127,8 @@ static void refuse_size(rewrite *r, size_t i, dim size)
     str_deinit(&text);
 }
 
-/* Looks at the elements of the shape, as far as they are known, and else at the sizes that
- * inference gives the output. */
+/* Refuses shapes in which a 0 would change its meaning. Tests the elements of the shape if they are
+ * known, else the inferred sizes of the output. */
 static void check_zeros(rewrite *r)
 {
     size_t count = 0;
@@ -217,7 +217,7 @@ void split_18_up(rewrite *r)
     if (!rw_input(r, 1)) rw_set_int(r, r->node, "num_outputs", (int64_t)r->node->output_count);
 }
 
-/* Sizes of n parts of a length that is known when the model runs: the last one is smaller. */
+/* Computes, at run time, the sizes of n parts of a length, of which the last may be smaller. */
 static pgy_value *computed_parts(rewrite *r, pgy_value *length, int64_t n)
 {
     pgy_value *chunk =
@@ -294,7 +294,7 @@ static int64_t element(const int64_t *list, size_t count, size_t i, int64_t fall
     return list && i < count ? list[i] : fallback;
 }
 
-/* Do the windows along all axes end where the data end? */
+/* Do the windows fit exactly along all axes? */
 static bool windows_fit(rewrite *r)
 {
     size_t sizes = 0, strides = 0, pads = 0, dilations = 0;
@@ -316,7 +316,7 @@ static bool windows_fit(rewrite *r)
     return true;
 }
 
-/* Rounding up is rounding down where nothing is left over. */
+/* If all windows fit exactly, ceil_mode makes no difference. */
 void ceil_mode_down(rewrite *r)
 {
     if (rw_int(r, "ceil_mode", 0) && windows_fit(r)) rw_drop(r, "ceil_mode");
@@ -393,7 +393,8 @@ void attention_24_down(rewrite *r)
     rw_cut_inputs(r, 6);
 }
 
-/* Nothing given has no element; the input could not be left out then. */
+/* Older versions require the input. An omitted one has no element, so the result is the constant
+ * false. */
 void optional_down(rewrite *r)
 {
     pgy_tensor *none = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise operators that older versions spell out, and those that did not broadcast yet. */
+/* Expresses newer elementwise operators in older ones, and handles versions without broadcasting.
+ */
 #include "transform/opset/adapters.h"
 
 static pgy_value *constant(rewrite *r, double value)
@@ -9,7 +10,7 @@ static pgy_value *constant(rewrite *r, double value)
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* x / 2 * (1 + erf(x / sqrt 2)), or with the tanh of the usual polynomial. */
+/* x / 2 * (1 + erf(x / sqrt 2)), or the approximation by tanh of a polynomial. */
 void gelu_down(rewrite *r)
 {
     pgy_value *x = rw_input(r, 0), *inner;
@@ -76,7 +77,7 @@ static pgy_value *compare(rewrite *r, const char *op_type)
     return v;
 }
 
-/* Not the negation of Less: NaN is neither. */
+/* Not the negation of Less, because comparisons with NaN are always false. */
 void greater_or_equal_down(rewrite *r)
 {
     pgy_value *greater = compare(r, "Greater");
@@ -96,7 +97,7 @@ static pgy_value *is_nan(rewrite *r, size_t input)
     return v;
 }
 
-/* Equal took no floats: neither less nor greater, and no NaN. */
+/* Older versions of Equal lack floats: equal is neither less nor greater, and not NaN. */
 void equal_down(rewrite *r)
 {
     const pgy_dtype dtype = rw_dtype(rw_input(r, 0));

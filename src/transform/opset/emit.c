@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New nodes for adapters: one output each, constants as Constant nodes (they work in subgraphs and
- * functions alike), and the few operators whose form depends on the version. */
+/* Makes nodes for adapters: one output each, constants as Constant nodes (which work in subgraphs
+ * and functions, too), and the few operators whose inputs depend on the version. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,7 +160,7 @@ pgy_value *rw_cast_like(rewrite *r, pgy_value *v, pgy_value *like)
 
 /* ---- Forms that depend on the version ------------------------------------------------------- */
 
-/* Axes as an input from version `since` on, before as an attribute. */
+/* Makes a node with axes: an input from version `since` on, an attribute before. */
 static pgy_value *with_axes(rewrite *r, const char *op_type, pgy_value *x, const int64_t *axes,
                             size_t count, int since)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recurrent operators with the batch first (opset 14), as transposes around those without; and
- * quantisation per axis and with a wanted type. */
+/* Expresses recurrent operators with the batch first (opset 14) by Transposes around the older
+ * layout, and quantisation per axis or with an explicit output type. */
 #include "transform/opset/adapters.h"
 
 /* ---- Recurrent operators -------------------------------------------------------------------- */
@@ -39,7 +39,8 @@ static void make_scalar(rewrite *r, size_t i)
         rw_set_input(r, i, rw_emit(r, "Squeeze", 1, rw_input(r, i)));
 }
 
-/* A list of values along an axis as float32 that broadcasts against the data; NULL: none. */
+/* Scales or zero points along an axis, as float32 in a shape that broadcasts to the data; NULL:
+ * none. */
 static pgy_value *along_axis(rewrite *r, size_t i)
 {
     int64_t others[PGY_MAX_RANK];
@@ -89,7 +90,7 @@ void quantize_axis_down(rewrite *r)
     rw_set_int(r, r->node, "to", pgy_dtype_describe(type ? type : PGY_U8)->onnx);
 }
 
-/* The wanted type was that of the zero point. */
+/* Older versions take the output type from the zero point. */
 void quantize_output_down(rewrite *r)
 {
     const int64_t type = rw_int(r, "output_dtype", 0);
@@ -113,7 +114,7 @@ void quantize_output_down(rewrite *r)
     rw_set_input(r, ZERO, zeros);
 }
 
-/* The result has the type of the scale. */
+/* Older versions give the result the type of the scale. */
 void dequantize_output_down(rewrite *r)
 {
     const int64_t type = rw_int(r, "output_dtype", 0);

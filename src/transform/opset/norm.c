@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations: BatchNormalization's outputs and modes, and the younger ones as what they stand
- * for. */
+/* Normalisations: outputs and modes of BatchNormalization, and newer operators expressed in older
+ * ones. */
 #include "transform/opset/adapters.h"
 
 /* ---- BatchNormalization --------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ void batch_norm_9_up(rewrite *r)
     per_element(r);
 }
 
-/* More outputs than one meant training. */
+/* Older versions signal training by more than one output. */
 void batch_norm_14_up(rewrite *r)
 {
     if (!wants_statistics(r)) {
@@ -55,7 +55,7 @@ void batch_norm_14_down(rewrite *r)
 
 /* ---- Spelled out ---------------------------------------------------------------------------- */
 
-/* 16-bit floats are normalised in float32, as `stash_type` asks by default. */
+/* Widens 16-bit floats to float32, as `stash_type` requires by default. */
 static pgy_value *widened(rewrite *r, pgy_value *x)
 {
     const pgy_dtype dtype = rw_dtype(x);
@@ -76,7 +76,7 @@ static pgy_value *inverse_root(rewrite *r, pgy_value *x, const int64_t *axes, si
                    rw_emit(r, "Sqrt", 1, rw_emit(r, "Add", 2, squares, epsilon)));
 }
 
-/* The axes from attribute `axis` on; 0 after a refusal. */
+/* Lists the axes from attribute `axis` on; returns 0 after a refusal. */
 static size_t normalised_axes(rewrite *r, int64_t axes[PGY_MAX_RANK])
 {
     int64_t axis = rw_int(r, "axis", -1);
@@ -146,7 +146,7 @@ void group_norm_down(rewrite *r)
     rw_become(r, "Reshape", 2, shifted, shape);
 }
 
-/* Each group's value once for each of its channels. */
+/* Repeats the value of each group for each of its channels. */
 static pgy_value *repeated(rewrite *r, pgy_value *per_group, pgy_value *times)
 {
     const int64_t second = 1;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions without axes, and Softmax and its like, which took the input as a matrix. */
+/* Reductions without axes, and Softmax and its relatives, which once treated the input as a matrix.
+ */
 #include <string.h>
 
 #include "transform/opset/adapters.h"
 
-/* What a reduction over no axis does to each element; NULL: nothing. */
+/* The elementwise operators that equal a reduction over no axes. */
 static const struct {
     const char *op_type, *element;
 } ELEMENTS[] = {{"ReduceL1", "Abs"}, {"ReduceL2", "Abs"}, {"ReduceLogSum", "Log"}};
@@ -23,7 +24,7 @@ static void reduce_nothing(rewrite *r)
         rw_become(r, "Identity", 1, x);
 }
 
-/* No axes: all of them, or, with noop_with_empty_axes, none. */
+/* Empty axes mean all axes or, with noop_with_empty_axes, none. */
 void reduce_empty_down(rewrite *r)
 {
     size_t count = 0;
@@ -37,7 +38,7 @@ void reduce_empty_down(rewrite *r)
 
 /* ---- Softmax -------------------------------------------------------------------------------- */
 
-/* Before opset 13 all axes from `axis` on were one. */
+/* Before opset 13, Softmax treated all axes from `axis` on as one. */
 void softmax_up(rewrite *r)
 {
     pgy_value *x = rw_input(r, 0);
@@ -50,7 +51,7 @@ void softmax_up(rewrite *r)
     if (old) rw_emit_into(r, old, "Reshape", 2, r->node->outputs[0], rw_emit(r, "Shape", 1, x));
 }
 
-/* One axis, which goes to the end if it is not there. */
+/* Normalises one axis, which a Transpose moves to the end if necessary. */
 void softmax_down(rewrite *r)
 {
     int64_t perm[PGY_MAX_RANK];

@@ -12,7 +12,7 @@ typedef struct growth {
     bool grows, shrinks, whole; /* whole: all factors are integers */
 } growth;
 
-/* How the constant scales of input i change the sizes; false if they are computed. */
+/* Reads how the constant scales of input i change the sizes; false: the scales are computed. */
 static bool find_growth(growth *out, rewrite *r, size_t i)
 {
     const pgy_tensor *t = rw_constant(r, i);
@@ -35,7 +35,7 @@ static bool read_growth(growth *out, rewrite *r, size_t i)
     return false;
 }
 
-/* Positions as they were before there were modes for them. */
+/* Sets the coordinate mode that older versions imply. */
 static void say_asymmetric(rewrite *r, const char *nearest_mode)
 {
     pgy_value *scales = rw_input(r, SCALES_10);
@@ -45,7 +45,8 @@ static void say_asymmetric(rewrite *r, const char *nearest_mode)
     rw_set_input(r, ROI, r->target >= 13 ? NULL : rw_floats(r, NULL, 0));
 }
 
-/* Later versions are reached directly: that it grows is known here without its scales. */
+/* Later targets are reached by upsample_11_up instead, since here the operator is known to grow,
+ * even without constant scales. */
 void upsample_10_up(rewrite *r)
 {
     if (r->target == 10) rw_rename(r, "Resize");
@@ -69,7 +70,7 @@ void resize_10_down(rewrite *r)
 
 /* ---- 10 and 11 ------------------------------------------------------------------------------ */
 
-/* Axes that grow first, then those that shrink: each axis is left alone by one of the two. */
+/* Resizes the growing axes first, then the shrinking ones, by two nodes. */
 static void in_two_steps(rewrite *r)
 {
     const float one[1] = {1};
@@ -97,7 +98,7 @@ void resize_11_up(rewrite *r)
         say_asymmetric(r, g.shrinks ? "ceil" : "floor");
 }
 
-/* Sizes as factors, if those give the sizes again. */
+/* Replaces sizes by scales if these reproduce the sizes exactly. */
 static void scales_from_sizes(rewrite *r)
 {
     float scales[PGY_MAX_RANK];
@@ -121,7 +122,7 @@ static void scales_from_sizes(rewrite *r)
     rw_set_input(r, SCALES, rw_floats(r, scales, count));
 }
 
-/* Do positions and rounding fall on the pixels that opset 10 takes? */
+/* Do coordinate mode and rounding select the same pixels as opset 10? */
 static bool falls_alike(rewrite *r, const growth *g)
 {
     static const char KEY[] = "coordinate_transformation_mode", ROUND[] = "nearest_mode";
@@ -164,7 +165,7 @@ void resize_13_up(rewrite *r)
     rw_set_string(r, r->node, ROUND, "round_prefer_ceil");
 }
 
-/* Inputs that may be left out from opset 13 on were empty before. */
+/* Inputs that are optional from opset 13 on must be present, but empty, before. */
 void resize_13_down(rewrite *r)
 {
     if (!rw_input(r, ROI)) rw_set_input(r, ROI, rw_floats(r, NULL, 0));
@@ -229,7 +230,8 @@ void resize_18_down(rewrite *r)
         spread_scales(r, axes, count, rank);
 }
 
-/* The symmetric coordinates differ from the others where a size is not a whole multiple. */
+/* True if the scaled sizes are integers; otherwise symmetric coordinates differ from the other
+ * modes. */
 static bool sizes_are_exact(rewrite *r)
 {
     const pgy_tensor *t = rw_input(r, SCALES) ? rw_constant(r, SCALES) : NULL;

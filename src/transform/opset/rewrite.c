@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a node for an adapter, and changing it in place: attributes, inputs, outputs. New
- * messages live in the graph's model, which outlives what is exported. */
+/* Reads a node for an adapter and changes it in place: attributes, inputs, outputs. New messages
+ * live in the graph's model, which exported models keep alive. */
 #include "transform/opset/rewrite.h"
 
 #include <stdarg.h>
@@ -95,7 +95,8 @@ const int64_t *rw_ints(rewrite *r, const char *name, size_t *count)
     return a->int_count ? a->ints : none;
 }
 
-/* A weight that the caller may replace is no constant; before IR 4 every weight was an input. */
+/* A weight that the caller may replace is not constant. Before IR 4 every weight was declared as an
+ * input, so that alone does not count. */
 static bool is_fixed(const rewrite *r, const pgy_value *v)
 {
     if (!v->initializer && !v->sparse) return v->producer && node_is(v->producer, "Constant");
@@ -156,7 +157,7 @@ static void touch(rewrite *r, pgy_node *n)
     graph_mark_changed(r->graph);
 }
 
-/* A new list of attributes without `name`, with room for one more. */
+/* Copies the list of attributes without `name`, with room for one more. */
 static const pgy_onnx_attribute **without(rewrite *r, pgy_node *n, const char *name, size_t *count)
 {
     const pgy_onnx_attribute **list =
