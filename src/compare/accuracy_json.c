@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading accuracy results from JSON. The file keeps metrics and thresholds;
- * verdicts are formed again when it is read, except elementwise ones, which metrics cannot tell. */
+/* Reading accuracy results from JSON. The file keeps metrics and thresholds, and the reader forms
+ * the verdicts again from them. It takes elementwise verdicts as saved, because metrics do not
+ * determine them. */
 #include <math.h>
 #include <string.h>
 
@@ -64,7 +65,7 @@ static pgy_status read_simple_metrics(pgy_verdict *out, const json_value *v, con
         const json_value *given = json_get(v, METRIC_FIELDS[i].name);
         pgy_number n;
         if (i >= FIRST_QUANTILE && given && given->type == JSON_NULL) {
-            *to = NAN; /* judged by it, an output fails */
+            *to = NAN; /* an output with this metric fails */
             continue;
         }
         pgy_status st = read_number(&n, v, METRIC_FIELDS[i].name, f, err);
@@ -112,8 +113,8 @@ static const verdict_class *class_named(const char *name)
     return NULL;
 }
 
-/* Everything but the output's name; plain true and false get the kind that the function has so far.
- */
+/* Reads a verdict without its output's name. A plain true or false gets the kind that is known of
+ * the function so far. */
 static pgy_status read_verdict(pgy_verdict *out, const json_value *v, json_file *f, pgy_error *err)
 {
     if (v->type == JSON_BOOL) {
@@ -177,8 +178,8 @@ static pgy_status read_pair(pgy_accuracy *a, const json_value *v, json_file *f, 
     return st;
 }
 
-/* The function is told by its first verdict with metrics; without any it was one of plain verdicts.
- */
+/* The first verdict with metrics tells which function it was. A function without metrics gave plain
+ * verdicts. */
 static pgy_compare_kind kind_of(const json_value *lst)
 {
     for (const json_value *pair = lst->first; pair; pair = pair->next) {
@@ -210,7 +211,7 @@ static pgy_status read_function(pgy_accuracy_results *r, const json_value *v, js
     return st;
 }
 
-/* What verdicts do not show. Files of the original have no such list. */
+/* Reads the reasons to fail that no verdict contains. Files of the original have no such list. */
 static pgy_status read_failures(pgy_accuracy_results *r, const json_value *list, json_file *f,
                                 pgy_error *err)
 {
@@ -240,8 +241,8 @@ static pgy_status note_empty(pgy_accuracy_results *r, const pgy_accuracy *a, siz
     return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory", f->path);
 }
 
-/* A pair without iterations, or an iteration without verdicts, says by itself that nothing was
- * compared; unless the run that wrote the file said so. */
+/* In a pair without iterations, or an iteration without verdicts, nothing was compared. That is a
+ * failure, unless the file already lists failures. */
 static pgy_status note_gaps(pgy_accuracy_results *r, json_file *f, pgy_error *err)
 {
     pgy_status st = PGY_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reading and writing of accuracy results share: the names in their JSON. */
+/* Names in the JSON of accuracy results, shared by the reader and the writer. */
 #ifndef COMPARE_ACCURACY_JSON_H
 #define COMPARE_ACCURACY_JSON_H
 
@@ -12,7 +12,7 @@ typedef struct verdict_class {
 enum { VERDICT_CLASS_COUNT = 6 };
 extern const verdict_class VERDICT_CLASSES[VERDICT_CLASS_COUNT];
 
-/* The numbers of a simple comparison in their order in files; the last two may be null. */
+/* The numbers of a simple comparison, in the order of the file. The last two may be null. */
 typedef struct metric_field {
     const char *name;
     size_t offset; /* in pgy_verdict */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing accuracy results: the bytes that the original writes. Its pairs are keyed by name, so
- * pairs of equal names are written as one, with the iterations of all. */
+/* Writing accuracy results, byte for byte as the original does. It keys pairs by name, so pairs
+ * with equal names are written as one pair with the iterations of all. */
 #include <string.h>
 
 #include "base/log.h"
@@ -114,7 +114,7 @@ static void write_pair(json_writer *w, const pgy_accuracy *a, size_t pair)
     json_end_array(w);
 }
 
-/* The original reads past this list. */
+/* The original ignores this list when it reads a file. */
 static void write_failures(json_writer *w, const pgy_accuracy_results *r)
 {
     size_t count = pgy_accuracy_results_failure_count(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judging results that are there already: all iterations of all runners of several results, in
- * step, and the validation of one of them. */
+/* Judges results that exist already: compares all runners of several results, iteration by
+ * iteration, and validates one of the results. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
@@ -30,8 +30,8 @@ static size_t shortest(const pgy_results *const *results, size_t count)
     return count ? least : 0;
 }
 
-/* The runners of all results at one iteration; one that ended early is left out, and the tally
- * told. *all: none was left out. */
+/* Lists the runners of all results at one iteration. A runner that ended early is left out and
+ * reported to the tally. *all: no runner was left out. */
 static size_t line_up(const pgy_iteration **its, bool *all, tally *t,
                       const pgy_results *const *results, size_t count, size_t iteration)
 {
@@ -153,7 +153,7 @@ static pgy_status validate_all(bool *valid, const pgy_results *r, bool check_nan
     return st;
 }
 
-/* *valid: what was looked at is valid, or there was nothing to look at. */
+/* *valid: no checked value is invalid. Also true if there was nothing to check. */
 static pgy_status validate_results(bool *valid, const pgy_results *r, bool check_nan,
                                    bool check_inf, bool fail_fast, pgy_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of elements and of differences. A source knows the types of both sides, widens a block of
- * each to a common type and forms absolute and relative differences; float blocks go through the
- * vector kernels of block.inc, integers through plain loops in 64 bits (128 where int64 meets
- * uint64). Arrays that are already in the common type are read in place. */
+/* Blocks of elements and of differences. A source knows the types of both sides. It widens a block
+ * of each side to a common type and forms absolute and relative differences: floats by the vector
+ * kernels of block.inc, integers by plain loops in 64 bits (128 for int64 against uint64). Arrays
+ * of the common type are read in place. */
 #include "compare/arith.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "base/system.h"
 #include "tensor/convert.h"
 
-/* Blocks of the tree: the halves of more than this many elements are blocks of their own. */
+/* The tree halves every run of more than this many elements; its leaves are the blocks. */
 #define TREE_BLOCK 4096
 
 #define T float
@@ -103,8 +103,8 @@ static __int128 whole_element(pgy_dtype dtype, const void *data, size_t i)
     return dtype == PGY_U64 ? (__int128)((const uint64_t *)data)[i] : ((const int64_t *)data)[i];
 }
 
-/* Beyond 2^65 the difference is so large that rounding the integer does not matter; NaN and
- * infinities go this way too. */
+/* Beyond 2^65 rounding the integer does not change the difference; NaN and infinities take this
+ * path, too. */
 double arith_mixed_difference(pgy_dtype a_dtype, const void *a, pgy_dtype b_dtype, const void *b,
                               size_t i)
 {
@@ -284,7 +284,7 @@ static void pair_unsigned(const source *s, const uint64_t *a, const uint64_t *b,
     }
 }
 
-/* int64 against uint64: NumPy subtracts as float64; exactly, the difference needs 65 bits. */
+/* int64 against uint64: NumPy subtracts in float64, but the exact difference needs 65 bits. */
 static void pair_mixed(const source *s, size_t start, size_t n, block *out)
 {
     bool first_unsigned = s->a_dtype == PGY_U64;
@@ -329,7 +329,8 @@ static double complex_part(pgy_dtype dtype, const void *data, size_t i, int part
     return part ? 0 : v;
 }
 
-/* Complex: the magnitude of the difference against the magnitude of the reference. */
+/* Complex numbers: the relative difference is the magnitude of the difference over the magnitude of
+ * the reference. */
 static void fill_complex(const source *s, size_t start, size_t n, block *out)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The numbers that statistics are made of, block by block and never as whole arrays: the elements
- * of one array, or the absolute and relative differences of two. Types and roundings are NumPy's:
- * float32 differences stay float32 and so on. Integers are subtracted exactly; `wrap` gives the
- * original's two's complement instead.
+/* The input of statistics, one block at a time: the elements of one array, or the absolute and
+ * relative differences of two. Whole arrays of differences are never stored. Types and rounding
+ * follow NumPy: float32 differences stay float32 and so on. Integers are subtracted exactly; with
+ * `wrap` they overflow as in the original.
  *
- * Blocks follow NumPy's order of summation, so that sums over blocks can be put together to the
- * very same float: float32 is halved recursively (tree), types that NumPy converts on the way are
- * cut into 8192 elements (chunks). */
+ * Blocks follow NumPy's order of summation, so sums over blocks join to the same bits as NumPy's
+ * sum: float32 is halved recursively (tree); types that NumPy converts while it sums are cut into
+ * chunks of 8192 elements. */
 #ifndef COMPARE_ARITH_H
 #define COMPARE_ARITH_H
 
@@ -19,8 +19,8 @@ typedef enum work_type { WORK_F32, WORK_F64, WORK_I64, WORK_U64 } work_type;
 
 typedef struct stream {
     work_type work;   /* type of the elements in memory */
-    pgy_dtype dtype;  /* type that NumPy's array would have; decides how quantiles round */
-    bool nonnegative; /* absolute values need no second look */
+    pgy_dtype dtype;  /* type that NumPy's array would have; quantiles round in it */
+    bool nonnegative; /* no element is negative: magnitudes need no further pass */
 } stream;
 
 typedef struct pair_options {
@@ -36,17 +36,17 @@ typedef struct source {
     bool is_pair;
     pgy_dtype a_dtype, b_dtype;
     const void *a, *b;
-    work_type common; /* what both sides of a pair are widened to */
+    work_type common; /* type to which both sides of a pair are widened */
     bool float_reference,
         mixed_u64;        /* b is a float: its zeros become 2^-52; a signed array against uint64 */
     bool float_meets_i64; /* float64 cannot hold one side: its differences are formed exactly */
     bool wrap_i32;        /* the original subtracts in int32 */
     bool single;          /* float32 differences that NumPy keeps as float64 */
     pair_options options;
-    float atol_f32, rtol_f32; /* the largest float32 that are not above the tolerances */
+    float atol_f32, rtol_f32; /* the largest float32 values not above the tolerances */
 } source;
 
-/* What filling blocks of a pair counts on its way. */
+/* Counted while the blocks of a pair are filled. */
 typedef struct pair_counts {
     size_t mismatched; /* absolute and relative difference are both out of tolerance or NaN */
     size_t zeros;      /* in a floating reference */
@@ -70,18 +70,18 @@ typedef struct block {
  * Complex arrays count with their magnitudes. */
 source source_array(pgy_view v);
 source source_pair(pgy_view a, pgy_view b, const pair_options *options);
-/* Elements [start, start + n), n <= ARITH_BLOCK; values[] point into `out` or straight into the
- * array. */
+/* Fills *out with elements [start, start + n), n <= ARITH_BLOCK. values[] point into `out` or into
+ * the array itself. */
 void source_fill(const source *s, size_t start, size_t n, block *out);
-/* How an array of elements widens for arithmetic, without differences. */
+/* Widens n elements of an array from `start` on to type `work`. */
 void arith_widen(work_type work, void *to, pgy_dtype dtype, const void *from, size_t start,
                  size_t n);
 work_type arith_work_type(pgy_dtype dtype);
 /* The type of mixed arithmetic after widening, for pairs that are not both integers: F32 or F64. */
 work_type arith_common_float(pgy_dtype a, pgy_dtype b);
-/* Do a floating side and one of 64-bit integers meet? */
+/* Is one side floating and the other of 64-bit integers? */
 bool arith_float_meets_i64(pgy_dtype a, pgy_dtype b);
-/* Element i of two such arrays: |a - b|, rounded once; 0 only if they are equal. */
+/* |a - b| of element i of such a pair, rounded once. 0 only if both are equal. */
 double arith_mixed_difference(pgy_dtype a_dtype, const void *a, pgy_dtype b_dtype, const void *b,
                               size_t i);
 bool arith_is_int32(pgy_dtype dtype); /* int32 after widening */
@@ -95,14 +95,14 @@ pgy_status arith_compact_view(pgy_tensor **out, pgy_view v, pgy_error *err) PGY_
 /* Block starts in order, starts[count] = number of elements; free with mem_free. */
 pgy_status arith_partition(size_t **starts, size_t *count, size_t elements, bool tree,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Puts one sum per block together in NumPy's order. */
+/* Joins one sum per block in NumPy's order. */
 float arith_join_f32(const float *sums, size_t elements, bool tree);
 double arith_join_f64(const double *sums, size_t elements, bool tree);
 
-/* Calls visit for every block in order within a task, tasks in parallel. Each task has a block of
- * its own, which visit may fill. `task` < the number of tasks that arith_tasks gives for so many
- * blocks; what depends on it must not depend on how blocks are spread. *counts (may be NULL)
- * receives the sums over all tasks. */
+/* Calls visit for every block: in order within a task, and tasks in parallel. Each task has its own
+ * block, which visit may fill. `task` is less than arith_tasks(blocks, elements). Results must not
+ * depend on which task takes which block. *counts (may be NULL) receives the sums over all tasks.
+ */
 typedef struct block_place {
     size_t task, index, start, count;
 } block_place;
@@ -111,13 +111,14 @@ size_t arith_tasks(size_t blocks, size_t elements);
 pgy_status arith_each(pair_counts *counts, const source *s, const size_t *starts, size_t blocks,
                       block_visit visit, void *user, pgy_error *err) PGY_MUST_CHECK;
 
-/* Kernels over one block, in versions for several processors. */
+/* Kernels over one block, one table per instruction set. */
 typedef struct block_range {
     bool nan;
-    double low, high; /* of the elements that are not NaN; +inf, -inf if there is none */
+    double low, high; /* of the elements that are not NaN; +inf, -inf if all are NaN */
 } block_range;
-/* Keys (see select.h), counted from `base`, of the elements whose upper bits are among `prefixes`.
- * Returns their number; `keys` has room for n. */
+/* Selects the elements whose key (select.h), counted from `base`, has its upper bits among
+ * `prefixes`. The `wanted` kernels write these keys and return their number; `keys` has room for n.
+ */
 #define WANTED_MOST 10
 typedef struct wanted_keys {
     uint64_t base, prefixes[WANTED_MOST];
@@ -128,7 +129,8 @@ typedef struct wanted_keys {
 #define TALLY_EDGES 11
 
 typedef struct block_kernels {
-    /* Adds to counts[i] how many are not below edges[i]; for the last edge, how many are above. */
+    /* Adds to counts[i] the number of elements not below edges[i]; for the last edge, of those
+     * above it. */
     void (*tally_f32)(uint64_t *counts, const float *edges, const float *x, size_t n);
     void (*tally_f64)(uint64_t *counts, const double *edges, const double *x, size_t n);
     size_t (*wanted_f32)(uint32_t *keys, const float *x, size_t n, const wanted_keys *w);

@@ -12,7 +12,7 @@ static const char LOG_PATH[] = "comparator/comparator.py";
 
 #define METRICS 9
 
-/* All numbers of a verdict, in a fixed order. */
+/* Lists all numbers of a verdict in a fixed order. */
 static void list_metrics(double *to[METRICS], pgy_verdict *v)
 {
     double *all[METRICS] = {&v->max_absdiff,      &v->max_reldiff,      &v->mean_absdiff,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticks are 1, 2 or 5 times a power of ten; on a logarithmic axis powers of ten, every second or
- * further one if there are many. Labels get digits until each can be told from its neighbours.
- * Denormal numbers and the largest ones are ordinary input: every power of ten is checked. */
+/* Ticks are 1, 2 or 5 times a power of ten; on a logarithmic axis powers of ten, some skipped if
+ * there are many. Labels get digits until they differ from their neighbours. Denormal numbers and
+ * the largest doubles are ordinary input, so every power of ten is checked. */
 #include "compare/axis.h"
 
 #include <float.h>
@@ -21,8 +21,8 @@ axis axis_of(const double *values, size_t n, bool logarithmic)
     return a.low <= a.high ? a : (axis){0, 0, false};
 }
 
-/* The least of 1, 2 and 5 times a power of ten that makes at most `most` steps; 0 if there is none
- * among the numbers that a double holds. */
+/* The smallest of 1, 2 and 5 times a power of ten that makes at most `most` steps; 0 if no double
+ * is such a number. */
 static double round_step(double span, size_t most)
 {
     static const double FACTORS[] = {1, 2, 5, 10};
@@ -125,7 +125,7 @@ static size_t place_linear(tick *out, const axis *a, size_t most)
     double first = ceil(a->low / step - 1e-9);
     for (size_t i = 0; i <= most + 1; i++) {
         double value = (first + (double)i) * step;
-        /* The end itself, where the product misses it by a rounding. */
+        /* Use the exact end where rounding moves the product off it. */
         if (fabs(value - a->high) < 1e-9 * step) value = a->high;
         add(out, &n, a, value);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All input data of a run in which one runner follows the other: loaded once, for the first runner,
- * and matched to each. A runner that the data does not fit gets its iterations from the loader
- * again, if the loader can make them for other inputs. */
+/* All input data of a sequential run: loaded once, for the first runner, and matched to every
+ * runner. If the data does not fit a runner, the loader generates it again for this runner's
+ * inputs, if it can. */
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
@@ -72,8 +72,8 @@ pgy_status feed_cache_get(pgy_tensor_map **out, const feed_cache *c, size_t i, p
     return st;
 }
 
-/* Iteration i from the loader once more. Iterations are asked for in order, so it is rewound once
- * per runner. */
+/* Takes iteration i from the loader again. Callers ask for iterations in order, so the loader is
+ * rewound once per runner. */
 static pgy_status regenerate(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison functions of the caller, scripts among them. They decide by themselves which outputs
- * belong together; held against the outputs that there are, their verdicts must be complete: one
- * for each output of the first side (under its name or its partner's), one for each output of the
- * second side that is nobody's partner, and none for anything else. */
+/* The caller's comparison functions, including scripts. They decide themselves which outputs belong
+ * together. Their verdicts must be complete: one for each output of the first side (under its name
+ * or its partner's), one for each output of the second side that has no partner, and no others. */
 #include <string.h>
 
 #include "base/alloc.h"

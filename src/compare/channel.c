@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over a pipe: a fixed head, a text, then named tensors, each with its own head. Element
- * memory goes straight between the tensor and the pipe. */
+/* Messages over a pipe: a fixed head, a text, then named tensors, each with its own head. Elements
+ * are copied directly between the tensor's memory and the pipe. */
 #include "compare/channel.h"
 
 #include <errno.h>

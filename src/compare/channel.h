@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages over a pipe between a run and its child process: both are the same program, so numbers
- * go as they are in memory. The reader trusts no length beyond what it can hold: the child may have
- * crashed mid-message. */
+/* Messages over a pipe between a run and its child process. Both are the same program, so numbers
+ * keep their memory layout. The reader checks every length, because the child may have crashed
+ * mid-message. */
 #ifndef COMPARE_CHANNEL_H
 #define COMPARE_CHANNEL_H
 
@@ -22,10 +22,10 @@ typedef struct channel_message {
     channel_kind kind;
     double number;
     char *text;          /* never NULL */
-    pgy_tensor_map *map; /* NULL if there was none */
+    pgy_tensor_map *map; /* NULL: the message has none */
 } channel_message;
-/* Waits at most until `deadline_ns` (clock_ns(); negative: for ever). PGY_E_CANCELLED: the deadline
- * passed. */
+/* Waits until `deadline_ns` (clock_ns(); negative: without limit). Returns PGY_E_CANCELLED when the
+ * deadline has passed. */
 pgy_status channel_receive(channel_message *out, int fd, int64_t deadline_ns,
                            pgy_error *err) PGY_MUST_CHECK;
 void channel_message_deinit(channel_message *m);

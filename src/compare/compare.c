@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparison functions as objects: the table of kinds, options that are checked once and copied,
- * and values per output name, of which "" is the default of the outputs that are not named. What
- * the functions do is in simple.c, indices.c and metric.c. */
+ * and values per output name, where "" is the default for outputs without a name of their own.
+ * simple.c, indices.c and metric.c do the comparing. */
 #include "compare/compare.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ static pgy_status copy_text(const char **text, pgy_error *err)
     return *text ? PGY_OK : no_memory(err);
 }
 
-/* The map's entries become owned, or the map empty. */
+/* Replaces the map's borrowed entries by copies. After a failure the map holds only copies. */
 static pgy_status copy_numbers(pgy_number_map *map, pgy_error *err)
 {
     const pgy_number_entry *from = map->entries;
@@ -164,8 +164,8 @@ static pgy_status check(const pgy_compare_options *o, pgy_error *err)
     return PGY_OK;
 }
 
-/* Replaces every borrowed pointer of the options by a copy; what is not copied yet is set to NULL
- * first, so that destroy is right at every point. */
+/* Replaces every borrowed pointer of the options by a copy. Pointers are set to NULL first, so that
+ * destroy is safe after a failure. */
 static pgy_status own(pgy_compare_options *o, pgy_error *err)
 {
     pgy_compare_options from = *o;
@@ -255,8 +255,8 @@ bool compare_can_average(const pgy_compare *c, const char **why)
                "check_average=True.";
         return false;
     }
-    /* Only the default decides here: an output's own elemwise is refused when that output turns up.
-     */
+    /* Only the default is checked here. An output's own elemwise is refused when that output
+     * appears. */
     bool elemwise = o->kind == PGY_COMPARE_SIMPLE && compare_stat(c, "", NULL) == PGY_STAT_ELEMWISE;
     if (elemwise)
         *why = "check_average is not supported with check_error_stat='elemwise': it is a "
@@ -273,7 +273,8 @@ pgy_number compare_real(double v)
     return (pgy_number){.real = v};
 }
 
-/* The names to look for, in order; the order of the sides must not change which values count. */
+/* The names to look up, in order. Both sides' names are tried, so that swapping the sides does not
+ * change which values apply. */
 enum { PASSES = 3 };
 
 static const char *name_of_pass(int pass, const char *output, const char *partner)
@@ -320,7 +321,7 @@ static void append_set_item(str *s, bool *first, const char *name)
     str_append_py_repr(s, name);
 }
 
-/* names[0..count): the keys of one dictionary of options. */
+/* names[0..count) are the keys of one dictionary of options. */
 static void warn_extra(const char *dictionary, const char *const *names, size_t count,
                        const pgy_iteration *a, const pgy_iteration *b)
 {

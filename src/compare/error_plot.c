@@ -22,7 +22,7 @@ typedef struct panel {
     size_t left, top, radius;
 } panel;
 
-/* At most SHOWN_NAME letters of a name that may hold anything. */
+/* Appends at most SHOWN_NAME letters of a name, which may hold any bytes. */
 static void append_name(str *out, const char *name)
 {
     str all = {0};
@@ -73,7 +73,7 @@ static void draw_heading(picture *to, const panel *p)
     str_deinit(&text);
 }
 
-/* From the frame to a place on an axis; points at its ends stay whole. */
+/* Pixels from the frame to a position on an axis. The padding keeps points at the ends whole. */
 static size_t along(double at, size_t length)
 {
     return PADDING + (size_t)(at * (double)(length - 2 * PADDING));
@@ -116,7 +116,7 @@ static void draw_panel(picture *to, const panel *p)
     }
 }
 
-/* Letters that the longest label of the vertical axes needs. */
+/* Length of the longest label of the vertical axes, in letters. */
 static size_t longest_label(const panel *p)
 {
     tick ticks[AXIS_TICKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Absolute and relative errors over the magnitude of the reference, as a picture. */
+/* A plot of absolute and relative errors over the magnitude of the reference. */
 #ifndef COMPARE_ERROR_PLOT_H
 #define COMPARE_ERROR_PLOT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The glyphs: capitals and digits are 7 rows high, small letters 5; row 8 is for descenders. */
+/* The glyphs. Capitals and digits are 7 rows high, small letters 5; row 8 is for descenders. */
 #include "compare/font.h"
 
 static const uint8_t GLYPHS[][FONT_ROWS] = {

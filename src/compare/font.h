@@ -7,8 +7,8 @@
 
 enum { FONT_COLUMNS = 5, FONT_ROWS = 8 };
 
-/* Rows from the top, the leftmost column is the highest of 5 bits. What is not printable ASCII is a
- * frame. */
+/* FONT_ROWS rows from the top; the leftmost column is the highest of 5 bits. Other characters than
+ * printable ASCII get an empty frame. */
 const uint8_t *font_glyph(char letter);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each image is an embedded PNG that the viewer enlarges, with its coordinates above it. An image
- * with more elements than the figure has pixels shows the worst element of each pixel, and the
- * figure says so. The grid, titles and file names follow the original. */
+/* Each image is an embedded PNG that the viewer enlarges, with its coordinates above it. If an
+ * image has more elements than the figure has pixels, each pixel shows the worst of its elements,
+ * and the figure says so. The grid, titles and file names follow the original. */
 #include "compare/heatmap.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ enum { SHOWN_TEXT = 180 };
 static const uint32_t ZERO = 0xffffff, INFINITE = 0x00a651, NOT_A_NUMBER = 0x7f7f7f,
                       OUT_OF_BOUNDS = 0xdddddd;
 
-/* `plasma` at equal distances. */
+/* The colour map `plasma`, sampled at equal distances. */
 static const uint32_t PLASMA[] = {0x0d0887, 0x4b03a1, 0x7d03a8, 0xa82296, 0xcb4679,
                                   0xe56b5d, 0xf89441, 0xfdc328, 0xf0f921};
 
@@ -112,14 +112,14 @@ void heatmap_title(str *out, const heatmap *h, size_t figure)
 /* ---- Places in the figure ------------------------------------------------------------------- */
 
 typedef struct layout {
-    size_t across, down;   /* elements or groups of them that an image shows */
-    size_t grow_x, grow_y; /* pixels for each in its PNG: viewers that smooth blur edges only */
+    size_t across, down;   /* elements, or groups of elements, in an image */
+    size_t grow_x, grow_y; /* PNG pixels per element: smoothing viewers then blur only edges */
     double width, height;  /* of an image in the figure */
-    double column, row;    /* from one image to the next */
-    double total_width, scale_at; /* where the scale begins, from the top */
+    double column, row;    /* distance from one image to the next */
+    double total_width, scale_at; /* distance of the scale from the top */
 } layout;
 
-/* About the width of text in a sans-serif font. */
+/* Estimates the width of text in a sans-serif font. */
 static double text_width(const char *text, double size)
 {
     return (double)strlen(text) * size * 0.6;
@@ -240,7 +240,7 @@ done:
     return st;
 }
 
-/* What the colours stand for that are not on the scale. */
+/* Explains the colours that are not on the scale. */
 static void append_swatches(str *out, const heatmap *h, double y)
 {
     bool seen[4] = {false};
@@ -294,7 +294,7 @@ static void append_axes(str *out, const heatmap *h, const layout *l)
     str_deinit(&text);
 }
 
-/* A line of text that a figure can hold: long ones lose their middle. */
+/* Cuts the middle out of a text that is too long for a figure. */
 static void shorten(str *out, const char *text)
 {
     size_t size = strlen(text), head = SHOWN_TEXT / 2, tail = size - least(size, SHOWN_TEXT / 2);

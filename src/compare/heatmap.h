@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heatmaps of errors as SVG: the last two axes of an array are an image, and a figure shows many
+/* Heatmaps of errors as SVG. The last two axes of an array form an image, and a figure shows many
  * images in a grid. */
 #ifndef COMPARE_HEATMAP_H
 #define COMPARE_HEATMAP_H
@@ -11,16 +11,18 @@
 
 typedef struct heatmap {
     const char *kind, *unit;    /* "Absolute Error", "units of the output" */
-    const char *output, *sides; /* its name; a line that says what was compared */
+    const char *output, *sides; /* its name; a line that names both sides */
     const double *values;       /* not negative; NaN and infinity have colours of their own */
     axis scale;                 /* of the finite values */
     size_t rank;                /* 3 at least */
     int64_t shape[PGY_MAX_RANK + 2];
-    size_t images, height, width; /* all but the last two axes, the last but one, the last */
-    size_t rows, columns;         /* of images in a figure */
+    size_t images, height,
+        width;            /* number of images (all but the last two axes); the last two axes */
+    size_t rows, columns; /* grid of images in a figure */
 } heatmap;
 
-/* `logarithmic` asks for a log scale, which needs a positive value. No figure if `t` is empty. */
+/* `logarithmic` asks for a log scale, which needs a positive value. An empty `t` gives no figures.
+ */
 heatmap heatmap_of(const pgy_tensor *t, const double *values, bool logarithmic);
 size_t heatmap_figures(const heatmap *h);
 /* "Relative Error | out (Log Scale): (0,0:H,0:W) to (7,0:H,0:W)" */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ten-bin histogram of a stream, counted as NumPy counts: edges in the stream's float type, an
- * element belongs to the bin whose edges enclose it, the last bin is closed, elements outside the
- * range are left out. What is counted is how many elements reach each edge; a bin's count is the
- * difference of two neighbours. */
+/* Ten-bin histogram of a stream, with NumPy's rules: edges have the stream's float type, an element
+ * belongs to the bin whose edges enclose it, the last bin is closed, elements outside the range are
+ * left out. The kernels count the elements that reach each edge; a bin's count is the difference of
+ * two neighbours. */
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +71,8 @@ static void visit(block *b, const block_place *at, void *user)
     float narrow[BINS + 1];
     switch (h->s->streams[h->stream_index].work) {
     case WORK_F32:
-        for (int i = 0; i <= BINS; i++) narrow[i] = (float)h->edges[i]; /* exact: of this type */
+        for (int i = 0; i <= BINS; i++)
+            narrow[i] = (float)h->edges[i]; /* exact: edges are already of this type */
         block_kernels_best()->tally_f32(counts, narrow, x, at->count);
         break;
     case WORK_F64: block_kernels_best()->tally_f64(counts, h->edges, x, at->count); break;

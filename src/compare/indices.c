@@ -15,11 +15,11 @@
 
 static const char LOG_PATH[] = "comparator/compare.py";
 
-/* An element. Mixed types, and floats, compare as float64, and where that does not hold an integer
- * of 64 bits, by what it leaves over (which the original ignores). */
+/* An element. Floats and mixed types compare as float64. A 64-bit integer that float64 rounds is
+ * then compared by the remainder, too, which the original ignores. */
 typedef struct element {
     double real;
-    int64_t integer; /* the value, or what `real` leaves over of it */
+    int64_t integer; /* the value, or its remainder after `real` */
     pgy_string text;
     size_t place;
 } element;
@@ -130,7 +130,7 @@ static void read_slice(element *to, const indices_run *run, pgy_view v, size_t s
     }
 }
 
-/* The first place of a value in the second slice; false: it is not there. */
+/* Finds the first place of a value in the second slice. False: the slice does not have it. */
 static bool find_place(size_t *place, const indices_run *run, const element *wanted)
 {
     size_t low = 0, high = run->length;
@@ -151,7 +151,7 @@ static bool find_place(size_t *place, const indices_run *run, const element *wan
     return true;
 }
 
-/* Within the range of int64 or uint64. */
+/* Writes an integer in the range of int64 or uint64. */
 static void write_whole(char *out, size_t size, const element *e)
 {
     __int128 v = (__int128)e->real + e->integer;

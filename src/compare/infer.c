@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One inference of one runner with the log around it. */
+/* One inference of one runner, and its log lines. */
 #include <math.h>
 
 #include "base/cancel.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the driver (run.c) and the comparison functions: verdict containers and judging one
- * iteration. */
+/* The interface between the driver (run.c) and the comparison functions: verdict containers, and
+ * judging of one iteration. */
 #ifndef COMPARE_JUDGE_H
 #define COMPARE_JUDGE_H
 
@@ -10,56 +10,57 @@
 
 /* ---- Containers (verdict.c) ----------------------------------------------------------------- */
 pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
-/* Keeps a reason to fail that is not in the verdicts. false: out of memory */
+/* Keeps a reason to fail that no verdict contains. Returns false when out of memory. */
 bool accuracy_add_failure(pgy_accuracy_results *r, const char *text) PGY_MUST_CHECK;
-/* A new function entry. */
+/* Adds an entry for a comparison function. */
 pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
                         bool average, pgy_error *err) PGY_MUST_CHECK;
-/* The pair with this position (pairs with equal names stay apart); appends an empty iteration and
- * returns its verdicts to fill. */
+/* Adds a pair and returns its position: pairs with equal names stay apart. accuracy_add_iteration
+ * appends an empty iteration to a pair and returns its verdicts for the caller to fill. */
 pgy_status accuracy_add_pair(size_t *pair, pgy_accuracy *a, const char *first, const char *second,
                              pgy_error *err) PGY_MUST_CHECK;
 pgy_status accuracy_add_iteration(pgy_verdicts **out, pgy_accuracy *a, size_t pair,
                                   pgy_error *err) PGY_MUST_CHECK;
-/* Reduces the last iteration of a pair to a count of passes, in every function; each must have it.
- */
+/* Reduces the last iteration of a pair to pass counts, in every function. Every function must have
+ * that iteration. */
 void accuracy_forget_iteration(pgy_accuracy_results *r, size_t pair);
-/* Iterations that pass in every function, and all; of functions whose pairs have the same
- * positions. There must be a function. */
+/* Counts the iterations that pass in every function, and all iterations. The pairs of all functions
+ * must have the same positions, and there must be a function. */
 void accuracy_joint_stats(const pgy_accuracy_results *r, size_t pair, size_t *passed,
                           size_t *total);
-/* PGY_E_ARGUMENT if iterations were forgotten, for those who need the verdicts themselves. */
+/* PGY_E_ARGUMENT if iterations were forgotten. For callers that need the verdicts themselves. */
 pgy_status accuracy_expect_all(const pgy_accuracy_results *r, pgy_error *err) PGY_MUST_CHECK;
-/* Adds or replaces by output name; copies. */
+/* Copies a verdict into the list, and replaces one with the same output name. */
 pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err) PGY_MUST_CHECK;
 bool verdicts_all_passed(const pgy_verdicts *v);
-/* Sets `passed` from metrics and thresholds. Left alone: kinds and verdicts without metrics, and
- * elemwise, which metrics cannot tell. */
+/* Sets `passed` from metrics and thresholds. Leaves verdicts without metrics as they are, and
+ * elementwise ones, because metrics do not determine them. */
 void verdict_judge(pgy_verdict *v);
 
 /* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ------------------------------ */
 pgy_compare_kind compare_kind(const pgy_compare *c);
-/* Can its metrics be averaged? `why` names the reason when not. */
+/* Can its metrics be averaged? If not, *why is the reason. */
 bool compare_can_average(const pgy_compare *c, const char **why);
-/* What keeps a comparison from being complete, summed over calls. Names are those of the first few,
- * for a reason of one line; the log has all. */
+/* What makes a comparison incomplete, summed over calls. Only the first few names are kept, for a
+ * reason of one line; the log has all. */
 typedef struct compare_gaps {
     size_t unmatched;                   /* outputs of either side that were compared with nothing */
-    size_t foreign;                     /* verdicts of a callback on what is no output */
+    size_t foreign;                     /* verdicts of a callback on names that are no outputs */
     str unmatched_names, foreign_names; /* "'z' of B, 'q' of A" */
 } compare_gaps;
 void compare_gaps_deinit(compare_gaps *gaps);
-/* Compares all outputs of two iterations with one function, logging as the original does; fills
- * `out`. An output of either side that was compared with nothing is noted in *gaps (and logged at
- * ERROR, with compat as a warning). @return an error only where the original is critical */
+/* Compares all outputs of two iterations with one function, logs as the original does, and fills
+ * `out`. Outputs of either side that were compared with nothing go to *gaps, and to the log as an
+ * ERROR (with compat as a WARNING). @return an error only where the original ends with a critical
+ * error */
 pgy_status compare_iteration(pgy_verdicts *out, compare_gaps *gaps, const pgy_compare *c,
                              const pgy_iteration *a, const pgy_iteration *b, bool compat,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Elements of all outputs. */
+/* Number of elements of all outputs. */
 size_t iteration_element_count(const pgy_iteration *it);
-/* Statistics lines of both sides, after all functions have seen the iteration: of every output that
- * one of the `count` verdict lists names (they are those that compare_iteration filled). An output
- * that failed in any of them gets values and histogram at INFO, the others at VERBOSE. */
+/* Logs statistics of both sides, after all functions have compared the iteration, for every output
+ * in one of the `count` verdict lists that compare_iteration filled. Values and histogram are
+ * logged at INFO for an output that failed in any list, else at VERBOSE. */
 pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b,
                                const pgy_verdicts *const *verdicts, size_t count, bool compat,
                                pgy_error *err) PGY_MUST_CHECK;
@@ -67,16 +68,16 @@ pgy_status compare_log_outputs(const pgy_iteration *a, const pgy_iteration *b,
  * an iteration has no metrics */
 pgy_status accuracy_average(pgy_verdicts *out, const pgy_accuracy *a, size_t pair,
                             pgy_error *err) PGY_MUST_CHECK;
-/* "Accuracy Summary" of one pair of one function (check accuracy), ... */
+/* Logs the "Accuracy Summary" of one pair of one function (check accuracy). */
 void accuracy_log_summary_pair(const pgy_accuracy *a, size_t pair);
-/* ... and of one pair over all functions of `r`, whose pairs have the same positions (run). An
- * iteration, or an output if averaged, passes if it passes in every function. @return
+/* Logs the summary of one pair over all functions of `r`, whose pairs have the same positions
+ * (run). An iteration, or an output if averaged, passes if it passes in every function. @return
  * PGY_E_ARGUMENT as accuracy_average */
 pgy_status accuracy_log_joint_summary(const pgy_accuracy_results *r, size_t pair,
                                       pgy_error *err) PGY_MUST_CHECK;
 /* The comparison frees its callback's `user` when it is destroyed. */
 void compare_own_user(pgy_compare *c, void (*free_user)(void *user));
-/* An empty list that is in no pgy_accuracy, and its end. */
+/* An empty list of verdicts outside a pgy_accuracy; free it with verdicts_destroy. */
 pgy_status verdicts_create(pgy_verdicts **out, pgy_error *err) PGY_MUST_CHECK;
 void verdicts_destroy(pgy_verdicts *v);
 
@@ -90,7 +91,7 @@ pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p,
                                  pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Results with one iteration, for streaming (results.c) ---------------------------------- */
-/* Moves everything of `more` behind the runners of `r`. */
+/* Moves all runners of `more` behind those of `r`. */
 pgy_status results_append(pgy_results *r, pgy_results *more, pgy_error *err) PGY_MUST_CHECK;
 pgy_iteration *results_mutable_at(pgy_results *r, size_t runner, size_t iteration);
 
@@ -104,7 +105,7 @@ typedef struct run_facts {
     const char *const *runner_names;
     size_t runner_count;
 } run_facts;
-/* Format by extension: .json, .xml (JUnit), .sarif; another one is PGY_E_ARGUMENT. */
+/* The extension selects the format: .json, .xml (JUnit), .sarif. Others give PGY_E_ARGUMENT. */
 pgy_status report_check_path(const char *path, pgy_error *err) PGY_MUST_CHECK;
 pgy_status report_write(const char *path, const run_facts *facts, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions with one number per output: L2 norm, cosine similarity, PSNR, SNR, and
- * LPIPS, which needs a neural network that is not here and therefore fails, saying so.
+/* Functions with one number per output: L2 norm, cosine similarity, PSNR and SNR. LPIPS needs a
+ * neural network that this library does not have, so it fails with a message that says so.
  *
- * Squares of floats are taken and summed in float64, products in the type of the inputs, in NumPy's
- * order. Integers are exact up to 64 bits, also against floats; `wrap` repeats the original's
- * overflow. */
+ * Floats are squared and summed in float64; products are formed in the type of the inputs, in
+ * NumPy's order. Integers are exact up to 64 bits, also against floats; `wrap` repeats the
+ * original's overflow. */
 #include <math.h>
 #include <string.h>
 
@@ -19,29 +19,30 @@ static const char LOG_PATH[] = "comparator/compare.py";
 
 typedef struct sums {
     double dd, aa, bb, ab;   /* of (a-b)^2, a^2, b^2, a*b */
-    double mean_dd, mean_aa; /* the same as dd and aa, but where the original's sums overflow and
+    double mean_dd, mean_aa; /* equal to dd and aa, except where the original's sums overflow and
                                 its means do not */
     double high;             /* the largest a */
     bool nan;                /* in a */
 } sums;
 
-/* Integers over one block: exact as long as 64 bits hold them, ... */
+/* Integer sums over one block, exact as long as 64 bits hold each integer. */
 typedef struct int_sums {
     long double dd, aa, bb, ab;
 } int_sums;
 
-/* ... and as the original has them: int64 modulo 2^64, but squares of uint64 as float64. */
+/* Integer sums with the original's overflow: int64 modulo 2^64, but squares of uint64 in float64.
+ */
 typedef struct wrapped_sums {
     uint64_t dd, aa, bb, ab;
     double mean_dd, mean_aa, mean_bb;
 } wrapped_sums;
 
 typedef struct metric_run {
-    source s; /* holds both arrays; its differences are not used */
+    source s; /* holds both arrays; its differences are unused */
     work_type common;
     size_t mean_count;
     bool wrap, wrap_i32;
-    bool exact; /* float64 cannot hold one side's integers */
+    bool exact; /* float64 cannot hold one side's integers: exact arithmetic */
     double *dd, *aa, *bb, *ab64, *high;
     float *ab;
     bool *nan;
@@ -96,7 +97,7 @@ static void visit_floats(block *b, const block_place *at, void *user)
     run->nan[at->index] = range.nan;
 }
 
-/* Squares of one integer side of a mixed pair, which the original takes in int64. */
+/* Squares one integer side of a mixed pair in int64, as the original does. */
 static void wrap_squares(uint64_t *sum, double *mean, pgy_dtype dtype, const void *data,
                          const block_place *at)
 {
@@ -411,7 +412,7 @@ static pgy_status compute(double *out, pgy_compare_kind kind, const pgy_tensor *
 /* ---- Text
  * -------------------------------------------------------------------------------------------- */
 
-/* As few digits, but at least 5, as tell value and threshold apart. */
+/* Prints the fewest digits, but at least 5, that make value and threshold differ. */
 static void append_pair(str *value, str *threshold, double v, double t)
 {
     for (int digits = 5; digits <= 17; digits++) {
@@ -485,7 +486,8 @@ static pgy_status warn_wrapped(const pgy_verdict *v, const compare_job *job, con
     return PGY_OK;
 }
 
-/* Both sides in types that sums take; complex meets complex of the same width. */
+/* Converts both sides to types that the sums accept. Complex numbers are compared only with complex
+ * numbers of the same width. */
 static pgy_status narrow(pgy_tensor **x, pgy_tensor **y, pgy_tensor *a, pgy_tensor *b,
                          pgy_error *err)
 {

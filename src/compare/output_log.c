@@ -70,7 +70,7 @@ static pgy_status log_pair(const pgy_iteration *a, const pgy_iteration *b, const
     return st;
 }
 
-/* Is there a verdict on this output, and did it fail in any list? */
+/* Does any list have a verdict on this output? *failed: it failed in at least one list. */
 static bool find_verdict(bool *failed, const pgy_verdicts *const *verdicts, size_t count,
                          const char *output)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One iteration of two runners under one comparison function: each output and its partner
- * (partners.c), and the lines around it. Outputs of either side that were compared with nothing are
- * noted, so that a verdict cannot be formed by leaving them out. */
+/* Compares one iteration of two runners with one function: each output with its partner
+ * (partners.c), with the log lines. Outputs of either side that were compared with nothing are
+ * noted, so that no verdict silently ignores them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -126,7 +126,7 @@ static bool is_narrow(const pgy_iteration *it, const char *output)
     return t && (pgy_tensor_dtype(t) == PGY_F16 || pgy_tensor_dtype(t) == PGY_BF16);
 }
 
-/* Of outputs in 16 bits that differ it may be the place of rounding that decides. */
+/* If a mismatched output is a 16-bit float, the two runtimes may only round at different places. */
 static void explain_rounding(const pairing_run *run)
 {
     bool narrow = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which output of one side belongs to which of the other. Each output has one partner at most, and
- * the rule treats both sides alike, so that their order cannot change the verdict:
+/* Finds the partner of each output on the other side. Each output has at most one partner, and the
+ * rule treats both sides alike, so that their order cannot change the verdict:
  *   1. equal names;
  *   2. names of which one contains the other, the most similar pair first: the smallest difference
  *      of lengths, then the smallest distance of positions, then the first positions;
@@ -99,7 +99,7 @@ static void match_places(matching *m)
         if (is_open(m, i, i)) take(m, i, i);
 }
 
-/* The original's choice for one output: an output may be chosen twice. */
+/* The original's choice for one output. It may choose the same output for several others. */
 static size_t original_partner(const pgy_iteration *a, const pgy_iteration *b, size_t i)
 {
     const char *name = name_at(a, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pictures a comparison asks for, and their files: heatmaps (heatmap.c) and error plots
- * (error_plot.c). Names of files follow the original. */
+/* Selects the pictures that a comparison asks for and writes their files: heatmaps (heatmap.c) and
+ * error plots (error_plot.c). File names follow the original. */
 #include "compare/plots.h"
 
 #include <errno.h>
@@ -161,7 +161,7 @@ done:
 
 /* ---- Showing ------------------------------------------------------------------------------- */
 
-/* A folder that stays, for viewers that outlive this process. */
+/* A temporary folder that is not removed, because viewers outlive this process. */
 static pgy_status make_show_dir(char **out, pgy_error *err)
 {
     const char *base = getenv("TMPDIR");
@@ -188,7 +188,7 @@ static void show(const strvec *files)
     }
 }
 
-/* Draws into `dir`, or into a temporary folder if it is only to be shown. */
+/* Draws into `dir`, or into a temporary folder if the pictures are only shown. */
 static pgy_status draw_into(plot *p, const char *dir, bool shown, bool heatmaps, pgy_view reference,
                             pgy_error *err)
 {

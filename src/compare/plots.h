@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pictures of differences: heatmaps and error plots, as the options of a
- * comparison ask for them. */
+/* Draws the heatmaps and error plots that the options of a comparison ask for. */
 #ifndef COMPARE_PLOTS_H
 #define COMPARE_PLOTS_H
 
@@ -8,7 +7,7 @@
 #include "compare/compare.h"
 #include "compare/stats.h"
 
-/* `reference` is the second output, `stats` those of the two streams of `s`. */
+/* `reference` is the second output; `stats` has an entry for each of the two streams of `s`. */
 pgy_status plots_draw(const compare_job *job, const source *s, const array_stats *stats,
                       pgy_view reference, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Post-processing: an output becomes the indices of its k largest values along an axis. The order
- * is that of a stable descending sort: equal values keep the lower index first, NaN comes last.
- * Unsigned integers, bools and the smallest signed value are ordered as the numbers they are; the
- * original, which sorts the negated array, misplaces them. */
+/* Post-processing: replaces an output by the indices of its k largest values along an axis. The
+ * order is that of a stable descending sort: among equal values the lower index comes first, NaN
+ * comes last. Unsigned integers, bools and the smallest signed value are sorted correctly; the
+ * original sorts the negated array and misplaces them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static ranked rank_of(work_type work, pgy_dtype dtype, const void *data, size_t 
     return r;
 }
 
-/* Restores the heap whose worst of the best k is on top. */
+/* Restores the heap, which has the worst of the best k on top. */
 static void sift_down(ranked *heap, size_t count, size_t i)
 {
     for (;;) {
@@ -62,7 +62,7 @@ typedef struct top_k_run {
     pgy_dtype dtype;
     work_type work;
     const void *data;
-    size_t length, inner; /* of the axis; elements between its neighbours */
+    size_t length, inner; /* length of the axis; distance between its neighbours, in elements */
     size_t k;
     ranked *heap;
 } top_k_run;

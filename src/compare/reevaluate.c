@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judging saved metrics by other thresholds: each comparison function picks the
- * first saved comparison that has its metric and was not picked yet. What saved metrics cannot
- * answer is an error, and so is a request that would leave nothing judged: dropping every saved
- * comparison must not look like a pass. */
+/* Judges saved metrics by other thresholds. Each comparison function picks the first saved
+ * comparison that has its metric and was not picked yet. A request that the saved metrics cannot
+ * answer is an error. So is one that judges no saved comparison, because that must not look like a
+ * pass. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
@@ -90,7 +90,7 @@ static pgy_status judge_iteration(pgy_verdicts *to, const pgy_verdicts *from, co
     return st;
 }
 
-/* Means must exist before anyone asks for the verdict. */
+/* Checks that the means can be formed: otherwise the average would only count as failed. */
 static pgy_status check_average(const pgy_accuracy *a, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -124,7 +124,7 @@ static pgy_status judge_function(pgy_accuracy_results *out, const pgy_accuracy *
 
 /* ---- All functions ---- */
 
-/* The first saved comparison of this kind that nobody has picked; count if there is none. */
+/* The first saved comparison of this kind that was not picked yet; count if all were. */
 static size_t pick(const pgy_accuracy_results *r, const bool *picked, pgy_compare_kind kind)
 {
     size_t i = 0, count = pgy_accuracy_results_count(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports for machines: choosing the format, writing the file, and the project's own JSON form,
- * which has everything. JUnit and SARIF are in report_junit.c and report_sarif.c. */
+/* Machine-readable reports: chooses the format, writes the file, and has the project's own JSON
+ * format, the most complete one. JUnit and SARIF are in report_junit.c and report_sarif.c. */
 #include "compare/report.h"
 
 #include <math.h>
@@ -93,7 +93,7 @@ void report_describe(str *out, const pgy_verdict *v)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* JSON has no NaN or infinity: they are the texts "nan", "inf" and "-inf". */
+/* JSON has no NaN or infinity, so the report has the texts "nan", "inf" and "-inf". */
 static void number(json_writer *w, const char *key, double v)
 {
     json_key(w, key);
@@ -192,7 +192,8 @@ static void function(json_writer *w, const pgy_accuracy *a)
     json_end_object(w);
 }
 
-/* All reasons to fail that no verdict shows; "reason" is the first of all. */
+/* Lists all reasons to fail that no verdict contains. The member "reason" is the first reason of
+ * the run. */
 static void failures(json_writer *w, const run_facts *facts)
 {
     json_key(w, "failures");

@@ -10,7 +10,7 @@ void report_write_json(json_writer *w, const run_facts *facts);
 void report_write_sarif(json_writer *w, const run_facts *facts);
 void report_write_junit(str *out, const run_facts *facts);
 
-/* "y: L2 Norm is beyond its tolerance" and the like; appended. */
+/* Appends a text like "y: L2 Norm is beyond its tolerance". */
 void report_describe(str *out, const pgy_verdict *v);
 /* Calls `each` for every verdict. */
 typedef void (*report_visit)(void *user, const pgy_accuracy *a, size_t pair, size_t iteration,

@@ -39,7 +39,7 @@ static void verdict_case(str *out, const char *class_name, size_t iteration, con
     str_deinit(&failure);
 }
 
-/* The cases of a suite, and how many there are and failed. */
+/* Appends the cases of a suite, and counts cases and failures. */
 static void pair_cases(str *out, size_t *tests, size_t *failures, const pgy_accuracy *a, size_t p,
                        const char *name)
 {

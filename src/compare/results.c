@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The container of inference results: runners in order (names may repeat), each with its
- * iterations. Outputs are shared, and moved to disk when they are over the swap threshold. */
+ * iterations. Outputs are shared, and swapped to disk above the swap threshold. */
 #include "compare/results.h"
 
 #include <math.h>
@@ -80,7 +80,8 @@ pgy_status pgy_results_add_runner(pgy_results *r, const char *name, size_t *inde
     return PGY_OK;
 }
 
-/* Moves big outputs to disk; advises to do so when nothing was said and they are huge. */
+/* Swaps big outputs to disk. Without a swap threshold it only advises to set one when outputs are
+ * huge. */
 static pgy_status swap_outputs(pgy_tensor_map *outputs, pgy_error *err)
 {
     int64_t threshold;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference results: the container's insides, and their JSON. */
+/* Internals of inference results: the container, and its JSON. */
 #ifndef COMPARE_RESULTS_H
 #define COMPARE_RESULTS_H
 
@@ -18,20 +18,22 @@ struct pgy_results {
     size_t count, capacity;
 };
 
-/* Adds an iteration whose outputs map moves in, also on failure. `name` is the iteration's own
- * runner name. */
+/* Adds an iteration and takes over its map of outputs, also on failure. `name` is the iteration's
+ * own runner name. */
 pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs,
                          double runtime_s, pgy_error *err) PGY_MUST_CHECK;
 
 /* JSON: whole files, and one iteration of an open file. */
 pgy_status results_json_expect(const json_file *file, pgy_error *err) PGY_MUST_CHECK;
-/* Entry `runner` of "lst": its name (arena of the file) and its iterations' array. */
+/* Reads a runner's entry of "lst": its name (in the arena of the file) and its array of iterations.
+ */
 pgy_status results_json_runner(const char **name, const json_value **iterations,
                                const json_value *entry, json_file *file,
                                pgy_error *err) PGY_MUST_CHECK;
 pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_value *v,
                                   json_file *file, pgy_error *err) PGY_MUST_CHECK;
-/* The pieces of a file, in this order; iterations lie RESULTS_JSON_DEPTH containers deep. */
+/* Write the parts of a file, in this order. Iterations are nested RESULTS_JSON_DEPTH containers
+ * deep. */
 enum { RESULTS_JSON_DEPTH = 4 };
 void results_json_begin(json_writer *w);
 void results_json_begin_runner(json_writer *w, const char *name);

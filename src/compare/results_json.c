@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RunResults as JSON: the bytes that the original writes, and everything that
- * it reads. */
+/* RunResults as JSON: writes the same bytes as the original, and reads all that the original reads.
+ */
 #include <math.h>
 #include <string.h>
 

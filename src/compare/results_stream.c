@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading results iteration by iteration, with one in memory; and results as a whole, which are
- * loaded and saved as a file or a folder. The writer is in results_writer.c. */
+/* Reads results with only one iteration in memory, and loads and saves whole results, as a file or
+ * a folder. The writer is in results_writer.c. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -70,8 +70,8 @@ pgy_status pgy_results_reader_open(pgy_results_reader **out, const char *path, p
     return PGY_OK;
 }
 
-/* One iteration of every runner that has one left, the others without one, so that positions stay;
- * *any tells whether there was one. */
+/* Takes the next iteration of every runner. Runners that have ended are added without an iteration,
+ * so that positions stay. *any: some runner had an iteration. */
 static pgy_status take_iteration(pgy_results **out, bool *any, pgy_results_reader *r,
                                  pgy_error *err)
 {
@@ -125,9 +125,9 @@ void pgy_results_reader_close(pgy_results_reader *r)
 
 /* ---- Whole ---- */
 
-/* The runner of `all` that runner `name` of an iteration continues: the first from `next` on, since
- * equal names stay apart. Only the first iteration may add runners, and none may leave one out and
- * come back to it: later iterations would stand in the place of earlier ones. */
+/* Finds the runner of `all` that runner `name` of an iteration continues: the first one from `next`
+ * on, because equal names stay apart. Only the first iteration may add runners. A runner may not
+ * skip an iteration: its later iterations would move to the wrong position. */
 static pgy_status find_joined(size_t *out, pgy_results *all, size_t next, const char *name,
                               size_t iteration, bool has_any, pgy_error *err)
 {
@@ -204,7 +204,8 @@ static pgy_status share(pgy_results *to, size_t runner, const pgy_iteration *it,
     return st ? st : results_adopt(to, runner, it->runner_name, outputs, it->runtime_s, err);
 }
 
-/* The k-th iteration of every runner; one that has ended is there without any. */
+/* Takes the k-th iteration of every runner. Runners that have ended are included without an
+ * iteration. */
 static pgy_status slice(pgy_results **out, const pgy_results *r, size_t k, pgy_error *err)
 {
     pgy_results *part = NULL;

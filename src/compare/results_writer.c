@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing results as iterations come, without keeping any. A folder gets a file per iteration. A
- * single file is ordered by runner: the first runner's iterations go straight into it, those of the
- * others into temporary parts that are put behind at the end. */
+/* Writes results as iterations arrive, without keeping them. A folder gets one file per iteration.
+ * A single file is ordered by runner: the first runner's iterations go directly into it, those of
+ * the other runners into temporary parts that are appended at the end. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "compare/results.h"
@@ -18,7 +18,7 @@ struct pgy_results_writer {
     char *path;
     bool folder;
     size_t count;
-    pgy_status broken; /* why an iteration is not there as a whole */
+    pgy_status broken; /* why an iteration could not be added completely */
     json_output single;
     results_part *parts; /* one per runner */
     size_t part_count, part_capacity;
@@ -98,7 +98,7 @@ static pgy_status add_runner(pgy_results_writer *w, const char *name, pgy_error 
     return PGY_OK;
 }
 
-/* Runners are joined by position: equal names stay apart. */
+/* Runners are matched by position, so that equal names stay apart. */
 static pgy_status add_to_single(pgy_results_writer *w, const pgy_results *r, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -134,7 +134,7 @@ pgy_status pgy_results_writer_add(pgy_results_writer *w, const pgy_results *iter
 
 /* ---- The end ---- */
 
-/* Puts a part behind what is there, and forgets it. */
+/* Appends a part to the single file and removes the part. */
 static pgy_status insert_part(pgy_results_writer *w, results_part *p, pgy_error *err)
 {
     file_map map = {.fd = -1};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver: checks what is asked for, runs it in one of two forms, forms the verdict, and writes
- * accuracy results and reports, reports also when the run could not be finished. */
+/* The driver: checks the options, runs in streaming or sequential mode, forms the verdict, and
+ * writes accuracy results and reports. Reports are also written when the run could not be finished.
+ */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,7 +55,7 @@ void pgy_run_report_destroy(pgy_run_report *r)
 
 /* ---- Checks before anything runs ------------------------------------------------------------ */
 
-/* What is to be done, and how it is judged, as this version knows them. */
+/* The options of running and judging, converted to this version of their structs. */
 typedef struct run_settings {
     pgy_run_options run;
     pgy_judge_options judge; /* run.judge points to it */
@@ -90,7 +91,7 @@ static pgy_status check_options(const pgy_run_options *o, pgy_error *err)
     return st ? st : check_stored(o, err);
 }
 
-/* The loader to use: the caller's, or one with defaults that is *made here. */
+/* Chooses the caller's loader, or makes one with defaults, which the caller owns as *made. */
 static pgy_status choose_loader(run_context *c, pgy_data_loader **made, pgy_error *err)
 {
     c->loader = c->options->loader;
@@ -103,15 +104,15 @@ static pgy_status choose_loader(run_context *c, pgy_data_loader **made, pgy_erro
 
 /* ---- The verdict ---------------------------------------------------------------------------- */
 
-/* Verdicts that nobody will read are counted and dropped, so that memory does not grow with the
- * number of iterations. */
+/* Verdicts that no later step reads are only counted, so that memory does not grow with the number
+ * of iterations. */
 static verdict_keeping needed_verdicts(const pgy_run_options *o)
 {
     return o->keep_verdicts || o->save_accuracy || o->report_count ? KEEP_VERDICTS : KEEP_COUNTS;
 }
 
-/* What must not look like a pass: a run in which nothing was run, or stored results that met
- * nothing. */
+/* A run without inference, or loaded results that were compared with nothing, must not look like a
+ * pass. */
 static void judge_course(const run_context *c)
 {
     tally *t = c->verdict;

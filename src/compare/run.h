@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the files of the driver: the verdict of a run as it grows, and the forms of running. */
+/* Shared by the files of the driver: the verdict that a run collects, and the two ways to run
+ * (streaming and sequential). */
 #ifndef COMPARE_RUN_H
 #define COMPARE_RUN_H
 
@@ -8,7 +9,7 @@
 
 /* ---- The verdict (tally.c) ------------------------------------------------------------------ */
 
-/* What becomes of the verdicts on an iteration. Averages need them all. */
+/* Whether the verdicts of each iteration are kept, or only counted. Averages need all of them. */
 typedef enum verdict_keeping { KEEP_VERDICTS, KEEP_COUNTS } verdict_keeping;
 
 /* Judges iteration after iteration and collects every reason to fail. */
@@ -20,10 +21,10 @@ typedef struct tally {
     size_t function_count;
     pgy_accuracy_results *accuracy;
     pgy_accuracy **entries;    /* one per function, in `accuracy` */
-    const pgy_verdicts **seen; /* of the pair at hand, one per function */
-    strvec runners;            /* lined up, as in the first iteration */
+    const pgy_verdicts **seen; /* of the current pair, one per function */
+    strvec runners;            /* in the order of the first iteration */
     size_t *pairs;             /* positions of the consecutive pairs in each entry */
-    size_t *elements;          /* per pair: how many were compared */
+    size_t *elements;          /* per pair: elements compared */
     size_t iteration_count, failed_iterations;
     size_t empty;     /* comparisons of sides without any outputs */
     size_t validated; /* elements */
@@ -31,7 +32,7 @@ typedef struct tally {
     bool begun, failed, stopped; /* stopped: fail_fast, or validation that failed in a stream */
     bool out_of_memory;
     strvec absent; /* runners that lack an iteration */
-    str reason;    /* the first reason to fail; "" while there is none */
+    str reason;    /* the first reason to fail; "": none so far */
 } tally;
 
 /* Checks the options; functions are borrowed. */
@@ -41,33 +42,34 @@ void tally_deinit(tally *t);
 /* Compares the consecutive pairs of one iteration of all runners. */
 pgy_status tally_iteration(tally *t, const pgy_iteration *const *its, size_t count,
                            pgy_error *err) PGY_MUST_CHECK;
-/* After the last iteration: the verdict on all of them, and the summaries. */
+/* Call after the last iteration: forms the verdict on all iterations and logs the summaries. */
 pgy_status tally_finish(tally *t, pgy_error *err) PGY_MUST_CHECK;
-/* The verdict is no. The reason is kept if it is the first. */
+/* Makes the run fail. Keeps the reason if it is the first one. */
 void tally_fail(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
-/* The same for reasons that metrics and thresholds do not tell: they are kept in the accuracy
- * results as well. */
+/* Like tally_fail, for reasons that do not follow from metrics and thresholds. Also keeps the
+ * reason in the accuracy results. */
 void tally_fail_for_good(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
-/* The same where the original says yes: with `compat` its verdict stays, after a WARNING that says
- * so. */
+/* Like tally_fail_for_good, for cases that pass in the original: with `compat` the run does not
+ * fail, and a WARNING says so. */
 void tally_fail_unless_compat(tally *t, const char *format, ...) PGY_PRINTF(2, 3);
-/* Results of a runner have no iteration of the current number, while others have one. Unless
- * `compat`, the runners have no more iterations in common. */
+/* Notes that a runner has no results for the current iteration, while other runners have. This
+ * fails the run unless `compat`. */
 void tally_absent(tally *t, const char *runner);
-/* Streams of different lengths: `counts[i] == shared` marks those that ran out first. */
+/* Notes that streams have different lengths: only the first `shared` iterations were compared.
+ * ran_out[i] marks the streams that ended there. */
 void tally_uneven(tally *t, const bool *ran_out, size_t stream_count, size_t shared);
 
-/* Everything of materialised results (accuracy_run.c). */
+/* Compares all iterations of results in memory (accuracy_run.c). */
 pgy_status tally_results(tally *t, const pgy_results *const *results, size_t count,
                          pgy_error *err) PGY_MUST_CHECK;
 
-/* Validates everything of materialised results, if that is asked for (accuracy_run.c). */
+/* Validates results in memory if the options ask for it (accuracy_run.c). */
 pgy_status tally_validate(tally *t, const pgy_results *const *results, size_t count,
                           pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* What a form of running works on. */
+/* Arguments of stream_run, sequential_run and sequential_infer. */
 typedef struct run_context {
     pgy_runner *const *runners;
     size_t runner_count;
@@ -82,13 +84,14 @@ pgy_status sequential_infer(pgy_results **out, run_context *c, pgy_error *err) P
 
 /* ---- One inference, with its log (infer.c) -------------------------------------------------- */
 
-/* Matches `feed` to the runner, runs, and gives the outputs. */
+/* Matches `feed` to the runner, runs it, and returns the outputs. */
 pgy_status infer_once(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Input that fits the runner: a new map, or a copy if the runner does not know its inputs. */
+/* Converts `feed` to the inputs of the runner: a new map, or a copy if the runner does not know its
+ * inputs. */
 pgy_status infer_match(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
                        pgy_error *err) PGY_MUST_CHECK;
-/* Runs on matched input, and logs outputs (once per text) and time. */
+/* Runs on matched input. Logs the outputs (once per text) and the time. */
 pgy_status infer_matched(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
                          pgy_error *err) PGY_MUST_CHECK;
 /* "---- Inference Input(s) ----" and the metadata of a map; owned. NULL: out of memory. */
@@ -96,7 +99,7 @@ char *infer_describe(const char *title, const pgy_tensor_map *m);
 /* Values of a map for EXTRA_VERBOSE, after a heading. */
 void infer_log_values(const char *heading, const pgy_tensor_map *m);
 double infer_seconds(const pgy_runner *r); /* of the last inference; NaN if not known */
-/* Was the caller's question whether to stop answered yes? */
+/* PGY_E_CANCELLED if the caller's `cancelled` callback asks to stop. */
 pgy_status run_check_cancelled(const pgy_run_options *o, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Saving as iterations come (save.c) ----------------------------------------------------- */
@@ -107,37 +110,37 @@ typedef struct saver {
     pgy_results_writer *outputs;
     size_t feed_count;
 } saver;
-/* Opens what the options name. */
+/* Opens the files that the options name. */
 pgy_status saver_open(saver *s, const pgy_run_options *options, pgy_error *err) PGY_MUST_CHECK;
 pgy_status saver_add_feed(saver *s, const pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
 pgy_status saver_add_results(saver *s, const pgy_results *iteration, pgy_error *err) PGY_MUST_CHECK;
-/* Completes the files; without it nothing is left of single files. */
+/* Completes the files. Without this call, single files are removed. */
 pgy_status saver_finish(saver *s, pgy_error *err) PGY_MUST_CHECK;
 void saver_close(saver *s);
-/* PGY_E_ARGUMENT if two of the paths are the same place. */
+/* PGY_E_ARGUMENT if two of the paths name the same file. */
 pgy_status saver_check_paths(const pgy_run_options *options, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- All input data, for running one runner after the other (cache.c) ----------------------- */
 
 typedef struct feed_cache {
     pgy_data_loader *loader;
-    const pgy_run_options *options; /* asked whether to go on while loading */
-    pgy_tensor_map **feeds;         /* what the loader gave; big tensors are swapped out */
+    const pgy_run_options *options; /* its `cancelled` is asked while loading */
+    pgy_tensor_map **feeds;         /* loaded iterations; big tensors are swapped out */
     size_t count, capacity;
     bool loaded;
     size_t regenerated; /* iterations taken from the loader again since its last rewind */
     bool regenerating;
 } feed_cache;
 void feed_cache_deinit(feed_cache *c);
-/* Tells the loader what the runner takes, and loads everything the first time. */
+/* Passes the runner's inputs to the loader. The first call loads all iterations. */
 pgy_status feed_cache_begin(feed_cache *c, pgy_runner *r, pgy_error *err) PGY_MUST_CHECK;
-/* Appends one iteration; the map moves in, also on failure. */
+/* Appends one iteration and takes over its map, also on failure. */
 pgy_status feed_cache_adopt(feed_cache *c, pgy_tensor_map *feed, pgy_error *err) PGY_MUST_CHECK;
 /* Iteration i with every tensor in memory. */
 pgy_status feed_cache_get(pgy_tensor_map **out, const feed_cache *c, size_t i,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Iteration i as the runner takes it; data that does not fit is generated again where the loader
- * can. */
+/* Iteration i, matched to the runner. Data that does not fit is generated again if the loader can
+ * do so. */
 pgy_status feed_cache_match(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_runner *r,
                             pgy_error *err) PGY_MUST_CHECK;
 
@@ -146,14 +149,14 @@ pgy_status feed_cache_match(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_r
 /* Where the iterations of a runner go. */
 typedef struct run_sink {
     pgy_status (*feed)(void *user, pgy_tensor_map *feed,
-                       pgy_error *err); /* NULL, or: data was loaded; borrowed */
+                       pgy_error *err); /* called when data was loaded; borrows it; or NULL */
     pgy_status (*iteration)(void *user, const pgy_tensor_map *outputs, double runtime_s,
                             pgy_error *err);
     void *user;
 } run_sink;
 pgy_status sequential_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The same in a forked child, whose crash or silence is an error here. */
+/* The same in a forked child. If the child crashes or times out, this returns an error. */
 pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
                           pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saves inputs and outputs of a run as its iterations come, so that nothing has to be kept for the
- * end. */
+/* Saves inputs and outputs of a run as its iterations arrive, so that none is kept until the end.
+ */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparison and post-processing by Python scripts. Each script has its own process (data/python.h)
- * that lives as long as the object; per iteration the results travel there and verdicts or new
- * outputs come back. */
+ * that lives as long as the object. For each iteration the process receives the results and returns
+ * verdicts or new outputs. */
 #include "base/alloc.h"
 #include "compare/judge.h"
 #include "data/python.h"

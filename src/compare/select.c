@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Radix selection over keys (select.h). A block whose smallest and largest key agree in all bits
- * looked at so far is counted without reading it, which makes runs of equal differences (zero,
- * above all) free. */
+/* Radix selection over keys (select.h). If the smallest and the largest key of a block agree in all
+ * bits up to the current level, the block is counted without reading it. Runs of equal differences
+ * (mostly zeros) then cost nothing. */
 #include "compare/select.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Adding zero turns -0 into +0: the two are one value to an order. */
+/* Adding zero turns -0 into +0, because the order must treat both as one value. */
 static inline uint32_t key_f32(float v)
 {
     uint32_t b;
@@ -163,7 +163,7 @@ bool selection_done(const selection *s)
     return s->level >= s->levels;
 }
 
-/* The bits of this level. */
+/* The bits of a key that belong to the current level. */
 static unsigned level_bin(const selection *s, uint64_t k)
 {
     unsigned shift = s->shift[s->level];
@@ -214,7 +214,7 @@ void selection_collect(const selection *s, select_totals *total, select_counts *
     }
 }
 
-/* The group of a prefix at the next level, a new one if need be. */
+/* The group of a prefix at the next level; adds a group for a new prefix. */
 static size_t group_for(wanted_keys *w, uint64_t prefix)
 {
     for (size_t i = 0; i < w->count; i++)

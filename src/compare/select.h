@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exact order statistics without sorting or copying: elements are mapped to unsigned keys that sort
- * alike, and the keys' bits are counted from the top, 16 at a time. After each pass over the data
- * every wanted rank knows more bits of its key; only the few elements that share a wanted rank's
- * bits are counted in the next pass. */
+/* Exact order statistics without sorting or copying. Elements map to unsigned keys with the same
+ * order, and histograms of the keys' bits are made from the top, 16 bits per pass. Each pass over
+ * the data fixes more bits of the key of every wanted rank; the next pass counts only the elements
+ * that share these bits. */
 #ifndef COMPARE_SELECT_H
 #define COMPARE_SELECT_H
 
@@ -21,16 +21,16 @@ typedef struct selection {
     work_type work;
     uint64_t base; /* the smallest key; the others count from here */
     unsigned shift[SELECT_LEVELS];
-    unsigned levels, level; /* all, and the present one */
+    unsigned levels, level; /* number of levels, and the current one */
     size_t rank_count;
     uint64_t rank[SELECT_RANKS];   /* within the rank's group */
-    uint64_t prefix[SELECT_RANKS]; /* bits known so far, in place */
+    uint64_t prefix[SELECT_RANKS]; /* bits known so far, at their position in the key */
     size_t group_of[SELECT_RANKS];
     wanted_keys wanted; /* groups of this level, by their bits; from level 1 on */
 } selection;
 
-/* Counters of one task and of all, per group; the first level has one. Zeroed memory is only
- * touched where something is counted. */
+/* Counters of one task and of all tasks, per group; the first level has one group. Pages of zeroed
+ * memory stay untouched where nothing is counted. */
 typedef struct select_counts {
     uint32_t bins[SELECT_RANKS][SELECT_BINS];
 } select_counts;
@@ -41,7 +41,8 @@ typedef struct select_totals {
 /* Keys of the smallest and the largest element. Ranks count from 0. */
 void selection_init(selection *s, work_type work, uint64_t low, uint64_t high,
                     const uint64_t *ranks, size_t count);
-/* The same for few elements, whose keys are given: done at once. Sorts them. */
+/* The same for few elements, given by their keys: sorts the keys, and the selection is done at
+ * once. */
 void selection_init_sorted(selection *s, work_type work, uint64_t *keys, size_t n,
                            const uint64_t *ranks, size_t count);
 bool selection_done(const selection *s);
@@ -51,7 +52,7 @@ bool selection_count(const selection *s, select_counts *c, const void *values, s
                      uint64_t low, uint64_t high);
 /* Adds the level's counters to the totals and clears them. */
 void selection_collect(const selection *s, select_totals *total, select_counts *c);
-/* Uses and clears the totals. */
+/* Goes to the next level by the totals, and clears them. */
 void selection_advance(selection *s, select_totals *total);
 double selection_result(const selection *s, size_t rank_index);
 uint64_t selection_key(const selection *s, size_t rank_index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sequential form: each runner is activated, run over all data and deactivated before the next,
- * so that two are never in memory together. Results are kept (on disk beyond the swap threshold)
- * and judged at the end. */
+/* Sequential runs: each runner is activated, run over all data and deactivated before the next one
+ * starts, so that two runners are never in memory together. Results are kept (on disk above the
+ * swap threshold) and judged at the end. */
 #include <math.h>
 
 #include "base/alloc.h"
@@ -142,7 +142,8 @@ static void log_success(const run_context *c)
     mem_free((void *)names);
 }
 
-/* One kind of file after the other, as the original's log has them; `what` names one of them. */
+/* Saves one kind of file. Kinds are saved one after the other, in the order of the original's log;
+ * `what` names one of them. */
 static pgy_status save_feeds(const pgy_run_options *what, const feed_cache *cache, pgy_error *err)
 {
     saver s;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function `simple`: absolute and relative differences against two tolerances, of which one
- * must be met, per element or by a statistic. Differences are never held as arrays;
- * only what the log asks to see of them is. Integer differences are exact; where the original's
- * wrap around and would judge otherwise, a warning says so. Texts are compared for equality. */
+/* The function `simple`: absolute and relative differences against two tolerances, one of which
+ * must hold, per element or for a statistic. Differences are never stored as arrays, except for the
+ * values that the log shows. Integer differences are exact; a warning says when the original's wrap
+ * around and change its verdict. Strings are compared for equality. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const double DEFAULT_TOLERANCE = 1e-5, DEFAULT_QUANTILE = 0.99;
 typedef struct simple_run {
     const compare_job *job;
     pgy_tensor *a, *b;               /* equal shapes */
-    pgy_tensor *narrow_a, *narrow_b; /* in types that sources take */
+    pgy_tensor *narrow_a, *narrow_b; /* in types that sources accept */
     source s;
     pgy_error_stat stat;
     double quantile;
@@ -57,7 +57,7 @@ static pgy_status log_array(const compare_side *side, const pgy_tensor *t, pgy_e
 /* ---- What differs, element by element (EXTRA_VERBOSE and up)
  * ----------------------------------------- */
 
-/* Positions of the elements that are out of tolerance, `count` of them. */
+/* Positions of the first `count` elements that are out of tolerance. */
 static pgy_status find_mismatches(size_t *positions, size_t count, const source *s, pgy_error *err)
 {
     block *b = mem_alloc_aligned(64, sizeof *b);
@@ -180,7 +180,7 @@ static void set_metrics(pgy_verdict *v, const simple_run *run)
     verdict_judge(v);
 }
 
-/* Where integers wrap in the original: would it judge otherwise? */
+/* Warns if wrapped integers give another verdict in the original. */
 static pgy_status warn_wrapped(const pgy_verdict *v, const simple_run *run, pgy_error *err)
 {
     if (!run->counts.wrapped) return PGY_OK;
@@ -302,7 +302,7 @@ static pgy_status compare_numbers(pgy_verdict *v, simple_run *run, pgy_error *er
     return st;
 }
 
-/* Texts have no difference: they are equal or not. */
+/* Strings have no numeric difference; they are only equal or not. */
 static void compare_strings(pgy_verdict *v, const simple_run *run)
 {
     size_t count = pgy_tensor_count(run->a), unequal = 0;

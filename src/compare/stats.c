@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics in a few passes over the blocks of a source. The first takes sums, ranges and NaNs;
- * from the second on, order statistics narrow their keys (select.h), the second also takes squared
- * deviations from the mean. Everything that depends on an order is kept per block, so the result
- * does not depend on how blocks are spread over threads. */
+/* Statistics in a few passes over the blocks of a source. The first pass collects sums, ranges and
+ * NaNs. From the second pass on, order statistics narrow their keys (select.h); the second also
+ * sums squared deviations from the mean. Sums are kept per block and joined in order, so the result
+ * does not depend on which thread takes which block. */
 #include "compare/stats.h"
 
 #include <math.h>
@@ -22,12 +22,12 @@ typedef struct stream_run {
     stream info;
     partial *parts;         /* per block */
     float *sums, *abs_sums; /* per block, for mean and avg-magnitude */
-    double *sums64;         /* per block, for the deviation of f64 and integers */
+    double *sums64;         /* per block, for deviations of f64 and integers */
     float *dev;
     double *dev64;
     float mean;
     double mean64;
-    selection *select;      /* NULL: no ranks are wanted */
+    selection *select;      /* NULL: no order statistics requested */
     select_counts **counts; /* per task */
 } stream_run;
 
@@ -207,7 +207,7 @@ static pgy_status set_up_stream(stream_run *r, const stats_run *run, pgy_error *
     return good ? PGY_OK : no_memory(run->s, err);
 }
 
-/* Few elements are sorted instead. */
+/* Up to this many elements are sorted instead of selected. */
 #define FEW 1024
 
 static pgy_status add_sorted(stream_run *r, const stats_run *run, size_t stream_index, block *b,
@@ -340,7 +340,7 @@ static double round_to(pgy_dtype dtype, double v)
     return dtype == PGY_F16 ? float_round(PGY_F16, v, false) : v;
 }
 
-/* b - a, exact for integers of 64 bits. */
+/* b - a, exact for 64-bit integers. */
 static double distance(const selection *s, size_t a, size_t b)
 {
     if (s->work == WORK_I64 || s->work == WORK_U64)
@@ -348,8 +348,8 @@ static double distance(const selection *s, size_t a, size_t b)
     return selection_result(s, b) - selection_result(s, a);
 }
 
-/* Linear interpolation as NumPy 2 does it: every step in the array's own type, also where the
- * result is an element, so that infinities give NaN. */
+/* Linear interpolation as in NumPy 2: every step rounds to the array's own type, also where the
+ * result is an element, so infinities give NaN. */
 static double interpolate(const selection *s, pgy_dtype dtype, size_t at, double q, size_t n)
 {
     double v = virtual_index(q, n), a = selection_result(s, at), b = selection_result(s, at + 1);
@@ -395,7 +395,7 @@ static bool is_selecting(const stats_run *run)
 
 static pgy_status later_passes(stats_run *run, bool deviation, pgy_error *err)
 {
-    select_totals *total = NULL; /* megabytes, which few elements must not pay for */
+    select_totals *total = NULL; /* several MB: not allocated for few elements */
     pgy_status st = PGY_OK;
     run->deviation = deviation;
     while (run->deviation || is_selecting(run)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of the streams of a source, and the texts made of them. */
+/* Statistics of the streams of a source, and their texts. */
 #ifndef COMPARE_STATS_H
 #define COMPARE_STATS_H
 
@@ -12,16 +12,18 @@ typedef struct stats_request {
     bool median, deviation;
     double quantiles[STATS_QUANTILES];
     size_t quantile_count;
-    bool whole_quantile; /* the fourth was given as an integer: NumPy takes the element as it is */
+    bool whole_quantile; /* the fourth was given as an integer: NumPy takes an element without
+                            interpolation */
 } stats_request;
 
-/* Of an empty stream: mean and avg_magnitude NaN, quantiles inf, all else 0, as the original. */
+/* For an empty stream, as in the original: mean and avg_magnitude are NaN, quantiles inf, the rest
+ * 0. */
 typedef struct array_stats {
     size_t count;
     pgy_dtype dtype;
     bool has_nan;
-    double min, max;       /* NaN if there is one */
-    size_t min_at, max_at; /* first position in row-major order; of the first NaN if there is one */
+    double min, max;       /* NaN if has_nan */
+    size_t min_at, max_at; /* first position in row-major order; of the first NaN if has_nan */
     double mean, avg_magnitude, var, std, median;
     double quantiles[STATS_QUANTILES];
 } array_stats;
@@ -35,17 +37,17 @@ stats_request stats_request_line(void);
 void stats_append_line(str *out, const array_stats *s, size_t rank, const int64_t *shape);
 
 typedef struct histogram_range {
-    bool given; /* else the stream's own */
+    bool given; /* false: the stream's own range */
     double low, high;
 } histogram_range;
-/* Appends the ten-bin histogram of one stream: nothing for bool and where there is none, "None" if
- * no element is counted. Why there is none goes to `why`. */
+/* Appends the ten-bin histogram of one stream; "None" if no element is counted. Appends nothing for
+ * bool, and nothing if the range gives no bins: then `why` gets the reason. */
 pgy_status histogram_append(str *out, str *why, const source *s, size_t stream_index,
                             const array_stats *stats, const histogram_range *range,
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* Logs the line, and one level deeper, at INFO if `failed` and VERBOSE otherwise, few values and
- * the histogram. `prefix` is "" or "runner: output | Stats: ". */
+/* Logs the statistics line at INFO and, one level deeper, the values (if they are few) and the
+ * histogram, at INFO if `failed`, else at VERBOSE. `prefix` is "" or "runner: output | Stats: ". */
 typedef struct stats_place {
     const char *prefix;
     const source *s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics of an array in the log: one line, and below it the values if they are few and a
- * histogram. What the log would not show is not computed. */
+/* Logs the statistics of an array: one line, and below it a histogram and, if they are few, the
+ * values. Parts that the log level hides are not computed. */
 #include <string.h>
 
 #include "base/alloc.h"

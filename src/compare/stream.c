@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The streaming form: all runners are active at once; every input goes through all of them, stored
- * results of the same iteration are lined up behind, and everything is judged before the next input
- * is loaded. Memory does not grow with the number of iterations. */
+/* Streaming runs: all runners are active at once. Every input goes through all runners, stored
+ * results of the same iteration are added after them, and all are judged before the next input is
+ * loaded. Memory does not grow with the number of iterations. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "compare/run.h"
 
 static const char LOG_PATH[] = "comparator/comparator.py";
 
-/* Stream 0 is the runners (if there are any); then each stored result. */
+/* Stream 0 is that of the runners (if any); the others are the stored results. */
 typedef struct stream {
     run_context *run;
     saver save;
     pgy_results_reader **readers; /* opened when first read */
     size_t count;                 /* streams */
     size_t index;                 /* iteration */
-    pgy_results **now;            /* of each stream at this iteration; NULL: it has ended */
+    pgy_results **now; /* results of each stream at this iteration; NULL: the stream has ended */
     bool *ended;
-    bool cut_short; /* a runner lacks this iteration: those before it were compared */
+    bool cut_short; /* a runner lacks this iteration; only those before it were compared */
 } stream;
 
 static pgy_status activate_all(run_context *c, pgy_error *err)
@@ -106,7 +106,7 @@ static void note_invalid(tally *t, size_t iteration)
     tally_fail_for_good(t, FORMAT, iteration);
 }
 
-/* Post-processing and validation, as the results of a stream arrive. */
+/* Post-processes and validates the results of a stream as they arrive. */
 static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
 {
     tally *t = s->run->verdict;
@@ -143,7 +143,7 @@ static pgy_status advance(stream *s, size_t i, pgy_error *err)
     return s->now[i] ? prepare(s, s->now[i], err) : PGY_OK;
 }
 
-/* A stored runner has fewer iterations than others. */
+/* Notes that a stored runner has fewer iterations than others. */
 static void note_absent(stream *s, const char *runner)
 {
     tally *t = s->run->verdict;
@@ -151,7 +151,7 @@ static void note_absent(stream *s, const char *runner)
     if (!t->options.compat) s->cut_short = true;
 }
 
-/* All runners of all streams at this iteration. */
+/* Compares all runners of all streams at this iteration. */
 static pgy_status judge(stream *s, pgy_error *err)
 {
     size_t n = 0;
@@ -241,8 +241,7 @@ pgy_status stream_run(run_context *c, pgy_error *err)
             post->name ? post->name : "TopKPostprocessFunc");
     pgy_status st = open_stream(&s, c, err);
     if (!st) st = iterate(&s, err);
-    /* What was inferred is kept also when a later iteration failed, but not when the user asked to
-     * stop. */
+    /* Save the results also when a later iteration failed, but not when the user asked to stop. */
     if (st != PGY_E_CANCELLED && has_runners(&s)) {
         pgy_status saved = saver_finish(&s.save, st ? NULL : err);
         if (!st) st = saved;

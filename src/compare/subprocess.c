@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One runner in a forked child: a runtime that crashes, hangs or exits takes the child with it, and
- * the run ends in an error that says how. The child sends input data it loaded and every result
- * over a pipe; its log goes where the parent's goes. */
+/* Runs one runner in a forked child. A runtime that crashes, hangs or exits ends only the child,
+ * and the run returns an error that says how. The child sends the input data it loaded and every
+ * result over a pipe. Its log goes to the same place as the parent's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
 {
     const run_sink sink = {send_feed, send_iteration, &fd};
     pgy_error why = {0};
-    signal(SIGPIPE, SIG_IGN); /* a parent that is gone is an error of write() */
+    signal(SIGPIPE, SIG_IGN); /* so that write() fails when the parent is gone */
     file_install_signal_cleanup();
     pgy_set_progress(NULL, NULL); /* the parent's terminal line would be in the way */
     pgy_status st = sequential_one(c, cache, r, &sink, &why);
@@ -50,16 +50,17 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
 
 /* ---- In the parent -------------------------------------------------------------------------- */
 
-/* How following a child came to an end. */
+/* How the parent stopped following a child. */
 typedef enum ending {
     FINISHED,
     GONE,     /* the pipe closed: it crashed or exited */
     REPORTED, /* the error is the child's own */
     TIMED_OUT,
-    GIVEN_UP /* by this side: cancelled, or what came could not be kept */
+    GIVEN_UP /* by the parent: cancelled, or a message could not be kept */
 } ending;
 
-/* Until the child writes. In slices, because the user may want to stop while a runtime hangs. */
+/* Waits until the child writes. It waits in slices, so that the user can stop a runtime that hangs.
+ */
 static ending wait_child(const run_context *c, int fd, int64_t deadline_ns, pgy_error *err)
 {
     enum { SLICE_MS = 20 };
@@ -85,7 +86,7 @@ static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *si
                          (int)m->kind);
 }
 
-/* One message. */
+/* Handles one message. */
 static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache *cache,
                           const run_sink *sink, int fd, int64_t deadline_ns, pgy_error *err)
 {
@@ -106,7 +107,7 @@ static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache
     return *st ? how : FINISHED;
 }
 
-/* Until the child says that it is done. */
+/* Handles messages until the child reports that it is done. */
 static ending follow(pgy_status *st, run_context *c, feed_cache *cache, const run_sink *sink,
                      int fd, pgy_error *err)
 {
@@ -118,7 +119,7 @@ static ending follow(pgy_status *st, run_context *c, feed_cache *cache, const ru
     return how;
 }
 
-/* The error of a child that did not finish, with the way it ended. */
+/* The error for a child that did not finish; says how it ended. */
 static pgy_status premature(const pgy_runner *r, pgy_status st, ending how, int status,
                             double timeout, pgy_error *err)
 {
@@ -150,7 +151,7 @@ pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, cons
     pgy_error local = {0};
     if (!err) err = &local;
     if (pipe2(ends, O_CLOEXEC)) return pgy_error_set(err, PGY_E_IO, "pipe: %s", strerror(errno));
-    fflush(NULL); /* what waits in buffers must not be written twice */
+    fflush(NULL); /* else buffered text would be written twice */
     child_tie_open(&tie);
     pid_t child = fork();
     if (child < 0) {

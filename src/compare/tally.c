@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict of a run. Iterations of all runners come in one by one; consecutive runners are
- * compared by every function; at the end summaries are logged. Whatever could make a wrong run look
- * right (nothing compared, outputs or iterations left over) counts as a failure with its reason,
- * unless the original's verdict was asked for. */
+/* The verdict of a run. Iterations of all runners arrive one by one, every function compares
+ * consecutive runners, and summaries are logged at the end. A run that could pass by accident
+ * (nothing compared, outputs or iterations without a partner) fails with a reason, unless the
+ * original's verdict was asked for. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -221,14 +221,15 @@ size_t iteration_element_count(const pgy_iteration *it)
     return n;
 }
 
-/* Callbacks each judge outputs in their own way, the other functions all pair them alike. */
+/* All functions except callbacks pair the outputs alike, so they would report the same gaps again.
+ */
 static bool repeats_gaps(const tally *t, size_t f)
 {
     return f > 0 && compare_kind(t->functions[f]) != PGY_COMPARE_CALLBACK &&
            compare_kind(t->functions[0]) != PGY_COMPARE_CALLBACK;
 }
 
-/* Compares one pair by one function. */
+/* Compares one pair with one function. */
 static pgy_status judge_by(tally *t, size_t f, size_t p, const pgy_iteration *a,
                            const pgy_iteration *b, pgy_error *err)
 {
@@ -301,7 +302,8 @@ static void finish_iterations(tally *t)
                    t->failed_iterations, t->iteration_count);
 }
 
-/* What was left out of the comparisons, and comparisons of nothing. */
+/* Fails the run for outputs that were not compared, and for comparisons without outputs or
+ * elements. */
 static void finish_gaps(tally *t)
 {
     if (t->gaps.unmatched)

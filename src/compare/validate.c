@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Validation: no NaN and no infinity in any output. Integers, bools and strings are
- * always valid. Every non-finite value counts for the infinity check, NaN included. */
+/* Validation: checks that no output has NaN or infinity. Integers, bools and strings are always
+ * valid. The infinity check counts every non-finite value, including NaN. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct validate_run {
     array_stats stats;
 } validate_run;
 
-/* Complex arrays as the reals they are made of. */
+/* Views a complex array as the reals it consists of. */
 static pgy_view real_view(const pgy_tensor *t, int64_t *length)
 {
     pgy_dtype dtype = pgy_tensor_dtype(t) == PGY_C64 ? PGY_F32 : PGY_F64;
@@ -32,7 +32,7 @@ static bool has_values(pgy_dtype dtype)
     return pgy_dtype_is_float(dtype) || pgy_dtype_describe(dtype)->kind == PGY_KIND_COMPLEX;
 }
 
-/* An infinity hides behind a NaN in minimum and maximum: then the elements are looked at. */
+/* With a NaN, minimum and maximum do not show infinities, so this checks the elements. */
 static bool find_infinity(const source *s)
 {
     double v[256];
@@ -68,7 +68,7 @@ static pgy_status check_values(validate_run *run, pgy_error *err)
     return PGY_OK;
 }
 
-/* An array of bools of the same shape, as the original shows where values are; and the values
+/* Logs the positions as an array of bools of the same shape, as the original does, and the values
  * themselves. */
 static pgy_status log_places(const validate_run *run, bool nan_only, pgy_error *err)
 {

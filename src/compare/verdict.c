@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Containers of verdicts: lists by output name, and per comparison function the pairs and
  * iterations they belong to. Pairs are kept by position, so that two comparisons of runners with
- * equal names never share an entry. Entries are separate allocations: pointers handed out stay
- * valid while more are added. */
+ * equal names never share an entry. Each entry is its own allocation, so that pointers to entries
+ * stay valid while more are added. */
 #include <math.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ struct pgy_verdicts {
     size_t count, capacity;
 };
 
-/* What is left of iterations whose verdicts were forgotten. */
+/* Counts of the iterations whose verdicts were dropped. */
 typedef struct forgotten_iterations {
     size_t total, passed;
     size_t passed_jointly; /* in every function */
@@ -73,7 +73,8 @@ static pgy_verdict *find(const pgy_verdicts *v, const char *output)
     return NULL;
 }
 
-/* From one item on: most models have one output, and there may be a list per iteration. */
+/* Starts with room for one item: most models have one output, and there may be a list per
+ * iteration. */
 static bool make_room(pgy_verdicts *v)
 {
     if (v->count < v->capacity) return true;
@@ -389,7 +390,7 @@ bool pgy_accuracy_results_verdicts_passed(const pgy_accuracy_results *r)
     return true;
 }
 
-/* Nothing compared is no pass. */
+/* Results without any comparison do not pass. */
 bool pgy_accuracy_results_passed(const pgy_accuracy_results *r)
 {
     bool compared = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The iterations of several files, one after the other, in one file. */
+/* Joins the iterations of several files, one after the other, into one file. */
 #include <polygraphy/saved.h>
 
 #include <string.h>
@@ -92,7 +92,8 @@ static pgy_status append_file(pgy_results *all, const char *path, strvec *names,
     return st;
 }
 
-/* A comparison of such a file fails; better said when it is written. */
+/* A comparison of a file with uneven runners fails later, so this warns when the file is written.
+ */
 static void warn_uneven(const pgy_results *all)
 {
     size_t most = 0;

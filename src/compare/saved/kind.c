@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kind is told by the class marker at the end of the top-level JSON object; a list or an object
- * without a marker is inputs. */
+/* The class marker at the end of the top-level JSON object tells the kind of a file. A list, or an
+ * object without a marker, holds inputs. */
 #include <polygraphy/saved.h>
 
 #include <string.h>

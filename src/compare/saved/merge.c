@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One input file from several files of inputs and outputs, iteration by iteration. Each iteration
- * is a map of its own (the original shares one map among all new iterations). */
+/* Merges several files of inputs and outputs into one input file, iteration by iteration. Each
+ * iteration has its own map (the original shares one map among all new iterations). */
 #include <polygraphy/saved.h>
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void feed_list_deinit(feed_list *l)
     mem_free(l->maps);
 }
 
-/* One line for all; the names at VERBOSE. */
+/* Logs one warning for all names, and each name at VERBOSE. */
 static void warn_overwritten(const char *name, const char *advice)
 {
     LOG_ONCE(WARNING,

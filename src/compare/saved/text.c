@@ -53,8 +53,7 @@ static pgy_status append_array(str *out, const char *name, pgy_tensor *t,
     if (!st && s->histogram) st = pgy_histogram_text(&histogram, v, 1, 0, err);
     if (!st && histogram)
         append_indented(out, histogram,
-                        *histogram ? indent + 4
-                                   : 0); /* an empty line where there is none to be had */
+                        *histogram ? indent + 4 : 0); /* without a histogram: an empty line */
     if (!st && s->values) st = append_values(out, v, s, indent + 4, err);
     pgy_text_free(statistics);
     pgy_text_free(histogram);
@@ -73,8 +72,8 @@ static pgy_status append_map(str *out, const pgy_tensor_map *m, const pgy_saved_
 
 /* ---- Iterations ----------------------------------------------------------------------------- */
 
-/* Text of the iterations of one runner, or of the inputs, as they come by: only one iteration's
- * arrays are in memory. */
+/* Text of the iterations of one runner, or of the inputs. It grows as iterations are read, so that
+ * only one iteration's arrays are in memory. */
 typedef struct section {
     char *name;
     str text;
@@ -87,8 +86,8 @@ static void section_deinit(section *s)
     str_deinit(&s->text);
 }
 
-/* The first iteration stands alone, without heading, until a second one shows that there are
- * several. */
+/* The first iteration gets its heading only when a second one follows; a single one has no heading.
+ */
 static void head_first(str *text)
 {
     str body = {0};
