@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of built-in backends. A new one is a folder with a const pgy_backend and a line in
- * backends.def. */
+/* The table of built-in backends. A new backend needs a folder with a const pgy_backend, and a line
+ * in backends.def. */
 #include "runner/registry.h"
 
 #define BACKEND(name) extern const pgy_backend BACKEND_##name;

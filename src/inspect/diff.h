@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison of two models, for the files of this layer. A side is one graph or function body of
- * one model: its values and nodes as tables, from whatever the file says. Values and nodes of two
- * sides that are the same thing point to each other. */
+/* Internals of comparing two models. A side is one graph or function body of one model, with tables
+ * of its values and nodes; the file may be invalid. Matched values and nodes of the two sides point
+ * to each other (`pair`). */
 #ifndef INSPECT_DIFF_H
 #define INSPECT_DIFF_H
 
@@ -54,18 +54,18 @@ struct diff_side {
     diff_value **inputs, **outputs;
     size_t input_count, output_count;
     strmap names;                /* -> diff_value */
-    diff_node **order;           /* as it can be run; nodes in circles come last */
+    diff_node **order;           /* in topological order; nodes in cycles come last */
     const pgy_onnx_graph *graph; /* one of these two */
     const pgy_onnx_function *function;
 };
 
-/* A pair of weights to be compared, with what is said of them. */
+/* A pair of weights to compare, with the entry for the result. */
 typedef struct diff_weight {
     pgy_difference entry;
     pgy_weight_change change;
     const pgy_onnx_tensor *a, *b;
     bool dtype_differs, shape_differs;
-    bool is_attribute; /* no weight by itself */
+    bool is_attribute; /* a tensor in an attribute, not a weight */
 } diff_weight;
 
 struct pgy_diff {
@@ -84,7 +84,8 @@ struct pgy_diff {
 pgy_status diff_no_memory(pgy_error *err);
 
 /* ---- diff_side.c ----------------------------------------------------------------------------- */
-/* The tables of a graph, or of a function; `outer` may be NULL. Lives until diff_side_deinit. */
+/* Makes the tables of a graph or function; `outer` may be NULL. Call diff_side_deinit in the end.
+ */
 pgy_status diff_side_init(diff_side *out, const pgy_onnx_graph *graph,
                           const pgy_onnx_function *function, const diff_side *outer, arena *memory,
                           pgy_error *err) PGY_MUST_CHECK;
@@ -100,7 +101,8 @@ uint64_t diff_hash_text(const char *text);
 uint64_t diff_hash_node(const pgy_onnx_node *n); /* operator and attributes, no names */
 uint64_t diff_hash_type(const pgy_onnx_type *t); /* without names of dimensions */
 uint64_t diff_hash_weight(const diff_value *v);  /* type and shape */
-/* forward, backward and around of all nodes; `around` looks `hops` nodes far. */
+/* Compute the signatures of all nodes: forward and backward, and `around`, which covers `hops`
+ * steps. */
 void diff_sign_cones(diff_side *s);
 void diff_sign_around(diff_side *s, size_t hops);
 
@@ -110,44 +112,46 @@ pgy_status diff_match(pgy_diff *d, diff_side *a, diff_side *b, pgy_error *err) P
 void diff_pair_values(pgy_diff *d, diff_value *a, diff_value *b);
 
 /* ---- diff_text.c ----------------------------------------------------------------------------- */
-/* Texts in d->memory; "" when out of memory, with d->failed set. */
+/* Texts are in d->memory. Out of memory they are "" and d->failed is set. */
 const char *diff_text(pgy_diff *d, str *s); /* takes the text over */
 const char *diff_text_type(pgy_diff *d, const pgy_onnx_type *t);
 const char *diff_text_tensor(pgy_diff *d, const pgy_onnx_tensor *t);
 const char *diff_text_attribute(pgy_diff *d, const pgy_onnx_attribute *a);
 const char *diff_text_props(pgy_diff *d, pgy_onnx_string_entry *const *items, size_t count);
 const char *diff_text_int(pgy_diff *d, int64_t v);
-const char *diff_text_node(pgy_diff *d, const pgy_onnx_node *n); /* its name, or those of outputs */
-const char *diff_domain(const pgy_onnx_node *n);                 /* "" for ONNX's own */
+const char *diff_text_node(pgy_diff *d,
+                           const pgy_onnx_node *n); /* its name, or the names of its outputs */
+const char *diff_domain(const pgy_onnx_node *n);    /* "" for ONNX's own */
 
 /* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
 /* Adds an entry; names and texts must live as long as d. */
 void diff_add(pgy_diff *d, pgy_difference e);
-/* Adds CHANGED where two texts differ; NULL and NULL are equal. */
+/* Adds a CHANGED entry if two texts differ. Two NULLs are equal. */
 void diff_add_texts(pgy_diff *d, pgy_difference e, const char *before, const char *after);
 void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
                     pgy_onnx_string_entry *const *b, size_t b_count);
 void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const diff_value *b);
-/* Compares two graphs or functions with all that is inside them. */
+/* Compares two graphs or functions, including subgraphs. */
 pgy_status diff_graphs(pgy_diff *d, const char *path, const pgy_onnx_graph *a,
                        const pgy_onnx_graph *b, const diff_side *outer_a, const diff_side *outer_b,
                        size_t depth, pgy_error *err) PGY_MUST_CHECK;
 pgy_status diff_functions(pgy_diff *d, const pgy_onnx_function *a, const pgy_onnx_function *b,
                           pgy_error *err) PGY_MUST_CHECK;
-/* A pair of nodes: operator, attributes, where its inputs come from, names. */
+/* Compares a pair of nodes: operator, attributes, sources of the inputs, names. */
 pgy_status diff_nodes(pgy_diff *d, const char *path, const diff_node *a, const diff_node *b,
                       const diff_side *side_a, const diff_side *side_b, size_t depth,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Two tensors that are no initializers: of attributes, or parts of sparse ones. */
+/* Compares two tensors that are not initializers: those of attributes, or parts of sparse tensors.
+ */
 void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
                       const pgy_onnx_tensor *b, bool is_attribute);
 
 /* ---- diff_weights.c -------------------------------------------------------------------------- */
-/* Compares what was gathered in d->weights, adds entries, and empties the list. */
+/* Compares the pairs in d->weights, adds entries, and empties the list. */
 pgy_status diff_weights(pgy_diff *d, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- diff_source.c --------------------------------------------------------------------------- */
-/* Bytes of one side: in a file, or in memory. */
+/* The bytes of one side's weight, in a file or in memory. */
 typedef struct diff_source {
     const uint8_t *data;
     const file_map *map; /* NULL: only in memory */
@@ -155,27 +159,27 @@ typedef struct diff_source {
     size_t size_bytes;
     pgy_tensor *decoded; /* owner of `data`, or NULL */
 } diff_source;
-/* PGY_E_FORMAT, PGY_E_IO as pgy_onnx_tensor_load. out->decoded is the caller's. */
+/* PGY_E_FORMAT and PGY_E_IO as pgy_onnx_tensor_load. The caller owns out->decoded. */
 pgy_status diff_locate(diff_source *out, pgy_model *m, const pgy_onnx_tensor *t, pgy_dtype dtype,
                        pgy_error *err) PGY_MUST_CHECK;
 /* Bytes [at, at + size) of a source; *out points into it or into the buffer. */
 bool diff_fetch(const uint8_t **out, const diff_source *s, size_t at, size_t size,
                 uint8_t *buffer) PGY_MUST_CHECK;
-/* The same bytes of the same file, or of memory. */
+/* Do both sources have the same bytes of the same file, or the same memory? */
 bool diff_same_place(const diff_source *a, const diff_source *b);
 const char *diff_storage(const pgy_onnx_tensor *t); /* "external", "raw", "typed" */
 
 /* ---- diff_tally.c ---------------------------------------------------------------------------- */
-/* Sums over a run of elements; a is before. */
+/* Sums over a run of elements; `a` is the model before. */
 typedef struct diff_tally {
     double changed, beyond, nan_a, nan_b, sum_abs, sum_square, sum_aa, sum_ab, sum_bb;
     double max_abs, max_rel;
     size_t max_at; /* element */
 } diff_tally;
-/* Elements as float64; `first` is the index of a[0]. */
+/* Adds elements given as float64; `first` is the index of a[0]. */
 void diff_tally_add(diff_tally *t, const double *a, const double *b, size_t count, size_t first,
                     double atol, double rtol);
-/* The same for elements that are equal. */
+/* The same for elements that are equal in both models. */
 void diff_tally_add_equal(diff_tally *t, const double *a, size_t count);
 void diff_tally_join(diff_tally *to, const diff_tally *from);
 

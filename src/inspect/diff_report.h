@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two forms of a report of differences share. */
+/* Shared by the text and JSON reports of differences. */
 #ifndef INSPECT_DIFF_REPORT_H
 #define INSPECT_DIFF_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two forms of a report of memory share. */
+/* Shared by the text and JSON reports of memory. */
 #ifndef INSPECT_MEMORY_REPORT_H
 #define INSPECT_MEMORY_REPORT_H
 

@@ -14,7 +14,8 @@ typedef struct tensor_ranges {
     arena memory;
 } tensor_ranges;
 
-/* Of the first iteration of the first runner that has one; a warning tells of what is left out. */
+/* Uses the first iteration of the first runner that has one. Logs a warning for results that are
+ * left out. */
 pgy_status tensor_ranges_fill(tensor_ranges *out, const pgy_results *results,
                               pgy_error *err) PGY_MUST_CHECK;
 void tensor_ranges_deinit(tensor_ranges *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runner made of one function. It is a backend like any other; its "model" is the function with
- * what belongs to it, which a source owns, so the runner itself knows nothing of callbacks. */
+/* A runner made of one function. It is a normal backend whose "model" is the function with its user
+ * data. A source owns them, so the runner itself needs no code for callbacks. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"

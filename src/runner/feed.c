@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of what is fed to a runner: names, then types and shapes, in the order and with the texts
- * of the original, whose users grep for them. */
+/* Checks the feed of a runner: names, then types and shapes. Order and texts are the original's,
+ * because its users grep for them. */
 #include "runner/feed.h"
 
 #include "base/pytext.h"
@@ -53,7 +53,7 @@ static bool is_sequence(const pgy_tensor_info *info)
     return info->form == PGY_FORM_SEQUENCE || info->form == PGY_FORM_OPTIONAL_SEQUENCE;
 }
 
-/* An optional may be left out; of a sequence the elements' names are looked at later. */
+/* An optional may be left out. The names of a sequence's elements are checked later. */
 static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
 {
     return info->form != PGY_FORM_TENSOR || pgy_tensor_map_find(feed, info->name);
@@ -85,7 +85,8 @@ static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *in
 {
     pgy_status st = PGY_OK;
     str missing = {0}, extra = {0};
-    size_t missing_count = 0, extra_count = 0; /* the texts may lack memory */
+    size_t missing_count = 0,
+           extra_count = 0; /* counted apart: the texts may have failed for lack of memory */
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         if (is_given(feed, info)) continue;
@@ -158,7 +159,7 @@ static pgy_status check_tensor(const char *name, const pgy_tensor *t, const pgy_
     return shape_fits(t, info) ? PGY_OK : shape_error(name, t, info, err);
 }
 
-/* All names are there; `s[]` has a shape of its own. */
+/* Checks types and shapes after the names. An empty sequence `s[]` has a shape of its own. */
 static pgy_status check_elements(const pgy_tensor_map *feed, const pgy_tensor_info *info,
                                  pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function table that is handed to backends, so that one built elsewhere links nothing of ours.
- */
+/* The function table that backends receive, so that a backend built elsewhere need not link this
+ * library. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of a backend by name. The rows that the command line reads are the table here too, so a
- * value is checked in the same way, and what an option is called follows from its spelling:
- * "--onnxrt-threads" is the field onnxrt_threads. */
+/* Options of a backend by name. They use the same rows as the command line, so values get the same
+ * checks. The field name follows from the spelling: "--onnxrt-threads" is the field onnxrt_threads.
+ */
 #include "runner/options.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ static bool is_settable(const pgy_option *row)
     return row->kind != PGY_OPTION_RUNNER && row->kind != PGY_OPTION_POSITIONAL;
 }
 
-/* The first spelling as a field. */
+/* Appends the first spelling as a field name. */
 static void append_field(str *out, const pgy_option *row)
 {
     const char *spelling = without_dashes(row->names);
@@ -160,7 +160,7 @@ void options_adopt(pgy_backend_options *o, options_object *object)
     o->object = object;
 }
 
-/* NULL items end uses of an option. */
+/* Copies the words of a list. A NULL item ends each use of an option. */
 static bool copy_words(pgy_text_list *list, arena *memory)
 {
     if (!list->count) return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list of backends: the built-in ones, then those opened from shared objects. An opened object
- * is checked for everything the host will call, so that a wrong one is refused by name and never
- * crashes later. */
+ * is checked for every function that the host calls, so that a faulty one is refused with an error
+ * and does not crash later. */
 #include "runner/registry.h"
 
 #include <pthread.h>
@@ -71,7 +71,7 @@ pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *
                                  "a name, a runner prefix or a required callback is missing");
 }
 
-/* The first thing that is wrong with a backend from outside, or NULL. */
+/* The first defect of a backend from a shared object, or NULL. */
 static const char *defect(const pgy_backend *b)
 {
     if (b->abi != PGY_BACKEND_ABI)
@@ -84,7 +84,7 @@ static const char *defect(const pgy_backend *b)
     return NULL;
 }
 
-/* Keeps a copy as long as the process lives. */
+/* Keeps a copy for the life of the process. */
 static pgy_status add(const pgy_backend *b, pgy_error *err)
 {
     pgy_backend *kept = mem_alloc(sizeof *kept);

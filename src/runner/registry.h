@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the layer of the backends gives to this one, and the counter behind generated runner names.
- */
+/* The list of built-in backends, which the layer above defines, and the counter for generated
+ * runner names. */
 #ifndef RUNNER_REGISTRY_H
 #define RUNNER_REGISTRY_H
 
 #include <polygraphy/runner.h>
 
-/* The built-in backends in their order; a strong definition stands in backends/backends.c. The weak
- * one in registry.c gives none, so that this layer links alone. */
+/* The built-in backends in their order. backends/backends.c has the strong definition. The weak one
+ * in registry.c returns no backends, so that this layer links without that one. */
 size_t backends_builtin(const pgy_backend *const **out);
 
-/* A backend as this version knows it: what an older one lacks is NULL. */
+/* Converts a backend to this version of the struct. Members that an older backend lacks are NULL.
+ */
 pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *err) PGY_MUST_CHECK;
 
-/* Number of names that were generated for `prefix` before in this process. */
+/* Number of names that this process has generated for `prefix` so far. */
 pgy_status registry_count_name(size_t *out, const char *prefix, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runners: the states, checks, names and times that every runtime shares. What a backend makes (its
- * instance and the opened model) exists exactly while the runner is active, so an inactive runner
- * holds no memory of a model. */
+/* Runners: the states, checks, names and times that every runtime shares. The backend's instance
+ * and the opened model exist only while the runner is active, so an inactive runner holds no memory
+ * for a model. */
 #include <polygraphy/runner.h>
 
 #include <string.h>
@@ -25,7 +25,7 @@ struct pgy_runner {
     pgy_backend_options *options; /* copy; NULL = the backend's defaults */
     pgy_model_source source;
     bool has_source, active;
-    pgy_backend_model model; /* while active, from here on */
+    pgy_backend_model model; /* valid while active, like the members below */
     bool model_open;
     void *instance;
     pgy_metadata *inputs, *outputs;
@@ -34,7 +34,8 @@ struct pgy_runner {
 };
 
 /* "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>.<microseconds>-<process>". The original ends with the
- * seconds; but names are keys in files of results, where two runs of one second must not meet. */
+ * seconds. But names are keys in files of results, and two runs in the same second must not get the
+ * same name. */
 static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
 {
     size_t count;
@@ -123,7 +124,7 @@ bool pgy_runner_is_active(const pgy_runner *r)
     return r->active;
 }
 
-/* Back to what it was before activation, from any state in between. */
+/* Restores the state before activation, also after an activation that failed halfway. */
 static void tear_down(pgy_runner *r)
 {
     if (r->active) r->backend.deactivate(r->instance);
@@ -186,7 +187,8 @@ static pgy_status must_be_active(const pgy_runner *r, const char *what, pgy_erro
                          r->name, what);
 }
 
-/* Asks the backend once and keeps the answer; "not supported" means that it does not know. */
+/* Asks the backend once and keeps the answer. PGY_E_UNSUPPORTED means that the backend does not
+ * know. */
 static pgy_status describe(pgy_metadata **kept, bool *unknown, pgy_runner *r,
                            pgy_status (*ask)(void *, pgy_metadata *, pgy_error *), pgy_error *err)
 {

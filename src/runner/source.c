@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plainest source of a runner's model: a file as it is. The runtime opens it itself, so weights
- * are read once and external data is found beside the file. */
+/* The simplest source of a runner's model: an unchanged file. The runtime opens it itself, so
+ * weights are read once and external data is found beside the file. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A search for the best set of plugins' nodes, for the files of this layer. */
+/* Internals of the search for the fastest set of plugin nodes. */
 #ifndef TUNE_PLUGIN_TUNE_H
 #define TUNE_PLUGIN_TUNE_H
 
@@ -13,7 +13,7 @@ struct pgy_plugin_tuning {
     pgy_plugin_tuning_place *places;
     size_t count;
     pgy_plugin_tuning_summary summary;
-    pgy_model *best_model; /* NULL: none is better */
+    pgy_model *best_model; /* NULL: no set is better than the model itself */
 };
 
 /* "Latency: 1.23ms, Throughput: 4.56fps, Memory: 7.89MB" */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime that answers set values, NaN, delays, errors and crashes on demand: the comparison, the
- * driver and the program are tested with it. It is not shown in help. Inputs and outputs are the
- * model's (dynamic dimensions are 1), or one of each without a model; the values of outputs depend
- * on the bytes of all inputs and on nothing else. */
+/* A runtime for tests of the comparison, the driver and the program: it returns set values or NaN,
+ * delays, fails or crashes on demand. Help does not show it. Inputs and outputs are the model's
+ * (dynamic dimensions are 1), or one of each without a model. The outputs depend only on the bytes
+ * of all inputs. */
 #include <float.h>
 #include <math.h>
 #include <signal.h>
@@ -176,7 +176,8 @@ static uint64_t hash_feed(const pgy_tensor_map *feed)
     return h;
 }
 
-/* Values in [0, 1) for floats, in [0, 100) for integers, made in double and converted. */
+/* Fills floats with values in [0, 1), integers with values in [0, 100). Values are made in double
+ * and converted. */
 static pgy_status fill(pgy_tensor *t, uint64_t seed, const char *mode, pgy_error *err)
 {
     pgy_dtype dtype = pgy_tensor_dtype(t);

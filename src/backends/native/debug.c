@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the listener sees is copied and kept until the inference is over. Types that arrays of the
- * original cannot have are left out, with a warning. */
+/* The listener copies debug tensors and keeps them until the inference is over. Types that arrays
+ * of the original cannot have are left out with a warning. */
 #include "backends/native/debug.h"
 
 #include "base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The built-in engine as a runner: what --trt means where no TensorRT is installed. */
+/* The built-in engine as a runner. This is what --trt selects. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@ static const char LOG_PATH[] = "backend/trt/runner.py";
 
 typedef struct native {
     const pgy_backend_model *source;
-    native_options options; /* what it points to outlives the runner */
-    engine *engine;         /* when active, like the rest */
+    native_options options; /* its pointers outlive the runner */
+    engine *engine;         /* valid while active, like the members below */
     context *context;
     native_debug *debug; /* NULL: nothing is marked */
     bool tactics_saved;
@@ -68,7 +68,7 @@ static void deactivate(void *runner)
     r->engine = NULL;
 }
 
-/* Kernels are chosen for the first shapes that come. */
+/* Saves the tactics once. Kernels are chosen for the first shapes that arrive. */
 static pgy_status save_tactics(native *r, const program *p, pgy_error *err)
 {
     const char *path = r->options.config->save_tactics;
@@ -110,7 +110,8 @@ static pgy_status create_context(native *r, pgy_error *err)
     return st ? st : native_debug_create(&r->debug, r->context, engine_config(r->engine), err);
 }
 
-/* Are the shapes of a profile those that will come, as far as one can tell? */
+/* Does the profile fix the shapes of all inputs, so that building before the first inference pays?
+ */
 static bool is_chosen(const engine *e, size_t profile)
 {
     const pgy_metadata *inputs = engine_inputs(e);
@@ -125,7 +126,7 @@ static bool is_chosen(const engine *e, size_t profile)
     return true;
 }
 
-/* Building is done before the first inference where shapes are known. */
+/* Builds the profiles whose shapes are known before the first inference. */
 static pgy_status build_profiles(native *r, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -138,7 +139,7 @@ static pgy_status build_profiles(native *r, pgy_error *err)
     return st;
 }
 
-/* Building, and then writing: a whole, of which the progress is told. */
+/* Builds and writes the plan as one task for progress reports. */
 static pgy_status build_all(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
@@ -173,7 +174,7 @@ static bool asks_for_types(const pgy_build_config *c)
            c->save_quantized;
 }
 
-/* Nothing is built, so what is said of building has no effect. */
+/* Loads a plan. Nothing is built, so options of building have no effect. */
 static pgy_status load(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
@@ -185,7 +186,7 @@ static pgy_status load(native *r, pgy_error *err)
     return st ? st : create_context(r, err);
 }
 
-/* POLYGRAPHY_TRT says which engine --trt means; there is one. */
+/* POLYGRAPHY_TRT selects the engine for --trt; the built-in one is the only one. */
 static pgy_status check_engine(pgy_error *err)
 {
     const char *wanted = getenv("POLYGRAPHY_TRT");

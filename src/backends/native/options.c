@@ -100,7 +100,7 @@ static void put_names(str *out, const char *title, const pgy_name_list *list)
     str_deinit(&names);
 }
 
-/* What was asked for, in TensorRT's names. */
+/* Adds the flags of the configuration under TensorRT's names. */
 static void put_flags(str *out, const pgy_build_config *c)
 {
     static const char *const CONSTRAINTS[] = {
@@ -119,7 +119,7 @@ static void put_flags(str *out, const pgy_build_config *c)
     put_names(out, "Flags", &list);
 }
 
-/* A row with an enumerator of TensorRT. */
+/* Adds a row with an enumerator of TensorRT. */
 static void put_value(str *out, const char *title, const char *enumeration, const char *field,
                       int value)
 {

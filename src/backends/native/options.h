@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options of --trt that concern running, and what is said about a configuration. */
+/* The options of --trt for running, and the log text about a build configuration. */
 #ifndef BACKENDS_NATIVE_OPTIONS_H
 #define BACKENDS_NATIVE_OPTIONS_H
 
@@ -18,10 +18,11 @@ typedef struct native_options {
 extern const pgy_option NATIVE_OPTIONS[];
 void native_options_defaults(void *options);
 
-/* Which profile, of `count`; PROFILE_ANY when none is asked for. Says what has no effect. */
+/* Checks the options and chooses one of `count` profiles, or PROFILE_ANY without
+ * --optimization-profile. Warns of options without effect. */
 pgy_status native_options_check(size_t *profile, const native_options *o, size_t count,
                                 pgy_error *err) PGY_MUST_CHECK;
-/* When memory is taken. */
+/* The allocation strategy: when the engine allocates memory. */
 pgy_allocation native_options_allocation(const native_options *o);
 /* The original's two messages before building: profiles and configuration. */
 void native_log_build(const pgy_build_config *c, const profile_set *profiles);

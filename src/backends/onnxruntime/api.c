@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens ONNX Runtime and fills the table. The lowest version of its interface is asked for first,
- * because asking for one that the library does not have makes it print. Its log goes to ours. */
+/* Opens ONNX Runtime and fills the table. It asks for the lowest version of the interface first,
+ * because the library prints a message when it lacks a version. ONNX Runtime's log is forwarded to
+ * this library's log. */
 #include "backends/onnxruntime/api.h"
 
 #include <pthread.h>
@@ -126,7 +127,7 @@ static pgy_status open_runtime(ort_api *api, pgy_error *err)
     char *path = NULL;
     pgy_status st = ort_locate(&handle, &path, err);
     if (st) return st;
-    api->path = path; /* kept as long as the library: for the process */
+    api->path = path; /* kept for the process, like the library */
     st = open_table(api, handle, err);
     if (!st)
         st = ort_check(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime's C interface as this backend uses it: a table of function pointers reached by
- * index, with no header of its own. The indices never change: its table only grows. */
+/* The part of ONNX Runtime's C interface that this backend uses: a table of function pointers,
+ * accessed by index, so that the build needs no header of ONNX Runtime. The indices never change,
+ * because the table only grows. */
 #ifndef BACKENDS_ONNXRUNTIME_API_H
 #define BACKENDS_ONNXRUNTIME_API_H
 
@@ -21,7 +22,7 @@ typedef struct ort_cuda_options ort_cuda_options;
 typedef void (*ort_log_function)(void *user, int severity, const char *category, const char *log_id,
                                  const char *location, const char *message);
 
-/* Minor release numbers, and the entries of the tables that these are sure to have. */
+/* Minor release numbers, and the number of table entries that these releases have at least. */
 enum { ORT_API_MIN = 8, ORT_COUNT_MIN = 170, ORT_API_PROVIDERS = 12, ORT_COUNT_PROVIDERS = 217 };
 enum ort_kind {
     ORT_UNKNOWN,
@@ -40,7 +41,7 @@ typedef struct ort_api {
 #undef F
 #undef V
     const char *(*status_text)(const ort_status *);
-    int minor;           /* of the release that was found */
+    int minor;           /* minor number of the release that was found */
     const char *version; /* its text */
     const char *path;    /* the library's file, as it was opened */
     ort_env *env;        /* one per process, never released */
@@ -48,14 +49,16 @@ typedef struct ort_api {
     ort_memory *memory; /* describes host memory */
 } ort_api;
 
-/* Opens the runtime once per process. @return PGY_E_NOT_FOUND with what was tried and how to get it
- */
+/* Opens the runtime once per process. @return PGY_E_NOT_FOUND with the places tried and how to
+ * install it */
 pgy_status ort_open(const ort_api **out, pgy_error *err) PGY_MUST_CHECK;
-/* Turns a status (released) into ours: PGY_OK for NULL. `what` says what was being done. */
+/* Converts and releases a status of ONNX Runtime; NULL is PGY_OK. `what` names the action for the
+ * error. */
 pgy_status ort_check(const ort_api *api, ort_status *status, const char *what,
                      pgy_error *err) PGY_MUST_CHECK;
 
-/* ONNX Runtime's element codes: those of TensorProto but for the newest. */
+/* ONNX Runtime's codes of element types. They equal those of TensorProto, except for the newest
+ * types. */
 int ort_type_from_dtype(pgy_dtype dtype);
 pgy_dtype ort_dtype_from_type(int type);
 

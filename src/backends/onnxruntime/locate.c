@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds ONNX Runtime's shared library. Cheap places first; Python is asked last, and only for the
- * folder of its package, without importing it. What was tried is remembered in words, for the one
- * sentence that a user without the runtime gets to read. */
+/* Finds ONNX Runtime's shared library. Cheap places come first. Python comes last, and is only
+ * asked for the folder of the package, without importing it. The places tried are kept as text for
+ * the error message. */
 #include "backends/onnxruntime/locate.h"
 
 #include <dlfcn.h>
@@ -32,7 +32,7 @@ typedef struct search {
     void *handle;
     char *path;
     str tried; /* places, for the message */
-    str why;   /* reason of the last library that was there and did not open */
+    str why;   /* why the last existing library did not open */
 } search;
 
 static void note(search *s, const char *place)
@@ -50,7 +50,8 @@ static bool try_library(search *s, const char *path)
     return s->handle != NULL;
 }
 
-/* libonnxruntime.so*, plain name first; libonnxruntime_providers_*.so are plug-ins of it. */
+/* Tries libonnxruntime.so*, the plain name first, but not its plug-ins
+ * libonnxruntime_providers_*.so. */
 static bool try_folder(search *s, const char *folder)
 {
     strvec names = {0};
@@ -66,7 +67,8 @@ static bool try_folder(search *s, const char *folder)
     return found;
 }
 
-/* A folder as people name it: the one with the library, a package, or an unpacked release. */
+/* Tries a folder that a user names: one with the library, a Python package, or an unpacked release.
+ */
 static bool try_tree(search *s, const char *folder)
 {
     static const char *const BELOW[] = {"capi", "onnxruntime/capi", "lib", "lib64"};
@@ -86,7 +88,7 @@ static bool try_loader_path(search *s)
     return try_library(s, NAMES[0]) || try_library(s, NAMES[1]);
 }
 
-/* What the build or an installation put beside a program or library: with <prefix>/bin/<file>, the
+/* Tries the places where a build or an installation puts the runtime: for <prefix>/bin/<file> the
  * folders <prefix>/onnxruntime and <prefix>/lib/onnxruntime. */
 static bool try_beside(search *s, const char *file)
 {
@@ -110,13 +112,13 @@ static bool try_program(search *s)
     Dl_info self;
     bool known = realpath("/proc/self/exe", exe) != NULL;
     if (known && try_beside(s, exe)) return true;
-    /* The shared library that this code is in, unless it is in the program. */
+    /* Try beside the shared library that holds this code, unless the program holds it. */
     if (!dladdr((void *)HOW, &self) || !self.dli_fname || !realpath(self.dli_fname, library))
         return false;
     return (!known || strcmp(exe, library)) && try_beside(s, library);
 }
 
-/* False: that was all, or the caller wants to stop. */
+/* Reads the output that is ready. False at the end of the output, or when the user asks to stop. */
 static bool read_some(str *out, int fd)
 {
     enum { SLICE_MS = 20 };
@@ -129,7 +131,7 @@ static bool read_some(str *out, int fd)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* First line that a command prints; false if it fails. */
+/* Reads the first line that a command prints. False if the command fails. */
 static bool first_line(str *out, char *const *command)
 {
     int ends[2], status = -1;
@@ -172,8 +174,7 @@ static bool try_python(search *s)
     return found;
 }
 
-/* The place that the user named counts alone: another runtime than the one asked for would be a
- * surprise. */
+/* Tries only the place that the user named: silently using another runtime would be a surprise. */
 static pgy_status try_named(search *s, const char *named, pgy_error *err)
 {
     if (file_is_dir(named) ? try_tree(s, named) : try_library(s, named)) return PGY_OK;

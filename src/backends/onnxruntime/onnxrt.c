@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ONNX Runtime backend: a session per runner. Names of inputs and outputs are read once; an
- * inference makes values over the fed tensors, runs, and gives tensors over the results. The file
- * is handed to ONNX Runtime by path wherever there is one, so that nothing of it passes through our
- * memory. */
+/* The ONNX Runtime backend: one session per runner. Names of inputs and outputs are read once. An
+ * inference makes values over the fed tensors, runs, and returns tensors over the results. A model
+ * with a file is passed to ONNX Runtime by path, so that this library does not load it. */
 #include <string.h>
 
 #include "backends/onnxruntime/sequence.h"
@@ -21,7 +20,7 @@ typedef struct session {
     const ort_api *api;
     ort_session *handle;
     strvec inputs, outputs;
-    ort_form *forms; /* of the inputs, then of the outputs */
+    ort_form *forms; /* forms of the inputs, then of the outputs */
 } session;
 
 static pgy_status probe(char *why, size_t why_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX Runtime's sequences are values of values; its optionals are their element, or a value that
- * holds nothing. Its interface makes no empty sequence and no optional without an element, so these
- * cannot be inputs. */
+/* A sequence of ONNX Runtime is a value of values; an optional is its element, or an empty value.
+ * The C interface can make neither an empty sequence nor an empty optional, so these cannot be
+ * inputs. */
 #include "backends/onnxruntime/sequence.h"
 
 #include "base/alloc.h"
@@ -39,7 +39,7 @@ pgy_status ort_form_read(ort_form *out, const ort_api *api, const ort_type_info 
     int kind = ORT_UNKNOWN;
     pgy_status st = ort_check(api, api->kind_of(type, &kind), name, err);
     if (st) return st;
-    /* What an optional holds is seen from what is given. */
+    /* The fed tensors show what an optional holds. */
     *out = (ort_form){.form = kind == ORT_TENSOR     ? PGY_FORM_TENSOR
                               : kind == ORT_SEQUENCE ? PGY_FORM_SEQUENCE
                               : kind == ORT_OPTIONAL ? PGY_FORM_OPTIONAL_SEQUENCE
@@ -132,7 +132,7 @@ static pgy_status take_sequence(pgy_tensor_map *out, const ort_api *api, const c
     return st;
 }
 
-/* Does the value hold anything? Releases before 1.10 cannot tell. */
+/* Does the value hold anything? Releases before 1.10 lack this query. */
 static pgy_status is_given(int *given, const ort_api *api, const char *name, const ort_value *value,
                            pgy_error *err)
 {

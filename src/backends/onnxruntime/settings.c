@@ -68,7 +68,7 @@ typedef struct providers {
     int count;
 } providers;
 
-/* Exactly, else by part of the name in either direction, without case. */
+/* Matches the full name, else part of the name in either direction, ignoring case. */
 static const char *match_provider(const providers *available, const char *wanted)
 {
     for (int i = 0; i < available->count; i++)
@@ -103,7 +103,7 @@ static pgy_status append_cuda(ort_options *options, const ort_api *api, pgy_erro
     return st;
 }
 
-/* The generic call wants short names, which most providers write in capitals and some do not. */
+/* The generic call takes short names. Most providers write theirs in capitals, but not all. */
 static pgy_status append_named(ort_options *options, const ort_api *api, const char *provider,
                                pgy_error *err)
 {
@@ -128,7 +128,8 @@ static pgy_status append_named(ort_options *options, const ort_api *api, const c
 static pgy_status append_provider(ort_options *options, const ort_api *api, const char *provider,
                                   pgy_error *err)
 {
-    if (!strcmp(provider, "CPUExecutionProvider")) return PGY_OK; /* always there, last in line */
+    if (!strcmp(provider, "CPUExecutionProvider"))
+        return PGY_OK; /* always available, as the last provider */
     if (api->minor < ORT_API_PROVIDERS)
         return pgy_error_set(
             err, PGY_E_UNSUPPORTED,
@@ -203,7 +204,7 @@ static pgy_status set_level(ort_options *options, const ort_api *api, const ort_
                           "setting the optimization level", err);
 }
 
-/* A path without a slash would be looked for in the loader's folders, not in the current one. */
+/* The loader searches its own folders, and not the current one, for a path without a slash. */
 static pgy_status add_library(ort_options *options, const ort_api *api, const char *path,
                               pgy_error *err)
 {

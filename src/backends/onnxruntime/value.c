@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of ours as values of ONNX Runtime and back. Numbers are never copied: an input is a value
- * over the tensor's memory, an output a tensor over the value's. Text is copied, because ONNX
- * Runtime keeps its own. */
+/* Converts tensors to values of ONNX Runtime and back. Numbers are never copied: an input is a
+ * value over the tensor's memory, an output a tensor over the value's. Strings are copied, because
+ * ONNX Runtime stores its own. */
 #include "backends/onnxruntime/value.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ const char *ort_kind_name(int kind)
 
 /* ---- Strings -------------------------------------------------------------------------------- */
 
-/* Terminated copies of all elements, in one block behind the pointers. */
+/* Copies all elements as terminated strings, in one block after the pointers. */
 static pgy_status copy_texts(char ***out, const char *name, const pgy_tensor *t, pgy_error *err)
 {
     const pgy_string *s = pgy_tensor_data(t);
@@ -154,7 +154,7 @@ static pgy_status check_kind(const ort_api *api, const char *name, const ort_val
                          name, ort_kind_name(kind));
 }
 
-/* What the tensor needs to release the value. The table lives for the process. */
+/* The tensor's owner data: releases the value. The table lives as long as the process. */
 typedef struct owner {
     const ort_api *api;
     ort_value *value;
@@ -191,7 +191,7 @@ pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char 
     if (!st) st = read_shape(&s, api, name, value, err);
     if (!st && s.dtype != PGY_STRING) {
         st = wrap_numbers(out, api, name, value, &s, err);
-        if (!st) return PGY_OK; /* the tensor has the value now */
+        if (!st) return PGY_OK; /* the tensor now owns the value */
     } else if (!st) {
         st = pgy_tensor_create(&t, PGY_STRING, s.rank, s.dims, err);
         if (!st) st = to_strings(t, api, name, value, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference backend: every operator in float64 or exact integers, one after the other, by the
- * definitions in src/ops. It is what other runtimes are measured against, so clarity of its numbers
- * comes first: floats are rounded only where the model says so (Cast and the like) and once at the
- * end, or, on request, after every node. */
+/* The reference backend: runs the operators one after the other in float64 or exact integers, by
+ * the definitions in src/ops. Other runtimes are measured against it, so exact results come before
+ * speed: floats are rounded only where the model says so (Cast and the like) and once at the end,
+ * or, on request, after every node. */
 #include <string.h>
 
 #include "backends/opref/record.h"
@@ -44,7 +44,7 @@ typedef struct opref {
     /* When active: */
     record record;
     pgy_graph *graph;
-    size_t own_inputs; /* those of the model; recorded tensors come behind them */
+    size_t own_inputs; /* inputs of the model; recorded tensors come after them */
     graph_plan plan;
 } opref;
 
@@ -95,7 +95,7 @@ static void deactivate(void *runner)
     mem_give_back();
 }
 
-/* The record takes the place of unknown operators, as far as it goes. */
+/* Replaces unknown operators whose outputs are recorded. */
 static pgy_status substitute(opref *r, pgy_error *err)
 {
     size_t count = 0;
@@ -112,8 +112,8 @@ static pgy_status substitute(opref *r, pgy_error *err)
     return st;
 }
 
-/* What the reference gives for 16-bit models is no runtime's rounding: said before it is held
- * against one. */
+/* On 16-bit models the reference rounds at other places than any runtime. The log says so before a
+ * comparison. */
 static void note_narrow(const opref *r)
 {
     size_t count = 0;
