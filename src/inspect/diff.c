@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The comparison as a whole: what stands beside the graph in a model, functions, and the list of
- * entries that everything else adds to. */
+/* Comparison of two models: the model's own fields, its functions, and the list of entries that the
+ * other files add to. */
 #include "inspect/diff.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static const char *prop(pgy_onnx_string_entry *const *items, size_t count, const
 void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
                     pgy_onnx_string_entry *const *b, size_t b_count)
 {
-    for (size_t i = 0; i < a_count; i++) { /* of a key that stands twice the first one counts */
+    for (size_t i = 0; i < a_count; i++) { /* of a repeated key the first one counts */
         e.field = a[i]->key;
         diff_add_texts(d, e, prop(a, a_count, a[i]->key), prop(b, b_count, a[i]->key));
     }
@@ -169,8 +169,8 @@ static bool is_same_function(const pgy_onnx_function *f, const pgy_onnx_function
            !strcmp(g->overload, f->overload);
 }
 
-/* The counterpart of function `at` of `from`: of those that are defined twice, the one of the same
- * turn. */
+/* The counterpart of function `at` of `from`. Repeated definitions of one function are matched by
+ * their order. */
 static const pgy_onnx_function *find_function(const pgy_onnx_model *from, size_t at,
                                               const pgy_onnx_model *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two graphs, or the bodies of two functions: sides are made and matched, and what differs becomes
- * entries, in this order: the graph's own texts, inputs and outputs, nodes with what is inside
- * them, tensors, weights. */
+/* Compares two graphs, or the bodies of two functions: makes and matches the sides, and adds
+ * entries for differences in this order: the graph's own texts, inputs and outputs, nodes with
+ * their subgraphs, tensors, weights. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -28,8 +28,8 @@ static pgy_difference entry_of(const level *l, pgy_diff_part part, const char *n
 
 /* ---- Interfaces ------------------------------------------------------------------------------ */
 
-/* The longest run of places that rise: what is not in it moved. places[i] == DIFF_NONE is skipped.
- * moved may be NULL-free; false: out of memory. */
+/* Finds the longest increasing subsequence of places; moved[i] is set for the others. Skips
+ * places[i] == DIFF_NONE. False: out of memory. */
 static bool find_moved(bool *moved, const size_t *places, size_t count)
 {
     size_t *tails = mem_calloc(count + 1, sizeof *tails),
@@ -39,7 +39,7 @@ static bool find_moved(bool *moved, const size_t *places, size_t count)
     for (size_t i = 0; ok && i < count; i++) {
         moved[i] = places[i] != DIFF_NONE;
         if (!moved[i]) continue;
-        size_t low = 0, high = length; /* tails[k]: where a run of k + 1 ends lowest */
+        size_t low = 0, high = length; /* tails[k]: lowest end of a subsequence of length k + 1 */
         while (low < high) {
             const size_t middle = (low + high) / 2;
             if (places[tails[middle]] < places[i])
@@ -72,7 +72,7 @@ static void compare_info(const level *l, pgy_difference e, const pgy_onnx_value_
                    b->metadata_prop_count);
 }
 
-/* The first place of a value that is still free: a file may list one twice. */
+/* The first free place of a value: a file may list a value twice. */
 static size_t place_of(diff_value *const *list, size_t count, const diff_value *v,
                        const bool *taken)
 {
@@ -81,7 +81,8 @@ static size_t place_of(diff_value *const *list, size_t count, const diff_value *
     return DIFF_NONE;
 }
 
-/* Which output is which: inputs go by what was paired, outputs by name and then so. */
+/* The place of v's counterpart on side b. Inputs go by their pair; outputs by name, then by their
+ * pair. */
 static size_t counterpart(const level *l, const diff_value *v, bool inputs, const bool *taken)
 {
     diff_value *const *list = inputs ? l->b.inputs : l->b.outputs;

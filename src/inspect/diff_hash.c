@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signatures of nodes that hold no names. `forward` is what a node computes from the graph's inputs
- * on, `backward` what is computed from it up to the outputs, `around` the same in both directions
- * for a few steps only. What is paired already counts by its pair, so that a change in one place
- * does not hide what is behind it. */
+/* Signatures of nodes, which do not depend on names. `forward` covers all that leads from the
+ * graph's inputs to a node, `backward` all that leads from the node to the outputs, `around` a few
+ * steps in both directions. A paired neighbour counts by the id of its pair, so that a change in
+ * one place does not change the signatures beyond it. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -122,7 +122,7 @@ static uint64_t pair_of(uint64_t id)
     return diff_mix(SEED_PAIR, id);
 }
 
-/* What a value is, not looking at its producer. */
+/* Hash of a value without its producer. */
 static uint64_t value_kind(const diff_value *v, const diff_side *s)
 {
     if (!v) return SEED_ABSENT;
@@ -152,8 +152,8 @@ static void sign_forward(diff_side *s)
     }
 }
 
-/* Where among its user's inputs a value stands, the first place if there are more; beyond many
- * places it does not matter. */
+/* Index of a value among its user's inputs: the first one if it is used twice, capped at WIDE_NODE.
+ */
 static size_t slot_of(const diff_node *user, const diff_value *v)
 {
     size_t k = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which node of one graph is which of the other. Names come first, where something else agrees
- * too (numbered names mean nothing once a node was inserted). Then signatures that stand once on
- * each side, from the farthest sight to the nearest; after each, what is next to a pair is paired.
- * What is left of equal signatures is paired in the order of the file, and last come nodes whose
+/* Matches the nodes of two graphs. Names come first, if something else agrees too (generated
+ * numbers in names shift when a node is inserted). Then come signatures that occur once on each
+ * side, from the widest neighbourhood to the narrowest; after each step, neighbours of pairs are
+ * paired. The remaining nodes with equal signatures are paired in file order. Last come nodes whose
  * operator changed in place. */
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void pair_nodes(matcher *m, diff_node *a, diff_node *b)
         diff_pair_values(m->d, a->outputs[k], b->outputs[k]);
 }
 
-/* Do the stored bytes begin alike? */
+/* Are the first stored bytes equal? */
 static bool same_start(const diff_value *v, const diff_value *w)
 {
     const pgy_bytes a = v->weight ? v->weight->raw_data : (pgy_bytes){0};
@@ -71,8 +71,8 @@ static bool same_start(const diff_value *v, const diff_value *w)
            memcmp(a.data, b.data, a.size < SAMPLE_BYTES ? a.size : SAMPLE_BYTES) == 0;
 }
 
-/* A weight that is on the other side as it was, under its name, was not renamed: another one stands
- * in its place. */
+/* Was v replaced by w? True if side b still has v's bytes under v's name: then v was not renamed to
+ * w. */
 static bool was_replaced(const matcher *m, const diff_value *v, const diff_value *w)
 {
     const diff_value *named = strmap_get(&m->b->names, v->name);
@@ -80,7 +80,8 @@ static bool was_replaced(const matcher *m, const diff_value *v, const diff_value
            same_start(v, named);
 }
 
-/* Weights that stand at the same place of a pair: first those of one name, then the others. */
+/* Pairs weights at the same input of a pair of nodes: those with equal names, or those with
+ * different names. */
 static void pair_weights_of(matcher *m, const diff_node *a, const diff_node *b, bool same_names)
 {
     for (size_t k = 0; k < a->proto->input_count && k < b->proto->input_count; k++) {
@@ -123,7 +124,7 @@ static void match_inputs_in_order(matcher *m, bool same_type)
     }
 }
 
-/* Outputs of the graphs are one sink where they have one name, or the place among the rest. */
+/* Graph outputs get the same sink if they have the same name, or else the same position. */
 static void mark_sinks(matcher *m)
 {
     for (size_t i = 0; i < m->a->output_count; i++) {
@@ -155,7 +156,7 @@ static bool put_names(strmap *names, const diff_side *s)
     for (size_t i = 0; i < s->node_count; i++) {
         const char *name = s->nodes[i].proto->name;
         if (!name[0]) continue;
-        const bool twice = strmap_has(names, name); /* stands for nobody */
+        const bool twice = strmap_has(names, name); /* a repeated name identifies no node */
         if (!strmap_put(names, name, twice ? NULL : &s->nodes[i])) return false;
     }
     return true;
@@ -177,7 +178,7 @@ static pgy_status match_names(matcher *m, bool careful, pgy_error *err)
     return ok ? PGY_OK : diff_no_memory(err);
 }
 
-/* Nodes without names are known by their outputs. */
+/* Nodes without names are matched by the names of their outputs. */
 static void match_output_names(matcher *m)
 {
     for (size_t i = 0; i < m->a->node_count; i++) {
@@ -260,7 +261,8 @@ static bool fits(const diff_node *a, const diff_node *b, bool strict)
     return strict ? a->local == b->local : same_operator(a, b);
 }
 
-/* The only free user of a value, at this place of its inputs, that fits; NULL: none, or several. */
+/* The only unpaired user that fits and has the value at input `slot`; NULL if none or several do.
+ */
 static diff_node *only_user(const diff_value *v, const diff_side *s, size_t slot,
                             const diff_node *like, bool strict)
 {
@@ -324,8 +326,8 @@ static void spread_all(matcher *m, bool strict)
 
 /* ---- Changed operators ----------------------------------------------------------------------- */
 
-/* Another operator in the same place: the name, the output's name, or what it is made of and used
- * for. */
+/* Did b replace a with another operator? At least two must agree: node name, first input, first
+ * output's name. */
 static bool stands_for(const diff_node *a, const diff_node *b)
 {
     const pgy_onnx_node *p = a->proto, *q = b->proto;
@@ -350,7 +352,8 @@ static diff_node *user_in_pair(const diff_node *a, const diff_side *s, size_t *s
     return NULL;
 }
 
-/* What stands before the pair of this node's user, made of the same. */
+/* The unpaired producer at the matching input of the pair of a's user, if it has the same first
+ * input as a. */
 static diff_node *replacement(const matcher *m, const diff_node *a)
 {
     size_t slot = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pair of nodes: names, operator, attributes with the graphs and tensors in them, and where the
- * inputs come from. */
+/* Compares one pair of nodes: names, operator, attributes with their graphs and tensors, and the
+ * sources of the inputs. */
 #include <string.h>
 
 #include "inspect/diff.h"
@@ -47,7 +47,7 @@ static bool same_sparse(const pgy_onnx_sparse_tensor *a, const pgy_onnx_sparse_t
            !a->values == !b->values && !a->indices == !b->indices;
 }
 
-/* But for the graphs and tensors in them, which are compared one by one. */
+/* Compares values except graphs and tensors, which are compared separately. */
 static bool same_value(pgy_diff *d, const pgy_onnx_attribute *a, const pgy_onnx_attribute *b,
                        pgy_onnx_attribute_type kind)
 {
@@ -151,8 +151,8 @@ static pgy_status compare_attributes(const node_pair *p, pgy_error *err)
 
 /* ---- Inputs ---------------------------------------------------------------------------------- */
 
-/* What nobody defines goes by its name, and so does what comes from nodes without a counterpart:
- * those are told anyway. */
+/* Values without a pair are compared by name: undefined ones, and those of nodes without a
+ * counterpart, which have entries of their own. */
 static bool same_source(const diff_value *a, const diff_value *b)
 {
     if (!a || !b) return a == b;

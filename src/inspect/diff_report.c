@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences as text: the summary first, then one section per part, of which a few entries are
- * shown: of weights those with the largest change, of all else the first. */
+/* Differences as text: the summary first, then one section per part with a few entries: for weights
+ * those with the largest change, else the first ones. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -104,7 +104,7 @@ static void append_line(str *out, const pgy_difference *e)
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-/* How much a weight changed, relative to its size; what has no numbers stands first. */
+/* How much a weight changed, relative to its values. Changes without numbers come first. */
 static double severity_of(const pgy_difference *e)
 {
     if (e->change == PGY_DIFF_STORED || e->change == PGY_DIFF_RENAMED) return INFINITY;
@@ -120,7 +120,7 @@ static int by_severity(const void *x, const void *y)
     return p != q ? (p < q ? -1 : 1) : (a > b) - (a < b);
 }
 
-/* Names change in bulk: what else there is stands first. */
+/* Names change in bulk, so all other changes come first. */
 static int by_kind(const void *x, const void *y)
 {
     const pgy_difference *a = *(const pgy_difference *const *)x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of one graph: values by name, nodes with what they use, who uses a value, and an order
- * that can be run. Nothing is refused: names that are defined twice keep their first value, names
- * that nobody defines are values of their own, nodes in circles come last. */
+/* The tables of one graph: values by name, nodes with their inputs and outputs, the users of each
+ * value, and a topological order. Invalid graphs are accepted: a name that is defined twice keeps
+ * its first value, an undefined name is a value of its own, nodes in cycles come last. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -12,7 +12,7 @@ pgy_status diff_no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while comparing models");
 }
 
-/* The tensor of a Constant node that is nothing but a weight; or NULL. */
+/* The tensor of a Constant node that holds a plain weight; or NULL. */
 static const pgy_onnx_tensor *constant_of(const pgy_onnx_node *n)
 {
     if (strcmp(n->op_type, "Constant") || (n->domain[0] && strcmp(n->domain, "ai.onnx")) ||
@@ -31,7 +31,7 @@ static diff_value *find(const diff_side *s, const char *name)
     return NULL;
 }
 
-/* The value of a name in this graph, made if it is not there; NULL: out of memory. */
+/* Finds or makes the value with this name in this graph. NULL: out of memory. */
 static diff_value *define(diff_side *s, const char *name)
 {
     diff_value *v = strmap_get(&s->names, name);
@@ -154,7 +154,7 @@ static bool link_inputs(diff_side *s, arena *memory)
     return true;
 }
 
-/* Nodes whose inputs are there come first, in the order of the file; then those in circles. */
+/* Sorts nodes topologically, in file order where possible; nodes in cycles come last. */
 static bool sort_nodes(diff_side *s)
 {
     size_t *waits = mem_calloc(s->node_count + 1, sizeof *waits), count = 0;

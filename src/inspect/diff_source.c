@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the elements of a weight are. What lies in a file is read with pread into a buffer of the
- * caller, so that neither page faults nor resident memory grow with the model. */
+/* Locates the elements of a weight. Data in a file is read with pread into the caller's buffer, so
+ * that neither page faults nor resident memory grow with the model. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "onnx/external.h"
 #include "onnx/model.h"
 
-/* Typed lists that hold the elements' own bytes need no decoding. */
+/* Typed lists that store the elements' own bytes need no decoding. */
 static bool typed_bytes(pgy_bytes *out, const pgy_onnx_tensor *t, pgy_dtype dtype)
 {
     const uint16_t probe = 1;

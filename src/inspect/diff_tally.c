@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over two runs of elements. Four lanes are summed side by side and joined in one order, so
- * that results depend neither on the processor nor on the number of threads. NaNs are counted and
- * then left out by clearing their lanes. */
+/* Sums over two runs of elements. Four lanes are summed side by side and joined in a fixed order,
+ * so that results depend neither on the processor nor on the number of threads. NaNs are counted,
+ * and their lanes are cleared before the sums. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) void run_lanes(lanes *out, const ta
     *out = t;
 }
 
-/* Only a's squares and NaNs: b is the same. */
+/* Sums only a's squares and NaNs, because b is equal. */
 static inline __attribute__((always_inline)) void run_equal(lanes *out, const tally_run *r)
 {
     reals sum = out->sum_aa, nan = out->nan_a;
@@ -84,7 +84,7 @@ static void run_equal_portable(lanes *out, const tally_run *r)
 }
 
 #if defined(__x86_64__)
-/* Without fused multiply-adds, which would round otherwise. */
+/* no-fma: fused multiply-adds would round differently from the portable version. */
 __attribute__((target("avx2,no-fma"))) static void run_lanes_avx2(lanes *out, const tally_run *r)
 {
     run_lanes(out, r);
@@ -98,7 +98,7 @@ __attribute__((target("avx2,no-fma"))) static void run_equal_avx2(lanes *out, co
 #define run_equal_avx2 run_equal_portable
 #endif
 
-/* By address: how vectors are passed depends on the processor that is compiled for. */
+/* Takes an address, because the ABI for passing vectors depends on the target processor. */
 static double join(const reals *v)
 {
     return ((*v)[0] + (*v)[1]) + ((*v)[2] + (*v)[3]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types, shapes, attributes and names as the text that stands in entries. Long lists are cut: what
- * they hold is compared by value elsewhere. */
+/* Texts of types, shapes, attributes and names for entries. Long lists are cut, because their
+ * values are compared elsewhere. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of weights. Both sides are read in blocks that fit in a cache. Blocks of equal bytes are
- * done; numbers are made only of those that differ, and of the rest of such a tensor. The same
- * place of the same file is equal without reading.
+/* Compares values of weights. Both sides are read in blocks that fit in a cache. Equal blocks are
+ * decoded only if another block of their tensor differs, in a second pass. The same place of the
+ * same file is equal without reading.
  *
- * Tensors are cut into pieces that threads take; sums of pieces are joined in their order, so the
- * result does not depend on the number of threads. */
+ * Threads take pieces of tensors. Sums of pieces are joined in order, so the result does not depend
+ * on the number of threads. */
 #include <math.h>
 #include <string.h>
 
@@ -18,8 +18,8 @@
 enum {
     BLOCK_BYTES = 256 << 10,
     PIECE_BLOCKS = 32,      /* one bit each */
-    BATCH_BYTES = 64 << 20, /* of tensors that are decoded in memory */
-    RUN = 1024,             /* elements as float64 at a time */
+    BATCH_BYTES = 64 << 20, /* limit of decoded tensors in memory */
+    RUN = 1024,             /* elements converted to float64 at a time */
 };
 
 typedef struct weight_pair {
@@ -52,7 +52,7 @@ typedef struct job {
 
 /* ---- One piece ------------------------------------------------------------------------------- */
 
-/* What complex numbers are made of. */
+/* The type of the real and imaginary parts, and their number per element. */
 static pgy_dtype part_type(pgy_dtype dtype, size_t *parts)
 {
     *parts = dtype == PGY_C64 || dtype == PGY_C128 ? 2 : 1;
@@ -100,7 +100,7 @@ static void widen(double *to, pgy_dtype dtype, const uint8_t *from, size_t first
     }
 }
 
-/* Integers of 64 bits that differ and are one number as float64. */
+/* Counts 64-bit integers that differ but are equal in float64. */
 static void add_close_integers(diff_tally *t, const uint8_t *a, const uint8_t *b, size_t first,
                                size_t count, size_t index)
 {
@@ -145,7 +145,7 @@ static size_t bytes_for(pgy_dtype dtype, size_t count)
     return count / 8 * bits_of(dtype) + (count % 8 * bits_of(dtype) + 7) / 8;
 }
 
-/* Elements of a block: as many as fit for both types, a whole number of bytes. */
+/* Elements per block: as many as fit for both types, filling whole bytes. */
 static size_t block_elements(const weight_pair *p)
 {
     const unsigned a = bits_of(p->dtype_a), b = bits_of(p->dtype_b);
@@ -404,7 +404,7 @@ pgy_status diff_weights(pgy_diff *d, pgy_error *err)
         st = run_batch(&j, err);
     }
     for (size_t i = 0; !st && i < d->weight_count; i++) {
-        /* The numbers outlive the list. */
+        /* The entry's numbers must outlive the list of weights. */
         diff_weight *kept = arena_alloc(&d->memory, sizeof *kept);
         if (!kept) st = diff_no_memory(err);
         if (!kept) break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The liveness of a graph's tensors. Each level (the graph, and every subgraph inside it) is walked
- * once: tensors get the first and the last step at which they are needed, tensors that share memory
- * become one buffer, and sums over the steps come from what begins and what ends at each. A
- * subgraph counts with its own peak at the node that holds it. */
+/* Live ranges of a graph's tensors. Each level (the graph and every subgraph) is visited once.
+ * Tensors get the first and the last step at which they are needed, and tensors that share memory
+ * become one buffer. The bytes alive at each step follow from the live ranges that begin and end
+ * there. A subgraph adds its own peak at the node that holds it. */
 #include "inspect/memory.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ struct pgy_memory {
     size_t tensor_count;
     pgy_memory_tensor *unknown, *bounds;
     size_t unknown_capacity, bound_capacity;
-    pgy_graph *flat; /* what is measured in place of a graph with functions, or NULL */
+    pgy_graph *flat; /* the graph with its functions inlined, or NULL: it has none */
     size_t depth;
 };
 
@@ -78,8 +78,8 @@ static const char *why_unknown(const memory_walk *w, const pgy_value *v)
     return NULL;
 }
 
-/* Puts the most that they can be in the place of sizes that are not known; false: there is some
- * that nothing limits, or the product is no size. */
+/* Replaces unknown sizes by their upper bounds. False if a size has no upper bound, or the product
+ * overflows. */
 static bool bound_shape(int64_t *shape, const pgy_value *v)
 {
     const value_box *box = box_of((pgy_value *)v);
@@ -153,7 +153,8 @@ static bool is_weight(const pgy_value *v)
     return v->initializer || v->sparse || (v->producer && node_is(v->producer, "Constant"));
 }
 
-/* The node of this level that is or holds a consumer; NULL: it is elsewhere. */
+/* The node of this level that is, or contains, a consumer; NULL if the consumer is not below this
+ * level. */
 static const pgy_node *holder_of(const pgy_graph *g, const pgy_node *n)
 {
     while (n && n->graph != g) n = n->graph ? level_of(n->graph)->owner : NULL;
@@ -317,7 +318,7 @@ static void sum_interface(pgy_memory *m)
 
 /* ---- Public ---------------------------------------------------------------------------------- */
 
-/* Functions are followed by putting their nodes in the place of the calls. */
+/* Inlines functions, so that their tensors are measured, too. */
 static pgy_status flatten(pgy_memory *m, pgy_graph **g, const pgy_infer_options *infer,
                           pgy_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a graph as text: sums first, then what holds the peak, then a bar per stretch of
- * nodes, as long as the largest number of bytes alive in it. */
+/* The memory of a graph as text: sums first, then the tensors alive at the peak, then one bar per
+ * range of nodes, whose length is the largest number of bytes alive in it. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,8 @@ static int by_size(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Those that hold memory of their own at the peak, the largest first. Owned. */
+/* Tensors that hold memory of their own at the peak, the largest first. The caller frees the list.
+ */
 static const pgy_memory_tensor **peak_tensors(const pgy_memory *m, size_t *count)
 {
     const size_t at = pgy_memory_summarize(m)->peak_step;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which tensors can lie in the memory of another one: views of their input, and results of
- * operators on single elements in place of an input that nobody needs any more. */
+/* Finds tensors that can share the memory of another one: views of an input, and results of
+ * elementwise operators in place of an input at the end of its live range. */
 #include <string.h>
 
 #include "inspect/memory.h"
@@ -95,7 +95,7 @@ static void join(memory_walk *w, size_t out, size_t root)
     w->tensors[out].shares_with = w->tensors[root].name;
 }
 
-/* Are their sizes known? Of bounds that are equal the sizes need not be. */
+/* Are both sizes known? Equal upper bounds would not make the sizes equal. */
 static bool is_shareable(const memory_walk *w, size_t out, size_t root)
 {
     return root != out && !w->tensors[out].unknown_why && !w->tensors[root].unknown_why;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ONNX model as JSON, as the file has it: nothing is inferred, and weights are named by type and
- * shape only. A subgraph is the value of its attribute, with the members of the main graph. */
+/* Writes an ONNX model as JSON, as it is in the file: nothing is inferred, and weights appear with
+ * type and shape only. A subgraph is the value of its attribute, with the same members as the main
+ * graph. */
 #include <polygraphy/describe.h>
 
 #include "base/json.h"
@@ -74,7 +75,7 @@ static void write_tensor(json_writer *w, const char *name, const pgy_onnx_tensor
     json_end_object(w);
 }
 
-/* A sparse one has the name and type of its list of values, and a shape of its own. */
+/* A sparse tensor has the name and type of its list of values, but its own shape. */
 static void write_sparse(json_writer *w, const pgy_onnx_sparse_tensor *t)
 {
     json_begin_object(w);

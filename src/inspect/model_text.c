@@ -14,12 +14,12 @@
 
 static const char LOG_PATH[] = "backend/onnx/util.py";
 
-/* What is known of each name of a graph: a declared value, or a stored tensor. */
+/* What the file has for each name of a graph: a declared value, or a stored tensor. */
 typedef struct name_table {
     strmap infos;                   /* name -> pgy_onnx_value_info */
-    strmap initializers;            /* name -> pgy_onnx_tensor; of sparse ones the values */
+    strmap initializers;            /* name -> pgy_onnx_tensor; for sparse ones: the values */
     strmap sparse;                  /* name -> pgy_onnx_sparse_tensor */
-    const struct name_table *outer; /* of the graph around this one, or NULL */
+    const struct name_table *outer; /* table of the enclosing graph, or NULL */
 } name_table;
 
 typedef struct printer {
@@ -37,7 +37,7 @@ static pgy_status no_memory(printer *p)
     return pgy_error_set(p->err, PGY_E_MEMORY, "out of memory while printing the model");
 }
 
-/* All lines but the first move to the right. */
+/* Indents all lines but the first. */
 static void append_hanging(str *out, const char *text, size_t indent)
 {
     for (; *text; text++) {
@@ -52,7 +52,7 @@ static void append_indented(str *out, const char *text, size_t indent)
     append_hanging(out, text, indent);
 }
 
-/* Takes the text. */
+/* Appends the text indented, and frees it. */
 static void append_block(str *out, str *text, size_t indent)
 {
     append_indented(out, str_text(text), indent);
@@ -92,7 +92,8 @@ static void names_deinit(name_table *t)
     strmap_deinit(&t->sparse);
 }
 
-/* The sizes of a stored tensor: a sparse one's are not those of its list of values. */
+/* The shape of a stored tensor. That of a sparse tensor differs from the shape of its list of
+ * values. */
 static const int64_t *dims_of(size_t *count, const name_table *names, const char *name,
                               const pgy_onnx_tensor *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout is that of the original's text for engines, as far as it applies: layers
- * are listed for every profile, since each has a program of its own. The headline says which engine
- * it is. */
+/* The layout follows the original's text for engines where it applies. Layers are listed for every
+ * profile, because each profile has its own program. The headline says which engine made the plan.
+ */
 #include <polygraphy/describe.h>
 
 #include <string.h>
@@ -32,7 +32,7 @@ static const char *engine_type_name(pgy_dtype dtype)
     return name;
 }
 
-/* Lines of `text` move to the right, the first one too. */
+/* Indents all lines of `text`, including the first. */
 static void append_indented(str *out, const char *text, size_t indent)
 {
     str_append_fill(out, ' ', indent);
@@ -42,7 +42,7 @@ static void append_indented(str *out, const char *text, size_t indent)
     }
 }
 
-/* The same, on lines of their own. */
+/* The same, after a line break. */
 static void append_lines(str *out, const char *text)
 {
     str_append_char(out, '\n');
@@ -203,7 +203,7 @@ static void append_profile_layers(str *out, const pgy_plan_profile *profile, boo
     }
 }
 
-/* Profiles have programs of their own, which may differ in what they do. */
+/* Each profile has its own program, and these may have different layers. */
 static void append_layers(str *out, const pgy_plan *plan, plan_text_options options)
 {
     const char *verbosity = pgy_plan_describe(plan)->verbosity;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording by a runtime: a runner of the model with other outputs, which infers once. */
+/* Records tensors with a runtime: a runner of the model with these tensors as outputs infers once.
+ */
 #include <polygraphy/loader.h>
 #include <polygraphy/record.h>
 
@@ -41,7 +42,8 @@ static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_reco
     return st;
 }
 
-/* Names as patterns that meet nothing else: some hold what wildcards are made of. */
+/* Escapes names as patterns that match only themselves, because names may contain wildcard
+ * characters. */
 static pgy_status quote_names(const char ***out, const pgy_record_options *request, arena *a,
                               pgy_error *err)
 {
@@ -80,7 +82,7 @@ static pgy_status add_all(pgy_tensor_map *to, const pgy_tensor_map *from, pgy_er
     return st;
 }
 
-/* The next map for these inputs: of the loader, or generated with the given shapes. */
+/* The next map for these inputs: from the loader, or generated with the given shapes. */
 static pgy_status next_feed(pgy_tensor_map **out, pgy_data_loader *data, const pgy_metadata *shapes,
                             const pgy_metadata *inputs, pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The borders of a cut, recorded by a runtime. */
+/* Records the tensors at the borders of a cut with a runtime. */
 #include <polygraphy/record.h>
 
 #include <string.h>

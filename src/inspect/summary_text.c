@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts about a whole graph: what its operators cost, and which shapes have no bound. */
+/* Texts about a whole graph: the cost of its operators, and the shapes without an upper bound. */
 #include <polygraphy/describe.h>
 #include <polygraphy/transform.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- Unbounded data-dependent shapes -------------------------------------------------------- */
 
-/* As the original's graph library prints a tensor. */
+/* Prints a tensor like the original's graph library. */
 static void append_variable(str *out, const pgy_value *v)
 {
     str_printf(out, "Variable (%s): (shape=", v->name);
@@ -67,8 +67,8 @@ static void append_row(str *out, const char *name, size_t nodes, double paramete
         append_count(out, flops);
 }
 
-/* The inputs with every dynamic dimension set to 1, the size of generated data; *any: there was
- * one. */
+/* The inputs with every dynamic dimension set to 1, as in generated data. *any: there was a dynamic
+ * dimension. */
 static pgy_status fixed_inputs(pgy_metadata **out, bool *any, const pgy_graph *graph,
                                pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What saved outputs add to the text of a plan's layers. Values are taken as float64. */
+/* Ranges of saved outputs for the text of a plan's layers. Values are converted to float64. */
 #include "inspect/tensor_ranges.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorRT's names for types of layers, and the ONNX operators that become such layers there. */
+/* TensorRT's layer types, and the ONNX operators that become such layers in TensorRT. */
 #include <polygraphy/describe.h>
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a search found, as the report of the original and as JSON. */
+/* The result of a search, as the original's report and as JSON. */
 #include "base/json.h"
 #include "base/pytext.h"
 #include "tune/plugin_tune.h"

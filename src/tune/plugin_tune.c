@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a model with different sets of replacements. Greedy: one place after the other, kept if
- * it makes the model better than it was. Exhaustive: sets of one place, of two, and so on, until
- * the gain is large enough or enough was tried. */
+/* Measures a model with different sets of replaced places. Greedy: tries one place after the other
+ * and keeps those that make the model better. Exhaustive: tries sets of one place, of two, and so
+ * on, until the gain reaches the threshold or max_combinations sets were tried. */
 #include <polygraphy/data.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/runtime.h>
@@ -32,7 +32,8 @@ static double now_s(void)
 
 /* ---- A model with some places replaced ------------------------------------------------------ */
 
-/* The chosen instances of the plugin that begins at place i; *next: the place behind it. */
+/* Replaces the chosen instances of the plugin whose places begin at i. *next: the first place of
+ * the next plugin. */
 static pgy_status apply_plugin(pgy_gs_graph **graph, const pgy_plugin_tuning *a, const bool *chosen,
                                size_t i, size_t *next, pgy_error *err)
 {
@@ -133,7 +134,8 @@ static bool is_better(const pgy_plugin_figures *a, const pgy_plugin_figures *b)
     return a->throughput > b->throughput;
 }
 
-/* Takes the set over if it is better than the best so far. What cannot be built is not. */
+/* Keeps the set if it is better than the best so far. A set that cannot be built is never better.
+ */
 static pgy_status try_set(pgy_plugin_tuning *a, const bool *chosen, bool *kept, pgy_error *err)
 {
     pgy_model *model = NULL;
@@ -187,7 +189,7 @@ static bool is_enough(const pgy_plugin_tuning *a)
            (int64_t)a->summary.tested >= a->options.max_combinations;
 }
 
-/* The next set of as many places, in the order of their numbers; false: there is none. */
+/* The next set of the same size in lexicographic order. False: this was the last one. */
 static bool next_set(size_t *members, size_t size, size_t count)
 {
     size_t i = size;
@@ -251,7 +253,7 @@ static pgy_status take_options(pgy_plugin_tune_options *out, const pgy_plugin_tu
     return PGY_OK;
 }
 
-/* The places of all plugins in one list. */
+/* Lists the places of all plugins. */
 static pgy_status list_places(pgy_plugin_tuning *a, const pgy_plugin_config *config, pgy_error *err)
 {
     size_t count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record is one map of tensors: the outputs of the first runner of a results file, or one
- * iteration of any format that inputs may have. */
+/* A record is one map of tensors: the outputs of the first runner in a results file, or one
+ * iteration of a file in any input format. */
 #include "backends/opref/record.h"
 
 #include <string.h>
@@ -24,7 +24,8 @@ static pgy_status wrong_count(const char *path, size_t count, pgy_error *err)
 
 /* ---- Results -------------------------------------------------------------------------------- */
 
-/* {"lst": [[runner, [iteration, ...]], ...]}: NULL if it is not like that. */
+/* The iterations of the first runner in {"lst": [[runner, [iteration, ...]], ...]}; NULL for other
+ * JSON. */
 static const json_value *first_iterations(const json_value *root)
 {
     const json_value *lst = json_get(root, "lst");

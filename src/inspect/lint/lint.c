@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three steps of a lint in their order, and access to what they found. */
+/* Runs the three steps of a lint in order, and gives access to the findings. */
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "base/sized.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of a runtime without what says nothing about the model. */
+/* Cleans messages of a runtime: removes the parts that say nothing about the model. */
 #include <string.h>
 
 #include "inspect/lint/report.h"
@@ -19,7 +19,7 @@ static void drop_source_place(char *text)
     memmove(place, end, strlen(end) + 1);
 }
 
-/* Removes what ONNX Runtime, or its adapter, puts before the message proper. */
+/* Removes the prefixes that ONNX Runtime and its backend put before the message. */
 static void drop_runtime_prefix(char *text)
 {
     static const char ADAPTER[] = "ONNX Runtime, ", STATUS[] = "[ONNXRuntimeError] : ";
@@ -35,7 +35,7 @@ static void drop_runtime_prefix(char *text)
     memmove(text, from, strlen(from) + 1);
 }
 
-/* Removes what says no more than that something is wrong. */
+/* Removes phrases that only say that there is an error. */
 static void drop_phrases(char *text)
 {
     static const char *const PHRASES[] = {"This is an invalid model. ",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of nodes: the report tells nodes apart by them, so each node has one, and no two share one.
- */
+/* Names of nodes. The report identifies nodes by name, so each node needs a unique one. */
 #include <stdint.h>
 
 #include "base/alloc.h"
@@ -14,7 +13,8 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* A taken name gets a number that is never given again, so that each try meets another name. */
+/* If the name is taken, appends a number. A number is used only once, so that every try has a new
+ * name. */
 static const char *unique_name(const strmap *taken, size_t place, size_t *number, arena *memory)
 {
     char *name = arena_printf(memory, "polygraphy_unnamed_node_%zu", place);
@@ -44,7 +44,8 @@ pgy_status lint_name_nodes(pgy_node *const *nodes, size_t count, arena *memory, 
 
 #define NONE SIZE_MAX
 
-/* Nodes of one name as a list of places: `next` of each, the first is in `first`. */
+/* Linked lists of the nodes that share a name: `first` has the first node, `next` the next one of
+ * each. */
 typedef struct name_lists {
     size_t *next, *last; /* last: valid for the first place of a list */
     strmap first;        /* name -> &next[first place] */

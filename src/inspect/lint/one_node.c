@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models of single nodes: what a runtime says of one node alone, on the data that reach it. */
+/* Makes models of single nodes, so that a runtime can run one node alone on the data that reach it.
+ */
 #include <string.h>
 
 #include "inspect/lint/report.h"
 
-/* Names that a graph uses but does not define, its subgraphs included. */
+/* Names that a graph or its subgraphs use but do not define. */
 static bool outer_names(strmap *out, const pgy_onnx_graph *g)
 {
     strmap own = {0};
@@ -44,7 +45,7 @@ static bool needed_names(strmap *out, const pgy_node *node)
     return ok;
 }
 
-/* A value info; `t` NULL leaves the type to the runtime's inference. */
+/* Makes a value info. If `t` is NULL, the runtime infers the type. */
 static pgy_onnx_value_info *make_info(pgy_model *m, const char *name, const pgy_tensor *t)
 {
     pgy_onnx_value_info *info = pgy_model_alloc(m, 1, sizeof *info);
@@ -80,8 +81,8 @@ bool lint_weight_stays(const pgy_value *v)
     return v && v->initializer && v->initializer->data_location != EXTERNAL;
 }
 
-/* What a node takes from outside: weights stay weights, as shapes and the like must be known when
- * a runtime opens the model; the rest are inputs. */
+/* Adds a value that the node takes from outside. Weights stay weights, because a runtime needs some
+ * (shapes, for example) when it opens the model. All others become inputs. */
 static bool add_source(pgy_onnx_graph *g, pgy_model *m, const pgy_value *v, const char *name,
                        const pgy_tensor_map *values)
 {
@@ -121,7 +122,7 @@ static bool fill_graph(pgy_onnx_graph *g, pgy_model *m, const pgy_node *node, co
     }
     for (size_t i = 0; i < node->output_count; i++) {
         if (!node->outputs[i]) continue;
-        /* A type that the model declares, and the node cannot have, must not be lost. */
+        /* Keep the declared type: if the node cannot have it, the runtime must report that. */
         outputs[g->output_count] = node->outputs[i]->info
                                        ? (pgy_onnx_value_info *)node->outputs[i]->info
                                        : make_info(m, node->outputs[i]->name, NULL);

@@ -50,7 +50,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const strmap_entry *)a)->key, ((const strmap_entry *)b)->key);
 }
 
-/* Names but those of `except`, sorted. */
+/* Writes the names that are not in `except`, sorted. */
 static bool write_names(json_writer *w, const char *key, const strmap *names, const strmap *except)
 {
     strmap_entry *sorted = mem_calloc(names->count + 1, sizeof *sorted);

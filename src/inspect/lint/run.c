@@ -15,7 +15,7 @@ static const char RUNTIME[] = "onnxrt";
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
 
-/* The reference stands in for a runtime that is not there. */
+/* Uses the reference backend if ONNX Runtime is not installed. */
 static pgy_status choose_backend(linter *l, pgy_error *err)
 {
     char why[1024];
@@ -31,14 +31,15 @@ static pgy_status choose_backend(linter *l, pgy_error *err)
                       : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no reference backend");
 }
 
-/* A runtime that refuses its settings says nothing of the model. */
+/* A runtime that refuses its settings says nothing about the model. */
 static void note_misuse(linter *l, pgy_status st, const pgy_error *why)
 {
     if (l->misuse || (st != PGY_E_ARGUMENT && st != PGY_E_NOT_FOUND)) return;
     l->misuse = pgy_error_set(&l->misuse_why, st, "%s", why->text);
 }
 
-/* Runs a model on what it needs of `values`; *opened (may be NULL): the runtime has taken it. */
+/* Runs a model on its inputs from `values`. *opened (may be NULL): the runtime has opened the
+ * model. */
 static pgy_status run_model(pgy_tensor_map **out, bool *opened, linter *l, pgy_model *model,
                             pgy_error *err)
 {
@@ -86,8 +87,8 @@ static pgy_status graph_inputs(pgy_metadata **out, linter *l, pgy_error *err)
     return st;
 }
 
-/* The inputs of known shape, as if the user had given it: then integers that may be a shape are
- * taken for one, as in the original. */
+/* The inputs with known shapes, passed as if the user had given them: then the loader treats
+ * integers that may be a shape as one, as in the original. */
 static pgy_status fixed_shapes(pgy_metadata **out, const pgy_metadata *inputs, pgy_error *err)
 {
     pgy_metadata *m = NULL;
@@ -129,7 +130,7 @@ static pgy_status first_feed(linter *l, pgy_error *err)
     if (!st && !feed)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
     if (!st) st = pgy_feed_match(&l->values, feed, l->inputs, err);
-    /* Data that someone gave and that do not fit say nothing about the model. */
+    /* If the caller's data do not fit, that says nothing about the model. */
     if (st && !l->misuse && l->options.data)
         l->misuse = pgy_error_set(&l->misuse_why, st, "%s", err->text);
     pgy_tensor_map_destroy(feed);
@@ -156,7 +157,7 @@ static const char ADVICE[] =
     "Dynamic dimensions are 1 unless 'inputs' of pgy_lint_options says otherwise, values are in "
     "[0, 1] unless 'random' does; 'data' takes data of your own";
 
-/* The model is accepted as a whole and fails on data that nobody chose. */
+/* Warns that the runtime accepts the model, but it fails on generated data. */
 static void blame_data(linter *l)
 {
     str text = {0};
@@ -177,8 +178,8 @@ static void blame_data(linter *l)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Weights that a model of one node cannot hold as they are, because they lie in other files or are
- * sparse, are values like the rest. The checker may have said why one cannot be read. */
+/* Weights in other files and sparse weights cannot go into a model of one node, so they become
+ * values like other tensors. The checker may already have reported why one cannot be read. */
 static pgy_status add_weights(linter *l, pgy_error *err)
 {
     strmap said = {0};
@@ -212,7 +213,7 @@ static bool is_unknown_operator(const char *message)
            strstr(message, "does not implement");
 }
 
-/* What a runtime says of the whole model. */
+/* Adds a runtime's message about the whole model. */
 static void add_whole(linter *l, pgy_lint_level level, bool own, const char *message)
 {
     lint_add(l->report, &(pgy_lint_finding){.level = level,
@@ -222,7 +223,7 @@ static void add_whole(linter *l, pgy_lint_level level, bool own, const char *mes
                                             .message = message});
 }
 
-/* What a runtime says of a node, and in parentheses what the checker does: one finding. */
+/* Adds one finding for a node: the runtime's message, and the checker's in parentheses. */
 static void add_node(linter *l, pgy_lint_level level, const pgy_node *n, const char *message)
 {
     str text = {0};
@@ -247,7 +248,7 @@ static void add_node(linter *l, pgy_lint_level level, const pgy_node *n, const c
     str_deinit(&text);
 }
 
-/* One node alone. A node whose inputs are missing is below a failure and is skipped. */
+/* Runs one node alone. Skips a node whose inputs are missing, because a node before it failed. */
 static pgy_status run_node(linter *l, const pgy_node *n, pgy_error *err)
 {
     pgy_model *one = NULL;
@@ -305,7 +306,7 @@ static bool run_whole(linter *l, pgy_error *why)
     return passed;
 }
 
-/* The whole model, if it is a graph; else, or if it fails, node by node. */
+/* Runs the whole model if it is a graph. Otherwise, or if that fails, runs it node by node. */
 static pgy_status run_on_feed(linter *l, bool is_graph, pgy_error *err)
 {
     pgy_error why = {0};
@@ -320,7 +321,7 @@ static pgy_status run_on_feed(linter *l, bool is_graph, pgy_error *err)
         st = run_nodes(l, err);
     if (st || whole) return st;
     if (l->misuse) return pgy_error_set(err, l->misuse, "%s", l->misuse_why.text);
-    /* A failure of the whole that no node shows alone must not be lost. */
+    /* Report a failure of the whole model that no single node shows. */
     const bool lost = why.text[0] && !is_unknown_operator(why.text) &&
                       l->report->failing.count == before && !lint_has_errors(l);
     if (lost) add_whole(l, PGY_LINT_EXCEPTION, true, why.text);

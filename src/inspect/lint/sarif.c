@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings as SARIF: the rules are those of the checker and three of the lint; the model file is
- * the artifact, the path of the node the logical location. */
+/* Findings as SARIF. The rules are those of the checker and the lint's own; the model file is the
+ * artifact, the path of the node the logical location. */
 #include <string.h>
 
 #include "base/alloc.h"

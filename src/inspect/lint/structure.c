@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a lint that needs no runtime: whether the model is a graph, whether the given shapes
- * fit it, and what the checker finds. */
+/* The part of a lint that needs no runtime: checks that the model has a valid graph and that the
+ * given shapes fit it, and runs the checker. */
 #include <polygraphy/transform.h>
 
 #include <stdlib.h>
@@ -50,18 +50,19 @@ static void add_finding(linter *l, const pgy_finding *f, pgy_lint_level level,
                                             .message = f->message});
 }
 
-/* Is it about the graph at the top, and not of a subgraph or function? */
+/* Is the finding about the main graph, and not about a subgraph or function? */
 static bool is_of_top(const pgy_finding *f)
 {
     const size_t size = strlen(f->node);
     const char *rest = f->path + size;
     if (strncmp(f->path, f->node, size) != 0) return false;
-    if (size && *rest == '_') rest += 1 + strspn(rest + 1, "0123456789"); /* it has no name */
+    if (size && *rest == '_')
+        rest += 1 + strspn(rest + 1, "0123456789"); /* a node without a name */
     return !size || !*rest;
 }
 
-/* What ONNX's checker says of the order and the definitions of a graph: the original reports it
- * once, without the node. */
+/* Findings of ONNX's checker about order and definitions. The original reports them once, without a
+ * node. */
 static bool is_disorder(const pgy_finding *f)
 {
     static const char *const CODES[] = {"cycle", "duplicate-value", "not-sorted",
@@ -69,7 +70,7 @@ static bool is_disorder(const pgy_finding *f)
     return f->node[0] && is_of_top(f) && is_among(f, CODES, sizeof CODES / sizeof *CODES);
 }
 
-/* What ONNX's checker says of the model apart from its nodes. */
+/* Findings of ONNX's checker about the model outside its nodes. */
 static bool is_of_model(const pgy_finding *f)
 {
     static const char *const CODES[] = {
@@ -81,7 +82,7 @@ static bool is_of_model(const pgy_finding *f)
            is_among(f, CODES, sizeof CODES / sizeof *CODES);
 }
 
-/* Reports what ONNX's checker finds, as the original does; false: it finds nothing. */
+/* Reports the findings of ONNX's checker, as the original does. False: no findings. */
 static bool add_as_checker(linter *l, const pgy_finding *findings, size_t count, bool *is_said)
 {
     size_t disorder = 0, found = 0;
@@ -105,7 +106,8 @@ static bool add_as_checker(linter *l, const pgy_finding *findings, size_t count,
     return true;
 }
 
-/* Why the model is no graph: everything that a check finds, or else what the import said. */
+/* Reports why the model has no valid graph: all findings of a check, or else the error of the
+ * import. */
 static pgy_status add_broken(linter *l, const char *why, pgy_error *err)
 {
     const pgy_finding *findings = NULL;
@@ -140,7 +142,7 @@ pgy_status lint_load(linter *l, const pgy_loader *loader, pgy_error *err)
     if (!st && !keep_order(l)) st = pgy_error_set(&why, PGY_E_MEMORY, "out of memory");
     if (!st) {
         st = pgy_graph_sort(l->graph, &why);
-        if (st == PGY_E_FORMAT) st = PGY_OK; /* a circle: the check says where */
+        if (st == PGY_E_FORMAT) st = PGY_OK; /* a cycle: the check says where */
     }
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
@@ -209,7 +211,7 @@ pgy_status lint_take_shapes(linter *l, pgy_error *err)
 
 /* ---- Structure ------------------------------------------------------------------------------ */
 
-/* Is only the shape of an output missing? Runtimes work it out. */
+/* Is only the shape of an output missing? Runtimes infer it. */
 static bool is_formal(const linter *l, const pgy_finding *f)
 {
     const pgy_onnx_graph *g = pgy_model_proto(l->model)->graph;
@@ -221,16 +223,15 @@ static bool is_formal(const linter *l, const pgy_finding *f)
     return false;
 }
 
-/* Declared shapes that contradict each other stop a model only if the runtime says so: it uses its
- * own. */
+/* Contradicting declared shapes stop a model only if the runtime says so, because a runtime uses
+ * its own inferred shapes. */
 static bool is_exception(const linter *l, const pgy_finding *f)
 {
     return f->severity == PGY_LOG_ERROR &&
            (l->options.static_only || l->options.strict || !has_code(f, "declared-shape"));
 }
 
-/* Lists findings by node, so that what the runtime says of a node can be told from what it does
- * not. */
+/* Lists findings by node, so that each can be joined with the runtime's message about the node. */
 static bool index_findings(linter *l)
 {
     arena *memory = &l->report->memory;
@@ -255,7 +256,7 @@ size_t lint_first_finding(const linter *l, const char *node)
     return next ? (size_t)(next - l->next_of_node) : LINT_NONE;
 }
 
-/* The order of nodes is checked as the file has it. */
+/* Checks the nodes in the order of the file. */
 pgy_status lint_check(linter *l, pgy_error *err)
 {
     pgy_node **sorted = l->graph->nodes;
@@ -297,7 +298,8 @@ static int by_path(const void *a, const void *b)
     return strcmp((*(const pgy_finding *const *)a)->path, (*(const pgy_finding *const *)b)->path);
 }
 
-/* What no output needs at the top, as the original warns of it: by name, inputs before nodes. */
+/* Adds warnings for inputs and nodes of the main graph that no output needs, in the original's
+ * order: by name, inputs before nodes. */
 static void add_unused(linter *l, const char *code)
 {
     const pgy_finding **found = mem_calloc(l->finding_count + 1, sizeof *found);
