@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command (subtool) is one file cmd_<tool>_<subtool>.c ending in a const descriptor, and one line
- * in commands.def. It lists the option groups it takes (its own first) and runs on their settings.
- */
+/* A command (subtool) is one file cmd_<tool>_<subtool>.c, which ends in a const descriptor, and one
+ * line in commands.def. The descriptor lists the command's option groups (its own first); the
+ * command runs on their settings. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -25,18 +25,19 @@ typedef struct command {
     bool frames; /* prints RUNNING and PASSED/FAILED lines */
     bool no_abbreviation;
     const char *alias; /* older "tool subtool" spelling, or NULL */
-    /* *passed false = exit 1 with a FAILED line; an error is logged at CRITICAL, exit 1. */
+    /* *passed == false: exit 1 with a FAILED line. An error is logged at CRITICAL; exit 1. */
     pgy_status (*run)(args *line, bool *passed, pgy_error *err);
 } command;
 
 const option_group *const *command_groups(const command *c);
-/* Makes the line that a command's words are parsed into; args_deinit when it succeeded. */
+/* Makes the args that a command's words are parsed into. On success the caller calls args_deinit.
+ */
 pgy_status command_open(args *line, const program *p, const command *c,
                         pgy_error *err) PGY_MUST_CHECK;
-/* NULL if there is none. tool and subtool may be NULL. */
+/* Finds a command; NULL if the program lacks it. tool and subtool may be NULL. */
 const command *command_find(const program *p, const char *tool, const char *subtool);
 
-/* Groups that stand in several commands; each is one file under groups/. */
+/* Groups that several commands share; each is one file in groups/. */
 extern const option_group GROUP_LOGGING;
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "cli/program.h"
 
-/* Prints the completion script for "bash", "zsh" or "fish"; false: another shell. */
+/* Prints the completion script for "bash", "zsh" or "fish". False for other shells. */
 bool complete_script(const program *p, const char *shell);
-/* Prints what may follow these words, the last one being typed; one a line. Returns the exit
- * status. */
+/* Prints the completions of the last word, one per line. The words before it are complete. Returns
+ * the exit status. */
 int complete_words(const program *p, int argc, const char *const *words);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The library's errors and warnings name fields of its structs ("config.workspace_bytes") and
- * options of backends ("onnxrt.onnxrt_threads"); who uses the program knows options. */
+ * options of backends ("onnxrt.onnxrt_threads"). Users of the program only know the command line's
+ * options. */
 #ifndef CLI_FIELDS_H
 #define CLI_FIELDS_H
 
@@ -8,7 +9,8 @@
 
 #include "base/str.h"
 
-/* The text with options in place of fields, but for what stands in quotes; false: it has none. */
+/* Appends the text with fields replaced by options, except inside quotes. False: the text has no
+ * fields. */
 bool fields_to_options(str *out, const char *text);
 
 #endif

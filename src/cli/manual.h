@@ -5,9 +5,9 @@
 
 #include "cli/program.h"
 
-/* What `PROGRAM --completion WHAT` prints: a completion script for "bash", "zsh" or "fish", the
- * manual page for "man", the page of all options for "markdown", that of what is missing for
- * "parity", if the program follows another one. Returns the exit status. */
+/* Runs `PROGRAM --completion WHAT`. WHAT is "bash", "zsh" or "fish" for a completion script, "man"
+ * for the manual page, "markdown" for the option reference, or "parity" for the page of missing
+ * features, if the program follows another one. Returns the exit status. */
 int manual_print(const program *p, const char *what);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the original of a program has and the program has not. */
+/* Tools and options that the original of a program has and the program lacks. */
 #ifndef CLI_MISSING_H
 #define CLI_MISSING_H
 
 #include "cli/args/parser.h"
 
-/* NULL: not known, or the program follows no other. Without a subtool, any row of the tool. */
+/* Finds a missing tool; without a subtool, any row of the tool. NULL: not in the table, or there is
+ * no original. */
 const missing_tool *missing_tool_find(const original *o, const char *tool, const char *subtool);
-/* The page of the original. */
+/* Appends the page of all that is missing. */
 void missing_print_page(str *out, const original *o);
 
 #endif

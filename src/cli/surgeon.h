@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subtools of `surgeon` share: the model is shown before and after. */
+/* Shared by the subtools of `surgeon`, which show the model before and after. */
 #ifndef CLI_SURGEON_H
 #define CLI_SURGEON_H
 
@@ -9,17 +9,18 @@
 
 #include "cli/command.h"
 
-/* `title` and the summary of the model, at INFO. */
+/* Logs `title` and the summary of the model at INFO. */
 pgy_status surgeon_show(const char *title, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
-/* The model of this line. */
+/* Reads the model of this line. */
 pgy_status surgeon_read(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CHECK;
-/* The same; it is shown. */
+/* Reads the model of this line and shows it. */
 pgy_status surgeon_load(pgy_model **out, args *line, pgy_error *err) PGY_MUST_CHECK;
-/* Saves to `path` as the options say, then shows. `external`: weights go beside the file even if no
- * option says so. */
+/* Saves the model to `path` as the options say, then shows it. With `external`, weights go into a
+ * file beside it even without an option. */
 pgy_status surgeon_save(pgy_model *model, args *line, const char *path, bool external,
                         pgy_error *err) PGY_MUST_CHECK;
-/* pgy_record on the data that this line describes, generated ones with `shapes` (may be NULL). */
+/* Calls pgy_record with the data that this line describes. Generated data have `shapes` (may be
+ * NULL). */
 pgy_status surgeon_record(pgy_tensor_map **out, pgy_model *model, pgy_record_options options,
                           const pgy_metadata *shapes, const args *line,
                           pgy_error *err) PGY_MUST_CHECK;

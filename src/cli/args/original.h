@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program whose command line another one follows: what it has, and what of that the other one
- * knows by name and does not have. Tables of one program; see its definition. */
+/* The original: the program whose command line this one follows. The tables list its options, and
+ * the tools and options that this program knows by name but lacks. */
 #ifndef CLI_ARGS_ORIGINAL_H
 #define CLI_ARGS_ORIGINAL_H
 
@@ -10,21 +10,21 @@
 #include "base/str.h"
 
 typedef struct missing_option {
-    const char *commands; /* "run, inspect model": where it stands */
+    const char *commands; /* "run, inspect model": the commands that have it */
     const char *names;    /* all spellings, blank-separated */
     const char *values;   /* NULL: the whole option; else only these of its values */
     bool older;           /* only in older releases: never matched by a prefix */
-    const char *what;     /* what it does there */
-    const char *instead;  /* what to do here, or NULL */
+    const char *what;     /* what it does in the original */
+    const char *instead;  /* what to use in this program, or NULL */
 } missing_option;
 
 typedef struct missing_tool {
     const char *name; /* "debug build" */
-    bool older;       /* not in the release that is followed */
+    bool older;       /* not in the release that this program follows */
     const char *what, *instead;
 } missing_tool;
 
-/* The options of one command, there and here. */
+/* The options of one command of the original. */
 typedef struct original_command {
     const char *command, *names;
 } original_command;

@@ -11,13 +11,13 @@ typedef struct spelling {
     void *settings;
 } spelling;
 
-/* One spelling of something that is missing in this command. */
+/* One spelling of an option that this program lacks. */
 typedef struct missing_spelling {
     span text;
     const missing_option *option;
 } missing_spelling;
 
-/* A word of the command line after classification. */
+/* A classified word of the command line. */
 typedef struct word {
     const char *text;
     char kind;                       /* 'A', 'O' or '-' */
@@ -45,28 +45,29 @@ typedef struct parse {
     size_t word_count;
     const spelling **used; /* options seen, for exclusion and required */
     size_t used_count, used_capacity;
-    bool stop, help, lacks; /* stop: a usage error was written; lacks: it is of a missing option */
+    bool stop, help,
+        lacks; /* stop: a usage error was written; lacks: it is about a missing option */
     bool out_of_memory;
 } parse;
 
-/* A usage error; only the first counts. */
+/* Sets a usage error. Only the first call has an effect. */
 void parse_fail(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The row of -h, which every command has. */
+/* The row of -h, which is part of every command. */
 extern const pgy_option PARSE_HELP_ROW;
 /* Fills the spellings from the tables of the command line; false: out of memory. */
 bool parse_collect(parse *p);
-/* Decides what a word is: its kind, option and value. `names`: what an ambiguous one may be. */
+/* Finds a word's kind, option and value. `names` gets the candidates of an ambiguous word. */
 void parse_classify(const parse *p, word *w, str *names);
 void parse_release(parse *p);
-/* The option of this whole name, or NULL. */
+/* The option with exactly this name, or NULL. */
 const spelling *parse_find(const parse *p, span name);
-/* Says that an option, or this value of it (or NULL), is not available here. */
+/* Reports that this program lacks an option, or this value of it if `value` is not NULL. */
 void parse_fail_missing(parse *p, span name, const missing_option *option, const char *value);
-/* A value that is missing, not wrong; NULL if it is wrong. */
+/* The entry for a value that only the original has; NULL if the original lacks it, too. */
 const missing_option *parse_missing_value(const parse *p, const pgy_option *row, const char *value);
 /* "-o/--output", as argparse names an option in messages. */
 const char *parse_row_title(parse *p, const pgy_option *row);
-/* Says which required options and positionals are missing. */
+/* Reports the required options and positionals that are missing. */
 void parse_check_required(parse *p);
 
 #endif

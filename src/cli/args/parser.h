@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option machinery, which knows no command: argparse's rules over tables of
- * pgy_option. A command line is a list of groups, each with its own settings struct that the parser
- * fills. Settings are found by their type, so commands share groups and the variants of a group. */
+/* The option parser: argparse's rules over tables of pgy_option, independent of any command. A
+ * command line is a list of groups, each with its own settings struct that the parser fills.
+ * Settings are looked up by type, so commands share groups and variants of a group. */
 #ifndef CLI_ARGS_PARSER_H
 #define CLI_ARGS_PARSER_H
 
@@ -15,9 +15,9 @@
 
 typedef struct args args;
 
-/* Options that belong together: shown as one block of the help, stored in one struct. Variants of a
- * group have other rows or checks and the same type of settings; a command has one of them at most,
- * and what works on the settings need not know which. */
+/* Options that belong together: one block of the help, stored in one struct. Variants of a group
+ * have other rows or checks but the same type of settings. A command has at most one variant, and
+ * code that uses the settings need not know which. */
 typedef struct option_group {
     const char *title;       /* "Data Loader"; NULL = the command's own options */
     const char *description; /* "Options related to ..." */
@@ -32,18 +32,18 @@ typedef struct option_group {
 } option_group;
 #define ARGS_TYPE(type) .settings_type = #type, .settings_size = sizeof(type)
 
-/* How the lines of one program differ from those of another. */
+/* The parts of a command line's syntax that differ between programs. */
 typedef struct args_dialect {
     const char *program;             /* its name, {program} in texts */
-    const value_syntax *values;      /* how lists and shapes are written */
+    const value_syntax *values;      /* syntax of lists and shapes */
     const struct original *original; /* the program that this one follows, or NULL */
-    /* Appends what to write for an option of some other program; false: the word is none. NULL:
-     * nothing is known of others. */
+    /* Appends advice for a word that is an option of another program. False: it is none. NULL: the
+     * program knows no others. */
     bool (*advise)(str *out, const char *word);
 } args_dialect;
-extern const args_dialect ARGS_PLAIN; /* of a line that no program has opened */
-/* Appends a text of a table, with the name of the program for {program} and an image's shape, as
- * the program writes it, for {shape}. */
+extern const args_dialect ARGS_PLAIN; /* for command lines outside a program */
+/* Appends a text. {program} becomes the name of the program, and {shape} an image's shape in the
+ * program's syntax. */
 void args_expand(str *out, const args_dialect *dialect, const char *text);
 
 /* The outcome of parsing. */
@@ -52,13 +52,13 @@ typedef enum args_outcome {
     ARGS_HELP,    /* -h was given */
     ARGS_USAGE,   /* misuse: message holds the text after "error: ", exit 2 */
     ARGS_MISSING, /* a missing_option was given: in `message`, exit 1 */
-    ARGS_UNKNOWN  /* words nobody takes: in `unknown`, exit 1 */
+    ARGS_UNKNOWN  /* unrecognized words: in `unknown`, exit 1 */
 } args_outcome;
 
 struct args {
     const char *name; /* "PROGRAM inspect model" */
     const char *description;
-    const char *common;   /* spellings that help shows first, blank-separated, or NULL */
+    const char *common;   /* blank-separated spellings that help shows first, or NULL */
     const char *examples; /* lines for the help, or NULL */
     const args_dialect *dialect;
     const option_group *const *groups; /* NULL-ended */
@@ -67,17 +67,17 @@ struct args {
     arena memory;                      /* words and converted values live here */
     str message;
     strvec unknown;
-    strvec deprecations; /* warning lines to log once logging is set up */
+    strvec deprecations; /* warnings to log when logging is set up */
 };
 
 /* groups must outlive the args. @return PGY_E_MEMORY */
 pgy_status args_init(args *a, const char *name, const char *description,
                      const option_group *const *groups, pgy_error *err) PGY_MUST_CHECK;
 void args_deinit(args *a);
-/* Settings of this type on the line; NULL if the command has no group of them. */
+/* The settings of this type; NULL if no group of the command has them. */
 void *args_find(const args *a, const char *settings_type);
 #define ARGS_OF(line, type) ((type *)args_find(line, #type))
-/* Settings of this very group; NULL if the command does not have it. */
+/* The settings of exactly this group; NULL if the command does not have it. */
 void *args_get(const args *a, const option_group *group);
 /* Fills the settings from argv[0..argc) (program name not included; argv[argc] need not be NULL).
  * On PGY_E_MEMORY nothing is usable. */
@@ -86,18 +86,18 @@ pgy_status args_parse(args *a, args_outcome *outcome, int argc, const char *cons
 /* Runs every group's finish, in order. */
 pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
 
-/* What a word of the command line is taken for. */
+/* How the parser understands a word. */
 typedef struct args_match {
-    const pgy_option *row;         /* NULL = no option that is there */
+    const pgy_option *row;         /* NULL = no option of this program */
     const missing_option *missing; /* NULL = none */
     span name;                     /* the full spelling */
-    bool ambiguous;                /* it begins the names of several options */
+    bool ambiguous;                /* it is a prefix of several options */
 } args_match;
 pgy_status args_match_word(args_match *out, args *a, const char *word,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Appends what the dialect knows of a word that nobody takes; false: nothing. */
+/* Appends the dialect's advice for an unrecognized word. False: it has none. */
 bool args_advise(str *out, const args *a, const char *word);
-/* "did you mean" for a word that nobody takes; appends nothing if no option is near. */
+/* Appends "did you mean" for an unrecognized word; nothing if no option has a similar name. */
 void args_suggest(str *out, const args *a, const char *word);
 
 /* ---- Help (usage.c) ------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ void args_print_usage(str *out, const args *a, size_t width);
 void args_print_help(str *out, const args *a, size_t width);
 size_t args_help_width(void); /* COLUMNS, the terminal, or 80 */
 
-/* ---- For checks and generators: every row of every group ------------------------------------ */
+/* ---- Every row of every group, for checks and generators ------------------------------------ */
 typedef void (*args_visitor)(const option_group *group, const pgy_option *row, void *user);
 void args_visit(const option_group *const *groups, args_visitor visit, void *user);
 /* Is `command` ("inspect model") one of "run, inspect model"? */

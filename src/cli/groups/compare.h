@@ -8,7 +8,8 @@
 
 #include "cli/command.h"
 
-/* Options that are fields of the library's structs are written there by their rows. */
+/* The rows of options that are fields of the library's structs write into these structs directly.
+ */
 typedef struct inference_args {
     pgy_run_options run;
     int64_t warm_up;
@@ -44,8 +45,7 @@ typedef struct function_args {
 } function_args;
 extern const option_group GROUP_FUNCTIONS;
 
-/* The comparison functions that a line asks for, in order; the caller destroys each and frees the
- * array. */
+/* The comparison functions that a line asks for, in order. Free them with compare_list_destroy. */
 typedef struct compare_list {
     pgy_compare **items;
     size_t count;

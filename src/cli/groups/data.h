@@ -18,11 +18,11 @@ typedef struct data_args {
 } data_args;
 extern const option_group GROUP_DATA;
 
-/* Does the user give data, in files or by a script? Else they are generated. */
+/* Does the line give data, in files or by a script? Otherwise data are generated. */
 bool data_is_given(const args *line);
-/* How data are generated, by these options; without shapes. */
+/* The options of generated data, without shapes. */
 pgy_random_options data_random_options(const args *line);
-/* The loader these options describe. shapes (may be NULL) are those of --input-shapes. */
+/* Creates the loader that these options describe. shapes (may be NULL) come from --input-shapes. */
 pgy_status data_loader_create(pgy_data_loader **out, const args *line, const pgy_metadata *shapes,
                               pgy_error *err) PGY_MUST_CHECK;
 

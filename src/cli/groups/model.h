@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model and everything that is done to it before it is used: loading,
- * shape inference, saving. */
+/* The model and its preparation: loading, shape inference, saving. */
 #ifndef CLI_GROUPS_MODEL_H
 #define CLI_GROUPS_MODEL_H
 
@@ -24,7 +23,7 @@ extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
 extern const option_group GROUP_MODEL_RECORD;   /* model required, shapes as --model-input-shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
-/* Is it a plan of the engine? */
+/* Is the model a plan of the engine? */
 bool model_is_engine(const model_args *s);
 
 typedef struct onnx_load_args {
@@ -35,7 +34,7 @@ typedef struct onnx_load_args {
     pgy_text_list keep; /* nodes that stay float32 */
     bool mark_all;      /* outputs is "mark all" or "*" */
 } onnx_load_args;
-/* Do words that name outputs ask for all tensors: "*", or the older "mark all"? */
+/* Do the names of outputs ask for all tensors: "*", or the older "mark all"? */
 bool outputs_mark_all(const pgy_text_list *names, const args *line);
 extern const option_group GROUP_ONNX_LOAD; /* all of it */
 extern const option_group GROUP_ONNX_READ; /* without outputs */
@@ -48,7 +47,7 @@ extern const option_group GROUP_ONNX_SHAPE;
 
 typedef struct onnx_save_args {
     const char *path;
-    pgy_text_list external; /* every use's value or "" */
+    pgy_text_list external; /* one value per use of the option, or "" */
     const char *threshold_text;
     uint64_t threshold;
     bool one_file_per_tensor;
@@ -56,26 +55,26 @@ typedef struct onnx_save_args {
 extern const option_group GROUP_ONNX_SAVE;  /* --save-onnx of run */
 extern const option_group GROUP_ONNX_WRITE; /* the command has an output option of its own */
 
-/* Is anything asked for that needs the file to be read and changed before a runtime gets it? */
+/* Do the options require reading and changing the file before a runtime gets it? */
 bool model_is_edited(const args *line);
-/* A loader with all the steps that the groups of this line ask for, in the documented order. */
+/* A loader with all steps that the groups of this line ask for, in the documented order. */
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
-/* The same with other outputs than those of --onnx-outputs; `save`: with --save-onnx. */
+/* The same with `outputs` in place of those of --onnx-outputs. `save` includes --save-onnx. */
 pgy_status model_loader_with(pgy_loader **out, const args *line,
                              const pgy_output_selection *outputs, bool save,
                              pgy_error *err) PGY_MUST_CHECK;
-/* The same up to the conversion to 16 bits, and that step, for commands with a step of their own in
- * between. */
+/* The same in two parts, for commands with a step of their own in between: all up to the conversion
+ * to 16 bits, and the conversion. */
 pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err) PGY_MUST_CHECK;
 /* The model file of this line; NULL: none. */
 const char *model_path(const args *line);
-/* Is anything but outputs and saving asked for? */
+/* Do the options ask for changes other than outputs and saving? */
 bool model_is_edited_inside(const args *line);
 /* Adds the step that saves to `path`, as GROUP_ONNX_WRITE says. */
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Saves a model that is there; `options` NULL: as GROUP_ONNX_WRITE says. */
+/* Saves a loaded model. If `options` is NULL, GROUP_ONNX_WRITE applies. */
 pgy_status model_save(pgy_model *model, const args *line, const char *path,
                       const pgy_model_save_options *options, pgy_error *err) PGY_MUST_CHECK;
 pgy_status model_save_graph(pgy_gs_graph *g, const args *line, const char *path,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which plugins of which folder. */
+/* The choice of plugins and their folder. */
 #ifndef CLI_GROUPS_PLUGINS_H
 #define CLI_GROUPS_PLUGINS_H
 
@@ -14,15 +14,16 @@ typedef struct plugins_args {
 extern const option_group GROUP_PLUGINS;     /* folder and names */
 extern const option_group GROUP_PLUGINS_DIR; /* the folder alone */
 
-/* Of either group of this line. */
+/* The settings of this line, from either group. */
 const plugins_args *plugins_settings(const args *line);
-/* The chosen plugins, sorted. Names that are not there are errors. */
+/* The chosen plugins, sorted. A name without a plugin is an error. */
 pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s,
                           pgy_error *err) PGY_MUST_CHECK;
-/* What they find in a model, with the lines that say so. `path`: as of pgy_plugin_match. */
+/* Finds the places for the chosen plugins in a model, and logs them. `path` as for
+ * pgy_plugin_match. */
 pgy_status plugins_match(pgy_plugin_config **out, const plugins_args *s, pgy_model *model,
                          const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* The model of this line, and its path if the file holds just that. */
+/* Loads the model of this line. *path is its file if the model is unchanged. */
 pgy_status plugins_load(pgy_model **out, const char **path, args *line,
                         pgy_error *err) PGY_MUST_CHECK;
 /* "dir/of/model/name", owned; NULL: out of memory. */

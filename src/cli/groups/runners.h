@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runner flags (one for each backend, in the order given) and the backends' own options, made
- * from the registry. */
+/* The runner flags (one for each backend; their order on the line counts) and the backends' own
+ * options, made from the registry. */
 #ifndef CLI_GROUPS_RUNNERS_H
 #define CLI_GROUPS_RUNNERS_H
 
@@ -9,7 +9,7 @@
 #include "cli/command.h"
 
 typedef struct runner_args {
-    pgy_text_list names; /* of backends, as given */
+    pgy_text_list names; /* names of backends, in the order given */
 } runner_args;
 
 /* The group with the flags, and one group for each backend that has options; filled on first use.
@@ -21,20 +21,20 @@ const option_group *group_backend_at(size_t i);
 const option_group *group_backend_options(const char *backend);
 /* Has the backend of this name the trait? */
 bool runner_has(const char *backend, pgy_backend_trait trait);
-/* How many of the line's runners have it? */
+/* The number of the line's runners that have the trait. */
 size_t runners_with(const args *line, pgy_backend_trait trait);
-/* What the line says of a backend, by name. */
+/* Collects the backend's options that the line sets. */
 pgy_status runners_options(pgy_backend_options **out, const args *line, const pgy_backend *b,
                            pgy_error *err) PGY_MUST_CHECK;
-/* What a command gives each runner. */
+/* How a command provides each runner's model and settings. */
 typedef struct runner_maker {
     pgy_status (*source)(pgy_model_source *out, const char *backend, void *user, pgy_error *err);
-    /* NULL: nothing that has no name. */
+    /* Sets options that have no name. NULL: none. */
     pgy_status (*configure)(pgy_backend_options *o, const char *backend, void *user,
                             pgy_error *err);
     void *user;
 } runner_maker;
-/* Runners in the order of the line. The caller destroys them and frees the array. */
+/* Creates runners in the order of the line. Free them with runners_destroy. */
 pgy_status runners_create(pgy_runner ***out, size_t *count, const args *line,
                           const runner_maker *maker, pgy_error *err) PGY_MUST_CHECK;
 void runners_destroy(pgy_runner **runners, size_t count);

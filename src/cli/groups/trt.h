@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that `--trt` can be told: one group for the configuration, one
- * for the network, one for plans and caches. What an option does in the built-in engine is said
- * when that engine is used, by trt_config_make. */
+/* The options of `--trt`: one group for the configuration, one for the network, one for plans and
+ * caches. trt_config_make logs the effect of options in the built-in engine when that engine is
+ * used. */
 #ifndef CLI_GROUPS_TRT_H
 #define CLI_GROUPS_TRT_H
 
@@ -14,7 +14,7 @@
 /* ---- Configuration: trt_config.c ------------------------------------------------------------ */
 
 typedef struct trt_config_args {
-    pgy_text_list min_words, opt_words, max_words; /* of all uses */
+    pgy_text_list min_words, opt_words, max_words; /* of all uses of the option */
     const char *precision_constraints;
     const char *calibration_cache, *calibration_class, *quantization, *quantile, *regression_cutoff;
     const char *save_quantized;
@@ -32,12 +32,12 @@ typedef struct trt_config_args {
     bool strict_types, explicit_precision;
     bool use_gpu;
     pgy_text_list compute_capabilities;
-    pgy_build_config config; /* flags are parsed into it, the rest is read from the words */
-    bool other_pools;        /* limits of memory that a CPU does not have */
+    pgy_build_config config; /* flags are parsed into it; `finish` fills the rest from the words */
+    bool other_pools;        /* limits for memory pools that a CPU does not have */
     struct trt_calibration *calibration; /* NULL: none */
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */
-extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with what only convert has */
+extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with the options that only convert has */
 
 /* ---- The network: trt_network.c ------------------------------------------------------------- */
 
@@ -64,21 +64,21 @@ extern const option_group GROUP_TRT_ENGINE_CONVERT; /* caches only */
 
 /* ---- For commands --------------------------------------------------------------------------- */
 
-/* Says what the options of this line mean in the built-in engine, refuses those that cannot be had,
- * and gives the configuration, which lives as long as the line. Call it when the engine is used. */
+/* Makes the configuration, which lives as long as the line. Logs the effect of the line's options
+ * in the built-in engine, and refuses unsupported ones. Call it when the engine is used. */
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err) PGY_MUST_CHECK;
-/* Ends what a configuration holds open; it must not be used any more. */
+/* Releases the resources of a configuration, which must not be used afterwards. */
 void trt_config_release(args *line);
-/* Has the engine to get another model than the file: other outputs or any other change? */
+/* Does the engine need a changed model in place of the file: other outputs or any other change? */
 bool trt_model_is_edited(const args *line);
-/* The model as the engine is to get it: with all changes to ONNX but its outputs, and with
- * --trt-outputs. `save`: --save-onnx too. */
+/* The loader of the engine's model: with all ONNX options except --onnx-outputs, and with
+ * --trt-outputs. `save` includes --save-onnx. */
 pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
                             pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* trt_profiles.c. `first`: of --input-shapes, or NULL. */
+/* trt_profiles.c: makes the profiles. `first`: shapes of --input-shapes, or NULL. */
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
                                 const pgy_metadata *first, args *line,
                                 pgy_error *err) PGY_MUST_CHECK;
@@ -86,11 +86,11 @@ pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const tr
 /* trt_precision.c: types, formats, calibration. */
 pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err) PGY_MUST_CHECK;
 
-/* trt_hooks.c: the functions of shared objects that change network and configuration. */
+/* trt_hooks.c: loads functions of shared objects that change network and configuration. */
 pgy_status trt_hooks_load(pgy_build_config *c, const trt_config_args *s, const trt_network_args *n,
                           arena *a, pgy_error *err) PGY_MUST_CHECK;
 
-/* trt_notes.c: a warning for each option that was given and has no effect. */
+/* trt_notes.c: logs a warning for each given option that has no effect. */
 void trt_notes(const args *line);
 
 /* trt_names.c: enumerators, accepted in any case. */
@@ -108,7 +108,7 @@ extern const trt_names TRT_TACTIC_SOURCES, TRT_POOLS, TRT_PREVIEW_FEATURES, TRT_
     TRT_ONNX_FLAGS, TRT_DLA_STRATEGIES, TRT_CALIBRATORS;
 extern const char *const TRT_FORMATS[], *const TRT_DTYPES[];
 
-/* trt_layers.c: the operators of a model file that words of --trt-outputs-by-type stand for. */
+/* trt_layers.c: the operators in a model file that the words of --trt-outputs-by-type select. */
 pgy_status trt_layer_operators(strvec *out, const pgy_text_list *words, const char *path,
                                pgy_error *err) PGY_MUST_CHECK;
 
