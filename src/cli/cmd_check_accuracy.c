@@ -31,7 +31,7 @@ static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_res
     return st;
 }
 
-/* Was anything asked for that forms a threshold? If not, the saved verdicts stand as they are. */
+/* Does the line give any threshold? If not, the saved verdicts stay as they are. */
 static bool thresholds_given(const args *line)
 {
     const compare_args *c = ARGS_OF(line, compare_args);
@@ -42,7 +42,7 @@ static bool thresholds_given(const args *line)
            f->lpips.given;
 }
 
-/* Failures that no threshold can change. @return whether the verdict is yes */
+/* Reports failures that no threshold can change. @return whether the results pass */
 static bool judge_result(const pgy_accuracy_results *result, bool compat)
 {
     bool passed =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check lint: what is wrong with a model, node by node: structure first, then the whole
- * model in a runtime, then, if that fails, each node alone on the data that reach it. */
+/* check lint: finds errors of a model, node by node. It checks the structure first, then runs the
+ * whole model in a runtime, and, if that fails, each node alone on the data that reach it. */
 #include <polygraphy/lint.h>
 
 #include <string.h>
@@ -63,7 +63,7 @@ static void show(const pgy_lint_finding *finding, void *user)
     pgy_text_free(text);
 }
 
-/* The library names its own fields. */
+/* The library's error names its own field, so this replaces it by the option. */
 static pgy_status name_option(pgy_status st, const args *line, pgy_error *err)
 {
     static const char FIELD[] = "inputs ";

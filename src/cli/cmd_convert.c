@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert: the model as it is after everything that the options ask for, saved; with
- * --opset rewritten for another version of ONNX's operators; or built by the engine into a plan. */
+/* convert: saves the model with all changes that the options ask for. With --opset it is rewritten
+ * for another version of ONNX's operators; as a plan it is built by the engine. */
 #include <string.h>
 
 #include <polygraphy/describe.h>
@@ -119,7 +119,9 @@ static pgy_status save_onnx(args *line, pgy_error *err)
     pgy_status st = model_loader_wide(&loader, line, err);
     if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
     if (!st)
-        st = model_loader_half(&loader, line, err); /* newer opsets have it in more operators */
+        st = model_loader_half(
+            &loader, line,
+            err); /* after the opset: newer opsets support 16 bits in more operators */
     if (!st) st = model_loader_save(&loader, line, s->output, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     pgy_model_destroy(model);
@@ -127,8 +129,8 @@ static pgy_status save_onnx(args *line, pgy_error *err)
     return st;
 }
 
-/* Nodes become what --trt calls them; the operator stays as an attribute. Shapes are inferred, so
- * that viewers show them. */
+/* Renames node types to the layer types of --trt; an attribute keeps the operator. Shapes are
+ * inferred, so that viewers show them. */
 static pgy_status name_layers(pgy_gs_graph *g, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -205,7 +207,7 @@ static pgy_status save_plan(args *line, pgy_error *err)
     return st;
 }
 
-/* The plan with other weights, or with those that it was stripped of. */
+/* Saves the plan with other weights, or with the weights it was stripped of. */
 static pgy_status refit_plan(const char *path, const convert_args *s, pgy_error *err)
 {
     pgy_engine *engine = NULL;

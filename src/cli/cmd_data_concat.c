@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data concat: the iterations of several files, one after the other, in one file. */
+/* data concat: joins the iterations of several files, one after the other, into one file. */
 #include <polygraphy/saved.h>
 
 #include "cli/command.h"

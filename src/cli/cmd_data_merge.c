@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data merge (until 0.49: data to-input): one input file from several files of inputs
- * and outputs, iteration by iteration. */
+/* data merge (until 0.49: data to-input): merges several files of inputs and outputs into one input
+ * file, iteration by iteration. */
 #include <polygraphy/saved.h>
 
 #include "cli/command.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect capability: can the model be run here, and if not, which nodes stand in the
- * way, with the parts on either side as models of their own. */
+/* inspect capability: checks whether the model can run here. If not, it lists the unsupported nodes
+ * and saves the parts between them as models of their own. */
 #include <polygraphy/capability.h>
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "cli/groups/operators.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/capability.py";
-static const char ENGINE[] = "the built-in engine"; /* what was asked */
+static const char ENGINE[] = "the built-in engine"; /* the runtime to check for */
 
 typedef struct capability_args {
     bool partition, operators, one_file_per_tensor, no_inference;

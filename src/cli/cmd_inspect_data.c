@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect data: what is in a file of saved inputs, outputs or accuracy results. */
+/* inspect data: shows a file of saved inputs, outputs or accuracy results. */
 #include <polygraphy/saved.h>
 
 #include "base/log.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect diff: what differs between two ONNX models, and by how much their weights do.
- */
+/* inspect diff: shows the differences of two ONNX models, and how much their weights differ. */
 #include <polygraphy/diff.h>
 
 #include "base/log.h"
@@ -112,7 +111,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_status st = load(&before, s->before, read, err);
     if (!st) st = load(&after, s->after, read, err);
     if (!st) st = pgy_diff_create(&d, before, after, &o, err);
-    /* Weights that were not to be read are no difference. */
+    /* Weights that the user asked not to read do not count as a difference. */
     if (!st) *passed = pgy_diff_is_equal(d, read->ignore_external_data);
     if (!st) st = show(d, s, read->ignore_external_data, err);
     pgy_diff_destroy(d);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect diff-tactics: which tactics could be to blame, given replays of builds that
- * were good and of builds that were bad: those that a layer has in a bad file and in no good one.
- * Files that are no replays are skipped, which is said of each; without a good and a bad one there
- * is nothing to compare, which is a failure. */
+/* inspect diff-tactics: finds tactics that may cause failures, from tactic replays of good and bad
+ * builds: tactics that a layer has in a bad file and in no good one. Other files are skipped with a
+ * message. The command fails unless there is at least one good and one bad replay. */
 #include <polygraphy/tactics.h>
 
 #include "base/alloc.h"

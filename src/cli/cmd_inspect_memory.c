@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect memory: which tensors live while a model runs, the peak, and what holds it. */
+/* inspect memory: shows the live ranges of tensors while a model runs, the peak, and the tensors
+ * alive at the peak. */
 #include <polygraphy/memory.h>
 
 #include "base/log.h"
@@ -48,7 +49,7 @@ static const option_group OWN = {
 static const option_group *const GROUPS[] = {
     &OWN, &GROUP_LOGGING, &GROUP_MODEL_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS, NULL};
 
-/* "image:[?,1,8,8]" for every input with open sizes; empty if there is none. */
+/* Appends "image:[?,1,8,8]" for every input with dynamic dimensions. */
 static void append_open_inputs(str *out, const pgy_memory *m)
 {
     for (size_t i = 0; i < pgy_memory_tensor_count(m); i++) {

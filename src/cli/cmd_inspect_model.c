@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect model: the structure of a model, and, on request, its nodes, attributes,
- * weights, and a summary of what it costs. */
+/* inspect model: shows the structure of a model and, on request, its nodes, attributes, weights,
+ * and a summary of its cost. */
 #include <string.h>
 
 #include <polygraphy/describe.h>
@@ -21,8 +21,7 @@ typedef struct inspect_model_args {
 
 static const char *const PARTS[] = {"layers", "attrs", "weights", NULL};
 static const char *const DISPLAYS[] = {"trt", "onnx", NULL};
-/* The last two are not modes but types of models: "--mode" is also the beginning of --model-type.
- */
+/* The last two are model types, not modes: "--mode" is also a prefix of --model-type. */
 static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", "onnx", "engine", NULL};
 
 static const pgy_option OPTIONS[] = {
@@ -83,7 +82,7 @@ static const option_group *const GROUPS[] = {
 
 /* ---- The command ---------------------------------------------------------------------------- */
 
-/* NULL, with a warning, for a file without outputs. */
+/* Loads saved outputs. *out is NULL, after a warning, for a file without outputs. */
 static pgy_status load_values(pgy_results **out, const char *path, pgy_error *err)
 {
     pgy_saved_kind kind;

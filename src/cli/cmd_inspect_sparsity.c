@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect sparsity: which weights follow the 2:4 pattern that sparse tensor cores take.
- */
+/* inspect sparsity: lists the weights with the 2:4 pattern that sparse tensor cores need. */
 #include <polygraphy/weights.h>
 
 #include "base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inspect tactics: what a tactic replay file says, layer by layer. */
+/* inspect tactics: shows a tactic replay file, layer by layer. */
 #include <polygraphy/tactics.h>
 #include <polygraphy/tensor.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multi-device shard: a model for several devices. Dividing sequences gives one model
- * with collectives in it; dividing weights gives one per device. */
+/* multi-device shard: divides a model among several devices. Dividing sequences gives one model
+ * with collectives; dividing weights gives one model per device. */
 #include <string.h>
 
 #include "base/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin autotune: the model with the plugins that make it fastest on the built-in
- * engine. Plugins' operators come from shared objects (polygraphy/operator.h). */
+/* plugin autotune: finds the plugins that make a model fastest on the built-in engine. Plugins'
+ * operators come from shared objects (polygraphy/operator.h). */
 #include <polygraphy/operator.h>
 #include <polygraphy/plugin_tune.h>
 

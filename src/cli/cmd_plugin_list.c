@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin list: how often each plugin could be used in a model. */
+/* plugin list: counts the places in a model where each plugin could be used. */
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/plugins.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin match: where plugins could be used, in a file for 'plugin replace'. */
+/* plugin match: writes the places where plugins could be used into a file for 'plugin replace'. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/groups/data.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plugin replace: nodes of plugins in place of what 'plugin match' found. */
+/* plugin replace: replaces the places that 'plugin match' found by nodes of plugins. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/groups/data.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run: inference with one or more runners, and the comparison of what they give. All of
- * the work is pgy_run's; this file turns options into runners, a data loader and run options. */
+/* run: runs inference with one or more runners and compares their outputs. pgy_run does all of the
+ * work; this file turns options into runners, a data loader and run options. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
 }
 
-/* A plan can be run by the engine only, and as it is. */
+/* Only the engine can run a plan, and without changes. */
 static pgy_status check_engine(const args *line, pgy_error *err)
 {
     const model_args *model = ARGS_OF(line, model_args);
@@ -122,11 +122,11 @@ static pgy_status check_model(const args *line, pgy_error *err)
 
 /* ---- Runners -------------------------------------------------------------------------------- */
 
-/* Where each runner gets its model: the file itself, or one edited model that they share. The
- * engine has outputs of its own, so its model may be another. */
+/* The source of each runner's model: the file itself, or one edited model that they share. The
+ * engine has its own options for outputs, so its model may differ. */
 typedef struct run_models {
     const args *line;
-    const pgy_build_config *config; /* of --trt; NULL: it is not used */
+    const pgy_build_config *config; /* of --trt; NULL: --trt is not used */
     pgy_model *edited, *edited_trt; /* NULL: the file as it is */
 } run_models;
 
@@ -202,14 +202,14 @@ static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const arg
     judge->comparison_count = functions->count;
 }
 
-/* Streaming asks once for each input and once for each runner. */
+/* Streaming calls `cancelled` once for each input and once for each runner. */
 static size_t asks_per_iteration(const args *line, size_t runner_count)
 {
     const inference_args *inference = ARGS_OF(line, inference_args);
     return inference->run.sequential ? 0 : runner_count + 1;
 }
 
-/* 0: not known. */
+/* Number of iterations; 0: unknown. */
 static uint64_t iteration_count(const args *line)
 {
     const data_args *data = ARGS_OF(line, data_args);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon cut: some nodes of a model as a model of their own. The whole model runs once,
- * and what the tensors at the borders hold is saved beside the part, so that it can be run at once.
- */
+/* surgeon cut: saves some nodes of a model as a model of their own. The whole model runs once, and
+ * the tensors at the borders are saved beside the part, so that the part can be run directly. */
 #include <polygraphy/compare.h>
 #include <polygraphy/record.h>
 
@@ -164,7 +163,7 @@ static pgy_status save_results(const char *path, const border *b, pgy_error *err
     return st;
 }
 
-/* ONNX Runtime's interface cannot make a sequence without elements, which is saved as "name[]". */
+/* Is a sequence empty (saved as "name[]")? ONNX Runtime's interface cannot make such an input. */
 static bool has_empty_sequence(const pgy_tensor_map *m)
 {
     for (size_t i = 0; i < pgy_tensor_map_count(m); i++)

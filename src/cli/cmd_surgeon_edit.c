@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon edit: an edit script on a model, or on an empty graph. What changed is shown.
- */
+/* surgeon edit: runs an edit script on a model, or on an empty graph, and shows the changes. */
 #include <polygraphy/gs_script.h>
 
 #include <stdio.h>
@@ -108,7 +107,7 @@ static pgy_status show_changes(const pgy_gs_graph *before, const pgy_gs_graph *a
     return PGY_OK;
 }
 
-/* What node i of the top level reads: made by nobody, or later? */
+/* Warns if an input of top-level node i has no producer, or a later one. */
 static bool warn_inputs(const pgy_gs_graph *g, size_t i)
 {
     const pgy_gs_node *n = g->nodes[i];
@@ -129,7 +128,7 @@ static bool warn_inputs(const pgy_gs_graph *g, size_t i)
     return false;
 }
 
-/* What it makes: is there another maker? */
+/* Warns if an output of the node has another producer. */
 static bool warn_outputs(const pgy_gs_node *n)
 {
     for (size_t k = 0; k < n->output_count; k++) {
@@ -142,7 +141,7 @@ static bool warn_outputs(const pgy_gs_node *n)
     return false;
 }
 
-/* The first of the graph's inputs that a node makes. */
+/* Warns of the first graph input that a node produces. */
 static void warn_made_inputs(const pgy_gs_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++)
@@ -154,7 +153,7 @@ static void warn_made_inputs(const pgy_gs_graph *g)
         }
 }
 
-/* The first thing of each kind, on the top level, for which the model cannot run. */
+/* Warns of the first defect of each kind, at the top level, that keeps the model from running. */
 static void warn_unfinished(const pgy_gs_graph *g)
 {
     bool inputs = false, outputs = false;
@@ -184,7 +183,7 @@ static pgy_status load(pgy_gs_graph **g, pgy_gs_graph **before, const edit_args 
     return st;
 }
 
-/* Outputs may have no type because nobody looked for it. */
+/* Outputs may lack a type only because no shape inference ran. */
 static pgy_status save(pgy_gs_graph *g, const edit_args *s, args *line, pgy_error *err)
 {
     pgy_error why = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon extract: the part of a model between some tensors. What is not said of them on
- * the command line is taken from the model, then from shape inference, then from running it. */
+/* surgeon extract: saves the part of a model between some tensors. Types and shapes that the
+ * command line lacks come from the model, then from shape inference, then from running the model.
+ */
 #include <polygraphy/gs.h>
 
 #include <string.h>
@@ -88,9 +89,9 @@ static const option_group *const GROUPS[] = {
 
 /* ---- The tensors of the new interface ------------------------------------------------------- */
 
-/* One input or output: as wanted, and as it will be. */
+/* One input or output: as requested, and as it will be. */
 typedef struct end {
-    pgy_tensor_info wanted; /* rank -1, dtype NONE: not said */
+    pgy_tensor_info wanted; /* rank -1, dtype NONE: not given */
     pgy_gs_tensor *tensor;
     pgy_dtype dtype;
     int32_t rank;
@@ -122,7 +123,7 @@ static pgy_status dims_of(end *e, arena *memory, pgy_error *err)
     return PGY_OK;
 }
 
-/* What was said, else what the model knows. */
+/* Takes type and shape from the command line, else from the model. */
 static pgy_status fill_end(end *e, const extraction *x, pgy_error *err)
 {
     pgy_status st = pgy_gs_get_tensor(&e->tensor, x->graph, e->wanted.name, err);
@@ -151,7 +152,7 @@ static pgy_status fill_ends(end **out, size_t *count, const extraction *x, const
     return st;
 }
 
-/* The graph of the model, and both ends as far as they are known. */
+/* Loads the graph, and fills both ends from the line and the model. */
 static pgy_status look(extraction *x, pgy_error *err)
 {
     const extract_args *s = args_get(x->line, &OWN);
@@ -167,8 +168,8 @@ static pgy_status look(extraction *x, pgy_error *err)
     return st;
 }
 
-/* A sequence, optional or map is what the model declares: the forms of --inputs have no word for
- * it. */
+/* Is it a sequence, optional or map by the model's declaration? --inputs and --outputs cannot
+ * express these. */
 static bool is_other_kind(const end *e)
 {
     return e->tensor->type_kind != PGY_VALUE_TENSOR && !e->wanted.dtype && e->wanted.rank < 0;
@@ -191,7 +192,7 @@ static bool any_missing(const extraction *x)
 
 /* ---- What is not known ---------------------------------------------------------------------- */
 
-/* Failures only warn: the model is used as it was. */
+/* A failure only logs a warning, and the model stays as it was. */
 static pgy_status infer_shapes(extraction *x, pgy_error *err)
 {
     pgy_error why = {0};
@@ -236,7 +237,8 @@ static void announce_run(const extraction *x, bool forced)
     str_deinit(&names);
 }
 
-/* Takes from a run what was neither said nor (unless it is not to be used) known. */
+/* Takes type and shape from a run if the line does not give them and the model does not have them.
+ * With `forced` the model's are ignored. */
 static pgy_status take_result(end *e, const pgy_tensor_map *results, bool forced, bool shape_too,
                               arena *memory, pgy_error *err)
 {
@@ -322,8 +324,8 @@ static void report_tensor(const pgy_gs_graph *g, const pgy_gs_tensor *t)
     str_deinit(&readers);
 }
 
-/* What nodes of the graph read, then what only bodies of Ifs and loops take from it. The model is
- * saved all the same, so that it can be looked at. */
+/* Reports undefined tensors: those that nodes of the graph read, then those that only subgraphs
+ * read. The model is saved anyway, so that the user can inspect it. */
 static pgy_status report_undefined(const pgy_gs_graph *g, pgy_error *err)
 {
     pgy_gs_tensor_list own = {0}, taken = {0};

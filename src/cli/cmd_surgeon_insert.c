@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon insert: one node between tensors of a model. What made its outputs before is
- * removed as far as nothing else needs it, so the node replaces the stretch between both. */
+/* surgeon insert: inserts one node between tensors of a model. Former producers of its outputs are
+ * removed unless other nodes need them, so the node replaces the nodes between its inputs and
+ * outputs. */
 #include <polygraphy/gs.h>
 
 #include <string.h>
@@ -86,7 +87,7 @@ static pgy_status read_list(pgy_gs_attr *out, const char *name, const cast_value
     return PGY_OK;
 }
 
-/* Digits alone that became no integer. */
+/* Is it an integer that does not fit in 64 bits? Then only digits remain a text. */
 static bool is_too_large(const cast_value *v)
 {
     const char *text = v->text + (*v->text == '-' || *v->text == '+');
@@ -172,8 +173,8 @@ static pgy_status replace_output(pgy_gs_graph *g, const pgy_gs_tensor *from, pgy
     return pgy_gs_set_graph_outputs(g, list, g->output_count, err);
 }
 
-/* A tensor that takes the place of `from`, which the node reads, for everyone else. An output of
- * the graph keeps its name and type: then the old tensor gets the suffix. */
+/* Makes a tensor that replaces `from` for all other users, while the new node reads `from`. A graph
+ * output keeps its name and type: then `from` gets the suffix. */
 static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor *from, args *line,
                              pgy_error *err)
 {
@@ -200,7 +201,7 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
     return st;
 }
 
-/* A tensor that the node makes from now on. */
+/* Detaches a tensor from its producers, because the new node produces it. */
 static pgy_status take_over(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 {
     if (surgeon_is_in(g->inputs, g->input_count, t))
@@ -216,7 +217,7 @@ static pgy_status take_over(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 
 /* ---- The node ------------------------------------------------------------------------------- */
 
-/* Inputs and outputs of the new node; the inputs are looked up before anything changes its name. */
+/* Finds the inputs and outputs of the new node. Inputs come first, before any tensor is renamed. */
 static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, pgy_gs_graph *g,
                                const node_args *s, args *line, pgy_error *err)
 {
@@ -238,8 +239,8 @@ static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, 
     return st;
 }
 
-/* Behind the last node that makes one of the inputs; the order then is as good as it was, unless
- * someone before that reads what the node makes. */
+/* The place after the last producer of the inputs. The nodes stay sorted, unless a node before it
+ * reads an output of the new node. */
 static size_t place_of(pgy_gs_tensor *const *inputs, size_t count)
 {
     size_t place = 0;

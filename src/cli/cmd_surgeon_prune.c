@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon prune: weights with 2:4 structured sparsity, for tests of what uses it. */
+/* surgeon prune: gives weights 2:4 structured sparsity, for tests of runtimes that use it. */
 #include <polygraphy/weights.h>
 
 #include "cli/groups/model.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon sanitize: a model with its constants folded, cleaned up, sorted, with other
- * input shapes or limits. The summary is shown before and after. */
+/* surgeon sanitize: folds constants, cleans up and sorts a model, and sets input shapes or upper
+ * bounds. It shows the summary before and after. */
 #include <polygraphy/gs.h>
 #include <polygraphy/loader.h>
 #include <polygraphy/transform.h>
@@ -39,7 +39,7 @@ typedef struct shape_args {
 } shape_args;
 
 static const int64_t UNLIMITED = INT64_MIN;
-static const uint64_t LARGE_BYTES = 1u << 20; /* of new weights, that deserve a warning */
+static const uint64_t LARGE_BYTES = 1u << 20; /* new weights above this size get a warning */
 
 static const char *const PARTITIONINGS[] = {"basic", "recursive", NULL};
 
@@ -203,7 +203,7 @@ static const option_group *const GROUPS[] = {&OWN,
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
-/* Failures only warn: the model is used as it was. */
+/* A failure only logs a warning, and the model stays as it was. */
 static void infer_shapes(pgy_graph *graph)
 {
     pgy_error why = {0};
@@ -216,7 +216,7 @@ static void infer_shapes(pgy_graph *graph)
 static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)
 {
     pgy_status st = pgy_graph_override_shapes(graph, shapes, err);
-    /* What made a tensor that is an input now must not stay without an output. */
+    /* Remove former producers of tensors that are inputs now: they would have no output. */
     if (!st) st = pgy_graph_remove_unused(graph, err);
     pgy_metadata *inputs = NULL;
     char *text = NULL;
@@ -325,7 +325,7 @@ static uint64_t weight_bytes(const pgy_onnx_tensor *t)
     return bytes;
 }
 
-/* Names large weights that the model did not have, if there is more to save now. */
+/* Warns of large new weights if the weights together have grown. */
 static void show_large(const pgy_graph *graph, const pgy_fold_report *report)
 {
     str text = {0};
@@ -361,7 +361,8 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     o.max_result_bytes = s->threshold;
     o.max_node_growth = s->node_growth;
     o.max_total_growth = s->total_growth;
-    if (s->growth_text) o.max_copy_bytes = UINT64_MAX; /* growth is limited as the user wants */
+    if (s->growth_text)
+        o.max_copy_bytes = UINT64_MAX; /* the user's limit on growth applies instead */
     o.keep_shapes = s->keep_shapes;
     o.keep_separate = s->keep_separate;
     o.keep_shape_inference = s->keep_inference || shapes->no_inference || shapes->fallback;
@@ -414,7 +415,7 @@ static pgy_status save(pgy_graph *graph, args *line, pgy_error *err)
     return st;
 }
 
-/* The same without what no output needs, which may be all that is wrong with a model. */
+/* Imports the model without nodes that no output needs, which may be its only defect. */
 static pgy_status import_cleaned(pgy_graph **out, pgy_model *model, pgy_error *err)
 {
     static const pgy_gs_export_options LOOSE = {.size = sizeof LOOSE, .no_type_check = true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon simplify: constants folded, what was written out fused into standard
- * operators, each rewrite measured on data, and a report of what was done and what was refused. */
+/* surgeon simplify: folds constants, fuses subgraphs into standard operators, measures each rewrite
+ * on data, and reports the rewrites done and refused. */
 #include <polygraphy/loader.h>
 #include <polygraphy/simplify.h>
 
@@ -64,7 +64,8 @@ typedef struct sampler {
     pgy_data_loader *loaders[MAX_SETS];
 } sampler;
 
-/* A loader for each set of sizes; data that were given have the sizes they have. */
+/* Next sample for a set of sizes, each with its own loader. Data that the user gives form one set
+ * only. */
 static pgy_status sample(pgy_tensor_map **out, const pgy_metadata *inputs, size_t set, void *user,
                          pgy_error *err)
 {

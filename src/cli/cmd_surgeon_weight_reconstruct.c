@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon weight-reconstruct: random numbers in place of stripped weights. */
+/* surgeon weight-reconstruct: fills stripped weights with random numbers. */
 #include <polygraphy/weights.h>
 
 #include "cli/groups/model.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surgeon weight-strip: a model without the elements of its weights. */
+/* surgeon weight-strip: saves a model without the elements of its weights. */
 #include <polygraphy/weights.h>
 
 #include <string.h>
@@ -29,7 +29,7 @@ static const pgy_option EXCLUDE_OPTIONS[] = {
     PGY_OPT_END,
 };
 
-/* Lines without the blanks at their ends; empty ones are none. */
+/* Splits a text into lines, trims blanks, and drops empty lines. */
 static pgy_status split_lines(exclude_args *s, char *text, arena *memory, pgy_error *err)
 {
     size_t lines = 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template onnx-gs: a Python script that loads a model with onnx-graphsurgeon, leaves
- * room for edits, and saves it again. It needs nothing but the packages onnx and
- * onnx-graphsurgeon. */
+/* template onnx-gs: writes a Python script that loads a model with onnx-graphsurgeon, leaves room
+ * for edits, and saves it again. The script needs only the packages onnx and onnx-graphsurgeon. */
 #include <polygraphy/gs_script.h>
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 
 static const char LOG_PATH[] = "tools/script.py";
 
-/* What protobuf can hold in one file. */
+/* Size limit of a protobuf file, in bytes. */
 static const uint64_t ONE_FILE_LIMIT = 2000000000;
 
 typedef struct template_args {
@@ -68,7 +67,7 @@ static pgy_status write_script(const char *path, const char *text, pgy_error *er
     return st ? st : make_executable(path, err);
 }
 
-/* The choice of outputs as --onnx-outputs and the options beside it make it. */
+/* Takes the outputs from --onnx-outputs and its related options. */
 static void take_outputs(pgy_gs_template_options *o, const onnx_load_args *load)
 {
     static const char *const ALL[] = {"*"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template shard-hints: a file that says where a model may be divided among devices, to
- * be corrected by hand and given to 'multi-device shard'. */
+/* template shard-hints: writes a file that says where a model may be divided among devices. The
+ * user corrects it and passes it to 'multi-device shard'. */
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/groups/model.h"

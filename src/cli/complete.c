@@ -12,7 +12,7 @@ static const char BASH[] =
     "    COMPREPLY=( $({program} --complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null) )\n"
     "}\n"
     "complete -o default -F _{program} {program}\n";
-/* zsh runs an autoloaded file once as the function that it is named after. */
+/* zsh runs an autoloaded file once as the function of the same name. */
 static const char ZSH[] =
     "#compdef {program}\n"
     "_{program}() {\n"
@@ -71,7 +71,7 @@ static void offer_subtools(const program *p, const char *tool, const char *typed
             offer((*c)->subtool, strlen((*c)->subtool), typed);
 }
 
-/* The command that the words before the last one name; NULL: none yet. */
+/* The command that the words before the last one name; NULL: no complete name yet. */
 static const command *named_command(const program *p, int argc, const char *const *words)
 {
     if (!p->tools) return command_find(p, NULL, NULL);

@@ -91,7 +91,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* "word.word"; size 0: it is none. */
+/* A field like "word.word" at the start of text; size 0: no field. */
 static span field_at(const char *text)
 {
     size_t n = 0;

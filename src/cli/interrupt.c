@@ -11,7 +11,8 @@
 #include "base/child.h"
 #include "base/file.h"
 
-/* `timeout` and others send a signal to the process and again to its group: that is one request. */
+/* `timeout` and others send a signal to the process and again to its group. Signals within
+ * SAME_REQUEST_MS count as one request. */
 enum { GRACE_MS = 100, SAME_REQUEST_MS = 40 };
 
 static atomic_int requested;      /* the first signal, or 0 */
@@ -26,7 +27,7 @@ static long long now_ms(void)
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
 
-/* The first process of a container ignores the signals that it does not handle: it exits. */
+/* Process 1 of a container does not die of unhandled signals, so _exit follows raise. */
 static _Noreturn void die(int number)
 {
     sigset_t one;
@@ -40,11 +41,12 @@ static _Noreturn void die(int number)
     _exit(128 + number);
 }
 
-/* What the log would say, by means that a signal handler may use. */
+/* Writes the log's message with functions that a signal handler may call. */
 static void say_interrupted(void)
 {
     static const char LINE[] = "\n[!] Interrupted.\n";
-    const size_t skip = isatty(STDERR_FILENO) ? 0 : 1; /* a terminal may be in a line */
+    const size_t skip =
+        isatty(STDERR_FILENO) ? 0 : 1; /* on a terminal the cursor may be inside a line */
     if (write(STDERR_FILENO, LINE + skip, sizeof LINE - 1 - skip) < 0) return;
 }
 

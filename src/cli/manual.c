@@ -22,7 +22,7 @@ static const manual_entry EXIT_CODES[] = {
     {NULL},
 };
 
-/* Read by the library; the names go on behind program.environment. */
+/* Variables that the library reads; program.environment is the prefix of their names. */
 static const manual_entry LIBRARY_ENVIRONMENT[] = {
     {"ONNXRUNTIME",
      "Library of ONNX Runtime, or the folder that holds it. Without it the loader's path, the "

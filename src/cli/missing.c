@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking into the table of what is missing, and the page made from it. */
+/* Searches the table of missing features, and makes the page from it. */
 #include "cli/missing.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ const missing_tool *missing_tool_find(const original *o, const char *tool, const
 
 /* ---- The page ------------------------------------------------------------------------------- */
 
-/* Text of a table's cell. */
+/* Appends a cell of a table. */
 static void print_cell(str *out, const char *text)
 {
     str_append(out, " | ");

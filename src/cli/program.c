@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program around the commands: finding the command, parsing its line, help and version, the
- * RUNNING and PASSED lines, signals, exit status. Nothing of a command is touched before it is
- * chosen, so --help and --version cost a few pages. */
+/* The program around the commands: finds the command, parses its line, and handles help and
+ * version, the RUNNING and PASSED lines, signals, and the exit status. It touches no command's data
+ * before one is chosen, so --help and --version load only a few pages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static const char LOG_PATH[] = "tools/base/tool.py";
 
 static int print_failure; /* errno of a text that could not be written */
 
-/* What the user typed is repeated in messages, so this is text from outside, too. */
+/* Messages repeat what the user typed, so the text needs cleaning like any external text. */
 static void print(FILE *to, str *text)
 {
     str clean = {0};
@@ -39,7 +39,7 @@ static void print(FILE *to, str *text)
     str_deinit(text);
 }
 
-/* Is the word a long option, or its beginning? */
+/* Is the word a long option or a prefix of one? */
 static bool begins_option(const char *word, const char *option)
 {
     return strlen(word) > 2 && str_starts_with(option, word);
@@ -232,8 +232,7 @@ static int run_parsed(const command *c, args *line, const char *text)
     return passed ? EXIT_GOOD : EXIT_BAD;
 }
 
-/* What else the user may have meant by a word that nobody takes; appends nothing if that is not
- * known. */
+/* Appends what the user may have meant by an unrecognized word; nothing if that is unknown. */
 static void append_advice(str *out, const args *line, const char *word)
 {
     str near = {0};
@@ -263,7 +262,7 @@ static int command_misuse(const args *line)
     str text = {0};
     args_print_usage(&text, line, args_help_width());
     str_printf(&text, "%s: error: %s\n", line->name, str_text(&line->message));
-    /* A slip in the name of an option is often why another one is missing. */
+    /* A required option is often missing because its name is misspelled. */
     for (size_t i = 0; i < line->unknown.count; i++) {
         const size_t before = text.size;
         append_advice(&text, line, line->unknown.items[i]);
@@ -327,8 +326,8 @@ static bool takes_next_word(const char *word)
     return takes;
 }
 
-/* Logging options may stand before the subtool ("inspect -v model m.onnx"): they are moved behind
- * it. */
+/* Logging options may precede the subtool ("inspect -v model m.onnx"): this moves them behind it.
+ */
 static int run_subtool(const program *p, const char *tool, int argc, const char *const *argv)
 {
     int at = 0;
@@ -406,7 +405,8 @@ static int run_words(const program *p, int argc, const char *const *argv)
 
 /* ---- The process ---------------------------------------------------------------------------- */
 
-/* A file opened in place of a standard one that the caller closed would take what is printed. */
+/* If the caller closed a standard file, the next opened file would get its number and receive the
+ * output. So this opens /dev/null in its place. */
 static void open_standard_files(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes the polygraphy program this one: the only file of src/cli that says its name. */
+/* The definition of the polygraphy program: besides main.c, the only file of src/cli with its name.
+ */
 #include "cli/program_polygraphy.h"
 
 #include "cli/args/trtexec.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state between two calls is when something was shown last: it decides when it is time again.
- */
+/* The only state is the time of the last output, which decides when the next one is due. */
 #include "cli/progress.h"
 
 #include <stdio.h>
@@ -45,8 +44,8 @@ static int append_time(char *out, size_t size, int at, const char *before, doubl
     return append(out, size, at, text);
 }
 
-/* Of work that is not known as a whole: how much of the first level of known size is done, with
- * what the levels in it have done; *first is that level. 0: nothing is known. */
+/* The fraction done of the first level with a known total, including the progress of the levels
+ * inside it. *first is that level. 0: no level has a known total. */
 static double fraction_done(size_t *first, const pgy_progress *p)
 {
     double done = 0, part = 1;
@@ -59,7 +58,7 @@ static double fraction_done(size_t *first, const pgy_progress *p)
     return done < 1 ? done : 1;
 }
 
-/* A whole that has no parts to be counted shows how much of it is done. */
+/* Appends the percentage done for work without countable parts. */
 static int append_whole(char *out, size_t size, int at, const pgy_progress *p)
 {
     char text[32];
@@ -86,7 +85,7 @@ void progress_text(char *out, size_t size, const pgy_progress *p)
         append_time(out, size, at, ", about ", elapsed * (1 - done) / done, " left");
 }
 
-/* Without levels: the work has ended, and so has its line. */
+/* Shows a report. No levels mean that the work has ended: removes the status line. */
 static void show(const pgy_progress *p, void *user)
 {
     char text[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading, showing and saving as the subtools of `surgeon` do it. */
+/* Loads, shows and saves models for the subtools of `surgeon`. */
 #include "cli/surgeon.h"
 
 #include <polygraphy/describe.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which option a word names. As in argparse a word may be the beginning of a name; other than
- * there, two spellings of one option are not ambiguous, older (hidden) spellings are found by their
- * whole name only, and an option of our own never makes a prefix of the original's options
- * ambiguous. What the original has and this program lacks takes part, so that no word for it finds
- * another option. */
+/* Finds the option that a word names. As in argparse, a word may be a prefix of a name. Unlike
+ * argparse, two spellings of one option are not ambiguous, older (hidden) spellings need their
+ * whole name, and this program's own options never make a prefix of the original's options
+ * ambiguous. Missing options of the original take part, so that a word for one never finds another
+ * option. */
 #include <ctype.h>
 #include <string.h>
 
@@ -110,7 +110,7 @@ static bool match_whole(const parse *p, word *w)
 
 /* ---- Beginnings ----------------------------------------------------------------------------- */
 
-/* Who may be meant by a prefix: options of the original come before our own. */
+/* Candidates for a prefix: options of the original come before this program's own. */
 typedef enum rank { RANK_ORIGINAL, RANK_OWN, RANK_COUNT } rank;
 
 typedef struct search {
@@ -272,7 +272,7 @@ bool args_advise(str *out, const args *a, const char *typed)
 
 void args_suggest(str *out, const args *a, const char *typed)
 {
-    /* Names are offered from copies: rows hold several in one text. */
+    /* Suggestions need copies, because a row holds several names in one text. */
     strvec names = {0};
     suggestions near = {0};
     span name;
@@ -286,7 +286,7 @@ void args_suggest(str *out, const args *a, const char *typed)
                 ok = ok && strvec_push_n(&names, name.data, name.size);
     if (ok) near.wanted = names.items[0];
     for (size_t i = 1; ok && i < names.count; i++) suggest_offer(&near, names.items[i]);
-    /* Short names are all alike: those that are clearly farther than the nearest say nothing. */
+    /* Short names are all similar: drop those clearly farther than the nearest one. */
     while (near.count > 1 && near.distances[near.count - 1] > near.distances[0] + 1) near.count--;
     if (ok) suggest_append(out, &near);
     strvec_deinit(&names);

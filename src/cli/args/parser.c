@@ -65,7 +65,7 @@ static bool classify_all(parse *p, int argc, const char *const *argv)
 
 /* ---- Storing -------------------------------------------------------------------------------- */
 
-/* Values that the original takes and this program does not are told before a choice is refused. */
+/* Reports a value that only the original accepts, before the check of choices would refuse it. */
 static bool is_missing(parse *p, const pgy_option *row, const char *value)
 {
     const missing_option *missing =
@@ -74,8 +74,8 @@ static bool is_missing(parse *p, const pgy_option *row, const char *value)
     return missing != NULL;
 }
 
-/* The end of a value in a word of several. Separators inside quotes are part of a name; those
- * inside brackets are of another program's syntax, which errors show as a whole. */
+/* The end of a value in a word with several values. Separators inside quotes are part of a name.
+ * Those inside brackets belong to another program's syntax, which errors show as a whole. */
 static const char *value_end(const char *text, char separator)
 {
     bool quoted = false;
@@ -87,7 +87,7 @@ static const char *value_end(const char *text, char separator)
     return text;
 }
 
-/* Where a program writes lists as one word, that word is many values. False: out of memory. */
+/* Splits words into values for programs that write a list as one word. False: out of memory. */
 static bool split_words(parse *p, const char *const **values, size_t *count)
 {
     const char separator = p->a->dialect->values->separator;
@@ -197,7 +197,7 @@ static void take_cluster(parse *p, const word *w)
     }
 }
 
-/* How many of `available` following words an option takes; -1: too few, and why. */
+/* How many of the `available` words an option takes. -1: too few; *why is the reason. */
 static long option_arity(pgy_option_nargs nargs, size_t available, const char **why)
 {
     switch (nargs) {

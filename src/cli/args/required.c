@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a command line lacks. */
+/* Reports the required options and positionals that a command line lacks. */
 #include <string.h>
 
 #include "cli/args/parse.h"
@@ -31,7 +31,7 @@ static bool same_choice(const pgy_option *a, const pgy_option *b)
     return a->exclusive && b->exclusive && !strcmp(a->exclusive, b->exclusive);
 }
 
-/* Of required rows that exclude each other one is enough. */
+/* Checks required rows that exclude each other: one of them is enough. */
 static void check_alternatives(parse *p, const pgy_option *row)
 {
     str names = {0};

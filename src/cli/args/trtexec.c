@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* People come from trtexec, whose options are spelled in camel case and whose lists are one word
- * with commas. Its options are known by name and are answered with this program's. */
+/* Users of trtexec know options in camel case and lists as one word with commas. This program knows
+ * these options by name and answers with its own. */
 #include "cli/args/trtexec.h"
 
 #include <ctype.h>
@@ -8,7 +8,7 @@
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
-/* "1x3xH" as "[1,3,H]"; false if there is something else than numbers. */
+/* Appends "1x3xH" as "[1,3,H]". False if the text has none of the expected syntax. */
 static bool append_dims(str *out, span dims)
 {
     bool digit = false;

@@ -143,7 +143,7 @@ static void print_row(str *out, const args *a, const pgy_option *row, size_t wid
 
 /* ---- The whole ------------------------------------------------------------------------------ */
 
-/* Rows of which exactly one is needed stand side by side: "(-a A | --b)". */
+/* Rows of which exactly one is required are shown together: "(-a A | --b)". */
 static bool is_choice(const pgy_option *row)
 {
     return row->required && row->exclusive;
@@ -211,8 +211,8 @@ void args_print_usage(str *out, const args *a, size_t width)
     size_t start = out->size;
     str_printf(out, "usage: %s [-h]", a->name);
     size_t indent = strlen("usage: ") + strlen(a->name) + 1, at = out->size - start;
-    /* Positional arguments come first: behind an option that takes every word they would be lost.
-     */
+    /* Positional arguments come first, because an option that takes all following words would take
+     * them. */
     usage_rows(out, a, true, &at, indent, limit);
     usage_rows(out, a, false, &at, indent, limit);
     str_append(out, " [options]\n");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The value grammars. Parsing follows the original where it was right; where it misread
- * a value silently (shapes without brackets, a bare number as range) the answer is one line that
- * shows the form that works. */
+/* The grammars of values. Parsing follows the original, except where it misreads a value silently
+ * (shapes without brackets, a bare number as range): there the error shows the syntax that works.
+ */
 #include "cli/args/values.h"
 
 #include <ctype.h>
@@ -24,7 +24,8 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- cast ----------------------------------------------------------------------------------- */
 
-/* Python's int(): digits with single underscores between them, a sign, blanks around. */
+/* Reads an integer like Python's int(): digits with single underscores between them, a sign, blanks
+ * around. */
 static bool read_int(int64_t *out, const char *s, size_t size)
 {
     char digits[64];
@@ -158,7 +159,7 @@ pgy_status values_numbers(pgy_number_map *out, const pgy_text_list *list, const 
         cast_value v;
         st = value_cast(&v, pairs[i].value, a, err);
         if (st) return st;
-        /* NaN as a threshold: no difference is greater */
+        /* NaN is refused as a threshold, because no difference is greater. */
         if ((v.kind != CAST_INT && v.kind != CAST_REAL) || isnan(v.number.real))
             return pgy_error_set(err, PGY_E_ARGUMENT,
                                  "%s: '%s' is not a number; expected NUMBER or OUTPUT:NUMBER",
@@ -252,8 +253,8 @@ static pgy_status bad_shape(const char *text, const char *option, pgy_error *err
     return st;
 }
 
-/* "name,1x3xH[,dtype]", the form until 0.44, as "name:[1,3,H]"; NULL if the text is not of that
- * form. A dimension is a number or a quoted name. */
+/* Converts the syntax until 0.44, "name,1x3xH[,dtype]", to "name:[1,3,H]". NULL if the text has
+ * another syntax. A dimension is a number or a quoted name. */
 static const char *convert_old_shape(const char *text, arena *a)
 {
     const char *comma = strchr(text, ',');
@@ -315,7 +316,7 @@ static pgy_status read_shape(pgy_tensor_info *out, const char *item, const char 
     return PGY_OK;
 }
 
-/* The form of releases before 0.45 or that of today. */
+/* Reads the current syntax, or that of releases before 0.45. */
 static pgy_status read_bracketed(pgy_tensor_info *out, const char *item, const char *option,
                                  arena *a, pgy_error *err)
 {

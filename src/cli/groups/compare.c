@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done with the runners' outputs: saving, post-processing, comparing. */
+/* Options for the runners' outputs: saving, post-processing, comparing. */
 #include "cli/groups/compare.h"
 
 #include "base/file.h"
@@ -35,7 +35,7 @@ static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_END,
 };
 
-/* A path without extension was a file until 0.49, and is one still where a file is. */
+/* A path without extension named a file until 0.49. It still does if that file exists. */
 static void note_folder(const char *option, const char *path)
 {
     if (path && !path_extension(path)[0] && (!file_exists(path) || file_is_dir(path)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options that say where input data come from. */
+/* Options for the source of input data. */
 #include "cli/groups/data.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ static void defaults(void *settings)
     s->iterations = UNSET;
 }
 
-/* The pair of older options for one kind of input; a missing end has its own old default. */
+/* Reads the pair of older options for one kind of input. A missing end gets its old default. */
 static pgy_status old_range(pgy_value_range *out, pgy_range_kind kind, const char *low,
                             const char *high, double low_default, double high_default, arena *a,
                             pgy_error *err)

@@ -59,7 +59,7 @@ const option_group GROUP_FUNCTIONS = {
     ARGS_TYPE(function_args),
 };
 
-/* Which words of --compare stand for which functions. */
+/* The words of --compare and the functions they select. */
 typedef struct function_word {
     const char *word;
     pgy_compare_kind kinds[2];
@@ -77,7 +77,7 @@ static const function_word WORDS[] = {
     {"perceptual_metrics", {PGY_COMPARE_LPIPS}, 1},
 };
 
-/* The option that belongs to each function but simple. */
+/* The threshold option of each function except simple. */
 static const pgy_text_list *threshold_words(const function_args *f, pgy_compare_kind kind,
                                             const char **option)
 {

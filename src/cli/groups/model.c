@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which model, and the shapes given for its inputs. Commands take one of eight forms of the group;
+/* The model, and the shapes given for its inputs. Commands take one of eight variants of the group;
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
@@ -74,14 +74,14 @@ static const pgy_option RECORD_OPTIONS[] = {
     PGY_OPT_END,
 };
 
-/* NULL: the extension says nothing. */
+/* The model type by extension; NULL: the extension does not tell. */
 static const char *type_of(const char *path)
 {
     if (str_ends_with(path, ".onnx")) return TYPES[0];
     return str_ends_with(path, ".plan") || str_ends_with(path, ".engine") ? TYPES[1] : NULL;
 }
 
-/* Types that the original reads, by extension, and this program does not (missing.def). */
+/* Extensions of types that the original reads and this program does not (missing.def). */
 static const struct {
     const char *extension, *type;
 } MISSING_TYPES[] = {{".py", "trt-network-script"},
@@ -103,7 +103,7 @@ static pgy_status refuse_type(const char *path, pgy_error *err)
         "cannot tell the type of '%s' from its extension; please give --model-type", path);
 }
 
-/* A path that exists is shown, and given to runtimes, in full. */
+/* Makes an existing path absolute, for messages and runtimes. */
 static pgy_status make_absolute(const char **path, arena *a, pgy_error *err)
 {
     char *absolute = path_absolute(*path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading, editing and saving ONNX: the options, and the loader that does what they say. */
+/* Reading, editing and saving ONNX: the options, and the loader that they configure. */
 #include <string.h>
 
 #include "base/log.h"
@@ -201,7 +201,7 @@ static pgy_status add_save(pgy_loader **loader, const args *line, const onnx_sav
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     pgy_model_save_options o = pgy_model_save_options_default();
-    o.embed = !load || !load->ignore_external_data; /* what was not read stays where it is */
+    o.embed = !load || !load->ignore_external_data; /* weights that were not read stay external */
     o.external_data = s->external.given;
     o.external_data_path = s->external.count ? s->external.items[0] : NULL;
     o.size_threshold = s->threshold;

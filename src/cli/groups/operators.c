@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators from outside, and how much memory the library may use for tensors. */
+/* Operators from shared objects, and the limit on memory for tensors. */
 #include "cli/groups/operators.h"
 
 #include <polygraphy/operator.h>

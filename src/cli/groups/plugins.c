@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subtools of `plugin` share: the folder, the choice of plugins, finding and replacing. */
+/* Shared by the subtools of `plugin`: the folder, the choice of plugins, finding and replacing. */
 #include "cli/groups/plugins.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s, pgy_erro
                                             .exclude = s->exclude.items,
                                             .exclude_count = s->exclude.count};
     const pgy_status st = pgy_plugin_choose(out, &selection, err);
-    /* The library names its own fields. */
+    /* The library's error names its field "include" or "exclude": make it the option. */
     if (st == PGY_E_NOT_FOUND && err && strstr(err->text, "clude: ") == err->text + strlen("in"))
         return pgy_error_prefix(err, st, "--");
     return st;

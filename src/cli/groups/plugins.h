@@ -23,12 +23,12 @@ pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s,
  * pgy_plugin_match. */
 pgy_status plugins_match(pgy_plugin_config **out, const plugins_args *s, pgy_model *model,
                          const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* Loads the model of this line. *path is its file if the model is unchanged. */
+/* Loads the model of this line. *path is its file if the model is unchanged, else NULL. */
 pgy_status plugins_load(pgy_model **out, const char **path, args *line,
                         pgy_error *err) PGY_MUST_CHECK;
 /* "dir/of/model/name", owned; NULL: out of memory. */
 char *plugins_beside(const char *model, const char *name);
-/* pgy_plugin_apply, with a line that says how many were replaced. */
+/* Calls pgy_plugin_apply, and logs how many places were replaced. */
 pgy_status plugins_replace(pgy_gs_graph **graph, const plugins_args *s,
                            const pgy_plugin_places *plugin, pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows are made from the registered backends, so a backend adds its flag and its options by
- * existing. */
+/* Option rows are made from the registered backends, so a new backend needs no code here for its
+ * flag and options. */
 #include "cli/groups/runners.h"
 
 #include <stdio.h>
@@ -92,7 +92,7 @@ size_t runners_with(const args *line, pgy_backend_trait trait)
 
 /* ---- Options by name ------------------------------------------------------------------------ */
 
-/* "--onnxrt-threads --threads" is set under its first spelling. */
+/* Sets an option with several spellings ("--onnxrt-threads --threads") under its first one. */
 static pgy_status set_words(pgy_backend_options *o, const pgy_option *row, const char *const *words,
                             size_t count, pgy_error *err)
 {

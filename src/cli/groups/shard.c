@@ -102,7 +102,7 @@ static pgy_status read_ints(const int64_t **out, size_t *count, const pgy_text_l
     return PGY_OK;
 }
 
-/* Every axis once. */
+/* Reads an order of axes, which must have every axis once. */
 static pgy_status read_order(pgy_shard_order *out, const pgy_text_list *words, const char *option,
                              arena *memory, pgy_error *err)
 {
@@ -121,7 +121,7 @@ static pgy_status read_order(pgy_shard_order *out, const pgy_text_list *words, c
     return st;
 }
 
-enum { MAX_RANKS = 4096 }; /* each may be a file of its own */
+enum { MAX_RANKS = 4096 }; /* each rank may be a file of its own */
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine is built for: the options of a builder's configuration, checked and
- * brought into one struct. */
+/* The options of the builder's configuration, checked and collected in one struct. */
 #include <string.h>
 
 #include "base/file.h"
@@ -36,7 +35,8 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
         OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
 
-/* Flags come from the lines of the configuration's fields, and are parsed into it. */
+/* Rows of flags are made from the list of the configuration's fields, and parse into these fields.
+ */
 #define FIELD_ROW(kind, member, detail, place, option, help) FIELD_##kind(member, option, help)
 #define FIELD_FLAG(member_, option_, help_) \
     PGY_OPT_FLAG(option_, trt_config_args, config.member_, .help = help_),
@@ -155,7 +155,7 @@ static void defaults(void *settings)
     s->optimization_level = s->max_aux_streams = -1;
 }
 
-/* Texts that must be one of TensorRT's names. */
+/* Checks texts that must be one of TensorRT's names. */
 static pgy_status check_names(trt_config_args *s, pgy_error *err)
 {
     const struct {
@@ -171,8 +171,8 @@ static pgy_status check_names(trt_config_args *s, pgy_error *err)
     return st;
 }
 
-/* In the original `--quantization` is an abbreviation of --quantization-flags, so other words than
- * ours are flags. */
+/* In the original `--quantization` is an abbreviation of --quantization-flags, so words other than
+ * this program's are flags. */
 static pgy_status take_quantization(trt_config_args *s, pgy_error *err)
 {
     const pgy_text_list *words = &s->quantization_words;
@@ -277,7 +277,8 @@ static pgy_status check_capabilities(const trt_config_args *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* The spelling of releases before 0.35: read if it is there, else written. */
+/* The option of releases before 0.35: reads the file if it exists and is not empty, else writes it.
+ */
 static void apply_old_tactics(trt_config_args *s)
 {
     file_map map = {0};
@@ -290,7 +291,7 @@ static void apply_old_tactics(trt_config_args *s)
     *(there ? &s->load_tactics : &s->save_tactics) = s->old_tactics;
 }
 
-/* The place of a name in a list that has it. */
+/* Index of a name in a list that contains it. */
 static int place_of(const char *name, const char *const *names)
 {
     int i = 0;

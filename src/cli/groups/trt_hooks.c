@@ -14,7 +14,7 @@ static bool is_python(const char *path)
     return size > 3 && !strcmp(path + size - 3, ".py");
 }
 
-/* The function of a word, which stays open as long as the process. */
+/* Loads the function that a word names. Its library stays open for the life of the process. */
 static pgy_status find(void **out, const char *word, const char *function, const char *option,
                        arena *a, pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of --trt-outputs-by-type: TensorRT's types of layers, or operators of the model. */
+/* Words of --trt-outputs-by-type: TensorRT's layer types, or operators of the model. */
 #include <string.h>
 
 #include <polygraphy/describe.h>
@@ -29,7 +29,7 @@ static pgy_status unknown(const char *word, pgy_error *err)
     return st;
 }
 
-/* Adds the operators among the model's nodes that the word stands for. */
+/* Adds the operators of the model's nodes that the word selects. */
 static pgy_status add_word(strvec *out, const char *word, const pgy_onnx_graph *g, pgy_error *err)
 {
     const size_t layer = find_layer(word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorRT's enumerators: those of releases 10 and 11 together, so that a command line of either is
- * read, and a slip is told with the names that there are. */
+/* TensorRT's enumerators of releases 10 and 11, so that command lines for both work, and errors can
+ * list the valid names. */
 #include <string.h>
 
 #include "cli/groups/trt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network that --trt builds from a model: its outputs, and what may be asked of
- * single tensors and layers. */
+/* The network that --trt builds from a model: its outputs, and options for single tensors and
+ * layers. */
 #include <string.h>
 
 #include "cli/args/values.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for every option that was given and that changes nothing in the built-in engine, so that
- * nobody takes an option for obeyed that is not. */
+/* Logs one line for every given option that has no effect in the built-in engine, so that users do
+ * not rely on it. */
 #include <string.h>
 
 #include "base/log.h"
@@ -107,7 +107,7 @@ static void note_network(const trt_network_args *s)
     SAY(NOTES);
 }
 
-/* Where nothing is run, data are for calibration. */
+/* Without inference, data are only used for calibration. */
 static void note_data(const data_args *s, const trt_config_args *config)
 {
     if (config->config.calibration) return;
@@ -116,7 +116,7 @@ static void note_data(const data_args *s, const trt_config_args *config)
         LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated");
 }
 
-/* Outputs of the ONNX model are those of the other runners. */
+/* --onnx-outputs applies to the other runners only. */
 static void note_onnx_outputs(const args *line)
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the line says of types and of calibration, for the configuration of a build. The data for
- * calibration are those of the command's data options; they are opened when they are asked for,
- * since a cache may make them needless. */
+/* Types and calibration for the configuration of a build. Data for calibration come from the
+ * command's data options. They are opened on first use, because a calibration cache may make them
+ * unnecessary. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Types and formats ---------------------------------------------------------------------- */
 
-/* TensorRT's names and aliases; checked before. */
+/* The type for one of TensorRT's names or aliases, which was checked before. */
 static pgy_dtype type_named(const char *name)
 {
     static const struct {
@@ -167,7 +167,7 @@ static pgy_status fill_calibration(trt_config_args *s, args *line, pgy_error *er
         .asymmetric = s->quantization && !strcmp(s->quantization, "asymmetric"),
         .quantile = s->quantile ? strtod(s->quantile, NULL) : 0,
         .regression_cutoff = s->regression_cutoff ? strtod(s->regression_cutoff, NULL) : 0,
-        /* `run` compares on the same data, so there they are no surprise. */
+        /* With `run` the same data are compared, so a warning about random data is not needed. */
         .data_is_random =
             data && !data->load_inputs.given && !data->script && !ARGS_OF(line, runner_args)};
     if (data) {

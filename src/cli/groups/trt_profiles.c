@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From --input-shapes and the three lists of shapes to profiles, by the original's rule: one set of
- * shapes is updated by what is given, in the order min, opt, max, profile after profile, so what is
- * not given carries over from what stood before it (which is said). */
+/* Makes profiles from --input-shapes and the three lists of shapes by the original's rule: the
+ * given shapes update one set of shapes in the order min, opt, max, profile after profile. Shapes
+ * that are not given carry over from the step before, and the log says so. */
 #include <string.h>
 
 #include "base/log.h"
@@ -14,7 +14,7 @@ enum { KINDS = 3 };
 static const char *const OPTION_NAMES[KINDS] = {"--trt-min-shapes", "--trt-opt-shapes",
                                                 "--trt-max-shapes"};
 
-/* The shapes that stand at the moment. */
+/* The current shapes. */
 typedef struct shape_entry {
     const char *name;
     size_t count;
@@ -37,7 +37,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while reading profiles");
 }
 
-/* The words of the i-th use of an option; .given false: there is none. */
+/* The words of the i-th use of an option. .given is false if there is no such use. */
 static pgy_text_list use_of(const pgy_text_list *all, size_t i)
 {
     pgy_text_list use = {0};
@@ -60,7 +60,7 @@ static size_t count_uses(const pgy_text_list *all)
     return count;
 }
 
-/* Dimensions that are not fixed stay open until the model is known. */
+/* Dynamic dimensions stay open until the model is known. */
 static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
 {
     int64_t *dims = arena_alloc_array(&r->line->memory, (size_t)info->rank + 1, sizeof *dims);
