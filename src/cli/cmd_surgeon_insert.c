@@ -87,7 +87,7 @@ static pgy_status read_list(pgy_gs_attr *out, const char *name, const cast_value
     return PGY_OK;
 }
 
-/* Is it an integer that does not fit in 64 bits? Then only digits remain a text. */
+/* Is it a real written with digits only, so an integer that does not fit in 64 bits? */
 static bool is_too_large(const cast_value *v)
 {
     const char *text = v->text + (*v->text == '-' || *v->text == '+');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The definition of the polygraphy program: besides main.c, the only file of src/cli with its name.
+/* The definition of the polygraphy program: besides main.c, the only file of src/cli that names it.
  */
 #include "cli/program_polygraphy.h"
 

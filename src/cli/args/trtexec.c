@@ -8,7 +8,7 @@
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
-/* Appends "1x3xH" as "[1,3,H]". False if the text has none of the expected syntax. */
+/* Appends "1x3x8" as "[1,3,8]". False if a dimension is not a number. */
 static bool append_dims(str *out, span dims)
 {
     bool digit = false;
