@@ -18,17 +18,17 @@
 
 static const char LOG_PATH[] = "tools/run/run.py";
 
-enum { FIXED_GROUPS = 16, MAX_GROUPS = 64 };
+enum { MAX_GROUPS = 64 };
 
 static const option_group *const *groups(void)
 {
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
-    const option_group *const fixed[FIXED_GROUPS] = {
+    const option_group *const fixed[] = {
         &GROUP_LOGGING,     group_runners(),    &GROUP_MODEL_RUN,  &GROUP_ONNX_LOAD,
         &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE,   &GROUP_DATA,       &GROUP_INFERENCE,
         &GROUP_POSTPROCESS, &GROUP_COMPARE,     &GROUP_FUNCTIONS,  &GROUP_OPERATORS,
-        &GROUP_TRT_CONFIG,  &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE,
+        &GROUP_TRT_CONFIG,  &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE, NULL,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
