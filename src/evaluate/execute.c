@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each level that runs has a frame: one slot per value and how many uses are left. A weight is read
- * and converted when its first user comes, and every value is dropped after its last, so memory
- * holds live values only. Subgraphs and function bodies run in frames of their own; a value of an
- * enclosing level is looked for outwards through the frames. */
+/* Each level that runs has a frame: one slot per value, with the number of remaining uses. A weight
+ * is read and converted at its first use, and every value is released after its last use, so memory
+ * holds live values only. Subgraphs and function bodies run in frames of their own; values of
+ * enclosing levels are looked up outwards through the frames. */
 #include "evaluate/execute.h"
 
 #include <string.h>
