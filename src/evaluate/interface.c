@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sequence is made of, and given as, one tensor per element whose name has the index; an optional
- * is its element, or nothing. Nested sequences go down the same way. */
+/* A sequence is passed, in both directions, as one tensor per element, with the index in its name;
+ * an optional is passed as its element, or omitted. Nested sequences follow the same rule. */
 #include "evaluate/interface.h"
 
 #include "base/alloc.h"

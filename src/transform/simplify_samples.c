@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Samples for measuring. Dynamic dimensions get numbers, equal names equal numbers. Two sets of
- * numbers reveal rewrites that are right for one size only; if the model runs with neither, all
- * sizes are 1. */
+ * numbers reveal rewrites that are right for one size only; if the model runs with neither, a third
+ * set has batches and lengths of 1. */
 #include "transform/simplify.h"
 
 #include <ctype.h>
