@@ -40,7 +40,7 @@ typedef struct pgy_plugin_tune_options {
 
 /** Measurements of one inference on generated data. */
 typedef struct pgy_plugin_figures {
-    double latency_ms;
+    double latency_ms; /**< of the fastest of 10 runs */
     double throughput; /**< inferences per second */
     double memory_mb;  /**< of inputs and outputs, in MiB */
 } pgy_plugin_figures;
