@@ -84,8 +84,8 @@ typedef struct pgy_calibration {
     pgy_calibrator kind;
     const char *cache; /**< a file: read if it exists and is not empty, else written; NULL: none */
     pgy_data_loader *data;    /**< samples to run the model on; NULL: use the cache only */
-    double quantile;          /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
-    double regression_cutoff; /**< of PGY_CALIBRATOR_LEGACY; 0: 0.5 */
+    double quantile;          /**< of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
+    double regression_cutoff; /**< of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
     bool data_is_random;      /**< the samples are generated, not chosen: draws a warning */
     bool asymmetric; /**< activations get zero points, so that int8 covers exactly the range of
                         values that occurred */

@@ -221,7 +221,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_resize(pgy_layer **out, pgy_ne
                                                          pgy_value *input, const pgy_resize *p,
                                                          pgy_error *err);
 
-/** Values outside of an axis. */
+/** What a slice reads at positions outside the axis. */
 typedef enum pgy_sample_mode {
     PGY_SAMPLE_STRICT_BOUNDS, /**< none: slices must stay inside */
     PGY_SAMPLE_WRAP,

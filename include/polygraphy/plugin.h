@@ -83,7 +83,7 @@ typedef struct pgy_plugin_names {
     char **items; /**< sorted */
     size_t count;
 } pgy_plugin_names;
-/** Lists the plugins in a folder: its folders that have a pattern.py. */
+/** Lists the plugins in a folder: its subfolders that contain a pattern.py. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_list(pgy_plugin_names *out, const char *dir,
                                                   pgy_error *err);
 PGY_API void pgy_plugin_names_free(pgy_plugin_names *names);

@@ -43,7 +43,7 @@ typedef struct pgy_saved_text_options {
 } pgy_saved_text_options;
 PGY_API pgy_saved_text_options pgy_saved_text_options_default(void); /**< 3 items, 75 columns */
 
-/** Describes names, types, shapes and statistics of arrays, or verdicts. Only the arrays of one
+/** Describes a file of arrays (names, types, shapes, statistics) or of verdicts. Only the arrays of one
  * iteration are in memory at a time. Free with pgy_text_free. @param options NULL for the defaults
  */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_text(char **out, const char *path,

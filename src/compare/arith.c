@@ -437,8 +437,8 @@ void source_fill(const source *s, size_t start, size_t n, block *out)
         out->values[0] = widened(s->streams[0].work, s->a_dtype, s->a, start, n, &out->a);
 }
 
-/* ---- Views in a type that sources take
- * -------------------------------------------------------------- */
+/* ---- Conversion of views to types that comparisons read ---------------------------------------
+ */
 
 static pgy_dtype simple_dtype(pgy_dtype dtype)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running order of a level. Nodes are taken in stored order and each is put behind the nodes that
- * it needs, so an order that is valid already stays. If a subgraph uses values of this level, the
+/* Execution order of a level. Nodes are taken in stored order and each is put behind the nodes that
+ * it needs, so a valid order stays as it is. If a subgraph uses values of this level, the
  * node that holds it needs their producers. */
 #include <string.h>
 

@@ -66,7 +66,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     if (!describe(&p, u)) return false;
     const double width = (double)matmul_tile_of(level)->columns;
     const double panels = ceil((double)p.positions / width), taps = (double)p.depth;
-    const double rows = p.out < 4 ? 4 : (double)p.out; /* few rows leave the multipliers idle */
+    const double rows = p.out < 4 ? 4 : (double)p.out; /* with fewer rows, multiply units idle */
     /* Each row of output positions in a panel is gathered tap by tap. */
     const double lines = (double)p.positions / (double)p.w.out[p.w.rank - 1] + panels;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;

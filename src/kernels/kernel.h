@@ -116,7 +116,7 @@ const kernel *kernel_find(const char *name, uint16_t version);
 /* Adds the kernels of a device behind all others in these look-ups. The table ends with name NULL.
  * It is borrowed and must outlive every plan, program and problem that refers to it. */
 pgy_status kernel_offer(const kernel *table, pgy_error *err) PGY_MUST_CHECK;
-void kernel_withdraw(const kernel *table); /* look-ups no longer return its kernels */
+void kernel_withdraw(const kernel *table); /* later look-ups skip its kernels */
 
 /* Sets `self` and the spaces as the contract of `accept` demands, then calls it. */
 static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cost_ns)

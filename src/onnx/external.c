@@ -262,6 +262,6 @@ bool pgy_model_has_external_data(const pgy_model *m)
     const pgy_status st =
         m->proto ? schema_visit_tensors(&SCHEMA_MODEL, m->proto, stop_at_external, &found, NULL)
                  : PGY_OK;
-    (void)st; /* stopping early is no failure */
+    (void)st; /* stopping early is not an error */
     return found;
 }

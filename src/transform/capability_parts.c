@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides a graph into sequences of nodes that can run and sequences that cannot. */
+/* Divides a graph into groups of consecutive nodes that the library can run, and that it cannot. */
 #include <polygraphy/capability.h>
 
 #include <string.h>

@@ -16,7 +16,7 @@ pgy_status config_take(pgy_build_config *out, const pgy_build_config *from,
  * the callbacks' user data stay the caller's. `from` NULL: defaults. */
 pgy_status config_copy(pgy_build_config **out, const pgy_build_config *from, arena *memory,
                        pgy_error *err) PGY_MUST_CHECK;
-/* The processor level that kernels may use, at most this processor's. PGY_E_UNSUPPORTED: the
+/* The instruction-set level that kernels may use, at most this processor's. PGY_E_UNSUPPORTED: the
  * configuration asks for a level that this processor lacks. */
 pgy_status config_cpu_level(cpu_level *out, const pgy_build_config *config,
                             pgy_error *err) PGY_MUST_CHECK;

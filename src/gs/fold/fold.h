@@ -14,7 +14,7 @@ typedef struct fold_state {
     uint32_t foldable; /* date of the level in which its value depends on constants only */
     uint32_t listed;   /* date of the computation in which it has a slot or was seen */
     size_t slot;
-    bool is_input, is_output; /* of any graph of the document */
+    bool is_input, is_output; /* the tensor is one of some graph of the document */
     pgy_tensor *known;        /* elements of a shape that is larger than the threshold */
 } fold_state;
 

@@ -170,7 +170,7 @@ static pgy_value *whole(pattern *p, pgy_node *n, const attention_operand *o)
     return transpose(p, n, v, apart ? APART : TURNED);
 }
 
-/* From [batch, heads, length, size] to what the replaced node made. */
+/* Restores the output shape of the replaced node from [batch, heads, length, size]. */
 static bool put_view(pattern *p, pgy_node *n, const ending *e, pgy_value *y)
 {
     static const int64_t FIRST[] = {0}, LEADING[] = {2, 0, 1, 3};
