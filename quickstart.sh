@@ -13,5 +13,5 @@ echo '$ polygraphy run examples/models/digits.onnx --trt --onnxrt --load-inputs 
 build/release/bin/polygraphy run examples/models/digits.onnx --trt --onnxrt \
     --load-inputs examples/data/digits_inputs.json --validate
 echo
-echo "The program is build/release/bin/polygraphy. This line puts it on PATH in this shell:"
+echo "The program is build/release/bin/polygraphy. This command adds it to PATH in this shell:"
 echo "    export PATH=\"$PWD/build/release/bin:\$PATH\""

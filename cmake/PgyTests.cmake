@@ -3,7 +3,7 @@
 #     static void test_<module>__<case>(void **state)
 # found by its name: tools/gen_test_main writes the table, so nothing is registered by hand.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
-set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune)
+set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune debug)
 # An archive, so that a test takes only those helpers whose layers it links.
 file(GLOB PGY_HARNESS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/harness/*.c)
 if(NOT PGY_HARNESS)
@@ -17,6 +17,25 @@ if(PGY_SHARED_LAYERS)
   add_library(pgy_sanitizer OBJECT ${CMAKE_SOURCE_DIR}/src/base/sanitizer.c)
   target_link_libraries(pgy_sanitizer PRIVATE pgy_settings)
 endif()
+
+# Stand-ins for NVIDIA's driver and compiler, which tests find through POLYGRAPHY_CUDA_PATH.
+foreach(library cuda nvrtc)
+  add_library(fake_${library} MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/lib${library}.c)
+  set_target_properties(fake_${library} PROPERTIES PREFIX "" OUTPUT_NAME lib${library} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda)
+  target_link_libraries(fake_${library} PRIVATE pgy_settings)
+endforeach()
+set_target_properties(fake_cuda PROPERTIES SUFFIX .so.1)
+set_target_properties(fake_nvrtc PROPERTIES SUFFIX .so.13)
+add_custom_target(fake_cuda_libraries DEPENDS fake_cuda fake_nvrtc)
+# The same driver, which compiles kernels with the C compiler and runs them on the host.
+add_library(running_cuda MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcuda.c)
+set_target_properties(running_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
+target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${CMAKE_C_COMPILER}" FAKE_CUDA_EMULATION="${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.h"
+  FAKE_CUDA_OBJECTS="${CMAKE_SOURCE_DIR}/build/cuda_objects")
+target_link_libraries(running_cuda PRIVATE pgy_settings)
+add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/libnvrtc.so.13
+  ${CMAKE_BINARY_DIR}/tests/cuda_running/libnvrtc.so.13)
+add_dependencies(running_cuda fake_nvrtc)
 
 # Operators from outside, as a user would build them: the header is all they know.
 file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/examples/hooks/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
@@ -67,11 +86,22 @@ foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
 
+foreach(test device.cuda device.cuda_cache engine.cuda)
+  add_dependencies(test.${test} fake_cuda_libraries)
+endforeach()
+add_dependencies(test.kernels.cuda running_cuda)
+set_tests_properties(kernels.cuda PROPERTIES TIMEOUT 1500) # compiles some hundred kernels
+
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
 set_target_properties(option_runner PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 pgy_link_layers(option_runner cli)
 pgy_test_layers(option_runner ${PGY_ALL_LAYERS})
+
+# The CUDA device on a GPU; tests/gpu/run --device-check runs it.
+add_executable(gpu_device ${CMAKE_SOURCE_DIR}/tests/gpu/device.c)
+set_target_properties(gpu_device PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+pgy_test_layers(gpu_device device base)
 
 # A second program on src/cli; the test cli.second_program runs it.
 add_executable(second_program ${CMAKE_SOURCE_DIR}/tests/second_program/latency.c)

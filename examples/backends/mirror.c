@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runtime from outside, to start from: its output x is its input x, float32 [1, 4]. It needs the headers only:
+/* A backend outside the library, as a template for your own: its output x is its input x, float32
+ * [1, 4]. It needs only the headers:
  *
  *     cc -std=c11 -shared -fPIC mirror.c $(pkg-config --cflags polygraphy) -o mirror.so
  *
- * docs/api.md loads it with pgy_backend_load.
- */
+ * docs/api.md loads it with pgy_backend_load. */
 #include <string.h>
 #include <polygraphy/backend.h>
 
 static const pgy_backend_host *host;
 static const int64_t SHAPE[] = {1, 4};
 
-/* Can this runtime be had here? */
+/* Is this runtime available? */
 static pgy_status probe(char *why, size_t why_size)
 {
     (void)why; /* "libmirror.so.3 was not found; install libmirror" */
@@ -27,7 +27,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     return *out ? PGY_OK : host->set_error(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* Here a real one would load its model. */
+/* A real backend would load its model here. */
 static pgy_status activate(void *runner, pgy_error *err)
 {
     (void)runner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs of this folder share: weights, nodes, layers, looking up, and saving. */
+/* Functions that the programs of this folder share: weights, nodes, layers, look-up and saving. */
 #ifndef EXAMPLES_GS_COMMON_H
 #define EXAMPLES_GS_COMMON_H
 
@@ -34,7 +34,7 @@ static inline pgy_status make_weight(pgy_gs_tensor **out, pgy_gs_graph *g, const
     return st;
 }
 
-/* A node at the end of the list, without attributes. */
+/* Adds a node at the end of the list, without attributes. */
 static inline pgy_status add_node(pgy_gs_graph *g, const char *op, const char *name, pgy_gs_tensor *const *inputs, size_t input_count,
                                   pgy_gs_tensor *const *outputs, size_t output_count, pgy_error *err)
 {
@@ -43,7 +43,7 @@ static inline pgy_status add_node(pgy_gs_graph *g, const char *op, const char *n
     return pgy_gs_add_node(&n, g, &spec, err);
 }
 
-/* *out becomes the output "<name>_<n>" of a node that reads `inputs`; its name is made when it is added. */
+/* Sets *out to the output "<name>_<n>" of a new node that reads `inputs`; the name is generated. */
 static inline pgy_status add_layer(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, const pgy_gs_operand *inputs, size_t count,
                                    const char *name, const pgy_gs_attr *attrs, size_t attr_count, pgy_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The models that several programs of this folder start from. Inner tensors have the rank `inner_rank`; -1: their shapes are not declared. */
+/* Models from which several programs of this folder start. Intermediate tensors have the rank
+ * `inner_rank`; -1: their shapes are not declared. */
 #ifndef EXAMPLES_GS_MODELS_H
 #define EXAMPLES_GS_MODELS_H
 

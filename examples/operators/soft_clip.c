@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators from outside, to start from: domain `example`, version 1.
+/* Operators outside the library, as a template for your own: domain `example`, version 1.
  *
  *   SoftClip  Y = limit * tanh(X / limit), element by element; attribute limit (default 1)
  *   PadRows   X [n, ...] with `rows` further rows of zeros: [n + rows, ...], whatever n is
  *
- * SoftClip has a tactic for the engine besides, in float32: its limit is kept in plans as
- * parameter.
+ * SoftClip also has a tactic for the engine, in float32; plans store its limit as a parameter.
  *
- * Build it with nothing but the header, and use it:
+ * Build it with this header only, and use it:
  *
  *     cc -O2 -shared -fPIC -I<prefix>/include -o soft_clip.so soft_clip.c -lm
  *     polygraphy run model.onnx --trt --opref --plugins soft_clip.so
@@ -54,7 +53,7 @@ static bool soft_clip_accept(pgy_tactic_use *u, double *cost_ns)
     for (int32_t i = 0; i < u->inputs[0].rank; i++) count *= (double)u->inputs[0].shape[i];
     u->inputs[0].block = u->outputs[0].block = 1; /* row-major */
     *cost_ns = 10 * count;
-    return host->attribute_float(u->call, "limit", 1) > 0; /* else `compute` says what is wrong */
+    return host->attribute_float(u->call, "limit", 1) > 0; /* otherwise `compute` reports the error */
 }
 
 static pgy_status soft_clip_prepare(pgy_tactic_plan *out, const pgy_tactic_use *u, pgy_error *err)

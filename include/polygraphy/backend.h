@@ -40,7 +40,8 @@ typedef struct pgy_backend_host {
     pgy_status (*tensor_set_string)(pgy_tensor *t, size_t i, const char *text, size_t size,
                                     pgy_error *err);
     void (*tensor_release)(pgy_tensor *t);
-    /** Adds to a map that a callback below was given; takes over the tensor's reference. */
+    /** Adds a tensor to a map that the host passed to a callback. The map takes over the caller's
+     * reference. */
     pgy_status (*map_adopt)(pgy_tensor_map *m, const char *name, pgy_tensor *t, pgy_error *err);
     pgy_tensor *(*map_find)(const pgy_tensor_map *m, const char *name);
     size_t (*map_count)(const pgy_tensor_map *m);

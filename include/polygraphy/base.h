@@ -58,9 +58,10 @@ PGY_API bool pgy_is_cancelled(void);
 
 /** One task and its progress. */
 typedef struct pgy_progress_level {
-    const char *what;     /**< "Measuring kernels" */
-    uint64_t done, total; /**< parts of the task; total 0: unknown */
-    int64_t elapsed_ns;   /**< since the task began */
+    const char *what; /**< "Measuring kernels" */
+    /** Finished units of work, and units in the whole task; total 0: unknown. */
+    uint64_t done, total;
+    int64_t elapsed_ns; /**< since the task began */
 } pgy_progress_level;
 
 /** The progress of a long call: each level is a subtask of the level before it. */
@@ -71,9 +72,9 @@ typedef struct pgy_progress {
     double fraction; /**< finished share of the first level, 0 to 1, never falls; < 0: unknown */
 } pgy_progress;
 
-/** Receives progress at most ten times a second, on the thread whose call it reports, and once
- * without levels when that call has ended. While several threads are in calls, only the call that
- * began first reports. The function may call pgy_cancel. */
+/** Receives progress at most ten times a second, on the thread whose call it reports, and once more
+ * with level_count 0 when that call has ended. While several threads are in calls, only the call
+ * that began first reports. The function may call pgy_cancel. */
 typedef void (*pgy_progress_function)(const pgy_progress *progress, void *user);
 /** Sets the progress function for all calls of the process; NULL: none. Set it while no call is
  * running. */
@@ -154,7 +155,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_severity_from_name(int *out, const char *n
 
 typedef struct pgy_log_format {
     bool timestamp; /**< "(HH:MM:SS) " after the letter */
-    bool line_info; /**< "[path:line] " after that */
+    bool line_info; /**< "[path:line] " after the timestamp */
     bool no_colors; /**< never colour; else colours on terminals, NO_COLOR and FORCE_COLOR honoured
                      */
 } pgy_log_format;

@@ -16,12 +16,12 @@
 extern "C" {
 #endif
 
-/** The smallest, the most usual and the largest shape of one input. For an input whose elements are
- * a shape, the three are its elements instead. A negative entry stands for the model's dimension,
- * or for 1 if that is dynamic. */
+/** The smallest, the usual and the largest shape of one input. For an input whose elements are a
+ * shape (as Reshape reads), they are its elements instead. A negative entry means the model's
+ * dimension, or 1 if that is dynamic. */
 typedef struct pgy_profile_range {
-    const char *name; /**< of an input; may be a wildcard */
-    size_t count;     /**< entries in each of the three */
+    const char *name; /**< name of an input; may be a wildcard */
+    size_t count;     /**< number of entries in each of min, opt and max */
     const int64_t *min, *opt, *max;
 } pgy_profile_range;
 
@@ -38,9 +38,9 @@ typedef struct pgy_name_list {
     bool given;
 } pgy_name_list;
 
-/** A requested element type: of a layer's computation, or of a tensor. */
+/** A requested element type, in which a layer computes or a tensor is stored. */
 typedef struct pgy_type_choice {
-    const char *name; /**< of a node or tensor; may be a wildcard */
+    const char *name; /**< name of a node or tensor; may be a wildcard */
     pgy_dtype dtype;
 } pgy_type_choice;
 
@@ -52,29 +52,29 @@ typedef struct pgy_format_choice {
 
 typedef enum pgy_constraints {
     PGY_CONSTRAINTS_NONE,   /**< types of layers are hints: the builder may choose a faster type */
-    PGY_CONSTRAINTS_PREFER, /**< a layer that cannot have its type draws a warning */
-    PGY_CONSTRAINTS_OBEY    /**< a layer that cannot have its type is an error */
+    PGY_CONSTRAINTS_PREFER, /**< warn about a layer that cannot have its type */
+    PGY_CONSTRAINTS_OBEY    /**< fail if a layer cannot have its type */
 } pgy_constraints;
 
 /** How calibration chooses the int8 range of a tensor from its values on sample data. */
 typedef enum pgy_calibrator {
-    PGY_CALIBRATOR_ENTROPY_2, /**< least divergence; weights per channel */
-    PGY_CALIBRATOR_ENTROPY,   /**< the same, without counting zeros */
+    PGY_CALIBRATOR_ENTROPY_2, /**< range of least divergence; weights get a scale per channel */
+    PGY_CALIBRATOR_ENTROPY,   /**< like ENTROPY_2, but zeros are not counted */
     PGY_CALIBRATOR_MIN_MAX,
-    PGY_CALIBRATOR_LEGACY,     /**< quantile, then a cutoff */
+    PGY_CALIBRATOR_LEGACY,     /**< a quantile of the values, then regression_cutoff */
     PGY_CALIBRATOR_LEAST_ERROR /**< tries the ranges of the others and many more, and takes the one
                                   with the least squared error for each tensor */
 } pgy_calibrator;
 
 /** The result of calibration for one tensor. Texts are valid during the callback only. */
 typedef struct pgy_calibrated_tensor {
-    size_t size;                      /**< sizeof(pgy_calibrated_tensor) */
-    const char *name;                 /**< of the tensor */
-    const char *layer;                /**< that computes it; "" for an input of the model */
-    double lowest, highest;           /**< values that occurred */
+    size_t size;            /**< sizeof(pgy_calibrated_tensor) */
+    const char *name;       /**< of the tensor */
+    const char *layer;      /**< layer that computes the tensor; "" for an input of the model */
+    double lowest, highest; /**< extreme values in the samples */
     double held_lowest, held_highest; /**< int8 range; values beyond it are clipped */
     float scale;
-    int32_t zero_point; /**< in int8; 0 unless asymmetric */
+    int32_t zero_point; /**< zero point in int8; 0 unless asymmetric */
     double snr_db; /**< signal-to-noise ratio of int8 against float32, from the histogram; +Inf:
                       exact */
 } pgy_calibrated_tensor;
@@ -84,8 +84,8 @@ typedef struct pgy_calibration {
     pgy_calibrator kind;
     const char *cache; /**< a file: read if it exists and is not empty, else written; NULL: none */
     pgy_data_loader *data;    /**< samples to run the model on; NULL: use the cache only */
-    double quantile;          /**< of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
-    double regression_cutoff; /**< of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
+    double quantile;          /**< parameter of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
+    double regression_cutoff; /**< parameter of PGY_CALIBRATOR_LEGACY; 0 means 0.5 */
     bool data_is_random;      /**< the samples are generated, not chosen: draws a warning */
     bool asymmetric; /**< activations get zero points, so that int8 covers exactly the range of
                         values that occurred */
@@ -95,10 +95,10 @@ typedef struct pgy_calibration {
     void *report_user;
 } pgy_calibration;
 
-/** The processors that a plan can run on. */
+/** The instructions that a plan may use, and so the processors that can run it. */
 typedef enum pgy_cpu_level {
-    PGY_CPU_NATIVE,   /**< the processor that builds it */
-    PGY_CPU_PORTABLE, /**< any of this architecture */
+    PGY_CPU_NATIVE,   /**< those of the processor that builds the plan */
+    PGY_CPU_PORTABLE, /**< those that all processors of this architecture have */
     PGY_CPU_AVX2,     /**< AVX2, FMA and F16C */
     PGY_CPU_AVX512    /**< AVX-512 F, BW, DQ and VL */
 } pgy_cpu_level;
@@ -116,6 +116,15 @@ typedef enum pgy_profiling_verbosity {
     PGY_VERBOSITY_LAYER_NAMES_ONLY,
     PGY_VERBOSITY_NONE
 } pgy_profiling_verbosity;
+
+/** How much of the weights stays in a device's memory while a plan runs; the others are copied to
+ * it when they are needed. No effect so far: all weights stay. */
+typedef enum pgy_weight_budget {
+    PGY_WEIGHT_BUDGET_ALL,
+    PGY_WEIGHT_BUDGET_AUTOMATIC, /**< as much as there is room for */
+    PGY_WEIGHT_BUDGET_BYTES,     /**< pgy_build_config.weight_budget_bytes */
+    PGY_WEIGHT_BUDGET_PERCENT    /**< pgy_build_config.weight_budget_percent */
+} pgy_weight_budget;
 
 /** Receives the progress of a build; phases may be nested. `step` returns false to stop the build,
  * which then ends with PGY_E_CANCELLED. Any of the three may be NULL. */
@@ -145,15 +154,16 @@ typedef struct pgy_build_config {
     size_t size; /**< sizeof(pgy_build_config) */
     const pgy_profile *profiles;
     size_t profile_count; /**< 0: shapes are not restricted */
-    size_t threads;       /**< to build the plan for; 0: one for each processor */
+    size_t threads;       /**< threads to build the plan for; 0: one for each processor */
     bool has_workspace_limit;
     uint64_t workspace_bytes; /**< kernels that need a larger workspace are not candidates */
     bool has_optimization_level;
     int64_t optimization_level; /**< 0 to 5, 3 if not given: how many candidates are measured */
-    const char *save_tactics;   /**< file to write the tactic replay to; NULL: none */
+    const char *save_tactics;   /**< file to write the tactic replay of the first profile to; NULL:
+                                   none */
     const char *load_tactics;   /**< a tactic replay to follow; NULL: none */
     /* Measured times of kernels: */
-    pgy_timing_cache *timing_cache; /**< read and added to; NULL: a cache for this build only */
+    pgy_timing_cache *timing_cache; /**< cache to use and extend; NULL: one for this build only */
     const char *load_timing_cache;  /**< a file; NULL: none */
     const char *save_timing_cache;  /**< a file to merge the times into; NULL: none */
     bool error_on_timing_cache_miss;
@@ -162,13 +172,13 @@ typedef struct pgy_build_config {
     pgy_constraints constraints;
     const pgy_type_choice *layer_types; /**< types to compute layers in */
     size_t layer_type_count;
-    const pgy_type_choice *tensor_types; /**< of inputs and outputs */
+    const pgy_type_choice *tensor_types; /**< types of inputs and outputs */
     size_t tensor_type_count;
     const pgy_format_choice *tensor_formats;
     size_t tensor_format_count;
-    const pgy_calibration *calibration; /**< for int8 in models without Q/DQ; NULL: none */
-    const char *save_quantized; /**< file to save the model to, with the types that its layers got;
-                                   NULL: none */
+    const pgy_calibration *calibration; /**< for int8 without Q/DQ; NULL: none */
+    const char *save_quantized; /**< file to save the model to, with the element types that its
+                                   layers got; NULL: none */
     /* Plans: */
     bool refittable;         /**< weights can be replaced later, by refitting */
     bool strip_plan;         /**< the plan has no weights; refitting puts them back */
@@ -186,15 +196,21 @@ typedef struct pgy_build_config {
     bool tf32, sparse_weights, exclude_lean_runtime, disable_compilation_cache;
     bool safety_restricted, weight_streaming, direct_io;
     pgy_name_list tactic_sources, preview_features, quantization_flags; /**< TensorRT's names */
-    /** Names of the devices ("cuda:0"), at most 3, that nodes may run on besides the host. A plan
-     * runs only in a process that has the same devices. */
+    /** Names of the devices ("cuda:0", or "cuda" for the first GPU), at most 3, that nodes may run
+     * on besides the host. A plan runs only in a process that has the same devices. */
     pgy_name_list devices;
+    pgy_weight_budget weight_budget;
+    uint64_t weight_budget_bytes;
+    double weight_budget_percent; /**< 0 to 100 */
+    bool devices_first; /**< a node runs on the host only if no device has a kernel for it; else the
+                           expected times decide */
+    bool gpu_fallback;  /**< build without a device that cannot be used, instead of failing */
 } pgy_build_config;
 
-/** One line of build_config_fields.h. */
+/** A field of pgy_build_config, as build_config_fields.h describes it. */
 typedef struct pgy_config_field {
     const char *name;   /**< of the member */
-    const char *option; /**< of the command line, "" if it has none */
+    const char *option; /**< option of the command line, "" if the field has none */
     const char *help;   /**< one line */
 } pgy_config_field;
 /** Lists all fields of pgy_build_config except `size` and the numbers of entries. @return their

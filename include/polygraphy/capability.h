@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** A version of an operator. Texts are constant. */
+/** One version of an operator. Texts are static. */
 typedef struct pgy_operator {
     const char *domain; /**< "" = ai.onnx */
     const char *name;
@@ -28,9 +28,9 @@ PGY_API pgy_status pgy_operator_at(pgy_operator *out, size_t i);
 
 /** A node that cannot be run. Texts are owned by the graph. */
 typedef struct pgy_unsupported {
-    size_t index;      /**< index of the top-level node that it is, or is inside of */
-    const char *trace; /**< the calls and subgraphs that it is inside of, "call (Function) -> inner
-                          (G)"; "" at the top level */
+    size_t index; /**< index in the main graph: of this node, or of the node that contains it */
+    const char *trace; /**< the calls and subgraphs around the node, outermost first: "call
+                          (Function) -> inner (G)"; "" in the main graph */
     const char *node, *op_type;
     const char *reason; /**< one line */
 } pgy_unsupported;
@@ -53,11 +53,12 @@ typedef struct pgy_capability_part {
     size_t first, end;
     bool supported;
     const char *op_type; /**< of the first node */
-    const char *reason;  /**< of an unsupported part: all reasons, joined by " | "; else "" */
+    const char *reason;  /**< for an unsupported part: all reasons, joined by " | "; else "" */
 } pgy_capability_part;
 
-/** Divides the whole graph into such parts, in order. pgy_graph_extract makes a model of a part.
- * *out is owned by the graph. @param rows the result of pgy_graph_capability for this graph */
+/** Divides the main graph into supported and unsupported parts, in order. pgy_graph_extract makes a
+ * model of a part. *out is owned by the graph. @param rows the result of pgy_graph_capability for
+ * this graph */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_partition(const pgy_capability_part **out,
                                                       size_t *count, pgy_graph *g,
                                                       const pgy_unsupported *rows, size_t row_count,

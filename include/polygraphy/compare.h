@@ -30,7 +30,7 @@ extern "C" {
 typedef struct pgy_iteration {
     char *runner_name;
     pgy_tensor_map *outputs;
-    double runtime_s; /**< NaN = not known (null in files) */
+    double runtime_s; /**< time in seconds; NaN: unknown (null in files) */
 } pgy_iteration;
 
 /** All iterations of one or more runners; names may repeat. */
@@ -41,11 +41,11 @@ PGY_API size_t pgy_results_runner_count(const pgy_results *r);
 PGY_API const char *pgy_results_runner_name(const pgy_results *r, size_t runner);
 PGY_API size_t pgy_results_iteration_count(const pgy_results *r, size_t runner);
 PGY_API const pgy_iteration *pgy_results_at(const pgy_results *r, size_t runner, size_t iteration);
-/** A new, empty runner entry; *index may be NULL. */
+/** Adds a runner without iterations. *index receives its index; index may be NULL. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_add_runner(pgy_results *r, const char *name,
                                                          size_t *index, pgy_error *err);
-/** Adds an iteration, which shares the tensors and swaps them out if they exceed the threshold.
- * runtime_s NaN = unknown. */
+/** Adds an iteration, which shares the tensors and moves them to disk if they exceed the swap
+ * threshold. runtime_s NaN: unknown. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_results_add(pgy_results *r, size_t runner,
                                                   const pgy_tensor_map *outputs, double runtime_s,
                                                   pgy_error *err);
@@ -132,10 +132,10 @@ typedef struct pgy_compare_options {
     pgy_compare_kind kind;
     bool no_shape_check;
     bool fail_fast;
-    pgy_number_map
-        threshold; /**< l2, cosine_similarity, psnr, snr, lpips; index tolerance of indices */
-    pgy_number_map rtol, atol, quantile; /**< simple */
-    const pgy_stat_entry *stats;         /**< simple: check_error_stat */
+    pgy_number_map threshold; /**< of l2, cosine_similarity, psnr, snr and lpips; of indices: the
+                                 index tolerance */
+    pgy_number_map rtol, atol, quantile; /**< used by simple only */
+    const pgy_stat_entry *stats;         /**< check_error_stat; used by simple only */
     size_t stat_count;
     bool infinities_compare_equal;
     const char *heatmap_dir, *error_plot_dir; /**< NULL = none */
@@ -171,12 +171,12 @@ typedef struct pgy_verdict {
     double max_absdiff, max_reldiff, mean_absdiff, mean_reldiff, median_absdiff, median_reldiff;
     bool has_quantile;
     double quantile_absdiff, quantile_reldiff;
-    double metric;       /**< result of functions with one metric */
+    double metric;       /**< result of l2, cosine_similarity, psnr, snr or lpips */
     pgy_error_stat stat; /**< thresholds it was judged with */
     pgy_number atol, rtol, threshold;
 } pgy_verdict;
 
-typedef struct pgy_verdicts pgy_verdicts; /**< of one pair and iteration, by output name */
+typedef struct pgy_verdicts pgy_verdicts; /**< verdicts of one pair and iteration, by output name */
 PGY_API size_t pgy_verdicts_count(const pgy_verdicts *v);
 PGY_API const pgy_verdict *pgy_verdicts_at(const pgy_verdicts *v, size_t i);
 PGY_API PGY_MUST_CHECK pgy_status pgy_verdicts_set(pgy_verdicts *v, const char *output, bool passed,
@@ -196,7 +196,7 @@ PGY_API bool pgy_accuracy_passed(const pgy_accuracy *a);
 PGY_API void pgy_accuracy_stats(const pgy_accuracy *a, size_t pair, size_t *passed,
                                 size_t *total); /**< iterations, or outputs if averaged */
 
-/** One entry per comparison function. */
+/** All verdicts: one pgy_accuracy for each comparison function. */
 typedef struct pgy_accuracy_results pgy_accuracy_results;
 PGY_API void pgy_accuracy_results_destroy(pgy_accuracy_results *r);
 PGY_API size_t pgy_accuracy_results_count(const pgy_accuracy_results *r);
@@ -215,8 +215,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_load(pgy_accuracy_results
                                                             const char *path, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_results_save(const pgy_accuracy_results *r,
                                                             const char *path, pgy_error *err);
-/** Judges saved metrics by other thresholds. Each comparison takes the first saved result with its
- * metric that no earlier comparison took; results that none takes are dropped with an INFO line.
+/** Judges saved metrics by other thresholds. Each comparison judges the first saved result with its
+ * metric that no earlier comparison judged; the remaining results are dropped with an INFO line.
  * @param average judge the means over the iterations @return PGY_E_ARGUMENT if no comparison finds
  * a result */
 PGY_API PGY_MUST_CHECK pgy_status pgy_accuracy_reevaluate(pgy_accuracy_results **out,
@@ -238,11 +238,12 @@ typedef struct pgy_top_k {
 typedef pgy_status (*pgy_postprocess_callback)(pgy_iteration *iteration, void *user,
                                                pgy_error *err);
 typedef struct pgy_postprocess {
+    size_t size;            /**< sizeof(pgy_postprocess) */
     const pgy_top_k *top_k; /**< used if top_k_count > 0 and `callback` is NULL */
     size_t top_k_count;
     pgy_postprocess_callback callback;
     void *user;
-    const char *name; /**< for the log; NULL = "TopKPostprocessFunc" */
+    const char *name; /**< name for the log; NULL: "TopKPostprocessFunc" */
 } pgy_postprocess;
 PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *p,
                                                         pgy_error *err);
@@ -258,7 +259,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_compare_script_create(pgy_compare **out, c
 typedef struct pgy_postprocess_script pgy_postprocess_script;
 PGY_API PGY_MUST_CHECK pgy_status pgy_postprocess_script_create(pgy_postprocess_script **out,
                                                                 const char *script, pgy_error *err);
-PGY_API pgy_postprocess pgy_postprocess_script_use(pgy_postprocess_script *s);
+/** Valid until the script is destroyed. */
+PGY_API const pgy_postprocess *pgy_postprocess_script_use(const pgy_postprocess_script *s);
 PGY_API void pgy_postprocess_script_destroy(pgy_postprocess_script *s);
 
 /* ---- Running and judging --------------------------------------------------------------------- */
@@ -293,13 +295,13 @@ typedef struct pgy_run_options {
     bool use_subprocess;         /**< sequential only: one child process per runner */
     double subprocess_timeout_s; /**< 0 = none */
     const char *save_inputs, *save_outputs, *save_input_blob, *save_accuracy; /**< NULL = do not */
-    const char *const *load_outputs; /**< results appended after the runners' own */
+    const char *const *load_outputs; /**< results that are appended after those of the runners */
     size_t load_output_count;
-    pgy_postprocess postprocess;
-    const pgy_judge_options *judge; /**< NULL = defaults */
-    const char *const *reports;     /**< "out.json", "out.xml" (JUnit), "out.sarif" */
+    const pgy_postprocess *postprocess; /**< NULL = none */
+    const pgy_judge_options *judge;     /**< NULL = defaults */
+    const char *const *reports;         /**< "out.json", "out.xml" (JUnit), "out.sarif" */
     size_t report_count;
-    const char *model_path;        /**< for reports and messages; may be NULL */
+    const char *model_path;        /**< path for reports and messages; may be NULL */
     bool (*cancelled)(void *user); /**< asked between inferences; NULL = never */
     void *user;
     /** true, the default: pgy_run_report_accuracy has every verdict. false: it has only the counts
@@ -318,7 +320,7 @@ PGY_API bool pgy_run_report_passed(const pgy_run_report *r);
 PGY_API size_t pgy_run_report_iteration_count(const pgy_run_report *r);
 PGY_API const pgy_accuracy_results *pgy_run_report_accuracy(
     const pgy_run_report *r); /**< NULL if nothing was compared */
-/** One line saying why it failed, or "". */
+/** One line that says why the run failed; "" if it passed. */
 PGY_API const char *pgy_run_report_reason(const pgy_run_report *r);
 PGY_API void pgy_run_report_destroy(pgy_run_report *r);
 

@@ -30,15 +30,18 @@ extern "C" {
  * between tensors. */
 typedef struct pgy_cut_selection {
     size_t size;          /**< sizeof(pgy_cut_selection) */
-    const char *subgraph; /**< path of the names' graph, "If_3/then_branch", or of a call of their
-                             function, "layer_1/attention"; NULL: the main graph, or the graph in
-                             the first node's path. If only this is set: all nodes of that graph */
-    const char *const *nodes; /**< names (for unnamed nodes: of the first output), wildcards, or
-                                 paths "If_3/then_branch/Add_2", "layer_1/attention/MatMul_0". A
-                                 node in a function needs a call's path if several calls match */
+    const char *subgraph; /**< where to look up the names below: path of a subgraph,
+                             "If_3/then_branch", or of a function call, "layer_1/attention"; NULL:
+                             the main graph, or the graph in the first node's path. If only this is
+                             set, all nodes of that graph are selected */
+    /** Node names (for unnamed nodes: the name of the first output), wildcards, or paths
+     * "If_3/then_branch/Add_2", "layer_1/attention/MatMul_0". A node in a function needs a call's
+     * path if several calls match. */
+    const char *const *nodes;
     size_t node_count;
-    const char *const *modules; /**< "encoder/layer.0": nodes whose name begins so, or whose scopes
-                                   (pkg.torch.onnx.name_scopes) contain it; / and . are equal */
+    /** "encoder/layer.0": nodes whose name begins with this, or whose scopes
+     * (pkg.torch.onnx.name_scopes) contain it; / and . are equal. */
+    const char *const *modules;
     size_t module_count;
     const char *const *from, *const *to; /**< tensors: selects nodes on paths from one of `from` to
                                             one of `to`; either may be left out */

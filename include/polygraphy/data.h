@@ -31,7 +31,7 @@ typedef struct pgy_data_loader pgy_data_loader;
 typedef struct pgy_data_loader_functions {
     size_t size;
     pgy_status (*next)(pgy_tensor_map **out, void *user, pgy_error *err);
-    pgy_status (*rewind)(void *user, pgy_error *err); /**< optional: start again */
+    pgy_status (*rewind)(void *user, pgy_error *err); /**< optional: makes `next` begin again */
     pgy_status (*set_metadata)(void *user, const pgy_metadata *inputs,
                                pgy_error *err); /**< optional: borrowed for the loader's life */
     void (*destroy)(void *user);                /**< optional */
@@ -74,10 +74,12 @@ typedef struct pgy_random_options {
     const pgy_metadata *inputs; /**< shapes (and types) by name or wildcard; may be NULL; copied */
     const pgy_value_range *ranges; /**< default [0, 1]; copied */
     size_t range_count;
-    bool torch_floats; /**< torch's float stream instead of NumPy's, honouring ranges */
+    bool torch_floats; /**< draw floats from torch's generator instead of NumPy's; ranges still
+                          apply */
 } pgy_random_options;
 PGY_API pgy_random_options pgy_random_options_default(void);
-/** Bit-identical to NumPy's RandomState(seed + i) as the original draws it. */
+/** Generates the original's data, bit for bit: iteration i draws from NumPy's RandomState(seed +
+ * i). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_random_loader_create(pgy_data_loader **out,
                                                            const pgy_random_options *options,
                                                            pgy_error *err);

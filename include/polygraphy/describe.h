@@ -24,11 +24,11 @@ extern "C" {
 #endif
 
 typedef struct pgy_describe_options {
-    size_t size;               /**< sizeof(pgy_describe_options) */
-    bool layers;               /**< nodes of models, layers of plans */
-    bool attributes;           /**< of nodes and layers */
-    bool weights;              /**< models: the values of weights */
-    bool network;              /**< models: by TensorRT's types of layers instead of operators */
+    size_t size;     /**< sizeof(pgy_describe_options) */
+    bool layers;     /**< show the nodes of a model, or the layers of a plan */
+    bool attributes; /**< show the attributes of nodes and layers */
+    bool weights;    /**< models: show the values of weights */
+    bool network;    /**< models: show TensorRT's types of layers instead of ONNX operators */
     const pgy_results *values; /**< plans: show the smallest, largest and mean values of the layers'
                                   tensors, from these results; NULL: none */
 } pgy_describe_options;
@@ -62,7 +62,7 @@ typedef struct pgy_trt_layer {
 } pgy_trt_layer;
 PGY_API size_t pgy_trt_layer_count(void);
 PGY_API const pgy_trt_layer *pgy_trt_layer_at(size_t i);
-/** The first type that has the operator; "PLUGIN_V3" if there is none. */
+/** Name of the first type of layer that the operator becomes; "PLUGIN_V3" if no type has it. */
 PGY_API const char *pgy_trt_layer_of(const char *op_type);
 /** True if the operator becomes a layer of this type. */
 PGY_API bool pgy_trt_layer_has(const pgy_trt_layer *type, const char *op_type);

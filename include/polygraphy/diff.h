@@ -33,8 +33,8 @@ typedef enum pgy_diff_part {
     PGY_DIFF_OUTPUT,   /**< of a graph */
     PGY_DIFF_NODE,
     PGY_DIFF_ATTRIBUTE, /**< of a node */
-    PGY_DIFF_TENSOR,    /**< between nodes: its name, declared type, annotations */
-    PGY_DIFF_WEIGHT     /**< initializers and Constant nodes */
+    PGY_DIFF_TENSOR,    /**< a tensor that a node computes: its name, declared type, annotations */
+    PGY_DIFF_WEIGHT     /**< an initializer, or the value of a Constant node */
 } pgy_diff_part;
 enum { PGY_DIFF_PART_COUNT = PGY_DIFF_WEIGHT + 1 };
 
@@ -44,47 +44,47 @@ typedef enum pgy_diff_change {
     PGY_DIFF_RENAMED,
     PGY_DIFF_CHANGED, /**< `field` names what changed */
     PGY_DIFF_REWIRED, /**< an input of a node has another producer */
-    PGY_DIFF_MOVED,   /**< has another place in the order */
+    PGY_DIFF_MOVED,   /**< the item has another place in its list */
     PGY_DIFF_STORED,  /**< a weight has equal elements in another storage; does not count as a
                          difference */
     PGY_DIFF_UNREAD   /**< a weight's elements could not be compared */
 } pgy_diff_change;
 enum { PGY_DIFF_CHANGE_COUNT = PGY_DIFF_UNREAD + 1 };
 
-/** How a weight's elements changed; a is before, b after. Values of other types are compared after
- * conversion to float64. */
+/** How a weight's elements changed; a is the value before, b the value after. Values of other types
+ * are compared after conversion to float64. */
 typedef struct pgy_weight_change {
     pgy_dtype dtype_a, dtype_b;
     const int64_t *dims_a, *dims_b;
     size_t rank_a, rank_b;
     const char *stored_a, *stored_b; /**< "raw", "typed", "external"; with ", Constant" for nodes */
-    bool compared;                   /**< the numbers below are set */
-    const char *why_not;             /**< the reason if not compared; else NULL */
-    uint64_t count;                  /**< elements */
-    uint64_t changed;                /**< that are not equal; 0 and -0 are, NaN and NaN are */
-    uint64_t beyond;                 /**< that differ by more than the tolerance */
+    bool compared;       /**< the elements were compared, so the numbers below are set */
+    const char *why_not; /**< the reason if not compared; else NULL */
+    uint64_t count;      /**< number of elements */
+    uint64_t changed;    /**< elements that are not equal; 0 equals -0, NaN equals NaN */
+    uint64_t beyond;     /**< elements that differ by more than the tolerance */
     uint64_t nan_a, nan_b;
-    uint64_t max_index;   /**< of the element with the largest change */
+    uint64_t max_index;   /**< index of the element with the largest change */
     double max_abs;       /**< largest |a - b|; NaNs are left out of this and what follows */
     double max_rel;       /**< largest |a - b| / |a| over a that are not 0 */
-    double mean_abs, rms; /**< of a - b, over all elements */
-    double cosine;        /**< of a and b as vectors; NaN if one is 0 */
-    double snr_db;        /**< 10 log10 of the sum of a^2 by that of (a - b)^2 */
-    uint64_t bytes_a;     /**< of the elements, before and after */
+    double mean_abs, rms; /**< mean and root mean square of a - b over all elements */
+    double cosine;        /**< cosine similarity of a and b as vectors; NaN if one is 0 */
+    double snr_db;        /**< signal-to-noise ratio: 10 log10(sum of a^2 / sum of (a - b)^2) */
+    uint64_t bytes_a;     /**< bytes of the elements, before and after */
     uint64_t bytes_b;
 } pgy_weight_change;
 
 typedef struct pgy_difference {
     pgy_diff_part part;
     pgy_diff_change change;
-    const char *path; /**< of the graph: "" the model's, "If_3/then_branch", "MyFunction" */
+    const char *path; /**< graph: "" for the model's, "If_3/then_branch", "MyFunction" */
     const char *name; /**< name before, or after if it was added. Unnamed nodes: the names of their
                          outputs */
     const char *new_name;            /**< name after; NULL: unchanged */
-    const char *op_type;             /**< of nodes and attributes, else "" */
+    const char *op_type;             /**< operator of a node or of an attribute's node, else "" */
     const char *field;               /**< what changed: "opset_import", "alpha", "input 1"; or "" */
     const char *before, *after;      /**< values as text; NULL: absent */
-    const pgy_weight_change *weight; /**< of weights that both models have; else NULL */
+    const pgy_weight_change *weight; /**< change of a weight that both models have; else NULL */
 } pgy_difference;
 
 typedef struct pgy_diff_options {
@@ -92,20 +92,21 @@ typedef struct pgy_diff_options {
     bool structure_only; /**< compare weights by type, shape and name only */
     bool weights_only;
     bool order; /**< also report nodes, weights and tensor declarations whose order changed */
-    bool ignore_names; /**< of nodes and of tensors inside graphs */
-    bool ignore_notes; /**< texts, metadata, producer and version numbers of the model */
+    bool ignore_names; /**< ignore the names of nodes and of tensors inside graphs */
+    bool ignore_notes; /**< ignore texts, metadata, producer and version numbers of the model */
     double atol, rtol; /**< weights: |a - b| <= atol + rtol * |a| is no difference */
 } pgy_diff_options;
 
 /** Totals of a comparison. */
 typedef struct pgy_diff_summary {
     uint64_t counts[PGY_DIFF_PART_COUNT][PGY_DIFF_CHANGE_COUNT];
-    uint64_t differences; /**< the sum of counts without STORED */
+    uint64_t differences; /**< number of all changes except STORED */
     uint64_t nodes_a, nodes_b, nodes_matched;
     uint64_t weights_a, weights_b, weights_matched, weights_equal;
     uint64_t weight_bytes_a, weight_bytes_b;
-    uint64_t bytes_read;   /**< of weights, both sides */
-    uint64_t bytes_shared; /**< not read, because both sides are the same place of the same file */
+    uint64_t bytes_read;   /**< bytes of weights that were read, of both models together */
+    uint64_t bytes_shared; /**< bytes of weights that were not read, because both models refer to
+                              the same bytes of one file */
 } pgy_diff_summary;
 
 /** Both models are retained. @param options NULL for defaults

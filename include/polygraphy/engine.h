@@ -54,7 +54,7 @@ PGY_API pgy_engine *pgy_engine_retain(pgy_engine *e);
 PGY_API void pgy_engine_release(pgy_engine *e); /**< NULL is fine */
 
 /* The engine owns what these functions return. */
-PGY_API const char *pgy_engine_name(const pgy_engine *e); /**< of the model's graph */
+PGY_API const char *pgy_engine_name(const pgy_engine *e); /**< name of the model's graph */
 /** In the model's order, as declared: dynamic dimensions are -1. */
 PGY_API const pgy_metadata *pgy_engine_inputs(const pgy_engine *e);
 PGY_API const pgy_metadata *pgy_engine_outputs(const pgy_engine *e);
@@ -98,7 +98,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plan_open(pgy_plan **out, const char *path
 PGY_API void pgy_plan_close(pgy_plan *p); /**< NULL is fine */
 
 typedef struct pgy_plan_info {
-    const char *name;      /**< of the model's graph */
+    const char *name;      /**< name of the model's graph */
     const char *library;   /**< version that wrote the plan */
     const char *cpu;       /**< instruction set that it needs: "portable", "avx2" ... */
     const char *verbosity; /**< information about layers: "DETAILED", "LAYER_NAMES_ONLY", "NONE" */
@@ -109,7 +109,7 @@ typedef struct pgy_plan_info {
 } pgy_plan_info;
 /* The plan owns what these functions return. */
 PGY_API const pgy_plan_info *pgy_plan_describe(const pgy_plan *p);
-PGY_API const pgy_metadata *pgy_plan_inputs(const pgy_plan *p); /**< as the model declares them */
+PGY_API const pgy_metadata *pgy_plan_inputs(const pgy_plan *p); /**< inputs as declared */
 PGY_API const pgy_metadata *pgy_plan_outputs(const pgy_plan *p);
 
 typedef struct pgy_plan_tensor {
@@ -122,15 +122,15 @@ typedef struct pgy_plan_tensor {
 
 /** A step of a plan. */
 typedef struct pgy_plan_layer {
-    const char *name;   /**< of the node; the names of fused nodes are joined by " + " */
+    const char *name;   /**< name of the node; the names of fused nodes are joined by " + " */
     const char *type;   /**< operator; "Reorder", "Copy"; "Record" and "Wait" of an event */
     const char *tactic; /**< kernel; NULL: the operator's reference definition */
     const pgy_plan_tensor *inputs, *outputs, *constants;
     size_t input_count, output_count, constant_count;
-    uint64_t packed_bytes;      /**< of weights in the kernel's own layout */
+    uint64_t packed_bytes;      /**< bytes of weights in the kernel's own layout */
     const char *const *sources; /**< nodes of the model */
     size_t source_count;
-    const char *device; /**< that runs the step; NULL: the host */
+    const char *device; /**< device that runs the step; NULL: the host */
 } pgy_plan_layer;
 
 typedef struct pgy_plan_profile {
@@ -150,7 +150,7 @@ PGY_API pgy_bound_kind pgy_plan_range(pgy_profile_range *out, const pgy_plan *p,
 /* ---- Inspection ----------------------------------------------------------------------------- */
 
 typedef enum pgy_inspect_format {
-    PGY_INSPECT_JSON,   /**< with the field names of TensorRT's engine inspector */
+    PGY_INSPECT_JSON,   /**< JSON with the field names of TensorRT's engine inspector */
     PGY_INSPECT_ONELINE /**< a line for each layer */
 } pgy_inspect_format;
 /** Describes a plan, as far as its stored verbosity permits. Free with pgy_text_free. */

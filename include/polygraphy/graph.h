@@ -52,9 +52,9 @@ struct pgy_value {
     const pgy_onnx_tensor
         *initializer; /**< stored weight, or NULL; elements through pgy_graph_value_data */
     const pgy_onnx_sparse_tensor *sparse; /**< stored sparse weight, or NULL */
-    const pgy_onnx_value_info *info;      /**< as declared in the file, or NULL */
+    const pgy_onnx_value_info *info;      /**< the value's declaration in the file, or NULL */
     pgy_node *producer;                   /**< NULL for inputs and initializers */
-    size_t output_index;                  /**< among producer's outputs */
+    size_t output_index;                  /**< index in the producer's outputs */
     pgy_node **consumers; /**< each consuming node once per use, subgraph uses included */
     size_t consumer_count;
     bool is_input, is_output;
@@ -71,11 +71,12 @@ struct pgy_node {
     size_t input_count;
     pgy_value **outputs; /**< NULL entries = omitted */
     size_t output_count;
-    const pgy_onnx_node *proto; /**< as in the file; NULL for new nodes */
+    const pgy_onnx_node *proto; /**< the node in the file; NULL for new nodes */
     const pgy_onnx_attribute *const *attributes;
     size_t attribute_count;
-    pgy_graph **subgraphs;             /**< of graph attributes, in attribute order */
-    const char *const *subgraph_names; /**< the attribute of each */
+    pgy_graph **subgraphs; /**< graphs in attributes, in attribute order */
+    /** Indexed like subgraphs: name of the attribute that holds each. */
+    const char *const *subgraph_names;
     size_t subgraph_count;
     pgy_graph *graph;
     size_t index; /**< place in graph->nodes */
@@ -84,7 +85,7 @@ struct pgy_node {
 
 struct pgy_graph {
     const char *name;
-    pgy_node **nodes; /**< in stored order; topological after pgy_graph_sort */
+    pgy_node **nodes; /**< nodes in stored order, which is topological after pgy_graph_sort */
     size_t node_count;
     pgy_value **inputs, **outputs; /**< initializers that are also inputs are not in `inputs` unless
                                       IR < 4 declares them */
@@ -107,8 +108,8 @@ PGY_API void pgy_graph_destroy(pgy_graph *g); /**< only the top graph; NULL is f
  * keep their bytes. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_export(pgy_model **out, pgy_graph *g, pgy_error *err);
 
-PGY_API pgy_value *pgy_graph_find_value(const pgy_graph *g,
-                                        const char *name); /**< of this graph level; NULL if none */
+/** Finds a value by name in g, not in its subgraphs; NULL: not found. */
+PGY_API pgy_value *pgy_graph_find_value(const pgy_graph *g, const char *name);
 PGY_API pgy_node *pgy_graph_find_node(const pgy_graph *g, const char *name);
 PGY_API int64_t pgy_graph_opset(const pgy_graph *g, const char *domain);
 /** Elements of an initializer or Constant; PGY_E_NOT_FOUND if the value has none. */
@@ -144,7 +145,7 @@ typedef struct pgy_output_selection {
     bool mark_all;               /**< all non-empty node outputs except Constant's */
     const char *const *op_types; /**< also outputs of all nodes of these operators, any case */
     size_t op_type_count;
-    const char *const *exclude; /**< removed from the selection; wildcards too */
+    const char *const *exclude; /**< outputs to leave out; may be wildcards */
     size_t exclude_count;
 } pgy_output_selection;
 /** Replaces the graph's outputs by the union of `names` and `op_types`. Known types and shapes of
@@ -179,10 +180,11 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_convert_half(pgy_graph *g,
 typedef struct pgy_op_summary {
     const char *op_type, *domain;
     size_t node_count;
-    uint64_t parameter_count, parameter_bytes; /**< of initializers first used by these nodes */
+    /** An initializer counts for the first node that uses it only. */
+    uint64_t parameter_count, parameter_bytes;
     double flops; /**< a multiply-add counts as two; < 0: a shape is unknown */
 } pgy_op_summary;
-/** Gives one row per operator, in order of first appearance, subgraph nodes included. Shapes are
+/** Summarizes each operator, in order of first appearance, subgraph nodes included. Shapes are
  * inferred from `inputs` (may be NULL) where it names an input, else from the model's; nodes with
  * dynamic shapes count as unknown. *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count,
@@ -201,7 +203,7 @@ typedef struct pgy_finding {
     const char *code; /**< stable name of the rule, e.g. "duplicate-node-name" */
 } pgy_finding;
 /** Runs the structural checks, which need no runtime (docs/checker.md lists them): names, order,
- * operators, attributes, types per opset, shapes, weights, versions, parts that do not affect any
+ * operators, attributes, types per opset, shapes, weights, versions, nodes that do not affect any
  * output. *out is owned by the graph. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_check(const pgy_finding **out, size_t *count,
                                                   pgy_graph *g, pgy_error *err);

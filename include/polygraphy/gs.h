@@ -38,14 +38,14 @@ typedef enum pgy_gs_kind { PGY_GS_VARIABLE, PGY_GS_CONSTANT } pgy_gs_kind;
 struct pgy_gs_tensor {
     const char *name;
     pgy_gs_kind kind;
-    pgy_value_kind type_kind; /**< of a variable; TENSOR unless the model declares another kind */
-    pgy_dtype dtype;          /**< NONE = unknown; of a constant: that of its values */
+    pgy_value_kind type_kind; /**< kind of a variable; TENSOR unless the model says otherwise */
+    pgy_dtype dtype;          /**< NONE: unknown; for a constant, the type of its values */
     int32_t rank;             /**< -1 = unknown; 0 = scalar */
     const pgy_dim *dims;      /**< value -1 with text NULL: unknown or dynamic */
-    const pgy_onnx_tensor *stored; /**< of a constant: the record that export writes (under the
+    const pgy_onnx_tensor *stored; /**< for a constant: the record that export writes (under the
                                       tensor's name); NULL if only `sparse` is set */
     const pgy_onnx_sparse_tensor *sparse;
-    const pgy_onnx_value_info *info; /**< as declared in the file, or NULL */
+    const pgy_onnx_value_info *info; /**< the tensor's declaration in the file, or NULL */
     pgy_gs_node **producers;         /**< nodes that write it, in the order attached */
     size_t producer_count;
     pgy_gs_node **consumers; /**< nodes that read it, once per slot, in the order attached */
@@ -71,8 +71,8 @@ struct pgy_gs_node {
     size_t input_count;
     pgy_gs_tensor **outputs;
     size_t output_count;
-    pgy_gs_graph *graph;         /**< whose list has it; NULL: none (removed, or not added yet) */
-    const pgy_onnx_node *stored; /**< as in the file; NULL for new nodes */
+    pgy_gs_graph *graph; /**< graph whose `nodes` contains it; NULL: removed, or not added yet */
+    const pgy_onnx_node *stored; /**< the node in the file; NULL for new nodes */
     void *internal;
 };
 
@@ -87,21 +87,22 @@ struct pgy_gs_graph {
     size_t node_count;
     pgy_gs_tensor **inputs, **outputs;
     size_t input_count, output_count;
-    int64_t opset; /**< of the default domain */
+    int64_t opset; /**< opset of the default domain */
     const pgy_gs_opset *imports;
     size_t import_count;
     int64_t ir_version; /**< 0: not set; export writes the smallest version that can express the
                            model */
     const char *producer_name, *producer_version;
-    pgy_gs_graph **functions; /**< of the document: the same list for all of its graphs */
+    pgy_gs_graph **functions; /**< functions of the document, the same list for all of its graphs */
     size_t function_count;
     pgy_gs_graph *parent; /**< enclosing graph of a subgraph; NULL for the top and for functions */
-    /* Of a function; identity is (domain, name, overload). */
+    /* Set for functions only. (domain, name, overload) identifies a function. */
     bool is_function;
     const char *domain, *overload;
-    const pgy_gs_attribute *parameters; /**< its attributes; without a value: required */
+    /** The function's attributes; one without a value is required. */
+    const pgy_gs_attribute *parameters;
     size_t parameter_count;
-    const pgy_onnx_graph *stored; /**< as in the file; NULL for new graphs and functions */
+    const pgy_onnx_graph *stored; /**< the graph in the file; NULL for new graphs and functions */
     void *internal;
 };
 
@@ -122,7 +123,7 @@ typedef struct pgy_gs_export_options {
 /** Makes a new model, which shares data with the document and keeps it alive. An unchanged document
  * gives its original model, byte for byte. Otherwise nodes are written in list order; initializers
  * and value infos in the order of pgy_gs_tensors, then those of the file that no node uses. A
- * weight is written to the level it was made for, which may enclose the subgraph that reads it;
+ * weight is written to the graph it was made for, which may enclose the subgraph that reads it;
  * models before IR 4 list weights as inputs, too. Order and undefined inputs are not checked.
  * @param options NULL for defaults @return PGY_E_FORMAT naming a cycle of nodes; PGY_E_TYPE for an
  * input or output of the top graph without a type */
@@ -219,7 +220,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_inputs(pgy_gs_node *n, pgy_gs_tenso
                                                     size_t count, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_outputs(pgy_gs_node *n, pgy_gs_tensor *const *tensors,
                                                      size_t count, pgy_error *err);
-/** Empties the list of consumers (of producers) and removes the tensor's slots from those nodes. */
+/** Detaches a tensor from all nodes that read (write) it; the nodes lose those input (output)
+ * slots. */
 PGY_API void pgy_gs_clear_consumers(pgy_gs_tensor *t);
 PGY_API void pgy_gs_clear_producers(pgy_gs_tensor *t);
 /** Every reader of `from` reads `to` instead, in the same slots; graph outputs are not touched. */
@@ -246,11 +248,11 @@ typedef struct pgy_gs_attr {
         int64_t i;
         const char *s;
         pgy_tensor *t;
-        pgy_gs_graph *g; /**< made by pgy_gs_subgraph of the same document */
+        pgy_gs_graph *g; /**< graph made by pgy_gs_subgraph of the same document */
         const float *floats;
         const int64_t *ints;
         const char *const *strings;
-        const pgy_onnx_attribute *stored; /**< with type UNDEFINED: any, unchanged */
+        const pgy_onnx_attribute *stored; /**< of type UNDEFINED: any attribute, unchanged */
     } value;
     size_t count; /**< of lists */
 } pgy_gs_attr;
@@ -270,7 +272,8 @@ PGY_API pgy_gs_attr pgy_gs_attr_ref(const char *name, const char *ref,
 /** Sets an attribute: replaces it, or adds it at the end. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_set_attr(pgy_gs_node *n, const pgy_gs_attr *a,
                                                   pgy_error *err);
-PGY_API bool pgy_gs_remove_attr(pgy_gs_node *n, const char *name); /**< false: had none */
+PGY_API bool pgy_gs_remove_attr(pgy_gs_node *n,
+                                const char *name); /**< false: the node has no such attribute */
 PGY_API const pgy_gs_attribute *pgy_gs_find_attr(const pgy_gs_node *n, const char *name);
 /** The attribute's value, or `fallback` if it does not exist or has another type. */
 PGY_API int64_t pgy_gs_attr_as_int(const pgy_gs_node *n, const char *name, int64_t fallback);
@@ -330,18 +333,18 @@ typedef struct pgy_gs_tensor_list {
     size_t count, capacity;
 } pgy_gs_tensor_list;
 PGY_API void pgy_gs_tensor_list_free(pgy_gs_tensor_list *list);
-/** Lists the tensors of this level in order of first appearance: inputs of the graph; inputs, then
- * outputs, of each node; outputs of the graph. Omitted slots are left out. If several tensors have
- * one name, the list has the last one at the place of the first, with a warning; with `strict` that
- * is PGY_E_FORMAT. */
+/** Lists the tensors of g, without its subgraphs, in order of first appearance: inputs of the
+ * graph; inputs, then outputs, of each node; outputs of the graph. Omitted slots are left out. If
+ * several tensors have one name, the list has the last one at the place of the first, with a
+ * warning; with `strict` that is PGY_E_FORMAT. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_tensors(pgy_gs_tensor_list *out, const pgy_gs_graph *g,
                                                  bool strict, pgy_error *err);
-/** Lists captured tensors: those that nodes of this level, or of its subgraphs, read from outside
- * this level. In order of first appearance. */
+/** Lists captured tensors: those that nodes of g, or of its subgraphs, read from outside g. In
+ * order of first appearance. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_foreign_tensors(pgy_gs_tensor_list *out,
                                                          const pgy_gs_graph *g, pgy_error *err);
-/** Finds a tensor or node of this level by name; NULL: none. Of several nodes with one name it
- * gives the first in the list. The cost is that of a hash look-up, after edits, too. */
+/** Finds a tensor or node of g, not of its subgraphs, by name; NULL: none. Of several nodes with
+ * one name it gives the first in the list. The cost is that of a hash look-up, after edits, too. */
 PGY_API pgy_gs_tensor *pgy_gs_find_tensor(const pgy_gs_graph *g, const char *name);
 PGY_API pgy_gs_node *pgy_gs_find_node(const pgy_gs_graph *g, const char *name);
 /** Like the functions above, but PGY_E_NOT_FOUND suggests similar names. */
@@ -350,7 +353,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_get_tensor(pgy_gs_tensor **out, const p
 PGY_API PGY_MUST_CHECK pgy_status pgy_gs_get_node(pgy_gs_node **out, const pgy_gs_graph *g,
                                                   const char *name, pgy_error *err);
 
-/** Iterates over the nodes of a level while it is edited. It visits the nodes that were in the list
+/** Iterates over the nodes of a graph while it is edited. It visits the nodes that were in the list
  * at the start, except those removed before their turn; it does not visit new ones.
  *
  *     pgy_gs_iter it = {0};
@@ -372,9 +375,9 @@ typedef enum pgy_gs_operand_kind {
     PGY_GS_NAME,    /**< a new variable "<text>_<n>" */
     PGY_GS_ARRAY,   /**< a new constant "onnx_graphsurgeon_constant_<n>" */
     PGY_GS_INTS,    /**< int64 constant "onnx_graphsurgeon_lst_constant_<n>" of rank 1 */
-    PGY_GS_FLOATS,  /**< the same, float32 */
-    PGY_GS_INT,     /**< the same, int64 of rank 0 */
-    PGY_GS_FLOAT,   /**< the same, float32 of rank 0 */
+    PGY_GS_FLOATS,  /**< like INTS, but float32 */
+    PGY_GS_INT,     /**< like INTS, but one int64 of rank 0 */
+    PGY_GS_FLOAT,   /**< like INTS, but one float32 of rank 0 */
     PGY_GS_OMITTED, /**< left out */
 } pgy_gs_operand_kind;
 

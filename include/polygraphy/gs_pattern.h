@@ -47,9 +47,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_gs_pattern_outputs(pgy_gs_pattern *p,
 struct pgy_gs_match {
     pgy_gs_tensor **inputs; /**< the tensors that the pattern's variables matched, in their order */
     size_t input_count;
-    pgy_gs_tensor **outputs; /**< of the declared outputs */
+    pgy_gs_tensor **outputs; /**< tensors of the declared outputs */
     size_t output_count;
-    pgy_gs_tensor **constants; /**< in the order the pattern declares them */
+    pgy_gs_tensor **constants; /**< constants in the order in which the pattern declares them */
     size_t constant_count;
     void *internal;
 };

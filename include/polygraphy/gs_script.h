@@ -65,7 +65,7 @@ typedef struct pgy_gs_change {
     pgy_gs_change_kind kind;
     const char *graph;  /**< "" for the main graph, "node/attribute" for a subgraph, "domain.name"
                            for a function */
-    const char *name;   /**< of the node or tensor; for an unnamed node, of its output */
+    const char *name;   /**< name of the node or tensor; for an unnamed node, name of its output */
     const char *detail; /**< one line */
 } pgy_gs_change;
 

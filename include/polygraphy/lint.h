@@ -38,7 +38,8 @@ typedef enum pgy_lint_level {
     PGY_LINT_INFO
 } pgy_lint_level;
 
-/** The part that found it. The JSON report has the original program's names. */
+/** The check that reported a finding. The JSON report uses the original program's names, given
+ * here. */
 typedef enum pgy_lint_source {
     PGY_LINT_RUNTIME, /**< "onnxruntime" */
     PGY_LINT_CHECKER, /**< "onnx_checker" */
@@ -54,7 +55,7 @@ typedef struct pgy_lint_finding {
                               "generated-data"; NULL: a summary of findings that follow */
     const char *node;    /**< path of the node; "": the whole model */
     const char *value;   /**< path of the tensor, if the finding is about one; else "" */
-    const char *op_type; /**< of the node; "": the text form does not name the node */
+    const char *op_type; /**< operator of the node; "": the text form does not name the node */
     const char *message; /**< one line */
 } pgy_lint_finding;
 
@@ -66,7 +67,7 @@ typedef struct pgy_lint_options {
     const pgy_metadata *inputs; /**< shapes that replace those of the model's inputs; NULL: none */
     const pgy_backend *backend; /**< the runtime; NULL: ONNX Runtime. If it is not available, the
                                      float64 reference runs the model, with a warning in the log */
-    const pgy_backend_options *backend_options; /**< of `backend`; NULL: its defaults */
+    const pgy_backend_options *backend_options; /**< options of `backend`; NULL: its defaults */
     pgy_data_loader *data;                      /**< the inputs; NULL: generated */
     const pgy_random_options *random; /**< how inputs are generated; the shapes above and the
                                          model's replace its `inputs`; NULL: the defaults */
@@ -93,8 +94,8 @@ PGY_API bool pgy_lint_passed(const pgy_lint *l);
  * their texts. */
 PGY_API size_t pgy_lint_count(const pgy_lint *l);
 PGY_API const pgy_lint_finding *pgy_lint_at(const pgy_lint *l, size_t i);
-/** True if the node passed; false if it failed or was not reached. @param node its name as in the
- * findings */
+/** True if the node passed; false if it failed or was not checked. @param node its path, as in
+ * pgy_lint_finding.node */
 PGY_API bool pgy_lint_node_passed(const pgy_lint *l, const char *node);
 
 /** Writes a finding as one line: "Name: conv1, Op: Conv | message". Free with pgy_text_free. */

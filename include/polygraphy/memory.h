@@ -44,8 +44,8 @@ typedef struct pgy_memory_tensor {
     uint64_t size_bytes;  /**< 0 if unknown; an upper bound if `is_bound` */
     size_t first, last;   /**< steps of the live range; tensors that share memory have one range for
                              all of them */
-    const char *producer; /**< node; "" for inputs */
-    const char *last_user;   /**< node; "" if no node reads it */
+    const char *producer; /**< name of the node that computes it; "" for inputs */
+    const char *last_user;   /**< name of the last node that reads it; "" if no node does */
     const char *shares_with; /**< tensor whose memory it shares; NULL: its own */
     const char *unknown_why; /**< NULL: the size is known */
     bool is_input, is_output;
@@ -55,24 +55,26 @@ typedef struct pgy_memory_tensor {
 /** A node of the main graph, with calls of local functions inlined. */
 typedef struct pgy_memory_step {
     const char *node, *op_type;
-    uint64_t live_bytes;  /**< while it runs, tensors of its subgraphs included */
-    uint64_t inner_bytes; /**< part of live_bytes: the peak of its largest subgraph */
+    /** Bytes of live tensors while the node runs, with those of its subgraphs. */
+    uint64_t live_bytes;
+    uint64_t inner_bytes; /**< part of live_bytes: the highest peak of the node's subgraphs */
 } pgy_memory_step;
 
 typedef struct pgy_memory_summary {
-    uint64_t peak_bytes; /**< of tensors, weights not included */
+    uint64_t peak_bytes; /**< peak bytes of tensors, without weights */
     size_t peak_step;
     uint64_t weight_bytes, weight_count;
     uint64_t input_bytes, output_bytes;
     size_t unknown_count; /**< tensors of unknown size: the peak is larger */
     bool out_of_order;    /**< the nodes are not in topological order */
-    size_t bound_count;   /**< tensors with an upper bound only; then the peak is one, too */
+    size_t bound_count;   /**< tensors whose size is an upper bound; if any, the peak is an upper
+                             bound, too */
 } pgy_memory_summary;
 
 /** Infers shapes and finds live ranges; with `sort`, reorders the graph. The graph owns the texts,
- * so it must outlive *out. Functions are inlined in a copy.
- * @return what pgy_graph_infer_shapes and pgy_graph_sort return; PGY_E_NOT_FOUND for a name in
- * `inputs` that is no input; PGY_E_SHAPE for sizes that no machine has */
+ * so it must outlive *out. Functions are inlined in a copy. @return what pgy_graph_infer_shapes and
+ * pgy_graph_sort return; PGY_E_NOT_FOUND for a name in `inputs` that is no input; PGY_E_SHAPE for
+ * sizes beyond the address space */
 PGY_API PGY_MUST_CHECK pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g,
                                                     const pgy_memory_options *options,
                                                     pgy_error *err);

@@ -109,7 +109,7 @@ struct pgy_layer {
     size_t input_count;
     pgy_value *const *outputs; /**< loops and conditionals have none until they are closed */
     size_t output_count;
-    pgy_dtype precision;    /**< type that it computes in: that of its first numeric input */
+    pgy_dtype precision;    /**< computing type: the type of the first numeric input */
     pgy_node *const *nodes; /**< its ONNX nodes; none: a constant */
     size_t node_count;
     pgy_network *network; /**< its network: the whole one, or the body of a loop or branch */

@@ -20,7 +20,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_identity(pgy_layer **out, pgy_
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_cast(pgy_layer **out, pgy_network *net,
                                                        pgy_value *input, pgy_dtype to,
                                                        pgy_error *err);
-/** int64, rank 1. */
+/** Outputs the shape of `input` as int64 of rank 1. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_shape(pgy_layer **out, pgy_network *net,
                                                         pgy_value *input, pgy_error *err);
 
@@ -86,7 +86,7 @@ typedef enum pgy_elementwise_operation {
     PGY_ELEMENTWISE_MAX,
     PGY_ELEMENTWISE_MIN,
     PGY_ELEMENTWISE_SUB,
-    PGY_ELEMENTWISE_DIV, /**< of integers: towards zero */
+    PGY_ELEMENTWISE_DIV, /**< integers are divided towards zero */
     PGY_ELEMENTWISE_POW,
     PGY_ELEMENTWISE_FLOOR_DIV,
     PGY_ELEMENTWISE_AND,
@@ -112,7 +112,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_select(pgy_layer **out, pgy_ne
                                                          pgy_value *b, pgy_error *err);
 
 typedef enum pgy_scale_mode {
-    PGY_SCALE_UNIFORM, /**< one number */
+    PGY_SCALE_UNIFORM, /**< one number for the whole tensor */
     PGY_SCALE_CHANNEL, /**< a number for each channel */
     PGY_SCALE_ELEMENTWISE
 } pgy_scale_mode;
@@ -120,7 +120,7 @@ typedef enum pgy_scale_mode {
 typedef struct pgy_scale {
     pgy_scale_mode mode;
     pgy_value *shift, *scale, *power;
-    int32_t channel_axis; /**< 0: 1 */
+    int32_t channel_axis; /**< axis of the numbers per channel; 0 means axis 1 */
 } pgy_scale;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_scale(pgy_layer **out, pgy_network *net,
                                                         pgy_value *input, const pgy_scale *p,
@@ -170,7 +170,8 @@ typedef struct pgy_pooling {
     int64_t window_size[PGY_MAX_SPATIAL];
     pgy_window window;
     double blend_factor;
-    bool average_counts_padding; /**< TensorRT's averageCountExcludesPadding, negated */
+    bool average_counts_padding; /**< the opposite of TensorRT's averageCountExcludesPadding, so
+                                    that 0 is the default */
 } pgy_pooling;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_pooling(pgy_layer **out, pgy_network *net,
                                                           pgy_value *input, const pgy_pooling *p,
@@ -214,7 +215,7 @@ typedef struct pgy_resize {
     pgy_coordinates coordinates;
     pgy_resize_round nearest_rounding;
     bool single_pixel_is_upper; /**< an output axis of one pixel takes the input's first pixel */
-    double cubic_coefficient;   /**< 0: -0.75 */
+    double cubic_coefficient;   /**< 0 means -0.75 */
     bool exclude_outside;
 } pgy_resize;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_resize(pgy_layer **out, pgy_network *net,
@@ -223,7 +224,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_resize(pgy_layer **out, pgy_ne
 
 /** What a slice reads at positions outside the axis. */
 typedef enum pgy_sample_mode {
-    PGY_SAMPLE_STRICT_BOUNDS, /**< none: slices must stay inside */
+    PGY_SAMPLE_STRICT_BOUNDS, /**< reading outside is an error */
     PGY_SAMPLE_WRAP,
     PGY_SAMPLE_CLAMP,
     PGY_SAMPLE_FILL,
@@ -247,7 +248,8 @@ typedef struct pgy_shuffle {
     size_t reshape_rank;
     pgy_value *reshape_to;           /**< the shape as a tensor: int64, rank 1 */
     const int32_t *second_transpose; /**< NULL: none */
-    bool zero_is_size;               /**< TensorRT's zeroIsPlaceholder, negated */
+    /** The opposite of TensorRT's zeroIsPlaceholder, so that 0 is the default. */
+    bool zero_is_size;
 } pgy_shuffle;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_shuffle(pgy_layer **out, pgy_network *net,
                                                           pgy_value *input, const pgy_shuffle *p,
@@ -266,12 +268,12 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_concatenation(pgy_layer **out,
 /** output[i] = input[start + i * stride], i < size: with numbers for all axes, or for those in
  * `axes`. Tensors (int64, rank 1) may replace the numbers. */
 typedef struct pgy_slice {
-    size_t count;                         /**< entries of the lists; 0: the rank of the input */
-    const int64_t *axes;                  /**< NULL: 0, 1 ... */
+    size_t count;        /**< number of entries in each list; 0: the input's rank */
+    const int64_t *axes; /**< NULL: 0, 1 ... */
     const int64_t *start, *size, *stride; /**< stride NULL: ones */
     pgy_value *start_at, *size_at, *stride_at;
     pgy_sample_mode mode;
-    pgy_value *fill; /**< of PGY_SAMPLE_FILL: one number; NULL: 0 */
+    pgy_value *fill; /**< the value that PGY_SAMPLE_FILL reads outside, one element; NULL: 0 */
 } pgy_slice;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_slice(pgy_layer **out, pgy_network *net,
                                                         pgy_value *input, const pgy_slice *p,
@@ -279,19 +281,19 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_slice(pgy_layer **out, pgy_net
 
 typedef enum pgy_fill_operation {
     PGY_FILL_LINSPACE,       /**< alpha + sum of index k * beta[k] */
-    PGY_FILL_RANDOM_UNIFORM, /**< from alpha to beta */
+    PGY_FILL_RANDOM_UNIFORM, /**< random numbers from alpha to beta */
     PGY_FILL_RANDOM_NORMAL   /**< mean alpha, standard deviation beta */
 } pgy_fill_operation;
 typedef struct pgy_fill {
     pgy_fill_operation operation;
     size_t rank;
     const int64_t *dims;
-    pgy_value *shape; /**< in place of dims: int64, rank 1 */
+    pgy_value *shape; /**< shape as int64 of rank 1, instead of dims */
     pgy_dtype dtype;  /**< NONE: float32 */
     double alpha;
-    const double *beta; /**< LINSPACE: a number for each axis; else one */
+    const double *beta; /**< LINSPACE: one number for each axis; else a single number */
     pgy_value *alpha_at,
-        *beta_at; /**< of LINSPACE, of the type of the output, in place of numbers */
+        *beta_at; /**< tensors for LINSPACE, of the output's type, instead of numbers */
     bool has_seed;
     double seed;
 } pgy_fill;
@@ -315,12 +317,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_reduce(pgy_layer **out, pgy_ne
                                                          pgy_reduce_operation operation,
                                                          uint32_t axes, bool keep_dims,
                                                          pgy_error *err);
-/** axes: one bit; 0: the third axis from the end, or the first. */
+/** axes: exactly one bit set; 0: the third axis from the end, or axis 0 if there are fewer than
+ * three. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_softmax(pgy_layer **out, pgy_network *net,
                                                           pgy_value *input, uint32_t axes,
                                                           pgy_error *err);
 typedef enum pgy_topk_operation { PGY_TOPK_MAX, PGY_TOPK_MIN } pgy_topk_operation;
-/** Outputs: values in order, and their indices. axes: one bit. */
+/** Outputs: the sorted values, and their indices. axes: exactly one bit set. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_topk(pgy_layer **out, pgy_network *net,
                                                        pgy_value *input,
                                                        pgy_topk_operation operation, int64_t k,
@@ -353,7 +356,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_normalization(pgy_layer **out,
 
 typedef enum pgy_matrix_operation {
     PGY_MATRIX_NONE,
-    PGY_MATRIX_TRANSPOSE, /**< of the last two axes */
+    PGY_MATRIX_TRANSPOSE, /**< transpose the last two axes */
     PGY_MATRIX_VECTOR /**< the last axis is a vector: a row on the left, a column on the right */
 } pgy_matrix_operation;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_matrix_multiply(
@@ -419,9 +422,9 @@ typedef struct pgy_quantization {
     pgy_value *scale, *zero_point; /**< zero_point NULL: 0 */
     pgy_dtype dtype; /**< type of the output; NONE: int8 when quantizing, the scale's type when
                         dequantizing */
-    int32_t axis;    /**< axis of scales per channel; 0: 1 */
+    int32_t axis;    /**< axis that has one scale per channel; 0 means axis 1 */
     bool axis_is_first;
-    int64_t block_size; /**< for scales per block along the axis; 0: none */
+    int64_t block_size; /**< size of blocks along the axis, for one scale per block; 0: none */
 } pgy_quantization;
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_quantize(pgy_layer **out, pgy_network *net,
                                                            pgy_value *input,
@@ -481,7 +484,8 @@ typedef struct pgy_recurrent {
     pgy_rnn_direction direction;
     pgy_value *w, *r, *bias;
     pgy_value *sequence_lengths;      /**< int32 [batch], or NULL */
-    pgy_value *initial_h, *initial_c; /**< [directions, batch, hidden], or NULL; c of an LSTM */
+    pgy_value *initial_h, *initial_c; /**< initial state [directions, batch, hidden], or NULL; of an
+                                         LSTM the cell state, too */
     bool linear_before_reset;         /**< of a GRU */
 } pgy_recurrent;
 /** type: PGY_LAYER_RNN (tanh), LSTM or GRU. input: [length, batch, inputs]. Outputs: all states
@@ -526,7 +530,7 @@ typedef struct pgy_loop pgy_loop;
 typedef enum pgy_loop_output_kind {
     PGY_LOOP_LAST_VALUE,  /**< value of a recurrence after the last iteration */
     PGY_LOOP_CONCATENATE, /**< the values of all iterations, along a new axis */
-    PGY_LOOP_REVERSE      /**< the same, the last one first */
+    PGY_LOOP_REVERSE      /**< like CONCATENATE, with the last iteration first */
 } pgy_loop_output_kind;
 
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_loop(pgy_loop **out, pgy_network *net,
@@ -563,7 +567,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err)
 /** A conditional. Only the branch that is taken is computed. Branches may read tensors from
  * outside. */
 typedef struct pgy_conditional pgy_conditional;
-/** condition: a bool scalar */
+/** `condition` must be a bool scalar. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_network_add_conditional(pgy_conditional **out,
                                                               pgy_network *net,
                                                               pgy_value *condition, pgy_error *err);

@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-/** Bytes of the file (or arena). */
+/** A range of bytes in the mapped file or in the model's arena. */
 typedef struct pgy_bytes {
     const void *data;
     size_t size;
@@ -122,7 +122,8 @@ typedef struct pgy_onnx_tensor {
     size_t dim_count;
     int32_t data_type;
     const char *name, *doc_string;
-    pgy_bytes raw_data; /**< bit 9 of present tells an empty one from an absent one */
+    pgy_bytes raw_data; /**< may be empty: bit 9 of message.present tells whether the file has the
+                           field */
     pgy_bytes float_data, double_data;      /**< little-endian packed */
     const int64_t *int32_data, *int64_data; /**< decoded varints (int32_data sign-extended) */
     size_t int32_count, int64_count;
@@ -240,9 +241,9 @@ typedef struct pgy_onnx_function { /* FunctionProto */
     size_t input_count;
     const char *const *outputs;
     size_t output_count;
-    const char *const *attributes; /**< names of attributes without default */
+    const char *const *attributes; /**< names of the attributes that have no default */
     size_t attribute_count;
-    pgy_onnx_attribute *const *attribute_protos; /**< with default */
+    pgy_onnx_attribute *const *attribute_protos; /**< the attributes that have a default */
     size_t attribute_proto_count;
     pgy_onnx_node *const *nodes;
     size_t node_count;

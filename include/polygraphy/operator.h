@@ -47,7 +47,7 @@ typedef struct pgy_operator_value {
                       */
     size_t rank;
     const int64_t *shape;
-    size_t count;     /**< elements */
+    size_t count;     /**< number of elements */
     const void *data; /**< row-major; NULL: the input is left out */
 } pgy_operator_value;
 
@@ -71,7 +71,7 @@ typedef struct pgy_operator_host {
     const float *(*attribute_floats)(const pgy_operator_call *c, const char *name, size_t *count);
     /* For `infer`. */
     pgy_operator_type (*input_type)(pgy_operator_call *c, size_t i);
-    /** False: the input is not a constant. */
+    /** Returns false if input i is not a constant. */
     bool (*input_constant)(const pgy_operator_call *c, size_t i, pgy_operator_value *out);
     int64_t (*dim_add)(pgy_operator_call *c, int64_t a, int64_t b);
     int64_t (*dim_sub)(pgy_operator_call *c, int64_t a, int64_t b);
@@ -94,7 +94,7 @@ typedef struct pgy_operator_host {
 
 /** A tensor of known shape. */
 typedef struct pgy_tactic_tensor {
-    pgy_dtype dtype; /**< NONE: left out */
+    pgy_dtype dtype; /**< NONE: the tensor is omitted */
     int32_t rank;
     const int64_t *shape;
     /** Layout: 1 is row-major; 8 or 16: [N, C/block, spatial..., block], where lanes beyond C are
@@ -105,23 +105,24 @@ typedef struct pgy_tactic_tensor {
 
 /** A problem: a node with concrete shapes. */
 typedef struct pgy_tactic_use {
-    const pgy_operator_call *call; /**< for the host's attribute functions */
+    const pgy_operator_call *call; /**< handle for the host's attribute functions */
     size_t input_count, output_count;
     pgy_tactic_tensor *inputs, *outputs;
 } pgy_tactic_use;
 
 typedef struct pgy_tactic_plan {
-    void *params; /**< from host->allocate; plain bytes without pointers, for they go into plans */
+    void *params; /**< memory from host->allocate; plain bytes without pointers, because plans store
+                     them */
     size_t params_bytes;
-    size_t workspace_bytes; /**< needed while it runs, shared by all parts */
-    uint32_t parts;         /**< most parts that the work can be divided into; 0: 1 */
+    size_t workspace_bytes; /**< extra memory during `run`, which all parts share */
+    uint32_t parts;         /**< the largest number of parts to divide the work into; 0 means 1 */
     int32_t in_place;       /**< input whose memory output 0 may reuse; set to -1 for none */
 } pgy_tactic_plan;
 
 typedef struct pgy_tactic_run {
     const void *params;
     size_t params_bytes;
-    const void *const *inputs; /**< NULL where left out */
+    const void *const *inputs; /**< NULL for an omitted optional input */
     void *const *outputs;
     void *workspace; /**< 64-byte aligned, not cleared */
     uint32_t part, parts;
@@ -131,7 +132,7 @@ typedef struct pgy_tactic_run {
  * step's; all bytes are 0 when `extent` is called. */
 typedef struct pgy_tactic_extent {
     size_t input_count, output_count;
-    uint64_t *input_bytes, *output_bytes; /**< from the start of each tensor */
+    uint64_t *input_bytes, *output_bytes; /**< bytes touched from the start of each tensor */
     uint64_t workspace_bytes;
 } pgy_tactic_extent;
 

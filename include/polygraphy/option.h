@@ -60,9 +60,10 @@ typedef struct pgy_option {
                           positional: its name */
     pgy_option_kind kind;
     pgy_option_nargs nargs;
-    size_t offset; /**< of the member in the settings struct */
+    size_t offset; /**< offset of the member in the settings struct */
     bool required;
-    bool alone; /**< prints information and ends the program: no other option is required with it */
+    bool alone; /**< prints information and ends the program, so options that are otherwise required
+                   may be missing */
     const char *const *choices; /**< NULL-ended list, or NULL */
     bool opens;                 /**< values are files; one that is not readable is a usage error */
     const char *constant;       /**< PGY_OPTIONAL: value if none is given; RUNNER: text to append */

@@ -30,7 +30,7 @@ typedef enum pgy_plugin_kind {
     PGY_PLUGIN_INT,
     PGY_PLUGIN_REAL,
     PGY_PLUGIN_TEXT,
-    PGY_PLUGIN_LIST /**< of values of one kind other than list */
+    PGY_PLUGIN_LIST /**< list of values of one kind other than list */
 } pgy_plugin_kind;
 
 /** An attribute of the new node. */
@@ -44,7 +44,7 @@ typedef struct pgy_plugin_value {
     size_t count;
 } pgy_plugin_value;
 
-/** One place in a model, given by the names of its tensors. */
+/** A subgraph that one node can replace, given by the names of its input and output tensors. */
 typedef struct pgy_plugin_instance {
     const char *const *inputs, *const *outputs;
     size_t input_count, output_count;
@@ -53,9 +53,9 @@ typedef struct pgy_plugin_instance {
 } pgy_plugin_instance;
 
 typedef struct pgy_plugin_places {
-    const char *name; /**< of the plugin's folder */
+    const char *name; /**< name of the plugin's folder */
     const char *op;
-    const char *domain; /**< of the operator; "": the default one. An addition of this library */
+    const char *domain; /**< domain; "": the default one. An addition of this library */
     const pgy_plugin_instance *instances;
     size_t count;
 } pgy_plugin_places;
@@ -88,13 +88,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_plugin_list(pgy_plugin_names *out, const c
                                                   pgy_error *err);
 PGY_API void pgy_plugin_names_free(pgy_plugin_names *names);
 
-/** A choice among the plugins of a folder; only one of the lists may have names. */
+/** Selects plugins of a folder. At most one of `include` and `exclude` may have names. */
 typedef struct pgy_plugin_selection {
     size_t size; /**< sizeof(pgy_plugin_selection) */
     const char *dir;
-    const char *const *include; /**< only these; none: all */
+    const char *const *include; /**< names of the plugins to use; no names: all */
     size_t include_count;
-    const char *const *exclude; /**< all but these */
+    const char *const *exclude; /**< names of the plugins not to use */
     size_t exclude_count;
 } pgy_plugin_selection;
 /** Gives the names of the chosen plugins, sorted. @return PGY_E_NOT_FOUND for a name that the

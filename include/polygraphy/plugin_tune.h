@@ -40,15 +40,15 @@ typedef struct pgy_plugin_tune_options {
 
 /** Measurements of one inference on generated data. */
 typedef struct pgy_plugin_figures {
-    double latency_ms; /**< of the fastest of 10 runs */
+    double latency_ms; /**< time of the fastest of at least 10 runs */
     double throughput; /**< inferences per second */
-    double memory_mb;  /**< of inputs and outputs, in MiB */
+    double memory_mb;  /**< memory of inputs and outputs, in MiB */
 } pgy_plugin_figures;
 
 typedef struct pgy_plugin_tuning_summary {
     bool found;                  /**< some set is better than no plugins */
     pgy_plugin_figures baseline; /**< without plugins */
-    pgy_plugin_figures best;     /**< with the best set; the baseline if no set is better */
+    pgy_plugin_figures best;     /**< figures of the best set; the baseline if no set is better */
     double seconds;              /**< duration of the search */
     double build_seconds;        /**< part of `seconds` spent on building engines */
     size_t tested, builds;       /**< sets tried, engines built */
@@ -57,8 +57,8 @@ typedef struct pgy_plugin_tuning_summary {
 
 /** A place that may be replaced. */
 typedef struct pgy_plugin_tuning_place {
-    const pgy_plugin_places *plugin; /**< of the configuration */
-    size_t index;                    /**< of the instance in `plugin` */
+    const pgy_plugin_places *plugin; /**< an entry of the configuration */
+    size_t index;                    /**< index of the instance in `plugin` */
     bool chosen;                     /**< the best set contains it */
 } pgy_plugin_tuning_place;
 

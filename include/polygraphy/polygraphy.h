@@ -10,6 +10,7 @@
 #include <polygraphy/compare.h>
 #include <polygraphy/cut.h>
 #include <polygraphy/data.h>
+#include <polygraphy/debug.h>
 #include <polygraphy/describe.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>

@@ -23,7 +23,7 @@ typedef struct pgy_record_options {
     size_t size;              /**< sizeof(pgy_record_options) */
     const char *const *names; /**< tensors of the main graph; none: the outputs of the model */
     size_t name_count;
-    bool all;                   /**< every tensor instead of those named */
+    bool all;                   /**< record every tensor instead of the named ones */
     const char *backend;        /**< NULL: "onnxrt", or "opref" if "onnxrt" cannot run the model */
     pgy_data_loader *data;      /**< its first map is the input; NULL: generated */
     const pgy_metadata *inputs; /**< shapes of generated inputs; NULL: the model's */

@@ -44,7 +44,7 @@ PGY_API const pgy_backend_host *pgy_backend_host_table(void);
 /** Values for a backend's options, set by name. The names are those of the command line with
  * underscores: --onnxrt-threads is "onnxrt_threads". Values are checked as on the command line. */
 typedef struct pgy_backend_options pgy_backend_options;
-/** Creates a set in which every option has its default. */
+/** Creates options with their default values. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_backend_options_create(pgy_backend_options **out,
                                                              const pgy_backend *backend,
                                                              pgy_error *err);
@@ -73,7 +73,7 @@ typedef struct pgy_model_source {
     void (*destroy)(void *user);
     void *user;
 } pgy_model_source;
-/** A source that gives the file unchanged. */
+/** Makes a source that passes the file to the runtime unchanged. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_source_from_path(pgy_model_source *out, const char *path,
                                                        pgy_error *err);
 

@@ -27,8 +27,8 @@ extern "C" {
 /** Keeps the failures of the engines and contexts it is attached to, oldest first. Reference
  * counted; any thread. */
 typedef struct pgy_error_recorder pgy_error_recorder;
-/** @param capacity  most errors to keep; 0: 64. Further errors are dropped and set the overflow
- * flag */
+/** @param capacity  number of errors to keep; 0: 64. Further errors are dropped and set the
+ * overflow flag */
 PGY_API PGY_MUST_CHECK pgy_status pgy_error_recorder_create(pgy_error_recorder **out,
                                                             size_t capacity, pgy_error *err);
 PGY_API pgy_error_recorder *pgy_error_recorder_retain(pgy_error_recorder *r);
@@ -55,8 +55,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_team_create(pgy_team **out, size_t threads
 PGY_API pgy_team *pgy_team_retain(pgy_team *t);
 PGY_API void pgy_team_release(pgy_team *t); /**< NULL is fine */
 
-/** Where a context's memory comes from. */
+/** Where a context's memory comes from. Both functions are required. */
 typedef struct pgy_allocator {
+    size_t size; /**< sizeof(pgy_allocator) */
     void *user;
     /** Returns memory at a multiple of `alignment`, a power of two; NULL on failure. */
     void *(*allocate)(void *user, size_t size_bytes, size_t alignment);
@@ -66,7 +67,7 @@ typedef struct pgy_allocator {
 /** When a context allocates memory for intermediate tensors. */
 typedef enum pgy_allocation {
     PGY_ALLOCATION_RUNTIME, /**< when a run's shapes need more than the context has */
-    PGY_ALLOCATION_STATIC,  /**< at once, for the largest shapes of all profiles */
+    PGY_ALLOCATION_STATIC,  /**< allocate at once, for the largest shapes of all profiles */
     PGY_ALLOCATION_PROFILE, /**< when a profile is set, for its largest shapes */
     PGY_ALLOCATION_USER     /**< never: the caller provides it by pgy_context_set_memory */
 } pgy_allocation;
@@ -77,7 +78,7 @@ typedef struct pgy_context pgy_context;
 
 typedef struct pgy_context_options {
     size_t size;    /**< sizeof(pgy_context_options) */
-    size_t threads; /**< of its own team; 0: as many as the engine was built for */
+    size_t threads; /**< threads of its own team; 0: as many as the engine was built for */
     pgy_team *team; /**< a team to share, retained; NULL: the context makes its own */
     pgy_allocation allocation;
     const pgy_allocator *allocator; /**< copied; NULL: the library's */
@@ -129,8 +130,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_output(pgy_context *c, const c
 /** Allocates an output once its shape is known: before the run, or after it if the shape depends on
  * data. */
 typedef struct pgy_output_allocator {
+    size_t size; /**< sizeof(pgy_output_allocator) */
     void *user;
-    /** NULL: out of memory; the run fails. 64-byte alignment is fastest. */
+    /** Required. Returns NULL when out of memory; the run fails. 64-byte alignment is fastest. */
     void *(*allocate)(void *user, const char *name, size_t size_bytes);
     /** Receives the output after a run. May be NULL. */
     void (*filled)(void *user, const char *name, pgy_view value);
@@ -166,12 +168,12 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_memory(pgy_context *c, void *m
                                                          size_t size_bytes, pgy_error *err);
 
 typedef struct pgy_context_memory {
-    uint64_t held_bytes;  /**< allocated by the context, or given to it */
-    uint64_t arena_bytes; /**< for intermediate tensors and workspaces of the last run's program; 0:
-                             it was interpreted, or no run was made */
+    uint64_t held_bytes;  /**< memory that the context allocated or was given */
+    uint64_t arena_bytes; /**< bytes for intermediate tensors and workspaces of the last run's
+                             program; 0: the run was interpreted, or there was no run */
     uint64_t arena_bound; /**< lower bound: the largest sum of bytes in use at one step; no arena is
                              smaller */
-    uint64_t scratch_bytes; /**< besides the arena, for all threads */
+    uint64_t scratch_bytes; /**< scratch of all threads together; not part of the arena */
 } pgy_context_memory;
 PGY_API pgy_context_memory pgy_context_describe_memory(const pgy_context *c);
 
@@ -180,20 +182,25 @@ PGY_API pgy_context_memory pgy_context_describe_memory(const pgy_context *c);
 /** Receives the time of each layer. Reading clocks takes time, so the sum is less than the whole
  * run. */
 typedef struct pgy_profiler {
+    size_t size; /**< sizeof(pgy_profiler) */
     void *user;
-    void (*layer)(void *user, const char *name, double ms); /**< in execution order */
+    void (*layer)(void *user, const char *name,
+                  double ms); /**< called for each layer in execution order */
     void (*run)(void *user, double ms,
-                double layers_ms); /**< at the end: the whole run; may be NULL */
+                double layers_ms); /**< called at the end of the run; may be NULL */
 } pgy_profiler;
 /** @param profiler  copied; NULL: none; runs then read no clocks
  * @param emit      report after every run; else only on pgy_context_report_profile */
-PGY_API void pgy_context_set_profiler(pgy_context *c, const pgy_profiler *profiler, bool emit);
+PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_profiler(pgy_context *c,
+                                                           const pgy_profiler *profiler, bool emit,
+                                                           pgy_error *err);
 /** Reports the last complete run. @return PGY_E_NOT_FOUND before the first */
 PGY_API PGY_MUST_CHECK pgy_status pgy_context_report_profile(pgy_context *c, pgy_error *err);
 
 /** Receives the engine's debug tensors (pgy_build_config.debug_tensors, debug_unfused), each
  * directly after the step that computes it. */
 typedef struct pgy_debug_listener {
+    size_t size; /**< sizeof(pgy_debug_listener) */
     void *user;
     /** Called on the thread that runs; the value is valid during the call only. Returning false
      * ends the run as pgy_context_cancel does. */
@@ -201,7 +208,9 @@ typedef struct pgy_debug_listener {
 } pgy_debug_listener;
 /** Sets the listener, which is copied; NULL: none. A listener does not change what is computed, or
  * how. */
-PGY_API void pgy_context_set_debug_listener(pgy_context *c, const pgy_debug_listener *listener);
+PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_debug_listener(pgy_context *c,
+                                                                 const pgy_debug_listener *listener,
+                                                                 pgy_error *err);
 /** Turns a debug tensor on or off for the listener; all are on at first. NULL: all debug tensors.
  * @return PGY_E_NOT_FOUND if the engine was not built with this debug tensor */
 PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_debug(pgy_context *c, const char *name, bool on,
@@ -211,12 +220,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_debug(pgy_context *c, const ch
 
 /** A thread that does enqueued work in order. Any thread may call its functions. */
 typedef struct pgy_stream pgy_stream;
-/** Number of a piece of work in its stream, from 1. When it is done, so is all earlier work. */
+/** Identifies enqueued work: its number in the stream, from 1. When it is done, so is all earlier
+ * work. */
 typedef uint64_t pgy_ticket;
 
 PGY_API PGY_MUST_CHECK pgy_status pgy_stream_create(pgy_stream **out, pgy_error *err);
 PGY_API void pgy_stream_destroy(pgy_stream *s); /**< waits for enqueued work first; NULL is fine */
-/** @param ticket  of this work; may be NULL */
+/** @param ticket  receives the ticket of this work; may be NULL */
 PGY_API PGY_MUST_CHECK pgy_status pgy_stream_enqueue(pgy_stream *s,
                                                      pgy_status (*work)(void *user, pgy_error *err),
                                                      void *user, pgy_ticket *ticket,

@@ -35,17 +35,17 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_saved_kind_of(pgy_saved_kind *out, const c
 
 typedef struct pgy_saved_text_options {
     size_t size;        /**< sizeof(pgy_saved_text_options) */
-    bool all;           /**< every iteration; else the first */
-    bool values;        /**< of arrays, too */
-    bool histogram;     /**< of arrays, too */
+    bool all;           /**< show every iteration, not only the first */
+    bool values;        /**< show the values of arrays, too */
+    bool histogram;     /**< show histograms of arrays, too */
     int64_t edge_items; /**< values shown at each end of a dimension; negative: all */
-    int64_t line_width; /**< of lines of values; negative: lines end where rows end */
+    int64_t line_width; /**< width of lines of values; negative: lines end where rows end */
 } pgy_saved_text_options;
 PGY_API pgy_saved_text_options pgy_saved_text_options_default(void); /**< 3 items, 75 columns */
 
-/** Describes a file of arrays (names, types, shapes, statistics) or of verdicts. Only the arrays of one
- * iteration are in memory at a time. Free with pgy_text_free. @param options NULL for the defaults
- */
+/** Describes a file of arrays (names, types, shapes, statistics) or of verdicts. Only the arrays of
+ * one iteration are in memory at a time. Free with pgy_text_free.
+ * @param options NULL for the defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_saved_text(char **out, const char *path,
                                                  const pgy_saved_text_options *options,
                                                  pgy_error *err);

@@ -55,7 +55,7 @@ typedef struct pgy_shard_hints {
     const pgy_attention_hint *layers;
     size_t layer_count;
     int64_t group_size, root, nb_rank;
-    const char *reduce_op; /**< of reduce_scatter: "sum", "prod", "min", "max" or "avg" */
+    const char *reduce_op; /**< operation of reduce_scatter: "sum", "prod", "min", "max" or "avg" */
     const int64_t *groups;
     size_t group_count;
     const pgy_shard_tensor *inputs, *outputs;
@@ -85,9 +85,10 @@ typedef struct pgy_shard_options {
     const int64_t *groups;
     size_t group_count;
     int64_t input_axis, output_axis, k_axis, v_axis;
-    int64_t input_rank, output_rank, kv_rank; /**< for tensors without a shape; -1: not given */
-    int pattern;                              /**< of attention: 0, or 1 with scaled q and k */
-    bool fused; /**< replace layers by Attention nodes as in `attention` */
+    int64_t input_rank, output_rank,
+        kv_rank; /**< ranks of tensors without a shape; -1: not given */
+    int pattern; /**< kind of attention: 0, or 1 with scaled q and k */
+    bool fused;  /**< replace layers by Attention nodes as in `attention` */
     pgy_fused_attention attention;
     bool no_io;     /**< leave inputs and outputs empty */
     bool no_gather; /**< K and V are not gathered */

@@ -24,8 +24,8 @@ extern "C" {
 
 /** Tolerances, in units of the element type: the distance of neighbouring numbers at 1, times the
  * larger of the value's magnitude and the root mean square of its tensor. */
-#define PGY_SIMPLIFY_REWRITE_UNITS 16.0 /**< for the value that a rewrite computes */
-#define PGY_SIMPLIFY_MODEL_UNITS 128.0  /**< for the outputs of the whole model */
+#define PGY_SIMPLIFY_REWRITE_UNITS 16.0 /**< limit for the value that a rewrite computes */
+#define PGY_SIMPLIFY_MODEL_UNITS 128.0  /**< limit for the outputs of the whole model */
 
 typedef enum pgy_simplify_kind {
     PGY_SIMPLIFY_EXACT,     /**< equal by the definitions of the operators */
@@ -36,7 +36,7 @@ typedef enum pgy_simplify_kind {
 
 typedef struct pgy_simplify_rule {
     const char *name;
-    int64_t opset; /**< oldest opset that has the operators it makes */
+    int64_t opset; /**< oldest opset that has the operators that the rule makes */
     pgy_simplify_kind kind;
     const char *text; /**< one line */
 } pgy_simplify_rule;
@@ -50,8 +50,8 @@ typedef struct pgy_simplify_options {
     const char *const *skip; /**< rules to leave out; warns if `only` has one, too */
     size_t skip_count;
     bool fuse_batch_norm;       /**< also apply the rules on request */
-    bool no_check;              /**< measure nothing */
-    int64_t opset;              /**< convert to this version first; 0: leave it */
+    bool no_check;              /**< do not measure the rewrites */
+    int64_t opset;              /**< opset to convert the model to first; 0: keep its opset */
     const pgy_metadata *inputs; /**< shapes to propose for these inputs; may be NULL */
     uint64_t max_steps; /**< limit of nodes computed in one run, nodes in loops counted each time;
                            0: no limit */
@@ -80,7 +80,7 @@ typedef struct pgy_simplify_refusal {
     const char *rule;
     const char *node;   /**< where the rule was tried */
     const char *reason; /**< one line, with the measured difference */
-    double error;       /**< in units; < 0: not measured */
+    double error;       /**< error in units; < 0: not measured */
 } pgy_simplify_refusal;
 
 /** An output of the model, before and after. */

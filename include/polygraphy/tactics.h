@@ -35,11 +35,11 @@ typedef struct pgy_tactic_replay pgy_tactic_replay;
 /** An input or output of a layer. Numbers are kept as their decimal digits: TensorRT's may not fit
  * 64 bits. */
 typedef struct pgy_tactic_operand {
-    const char *dtype; /**< as in the file: "DataType.FLOAT" */
+    const char *dtype; /**< type as in the file: "DataType.FLOAT" */
     const char *const *strides;
     size_t stride_count;
     const char *vectorized_dim;         /**< NULL in files of TensorRT before 8.6 */
-    const char *components_per_element; /**< NULL likewise */
+    const char *components_per_element; /**< NULL in files of TensorRT before 8.6 */
 } pgy_tactic_operand;
 
 typedef struct pgy_tactic_layer {
@@ -47,7 +47,7 @@ typedef struct pgy_tactic_layer {
     const char *implementation; /**< digits; of the built-in engine: a hash of the kernel's name */
     const char *tactic;         /**< digits; of the built-in engine: the kernel's version */
     const char *kernel;         /**< name of the kernel; NULL: the file does not give it */
-    const pgy_tactic_operand *inputs, *outputs; /**< without constants */
+    const pgy_tactic_operand *inputs, *outputs; /**< tensors of the layer, without constants */
     size_t input_count, output_count;
 } pgy_tactic_layer;
 
@@ -92,7 +92,7 @@ typedef struct pgy_tactic_suspects pgy_tactic_suspects;
 /** A layer, and the algorithms that it has in a bad replay but in no good one. */
 typedef struct pgy_tactic_suspect {
     const char *layer;
-    const char *const *algorithms; /**< as pgy_tactic_layer_text writes them */
+    const char *const *algorithms; /**< algorithms as pgy_tactic_layer_text writes them */
     size_t algorithm_count;
 } pgy_tactic_suspect;
 

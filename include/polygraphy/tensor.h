@@ -78,8 +78,8 @@ typedef struct pgy_dtype_info {
     pgy_dtype_kind kind;
 } pgy_dtype_info;
 
-/** @return the row of a type; a row named "none" for PGY_DTYPE_NONE and unknown values. Never NULL.
- */
+/** @return the description of a type; for PGY_DTYPE_NONE and unknown values one named "none". Never
+ * NULL. */
 PGY_API const pgy_dtype_info *pgy_dtype_describe(pgy_dtype dtype);
 PGY_API const char *pgy_dtype_name(pgy_dtype dtype);
 /** @return PGY_DTYPE_NONE if there is no such type. Names are compared without case. */
@@ -115,8 +115,8 @@ typedef struct pgy_view {
     int32_t rank;
     pgy_dtype dtype;
     int64_t *shape;
-    int64_t
-        *strides; /**< in elements; NULL = compact row-major. Must be NULL for types under 8 bits */
+    int64_t *strides; /**< strides in elements; NULL: compact row-major. Must be NULL for types
+                         under 8 bits */
     uint64_t byte_offset;
 } pgy_view;
 
@@ -131,8 +131,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dt
 
 /** Makes a host view over compact row-major memory. `shape` is borrowed. */
 PGY_API pgy_view pgy_view_of(void *data, pgy_dtype dtype, size_t rank, const int64_t *shape);
-PGY_API size_t pgy_view_count(pgy_view v);      /**< elements; the shape must be valid */
-PGY_API size_t pgy_view_size_bytes(pgy_view v); /**< of the elements, compact */
+PGY_API size_t pgy_view_count(pgy_view v);      /**< number of elements; the shape must be valid */
+PGY_API size_t pgy_view_size_bytes(pgy_view v); /**< bytes of the elements in compact order */
 PGY_API bool pgy_view_is_compact(pgy_view v);   /**< row-major without gaps */
 PGY_API bool pgy_view_same_shape(pgy_view a, pgy_view b);
 PGY_API void *pgy_view_data(pgy_view v); /**< data + byte_offset */
@@ -177,7 +177,8 @@ PGY_API size_t pgy_tensor_rank(const pgy_tensor *t);
 PGY_API const int64_t *pgy_tensor_shape(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_count(const pgy_tensor *t);
 PGY_API size_t pgy_tensor_size_bytes(const pgy_tensor *t);
-/** Element memory, compact. NULL if the tensor is swapped out: call pgy_tensor_load first. */
+/** The elements, compact and row-major. NULL if the tensor is swapped out: call pgy_tensor_load
+ * first. */
 PGY_API void *pgy_tensor_data(const pgy_tensor *t);
 PGY_API pgy_view pgy_tensor_view(const pgy_tensor *t);
 /** Sets element i of a string tensor (copies). */
@@ -186,7 +187,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i,
 
 /** Swaps to disk: a tensor larger than the threshold (POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB in MiB;
  * negative: never) moves to a temporary file, which is removed at the last release, at exit and on
- * signals. */
+ * signals. A tensor that has other references, or shares its elements with a reshaped tensor, stays
+ * in memory. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_swap_out(pgy_tensor *t, pgy_error *err);
 PGY_API bool pgy_tensor_is_swapped(const pgy_tensor *t);
 /** Gives a tensor in memory with the contents of `t`: `t` itself, retained, or a new one read from
@@ -225,7 +227,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, cons
 typedef enum pgy_form {
     PGY_FORM_TENSOR,
     PGY_FORM_SEQUENCE,
-    PGY_FORM_OPTIONAL, /**< of a tensor */
+    PGY_FORM_OPTIONAL, /**< an optional tensor */
     PGY_FORM_OPTIONAL_SEQUENCE,
     PGY_FORM_OTHER /**< maps, sparse tensors: cannot be passed in or out */
 } pgy_form;
@@ -267,9 +269,10 @@ PGY_API void pgy_text_free(char *text);
 /** How NumPy prints an array. Zero means NumPy's default. */
 typedef struct pgy_text_options {
     size_t size;        /**< sizeof(pgy_text_options) */
-    int64_t edge_items; /**< per axis when summarised; default 3; negative = all elements */
+    int64_t edge_items; /**< elements shown at each end of an axis of a summarised array; default 3;
+                           negative: all */
     int64_t threshold;  /**< arrays with more elements are summarised; default 1000 */
-    int64_t line_width; /**< default 75; negative = break only between rows */
+    int64_t line_width; /**< width of lines; default 75; negative: break only between rows */
 } pgy_text_options;
 PGY_API PGY_MUST_CHECK pgy_status pgy_view_text(char **out, pgy_view v,
                                                 const pgy_text_options *options, pgy_error *err);
@@ -301,7 +304,7 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_parse(pgy_tensor **out, char *
                                                         pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensorproto_save(const char *path, const char *name,
                                                        pgy_view v, pgy_error *err);
-/** Elements only, row-major, no header. */
+/** Raw files: the elements only, row-major, without a header. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_raw_load(pgy_tensor **out, const char *path, pgy_dtype dtype,
                                                size_t rank, const int64_t *shape, pgy_error *err);
 PGY_API PGY_MUST_CHECK pgy_status pgy_raw_save(const char *path, pgy_view v, pgy_error *err);

@@ -60,8 +60,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_timing_cache_load(pgy_timing_cache **out, 
 /** Writes a file under its lock; it appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_timing_cache_save(const pgy_timing_cache *c, const char *path,
                                                         pgy_timing_form form, pgy_error *err);
-/** Like pgy_timing_cache_save, but merges: entries of an existing file are kept, and added to `c`;
- * so is the file's format. A file that cannot be used is replaced, with a warning. */
+/** Like pgy_timing_cache_save, but merges: the entries and the format of an existing file are kept,
+ * and its entries are added to `c`. A file that cannot be used is replaced, with a warning. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_timing_cache_save_merged(pgy_timing_cache *c,
                                                                const char *path, pgy_error *err);
 

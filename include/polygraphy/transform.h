@@ -29,7 +29,7 @@ typedef struct pgy_fold_options {
     size_t size;               /**< sizeof(pgy_fold_options) */
     uint64_t max_node_growth;  /**< limit in bytes by which the results of one node may exceed the
                                   weights they replace; UINT64_MAX: no limit */
-    uint64_t max_total_growth; /**< the same for the whole model */
+    uint64_t max_total_growth; /**< like max_node_growth, for all results together */
     uint64_t max_result_bytes; /**< larger results stay unfolded (--fold-size-threshold) */
     bool keep_shapes;          /**< do not fold shape arithmetic */
     bool keep_shape_inference; /**< use the graph's shapes; do not infer others */
@@ -51,7 +51,7 @@ PGY_API pgy_fold_options pgy_fold_options_default(void);
 
 typedef struct pgy_fold_report {
     size_t passes;
-    size_t nodes_before, nodes_after; /**< with subgraph nodes */
+    size_t nodes_before, nodes_after; /**< numbers of nodes, including those of subgraphs */
     uint64_t weight_bytes_before, weight_bytes_after;
     const pgy_transform_note *refused; /**< constant, but over a limit or not computable */
     size_t refused_count;

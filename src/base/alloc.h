@@ -18,7 +18,7 @@ void mem_free(void *p);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t size_bytes);
 
-/* The sum of all live blocks of 1 MiB and more. A block that would raise it above
+/* The bytes of all live blocks of 1 MiB and more. A block that would raise it above
  * memory_limit_bytes() is refused. */
 size_t mem_counted_bytes(void);
 /* Returns the size of the block that this thread was refused last, and forgets it: pgy_error_set
@@ -42,8 +42,8 @@ bool i64_add(int64_t *out, int64_t a, int64_t b);
  * memory. */
 bool mem_grow(void **items, size_t *capacity, size_t wanted, size_t item_bytes);
 
-/* For tests: the n-th allocation from now fails, once; 0 turns it off. False: this build lacks the
- * hook. */
+/* For tests: the n-th allocation from now fails, once; 0 turns this off. False: a build without
+ * assertions cannot do it. */
 bool mem_fail_nth(uint64_t n);
 
 #endif

@@ -9,7 +9,7 @@
 typedef struct arena_block arena_block;
 typedef struct arena {
     arena_block *head;
-    size_t used_bytes; /* sum over all blocks, for reports and limits */
+    size_t used_bytes; /* bytes of all blocks, for reports and limits */
 } arena;
 
 void arena_deinit(arena *a);                    /* frees everything; a is zeroed */

@@ -14,12 +14,13 @@ static inline bool cancel_requested(void)
     return atomic_load_explicit(&cancel_flag, memory_order_relaxed);
 }
 
-/* PGY_E_CANCELLED after pgy_cancel. */
+/* Returns PGY_E_CANCELLED between pgy_cancel and pgy_cancel_reset, else PGY_OK. */
 pgy_status cancel_check(pgy_error *err) PGY_MUST_CHECK;
-/* PGY_E_CANCELLED after pgy_cancel, because the results may be incomplete; otherwise `st`. */
+/* Like cancel_check, but otherwise returns `st`. Call it after work that a request may have left
+ * incomplete. */
 pgy_status cancel_check_after(pgy_status st, pgy_error *err) PGY_MUST_CHECK;
-/* True if the failure must stop the caller. Other failures concern one part, which the caller may
- * skip. */
+/* True if the failure must stop the caller. After any other failure the caller may skip the one
+ * item that failed. */
 static inline bool status_ends_all(pgy_status st)
 {
     return st == PGY_E_MEMORY || st == PGY_E_CANCELLED;

@@ -42,7 +42,8 @@ void child_tie_close(child_tie *t)
 
 enum { TABLE_SIZE = 256 };
 
-/* A slot with another `parent` was copied by fork and belongs to that process. */
+/* A fork copies this table. So a slot counts only if `parent` is this process; other slots are
+ * copies of the parent's. */
 static struct {
     _Atomic pid_t child, parent;
     atomic_int number;

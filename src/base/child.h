@@ -7,15 +7,16 @@
 
 #include <sys/types.h>
 
-/* A tie sends a child a signal when this process ends, even by kill -9. The child inherits `far`,
- * under any number; a forked child closes its copy of `near`. Both are -1 where the system cannot
- * do this; then tying does nothing. */
+/* A tie sends a child a signal when this process ends, even by kill -9. The child inherits the
+ * descriptor `far`, under any number; a forked child closes its copy of `near`. Both are -1 where
+ * the system cannot do this; then tying does nothing. */
 typedef struct child_tie {
     int near, far;
 } child_tie;
 void child_tie_open(child_tie *t);
-void child_tie_to(child_tie *t, pid_t child, int number); /* after start; closes `far` here */
-void child_tie_close(child_tie *t);                       /* after the child has ended */
+void child_tie_to(child_tie *t, pid_t child,
+                  int number);      /* Call it after the start; it closes `far` here. */
+void child_tie_close(child_tie *t); /* Call it after the child has ended. */
 
 /* Registers a child, to which child_end_all sends the signal `number`: SIGKILL for other programs,
  * SIGTERM for forks of this one that called file_install_signal_cleanup. The table has a fixed

@@ -42,7 +42,7 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* *out is NULL if no folder of PATH has it. */
+/* Searches PATH. *out is NULL if no folder of PATH has the program. */
 static int find_program(char **out, const char *name)
 {
     const char *rest = getenv("PATH");

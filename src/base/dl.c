@@ -24,7 +24,8 @@ static const char *const SYSTEM_FOLDERS[] = {"/usr/local/lib",
                                              "/usr/lib"};
 enum { SYSTEM_FOLDER_COUNT = sizeof SYSTEM_FOLDERS / sizeof SYSTEM_FOLDERS[0] };
 
-/* Returns NULL if the file does not exist, or if it cannot be opened; then *reason says why. */
+/* Returns NULL if the file does not exist, or cannot be opened; in the second case *reason says
+ * why. */
 static void *open_in(span folder, const char *name, str *reason)
 {
     str path = {0};
@@ -52,8 +53,8 @@ static void *open_by_search(const char *name, const char *library_path, str *rea
     for (size_t i = 0; !handle && i < SYSTEM_FOLDER_COUNT; i++)
         handle = open_in(span_of(SYSTEM_FOLDERS[i]), name, reason);
     if (!handle && !reason->size)
-        str_append(reason, "not found (an empty entry of LD_LIBRARY_PATH means the current folder, "
-                           "which is not searched)");
+        str_append(reason, "not found (LD_LIBRARY_PATH has an empty entry, which means the current "
+                           "folder; that folder is not searched)");
     return handle;
 }
 
@@ -83,8 +84,9 @@ pgy_status dl_open(void **out, const char *const *names, size_t count, str *trie
         return PGY_OK;
     }
     if (tried) str_append(tried, str_text(&list));
-    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "no library could be opened (%s)",
-                                        count ? str_text(&list) : "no names to try");
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_NOT_FOUND, "cannot open any of the libraries tried (%s)",
+                      count ? str_text(&list) : "the list of names is empty");
     str_deinit(&list);
     return st;
 }
@@ -98,10 +100,10 @@ pgy_status dl_resolve(void *handle, const dl_symbol *symbols, size_t count, pgy_
             str_printf(&missing, "%s%s", missing.size ? ", " : "", symbols[i].name);
     }
     const bool complete = missing.size == 0 && !missing.failed;
-    const pgy_status st = complete
-                              ? PGY_OK
-                              : pgy_error_set(err, PGY_E_NOT_FOUND, "library lacks the symbols: %s",
-                                              str_text(&missing));
+    const pgy_status st =
+        complete ? PGY_OK
+                 : pgy_error_set(err, PGY_E_NOT_FOUND, "the library lacks the symbols: %s",
+                                 str_text(&missing));
     str_deinit(&missing);
     return st;
 }

@@ -15,7 +15,7 @@ typedef struct dl_symbol {
 
 /* Tries the names in order (RTLD_NOW | RTLD_LOCAL). A name without a slash is searched in the
  * loader's folders, but never in the current folder (base/child_start.h). `tried` (may be NULL)
- * collects "name: reason" per failure. */
+ * collects "name: reason" for each name that failed. */
 pgy_status dl_open(void **out, const char *const *names, size_t count, str *tried,
                    pgy_error *err) PGY_MUST_CHECK;
 /* Resolves a table of symbols. The error lists every missing required name. */

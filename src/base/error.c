@@ -80,7 +80,7 @@ static int add_refused(char *text, size_t capacity, int size)
     const size_t refused = mem_take_refused();
     if (!refused || size < 0 || (size_t)size >= capacity) return size;
     return size + snprintf(text + size, capacity - (size_t)size,
-                           " (%zu bytes beside %zu in use go beyond %s)", refused,
+                           " (%zu bytes more than the %zu in use exceed %s)", refused,
                            mem_counted_bytes(), memory_limit_describe().text);
 }
 
@@ -113,4 +113,12 @@ pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *forma
     tidy(text, sizeof err->text, wanted);
     memcpy(err->text, text, strlen(text) + 1);
     return status;
+}
+
+pgy_status str_give(char **out, str *s, pgy_error *err)
+{
+    char *text = str_take(s);
+    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    *out = text;
+    return PGY_OK;
 }

@@ -53,8 +53,8 @@ static bool reserve(str *s, size_t size)
     return mem_grow((void **)&s->data, &s->capacity, size, 1);
 }
 
-/* A pipe may deliver up to half of the memory limit. Devices can be endless, so they get 256 MiB.
- */
+/* The most bytes to read: of a pipe up to half of the memory limit; of a device 256 MiB, because it
+ * may be endless. */
 static size_t limit_of(const struct stat *info)
 {
     return S_ISREG(info->st_mode)   ? SIZE_MAX - 1
@@ -62,7 +62,7 @@ static size_t limit_of(const struct stat *info)
                                     : (size_t)(memory_limit_bytes() / 2);
 }
 
-/* Appends the rest of `fd`. */
+/* Appends everything from the current position of `fd` to its end. */
 static pgy_status read_rest(int fd, const struct stat *info, str *out, const char *path,
                             pgy_error *err)
 {
@@ -71,10 +71,10 @@ static pgy_status read_rest(int fd, const struct stat *info, str *out, const cha
     for (;;) {
         if (out->size + 1 >= wanted) wanted = wanted * 2;
         if (out->size > limit)
-            return pgy_error_set(err, PGY_E_MEMORY, "'%s' has more than %zu MiB, which is too much",
+            return pgy_error_set(err, PGY_E_MEMORY, "'%s' is larger than the limit of %zu MiB",
                                  path, limit >> 20);
         if (!reserve(out, wanted))
-            return pgy_error_set(err, PGY_E_MEMORY, "no memory to read '%s'", path);
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory while reading '%s'", path);
         const pgy_status st = cancel_check(err);
         if (st) return st;
         const size_t room = out->capacity - out->size - 1;
@@ -147,10 +147,10 @@ void file_map_drop_fd(file_map *m)
 }
 
 #ifdef MADV_POPULATE_READ
-enum { NEED_BYTES = 8 << 20 }; /* mapped by one thread at a time */
+enum { NEED_BYTES = 8 << 20 }; /* size of the piece that one task maps */
 
 typedef struct needed {
-    char *data; /* at a page */
+    char *data; /* start of a page */
     size_t size_bytes;
 } needed;
 
@@ -181,7 +181,7 @@ void file_map_forget(const file_map *m, size_t offset, size_t size_bytes)
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t begin = (offset + page - 1) & ~(page - 1);
     size_t end = offset + size_bytes;
-    if (end < m->size_bytes) end &= ~(page - 1); /* the last page of the file may go whole */
+    if (end < m->size_bytes) end &= ~(page - 1); /* whole pages only */
     if (begin < end) madvise((char *)m->data + begin, end - begin, MADV_DONTNEED);
 }
 
@@ -206,9 +206,9 @@ pgy_status file_map_read(const file_map *m, void *to, size_t offset, size_t size
                                 (off_t)(offset + done));
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
-            return pgy_error_set(err, PGY_E_IO, "cannot read %zu bytes at %zu of its file: %s",
-                                 size_bytes, offset,
-                                 n < 0 ? strerror(errno) : "it is shorter than it was");
+            return pgy_error_set(
+                err, PGY_E_IO, "cannot read %zu bytes at offset %zu of the file: %s", size_bytes,
+                offset, n < 0 ? strerror(errno) : "the file is shorter than when it was opened");
         done += (size_t)n;
     }
     return PGY_OK;
@@ -258,7 +258,8 @@ pgy_status file_make_dirs(const char *path, pgy_error *err)
 {
     if (!*path || file_is_dir(path)) return PGY_OK;
     char *copy = mem_strdup(path);
-    if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "no memory to make folder '%s'", path);
+    if (!copy)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while making folder '%s'", path);
     int number = 0;
     for (char *p = copy + 1; !number; p++) {
         if (*p != '/' && *p != '\0') continue;
@@ -299,7 +300,7 @@ pgy_status file_list_dir(strvec *out, const char *path, const char *suffix, pgy_
             break;
         }
         if (!is_listed(entry->d_name, suffix) || strvec_push(&names, entry->d_name)) continue;
-        st = pgy_error_set(err, PGY_E_MEMORY, "no memory to list folder '%s'", path);
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while listing folder '%s'", path);
         break;
     }
     closedir(dir);

@@ -13,7 +13,8 @@
 typedef struct file_map {
     const void *data; /* never NULL when open, also for an empty file */
     size_t size_bytes;
-    int fd; /* kept open for copy_file_range; -1 when closed, -2 when mapped without one */
+    int fd; /* kept open for copy_file_range; -1: not mapped from a file, -2: mapped, and the file
+               is closed */
 } file_map;
 pgy_status file_map_open(file_map *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void file_map_close(file_map *m);
@@ -78,11 +79,12 @@ pgy_status file_size(uint64_t *out, const char *path, pgy_error *err) PGY_MUST_C
 pgy_status file_make_dirs(const char *path, pgy_error *err) PGY_MUST_CHECK; /* like mkdir -p */
 pgy_status file_list_dir(strvec *out, const char *path, const char *suffix,
                          pgy_error *err) PGY_MUST_CHECK; /* names, sorted */
-char *path_join(const char *dir, const char *name);      /* owned; NULL: out of memory */
-char *path_dirname(const char *path);                    /* owned; "." if there is none */
-const char *path_basename(const char *path);             /* borrowed */
-const char *path_extension(
-    const char *path); /* ".onnx" or "", of the last component; a leading dot begins none */
-char *path_absolute(const char *path); /* owned, symlinks not resolved */
+char *path_join(const char *dir,
+                const char *name);    /* the caller frees the path; NULL: out of memory */
+char *path_dirname(const char *path); /* the caller frees the folder; "." if the path has none */
+const char *path_basename(const char *path);  /* borrowed */
+const char *path_extension(const char *path); /* extension of the last component, ".onnx", or ""; a
+                                                 leading dot begins no extension */
+char *path_absolute(const char *path);        /* owned, symlinks not resolved */
 
 #endif

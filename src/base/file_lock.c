@@ -35,17 +35,18 @@ static pgy_status open_lock_file(int *out, const char *name, pgy_error *err)
     do fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
     while (fd < 0 && errno == EINTR);
     if (fd < 0 && errno == ELOOP)
-        return pgy_error_set(err, PGY_E_IO,
-                             "cannot lock: '%s' is a symbolic link, which is not followed; remove "
-                             "it",
-                             name);
+        return pgy_error_set(
+            err, PGY_E_IO,
+            "cannot lock '%s': it is a symbolic link, and locks do not follow links; remove it",
+            name);
     if (fd < 0) return lock_error(name, errno, err);
     if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
         *out = fd;
         return PGY_OK;
     }
     close(fd);
-    return pgy_error_set(err, PGY_E_IO, "cannot lock: '%s' is not a regular file; remove it", name);
+    return pgy_error_set(err, PGY_E_IO, "cannot lock '%s': it is not a regular file; remove it",
+                         name);
 }
 
 static pgy_status open_and_lock(int *fd, const char *name, pgy_error *err)

@@ -118,7 +118,7 @@ static void on_signal(int number)
     file_temp_remove_all();
     child_end_all();
     signal(number, SIG_DFL);
-    raise(number); /* blocked here, delivered on return */
+    raise(number); /* the signal is blocked in its handler, so it is delivered on return */
     errno = saved;
 }
 
@@ -129,7 +129,7 @@ void file_install_signal_cleanup(void)
         struct sigaction old, action = {.sa_handler = on_signal};
         sigfillset(&action.sa_mask);
         if (sigaction(NUMBERS[i], NULL, &old) == 0 &&
-            old.sa_handler != SIG_IGN) /* nohup stays nohup */
+            old.sa_handler != SIG_IGN) /* a signal that is ignored, as under nohup, stays ignored */
             sigaction(NUMBERS[i], &action, NULL);
     }
 }
@@ -152,8 +152,10 @@ pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
     for (int tries = 0;; tries++) {
         char *made = random_name(folder, suffix ? suffix : "");
         if (!made)
-            return pgy_error_set(err, PGY_E_MEMORY, "no memory for the name of a temporary file");
-        temp_register(made); /* before it exists, so that no signal can leave it behind */
+            return pgy_error_set(err, PGY_E_MEMORY,
+                                 "out of memory for the name of a temporary file");
+        temp_register(
+            made); /* register before creating, so that no signal can leave the file behind */
         const int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         const int number = errno;
         if (fd >= 0) {

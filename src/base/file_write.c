@@ -28,11 +28,12 @@ struct file_writer {
     int fd;
     char *path;      /* as given, for messages */
     char *target;    /* symlinks followed */
-    char *temporary; /* its name until commit; NULL: it has none, or is written in place */
+    char *temporary; /* temporary path until commit; NULL: the file is nameless, or the target is
+                        written in place */
     uint64_t offset;
     size_t buffered;
-    bool is_nameless; /* gets its name at commit */
-    bool is_stream;   /* nothing to sync */
+    bool is_nameless; /* created by O_TMPFILE; commit gives it a name */
+    bool is_stream;   /* a pipe or device, which fsync does not apply to */
     bool replaces;    /* an older file exists, which a power failure must not destroy */
     char buffer[BUFFER_SIZE];
 };
@@ -111,7 +112,8 @@ static int take_temporary(file_writer *w, int (*make)(file_writer *, const char 
     for (int tries = 0;; tries++) {
         char *name = temporary_name(w->target);
         if (!name) return ENOMEM;
-        temp_register(name); /* before it exists: a signal in between finds nothing to remove */
+        temp_register(
+            name); /* register before creating, so that no signal can leave the file behind */
         if (make(w, name) == 0) {
             w->temporary = name;
             return 0;
@@ -133,7 +135,7 @@ static bool open_nameless(file_writer *w)
     mem_free(folder);
     if (w->fd < 0) return false;
     own_link(w, link);
-    w->is_nameless = access(link, F_OK) == 0; /* without /proc it could get no name */
+    w->is_nameless = access(link, F_OK) == 0; /* else commit cannot name it */
     if (w->is_nameless) return true;
     close(w->fd);
     w->fd = -1;
@@ -152,8 +154,8 @@ static pgy_status open_temporary(file_writer *w, const struct stat *old, pgy_err
     return PGY_OK;
 }
 
-/* The target of a link, which need not exist. Owned. NULL: the links form a circle, or memory is
- * short. */
+/* Follows symbolic links to a path, which need not exist; the caller frees it. NULL: the links form
+ * a circle, or memory is short. */
 static char *link_end(const char *path)
 {
     char text[PATH_MAX];
@@ -198,8 +200,9 @@ static pgy_status open_target(file_writer *w, pgy_error *err)
 static pgy_status make_parent(const char *path, pgy_error *err)
 {
     char *folder = path_dirname(path);
-    pgy_status st = folder ? file_make_dirs(folder, err)
-                           : pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+    pgy_status st =
+        folder ? file_make_dirs(folder, err)
+               : pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing '%s'", path);
     mem_free(folder);
     return st ? pgy_error_prefix(err, st, "cannot write '%s': ", path) : PGY_OK;
 }
@@ -209,7 +212,7 @@ static pgy_status create(file_writer **out, const char *path,
 {
     pgy_status st;
     file_writer *w = mem_alloc(sizeof *w);
-    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing '%s'", path);
     memset(w, 0, offsetof(file_writer, buffer));
     w->fd = -1;
     w->path = mem_strdup(path);
@@ -217,7 +220,7 @@ static pgy_status create(file_writer **out, const char *path,
     if (w->path && w->target)
         st = open_file(w, err);
     else
-        st = pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", path);
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing '%s'", path);
     if (st) {
         file_writer_destroy(w);
         return st;
@@ -228,7 +231,8 @@ static pgy_status create(file_writer **out, const char *path,
 
 pgy_status file_writer_create(file_writer **out, const char *path, pgy_error *err)
 {
-    if (!*path) return pgy_error_set(err, PGY_E_ARGUMENT, "cannot write to an empty path");
+    if (!*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "cannot write: the path of the file is empty");
     pgy_status st = make_parent(path, err);
     return st ? st : create(out, path, open_target, err);
 }
@@ -287,7 +291,8 @@ static pgy_status kernel_copy(file_writer *w, int from, size_t offset, size_t si
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG || errno == EIO))
             return write_error(w, errno, err);
-        if (n <= 0) break; /* not possible between these two files */
+        if (n <= 0)
+            break; /* the kernel cannot copy between these two files; the caller copies the rest */
         *done += (size_t)n;
     }
     return PGY_OK;
@@ -431,7 +436,7 @@ pgy_status file_alias(const char *from, const char *to, pgy_error *err)
 {
     struct stat old;
     char *name = temporary_name(to);
-    if (!name) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write '%s'", to);
+    if (!name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing '%s'", to);
     if (stat(to, &old) == 0) (void)!chmod(from, old.st_mode & 07777);
     temp_register(name);
     unlink(name);

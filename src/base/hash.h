@@ -8,11 +8,11 @@
 
 uint64_t hash_xxh64(const void *data, size_t size_bytes, uint64_t seed);
 
-/* The same in pieces, with seed 0. */
+/* Hashes data that arrives in pieces, with seed 0. */
 typedef struct hash_stream {
     uint64_t lanes[4];
-    uint64_t total;         /* bytes so far */
-    unsigned char rest[32]; /* of a stripe that is not whole */
+    uint64_t total;         /* number of bytes hashed so far */
+    unsigned char rest[32]; /* bytes of an incomplete stripe */
 } hash_stream;
 void hash_stream_start(hash_stream *s);
 void hash_stream_add(hash_stream *s, const void *data, size_t size_bytes);

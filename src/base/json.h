@@ -26,13 +26,14 @@ struct json_value {
     json_type type;
     bool boolean;
     bool escaped;    /* string: raw contains backslash escapes */
-    int64_t integer; /* JSON_INT that fits; a larger one is JSON_REAL with raw digits kept */
+    int64_t integer; /* value of JSON_INT; an integer beyond int64 is JSON_REAL, and `raw` keeps its
+                        digits */
     double real;     /* JSON_REAL, and JSON_INT as double */
     span raw;        /* string: text between the quotes; numbers: the digits */
-    size_t count;    /* children of array and object */
-    json_value *first, *next; /* children in order; next sibling */
-    span key;                 /* when the parent is an object: decoded key */
-    uint32_t line, column;    /* where it begins, 1-based, for messages */
+    size_t count;    /* number of items of an array or object */
+    json_value *first, *next; /* first child of an array or object; next sibling */
+    span key;                 /* decoded key of this value in its object */
+    uint32_t line, column;    /* where the value begins, from 1, for messages */
 };
 
 /* Parses text that must outlive the tree. Nesting over 512 levels, trailing text, invalid UTF-8 and
@@ -43,7 +44,8 @@ pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, are
 json_value *json_get(const json_value *object,
                      const char *key); /* NULL if absent or not an object */
 json_value *json_at(const json_value *array, size_t index);
-/* Decoded string, owned by the arena, terminated; NULL: out of memory. size may be NULL. */
+/* Gives a decoded string, owned by the arena and terminated; NULL: out of memory. size may be NULL.
+ */
 const char *json_string(const json_value *v, arena *a, size_t *size);
 
 /* Where writers send bytes: a file_writer or a str. */
@@ -52,7 +54,7 @@ pgy_status json_writer_create_file(json_writer **out, file_writer *file,
                                    pgy_error *err) PGY_MUST_CHECK;
 pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) PGY_MUST_CHECK;
 void json_writer_destroy(json_writer *w);
-/* Errors stick; ask once at the end. */
+/* The writer keeps its first error, so callers check only here. */
 pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
 /* A part holds later items of a container, written to another file while the container's earlier
  * items are still being made. It lies `depth` containers deep and has no brackets of its own.

@@ -50,7 +50,7 @@ static pgy_status fail_char(const parser *s, const char *wanted)
 
 static pgy_status no_memory(const parser *s)
 {
-    return pgy_error_set(s->err, PGY_E_MEMORY, "no memory to read JSON (line %u)", s->line);
+    return pgy_error_set(s->err, PGY_E_MEMORY, "JSON line %u: out of memory", s->line);
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */
@@ -119,30 +119,33 @@ static bool is_utf8(const char *p, const char *end)
     return true;
 }
 
-/* s->p is after the opening quote. */
+/* Finds the end of a string; s->p is after the opening quote. */
 static pgy_status scan_string(parser *s, span *raw, bool *escaped)
 {
     const char *const begin = s->p;
     bool high = false, has_escapes = false;
     for (;;) {
         s->p = json_scan_string(s->p, s->end, &high);
-        if (s->p == s->end) return fail_at(s, begin - 1, "string is not closed");
+        if (s->p == s->end)
+            return fail_at(s, begin - 1, "the string that starts here has no closing quote");
         if (*s->p == '"') break;
-        if (*s->p != '\\') return fail_at(s, s->p, "control character in a string");
+        if (*s->p != '\\')
+            return fail_at(s, s->p, "a string holds a control character; write it as an escape");
         uint32_t c;
         const char *after = read_escape(s->p + 1, s->end, &c);
-        if (!after) return fail_at(s, s->p, "invalid escape in a string");
+        if (!after) return fail_at(s, s->p, "a string holds an invalid escape");
         has_escapes = true;
         s->p = after;
     }
-    if (high && !is_utf8(begin, s->p)) return fail_at(s, begin - 1, "string is not UTF-8");
+    if (high && !is_utf8(begin, s->p))
+        return fail_at(s, begin - 1, "the string that starts here is not UTF-8");
     *raw = (span){begin, (size_t)(s->p - begin)};
     *escaped = has_escapes;
     s->p++;
     return PGY_OK;
 }
 
-/* Escapes only shrink a text. */
+/* The decoded text is never longer than `raw`, because every escape shrinks. */
 static char *decode(span raw, arena *a, size_t *size)
 {
     char *out = arena_alloc(a, raw.size + 1);
@@ -187,7 +190,7 @@ static pgy_status convert_real(parser *s, json_value *v)
     return PGY_OK;
 }
 
-/* False: it does not fit 64 bits. */
+/* False: the integer does not fit int64. */
 static bool convert_integer(json_value *v)
 {
     const bool negative = v->raw.data[0] == '-';
@@ -387,7 +390,8 @@ static pgy_status parse_object(parser *s, json_value *v)
 
 static pgy_status parse_container(parser *s, json_value *v)
 {
-    if (s->depth == DEPTH_LIMIT) return fail_at(s, s->p, "nested over 512 levels deep");
+    if (s->depth == DEPTH_LIMIT)
+        return fail_at(s, s->p, "values are nested more than 512 levels deep");
     s->depth++;
     const pgy_status st = *s->p++ == '[' ? parse_array(s, v) : parse_object(s, v);
     s->depth--;
@@ -431,7 +435,7 @@ pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, are
     pgy_status st = parse_value(&s, &root);
     if (st) return st;
     skip_space(&s);
-    if (s.p < s.end) return fail_char(&s, "nothing more");
+    if (s.p < s.end) return fail_char(&s, "the end of the text");
     *out = root;
     return PGY_OK;
 }

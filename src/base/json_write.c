@@ -17,7 +17,7 @@
 enum { BUFFER_SIZE = 512 << 10, DEPTH_LIMIT = 1024, INDENT = 4 };
 
 struct json_writer {
-    file_writer *file; /* one of these two */
+    file_writer *file; /* output: either this file or the text below */
     str *text;
     pgy_status status;
     pgy_error error;
@@ -33,7 +33,7 @@ struct json_writer {
 static pgy_status create(json_writer **out, file_writer *file, str *text, pgy_error *err)
 {
     json_writer *w = mem_alloc(sizeof *w);
-    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "no memory to write JSON");
+    if (!w) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing JSON");
     memset(w, 0, offsetof(json_writer, buffer));
     w->file = file;
     w->text = text;
@@ -63,7 +63,7 @@ static void flush(json_writer *w)
     if (!w->status && w->text) {
         str_append_n(w->text, w->buffer, w->used);
         if (w->text->failed)
-            w->status = pgy_error_set(&w->error, PGY_E_MEMORY, "no memory to write JSON");
+            w->status = pgy_error_set(&w->error, PGY_E_MEMORY, "out of memory while writing JSON");
     }
     w->used = 0;
 }
@@ -125,7 +125,8 @@ static void begin(json_writer *w, char bracket)
     if (w->depth == DEPTH_LIMIT) {
         if (!w->status)
             w->status =
-                pgy_error_set(&w->error, PGY_E_UNSUPPORTED, "JSON is nested over 1024 levels deep");
+                pgy_error_set(&w->error, PGY_E_UNSUPPORTED,
+                              "cannot write JSON that is nested more than 1024 levels deep");
         return;
     }
     w->has_items[w->depth++] = 0;

@@ -26,7 +26,7 @@ typedef struct severity_info {
     int value;
     const char *name;
     char letter;
-    int color; /* of the 256-colour palette; -1: none */
+    int color; /* number in the 256-colour palette; -1: no colour */
 } severity_info;
 
 static const severity_info SEVERITIES[] = {
@@ -54,7 +54,7 @@ static struct {
     pthread_mutex_t lock;
     output_kind output;
     bool colors; /* the console shows colours */
-    bool status; /* a status line stands on the terminal */
+    bool status; /* the terminal shows a status line, which the next message must erase */
     pgy_log_sink sink;
     void *sink_user;
     log_listener listener;
@@ -72,7 +72,7 @@ static struct {
 /* The lowest threshold in force, or INT_MAX without any output. Every message is compared with it
  * first. */
 static atomic_int lowest = INT_MAX;
-/* True if any path has its own threshold. */
+/* True if any module path has its own threshold; only then a message's path is looked up. */
 static atomic_bool by_path;
 /* True if a listener is set. */
 static atomic_bool heard;
@@ -147,7 +147,7 @@ static pgy_status set_path(const char *path, size_t size, int severity, pgy_erro
     if (!copy || !mem_grow((void **)&logger.paths, &logger.path_capacity, logger.path_count + 1,
                            sizeof *logger.paths)) {
         mem_free(copy);
-        return pgy_error_set(err, PGY_E_MEMORY, "no memory to keep the log severity of '%s'", path);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for the log severity of '%s'", path);
     }
     logger.paths[logger.path_count++] = (path_threshold){copy, severity};
     return PGY_OK;
@@ -186,8 +186,9 @@ pgy_status pgy_severity_from_name(int *out, const char *name, pgy_error *err)
     str valid = {0};
     for (size_t i = 0; i < SEVERITY_COUNT; i++)
         str_printf(&valid, "%s%s", i ? ", " : "", SEVERITIES[i].name);
-    const pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not a severity; one of: %s",
-                                        name, str_text(&valid));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not a log severity; choose one of: %s", name,
+                      str_text(&valid));
     str_deinit(&valid);
     return st;
 }
@@ -270,9 +271,9 @@ void pgy_log_set_format(pgy_log_format format)
 static pgy_status open_file(FILE **out, const char *path, pgy_error *err)
 {
     char *folder = path_dirname(path);
-    pgy_status st = folder
-                        ? file_make_dirs(folder, err)
-                        : pgy_error_set(err, PGY_E_MEMORY, "no memory to open log file '%s'", path);
+    pgy_status st = folder ? file_make_dirs(folder, err)
+                           : pgy_error_set(err, PGY_E_MEMORY,
+                                           "out of memory while opening log file '%s'", path);
     mem_free(folder);
     if (st) return st;
     *out = fopen(path, "we");
@@ -419,7 +420,7 @@ static void write_text(int severity, const char *path, int line, const char *tex
     if (!block.failed) {
         emit(severity, info, &block);
     } else {
-        static char LOST[] = "[!] no memory to write a log message\n";
+        static char LOST[] = "[!] out of memory for a log message\n";
         emit(severity, info, &(str){LOST, sizeof LOST - 1, sizeof LOST, false});
     }
     unlock();

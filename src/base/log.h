@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short forms for files that log. Such a file defines the path it logs under. Files that log the
- * same lines as the original use the original's path, so that `--verbosity comparator:VERBOSE`
- * keeps its meaning in old scripts:
+/* Short forms for files that log. Such a file defines its own path as the module path of its
+ * messages:
  *
- *     static const char LOG_PATH[] = "comparator/comparator.py";
- *     LOG(INFO, "Loading model: %s", path);
- */
+ *     static const char LOG_PATH[] = "engine/passes/passes.c";
+ *     LOG(INFO, "Pass %s is switched off", name);
+ *
+ * Lines that repeat the original's carry the original's path, so that `--verbosity
+ * comparator:VERBOSE` keeps its meaning in old scripts. A file with such lines only gives that path
+ * to LOG_PATH; a file that has both defines ORIGINAL_PATH, too, and writes LOG_ORIGINAL. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -16,6 +18,10 @@
 #define LOG(severity, ...) pgy_log_write(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
 #define LOG_ONCE(severity, ...) \
     pgy_log_write_once(PGY_LOG_##severity, LOG_PATH, __LINE__, __VA_ARGS__)
+#define LOG_ORIGINAL(severity, ...) \
+    pgy_log_write(PGY_LOG_##severity, ORIGINAL_PATH, __LINE__, __VA_ARGS__)
+#define LOG_ORIGINAL_ONCE(severity, ...) \
+    pgy_log_write_once(PGY_LOG_##severity, ORIGINAL_PATH, __LINE__, __VA_ARGS__)
 #define LOG_IS_ON(severity) pgy_log_is_on(PGY_LOG_##severity, LOG_PATH)
 
 /* Shows a status line on the console if that is a terminal. The next status line replaces it, the

@@ -55,10 +55,11 @@ static uint64_t number_in(const char *root, const char *folder, const char *name
 /* ---- Control groups ------------------------------------------------------------------------- */
 
 typedef struct cgroup_kind {
-    const char *controller; /* in /proc/self/cgroup; "" is version 2 */
+    const char *controller; /* controller in /proc/self/cgroup; "": cgroup v2 */
     const char *mount;
     const char *limits[2], *usage;
-    const char *cache[2]; /* in memory.stat: pages of files, which the kernel reclaims first */
+    const char *cache[2]; /* fields of memory.stat that count pages of files, which the kernel
+                             reclaims first */
 } cgroup_kind;
 
 static const cgroup_kind KINDS[] = {
@@ -80,7 +81,8 @@ static const cgroup_kind KINDS[] = {
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 
-/* Version 1 reports "no limit" as the largest number of whole pages. */
+/* cgroup v1 reports "no limit" as a huge multiple of the page size, so limits from here on count as
+ * none. */
 #define UNLIMITED (UINT64_C(1) << 62)
 
 /* True if `name` is in a list like "cpu,memory". */
@@ -122,7 +124,8 @@ static uint64_t group_room(const char *root, const cgroup_kind *k, const char *f
         const uint64_t n = number_in(root, folder, k->limits[i]);
         if (n < limit) limit = n;
     }
-    if (limit >= UNLIMITED) return UINT64_MAX; /* reading the statistics of a group is slow */
+    if (limit >= UNLIMITED)
+        return UINT64_MAX; /* return early, because reading the group's statistics is slow */
     const uint64_t usage = number_in(root, folder, k->usage);
     if (usage == UINT64_MAX) return limit;
     uint64_t cache = 0;
@@ -131,8 +134,9 @@ static uint64_t group_room(const char *root, const cgroup_kind *k, const char *f
     return limit > held ? limit - held : 0;
 }
 
-/* The smallest room in the group and all its ancestors. A container may see its own group as the
- * root; then the folders of its path do not exist, and the root has the limit. */
+/* The free part of the limit (room): the smallest one of the group and all its ancestors. A
+ * container may see its own group as the root; then the folders of its path do not exist, and the
+ * root has the limit. */
 static uint64_t kind_room(const char *root, const cgroup_kind *k)
 {
     char group[PATH_SIZE], folder[PATH_SIZE];
@@ -160,7 +164,7 @@ uint64_t memory_free_bytes(const char *root, const char **source)
         const uint64_t room = kind_room(root, &KINDS[i]);
         if (room >= least) continue;
         least = room;
-        from = "what the control group (cgroup) of this process leaves";
+        from = "the memory that the control group (cgroup) of this process leaves";
     }
     if (source) *source = from;
     return least;
@@ -168,9 +172,9 @@ uint64_t memory_free_bytes(const char *root, const char **source)
 
 /* ---- The limit ------------------------------------------------------------------------------ */
 
-static _Atomic uint64_t given;             /* by pgy_set_max_memory; 0: not set */
-static _Atomic uint64_t found;             /* 0: not determined yet */
-static _Atomic(const char *) found_source; /* of `found` */
+static _Atomic uint64_t given; /* limit that pgy_set_max_memory set; 0: none was set */
+static _Atomic uint64_t found; /* limit derived from free memory; 0: not determined yet */
+static _Atomic(const char *) found_source; /* where the limit in `found` comes from */
 
 void pgy_set_max_memory(uint64_t size_bytes)
 {
@@ -187,7 +191,7 @@ static uint64_t find_limit(void)
         source = "memory of this machine";
         if (pages > 0 && page > 0) room = (uint64_t)pages * (uint64_t)page;
     }
-    room -= room / 16; /* for code, stacks and small blocks, which are not counted */
+    room -= room / 16; /* reserve for code, stacks and small blocks, which are not counted */
     atomic_store(&found_source, source);
     atomic_store(&found, room ? room : 1);
     return room ? room : 1;
@@ -208,12 +212,11 @@ memory_limit_text memory_limit_describe(void)
     const bool set = atomic_load(&given) != 0;
     const char *source = atomic_load(&found_source);
     if (set)
-        snprintf(t.text, sizeof t.text, "the limit of %" PRIu64 " bytes of memory that was set",
-                 limit);
+        snprintf(t.text, sizeof t.text, "the memory limit of %" PRIu64 " bytes", limit);
     else
         snprintf(t.text, sizeof t.text,
-                 "the limit of %" PRIu64 " bytes of memory (15/16 of %s; --max-memory sets another "
-                 "one)",
+                 "the memory limit of %" PRIu64
+                 " bytes (15/16 of %s; pgy_set_max_memory sets another limit)",
                  limit, source ? source : "free memory");
     return t;
 }

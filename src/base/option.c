@@ -71,7 +71,8 @@ static pgy_status check(const pgy_option *row, const char *value, pgy_error *err
     return pgy_error_set(err, PGY_E_ARGUMENT, "can't open '%s': %s", value, strerror(errno));
 }
 
-/* Appends words to a list (`keep`) or replaces its words; `mark_end` adds a NULL item. */
+/* Appends words to a list, or with `keep` false replaces its words; `mark_end` adds a NULL item
+ * after them. */
 static pgy_status store_list(pgy_text_list *list, const char *const *values, size_t count,
                              bool keep, bool mark_end, arena *memory, pgy_error *err)
 {

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 
-/* True if the row lists the value among its choices, or has no choices. */
+/* True if the value is one of the choices of the option, or the option has no choices. */
 bool option_takes(const pgy_option *row, const char *value);
 /* Stores the values, which stay borrowed; lists are allocated in `memory`. Flags take no value. The
  * error describes the wrong value only; the caller prefixes it with the name of the option or

@@ -19,7 +19,7 @@ typedef struct loop {
 
 static struct {
     pthread_mutex_t busy; /* held by the thread whose loop runs */
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake, done;
     loop *current;
     uint64_t generation; /* number of the loop, so that a worker joins each loop only once */
@@ -96,7 +96,7 @@ static void run_shared(loop *l)
     work(l);
 
     pthread_mutex_lock(&pool.lock);
-    pool.wanted = 0; /* workers that have not woken up by now need not join */
+    pool.wanted = 0; /* all indices are taken, so workers that wake up now need not join */
     while (pool.active) pthread_cond_wait(&pool.done, &pool.lock);
     pool.current = NULL;
     pthread_mutex_unlock(&pool.lock);

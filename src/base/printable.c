@@ -23,7 +23,7 @@ static const char_range OBEYED[] = {
     {0x2060, 0x206F},   /* word joiner, invisible operators, isolates */
     {0xFEFF, 0xFEFF},   /* byte order mark */
     {0xFFF9, 0xFFFB},   /* interlinear annotation */
-    {0xFFFE, 0xFFFF},   /* no characters; XML refuses them */
+    {0xFFFE, 0xFFFF},   /* noncharacters, which XML forbids */
     {0xE0000, 0xE007F}, /* tags */
 };
 

@@ -8,17 +8,18 @@
 #include "base/system.h"
 
 enum { MAX_LEVELS = 8, EVERY_NS = 100000000 };
-static const double LEAST_SHARE = 1e-9; /* above 0, which means that no share was given */
+static const double LEAST_SHARE =
+    1e-9; /* smallest share; not 0, because 0 means that no share was given */
 
 static _Atomic(pgy_progress_function) listener;
 static void *listener_user;
 static atomic_bool is_owned;
 static _Thread_local bool is_owner;
 
-/* The shares of a level: its own share of the level around it, and the shares of its ended pieces.
- */
+/* Shares of one piece of work (level): its own share of the piece around it, and the sum of its
+ * ended pieces. */
 typedef struct shares {
-    double own;   /* of the level around it; 0: the level counts as one part */
+    double own;   /* share of this level in the level around it; 0: the level counts as one part */
     double ended; /* share of this level that its ended pieces cover */
     bool adds_up; /* this level sums shares instead of counting parts */
 } shares;
@@ -27,8 +28,8 @@ typedef struct shares {
 static pgy_progress_level levels[MAX_LEVELS];
 static int64_t starts_ns[MAX_LEVELS];
 static shares parts[MAX_LEVELS];
-static double expected; /* share of the rest for the next piece; 0: not given */
-static double fraction; /* reported last */
+static double expected; /* the share that progress_expect set for the next piece; 0: not set */
+static double fraction; /* the fraction of the latest report */
 static size_t depth;
 static int64_t told_ns;
 

@@ -168,7 +168,8 @@ static size_t put(char *out, size_t at, const char *text, size_t size)
     return at + size;
 }
 
-/* digits and exp10 as of py_shortest_digits; exponent notation below 1e-4 and from 1e16 on. */
+/* Writes the digits of py_shortest_digits to out + at; with an exponent below 1e-4 and from 1e16
+ * on. */
 static size_t lay_out(char *out, size_t at, const char *digits, int n, int exp10)
 {
     if (exp10 > 16 || exp10 < -3) {

@@ -10,7 +10,7 @@ double text_to_double(const char *text, char **end);
 /* Writes the shortest digits that round-trip: "1.0", "1e-05", "inf", "nan". `out` must have room
  * for 32 bytes. Returns the length. */
 size_t py_double_repr(char *out, double v);
-/* The same layout for a float32 value: shortest digits that round-trip as float32. */
+/* Like py_double_repr, for float32: the shortest digits that round-trip as float32. */
 size_t py_float_repr(char *out, float v);
 /* Finds the shortest digits and the decimal exponent: value = 0.d1d2... * 10^exp10. `digits` must
  * have room for 20. `bits` (16, 32 or 64) is the type in which the digits must be unique. v must be

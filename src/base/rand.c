@@ -34,7 +34,8 @@ static inline uint32_t temper(uint32_t y)
     return y ^ (y >> 18);
 }
 
-/* s[i] for i in [begin, end); the run does not change the words that are `far` away. */
+/* Makes the next s[i] for i in [begin, end) from s[i], s[i + 1] and s[i + far]; the caller picks
+ * ranges in which no index wraps around. */
 static void twist_run(uint32_t *s, int begin, int end, int far)
 {
     for (int i = begin; i < end; i++) s[i] = twist(s[i], s[i + 1], s[i + far]);

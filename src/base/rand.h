@@ -13,7 +13,7 @@ typedef struct mt19937 {
 void mt19937_seed(mt19937 *g, uint32_t seed);
 uint32_t mt19937_u32(mt19937 *g);
 double mt19937_double(mt19937 *g); /* 53 bits, [0, 1) */
-/* Writes `count` tempered words; the fast path for arrays. */
+/* Draws `count` numbers at once, which is faster than one by one. */
 void mt19937_fill_u32(mt19937 *g, uint32_t *out, size_t count);
 
 #endif

@@ -16,4 +16,4 @@ const char *__tsan_default_options(void)
 }
 #endif
 
-typedef int sanitizer_options; /* without them the file would be empty */
+typedef int sanitizer_options; /* ISO C forbids an empty file, which other builds would have */

@@ -12,16 +12,17 @@ typedef struct sarif_rule {
 } sarif_rule;
 
 typedef struct sarif_result {
-    size_t rule;           /* index among those given at the beginning */
+    size_t rule;           /* index in the rules that sarif_begin received */
     const char *level;     /* "error", "warning" or "note" */
     const char *message;   /* plain text */
-    const char *path;      /* of the file; NULL: none */
-    const char *name;      /* of the logical location; NULL: none */
-    const char *full_name; /* from the top; NULL: none */
-    const char *kind;      /* "value", "function"...: of the logical location */
+    const char *path;      /* path of the file; NULL: none */
+    const char *name;      /* name of the logical location; NULL: none */
+    const char *full_name; /* name of the logical location with the names of all locations around
+                              it; NULL: none */
+    const char *kind;      /* kind of the logical location: "value", "function"... */
 } sarif_result;
 
-/* Between these two calls, call sarif_add only. */
+/* Between sarif_begin and sarif_end only sarif_add may write. */
 void sarif_begin(json_writer *w, const sarif_rule *rules, size_t count);
 void sarif_end(json_writer *w);
 void sarif_add(json_writer *w, const sarif_rule *rules, const sarif_result *r);

@@ -22,10 +22,11 @@ pgy_status sized_take(void *to, size_t size, const void *from, const char *type,
                              given, type);
     const size_t unknown = first_set(from, size, given);
     if (unknown < given)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "%s has %zu bytes and byte %zu is set, but polygraphy %s knows the "
-                             "first %zu only: leave newer fields zero, or use a newer library",
-                             type, given, unknown, pgy_version(), size);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "%s has %zu bytes and byte %zu is not zero, but polygraphy %s knows only the first %zu "
+            "bytes: leave newer fields zero, or use a newer library",
+            type, given, unknown, pgy_version(), size);
     memcpy(to, from, given < size ? given : size);
     memcpy(to, &size, sizeof size);
     return PGY_OK;

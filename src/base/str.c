@@ -38,15 +38,7 @@ char *str_take(str *s)
     return text;
 }
 
-pgy_status str_give(char **out, str *s, pgy_error *err)
-{
-    char *text = str_take(s);
-    if (!text) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    *out = text;
-    return PGY_OK;
-}
-
-/* Room for `size` more bytes and the terminator. */
+/* Makes room for `size` more bytes and the terminator. */
 static bool reserve(str *s, size_t size)
 {
     size_t wanted;
@@ -285,7 +277,8 @@ static const char *match_one(const char *pattern, uint32_t c)
 bool str_match_wildcard(const char *pattern, const char *text)
 {
     const char *star = NULL,
-               *retry = NULL; /* after the last '*', and where its match ends so far */
+               *retry = NULL; /* where to go on after a mismatch: the pattern after its last '*',
+                                 and the text after what that '*' matches so far */
     while (*text) {
         if (*pattern == '*') {
             star = ++pattern;
@@ -312,7 +305,7 @@ bool str_match_wildcard(const char *pattern, const char *text)
 
 size_t str_distance(const char *a, const char *b)
 {
-    enum { LONGEST = 255 }; /* the rest of a longer text counts as different */
+    enum { LONGEST = 255 }; /* bytes beyond this are not compared and count as different */
     size_t row[LONGEST + 1];
     size_t n = strlen(a), m = strlen(b), rest = 0;
     if (n > LONGEST) rest += n - LONGEST, n = LONGEST;

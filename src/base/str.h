@@ -21,8 +21,8 @@ typedef struct str {
 void str_deinit(str *s);
 void str_clear(str *s);
 const char *str_text(const str *s); /* never NULL */
-char *str_take(str *s);             /* ownership to the caller (mem_free); NULL if failed */
-/* The same for functions that return text: PGY_E_MEMORY if the string failed. */
+char *str_take(str *s); /* passes ownership to the caller (mem_free); NULL if an append failed */
+/* Like str_take, for functions that return a status: PGY_E_MEMORY if an append failed. */
 pgy_status str_give(char **out, str *s, pgy_error *err) PGY_MUST_CHECK;
 void str_append(str *s, const char *text);
 void str_append_n(str *s, const char *text, size_t size);
@@ -44,14 +44,14 @@ bool span_equal(span a, span b);
 bool span_equals(span a, const char *text);
 uint64_t span_hash(span s);
 
-/* nocase: ASCII letters only. */
+/* The functions with `nocase` ignore the case of ASCII letters only. */
 bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
 bool str_equal_nocase(const char *a, const char *b);
 bool str_contains_nocase(const char *haystack, const char *needle);
 /* Matches like Python's fnmatchcase: * ? [seq] [!seq]; a backslash is literal. */
 bool str_match_wildcard(const char *pattern, const char *text);
-/* Edit distance for "did you mean" hints. */
+/* The edit distance of two texts, for "did you mean" hints. */
 size_t str_distance(const char *a, const char *b);
 
 /* Owned list of owned strings; items[count] is NULL. */
@@ -60,11 +60,12 @@ typedef struct strvec {
     size_t count, capacity;
 } strvec;
 void strvec_deinit(strvec *v);
-bool strvec_push(strvec *v, const char *text); /* copies; false: out of memory */
+bool strvec_push(strvec *v,
+                 const char *text); /* appends a copy of the text; false: out of memory */
 bool strvec_push_n(strvec *v, const char *text, size_t size);
 bool strvec_contains(const strvec *v, const char *text);
 
-/* Insertion-ordered hash map; keys are copied, values are the caller's. */
+/* A hash map that keeps the order of insertion. It copies keys; the caller owns the values. */
 typedef struct strmap_entry {
     char *key;
     void *value;
@@ -77,13 +78,15 @@ typedef struct strmap {
     size_t slot_count;
 } strmap;
 void strmap_deinit(strmap *m);
-bool strmap_put(strmap *m, const char *key, void *value); /* replaces; false: out of memory */
+bool strmap_put(strmap *m, const char *key,
+                void *value); /* adds or replaces an entry; false: out of memory */
 bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value);
 void *strmap_get(const strmap *m, const char *key); /* NULL if absent */
 void *strmap_get_n(const strmap *m, const char *key, size_t key_size);
 bool strmap_has(const strmap *m, const char *key);
 strmap_entry *strmap_find(const strmap *m, const char *key); /* NULL if absent */
-/* The entry keeps its place. False: `from` is absent, `to` is taken, or out of memory. */
+/* Renames a key; the entry keeps its place. False: `from` is absent, `to` is taken, or out of
+ * memory. */
 bool strmap_rename(strmap *m, const char *from, const char *to);
 
 #endif

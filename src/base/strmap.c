@@ -65,7 +65,7 @@ bool strmap_put(strmap *m, const char *key, void *value)
     return strmap_put_n(m, key, strlen(key), value);
 }
 
-/* A key ends at its first zero byte, as the kept copy does. */
+/* Ends a key at its first zero byte, because the map stores keys as C strings. */
 static span key_of(const char *key, size_t key_size)
 {
     return (span){key, key_size ? strnlen(key, key_size) : 0};

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { LONGEST = 200 }; /* longer names are not typed by hand */
+enum { LONGEST = 200 }; /* longer names get no suggestions, because nobody types them by hand */
 
 void suggest_offer(suggestions *s, const char *name)
 {

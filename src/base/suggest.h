@@ -10,13 +10,14 @@ enum { SUGGEST_MOST = 3 };
 /* Zero all fields except `wanted`. Names are borrowed until suggest_append. */
 typedef struct suggestions {
     const char *wanted;
-    const char *names[SUGGEST_MOST]; /* nearest first; equally near ones as offered */
+    const char *names[SUGGEST_MOST]; /* nearest names first; equally near names in the order in
+                                        which they were offered */
     size_t distances[SUGGEST_MOST];
     size_t count;
 } suggestions;
 
 void suggest_offer(suggestions *s, const char *name);
-/* "; did you mean 'a', 'b'?", or nothing if no name was near. */
+/* Appends "; did you mean 'a', 'b'?", or nothing if no name is similar. */
 void suggest_append(str *out, const suggestions *s);
 
 #endif

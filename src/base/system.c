@@ -47,7 +47,7 @@ static cpu_level masked_level(void)
 
 cpu_level cpu_features(void)
 {
-    static atomic_int known = -1; /* two threads may both ask: they get the same */
+    static atomic_int known = -1; /* two threads may both determine it, with the same result */
     int level = atomic_load_explicit(&known, memory_order_relaxed);
     if (level < 0) {
         level = (int)masked_level();

@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_ns(void); /* monotonic */
+int64_t clock_ns(void); /* monotonic time */
 
 /* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 hides the higher levels. */
 typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
 cpu_level cpu_features(void);
 const char *cpu_level_name(cpu_level level);
-/* True if the processor has AVX-512 VNNI (sums of products of bytes). It is separate from the
- * level, because kernels pack and compute the same without it. */
+/* True if the processor has AVX-512 VNNI (sums of products of bytes). It is not a cpu_level,
+ * because kernels pack weights and compute results the same without it. */
 bool cpu_has_byte_sums(void);
 /* The number of processors that this process may run on, at least 1. POLYGRAPHY_THREADS overrides
  * it. */
@@ -26,8 +26,8 @@ size_t cpu_count(void);
  * are kept and joined at exit. */
 typedef void (*parallel_task)(size_t index, void *user);
 void parallel_for(size_t count, parallel_task task, void *user);
-/* The same, but after pgy_cancel it skips the tasks that have not begun. The caller must call
- * cancel_check (base/cancel.h) before it uses the results. */
+/* Like parallel_for, but after pgy_cancel it skips the tasks that have not begun. The caller must
+ * call cancel_check (base/cancel.h) before it uses the results. */
 void parallel_for_until_cancelled(size_t count, parallel_task task, void *user);
 
 #endif

@@ -12,7 +12,7 @@ static pgy_status bad(const wire_reader *r, const uint8_t *at, pgy_error *err, c
     return pgy_error_set(err, PGY_E_FORMAT, "%s at byte %zu", what, (size_t)(at - r->start));
 }
 
-/* Returns the byte after the varint, or NULL when it is cut off or longer than ten bytes. Bits over
+/* Returns the byte after the varint, or NULL when it is truncated or longer than ten bytes. Bits over
  * 64 are dropped, as the reference implementation does. */
 static const uint8_t *read_varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
@@ -35,7 +35,7 @@ static const uint8_t *read_varint(const uint8_t *p, const uint8_t *end, uint64_t
 pgy_status wire_varint(wire_reader *r, uint64_t *out, pgy_error *err)
 {
     const uint8_t *p = read_varint(r->p, r->end, out);
-    if (!p) return bad(r, r->p, err, "broken varint");
+    if (!p) return bad(r, r->p, err, "a varint is truncated or longer than 10 bytes");
     r->p = p;
     return PGY_OK;
 }
@@ -54,7 +54,7 @@ static pgy_status read_tag(wire_reader *r, wire_field *f, pgy_error *err)
     pgy_status st = wire_varint(r, &tag, err);
     if (st) return st;
     if (tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF)
-        return bad(r, f->begin, err, "field number out of range");
+        return bad(r, f->begin, err, "a field number is out of range");
     f->number = (uint32_t)(tag >> 3);
     f->type = (wire_type)(tag & 7);
     return PGY_OK;
@@ -62,7 +62,7 @@ static pgy_status read_tag(wire_reader *r, wire_field *f, pgy_error *err)
 
 static pgy_status read_fixed(wire_reader *r, wire_field *f, int size, pgy_error *err)
 {
-    if (r->end - r->p < size) return bad(r, f->begin, err, "fixed-size field is cut off");
+    if (r->end - r->p < size) return bad(r, f->begin, err, "a fixed-size field is truncated");
     f->value = little_endian(r->p, size);
     r->p += size;
     return PGY_OK;
@@ -91,7 +91,7 @@ static pgy_status read_payload(wire_reader *r, wire_field *f, pgy_error *err)
     case WIRE_I64: return read_fixed(r, f, 8, err);
     case WIRE_I32: return read_fixed(r, f, 4, err);
     case WIRE_LEN: return read_bytes(r, f, err);
-    default: return bad(r, f->begin, err, "invalid wire type");
+    default: return bad(r, f->begin, err, "a field has an invalid wire type");
     }
 }
 
@@ -110,7 +110,7 @@ static pgy_status skip_group(wire_reader *r, uint32_t outer, pgy_error *err)
             open[depth++] = f.number;
         } else if (f.type == WIRE_END) {
             if (open[--depth] != f.number)
-                return bad(r, f.begin, err, "group ends with another number");
+                return bad(r, f.begin, err, "a group ends with the number of another group");
         } else {
             st = read_payload(r, &f, err);
             if (st) return st;

@@ -19,23 +19,23 @@ typedef enum wire_type {
 
 typedef struct wire_reader {
     const uint8_t *p, *end;
-    const uint8_t *start; /* of the file, for offsets in messages */
+    const uint8_t *start; /* start of the file, for offsets in messages */
 } wire_reader;
 
 typedef struct wire_field {
     uint32_t number;
     wire_type type;
     uint64_t value;      /* varint, or the bits of I32/I64 */
-    const uint8_t *data; /* WIRE_LEN */
+    const uint8_t *data; /* bytes of a WIRE_LEN field */
     size_t size;
-    const uint8_t *begin; /* of the tag, to keep unknown fields byte for byte */
-    size_t whole_size;    /* tag included */
+    const uint8_t *begin; /* start of the tag, to keep unknown fields byte for byte */
+    size_t whole_size;    /* bytes from `begin`, tag included */
 } wire_field;
 
-/* *more is false at the end. Groups are skipped whole and reported as WIRE_GROUP with whole_size.
- */
+/* Reads the next field; *more is false at the end. A group is reported as one field of type
+ * WIRE_GROUP with its whole_size. */
 pgy_status wire_next(wire_reader *r, wire_field *out, bool *more, pgy_error *err) PGY_MUST_CHECK;
-/* One varint of a packed run. */
+/* Reads one varint of a packed repeated field. */
 pgy_status wire_varint(wire_reader *r, uint64_t *out, pgy_error *err) PGY_MUST_CHECK;
 
 /* Writing: the size of a varint in bytes, a varint, and a field's tag. */

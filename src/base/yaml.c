@@ -13,15 +13,15 @@ enum { MAX_DEPTH = 64, MAX_REPEATED = 1 << 20 };
 /* "&name" before a value, which "*name" repeats later. */
 typedef struct anchor {
     span name;
-    const json_value *value; /* NULL: the value is not read to its end yet */
-    size_t size;             /* values in it */
+    const json_value *value; /* NULL while the anchored value is still being read */
+    size_t size;             /* number of values in the anchored tree */
     struct anchor *next;
 } anchor;
 
 typedef struct yaml {
     yaml_scan at;
     int depth;
-    size_t made, repeated; /* values read, and values that aliases added */
+    size_t made, repeated; /* number of values that the text has, and that aliases added */
     anchor *anchors;
     arena *memory;
 } yaml;
@@ -101,7 +101,7 @@ static bool read_key(yaml *y, span *out, bool flow)
     if (!key) return false;
     yaml_skip_spaces(&y->at);
     if (yaml_peek(&y->at, 0) != ':' || yaml_at_end(&y->at)) {
-        fail(y, "a ':' is missing behind a key");
+        fail(y, "expected ':' after the key");
         return false;
     }
     y->at.p++;
@@ -114,7 +114,7 @@ static void add_member(yaml *y, json_value *object, span key, json_value *v, jso
     if (y->at.st || !v) return;
     for (const json_value *i = object->first; i; i = i->next)
         if (span_equal(i->key, key)) {
-            fail(y, "a key stands twice in one mapping");
+            fail(y, "the key appears twice in one mapping");
             return;
         }
     v->key = key;
@@ -148,7 +148,7 @@ static json_value *read_flow_items(yaml *y)
         if (yaml_peek(&y->at, 0) == ',' && !yaml_at_end(&y->at))
             y->at.p++;
         else if (yaml_peek(&y->at, 0) != close || yaml_at_end(&y->at))
-            fail(y, "a list or mapping in brackets without end");
+            fail(y, "a list or mapping in brackets is not closed");
     }
     return NULL;
 }
@@ -157,7 +157,7 @@ static json_value *read_flow(yaml *y)
 {
     if (y->at.st) return NULL;
     if (yaml_peek(&y->at, 0) != '[' && yaml_peek(&y->at, 0) != '{') return read_scalar(y, 0, true);
-    if (++y->depth > MAX_DEPTH) return fail(y, "too many levels");
+    if (++y->depth > MAX_DEPTH) return fail(y, "lists and mappings are nested too deep");
     json_value *v = read_flow_items(y);
     y->depth--;
     return v;
@@ -187,14 +187,14 @@ static json_value *read_alias(yaml *y)
     const anchor *a = y->anchors;
     while (a && !span_equal(a->name, name)) a = a->next;
     if (y->at.st) return NULL;
-    if (!a || !a->value) return fail(y, "an alias of something that is not there");
+    if (!a || !a->value) return fail(y, "the alias refers to an anchor that is not defined");
     y->repeated += a->size;
-    if (y->repeated > MAX_REPEATED) return fail(y, "aliases repeat too much");
+    if (y->repeated > MAX_REPEATED) return fail(y, "aliases expand to too many values");
     json_value *v = make(y, JSON_NULL);
     if (!v) return NULL;
     *v = *a->value;
     v->next = NULL;
-    return yaml_ends_line(&y->at) ? v : fail(y, "something stands behind a value");
+    return yaml_ends_line(&y->at) ? v : fail(y, "unexpected text after a value");
 }
 
 /* The value after "key:" or "-". */
@@ -202,12 +202,11 @@ static json_value *read_unmarked(yaml *y, long own, bool behind_dash)
 {
     if (!yaml_ends_line(&y->at)) {
         if (behind_dash && (yaml_at_dash(&y->at) || yaml_at_key(&y->at))) return read_block(y, own);
-        if (!behind_dash && yaml_at_dash(&y->at))
-            return fail(y, "a list begins on a line of its own");
+        if (!behind_dash && yaml_at_dash(&y->at)) return fail(y, "a list must begin on a new line");
         json_value *v = yaml_peek(&y->at, 0) == '[' || yaml_peek(&y->at, 0) == '{'
                             ? read_flow(y)
                             : read_scalar(y, own, false);
-        if (!y->at.st && !yaml_ends_line(&y->at)) return fail(y, "something stands behind a value");
+        if (!y->at.st && !yaml_ends_line(&y->at)) return fail(y, "unexpected text after a value");
         return v;
     }
     yaml_skip_lines(&y->at);
@@ -267,7 +266,7 @@ static json_value *read_mapping(yaml *y)
 static json_value *read_block(yaml *y, long parent)
 {
     json_value *v;
-    if (++y->depth > MAX_DEPTH) return fail(y, "too many levels");
+    if (++y->depth > MAX_DEPTH) return fail(y, "lists and mappings are nested too deep");
     if (yaml_at_dash(&y->at)) {
         v = read_list(y);
     } else if (yaml_at_key(&y->at)) {
@@ -276,19 +275,19 @@ static json_value *read_block(yaml *y, long parent)
         v = yaml_peek(&y->at, 0) == '[' || yaml_peek(&y->at, 0) == '{'
                 ? read_flow(y)
                 : read_scalar(y, parent, false);
-        if (!y->at.st && !yaml_ends_line(&y->at)) return fail(y, "something stands behind a value");
+        if (!y->at.st && !yaml_ends_line(&y->at)) return fail(y, "unexpected text after a value");
     }
     y->depth--;
     if (!y->at.st) yaml_skip_lines(&y->at);
     if (!y->at.st && !yaml_document_ends(&y->at) && yaml_column(&y->at) > parent)
-        return fail(y, "wrong indentation");
+        return fail(y, "wrong indentation: the line is indented too far");
     return y->at.st ? NULL : v;
 }
 
 static json_value *read_document(yaml *y)
 {
     if (!yaml_at_end(&y->at) && *y->at.p == '%')
-        return fail(y, "directives are not understood here");
+        return fail(y, "YAML directives (%) are not supported");
     if (yaml_at_marker(&y->at, "---")) {
         y->at.p += 3;
         yaml_skip_lines(&y->at);

@@ -7,8 +7,8 @@
 
 #include "base/json.h"
 
-/* *out is the list of documents; an empty document is null. `text` may be freed afterwards. @return
- * PGY_E_FORMAT with line and column */
+/* *out is an array with one item for each document; an empty document is null. `text` may be freed
+ * afterwards. @return PGY_E_FORMAT with line and column */
 pgy_status yaml_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
                       pgy_error *err) PGY_MUST_CHECK;
 /* Writes a text as PyYAML does: plain if every reader takes it for a text, else in quotes. */

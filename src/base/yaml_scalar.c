@@ -115,7 +115,7 @@ static bool is_printable(const char *text)
     return true;
 }
 
-/* Bytes that are not UTF-8 are written as Latin-1. */
+/* Takes one character; a byte that is not UTF-8 is taken as Latin-1. */
 static size_t take_code(uint32_t *code, const char *p, const char *end)
 {
     const size_t size = utf8_read(p, end, code);

@@ -55,7 +55,7 @@ void yaml_skip_lines(yaml_scan *s)
     }
     if (!yaml_at_end(s) && memchr(s->line_start, '\t', (size_t)(s->p - s->line_start)) &&
         s->p[-1] == '\t')
-        yaml_fail(s, "a tab in front of a value");
+        yaml_fail(s, "a tab stands before a value; indent with blanks");
 }
 
 bool yaml_ends_line(yaml_scan *s)
@@ -145,7 +145,7 @@ static void escape(yaml_scan *s, str *out)
     const int digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (!digits || hex(s, digits, &code) || !code || code > 0x10FFFF ||
         (code >= 0xD800 && code < 0xE000))
-        yaml_fail(s, "an escape that is none, or stands for a zero byte");
+        yaml_fail(s, "the escape is invalid or stands for a zero byte");
     else
         append_utf8(out, code);
 }
@@ -155,7 +155,7 @@ void yaml_read_quoted(yaml_scan *s, str *out)
     const char quote = *s->p++;
     while (!s->st) {
         if (yaml_at_end(s)) {
-            yaml_fail(s, "a quoted text without end");
+            yaml_fail(s, "a quoted string is not closed");
         } else if (*s->p == quote) {
             s->p++;
             if (quote != '\'' || yaml_at_end(s) || *s->p != '\'') return;
@@ -166,7 +166,7 @@ void yaml_read_quoted(yaml_scan *s, str *out)
         } else if (*s->p == '\n' || *s->p == '\r') {
             fold(s, out, false);
         } else if (*s->p == 0) {
-            yaml_fail(s, "a zero byte");
+            yaml_fail(s, "the text holds a zero byte");
         } else {
             str_append_char(out, *s->p++);
         }
@@ -189,7 +189,7 @@ void yaml_read_plain_line(yaml_scan *s, str *out, bool flow)
     while (!s->st && !plain_ends(s, flow)) {
         const unsigned char c = (unsigned char)*s->p;
         if (c == 0 || (c < 0x20 && c != '\t'))
-            yaml_fail(s, "a control character");
+            yaml_fail(s, "the text holds a control character");
         else
             str_append_char(out, *s->p++);
     }
@@ -201,12 +201,11 @@ void yaml_check_plain_start(yaml_scan *s)
 {
     const char c = yaml_peek(s, 0);
     if (c && strchr("&*!|>%@`", c))
-        yaml_fail(s, "anchors, tags, block scalars and directives are not understood here");
+        yaml_fail(s, "anchors, tags, block scalars and directives are not supported here");
     else if (c && strchr(",]}", c))
-        yaml_fail(s, "a value should stand here");
+        yaml_fail(s, "expected a value");
     else if ((c == '?' || c == '-' || c == ':') && is_space(yaml_peek(s, 1)))
-        yaml_fail(s,
-                  c == '?' ? "complex keys are not understood here" : "a value should stand here");
+        yaml_fail(s, c == '?' ? "complex keys ('?') are not supported" : "expected a value");
 }
 
 /* Lines indented further than the parent continue the text. */
@@ -226,7 +225,8 @@ void yaml_read_plain(yaml_scan *s, str *out, long parent, bool flow)
             return;
         }
         yaml_read_plain_line(s, &more, false);
-        if (!s->st && yaml_peek(s, 0) == ':') yaml_fail(s, "a key inside a text of several lines");
+        if (!s->st && yaml_peek(s, 0) == ':')
+            yaml_fail(s, "a multi-line string contains a key: quote the string or indent the key");
         str_append(out, s->line > line + 1 ? "\n" : " ");
         str_append(out, str_text(&more));
         str_deinit(&more);
@@ -239,7 +239,7 @@ span yaml_read_name(yaml_scan *s)
 {
     const char *begin = ++s->p;
     while (!yaml_at_end(s) && !is_space(*s->p) && !strchr(",[]{}", *s->p)) s->p++;
-    if (s->p == begin) yaml_fail(s, "a name is missing");
+    if (s->p == begin) yaml_fail(s, "expected a name after '&' or '*'");
     return (span){begin, (size_t)(s->p - begin)};
 }
 
@@ -249,7 +249,7 @@ void yaml_skip_tag(yaml_scan *s)
     const size_t size = sizeof TUPLE - 1;
     if ((size_t)(s->end - s->p) < size || memcmp(s->p, TUPLE, size) != 0 ||
         !is_space(yaml_peek(s, size)))
-        yaml_fail(s, "a tag that is not understood");
+        yaml_fail(s, "the tag is not supported");
     else
         s->p += size;
 }
@@ -299,7 +299,7 @@ void yaml_check_encoding(yaml_scan *s)
     for (size_t size; !yaml_at_end(&look); look.p += size) {
         size = utf8_read(look.p, look.end, &code);
         if (!size) {
-            yaml_fail(&look, "bytes that are not UTF-8");
+            yaml_fail(&look, "the text holds bytes that are not UTF-8");
             s->st = look.st;
             return;
         }

@@ -14,9 +14,9 @@ typedef struct yaml_scan {
     pgy_status st; /* the first error, at which the cursor stops */
 } yaml_scan;
 
-long yaml_column(const yaml_scan *s);             /* from 0 */
+long yaml_column(const yaml_scan *s);             /* column of the cursor, from 0 */
 void yaml_fail(yaml_scan *s, const char *what);   /* PGY_E_FORMAT at the cursor */
-char yaml_peek(const yaml_scan *s, size_t ahead); /* past the end: line ends */
+char yaml_peek(const yaml_scan *s, size_t ahead); /* gives '\n' past the end of the text */
 bool yaml_at_end(const yaml_scan *s);
 void yaml_skip_spaces(yaml_scan *s); /* blanks and a comment */
 void yaml_skip_lines(yaml_scan *s);  /* to the next token */
@@ -27,7 +27,7 @@ bool yaml_document_ends(const yaml_scan *s);
 bool yaml_at_dash(const yaml_scan *s);
 bool yaml_at_key(const yaml_scan *s);
 
-void yaml_check_encoding(yaml_scan *s); /* of the rest of the text */
+void yaml_check_encoding(yaml_scan *s); /* fails if the text after the cursor is not UTF-8 */
 void yaml_check_plain_start(yaml_scan *s);
 /* `flow`: the text is inside brackets, where , [ ] { } end it. */
 void yaml_read_plain_line(yaml_scan *s, str *out, bool flow);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check accuracy: saved metrics judged again by other thresholds, without inference. */
+/* check accuracy: judges saved metrics again with other thresholds, without inference. */
 #include "base/log.h"
 #include "cli/groups/compare.h"
 
@@ -11,7 +11,7 @@ typedef struct accuracy_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("path", accuracy_args, path,
-                       .help = "file written by '{program} run --save-accuracy-results'"),
+                       .help = "file that '{program} run --save-accuracy-results' wrote"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(accuracy_args)};
@@ -31,7 +31,7 @@ static pgy_status judge_again(pgy_accuracy_results **out, const pgy_accuracy_res
     return st;
 }
 
-/* Does the line give any threshold? If not, the saved verdicts stay as they are. */
+/* Does the command line give any threshold? If not, the saved verdicts stay as they are. */
 static bool thresholds_given(const args *line)
 {
     const compare_args *c = ARGS_OF(line, compare_args);
@@ -51,8 +51,8 @@ static bool judge_result(const pgy_accuracy_results *result, bool compat)
         const char *text = pgy_accuracy_results_failure(result, i);
         if (compat)
             LOG(WARNING,
-                "%s This is not counted as a failure, because the original's verdict was asked "
-                "for.",
+                "%s This does not count as a failure, because --compat requests the original's "
+                "verdict.",
                 text);
         else
             LOG(ERROR, "%s", text);
@@ -71,7 +71,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (again) st = judge_again(&judged, saved, line, err);
     const pgy_accuracy_results *result = again ? judged : saved;
     if (!st && pgy_accuracy_results_count(result) == 0)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: holds no comparison to judge", s->path);
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "'%s' contains no comparison", s->path);
     if (!st) {
         pgy_accuracy_log_summary(result);
         *passed = judge_result(result, c->judge.compat);
@@ -89,10 +89,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_check_accuracy = {
     .tool = "check",
     .subtool = "accuracy",
-    .summary = "Judge saved accuracy results again, by other thresholds.",
-    .description = "Judge a file written by 'run --save-accuracy-results' again, without "
-                   "inference. Functions and thresholds that are named replace those in the "
-                   "file; with none named, the saved verdicts are reported as they are.",
+    .summary = "Judge saved accuracy results again with other thresholds.",
+    .description = "Judge the accuracy results that 'run --save-accuracy-results' saved again, "
+                   "without inference. Given functions and thresholds replace those in the file; "
+                   "without them the saved verdicts are reported.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

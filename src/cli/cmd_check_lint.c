@@ -14,8 +14,8 @@
 static const char LOG_PATH[] = "tools/check/subtool/lint.py";
 static const char RUNTIME[] = "onnxrt";
 static const char DATA_ADVICE[] =
-    "Dynamic dimensions are 1 unless --input-shapes says otherwise, values are in [0, 1] unless "
-    "--val-range does; --load-inputs and --data-loader-script take data of your own";
+    "Dynamic dimensions are 1 unless --input-shapes sets them, and values are in [0, 1] unless "
+    "--val-range sets the range; --load-inputs and --data-loader-script use your own data";
 
 typedef struct lint_args {
     const char *output, *sarif;
@@ -24,14 +24,16 @@ typedef struct lint_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", lint_args, output, .meta = "PATH",
-                 .help = "write the findings as JSON"),
-    PGY_OPT_TEXT("--sarif", lint_args, sarif, .meta = "PATH",
-                 .help = "write the findings as SARIF, with their rules and the paths of nodes"),
+                 .help = "write the findings as JSON to this file"),
+    PGY_OPT_TEXT(
+        "--sarif", lint_args, sarif, .meta = "PATH",
+        .help =
+            "write the findings as SARIF to this file, with their rules and the paths of nodes"),
     PGY_OPT_FLAG("--static", lint_args, without_runtime,
-                 .help = "only look at the model: no runtime is opened and nothing is run"),
+                 .help = "check the model only; do not run it"),
     PGY_OPT_FLAG("--strict", lint_args, strict,
-                 .help = "also report what the ONNX specification demands and runtimes do without, "
-                         "such as the shape of an output"),
+                 .help = "also report violations of the ONNX specification that runtimes accept, "
+                         "such as an output without a shape"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(lint_args)};
@@ -132,10 +134,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_check_lint = {
     .tool = "check",
     .subtool = "lint",
-    .summary = "Find what is wrong with a model, node by node.",
-    .description = "Check a model: structure, operators, types and shapes, then inference of the "
-                   "whole model and, if it fails, of each node alone on the data that reach it. "
-                   "Exit status 1 if anything would keep the model from running.",
+    .summary = "Find errors in a model, node by node.",
+    .description = "Check the structure, operators, types and shapes of a model, then run the "
+                   "whole model and, if that fails, each node alone on its own input data. The "
+                   "exit status is 1 if the model cannot run.",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -14,30 +14,29 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/trt.h"
+#include "cli/groups/trt_plan.h"
 
 static const char LOG_PATH[] = "tools/convert/convert.py";
 
 typedef struct convert_args {
     const char *output, *format, *refit_from;
-    int64_t opset; /* -1: as it is */
+    int64_t opset; /* opset to convert to; -1: keep the model's */
 } convert_args;
 
 static const char *const FORMATS[] = {"onnx", "trt", "onnx-like-trt-network", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", convert_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the converted model"),
+                 .help = "file for the converted model"),
     PGY_OPT_TEXT("--convert-to", convert_args, format, .choices = FORMATS,
-                 .help =
-                     "format of the result; told from the extension of the output if not given. "
-                     "onnx-like-trt-network: a file for viewers that shows the layers of --trt in "
-                     "place of operators; it cannot be run"),
+                 .help = "format of the result; by default the extension of the output decides. "
+                         "onnx-like-trt-network: an ONNX file for viewers, with the layers of "
+                         "--trt in place of the operators; it cannot run"),
     PGY_OPT_INT("--opset", convert_args, opset, .meta = "N",
-                .help =
-                    "version of ONNX's operators, 7 to 28; nodes are rewritten as needed, upward "
-                    "and downward"),
+                .help = "convert the model to this opset version, 7 to 28; newer and older ones "
+                        "than the model's are possible"),
     PGY_OPT_TEXT("--refit-from", convert_args, refit_from, .meta = "PATH",
-                 .help = "an ONNX model whose weights a plan is to get; the plan must have been "
+                 .help = "give a plan the weights of this ONNX model; the plan must have been "
                          "built with --refittable or --strip-plan"),
     PGY_OPT_END,
 };
@@ -56,8 +55,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         s->format = FORMATS[1];
     if (s->format) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "'%s': the format cannot be told from the extension: .onnx, .plan and "
-                         ".engine are known; please give --convert-to onnx or trt",
+                         "'%s': the extension does not tell the format: expected .onnx, .plan or "
+                         ".engine; otherwise give --convert-to onnx or trt",
                          s->output);
 }
 
@@ -178,36 +177,18 @@ static pgy_status save_layers(args *line, pgy_error *err)
     return st;
 }
 
-/* The engine saves its plan when it is activated. */
 static pgy_status save_plan(args *line, pgy_error *err)
 {
     convert_args *s = args_get(line, &OWN);
-    const pgy_backend *backend = pgy_backend_find_trait(PGY_BACKEND_BUILDS_PLANS);
-    const pgy_build_config *config = NULL;
-    pgy_backend_options *options = NULL;
     pgy_loader *loader = NULL;
-    pgy_model_source source = {0};
-    pgy_runner *runner = NULL;
-    pgy_status st = trt_config_make(&config, line, err);
-    if (!st) st = pgy_backend_options_create(&options, backend, err);
-    if (!st) st = pgy_backend_options_set(options, "save_engine", s->output, err);
-    if (!st) st = pgy_engine_runner_configure(options, config, err);
-    if (!st) st = trt_model_loader(&loader, line, false, err);
+    pgy_status st = trt_model_loader(&loader, line, false, err);
     if (!st && s->opset != -1) st = pgy_loader_extend(&loader, convert_opset, s, err);
-    if (!st) {
-        st = pgy_loader_source(&source, loader, err);
-        loader = NULL;
-    }
-    if (!st) st = pgy_runner_create(&runner, backend, &source, options, NULL, err);
-    if (!st) st = pgy_runner_activate(runner, err);
-    pgy_runner_destroy(runner);
-    pgy_backend_options_destroy(options);
+    if (!st) return trt_save_plan(loader, line, s->output, err);
     pgy_loader_destroy(loader);
-    trt_config_release(line);
     return st;
 }
 
-/* Saves the plan with other weights, or with the weights it was stripped of. */
+/* Saves the plan with other weights, or with weights if it was stripped. */
 static pgy_status refit_plan(const char *path, const convert_args *s, pgy_error *err)
 {
     pgy_engine *engine = NULL;
@@ -241,11 +222,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const bool is_plan = model_is_engine(model);
     if (s->refit_from && (!is_plan || strcmp(s->format, FORMATS[1])))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--refit-from is for plans that are to be plans again");
+                             "--refit-from replaces the weights of a plan: both the input and the "
+                             "output must be plans");
     if (s->refit_from) return refit_plan(model->path, s, err);
     if (is_plan)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s' is a plan: it cannot be converted; --refit-from gives it the "
+                             "'%s' is a plan and cannot be converted; --refit-from can give it the "
                              "weights of an ONNX model",
                              model->path);
     if (strcmp(s->format, FORMATS[2]) == 0) return save_layers(line, err);
@@ -254,9 +236,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 
 const command COMMAND_convert = {
     .tool = "convert",
-    .summary = "Convert a model to another form.",
-    .description = "Save a model with all the changes that are asked for: other outputs, 16-bit "
-                   "floats, another opset version; or build it into a plan that --trt runs.",
+    .summary = "Convert a model to another format.",
+    .description = "Save a model with changes: other outputs, 16-bit floats, another opset "
+                   "version. Or build a plan from it, which --trt runs.",
     .groups = GROUPS,
     .run = run,
 };

@@ -13,7 +13,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("paths", concat_args, paths, .nargs = PGY_ONE_OR_MORE,
                        .help = "files of saved inputs, or files of saved outputs"),
     PGY_OPT_TEXT("-o --output", concat_args, output, .required = true, .meta = "PATH",
-                 .help = "the file to write"),
+                 .help = "file for the result"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(concat_args)};
@@ -31,7 +31,7 @@ const command COMMAND_data_concat = {
     .subtool = "concat",
     .summary = "Append the iterations of several files.",
     .description = "Append the iterations of several files of saved inputs, or of several files of "
-                   "saved outputs (joined by runner name).",
+                   "saved outputs, where iterations of runners with equal names are joined.",
     .groups = GROUPS,
     .run = run,
 };

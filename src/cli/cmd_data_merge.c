@@ -14,7 +14,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("paths", merge_args, paths, .nargs = PGY_ONE_OR_MORE,
                        .help = "files of saved inputs or outputs"),
     PGY_OPT_TEXT("-o --output", merge_args, output, .required = true, .meta = "PATH",
-                 .help = "the input file to write"),
+                 .help = "file for the merged inputs"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(merge_args)};
@@ -33,9 +33,9 @@ const command COMMAND_data_merge = {
     .subtool = "merge",
     .alias = "data to-input",
     .summary = "Merge inputs and outputs of several files into one input file.",
-    .description = "Merge saved inputs and outputs into one input file, iteration by iteration: "
-                   "useful when the outputs of one model are inputs of "
-                   "another. The older name of this tool is 'data to-input'.",
+    .description = "Merge saved inputs and outputs into one input file, iteration by iteration. "
+                   "Use it when outputs of one model are inputs of another. 'data to-input' is an "
+                   "older name of this command.",
     .groups = GROUPS,
     .run = run,
 };

@@ -20,27 +20,27 @@ typedef struct capability_args {
     bool partition, operators, one_file_per_tensor, no_inference;
     const char *folder, *threshold_text;
     uint64_t threshold;
-    pgy_text_list suffixes; /* of --save-external-data */
+    pgy_text_list suffixes; /* values of --save-external-data: suffixes of the data files */
 } capability_args;
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--with-partitioning", capability_args, partition,
-                 .help = "sum up by part of the model and not by node; the parts are saved in "
-                         "either case"),
+                 .help = "summarise the unsupported nodes by part of the model, not by node; the "
+                         "parts are saved in both cases"),
     PGY_OPT_FLAG("--operators", capability_args, operators,
-                 .help = "list the operators that can be run, in every version, as a table"),
+                 .help = "list all supported operators and their versions in a table"),
     PGY_OPT_TEXT("-o --output", capability_args, folder, .meta = "FOLDER",
-                 .help = "where to save the summary and the parts if something is not supported; "
-                         "default {program}_capability_dumps"),
+                 .help = "folder for the summary and the parts if a node is not supported; default "
+                         "{program}_capability_dumps"),
     PGY_OPT_APPEND("--save-external-data --external-data-path", capability_args, suffixes,
                    .nargs = PGY_OPTIONAL, .constant = "_ext_data", .meta = "SUFFIX",
-                   .help = "keep weights of the parts outside, in files named after each part and "
-                           "this suffix; default _ext_data"),
+                   .help = "store the weights of each part in a separate file, named after the "
+                           "part and this suffix; default _ext_data"),
     PGY_OPT_TEXT("--external-data-size-threshold", capability_args, threshold_text, .meta = "BYTES",
-                 .help = "weights of at least this size go outside; K, M and G may follow the "
-                         "number; default 1024"),
+                 .help = "smallest weight that is stored outside the model; K, M and G may follow "
+                         "the number; default 1024"),
     PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", capability_args, one_file_per_tensor,
-                 .help = "one file for each weight"),
+                 .help = "store each external weight in its own file"),
     PGY_OPT_FLAG("--no-shape-inference", capability_args, no_inference, .hidden = true,
                  .deprecated =
                      "has no effect any more; shapes are inferred with --shape-inference"),
@@ -163,8 +163,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_model *model = NULL;
     if (s->operators) return list_operators(err);
     if (!given->path)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a model is needed (or --operators, to list what can be run)");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "expected a model file, or --operators to list the supported operators");
     pgy_status st = model_loader(&loader, line, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = examine(s, model, err);
@@ -176,10 +177,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_inspect_capability = {
     .tool = "inspect",
     .subtool = "capability",
-    .summary = "Show whether a model can be run, and which of its nodes cannot.",
+    .summary = "Show whether a model can run, and which of its nodes are not supported.",
     .description =
-        "Show whether a model can be run by the built-in reference. If some nodes cannot, list "
-        "them with the reason, and save the parts of the model that can and cannot be run.",
+        "Show whether the built-in reference can run a model. If it cannot run some nodes, list "
+        "them with the reason, and save the supported and the unsupported parts of the model.",
     .groups = GROUPS,
     .run = run,
 };

@@ -24,11 +24,11 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--histogram", inspect_data_args, histogram,
                  .help = "show a histogram of each array"),
     PGY_OPT_INT("-n --num-items", inspect_data_args, num_items, .meta = "NUM",
-                .help = "values shown at each end of a dimension of a summarised array; -1 shows "
-                        "all; default 3"),
-    PGY_OPT_INT(
-        "--line-width", inspect_data_args, line_width, .meta = "NUM",
-        .help = "characters in a line of values; -1 breaks at the ends of rows only; default 75"),
+                .help = "number of values shown at each end of a dimension of a large array; -1 "
+                        "shows all values; default 3"),
+    PGY_OPT_INT("--line-width", inspect_data_args, line_width, .meta = "NUM",
+                .help = "longest line of values, in characters; -1 breaks lines at the ends of "
+                        "rows only; default 75"),
     PGY_OPT_END,
 };
 
@@ -65,8 +65,8 @@ const command COMMAND_inspect_data = {
     .subtool = "data",
     .alias = "inspect results",
     .summary = "Show saved inputs, outputs or accuracy results.",
-    .description = "Show what is in a file of saved inputs, outputs or accuracy results: names, "
-                   "types, shapes, statistics and, on request, values.",
+    .description = "Show the contents of a file of saved inputs, outputs or accuracy results: "
+                   "names, types, shapes, statistics and, with --show-values, values.",
     .groups = GROUPS,
     .run = run,
 };

@@ -15,28 +15,30 @@ typedef struct inspect_diff_args {
 } inspect_diff_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_POSITIONAL("model_a", inspect_diff_args, before, .help = "path to the model before"),
-    PGY_OPT_POSITIONAL("model_b", inspect_diff_args, after, .help = "path to the model after"),
+    PGY_OPT_POSITIONAL("model_a", inspect_diff_args, before,
+                       .help = "path to the model before the change"),
+    PGY_OPT_POSITIONAL("model_b", inspect_diff_args, after,
+                       .help = "path to the model after the change"),
     PGY_OPT_FLAG("-a --all", inspect_diff_args, all,
                  .help = "show every difference instead of the first of each kind"),
     PGY_OPT_TEXT("--json", inspect_diff_args, json, .meta = "PATH",
-                 .help = "save all differences to this file"),
+                 .help = "save all differences as JSON to this file"),
     PGY_OPT_FLAG("--structure-only", inspect_diff_args, structure_only, .exclusive = "only",
-                 .help = "compare types and shapes of weights and do not read their values"),
+                 .help = "compare the types and shapes of weights, but not their values"),
     PGY_OPT_FLAG("--weights-only", inspect_diff_args, weights_only, .exclusive = "only",
                  .help = "report weights only"),
     PGY_OPT_TEXT("--atol", inspect_diff_args, atol_text, .meta = "TOL",
-                 .help = "elements of weights that differ by no more than this, plus what --rtol "
-                         "allows, are equal; default 0"),
+                 .help = "absolute tolerance for elements of weights; default 0"),
     PGY_OPT_TEXT("--rtol", inspect_diff_args, rtol_text, .meta = "TOL",
-                 .help = "the same as a share of the element in the model before; default 0"),
+                 .help = "relative tolerance for elements of weights, added to --atol: RTOL times "
+                         "the element of model_a; default 0"),
     PGY_OPT_FLAG("--order", inspect_diff_args, order,
-                 .help = "report nodes that stand elsewhere in the file too"),
+                 .help = "also report nodes at other places in the file"),
     PGY_OPT_FLAG("--ignore-names", inspect_diff_args, ignore_names,
-                 .help = "other names of nodes, weights and inner tensors are no difference"),
-    PGY_OPT_FLAG("--ignore-notes", inspect_diff_args, ignore_notes,
-                 .help = "other texts, metadata, producers and versions of the model are no "
-                         "difference"),
+                 .help = "do not report renamed nodes, weights and intermediate tensors"),
+    PGY_OPT_FLAG(
+        "--ignore-notes", inspect_diff_args, ignore_notes,
+        .help = "do not report changed doc strings, metadata, producers and versions of the model"),
     PGY_OPT_END,
 };
 
@@ -123,11 +125,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_inspect_diff = {
     .tool = "inspect",
     .subtool = "diff",
-    .summary = "Show what differs between two ONNX models.",
+    .summary = "Show the differences between two ONNX models.",
     .description =
-        "Show what differs between two ONNX models: structure, attributes, types, shapes, and how "
-        "much the values of weights changed. Renamed nodes and tensors are found by what is around "
-        "them. The exit status is 0 if the models are equal and 1 if they are not.",
+        "Show the differences between two ONNX models: structure, attributes, types, shapes, and "
+        "how much the values of weights changed. Renamed nodes and tensors are recognised by their "
+        "neighbours. The exit status is 0 if the models are equal and 1 if they differ.",
     .groups = GROUPS,
     .run = run,
 };

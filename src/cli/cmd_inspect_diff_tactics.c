@@ -20,12 +20,12 @@ typedef struct diff_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--dir", diff_args, dir, .meta = "DIR",
-                 .help = "folder with the folders 'good' and 'bad', which hold tactic replay "
-                         "files; by default the current one"),
+                 .help = "folder with the subfolders 'good' and 'bad' of tactic replay files; "
+                         "default: the current folder"),
     PGY_OPT_TEXT("--good", diff_args, good, .meta = "PATH",
-                 .help = "folder of good replays, searched with what is in it, or a single file"),
+                 .help = "a good tactic replay, or a folder that is searched recursively for them"),
     PGY_OPT_TEXT("--bad", diff_args, bad, .meta = "PATH",
-                 .help = "folder of bad replays, searched with what is in it, or a single file"),
+                 .help = "a bad tactic replay, or a folder that is searched recursively for them"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(diff_args)};
@@ -36,16 +36,16 @@ static pgy_status nothing_loaded(const pgy_tactic_set *set, const char *path, co
 {
     if (!file_exists(path))
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "'%s': there is no such file or folder of %s tactic replays; name one "
-                             "with --%s or --dir",
+                             "'%s' does not exist: expected a file or a folder of %s tactic "
+                             "replays; give it with --%s or --dir",
                              path, kind, kind);
     if (!pgy_tactic_set_skipped(set))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s': the folder holds no files, so there is no %s tactic replay",
-                             path, kind);
+                             "'%s': the folder has no files: expected %s tactic replays", path,
+                             kind);
     return pgy_error_set(err, PGY_E_FORMAT,
-                         "'%s': none of the %zu file(s) is a %s tactic replay, as --save-tactics "
-                         "writes them; see the warnings for the reasons",
+                         "'%s': none of the %zu file(s) is a %s tactic replay as --save-tactics "
+                         "writes it; the warnings give the reasons",
                          path, pgy_tactic_set_skipped(set), kind);
 }
 
@@ -104,11 +104,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_inspect_diff_tactics = {
     .tool = "inspect",
     .subtool = "diff-tactics",
-    .summary = "Show which tactics could be to blame for wrong results.",
-    .description =
-        "Compare tactic replays of builds whose results were good with those of builds whose "
-        "results were bad. A tactic that a layer has in a bad replay and in no good one is "
-        "potentially bad. Without a replay of each kind the tool fails.",
+    .summary = "Show which tactics may cause wrong results.",
+    .description = "Compare tactic replays of builds with good results and of builds with bad "
+                   "results. A tactic that a layer has in a bad replay, but in no good one, is "
+                   "potentially bad. The tool needs at least one replay of each kind.",
     .groups = GROUPS,
     .alias = "debug diff-tactics",
     .run = run,

@@ -19,21 +19,22 @@ typedef struct inspect_memory_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("-a --all", inspect_memory_args, all,
-                 .help = "show every node and every tensor at the peak"),
+                 .help = "show all nodes, and all tensors that are live at the peak"),
     PGY_OPT_TEXT("--json", inspect_memory_args, json, .meta = "PATH",
-                 .help = "save nodes, tensors and sums to this file"),
-    PGY_OPT_FLAG("--in-place", inspect_memory_args, in_place,
-                 .help = "let outputs of elementwise operators take the memory of an input that is "
-                         "not needed any more, and those of Reshape and its like that of theirs"),
+                 .help = "save nodes, tensors and totals as JSON to this file"),
+    PGY_OPT_FLAG(
+        "--in-place", inspect_memory_args, in_place,
+        .help = "let elementwise operators write into an input whose live range ends there, and "
+                "let outputs of Reshape and similar operators share the memory of their input"),
     PGY_OPT_FLAG("--sort", inspect_memory_args, sort,
-                 .help = "run nodes in topological order instead of that of the file"),
+                 .help = "assume topological order of the nodes instead of the file's order"),
     PGY_OPT_FLAG("--free-inputs", inspect_memory_args, free_inputs,
-                 .help = "count the model's inputs until their last use only"),
-    PGY_OPT_TEXT("--limit", inspect_memory_args, limit_text, .meta = "BYTES",
-                 .help = "end with exit status 1 when the peak is beyond this; K, M and G may "
-                         "follow the number"),
+                 .help = "free the model's inputs after their last use"),
+    PGY_OPT_TEXT(
+        "--limit", inspect_memory_args, limit_text, .meta = "BYTES",
+        .help = "exit with status 1 if the peak exceeds this; K, M and G may follow the number"),
     PGY_OPT_FLAG("--with-weights", inspect_memory_args, with_weights,
-                 .help = "weights count for --limit too"),
+                 .help = "add the weights to the peak that --limit checks"),
     PGY_OPT_END,
 };
 
@@ -75,14 +76,14 @@ static void report_unknown(const pgy_memory *m)
     append_open_inputs(&open, m);
     if (open.size)
         LOG(ERROR,
-            "The peak is larger: %zu size%s not known, as those of inputs are open. Give them with "
-            "--input-shapes%s",
+            "The peak is larger: %zu tensor size%s unknown, because inputs have dynamic "
+            "dimensions. Give their shapes with --input-shapes%s",
             count, count == 1 ? " is" : "s are", str_text(&open));
     else
         LOG(ERROR,
-            "The peak is larger: %zu size%s not known and nothing limits %s. The first: '%s': %s",
-            count, count == 1 ? " is" : "s are", count == 1 ? "it" : "them", first->name,
-            first->unknown_why);
+            "The peak is larger: %zu tensor size%s unknown and without an upper bound. The first: "
+            "'%s': %s",
+            count, count == 1 ? " is" : "s are", first->name, first->unknown_why);
     str_deinit(&open);
 }
 
@@ -98,7 +99,7 @@ static bool keeps_limit(const pgy_memory *m, const inspect_memory_args *s)
     if (s->limit_text && bytes > s->limit) {
         str text = {0};
         str_append_bytes(&text, bytes - s->limit);
-        LOG(ERROR, "The peak of %s%llu bytes is beyond the limit of %llu by %s",
+        LOG(ERROR, "The peak of %s%llu bytes exceeds the limit of %llu bytes by %s",
             sum->bound_count && !sum->unknown_count ? "at most " : "", (unsigned long long)bytes,
             (unsigned long long)s->limit, str_text(&text));
         str_deinit(&text);
@@ -153,11 +154,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_inspect_memory = {
     .tool = "inspect",
     .subtool = "memory",
-    .summary = "Show what the tensors of an ONNX model take while it runs.",
-    .description =
-        "Show which tensors of an ONNX model live while it runs node by node: the peak, what holds "
-        "it, and how it comes about. The exit status is 1 if the peak is beyond --limit or if some "
-        "size is not known.",
+    .summary = "Show how much memory the tensors of an ONNX model need.",
+    .description = "Show the memory that the tensors of an ONNX model need when it runs node by "
+                   "node: the peak, the tensors that are live there, and the total after each "
+                   "node. The exit status is 1 if the peak exceeds --limit or a size is unknown.",
     .groups = GROUPS,
     .run = run,
 };

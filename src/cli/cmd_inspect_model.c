@@ -25,23 +25,25 @@ static const char *const DISPLAYS[] = {"trt", "onnx", NULL};
 static const char *const OLD_MODES[] = {"none", "basic", "attrs", "full", "onnx", "engine", NULL};
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_LIST("--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
-                 .help = "parts to show: layers, attrs (of layers), weights; by default none"),
+    PGY_OPT_LIST(
+        "--show", inspect_model_args, show, .nargs = PGY_ZERO_OR_MORE, .choices = PARTS,
+        .help =
+            "also show these parts: layers, attrs (attributes of layers), weights; default: none"),
     PGY_OPT_TEXT("--display-as --convert-to", inspect_model_args, display_as, .choices = DISPLAYS,
-                 .help = "trt: show the layers that --trt makes of an ONNX model, with shapes "
-                         "inferred; onnx: as it is"),
+                 .help = "trt: show the layers that --trt builds from an ONNX model, with inferred "
+                         "shapes; onnx: show the model unchanged"),
     PGY_OPT_FLAG("--summary", inspect_model_args, summary,
                  .help = "add a table of nodes, parameters and floating-point operations for each "
                          "operator (a multiply-add counts as two)"),
     PGY_OPT_FLAG("--list-unbounded-dds", inspect_model_args, list_unbounded,
-                 .help = "list tensors whose shape depends on data without a bound; needs folded "
+                 .help = "list tensors whose data-dependent shape has no upper bound; needs folded "
                          "constants and inferred shapes"),
     PGY_OPT_TEXT("--combine-tensor-info", inspect_model_args, combine, .meta = "PATH",
-                 .help = "file of outputs (--save-outputs of run) whose smallest, largest and mean "
-                         "values are added to the tensors of a plan's layers; needs --show layers"),
+                 .help = "add the minimum, maximum and mean of the outputs in this file (of 'run "
+                         "--save-outputs') to the tensors of a plan's layers; needs --show layers"),
     PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
                  .choices = OLD_MODES,
-                 .deprecated = "is an older spelling of --show, and short for --model-type"),
+                 .deprecated = "is an older spelling; use --show, or --model-type"),
     PGY_OPT_FLAG("--explicit-precision", inspect_model_args, explicit_precision, .hidden = true,
                  .deprecated = "has no effect any more"),
     PGY_OPT_END,
@@ -69,7 +71,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     }
     s->text.network = s->display_as && strcmp(s->display_as, "trt") == 0;
     if (s->show.given && !s->show.count)
-        LOG(WARNING, "--show without a value is an older spelling; it shows nothing more");
+        LOG(WARNING, "--show without a value is an older spelling and shows no parts");
     (void)err;
     return PGY_OK;
 }
@@ -88,7 +90,7 @@ static pgy_status load_values(pgy_results **out, const char *path, pgy_error *er
     pgy_saved_kind kind;
     pgy_status st = pgy_saved_kind_of(&kind, path, err);
     if (!st && kind == PGY_SAVED_RESULTS) return pgy_results_load(out, path, err);
-    if (!st) LOG(WARNING, "'%s' holds no outputs of runners; no values are shown", path);
+    if (!st) LOG(WARNING, "'%s' has no outputs of runners, so no values are shown", path);
     return st;
 }
 
@@ -100,9 +102,8 @@ static pgy_status show_plan(const char *path, const inspect_model_args *s, pgy_e
     char *text = NULL;
     if ((s->text.weights && !s->text.attributes) || s->summary || s->list_unbounded ||
         s->display_as)
-        LOG(WARNING,
-            "--show weights, --summary, --list-unbounded-dds and --display-as are for ONNX models "
-            "only");
+        LOG(WARNING, "--show weights, --summary, --list-unbounded-dds and --display-as need an "
+                     "ONNX model; this is a plan");
     LOG(INFO, "Loading bytes from %s", path);
     pgy_status st = s->combine ? load_values(&values, s->combine, err) : PGY_OK;
     o.values = values;
@@ -154,10 +155,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     const inspect_model_args *s = args_get(line, &OWN);
     const model_args *model = args_get(line, &GROUP_MODEL_TYPE);
     if (s->text.attributes && !s->text.layers)
-        LOG(WARNING, "--show attrs needs layers as well: 'attrs' alone shows no attributes");
+        LOG(WARNING, "--show attrs has no effect without layers; give --show layers attrs");
     if (s->combine && (!model_is_engine(model) || !s->text.layers))
-        LOG(WARNING,
-            "--combine-tensor-info is for plans with --show layers; it has no effect here");
+        LOG(WARNING, "--combine-tensor-info has no effect without a plan and --show layers");
     return model_is_engine(model) ? show_plan(model->path, s, err) : show_onnx(line, err);
 }
 
@@ -165,8 +165,8 @@ const command COMMAND_inspect_model = {
     .tool = "inspect",
     .subtool = "model",
     .summary = "Show the structure of a model.",
-    .description = "Show the structure of a model: inputs, outputs, weights and nodes, in as much "
-                   "detail as asked for.",
+    .description = "Show the structure of a model: inputs, outputs, weights and nodes. --show "
+                   "selects the detail.",
     .groups = GROUPS,
     .run = run,
 };

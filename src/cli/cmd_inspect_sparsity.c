@@ -56,7 +56,7 @@ const command COMMAND_inspect_sparsity = {
     .summary = "Show which weights have 2:4 structured sparsity.",
     .description =
         "Show which weights of Conv, Gemm and MatMul nodes have 2:4 structured sparsity: at least "
-        "two zeros in every four neighbours along the axis that is summed over.",
+        "two zeros in every four neighbours along the reduction axis.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

@@ -15,7 +15,7 @@ typedef struct inspect_tactics_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("tactic_replay", inspect_tactics_args, path,
-                       .help = "tactic replay file, as --save-tactics writes it"),
+                       .help = "tactic replay file that --save-tactics wrote"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(inspect_tactics_args)};
@@ -41,9 +41,9 @@ const command COMMAND_inspect_tactics = {
     .subtool = "tactics",
     .summary = "Show which kernels a tactic replay file names.",
     .description =
-        "Show the algorithm of every layer in a tactic replay file, as --save-tactics "
-        "of 'run' and 'convert' writes it: with the built-in engine an implementation is "
-        "the hash of a kernel's name, and the tactic its version.",
+        "Show the algorithm of every layer in a tactic replay file, which --save-tactics of 'run' "
+        "and 'convert' writes. For the built-in engine the implementation is the hash of the "
+        "kernel's name, and the tactic is the kernel's version.",
     .groups = GROUPS,
     .run = run,
 };

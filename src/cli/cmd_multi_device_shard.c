@@ -19,12 +19,12 @@ typedef struct shard_command_args {
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-s --hint", shard_command_args, hints, .required = true, .exclusive = "hints",
                  .opens = true, .meta = "PATH",
-                 .help = "file of hints, as 'template shard-hints' writes it"),
+                 .help = "file of hints that 'template shard-hints' wrote"),
     PGY_OPT_FLAG("--one-shot", shard_command_args, one_shot, .required = true, .exclusive = "hints",
-                 .help = "make the hints from the model and the options below"),
+                 .help = "create the hints from the model and the options below"),
     PGY_OPT_TEXT("-o --output", shard_command_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model; of divided weights one file "
-                         "NAME_tp<N>_rank<i>.onnx per device"),
+                 .help = "file for the model; tensor parallelism writes one file "
+                         "NAME_tp<N>_rank<i>.onnx for each device"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(shard_command_args)};
@@ -96,10 +96,10 @@ static pgy_status divide_weights(pgy_gs_graph *g, const args *line, const pgy_sh
     if (s->one_file_per_tensor)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--no-save-all-tensors-to-one-file cannot be combined with tensor "
-                             "parallelism, whose weights are one file per rank");
+                             "parallelism, which stores one file of weights for each rank");
     if (s->external.count && *s->external.items[0])
         LOG(WARNING,
-            "--save-external-data: the name '%s' is not used, each rank has a file of its own",
+            "--save-external-data: the name '%s' has no effect: each rank has its own file",
             s->external.items[0]);
     for (int64_t rank = 0; !st && rank < h->nb_rank; rank++) {
         pgy_gs_graph *part = NULL;
@@ -147,11 +147,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_multi_device_shard = {
     .tool = "multi-device",
     .subtool = "shard",
-    .summary = "Divide a model among devices, as hints say.",
-    .description =
-        "Make a model for several devices: either every device works on a part of the sequences "
-        "and collectives are put into the model (context parallelism), or every device has a part "
-        "of the weights and a model of its own (tensor parallelism).",
+    .summary = "Divide a model among devices according to hints.",
+    .description = "Divide a model among devices. Context parallelism: each device processes a "
+                   "part of the sequences, and the model gets collectives. Tensor parallelism: "
+                   "each device has a part of the weights and its own model.",
     .groups = GROUPS,
     .run = run,
 };

@@ -31,39 +31,40 @@ static const char *const MODES[] = {"greedy", "exhaustive", NULL};
 static const pgy_option OPTIONS[] = {
     PGY_OPT_POSITIONAL("model", autotune_args, model, .help = "path to the model"),
     PGY_OPT_TEXT("-o --output", autotune_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the fastest model"),
+                 .help = "file for the fastest model"),
     PGY_OPT_LIST("--python-plugins", autotune_args, python_plugins, .nargs = PGY_ONE_OR_MORE,
                  .meta = "PATH",
-                 .help = "accepted and not used: the engine runs no Python; see "
-                         "--plugin-libraries"),
+                 .help = "no effect: the engine runs no Python; see --plugin-libraries"),
     PGY_OPT_LIST("--plugin-libraries", autotune_args, libraries, .nargs = PGY_ONE_OR_MORE,
                  .meta = "PATH",
-                 .help = "shared objects with the plugins' operators (polygraphy/operator.h); one "
-                         "that cannot be opened draws a warning"),
+                 .help = "load shared objects with the operators of the plugins "
+                         "(polygraphy/operator.h); a library that fails to load causes a warning"),
     PGY_OPT_TEXT("--autotune-mode", autotune_args, mode, .choices = MODES,
-                 .help = "greedy: one place after the other, kept if the model gets better; "
-                         "exhaustive: all sets of places; default greedy"),
-    PGY_OPT_INT("--max-combinations", autotune_args, max_combinations, .meta = "N",
-                .help = "exhaustive: sets that are tried at most, the empty one included; default "
-                        "1000"),
-    PGY_OPT_TEXT("--threshold", autotune_args, threshold_text, .meta = "FRACTION",
-                 .help = "exhaustive: stop when the model has become faster by more than this part "
-                         "of its time; default 0.1"),
+                 .help = "greedy (default): try one match after the other and keep it if the model "
+                         "becomes faster; exhaustive: try all sets of matches"),
+    PGY_OPT_INT(
+        "--max-combinations", autotune_args, max_combinations, .meta = "N",
+        .help = "exhaustive: largest number of sets to try, including the empty one; default 1000"),
+    PGY_OPT_TEXT(
+        "--threshold", autotune_args, threshold_text, .meta = "FRACTION",
+        .help =
+            "exhaustive: stop when the latency has fallen by more than this fraction; default 0.1"),
     PGY_OPT_TEXT("--timing-cache", autotune_args, timing_cache, .meta = "PATH",
-                 .help = "measured times of kernels, read and added to; kept for this search alone "
-                         "if not given"),
+                 .help = "read kernel times from this file and add new ones; without it the times "
+                         "are kept in memory for this search"),
     PGY_OPT_FLAG("--no-timing-cache", autotune_args, no_timing_cache,
-                 .help = "measure kernels anew for each model"),
+                 .help = "measure all kernels again for each model"),
     PGY_OPT_TEXT("--save-config-yaml", autotune_args, save_config, .nargs = PGY_OPTIONAL,
                  .constant = "", .meta = "PATH",
-                 .help = "where to save what the plugins matched; config.yaml beside the model if "
-                         "there is no value or no such option"),
-    PGY_OPT_TEXT("--load-config-yaml", autotune_args, load_config, .meta = "PATH",
-                 .help = "what the plugins matched, instead of looking for it"),
+                 .help =
+                     "file for the matches of the plugins; default: config.yaml beside the model"),
+    PGY_OPT_TEXT(
+        "--load-config-yaml", autotune_args, load_config, .meta = "PATH",
+        .help = "read the matches of the plugins from this file instead of searching the model"),
     PGY_OPT_FLAG("--skip-autotuning", autotune_args, skip,
-                 .help = "stop when it is known what matches"),
+                 .help = "stop after the search for matches"),
     PGY_OPT_TEXT("--report", autotune_args, report, .meta = "PATH",
-                 .help = "where to save a report"),
+                 .help = "file for a report of the search"),
     PGY_OPT_END,
 };
 
@@ -81,7 +82,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         s->threshold = text_to_double(s->threshold_text, &end);
         if (end == s->threshold_text || *end || !(s->threshold >= 0))
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--threshold: '%s' is no number of at least 0", s->threshold_text);
+                                 "--threshold: '%s' is not a number of at least 0",
+                                 s->threshold_text);
     }
     if (s->max_combinations < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--max-combinations: %lld is less than 1",
@@ -98,8 +100,8 @@ static void load_libraries(const autotune_args *s)
 {
     pgy_error why = {0};
     if (s->python_plugins.given)
-        LOG(WARNING, "--python-plugins has no effect: the engine runs no Python, its operators "
-                     "come from --plugin-libraries");
+        LOG(WARNING, "--python-plugins has no effect: the engine runs no Python; give the "
+                     "operators with --plugin-libraries");
     if (s->libraries.count) LOG(INFO, "Loading plugin libraries...");
     for (size_t i = 0; i < s->libraries.count; i++) {
         const char *path = s->libraries.items[i], *slash = strrchr(path, '/');
@@ -227,9 +229,9 @@ const command COMMAND_plugin_autotune = {
     .tool = "plugin",
     .subtool = "autotune",
     .summary = "Find the plugins that make a model fastest.",
-    .description =
-        "Put plugins' nodes in place of what they match, measure the model on the built-in engine "
-        "with different sets of them, and save the fastest. Results are not compared: see 'run'.",
+    .description = "Replace matches by plugin nodes, measure the model with different sets of "
+                   "plugin nodes on the built-in engine, and save the fastest model. This does not "
+                   "compare results; 'run' does.",
     .groups = GROUPS,
     .run = run,
 };

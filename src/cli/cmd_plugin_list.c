@@ -28,8 +28,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_plugin_list = {
     .tool = "plugin",
     .subtool = "list",
-    .summary = "Count where plugins could be used.",
-    .description = "Say how many stretches of a model each plugin of a folder could replace.",
+    .summary = "Count the matches of plugins in a model.",
+    .description = "Show how many subgraphs of a model each plugin of a folder can replace.",
     .groups = GROUPS,
     .run = run,
 };

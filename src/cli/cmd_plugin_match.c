@@ -14,7 +14,7 @@ typedef struct match_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", match_args, output, .meta = "PATH",
-                 .help = "where to save what was found; config.yaml beside the model if not given"),
+                 .help = "file for the matches; default: config.yaml beside the model"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(match_args)};
@@ -56,9 +56,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_plugin_match = {
     .tool = "plugin",
     .subtool = "match",
-    .summary = "Find where plugins could be used.",
-    .description = "Find stretches of a model that plugins could replace, and write them to a file "
-                   "for 'plugin replace'.",
+    .summary = "Find the matches of plugins in a model.",
+    .description = "Find the subgraphs of a model that plugins can replace, and write them to a "
+                   "file for 'plugin replace'.",
     .groups = GROUPS,
     .run = run,
 };

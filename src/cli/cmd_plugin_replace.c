@@ -12,9 +12,9 @@ typedef struct replace_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", replace_args, output, .meta = "PATH",
-                 .help = "where to save the model; replaced.onnx beside it if not given"),
+                 .help = "file for the new model; default: replaced.onnx beside the model"),
     PGY_OPT_TEXT("--config", replace_args, config, .meta = "PATH",
-                 .help = "what 'plugin match' wrote; config.yaml beside the model if not given"),
+                 .help = "file that 'plugin match' wrote; default: config.yaml beside the model"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(replace_args)};
@@ -64,11 +64,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_plugin_replace = {
     .tool = "plugin",
     .subtool = "replace",
-    .summary = "Put plugins' nodes in place of what was found.",
+    .summary = "Replace matches by plugin nodes.",
     .description =
-        "Replace the stretches of a model that 'plugin match' wrote to a file, which may have been "
-        "changed by hand, by one node each. Only plugins with a replace_with_plugin of their own "
-        "need Python for that.",
+        "Replace each match that 'plugin match' wrote to a file by one node. The file may be "
+        "edited before. Only plugins that define replace_with_plugin need Python.",
     .groups = GROUPS,
     .run = run,
 };

@@ -60,7 +60,8 @@ static pgy_status check_reads(const named_path *writes, size_t count, const pgy_
     for (size_t i = 0; i < reads->count; i++)
         for (size_t k = 0; k < count; k++)
             if (writes[k].path && path_within(reads->items[i], writes[k].path))
-                return pgy_error_set(err, PGY_E_ARGUMENT, "%s reads '%s', which %s would overwrite",
+                return pgy_error_set(err, PGY_E_ARGUMENT,
+                                     "%s reads '%s', which %s would overwrite; choose another path",
                                      option, reads->items[i], writes[k].option);
     return PGY_OK;
 }
@@ -85,20 +86,21 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
 }
 
-/* Only the engine can run a plan, and without changes. */
+/* Refuses plans for other runners than the engine, and options that would change a plan. */
 static pgy_status check_engine(const args *line, pgy_error *err)
 {
     const model_args *model = ARGS_OF(line, model_args);
     const runner_args *runners = ARGS_OF(line, runner_args);
     for (size_t i = 0; i < runners->names.count; i++)
         if (!runner_has(runners->names.items[i], PGY_BACKEND_RUNS_PLANS))
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "'%s' is a plan: it can be run by --%s only, not by --%s",
-                                 model->path, pgy_backend_find_trait(PGY_BACKEND_RUNS_PLANS)->name,
-                                 runners->names.items[i]);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT, "'%s' is a plan: only --%s can run it, not --%s", model->path,
+                pgy_backend_find_trait(PGY_BACKEND_RUNS_PLANS)->name, runners->names.items[i]);
     if (model_is_edited(line) || trt_model_is_edited(line))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s' is a plan: it cannot be changed or saved as ONNX", model->path);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'%s' is a plan: options that change a model or save it as ONNX do not apply",
+            model->path);
     return PGY_OK;
 }
 
@@ -110,24 +112,24 @@ static pgy_status check_model(const args *line, pgy_error *err)
     const data_args *data = ARGS_OF(line, data_args);
     if (!model->path && runners_with(line, PGY_BACKEND_WITHOUT_MODEL) < runners->names.count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "runners were given, but no model file was provided; check that it is "
-                             "not being consumed as an argument of another "
-                             "option (put it right after 'run')");
+                             "the runners need a model file, but none was found; an option with "
+                             "several values may have taken it: put the model right after 'run'");
     if (model_is_engine(model)) return check_engine(line, err);
     if (!runners->names.count && compare->load_outputs.given &&
         (data->load_inputs.given || data->script))
-        LOG(WARNING, "Input data options are ignored since there is no runner");
+        LOG(WARNING, "The data loader options are ignored since no runner was given");
     return PGY_OK;
 }
 
 /* ---- Runners -------------------------------------------------------------------------------- */
 
-/* The source of each runner's model: the file itself, or one edited model that they share. The
- * engine has its own options for outputs, so its model may differ. */
+/* Where runners get their model: from the file, or from one edited model that all share. The engine
+ * has its own options for outputs, so it may need another edited model. */
 typedef struct run_models {
     const args *line;
-    const pgy_build_config *config; /* of --trt; NULL: --trt is not used */
-    pgy_model *edited, *edited_trt; /* NULL: the file as it is */
+    const pgy_build_config *config; /* engine configuration; NULL: --trt is not used */
+    /* models for the other runners and for --trt; NULL: the unchanged file */
+    pgy_model *edited, *edited_trt;
 } run_models;
 
 static pgy_status make_source(pgy_model_source *out, const char *backend, void *user,
@@ -176,7 +178,13 @@ static pgy_status configure(pgy_backend_options *o, const char *backend, void *u
 
 /* ---- The run -------------------------------------------------------------------------------- */
 
-static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const args *line,
+/* Structs that the pgy_run_options of a run point to. */
+typedef struct run_parts {
+    pgy_judge_options judge;
+    pgy_postprocess postprocess;
+} run_parts;
+
+static void fill_options(pgy_run_options *o, run_parts *parts, const args *line,
                          const compare_list *functions, const pgy_postprocess_script *script)
 {
     const inference_args *inference = ARGS_OF(line, inference_args);
@@ -190,16 +198,13 @@ static void fill_options(pgy_run_options *o, pgy_judge_options *judge, const arg
     o->reports = compare->reports.items;
     o->report_count = compare->reports.count;
     o->model_path = model->path;
-    if (script) {
-        o->postprocess = pgy_postprocess_script_use((pgy_postprocess_script *)script);
-    } else {
-        o->postprocess.top_k = post->top_k;
-        o->postprocess.top_k_count = post->top_k_count;
-    }
-    *judge = compare->judge;
-    o->judge = judge;
-    judge->comparisons = (const pgy_compare *const *)functions->items;
-    judge->comparison_count = functions->count;
+    parts->postprocess = (pgy_postprocess){
+        .size = sizeof parts->postprocess, .top_k = post->top_k, .top_k_count = post->top_k_count};
+    o->postprocess = script ? pgy_postprocess_script_use(script) : &parts->postprocess;
+    parts->judge = compare->judge;
+    parts->judge.comparisons = (const pgy_compare *const *)functions->items;
+    parts->judge.comparison_count = functions->count;
+    o->judge = &parts->judge;
 }
 
 /* Streaming calls `cancelled` once for each input and once for each runner. */
@@ -230,7 +235,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     size_t runner_count = 0;
     pgy_run_report *report = NULL;
     pgy_run_options options;
-    pgy_judge_options judge;
+    run_parts parts;
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
@@ -240,7 +245,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
-    fill_options(&options, &judge, line, &functions, script);
+    fill_options(&options, &parts, line, &functions, script);
     options.loader = loader;
     run_progress counted = {.asks_per_iteration = asks_per_iteration(line, runner_count)};
     options.cancelled = run_progress_cancelled;
@@ -272,21 +277,18 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_run = {
     .tool = "run",
     .summary = "Run inference and compare results across runtimes.",
-    .description =
-        "Run inference with one or more runners on the same data, compare their outputs pair by "
-        "pair, and end in a verdict:\n"
-        "exit status 0 if everything agreed, 1 if anything did not or could not be compared.",
+    .description = "Run inference with one or more runners on the same data, compare the outputs "
+                   "of each runner with those of the next, and report the verdict. The exit status "
+                   "is 0 if all outputs agree, and 1 if some do not or cannot be compared.",
     .common = "--onnxrt --trt --opref --input-shapes --load-inputs --save-outputs --load-outputs "
               "--onnx-outputs --atol --rtol",
     .examples =
-        "  Compare two runtimes, on input of a given shape:\n"
-        "      {program} run model.onnx --trt --onnxrt --input-shapes 'image:{shape}'\n"
-        "  Find the first wrong tensor:\n"
-        "      {program} run model.onnx --onnxrt --opref --onnx-outputs '*'\n"
-        "  Keep what one model gives, and hold another against it:\n"
-        "      {program} run good.onnx --opref --save-inputs in.json --save-outputs good.json\n"
-        "      {program} run bad.onnx --opref --load-inputs in.json --load-outputs good.json "
-        "--atol 1e-3\n",
+        "  Compare two runtimes on an input of a given shape:\n      {program} run model.onnx "
+        "--trt --onnxrt --input-shapes 'image:{shape}'\n  Find the first wrong tensor:\n      "
+        "{program} run model.onnx --onnxrt --opref --onnx-outputs '*'\n  Save the outputs of one "
+        "model, and compare another model with them:\n      {program} run good.onnx --opref "
+        "--save-inputs in.json --save-outputs good.json\n      {program} run bad.onnx --opref "
+        "--load-inputs in.json --load-outputs good.json --atol 1e-3\n",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -23,39 +23,41 @@ enum { MAX_LOOPS = 32 };
 typedef struct cut_args {
     const char *output, *subgraph;
     pgy_text_list nodes, modules, from, to, iterations;
-    int64_t times[MAX_LOOPS]; /* of `iterations` */
+    int64_t times[MAX_LOOPS]; /* the iteration of each loop to record, parsed from `iterations` */
     bool onnxrt, no_record;
 } cut_args;
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", cut_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the part; the values at its borders go beside it"),
-    PGY_OPT_LIST("--nodes", cut_args, nodes, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .help = "nodes of the part: names (of a node without one: that of its first "
-                         "output), wildcards, or paths into subgraphs and into functions, by "
-                         "the name of a call, as in If_3/then_branch/Add_2 or block_1/MatMul"),
-    PGY_OPT_LIST("--module", cut_args, modules, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
                  .help =
-                     "all nodes of a module, as in encoder.layer.0: those whose name begins so, "
-                     "or whose scopes, as PyTorch notes them, have it"),
+                     "file for the part; the values of its inputs and outputs are saved beside it"),
+    PGY_OPT_LIST("--nodes", cut_args, nodes, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
+                 .help = "nodes of the part: names, wildcards, or paths into subgraphs and called "
+                         "functions, such as If_3/then_branch/Add_2 or block_1/MatMul; a node "
+                         "without a name has that of its first output"),
+    PGY_OPT_LIST("--module", cut_args, modules, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
+                 .help = "nodes of these modules, such as encoder.layer.0: those whose name starts "
+                         "with the path, or whose PyTorch scopes contain it"),
     PGY_OPT_LIST("--from", cut_args, from, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
-                 .help = "only what depends on one of these tensors"),
-    PGY_OPT_LIST("--to", cut_args, to, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
-                 .help = "only what one of these tensors depends on; they become the outputs"),
-    PGY_OPT_TEXT("--subgraph", cut_args, subgraph, .meta = "PATH",
-                 .help = "the names above are of this subgraph, as in If_3/then_branch, or of the "
-                         "function that this node calls; without names, all of it"),
+                 .help = "only nodes that depend on one of these tensors"),
+    PGY_OPT_LIST(
+        "--to", cut_args, to, .nargs = PGY_ONE_OR_MORE, .meta = "TENSOR",
+        .help = "only nodes on which one of these tensors depends; the tensors become the outputs"),
+    PGY_OPT_TEXT(
+        "--subgraph", cut_args, subgraph, .meta = "PATH",
+        .help =
+            "look up the names above in this subgraph, such as If_3/then_branch, or in the "
+            "function that this node calls; without names, take the whole subgraph or function"),
     PGY_OPT_LIST("--iteration", cut_args, iterations, .nargs = PGY_ONE_OR_MORE, .meta = "N",
                  .exclusive = "recording",
-                 .help =
-                     "which time round is recorded of a loop around the part, from 0; of nested "
-                     "loops the outermost comes first. Loops without: the first time that "
-                     "comes to the part"),
+                 .help = "record the values of this iteration of the loop around the part, counted "
+                         "from 0; give one number for each nested loop, the outermost first. "
+                         "Default: the first iteration that runs the part"),
     PGY_OPT_FLAG("--onnxrt", cut_args, onnxrt, .exclusive = "recording",
                  .help = "run the whole model with ONNX Runtime instead of the reference"),
     PGY_OPT_FLAG("--no-record", cut_args, no_record, .exclusive = "recording",
-                 .help = "do not run the model: only the part is saved, with types and shapes as "
-                         "they are inferred"),
+                 .help =
+                     "do not run the model: save the part only, with inferred types and shapes"),
     PGY_OPT_END,
 };
 
@@ -73,12 +75,14 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     cut_args *s = settings;
     (void)line;
     if (s->iterations.count > MAX_LOOPS)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "argument --iteration: more than %d loops",
-                             MAX_LOOPS);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "argument --iteration: expected at most %d numbers, one for each nested loop",
+            MAX_LOOPS);
     for (size_t i = 0; i < s->iterations.count; i++)
         if (!read_time(&s->times[i], s->iterations.items[i]))
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "argument --iteration: '%s' is no whole number from 0 on",
+                                 "argument --iteration: '%s' is not an integer of at least 0",
                                  s->iterations.items[i]);
     return PGY_OK;
 }
@@ -94,7 +98,8 @@ static const option_group *const GROUPS[] = {&OWN,
                                              NULL};
 
 typedef struct border {
-    pgy_tensor_map *inputs, *outputs; /* NULL: not recorded */
+    /* recorded tensors at the part's borders; NULL: not recorded */
+    pgy_tensor_map *inputs, *outputs;
     const char *recorder;
 } border;
 
@@ -106,8 +111,8 @@ static pgy_status record_by_runtime(border *b, const pgy_cut *cut, const args *l
     pgy_record_options o = {.size = sizeof o, .backend = "onnxrt"};
     if (!pgy_cut_is_top(cut))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "--onnxrt: ONNX Runtime does not give values inside subgraphs; leave "
-                             "the option out to have the reference record them");
+                             "--onnxrt: ONNX Runtime cannot record values inside subgraphs; remove "
+                             "the option, so that the reference records them");
     pgy_status st = data_loader_create(&o.data, line, given->shapes, err);
     if (!st) st = pgy_record_cut(&b->inputs, &b->outputs, cut, &o, err);
     pgy_data_loader_destroy(o.data);
@@ -136,7 +141,7 @@ static pgy_status record(border *b, pgy_cut *cut, const args *line, pgy_error *e
     const cut_args *s = args_get(line, &OWN);
     if (s->no_record) return PGY_OK;
     b->recorder = s->onnxrt ? "onnxrt" : "opref";
-    LOG(INFO, "Running the whole model with %s to record the values at the borders of the part",
+    LOG(INFO, "Running the whole model with %s to record the inputs and outputs of the part",
         s->onnxrt ? "ONNX Runtime" : "the reference");
     return s->onnxrt ? record_by_runtime(b, cut, line, err)
                      : record_by_reference(b, cut, line, err);
@@ -178,7 +183,8 @@ static pgy_status save_values(const border *b, args *line, const char *path, pgy
     const pgy_tensor_map *const maps[] = {b->inputs};
     str line_text = {0};
     if (!inputs || !outputs) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    LOG(INFO, "Saving the values of its inputs to %s, those of its outputs to %s", inputs, outputs);
+    LOG(INFO, "Saving the values of the part's inputs to %s, and of its outputs to %s", inputs,
+        outputs);
     pgy_status st = pgy_feeds_save(inputs, maps, 1, err);
     if (!st) st = save_results(outputs, b, err);
     str_printf(&line_text, "%s run ", line->dialect->program);
@@ -227,14 +233,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_cut = {
     .tool = "surgeon",
     .subtool = "cut",
-    .summary = "Take nodes out of a model, with the values at their borders.",
+    .summary = "Save nodes of a model with the values of their inputs and outputs.",
     .description =
-        "Save some nodes of a model as a model of their own: those named, those of a module, or "
-        "those between tensors, also of the body of an If, a loop or a function. The whole model "
-        "runs once on "
-        "input data, and what goes into the part and comes out of it is saved beside it as "
-        "<part>.inputs.json and <part>.outputs.json. The last line printed is a command that runs "
-        "the part on these values.",
+        "Save some nodes of a model as a separate model: named nodes, the nodes of a module, or "
+        "the nodes between tensors, also inside the body of an If, a loop or a function. The whole "
+        "model runs once on input data, and the values of the part's inputs and outputs are saved "
+        "as <part>.inputs.json and <part>.outputs.json. The last line of the output is a command "
+        "that runs the part on these values.",
     .groups = GROUPS,
     .run = run,
 };

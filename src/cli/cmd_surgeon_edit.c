@@ -24,17 +24,17 @@ typedef struct edit_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", edit_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_TEXT("--script", edit_args, script, .meta = "PATH",
-                 .help = "a file of verbs, one a line"),
+                 .help = "file of verbs, one in each line"),
     PGY_OPT_APPEND("-e --edit", edit_args, edits, .nargs = PGY_ONE_OR_MORE, .meta = "VERB",
-                   .help = "verbs with their arguments, each one a word of the command line: -e "
-                           "'remove dropout' cleanup. They come after those of --script"),
-    PGY_OPT_FLAG("--new", edit_args, fresh, .help = "begin with an empty graph instead of a model"),
+                   .help = "run these verbs after those of --script; quote a verb with its "
+                           "arguments: -e 'remove dropout' cleanup"),
+    PGY_OPT_FLAG("--new", edit_args, fresh, .help = "start with an empty graph instead of a model"),
     PGY_OPT_FLAG("--all-changes", edit_args, all_changes,
                  .help = "show every change, not only the first 200"),
     PGY_OPT_FLAG("--help-verbs", edit_args, help_verbs, .alone = true,
-                 .help = "list the verbs and end"),
+                 .help = "list the verbs and exit"),
     PGY_OPT_END,
 };
 
@@ -44,9 +44,9 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     const model_args *model = ARGS_OF(line, model_args);
     if (s->help_verbs) return PGY_OK;
     if (!model->path == !s->fresh)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "write either a model or --new");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "expected either a model file or --new");
     if (!s->script && !s->edits.given)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is nothing to do: write -e or --script");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "expected verbs: give -e or --script");
     return PGY_OK;
 }
 
@@ -72,7 +72,8 @@ static pgy_status run_file(pgy_gs_script *script, const char *path, pgy_error *e
     str text = {0};
     pgy_status st = file_read(&text, path, err);
     if (!st && strlen(str_text(&text)) != text.size)
-        st = pgy_error_set(err, PGY_E_FORMAT, "%s is no text: it has a zero byte", path);
+        st = pgy_error_set(err, PGY_E_FORMAT, "%s is not a text file: it contains a zero byte",
+                           path);
     if (!st) st = pgy_gs_script_run(script, path, str_text(&text), err);
     str_deinit(&text);
     return st;
@@ -107,7 +108,7 @@ static pgy_status show_changes(const pgy_gs_graph *before, const pgy_gs_graph *a
     return PGY_OK;
 }
 
-/* Warns if an input of top-level node i has no producer, or a later one. */
+/* Warns if node i of the main graph reads a tensor that no node, or only a later one, produces. */
 static bool warn_inputs(const pgy_gs_graph *g, size_t i)
 {
     const pgy_gs_node *n = g->nodes[i];
@@ -115,12 +116,15 @@ static bool warn_inputs(const pgy_gs_graph *g, size_t i)
         const pgy_gs_tensor *t = n->inputs[k];
         if (t->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(t)) continue;
         if (t->producer_count == 0 && !surgeon_is_in(g->inputs, g->input_count, t)) {
-            LOG(WARNING, "No node makes '%s', which '%s' (%s) reads", t->name, n->name, n->op);
+            LOG(WARNING, "Node '%s' (%s) reads '%s', which no node produces", n->name, n->op,
+                t->name);
             return true;
         }
         if (t->producer_count && t->producers[0]->graph == g &&
             pgy_gs_node_index(t->producers[0]) >= i) {
-            LOG(WARNING, "'%s' is read before it is made; the verb sort puts nodes in order",
+            LOG(WARNING,
+                "'%s' is read before the node that produces it; the verb sort puts the nodes in "
+                "order",
                 t->name);
             return true;
         }
@@ -128,32 +132,32 @@ static bool warn_inputs(const pgy_gs_graph *g, size_t i)
     return false;
 }
 
-/* Warns if an output of the node has another producer. */
+/* Warns if one of the node's outputs is also a weight, or an output of another node. */
 static bool warn_outputs(const pgy_gs_node *n)
 {
     for (size_t k = 0; k < n->output_count; k++) {
         const pgy_gs_tensor *t = n->outputs[k];
         if (pgy_gs_is_omitted(t) || (t->kind != PGY_GS_CONSTANT && t->producer_count < 2)) continue;
-        LOG(WARNING, "'%s', which '%s' (%s) makes, is %s too", t->name, n->name, n->op,
-            t->kind == PGY_GS_CONSTANT ? "a weight" : "made by another node");
+        LOG(WARNING, "'%s', an output of node '%s' (%s), is also %s", t->name, n->name, n->op,
+            t->kind == PGY_GS_CONSTANT ? "a weight" : "an output of another node");
         return true;
     }
     return false;
 }
 
-/* Warns of the first graph input that a node produces. */
+/* Warns of the first graph input that a node produces, too. */
 static void warn_made_inputs(const pgy_gs_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++)
         if (g->inputs[i]->producer_count) {
             const pgy_gs_node *n = g->inputs[i]->producers[0];
-            LOG(WARNING, "'%s', which '%s' (%s) makes, is an input of the graph too",
+            LOG(WARNING, "'%s', an output of node '%s' (%s), is also an input of the graph",
                 g->inputs[i]->name, n->name, n->op);
             return;
         }
 }
 
-/* Warns of the first defect of each kind, at the top level, that keeps the model from running. */
+/* Warns of the main graph's first defect of each kind that keeps the model from running. */
 static void warn_unfinished(const pgy_gs_graph *g)
 {
     bool inputs = false, outputs = false;
@@ -189,9 +193,9 @@ static pgy_status save(pgy_gs_graph *g, const edit_args *s, args *line, pgy_erro
     pgy_error why = {0};
     const pgy_status st = model_save_graph(g, line, s->output, NULL, &why);
     if (!st) return PGY_OK;
-    return pgy_error_set(err, st, "%s%s", why.text,
-                         st == PGY_E_TYPE ? ": the verb infer-shapes finds it, set-type says it"
-                                          : "");
+    return pgy_error_set(
+        err, st, "%s%s", why.text,
+        st == PGY_E_TYPE ? ": add the verb infer-shapes, or set the type with set-type" : "");
 }
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
@@ -216,12 +220,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_edit = {
     .tool = "surgeon",
     .subtool = "edit",
-    .summary = "Edit a model by a script.",
+    .summary = "Edit a model with a script.",
     .description =
-        "Change a model by verbs, one a line: insert, remove and replace nodes, rename tensors, "
-        "set "
+        "Change a model with verbs: insert, remove and replace nodes, rename tensors, set "
         "attributes, inputs and outputs, fold, clean up, sort and more (--help-verbs lists them). "
-        "Weights that no verb touches are not read. What changed is shown.",
+        "The command shows all changes. It does not read weights that no verb uses.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

@@ -34,17 +34,18 @@ typedef struct shape_args {
 } shape_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_LIST("--inputs", extract_args, input_words, .nargs = PGY_ZERO_OR_MORE,
-                 .meta = "NAME:SHAPE:DTYPE",
-                 .help = "inputs of the new model, in this order, for example "
-                         "'x:[1,3,224,224]:float32' or 'x:auto:auto'; without a value it has none; "
-                         "those of the model if not given"),
+    PGY_OPT_LIST(
+        "--inputs", extract_args, input_words, .nargs = PGY_ZERO_OR_MORE,
+        .meta = "NAME:SHAPE:DTYPE",
+        .help =
+            "inputs of the new model, in this order, for example 'x:[1,3,224,224]:float32' or "
+            "'x:auto:auto'; --inputs without a value: no inputs; default: the inputs of the model"),
     PGY_OPT_LIST("--outputs", extract_args, output_words, .nargs = PGY_ONE_OR_MORE,
                  .meta = "NAME:DTYPE",
                  .help = "outputs of the new model, in this order, for example 'y:float32' or "
-                         "'y:auto'; those of the model if not given"),
+                         "'y:auto'; default: the outputs of the model"),
     PGY_OPT_TEXT("-o --output", extract_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_END,
 };
 
@@ -52,13 +53,12 @@ static const pgy_option SHAPE_OPTIONS[] = {
     PGY_OPT_FLAG("--shape-inference --do-shape-inference", shape_args, infer, .exclusive = "shapes",
                  .help = "infer shapes when loading the model"),
     PGY_OPT_FLAG("--force-fallback-shape-inference", shape_args, fallback, .exclusive = "shapes",
-                 .help =
-                     "find types and shapes by running the model on generated data, with ONNX "
-                     "Runtime or, without it, the reference, and do not use what the model says "
-                     "of them; dynamic dimensions become fixed"),
+                 .help = "ignore the types and shapes in the model, and find them by running the "
+                         "model on generated data, with ONNX Runtime or else the reference; "
+                         "dynamic dimensions become fixed"),
     PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime,
-                 .help = "no effect: shapes are inferred without any runtime",
-                 .deprecated = "has no effect here, since shapes are inferred without any runtime"),
+                 .help = "no effect: the program infers shapes without a runtime",
+                 .deprecated = "has no effect: the program infers shapes without a runtime"),
     PGY_OPT_END,
 };
 
@@ -89,7 +89,8 @@ static const option_group *const GROUPS[] = {
 
 /* ---- The tensors of the new interface ------------------------------------------------------- */
 
-/* One input or output: as requested, and as it will be. */
+/* One input or output of the extracted model: as the command line asks, then as it will be.
+ */
 typedef struct end {
     pgy_tensor_info wanted; /* rank -1, dtype NONE: not given */
     pgy_gs_tensor *tensor;
@@ -192,7 +193,7 @@ static bool any_missing(const extraction *x)
 
 /* ---- What is not known ---------------------------------------------------------------------- */
 
-/* A failure only logs a warning, and the model stays as it was. */
+/* If shape inference fails, this logs a warning and leaves the model unchanged. */
 static pgy_status infer_shapes(extraction *x, pgy_error *err)
 {
     pgy_error why = {0};
@@ -204,7 +205,7 @@ static pgy_status infer_shapes(extraction *x, pgy_error *err)
     pgy_graph_destroy(graph);
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
-        LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
+        LOG(WARNING, "Shape inference failed: %s", why.text);
         return PGY_OK;
     }
     LOG(VERBOSE, "Shape inference completed successfully");
@@ -224,15 +225,15 @@ static void announce_run(const extraction *x, bool forced)
 {
     str names = {0};
     if (forced) {
-        LOG(INFO, "Finding types and shapes by running the model; dynamic dimensions become fixed");
+        LOG(INFO, "Running the model to find types and shapes; dynamic dimensions become fixed");
         return;
     }
     append_missing(&names, x->inputs, x->input_count, true);
     append_missing(&names, x->outputs, x->output_count, false);
     LOG(WARNING,
-        "The model does not tell type or shape of %s and they cannot be inferred: it is run to "
-        "find them, which may make dynamic dimensions fixed.\nGive them on the command line to "
-        "avoid this.",
+        "The type or shape of %s is neither in the model nor can it be inferred. Running the model "
+        "to find it; dynamic dimensions may become fixed.\nGive types and shapes with --inputs and "
+        "--outputs to avoid this.",
         str_text(&names));
     str_deinit(&names);
 }
@@ -278,7 +279,7 @@ static pgy_status run_for_types(extraction *x, bool forced, pgy_error *err)
     n = add_made(names, n, x->outputs, x->output_count);
     const pgy_record_options o = {.names = names, .name_count = n};
     pgy_status st = surgeon_record(&results, x->model, o, model->shapes, x->line, err);
-    if (st) st = pgy_error_prefix(err, st, "types and shapes cannot be found by a run: ");
+    if (st) st = pgy_error_prefix(err, st, "running the model to find types and shapes failed: ");
     for (size_t i = 0; !st && i < x->input_count; i++)
         st = take_result(&x->inputs[i], results, forced, true, memory, err);
     for (size_t i = 0; !st && i < x->output_count; i++)
@@ -317,9 +318,9 @@ static void report_tensor(const pgy_gs_graph *g, const pgy_gs_tensor *t)
         str_printf(&readers, "%sNode: '%s' (Op: %s)", k ? ", " : "", t->consumers[k]->name,
                    t->consumers[k]->op);
     LOG(ERROR,
-        "Tensor: '%s' is read by: [%s], but no node makes it and it is no input of the "
-        "model.\nIt has to be one of --inputs, or one that depends on it has; the saved model "
-        "is not valid.",
+        "Tensor: '%s' is read by: [%s], but it is neither an output of a node nor an input of the "
+        "new model.\nThe saved model is not valid; add this tensor, or one that depends on it, to "
+        "--inputs.",
         t->name, str_text(&readers));
     str_deinit(&readers);
 }
@@ -353,8 +354,8 @@ static pgy_status complete(extraction *x, pgy_error *err)
     const shape_args *s = args_get(x->line, &SHAPES);
     pgy_status st = look(x, err);
     if (!st && any_missing(x) && !s->fallback && !s->infer) {
-        LOG(INFO, "Inferring shapes to find types and shapes that are not given.\nTo avoid this, "
-                  "give them on the command line.");
+        LOG(INFO, "Running shape inference to find the types and shapes that were not given.\nTo "
+                  "avoid this, give them with --inputs and --outputs.");
         st = infer_shapes(x, err);
     }
     if (!st && (s->fallback || any_missing(x))) st = run_for_types(x, s->fallback, err);
@@ -385,11 +386,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_extract = {
     .tool = "surgeon",
     .subtool = "extract",
-    .summary = "Take a part out of a model.",
+    .summary = "Extract a part of a model.",
     .description =
-        "Save the part of a model that lies between some of its tensors. Types and shapes that are "
-        "not given are taken from the model, or inferred, or found by running it. With the model's "
-        "own inputs this changes their shapes and types.",
+        "Save the part of a model between given inputs and outputs. Types and shapes that are not "
+        "given come from the model, from shape inference, or from running the model. For inputs of "
+        "the model this command can also change shapes and types.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

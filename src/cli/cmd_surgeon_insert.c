@@ -27,7 +27,7 @@ typedef struct node_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", insert_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_END,
 };
 static const pgy_option NODE_OPTIONS[] = {
@@ -35,13 +35,13 @@ static const pgy_option NODE_OPTIONS[] = {
                  .meta = "NAME", .help = "tensors that the node reads, in this order"),
     PGY_OPT_LIST("--outputs", node_args, outputs, .nargs = PGY_ONE_OR_MORE, .required = true,
                  .meta = "NAME",
-                 .help = "tensors that the node makes, in this order; where one is an input too, a "
-                         "new tensor takes its place for all who read it"),
+                 .help = "tensors that the node produces, in this order. If one of them is also in "
+                         "--inputs, all other nodes that read it read the node's output instead"),
     PGY_OPT_TEXT("--op", node_args, op, .required = true, .help = "operator of the node"),
     PGY_OPT_TEXT("--name", node_args, name, .help = "name of the node"),
     PGY_OPT_LIST("--attrs", node_args, attr_words, .nargs = PGY_ONE_OR_MORE, .meta = "NAME=VALUE",
                  .help = "attributes, for example axis=1 alpha=0.5 mode='linear' axes=[0,1]; a "
-                         "number in quotes is a text"),
+                         "number in quotes is a string"),
     PGY_OPT_LIST("--model-inputs --model-input-shapes", node_args, model_inputs,
                  .nargs = PGY_ONE_OR_MORE, .hidden = true, .deprecated = "has no effect any more"),
     PGY_OPT_END,
@@ -81,9 +81,10 @@ static pgy_status read_list(pgy_gs_attr *out, const char *name, const cast_value
     else if (all_are(v, CAST_TEXT, CAST_TEXT))
         *out = pgy_gs_attr_texts(name, texts, v->count);
     else
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--attrs: the values of '%s' are neither all numbers nor all texts",
-                             name);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "--attrs: '%s' mixes numbers and strings; all values of a list must have one type",
+            name);
     return PGY_OK;
 }
 
@@ -99,13 +100,15 @@ static pgy_status read_attr(pgy_gs_attr *out, const char *word, arena *a, pgy_er
     const char *equals = strrchr(word, '=');
     cast_value v;
     if (!equals || equals == word)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is not NAME=VALUE", word);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is not in the form NAME=VALUE",
+                             word);
     const char *name = arena_strndup(a, word, (size_t)(equals - word));
     pgy_status st = name ? value_cast(&v, equals + 1, a, err) : no_memory(err);
     if (st) return st;
     if (v.kind == CAST_LIST) return read_list(out, name, &v, a, err);
     if (is_too_large(&v))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--attrs: '%s' is no 64-bit integer", word);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--attrs: '%s' does not fit into a 64-bit integer", word);
     *out = v.kind == CAST_INT    ? pgy_gs_attr_int(name, v.number.integer)
            : v.kind == CAST_REAL ? pgy_gs_attr_float(name, (float)v.number.real)
                                  : pgy_gs_attr_text(name, v.text);
@@ -125,7 +128,7 @@ static pgy_status read_attrs(void *settings, args *line, pgy_error *err)
         if (st) break;
         while (k < s->attr_count && strcmp(s->attrs[k].name, a.name)) k++;
         if (k < s->attr_count)
-            LOG(WARNING, "--attrs: '%s' is given twice, the last one counts", a.name);
+            LOG(WARNING, "--attrs: duplicate attribute '%s'; the last value is used", a.name);
         else
             s->attr_count++;
         s->attrs[k] = a;
@@ -184,8 +187,8 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
     pgy_status st = with_suffix(&other, name, line, err);
     if (!st && pgy_gs_find_tensor(g, other))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "the model has a tensor '%s' already, which is the name that the new "
-                           "one would get",
+                           "the model already has a tensor '%s', the name of the new tensor; "
+                           "rename it first",
                            other);
     if (!st && is_output) {
         name = arena_strdup(&line->memory, name);
@@ -196,7 +199,8 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
                              is_output ? from->dtype : PGY_DTYPE_NONE, -1, NULL, err);
     if (!st) st = pgy_gs_replace_uses(from, to, err);
     if (!st && is_output) st = replace_output(g, from, to, &line->memory, err);
-    if (!st) LOG(VERBOSE, "Tensor '%s' takes the place of '%s'", to->name, from->name);
+    if (!st)
+        LOG(VERBOSE, "Tensor '%s' replaces '%s' as input of other nodes", to->name, from->name);
     if (!st) *out = to;
     return st;
 }
@@ -205,11 +209,10 @@ static pgy_status take_place(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_tensor
 static pgy_status take_over(pgy_gs_graph *g, pgy_gs_tensor *t, pgy_error *err)
 {
     if (surgeon_is_in(g->inputs, g->input_count, t))
-        return pgy_error_set(
-            err, PGY_E_ARGUMENT,
-            "--outputs: '%s' is an input of the model, which no node can make; name "
-            "it in --inputs too to insert the node behind it",
-            t->name);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--outputs: '%s' is an input of the model, so no node can produce it; "
+                             "also give it in --inputs to insert the node after it",
+                             t->name);
     if (t->kind == PGY_GS_CONSTANT) return pgy_gs_to_variable(t, t->dtype, t->rank, t->dims, err);
     pgy_gs_clear_producers(t);
     return PGY_OK;
@@ -227,7 +230,7 @@ static pgy_status find_tensors(pgy_gs_tensor **inputs, pgy_gs_tensor **outputs, 
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
         st = pgy_gs_get_tensor(&outputs[i], g, s->outputs.items[i], err);
         if (!st && surgeon_is_in(outputs, i, outputs[i]))
-            st = pgy_error_set(err, PGY_E_ARGUMENT, "--outputs: '%s' is given twice",
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "--outputs: duplicate tensor '%s'",
                                s->outputs.items[i]);
     }
     for (size_t i = 0; !st && i < s->outputs.count; i++) {
@@ -318,10 +321,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_insert = {
     .tool = "surgeon",
     .subtool = "insert",
-    .summary = "Put a node into a model.",
-    .description =
-        "Insert one node that reads some tensors of a model and makes others. Whatever made these "
-        "before is removed, unless something else needs it: the node replaces what lies between.",
+    .summary = "Insert a node into a model.",
+    .description = "Insert one node that reads the tensors --inputs of a model and produces the "
+                   "tensors --outputs. Nodes that are no longer needed are removed, so the node "
+                   "replaces those between its inputs and outputs.",
     .groups = GROUPS,
     .run = run,
 };

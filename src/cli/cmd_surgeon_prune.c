@@ -11,7 +11,7 @@ typedef struct prune_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", prune_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_END,
 };
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(prune_args)};
@@ -35,10 +35,9 @@ const command COMMAND_surgeon_prune = {
     .tool = "surgeon",
     .subtool = "prune",
     .summary = "Give weights 2:4 structured sparsity.",
-    .description =
-        "Set two of every four neighbouring elements of the weights of Conv, Gemm and MatMul nodes "
-        "to zero, those of the smallest magnitudes. The model computes something else afterwards: "
-        "this is for testing the speed and the function of what makes use of such weights.",
+    .description = "Set the two smallest of every four neighbouring elements in the weights of "
+                   "Conv, Gemm and MatMul nodes to zero. This changes the results of the model; "
+                   "use it to test kernels and tools for sparse weights.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

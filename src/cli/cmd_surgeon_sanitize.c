@@ -45,39 +45,39 @@ static const char *const PARTITIONINGS[] = {"basic", "recursive", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", sanitize_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_FLAG("--cleanup", sanitize_args, cleanup,
                  .help = "remove nodes that do not contribute to the outputs"),
-    PGY_OPT_FLAG("--toposort", sanitize_args, toposort,
-                 .help = "put the nodes in an order in which they can run"),
+    PGY_OPT_FLAG("--toposort", sanitize_args, toposort, .help = "sort the nodes topologically"),
     PGY_OPT_END,
 };
 
 static const pgy_option FOLD_OPTIONS[] = {
     PGY_OPT_FLAG("--fold-constants", fold_args, fold,
-                 .help = "replace what does not depend on the inputs by its value"),
+                 .help = "replace nodes that do not depend on inputs by their values"),
     PGY_OPT_INT("--num-passes --num-const-fold-passes", fold_args, passes, .meta = "N",
-                .help = "passes of folding at most; until nothing changes if not given"),
+                .help = "largest number of folding passes; default: fold until nothing changes"),
     PGY_OPT_TEXT("--partitioning", fold_args, partitioning, .choices = PARTITIONINGS,
-                 .help = "accepted and not needed: a node that cannot be computed is left alone in "
-                         "any case"),
+                 .help = "no effect: folding always keeps nodes that it cannot compute"),
     PGY_OPT_FLAG("--no-fold-shapes", fold_args, keep_shapes,
-                 .help = "leave Shape nodes and the arithmetic on shapes"),
+                 .help = "do not fold Shape nodes and arithmetic on shapes"),
     PGY_OPT_FLAG("--no-fold-into-weights", fold_args, keep_separate,
-                 .help = "leave operators beside a Conv, ConvTranspose, Gemm or MatMul: Mul, Div, "
-                         "Add, Sub and BatchNormalization, which otherwise go into its weights, "
-                         "and Pad, which goes into its pads; leave products of one value, which "
-                         "otherwise are one product and a Split, and Reshapes around elementwise "
-                         "operators"),
+                 .help =
+                     "do not merge nodes into a neighbouring Conv, ConvTranspose, Gemm or MatMul "
+                     "(Mul, Div, Add, Sub and BatchNormalization into its weights, Pad into its "
+                     "pads); do not join the matrix products of one value into one product and a "
+                     "Split; do not remove Reshapes around elementwise operators"),
     PGY_OPT_FLAG("--no-per-pass-shape-inference", fold_args, keep_inference,
                  .help = "do not infer shapes between the passes"),
     PGY_OPT_TEXT("--fold-size-threshold", fold_args, threshold_text, .meta = "BYTES",
-                 .help = "leave nodes whose result is larger; K, M and G may follow the number"),
-    PGY_OPT_TEXT("--max-growth", fold_args, growth_text, .meta = "BYTES[:TOTAL]",
-                 .help = "leave nodes whose results are larger by more than this than the weights "
-                         "they replace; TOTAL is the same for the whole model. Without this option "
-                         "a Transpose of a weight above 1 MiB is left if the weight is needed as "
-                         "it is, too"),
+                 .help =
+                     "do not fold nodes with a larger result; K, M and G may follow the number"),
+    PGY_OPT_TEXT(
+        "--max-growth", fold_args, growth_text, .meta = "BYTES[:TOTAL]",
+        .help =
+            "do not fold nodes whose results exceed the weights that they replace by more than "
+            "BYTES, or by more than TOTAL in the whole model. Without this option folding keeps "
+            "the Transpose of a weight above 1 MiB if other nodes read the weight untransposed"),
     PGY_OPT_END,
 };
 
@@ -85,16 +85,16 @@ static const pgy_option SHAPE_OPTIONS[] = {
     PGY_OPT_FLAG("--no-shape-inference", shape_args, no_inference, .exclusive = "shapes",
                  .help = "do not infer shapes"),
     PGY_OPT_FLAG("--force-fallback-shape-inference", shape_args, fallback, .exclusive = "shapes",
-                 .help =
-                     "find shapes by running the model on generated data, with ONNX Runtime or, "
-                     "without it, the reference; dynamic dimensions become fixed"),
+                 .help = "find shapes by running the model on generated data, with ONNX Runtime or "
+                         "else the reference; dynamic dimensions become fixed"),
     PGY_OPT_FLAG("--no-onnxruntime-shape-inference", shape_args, no_onnxruntime,
-                 .help = "no effect: shapes are inferred without any runtime",
-                 .deprecated = "has no effect here, since shapes are inferred without any runtime"),
+                 .help = "no effect: the program infers shapes without a runtime",
+                 .deprecated = "has no effect: the program infers shapes without a runtime"),
     PGY_OPT_LIST("--set-unbounded-dds-upper-bound", shape_args, bound_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "[NAME:]BOUND",
-                 .help = "limits for tensors that set a size by their values; without a name for "
-                         "all of them. The model must be folded already"),
+                 .help = "insert upper bounds for the tensors whose values determine an unbounded "
+                         "data-dependent shape; a bound without a name is for all of them. Fold "
+                         "the model's constants first"),
     PGY_OPT_END,
 };
 
@@ -124,10 +124,10 @@ static pgy_status read_bounds(shape_args *s, arena *memory, pgy_error *err)
         char *end;
         const long long bound = strtoll(pairs[i].value, &end, 10);
         if (end == pairs[i].value || *end)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--set-unbounded-dds-upper-bound: '%s' is no integer; write "
-                                 "[NAME:]BOUND",
-                                 pairs[i].value);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "--set-unbounded-dds-upper-bound: '%s' is not an integer; expected [NAME:]BOUND",
+                pairs[i].value);
         s->bounds[i] = (pgy_upper_bound){pairs[i].key, bound};
     }
     s->bound_count = count;
@@ -203,65 +203,23 @@ static const option_group *const GROUPS[] = {&OWN,
 
 /* ---- Shapes --------------------------------------------------------------------------------- */
 
-/* A failure only logs a warning, and the model stays as it was. */
+/* If shape inference fails, this logs a warning and leaves the model unchanged. */
 static void infer_shapes(pgy_graph *graph)
 {
     pgy_error why = {0};
     if (pgy_graph_infer_shapes(graph, NULL, &why))
-        LOG(WARNING, "Shapes cannot be inferred: %s", why.text);
+        LOG(WARNING, "Shape inference failed: %s", why.text);
     else
         LOG(VERBOSE, "Shape inference completed successfully");
 }
 
-static pgy_status override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)
-{
-    pgy_status st = pgy_graph_override_shapes(graph, shapes, err);
-    /* Remove former producers of tensors that are inputs now: they would have no output. */
-    if (!st) st = pgy_graph_remove_unused(graph, err);
-    pgy_metadata *inputs = NULL;
-    char *text = NULL;
-    if (!st) st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < graph->input_count; i++) {
-        const pgy_value *v = graph->inputs[i];
-        int64_t shape[PGY_MAX_RANK];
-        const char *names[PGY_MAX_RANK];
-        for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
-            shape[d] = v->dims[d].value;
-            names[d] = v->dims[d].text;
-        }
-        const pgy_tensor_info info = {.name = v->name,
-                                      .dtype = v->dtype,
-                                      .rank = v->rank,
-                                      .shape = shape,
-                                      .dim_names = names};
-        st = pgy_metadata_set(inputs, &info, err);
-    }
-    if (!st) st = pgy_metadata_text(&text, inputs, err);
-    if (!st) LOG(INFO, "Overriding input shapes to:\n%s", text);
-    pgy_text_free(text);
-    pgy_metadata_destroy(inputs);
-    return st;
-}
-
-static void show_feed(const pgy_tensor_map *feed, void *user)
-{
-    pgy_metadata *inputs = NULL;
-    char *text = NULL;
-    (void)user;
-    if (!pgy_metadata_from_map(&inputs, feed, NULL) && !pgy_metadata_text(&text, inputs, NULL))
-        pgy_log_write(PGY_LOG_INFO, "tools/args/backend/onnx/loader.py", __LINE__,
-                      "Running fallback shape inference using input metadata:\n%s", text);
-    pgy_text_free(text);
-    pgy_metadata_destroy(inputs);
-}
-
 static pgy_status run_for_shapes(pgy_graph *graph, args *line, pgy_error *err)
 {
-    const pgy_record_options all = {.all = true, .before_run = show_feed};
+    const pgy_record_options all = {.all = true, .before_run = surgeon_show_feed};
     pgy_model *model = NULL;
     pgy_tensor_map *values = NULL;
     pgy_metadata *shapes = NULL;
-    LOG(INFO, "Finding shapes by running the model; dynamic dimensions become fixed");
+    LOG(INFO, "Running the model to find shapes; dynamic dimensions become fixed");
     pgy_status st = pgy_graph_export(&model, graph, err);
     if (!st) st = surgeon_record(&values, model, all, NULL, line, err);
     if (!st) st = pgy_metadata_from_map(&shapes, values, err);
@@ -342,9 +300,8 @@ static void show_large(const pgy_graph *graph, const pgy_fold_report *report)
     }
     if (text.size)
         LOG(WARNING,
-            "Folding made large weights, which --fold-size-threshold or --max-growth would leave "
-            "to "
-            "be computed: %s",
+            "Constant folding added large weights; --fold-size-threshold or --max-growth can limit "
+            "this: %s",
             str_text(&text));
     str_deinit(&text);
     strmap_deinit(&before);
@@ -371,7 +328,7 @@ static pgy_status fold(pgy_graph *graph, const args *line, pgy_error *err)
     const pgy_status st = pgy_graph_fold_constants(graph, &o, &report, &why);
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st)
-        LOG(WARNING, "Constant folding failed and ends here: %s", why.text);
+        LOG(WARNING, "Constant folding stopped early: %s", why.text);
     else
         show_refused(&report);
     if (!st && !s->threshold_text && !s->growth_text) show_large(graph, &report);
@@ -396,7 +353,7 @@ static pgy_status change(pgy_graph *graph, args *line, pgy_error *err)
     const shape_args *shapes = args_get(line, &SHAPES);
     const model_args *model = ARGS_OF(line, model_args);
     pgy_status st = PGY_OK;
-    if (model->shapes) st = override_shapes(graph, model->shapes, err);
+    if (model->shapes) st = surgeon_override_shapes(graph, model->shapes, err);
     if (!st && shapes->fallback) st = run_for_shapes(graph, line, err);
     if (!st && s->cleanup) st = pgy_graph_remove_unused(graph, err);
     if (!st && s->toposort) st = pgy_graph_sort(graph, err);
@@ -441,7 +398,9 @@ static pgy_status import_graph(pgy_graph **out, pgy_model *model, const args *li
     if (st != PGY_E_FORMAT || !cleans) return pgy_error_set(err, st, "%s", why.text);
     st = import_cleaned(out, model, err);
     if (!st)
-        LOG(WARNING, "Nodes that no output needs are removed first, since with them: %s", why.text);
+        LOG(WARNING,
+            "Removed the nodes that no output needs, because the model is not valid with them: %s",
+            why.text);
     return st;
 }
 
@@ -467,8 +426,8 @@ const command COMMAND_surgeon_sanitize = {
     .tool = "surgeon",
     .subtool = "sanitize",
     .summary = "Fold constants, clean up, change input shapes.",
-    .description = "Make a model simpler: fold what is constant, remove what is not needed, sort "
-                   "the nodes, give the inputs other shapes, or limit sizes that depend on data.",
+    .description = "Clean up a model: fold constants, remove unused nodes, sort the nodes, change "
+                   "input shapes, or set upper bounds for data-dependent shapes.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

@@ -25,23 +25,23 @@ typedef struct simplify_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", simplify_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_TEXT("--report", simplify_args, report, .meta = "PATH",
-                 .help = "where to save what was done and refused, as JSON"),
+                 .help = "file for a JSON report of the rewrites that were made and refused"),
     PGY_OPT_LIST("--only", simplify_args, only, .nargs = PGY_ONE_OR_MORE, .meta = "RULE",
-                 .help = "apply these rules and no others; folding is done in any case"),
+                 .help = "apply these rules only; constant folding always runs"),
     PGY_OPT_LIST("--skip", simplify_args, skip, .nargs = PGY_ONE_OR_MORE, .meta = "RULE",
                  .help = "do not apply these rules"),
     PGY_OPT_FLAG(
         "--fuse-batch-norm", simplify_args, batch_norm,
         .help =
-            "also put BatchNormalization, or Mul and Add of channels, into the weights before it"),
+            "also fuse BatchNormalization, or Mul and Add per channel, into the preceding weights"),
     PGY_OPT_INT("--opset", simplify_args, opset, .meta = "VERSION",
-                .help = "convert to this opset first, so that more operators can be made; the "
-                        "model's own if not given"),
+                .help = "convert the model to this opset first, because newer opsets have more "
+                        "fused operators; default: the model's opset"),
     PGY_OPT_FLAG("--no-check", simplify_args, no_check,
-                 .help = "do not measure rewrites and results on data"),
-    PGY_OPT_FLAG("--list", simplify_args, list, .alone = true, .help = "show the rules and stop"),
+                 .help = "do not measure how rewrites change results"),
+    PGY_OPT_FLAG("--list", simplify_args, list, .alone = true, .help = "show the rules and exit"),
     PGY_OPT_END,
 };
 
@@ -64,8 +64,8 @@ typedef struct sampler {
     pgy_data_loader *loaders[MAX_SETS];
 } sampler;
 
-/* Next sample for a set of sizes, each with its own loader. Data that the user gives form one set
- * only. */
+/* Gets the next sample. Each set of input sizes has its own loader of generated data; data from the
+ * user are set 0, and other sets are empty. */
 static pgy_status sample(pgy_tensor_map **out, const pgy_metadata *inputs, size_t set, void *user,
                          pgy_error *err)
 {
@@ -86,7 +86,7 @@ static void sampler_deinit(sampler *s)
     for (size_t i = 0; i < MAX_SETS; i++) pgy_data_loader_destroy(s->loaders[i]);
 }
 
-/* ---- Telling -------------------------------------------------------------------------------- */
+/* ---- Report as text ------------------------------------------------------------------------- */
 
 static pgy_status show_rules(pgy_error *err)
 {
@@ -108,7 +108,7 @@ static void add_error(str *text, double error)
     if (error < 0)
         str_append(text, "not measured");
     else if (isinf(error))
-        str_append(text, "of another kind");
+        str_append(text, "another shape, string, NaN or infinity");
     else
         str_printf(text, "%.3g units", error);
 }
@@ -146,7 +146,7 @@ static void add_check(str *text, const pgy_simplify_report *r)
     double most = 0;
     const char *name = NULL;
     if (r->unchecked) {
-        str_printf(text, "\nResults were not checked: %s", r->unchecked);
+        str_printf(text, "\nThe outputs were not checked: %s", r->unchecked);
         return;
     }
     if (!r->checked) return;
@@ -155,7 +155,7 @@ static void add_check(str *text, const pgy_simplify_report *r)
         most = r->outputs[i].error;
         name = r->outputs[i].name;
     }
-    str_printf(text, "\nOutputs of the model, on %zu input(s)%s: ", r->samples,
+    str_printf(text, "\nOutputs of the model on %zu sample(s)%s: ", r->samples,
                r->own_precision ? ", in its own precision" : "");
     if (most == 0) {
         str_append(text, "no change");
@@ -163,7 +163,7 @@ static void add_check(str *text, const pgy_simplify_report *r)
     }
     str_append(text, "largest change ");
     add_error(text, most);
-    str_printf(text, " ('%s'; the bound is %g)", name, PGY_SIMPLIFY_MODEL_UNITS);
+    str_printf(text, " ('%s'; the limit is %g units)", name, PGY_SIMPLIFY_MODEL_UNITS);
 }
 
 static pgy_status show_report(const pgy_simplify_report *r, pgy_error *err)
@@ -180,11 +180,10 @@ static pgy_status show_report(const pgy_simplify_report *r, pgy_error *err)
         add_refusals(&text, r);
     }
     if (r->functions)
-        str_printf(
-            &text,
-            "\nNot looked into: %zu local function(s); 'inline' of surgeon edit puts them in "
-            "place of their calls",
-            r->functions);
+        str_printf(&text,
+                   "\nLocal functions that were not simplified: %zu; the verb 'inline' of surgeon "
+                   "edit inlines them",
+                   r->functions);
     add_check(&text, r);
     const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
     if (!st) LOG(INFO, "%s", str_text(&text));
@@ -290,7 +289,8 @@ static pgy_status simplify(pgy_model *model, args *line, bool *passed, pgy_error
     if (!st && report->passed)
         st = model_save(made, line, own->output, NULL, err);
     else if (!st)
-        LOG(ERROR, "The outputs of the model change beyond rounding; nothing is saved");
+        LOG(ERROR,
+            "The outputs of the model change by more than rounding; the model was not saved");
     if (!st) *passed = report->passed;
     pgy_simplify_report_destroy(report);
     pgy_model_destroy(made);
@@ -306,9 +306,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_model *model = NULL;
     if (own->list) return show_rules(err);
     if (data->iterations == 0 && !own->no_check)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--iterations 0 leaves nothing to check; --no-check says that this is "
-                             "meant");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "--iterations: 0 leaves no data for the check; give --no-check to skip the check");
     if (data->iterations == INT64_MIN && !data->load_inputs.given && !data->script)
         data->iterations = ITERATIONS;
     pgy_status st = model_loader(&loader, line, err);
@@ -322,11 +322,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_simplify = {
     .tool = "surgeon",
     .subtool = "simplify",
-    .summary = "Fold constants and fuse operators, with proof that results stay.",
-    .description =
-        "Make a model simpler: fold what is constant and put one standard operator in the place of "
-        "several that write it out. Every such rewrite is measured on data against the float64 "
-        "reference and taken back if it changes values beyond rounding.",
+    .summary = "Fold constants and fuse operators, and check that results stay the same.",
+    .description = "Simplify a model: fold constants, and replace groups of nodes by one standard "
+                   "operator that computes the same. Each rewrite is measured on data against the "
+                   "float64 reference, and undone if it changes values by more than rounding.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

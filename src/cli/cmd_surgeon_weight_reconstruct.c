@@ -13,11 +13,12 @@ typedef struct reconstruct_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", reconstruct_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
-    PGY_OPT_INT("--seed", reconstruct_args, seed, .meta = "SEED",
-                .help = "seed of the numbers, default 1; each weight has the next one"),
+                 .help = "file for the new model"),
+    PGY_OPT_INT(
+        "--seed", reconstruct_args, seed, .meta = "SEED",
+        .help = "seed of the first weight; each further weight uses the next number; default 1"),
     PGY_OPT_FLAG("--keep-marks", reconstruct_args, keep_marks,
-                 .help = "leave weights and model marked as stripped, as the original does"),
+                 .help = "keep the marks of stripped weights in the model, as the original does"),
     PGY_OPT_END,
 };
 
@@ -31,7 +32,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     (void)line;
     const reconstruct_args *s = settings;
     if (s->seed < 0 || s->seed > UINT32_MAX)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--seed: %lld is not in 0 to 4294967295",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--seed: %lld is not between 0 and 4294967295",
                              (long long)s->seed);
     return PGY_OK;
 }
@@ -59,10 +60,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_weight_reconstruct = {
     .tool = "surgeon",
     .subtool = "weight-reconstruct",
-    .summary = "Put random numbers in place of stripped weights.",
-    .description = "Fill the weights that weight-strip emptied with normally distributed numbers, "
-                   "so that the model can be run; those that had 2:4 structured sparsity get it "
-                   "again. The same seed gives the same model.",
+    .summary = "Fill stripped weights with random numbers.",
+    .description = "Fill the weights that 'weight-strip' emptied with normally distributed "
+                   "numbers, so that the model can run. Weights that had 2:4 structured sparsity "
+                   "get it again. The same seed gives the same model.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

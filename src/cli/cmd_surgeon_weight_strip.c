@@ -14,18 +14,18 @@ typedef struct strip_args {
 
 typedef struct exclude_args {
     const char *path;
-    const char **names; /* of its lines */
+    const char **names; /* names of weights, one per line of the file at `path` */
     size_t count;
 } exclude_args;
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", strip_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the model"),
+                 .help = "file for the new model"),
     PGY_OPT_END,
 };
 static const pgy_option EXCLUDE_OPTIONS[] = {
     PGY_OPT_TEXT("--exclude-list", exclude_args, path, .meta = "PATH",
-                 .help = "text file with the names of weights that stay, one a line"),
+                 .help = "text file with the names of weights to keep, one in each line"),
     PGY_OPT_END,
 };
 
@@ -88,10 +88,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 const command COMMAND_surgeon_weight_strip = {
     .tool = "surgeon",
     .subtool = "weight-strip",
-    .summary = "Take the elements of weights out of a model.",
-    .description = "Empty the weights of a model and mark them, so that it can be passed on "
-                   "without them: shapes, types and everything else stay. Weights with 2:4 "
-                   "structured sparsity are marked as such. Fold the model's constants first.",
+    .summary = "Remove the elements of weights from a model.",
+    .description =
+        "Remove the elements of the weights of a model and mark these weights, so that you can "
+        "share the model without them. Shapes, types and everything else stay. Weights with 2:4 "
+        "structured sparsity get a separate mark. Fold the model's constants first.",
     .groups = GROUPS,
     .frames = true,
     .run = run,

@@ -23,7 +23,7 @@ typedef struct template_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the script; - is the standard output"),
+                 .help = "file for the script; - is the standard output"),
     PGY_OPT_END,
 };
 
@@ -94,8 +94,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     (void)passed;
     if (load->bf16 || load->keep.given)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "a script cannot do what --fp-to-bf16 and --keep-fp32 ask for: use "
-                             "'%s convert' first",
+                             "scripts do not support --fp-to-bf16 and --keep-fp32; convert the "
+                             "model with '%s convert' first",
                              line->dialect->program);
     take_outputs(&o, load);
     o.writer = arena_printf(&line->memory, "%s " PGY_VERSION, line->dialect->program);
@@ -109,10 +109,10 @@ const command COMMAND_template_onnx_gs = {
     .tool = "template",
     .subtool = "onnx-gs",
     .summary = "Write a Python script that edits a model.",
-    .description = "Write a script that loads a model with onnx-graphsurgeon, has a place for "
-                   "edits with examples of the most common ones, and saves the result beside the "
-                   "model as <model>_updated.onnx. It is Python and needs the packages onnx and "
-                   "onnx-graphsurgeon; 'surgeon edit' takes scripts that need neither.",
+    .description = "Write a Python script that loads a model with onnx-graphsurgeon, has a place "
+                   "for edits with examples of common ones, and saves the result beside the model "
+                   "as <model>_updated.onnx. The script needs the packages onnx and "
+                   "onnx-graphsurgeon; scripts of 'surgeon edit' need neither.",
     .groups = GROUPS,
     .run = run,
 };

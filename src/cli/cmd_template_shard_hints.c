@@ -14,7 +14,7 @@ typedef struct hints_args {
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", hints_args, output, .required = true, .meta = "PATH",
-                 .help = "where to save the hints; must end in .json"),
+                 .help = "file for the hints; its extension must be .json"),
     PGY_OPT_END,
 };
 
@@ -57,8 +57,8 @@ const command COMMAND_template_shard_hints = {
     .tool = "template",
     .subtool = "shard-hints",
     .summary = "Write hints on how to divide a model among devices.",
-    .description = "Find the attention layers of a model, and the inputs and outputs that are "
-                   "connected to them, and write a file of hints for 'multi-device shard'.",
+    .description = "Find the attention layers of a model and the inputs and outputs connected to "
+                   "them, and write hints for 'multi-device shard' to a file.",
     .groups = GROUPS,
     .run = run,
 };

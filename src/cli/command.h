@@ -21,7 +21,7 @@ typedef struct command {
     const char *examples;              /* command lines for its help, or NULL */
     const option_group *const *groups; /* NULL-ended */
     const option_group *const *(*make_groups)(
-        void);   /* instead of groups, for a command whose groups depend on the backends */
+        void);   /* used instead of `groups` when the groups depend on the registered backends */
     bool frames; /* prints RUNNING and PASSED/FAILED lines */
     bool no_abbreviation;
     const char *alias; /* older "tool subtool" spelling, or NULL */
@@ -30,8 +30,7 @@ typedef struct command {
 } command;
 
 const option_group *const *command_groups(const command *c);
-/* Makes the args that a command's words are parsed into. On success the caller calls args_deinit.
- */
+/* Prepares `line` for parsing a command's words. On success the caller calls args_deinit. */
 pgy_status command_open(args *line, const program *p, const command *c,
                         pgy_error *err) PGY_MUST_CHECK;
 /* Finds a command; NULL if the program lacks it. tool and subtool may be NULL. */

@@ -41,7 +41,7 @@ static void offer(const char *text, size_t size, const char *typed)
 
 typedef struct wanted_words {
     const char *typed, *previous;
-    bool values; /* offer the choices of `previous` instead of options */
+    bool values; /* offer the values that the option `previous` accepts, not options */
 } wanted_words;
 
 static void offer_row(const option_group *group, const pgy_option *row, void *user)

@@ -9,17 +9,29 @@
 
 #include "base/pytext.h"
 
-/* Fields of the engine's configuration and options of backends are in tables of the library. */
+/* Fields of structs, and functions where the library has no field. Fields of the engine's
+ * configuration and options of backends are in tables of the library. */
 static const struct {
     const char *field, *option;
 } FIELDS[] = {
     {"calibration.cache", "--calibration-cache"},
     {"calibration.data", "--data-loader-script or --load-inputs"},
+    {"compare.no_shape_check", "--no-shape-check"},
     {"compare.stats", "--check-error-stat"},
+    {"debug.candidate", "--iter-artifact"},
+    {"debug.check_command", "--check"},
+    {"debug.fail_patterns", "--fail-regex"},
     {"judge.check_average", "--check-average"},
+    {"judge.compat", "--compat"},
     {"judge.fail_fast", "--fail-fast"},
     {"load.allow_outside", "--allow-external-data-outside"},
     {"load.external_data_dir", "--external-data-dir"},
+    {"pgy_file_loader_create", "--load-inputs"},
+    {"pgy_operators_load", "--op-library"},
+    {"pgy_refitter_refit", "'convert PLAN --refit-from MODEL.onnx'"},
+    {"pgy_script_loader_create", "--data-loader-script"},
+    {"pgy_set_max_memory", "--max-memory"},
+    {"pgy_shard_suggest", "'template shard-hints'"},
     {"profile.max", "--trt-max-shapes"},
     {"profile.min", "--trt-min-shapes"},
     {"profile.opt", "--trt-opt-shapes"},
@@ -32,6 +44,8 @@ static const struct {
     {"run.warm_up", "--warm-up"},
     {"save.external_data_path", "--external-data-path"},
 };
+
+static const char FUNCTION[] = "pgy_";
 
 static bool append_listed(str *out, span name)
 {
@@ -72,6 +86,7 @@ static bool is_field_of(span field, const char *spelling)
 static bool append_backend(str *out, span name)
 {
     const char *dot = memchr(name.data, '.', name.size);
+    if (!dot) return false;
     const span title = {name.data, (size_t)(dot - name.data)};
     const span field = {dot + 1, name.size - title.size - 1};
     for (size_t i = 0; i < pgy_backend_count(); i++) {
@@ -91,11 +106,13 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* A field like "word.word" at the start of text; size 0: no field. */
+/* A field like "word.word", or a function like "pgy_word", at the start of text; size 0: neither.
+ */
 static span field_at(const char *text)
 {
     size_t n = 0;
     while (is_word(text[n])) n++;
+    if (!strncmp(text, FUNCTION, strlen(FUNCTION))) return (span){text, n};
     if (!n || text[n] != '.' || !is_word(text[n + 1])) return (span){text, 0};
     for (n++; is_word(text[n]);) n++;
     return (span){text, n};
@@ -104,7 +121,7 @@ static span field_at(const char *text)
 bool fields_to_options(str *out, const char *text)
 {
     bool quoted = false, changed = false;
-    if (!strchr(text, '.')) return false;
+    if (!strchr(text, '.') && !strstr(text, FUNCTION)) return false;
     for (size_t i = 0; text[i];) {
         const bool starts = !i || !is_word(text[i - 1]);
         if (text[i] == '\'' && (quoted || starts)) quoted = !quoted;

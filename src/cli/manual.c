@@ -13,29 +13,32 @@
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
 static const manual_entry EXIT_CODES[] = {
-    {"0", "Success: the verdict is good, or the work is done."},
-    {"1",
-     "A comparison, a validation or a check failed, a file could not be read or written, a runtime "
-     "could not start, or an option is not known."},
-    {"2", "The command line is wrong: a missing or malformed value, or no such tool."},
-    {"signal", "The program ends by the signal that interrupted it (Ctrl-C: 130 in a shell)."},
+    {"0", "Success: the comparison passed, or the command did its work."},
+    {"1", "A comparison, a validation or a check failed, a file could not be read or written, a "
+          "runtime could not start, or an option is unknown."},
+    {"2", "The command line is wrong: a value is missing or malformed, or the tool is unknown."},
+    {"signal", "A signal ended the program (Ctrl-C: 130 in a shell)."},
     {NULL},
 };
 
 /* Variables that the library reads; program.environment is the prefix of their names. */
 static const manual_entry LIBRARY_ENVIRONMENT[] = {
     {"ONNXRUNTIME",
-     "Library of ONNX Runtime, or the folder that holds it. Without it the loader's path, the "
-     "folder of the program and the Python on PATH are tried."},
+     "Path of the ONNX Runtime library, or of its folder. By default the program searches the "
+     "loader's path, its own folder and the Python installation on PATH."},
     {"PYTHON", "Python interpreter that runs scripts; it needs NumPy. Default: python3."},
+    {"CUDA_PATH", "Folders that are searched for CUDA's libraries, separated by colons; 'default' "
+                  "stands for the usual places."},
+    {"CUDA_CACHE",
+     "Folder for compiled CUDA kernels, or 'off'. Default: a folder in XDG_CACHE_HOME or "
+     "~/.cache."},
     {"THREADS", "Number of threads of the engine and the reference."},
     {"CPU", "Highest kernel level to use: portable, avx2 or avx512."},
-    {"TRT",
-     "Engine that --trt means: auto or native, the built-in engine. Other values are errors."},
-    {"PASSES", "Passes of the engine to leave out, for finding faults."},
-    {"SAVE_PASSES", "Folder that gets the model after each pass of the engine."},
+    {"TRT", "Engine that --trt uses: auto or native, both of which are the built-in engine."},
+    {"PASSES", "Passes of the engine to skip, for debugging."},
+    {"SAVE_PASSES", "Folder in which the engine saves the model after each pass."},
     {"ARRAY_SWAP_THRESHOLD_MB",
-     "Outputs beyond this size are kept in temporary files instead of memory."},
+     "Size in MB above which outputs are kept in temporary files instead of memory."},
     {NULL},
 };
 
@@ -178,7 +181,7 @@ int manual_print(const program *p, const char *what)
     if (strcmp(what, "markdown") == 0) return print_markdown(p);
     if (o && strcmp(what, "parity") == 0) return print_missing(o);
     if (complete_script(p, what)) return EXIT_GOOD;
-    fprintf(stderr, "%s: error: --completion: '%s' is not bash, zsh, fish, man%s\n",
+    fprintf(stderr, "%s: error: --completion: '%s' is not one of bash, zsh, fish, man%s\n",
             p->dialect.program, what, o ? ", markdown or parity" : " or markdown");
     return EXIT_USAGE;
 }

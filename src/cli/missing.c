@@ -44,8 +44,8 @@ static void print_row(str *out, const char *where, const char *what, const char 
 
 static void print_table(str *out, const original *from, bool older)
 {
-    str_append(out, "| what | where | what it does there | what to do here |\n"
-                    "| --- | --- | --- | --- |\n");
+    str_append(out, "| name | commands | function in the original | alternative in this program "
+                    "|\n| --- | --- | --- | --- |\n");
     for (size_t i = 0; i < from->tool_count; i++) {
         const missing_tool *t = &from->tools[i];
         if (t->older != older) continue;
@@ -67,20 +67,16 @@ void missing_print_page(str *out, const original *o)
 {
     str_printf(
         out,
-        "# What is missing\n\n"
-        "What %s %s has on its command line and this program does not have, made from\n"
-        "`src/cli/missing.def` by `tools/gen_docs`; a test fails when an option or a tool of the "
-        "original is\n"
-        "neither here nor in the program. Each of them is known by its name: it ends in one line "
-        "that says so,\n"
-        "with exit status 1, and is never taken for another option.\n\n"
-        "Options that are accepted and have no effect without a GPU are told in\n"
-        "[trt_options.md](trt_options.md), verdicts that differ on purpose in "
-        "[compare.md](compare.md).\n\n",
+        "# What is missing\n\nThis page lists the tools and options of %s %s that this program "
+        "lacks. If you use one of them, the\nprogram says so in one line and ends with exit status "
+        "1; it never takes the name for another option.\n\n[trt_options.md](trt_options.md) lists "
+        "the options that are accepted but have no effect without a GPU,\nand "
+        "[compare.md](compare.md) the verdicts that differ on purpose. `tools/gen_docs` makes this "
+        "page from\n`src/cli/missing.def`; a test fails if an option or a tool of the original is "
+        "neither on this page nor\nin the program.\n\n",
         o->name, o->release);
     print_table(out, o, false);
-    str_append(out, "\n## Of older releases and of the trtexec extension\n\n"
-                    "Other spellings of older releases are accepted, with a line that tells the "
-                    "newer one.\n\n");
+    str_append(out, "\n## Older releases and the trtexec extension\n\nThe program accepts other "
+                    "spellings of older releases and names the newer spelling in a warning.\n\n");
     print_table(out, o, true);
 }

@@ -5,10 +5,10 @@
 
 #include "cli/args/parser.h"
 
-/* Finds a missing tool; without a subtool, any row of the tool. NULL: not in the table, or there is
- * no original. */
+/* Finds a tool that only the original has; without a subtool, any subtool of it. NULL: not in the
+ * table, or `o` is NULL. */
 const missing_tool *missing_tool_find(const original *o, const char *tool, const char *subtool);
-/* Appends the page of all that is missing. */
+/* Appends the page that lists the missing tools and options. */
 void missing_print_page(str *out, const original *o);
 
 #endif

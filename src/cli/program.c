@@ -192,7 +192,7 @@ static int tool_misuse(const program *p, const char *tool, const char *word)
         print_wrong_choice(&text, "subtool", word, names, count);
     else
         str_append(&text, "the following arguments are required: subtool");
-    str_printf(&text, "\n'%s help %s' tells what each is for\n", p->dialect.program, tool);
+    str_printf(&text, "\n'%s help %s' describes each subtool\n", p->dialect.program, tool);
     print(stderr, &text);
     return EXIT_USAGE;
 }

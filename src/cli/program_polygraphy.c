@@ -9,14 +9,14 @@
 
 static const tool_info TOOLS[] = {
     {"run", "Run inference with one or more runners and compare their outputs."},
-    {"convert", "Save a model after changes, or for another opset."},
-    {"inspect", "Show what is in a model, in saved data, or in saved results."},
-    {"surgeon",
-     "Edit a model: take parts out, insert nodes, fold, clean up, prune, strip weights."},
-    {"check", "Check a model for problems, or judge saved comparison results again."},
+    {"convert", "Convert a model: other outputs, types or opset, or a plan."},
+    {"inspect", "Show models, saved data and saved results."},
+    {"surgeon", "Edit a model: extract parts, insert nodes, fold, clean up, prune, strip weights."},
+    {"check", "Check a model for errors, or judge saved accuracy results again."},
+    {"debug", "Find what makes a model fail, by repeated trials."},
     {"data", "Combine files of saved inputs and outputs."},
-    {"template", "Write starting points: scripts and files of hints."},
-    {"plugin", "Find and replace parts of a model that plugins can do."},
+    {"template", "Write templates: scripts and files of hints."},
+    {"plugin", "Find and replace subgraphs of a model that plugins can compute."},
     {"multi-device", "Divide a model among several devices."},
     {NULL},
 };
@@ -84,12 +84,12 @@ static const original ORIGINAL = {
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
 static const manual_entry FILES[] = {
-    {"*.onnx", "ONNX models; weights may lie in files beside them."},
-    {"*.plan, *.engine", "Plans of the built-in engine, made by convert."},
+    {"*.onnx", "ONNX models; weights may be in separate files beside them."},
+    {"*.plan, *.engine", "Plans of the built-in engine, which convert writes."},
     {"*.json, *.npz, *.npy, *.safetensors, *.pb",
-     "Inputs and outputs. JSON files are those of Polygraphy."},
+     "Saved inputs and outputs. The JSON files have the format of NVIDIA's Polygraphy."},
     {"/usr/share/doc/polygraphy",
-     "Documentation and examples, where the package was installed under /usr."},
+     "Documentation and examples, if the package is installed under /usr."},
     {NULL},
 };
 
@@ -105,8 +105,8 @@ static const manual_entry EXAMPLES[] = {
     {"{program} convert model.onnx --fp16 -o model.plan", "Build a plan with 16-bit floats."},
     {"{program} inspect model model.onnx --show layers weights", "Show layers and weights."},
     {"{program} surgeon sanitize model.onnx --fold-constants -o folded.onnx",
-     "Fold constants and remove what no output needs."},
-    {"{program} check lint model.onnx", "List what is wrong with a model, node by node."},
+     "Fold constants and remove unused nodes."},
+    {"{program} check lint model.onnx", "List the errors in a model, node by node."},
     {NULL},
 };
 
@@ -124,10 +124,10 @@ const program PROGRAM_POLYGRAPHY = {
                 .original = &ORIGINAL,
                 .advise = trtexec_advice},
     .title = "Polygraphy",
-    .summary = "find out where and why a neural network behaves differently",
-    .about = "Runs one model in several runtimes on the same data, compares what comes out, and "
-             "ends in a verdict and an exit status. Other tools inspect, convert, check and edit "
-             "models. The options follow those of NVIDIA's Polygraphy.",
+    .summary = "find out where and why the results of a neural network differ",
+    .about = "Runs one model in several runtimes on the same data, compares their outputs, and "
+             "reports a verdict, also as the exit status. Other tools inspect, convert, check and "
+             "edit models. The options follow those of NVIDIA's Polygraphy.",
     .library = "libpolygraphy",
     .environment = "POLYGRAPHY_",
     .print_version = print_version,

@@ -44,8 +44,9 @@ static int append_time(char *out, size_t size, int at, const char *before, doubl
     return append(out, size, at, text);
 }
 
-/* The fraction done of the first level with a known total, including the progress of the levels
- * inside it. *first is that level. 0: no level has a known total. */
+/* Work is reported as nested levels, the outermost first. Returns the fraction done of the first
+ * level with a known total, including progress inside it; *first is its index. 0: no total is
+ * known. */
 static double fraction_done(size_t *first, const pgy_progress *p)
 {
     double done = 0, part = 1;
@@ -58,7 +59,7 @@ static double fraction_done(size_t *first, const pgy_progress *p)
     return done < 1 ? done : 1;
 }
 
-/* Appends the percentage done for work without countable parts. */
+/* Appends the percentage done if the outermost work has no total count. */
 static int append_whole(char *out, size_t size, int at, const pgy_progress *p)
 {
     char text[32];

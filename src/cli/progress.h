@@ -12,10 +12,10 @@ void progress_install(void);
  * and in the first seconds. */
 void progress_text(char *out, size_t size, const pgy_progress *p);
 
-/* Progress of a run, counted by calls of `cancelled`, which the library makes between inferences.
- */
+/* Progress of a run: the library calls `cancelled` between inferences, and the number of calls
+ * tells how many iterations are done. */
 typedef struct run_progress {
-    size_t asks_per_iteration; /* 0: unknown */
+    size_t asks_per_iteration; /* calls of `cancelled` in one iteration; 0: unknown */
     size_t asks;
 } run_progress;
 /* The callback for pgy_run_options.cancelled, with a run_progress as user, between progress_begin

@@ -3,6 +3,7 @@
 #include "cli/surgeon.h"
 
 #include <polygraphy/describe.h>
+#include <polygraphy/transform.h>
 
 #include <string.h>
 
@@ -72,4 +73,46 @@ bool surgeon_is_in(pgy_gs_tensor *const *list, size_t count, const pgy_gs_tensor
     for (size_t i = 0; i < count; i++)
         if (list[i] == t) return true;
     return false;
+}
+
+pgy_status surgeon_override_shapes(pgy_graph *graph, const pgy_metadata *shapes, pgy_error *err)
+{
+    pgy_status st = pgy_graph_override_shapes(graph, shapes, err);
+    /* Remove former producers of tensors that are inputs now: they would have no output. */
+    if (!st) st = pgy_graph_remove_unused(graph, err);
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    if (!st) st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++) {
+        const pgy_value *v = graph->inputs[i];
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
+            shape[d] = v->dims[d].value;
+            names[d] = v->dims[d].text;
+        }
+        const pgy_tensor_info info = {.name = v->name,
+                                      .dtype = v->dtype,
+                                      .rank = v->rank,
+                                      .shape = shape,
+                                      .dim_names = names};
+        st = pgy_metadata_set(inputs, &info, err);
+    }
+    if (!st) st = pgy_metadata_text(&text, inputs, err);
+    if (!st) LOG(INFO, "Overriding input shapes to:\n%s", text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
+    return st;
+}
+
+void surgeon_show_feed(const pgy_tensor_map *feed, void *user)
+{
+    pgy_metadata *inputs = NULL;
+    char *text = NULL;
+    (void)user;
+    if (!pgy_metadata_from_map(&inputs, feed, NULL) && !pgy_metadata_text(&text, inputs, NULL))
+        pgy_log_write(PGY_LOG_INFO, "tools/args/backend/onnx/loader.py", __LINE__,
+                      "Running fallback shape inference using input metadata:\n%s", text);
+    pgy_text_free(text);
+    pgy_metadata_destroy(inputs);
 }

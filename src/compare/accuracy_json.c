@@ -48,7 +48,7 @@ static pgy_status read_number(pgy_number *out, const json_value *object, const c
 {
     const json_value *v = json_get(object, key);
     if (!is_number(v))
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: '%s' is missing or no number",
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: '%s' is missing or not a number",
                              f->path, object->line, key);
     *out = (pgy_number){.is_integer = v->type == JSON_INT,
                         .integer = v->type == JSON_INT ? v->integer : 0,
@@ -81,7 +81,7 @@ static pgy_status read_simple_threshold(pgy_verdict *out, const json_value *v,
     const json_value *stat = json_get(limits, "check_error_stat"), *passed = json_get(v, "passed");
     const char *name =
         stat && stat->type == JSON_STRING ? json_string(stat, &f->memory, NULL) : NULL;
-    if (!name) return bad_place(f, limits, "a SimpleThreshold without 'check_error_stat'", err);
+    if (!name) return bad_place(f, limits, "expected 'check_error_stat' in a SimpleThreshold", err);
     pgy_status st = pgy_error_stat_from_name(&out->stat, name, err);
     if (st) return pgy_error_prefix(err, PGY_E_FORMAT, "%s: line %u: ", f->path, limits->line);
     st = read_number(&out->atol, limits, "atol", f, err);
@@ -90,7 +90,7 @@ static pgy_status read_simple_threshold(pgy_verdict *out, const json_value *v,
     if (passed && passed->type == JSON_BOOL)
         out->passed = passed->boolean;
     else if (out->stat == PGY_STAT_ELEMWISE)
-        return bad_place(f, v, "an elementwise comparison without its verdict 'passed'", err);
+        return bad_place(f, v, "expected the verdict 'passed' in an elementwise comparison", err);
     return PGY_OK;
 }
 
@@ -113,8 +113,8 @@ static const verdict_class *class_named(const char *name)
     return NULL;
 }
 
-/* Reads a verdict without its output's name. A plain true or false gets the kind that is known of
- * the function so far. */
+/* Reads a verdict, except its output's name. A plain true or false becomes a verdict without
+ * metrics, whose kind the caller sets. */
 static pgy_status read_verdict(pgy_verdict *out, const json_value *v, json_file *f, pgy_error *err)
 {
     if (v->type == JSON_BOOL) {
@@ -143,7 +143,7 @@ static pgy_status read_iteration(pgy_verdicts *to, const json_value *v, pgy_comp
                                  json_file *f, pgy_error *err)
 {
     if (v->type != JSON_OBJECT)
-        return bad_place(f, v, "an iteration is an object of verdicts by output", err);
+        return bad_place(f, v, "expected an object of verdicts by output name", err);
     for (const json_value *c = v->first; c; c = c->next) {
         pgy_verdict verdict;
         pgy_status st = read_verdict(&verdict, c, f, err);
@@ -157,7 +157,7 @@ static pgy_status read_iteration(pgy_verdicts *to, const json_value *v, pgy_comp
     return PGY_OK;
 }
 
-/* [[first, second], [iterations]] */
+/* Reads a pair: [[name of first runner, name of second], [iterations]]. */
 static pgy_status read_pair(pgy_accuracy *a, const json_value *v, json_file *f, pgy_error *err)
 {
     size_t pair;
@@ -200,7 +200,7 @@ static pgy_status read_function(pgy_accuracy_results *r, const json_value *v, js
     if (st) return st;
     const json_value *lst = json_get(v, "lst"), *mode = json_get(v, "aggregation");
     if (!lst || lst->type != JSON_ARRAY)
-        return bad_place(f, v, "an AccuracyResult without a list 'lst'", err);
+        return bad_place(f, v, "expected a list 'lst' in an AccuracyResult", err);
     bool average = mode && mode->type == JSON_STRING && span_equals(mode->raw, "average");
     if (!average && !(mode && mode->type == JSON_STRING && span_equals(mode->raw, "per_sample")))
         return bad_place(f, v, "'aggregation' is neither 'per_sample' nor 'average'", err);
@@ -261,7 +261,7 @@ static pgy_status read_results(pgy_accuracy_results *r, json_file *f, pgy_error 
     if (st) return st;
     const json_value *lst = json_get(f->root, "lst");
     if (!lst || lst->type != JSON_ARRAY)
-        return bad_place(f, f->root, "AccuracyResults without a list 'lst'", err);
+        return bad_place(f, f->root, "expected a list 'lst' in AccuracyResults", err);
     for (const json_value *v = lst->first; !st && v; v = v->next) st = read_function(r, v, f, err);
     if (!st) st = read_failures(r, json_get(f->root, "failures"), f, err);
     return st ? st : note_gaps(r, f, err);

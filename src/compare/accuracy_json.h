@@ -12,7 +12,8 @@ typedef struct verdict_class {
 enum { VERDICT_CLASS_COUNT = 6 };
 extern const verdict_class VERDICT_CLASSES[VERDICT_CLASS_COUNT];
 
-/* The numbers of a simple comparison, in the order of the file. The last two may be null. */
+/* The metrics of a simple comparison, in the order of the JSON file. The last two (quantiles) may
+ * be null there. */
 typedef struct metric_field {
     const char *name;
     size_t offset; /* in pgy_verdict */

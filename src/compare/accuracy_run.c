@@ -97,10 +97,10 @@ pgy_status pgy_compare_accuracy(pgy_accuracy_results **accuracy, bool *passed,
     st = tally_results(&t, results, count, err);
     if (!st) st = tally_validate(&t, results, count, err);
     if (!st && runners < 2)
-        tally_fail_unless_compat(
-            &t, "There are results of %zu runner(s) only: nothing was compared.", runners);
+        tally_fail_unless_compat(&t, "Only %zu runner(s) have results, so nothing was compared.",
+                                 runners);
     else if (!st && !t.iteration_count)
-        tally_fail_unless_compat(&t, "There are no iterations: nothing was compared.");
+        tally_fail_unless_compat(&t, "There are no iterations, so nothing was compared.");
     if (!st) st = tally_finish(&t, err);
     if (!st) {
         *passed = !t.failed;
@@ -153,7 +153,8 @@ static pgy_status validate_all(bool *valid, const pgy_results *r, bool check_nan
     return st;
 }
 
-/* *valid: no checked value is invalid. Also true if there was nothing to check. */
+/* Sets *valid to false if an output has NaN or infinity, as far as the options check these. True if
+ * there is no output. */
 static pgy_status validate_results(bool *valid, const pgy_results *r, bool check_nan,
                                    bool check_inf, bool fail_fast, pgy_error *err)
 {

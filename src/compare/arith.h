@@ -20,7 +20,7 @@ typedef enum work_type { WORK_F32, WORK_F64, WORK_I64, WORK_U64 } work_type;
 typedef struct stream {
     work_type work;   /* type of the elements in memory */
     pgy_dtype dtype;  /* type that NumPy's array would have; quantiles round in it */
-    bool nonnegative; /* no element is negative: magnitudes need no further pass */
+    bool nonnegative; /* no element is negative, so the mean magnitude is the mean */
 } stream;
 
 typedef struct pair_options {
@@ -31,15 +31,17 @@ typedef struct pair_options {
 typedef struct source {
     size_t count;
     size_t stream_count;
-    stream streams[ARITH_STREAMS]; /* of a pair: absolute, then relative difference */
+    stream streams[ARITH_STREAMS]; /* for a pair of arrays: absolute, then relative differences */
     bool tree;
     bool is_pair;
     pgy_dtype a_dtype, b_dtype;
     const void *a, *b;
-    work_type common; /* type to which both sides of a pair are widened */
-    bool float_reference,
-        mixed_u64;        /* b is a float: its zeros become 2^-52; a signed array against uint64 */
-    bool float_meets_i64; /* float64 cannot hold one side: its differences are formed exactly */
+    work_type common; /* type to which both arrays of a pair are widened */
+    /* float_reference: b is a float, and divisors of 0 become 2^-52; mixed_u64: signed integers are
+     * compared with uint64 */
+    bool float_reference, mixed_u64;
+    bool float_meets_i64; /* floats are compared with 64-bit integers, which float64 cannot hold:
+                             differences are formed exactly */
     bool wrap_i32;        /* the original subtracts in int32 */
     bool single;          /* float32 differences that NumPy keeps as float64 */
     pair_options options;
@@ -49,8 +51,8 @@ typedef struct source {
 /* Counted while the blocks of a pair are filled. */
 typedef struct pair_counts {
     size_t mismatched; /* absolute and relative difference are both out of tolerance or NaN */
-    size_t zeros;      /* in a floating reference */
-    size_t wrapped;    /* elements that the original's subtraction gets wrong */
+    size_t zeros;      /* zeros in a floating-point reference */
+    size_t wrapped;    /* elements whose difference overflows in the original's integer type */
 } pair_counts;
 
 typedef union block_values {
@@ -66,6 +68,8 @@ typedef struct block {
     block_values out[ARITH_STREAMS], a, b;
 } block;
 
+/* ---- source.c ---- */
+
 /* Views must be compact, numeric, of at least 8 bits, and not bf16 or f8 (see arith_compact).
  * Complex arrays count with their magnitudes. */
 source source_array(pgy_view v);
@@ -73,18 +77,24 @@ source source_pair(pgy_view a, pgy_view b, const pair_options *options);
 /* Fills *out with elements [start, start + n), n <= ARITH_BLOCK. values[] point into `out` or into
  * the array itself. */
 void source_fill(const source *s, size_t start, size_t n, block *out);
+/* ---- arith.c ---- */
+
 /* Widens n elements of an array from `start` on to type `work`. */
 void arith_widen(work_type work, void *to, pgy_dtype dtype, const void *from, size_t start,
                  size_t n);
 work_type arith_work_type(pgy_dtype dtype);
 /* The type of mixed arithmetic after widening, for pairs that are not both integers: F32 or F64. */
 work_type arith_common_float(pgy_dtype a, pgy_dtype b);
-/* Is one side floating and the other of 64-bit integers? */
+/* Is one type floating-point and the other a 64-bit integer? */
 bool arith_float_meets_i64(pgy_dtype a, pgy_dtype b);
-/* |a - b| of element i of such a pair, rounded once. 0 only if both are equal. */
+/* |a - b| of element i for a float and a 64-bit integer array, rounded once. 0 only if both are
+ * equal. */
 double arith_mixed_difference(pgy_dtype a_dtype, const void *a, pgy_dtype b_dtype, const void *b,
                               size_t i);
 bool arith_is_int32(pgy_dtype dtype); /* int32 after widening */
+/* Is it floating-point or complex, in a type that sources take (see arith_compact)? */
+bool arith_is_floating(pgy_dtype dtype);
+bool arith_is_complex(pgy_dtype dtype);
 float arith_float_not_above(double v);
 
 /* `t` itself (retained), or a compact copy in a type that sources take: bf16, f8 and f4 as f32,
@@ -92,7 +102,10 @@ float arith_float_not_above(double v);
 pgy_status arith_compact(pgy_tensor **out, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 pgy_status arith_compact_view(pgy_tensor **out, pgy_view v, pgy_error *err) PGY_MUST_CHECK;
 
-/* Block starts in order, starts[count] = number of elements; free with mem_free. */
+/* ---- blocks.c ---- */
+
+/* Sets *starts to the first element of each of *count blocks; starts[count] is the number of
+ * elements. Free with mem_free. */
 pgy_status arith_partition(size_t **starts, size_t *count, size_t elements, bool tree,
                            pgy_error *err) PGY_MUST_CHECK;
 /* Joins one sum per block in NumPy's order. */
@@ -111,10 +124,11 @@ size_t arith_tasks(size_t blocks, size_t elements);
 pgy_status arith_each(pair_counts *counts, const source *s, const size_t *starts, size_t blocks,
                       block_visit visit, void *user, pgy_error *err) PGY_MUST_CHECK;
 
-/* Kernels over one block, one table per instruction set. */
+/* Functions that process one block; each instruction set has a table of them. */
 typedef struct block_range {
     bool nan;
-    double low, high; /* of the elements that are not NaN; +inf, -inf if all are NaN */
+    /* smallest and largest element that is not NaN; +inf and -inf if all are NaN */
+    double low, high;
 } block_range;
 /* Selects the elements whose key (select.h), counted from `base`, has its upper bits among
  * `prefixes`. The `wanted` kernels write these keys and return their number; `keys` has room for n.
@@ -125,7 +139,7 @@ typedef struct wanted_keys {
     size_t count;
     unsigned shift;
 } wanted_keys;
-/* A histogram's edges, rising; its last bin is closed. */
+/* Number of a histogram's bin edges. The edges rise, and the last bin includes its upper edge. */
 #define TALLY_EDGES 11
 
 typedef struct block_kernels {
@@ -137,7 +151,8 @@ typedef struct block_kernels {
     size_t (*wanted_f64)(uint64_t *keys, const double *x, size_t n, const wanted_keys *w);
     float (*sum_f32)(const float *x, size_t n); /* pairwise, NumPy's order */
     float (*abs_sum_f32)(const float *x, size_t n);
-    float (*deviation_f32)(const float *x, size_t n, float mean); /* sum of squares */
+    /* sum of squared deviations from `mean` */
+    float (*deviation_f32)(const float *x, size_t n, float mean);
     double (*sum_f64)(const double *x, size_t n);
     double (*deviation_f64)(const double *x, size_t n, double mean);
     void (*range_f32)(block_range *out, const float *x, size_t n);

@@ -21,8 +21,8 @@ axis axis_of(const double *values, size_t n, bool logarithmic)
     return a.low <= a.high ? a : (axis){0, 0, false};
 }
 
-/* The smallest of 1, 2 and 5 times a power of ten that makes at most `most` steps; 0 if no double
- * is such a number. */
+/* The smallest tick distance of the form 1, 2 or 5 times a power of ten that divides `span` into at
+ * most `most` steps; 0 if no double holds it. */
 static double round_step(double span, size_t most)
 {
     static const double FACTORS[] = {1, 2, 5, 10};
@@ -125,7 +125,7 @@ static size_t place_linear(tick *out, const axis *a, size_t most)
     double first = ceil(a->low / step - 1e-9);
     for (size_t i = 0; i <= most + 1; i++) {
         double value = (first + (double)i) * step;
-        /* Use the exact end where rounding moves the product off it. */
+        /* Rounding may move the last tick off the axis's end: use the end itself. */
         if (fabs(value - a->high) < 1e-9 * step) value = a->high;
         add(out, &n, a, value);
     }

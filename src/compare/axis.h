@@ -21,7 +21,8 @@ typedef struct tick {
 /* An axis from the smallest to the largest finite value (positive value if logarithmic). Without
  * such a value it is linear from 0 to 0. */
 axis axis_of(const double *values, size_t n, bool logarithmic);
-/* The same with round ends. A linear axis begins at 0 unless all values are close together. */
+/* Like axis_of, but both ends are round numbers. A linear axis begins at 0 unless all values are
+ * close together. */
 axis axis_rounded(const double *values, size_t n, bool logarithmic);
 /* 0 at the low end, 1 at the high end, clipped. 0 if both ends are equal. */
 double axis_place(const axis *a, double value);

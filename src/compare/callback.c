@@ -74,8 +74,8 @@ static void find_foreign(coverage *c)
             continue;
         note_name(&c->gaps->foreign_names, c->gaps->foreign++, name, NULL);
         pgy_log_write(c->compat ? PGY_LOG_WARNING : PGY_LOG_ERROR, LOG_PATH, __LINE__,
-                      "%s gave a verdict on '%s', which is no output of %s or %s", c->function,
-                      name, c->a->runner_name, c->b->runner_name);
+                      "%s returned a verdict on '%s', which is not an output of %s or %s",
+                      c->function, name, c->a->runner_name, c->b->runner_name);
     }
 }
 

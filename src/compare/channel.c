@@ -35,7 +35,8 @@ static pgy_status put(int fd, const void *data, size_t size, pgy_error *err)
         ssize_t n = write(fd, p, size);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0)
-            return pgy_error_set(err, PGY_E_IO, "the other process is gone: %s", strerror(errno));
+            return pgy_error_set(err, PGY_E_IO, "cannot write to the other process: %s",
+                                 strerror(errno));
         p += n;
         size -= (size_t)n;
     }
@@ -168,7 +169,8 @@ static pgy_status get_tensor(pgy_tensor_map *map, const reader *r, pgy_error *er
     pgy_tensor *t = NULL;
     pgy_status st = get(r, &head, sizeof head, err);
     if (!st && head.rank > PGY_MAX_RANK)
-        st = pgy_error_set(err, PGY_E_INTERNAL, "a tensor of rank %llu",
+        st = pgy_error_set(err, PGY_E_INTERNAL,
+                           "the other process sent a tensor of rank %llu, which is too large",
                            (unsigned long long)head.rank);
     if (!st) st = get_text(&name, r, head.name_size, err);
     if (!st) st = pgy_tensor_create(&t, (pgy_dtype)head.dtype, (size_t)head.rank, head.shape, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages over a pipe between a run and its child process. Both are the same program, so numbers
- * keep their memory layout. The reader checks every length, because the child may have crashed
- * mid-message. */
+ * are sent as they lie in memory. The reader checks every length, because the child may have
+ * crashed mid-message. */
 #ifndef COMPARE_CHANNEL_H
 #define COMPARE_CHANNEL_H
 
@@ -14,7 +14,7 @@ typedef enum channel_kind {
     CHANNEL_ERROR
 } channel_kind;
 
-/* All return PGY_E_IO when the other side is gone. */
+/* Sending and receiving return PGY_E_IO when the other process has closed its end. */
 pgy_status channel_send(int fd, channel_kind kind, double number, const char *text,
                         const pgy_tensor_map *map, pgy_error *err) PGY_MUST_CHECK;
 
@@ -24,8 +24,8 @@ typedef struct channel_message {
     char *text;          /* never NULL */
     pgy_tensor_map *map; /* NULL: the message has none */
 } channel_message;
-/* Waits until `deadline_ns` (clock_ns(); negative: without limit). Returns PGY_E_CANCELLED when the
- * deadline has passed. */
+/* Waits until `deadline_ns` (a time of clock_ns(); negative: no limit). Returns PGY_E_CANCELLED
+ * when the deadline has passed. */
 pgy_status channel_receive(channel_message *out, int fd, int64_t deadline_ns,
                            pgy_error *err) PGY_MUST_CHECK;
 void channel_message_deinit(channel_message *m);

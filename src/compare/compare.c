@@ -141,14 +141,13 @@ static void free_numbers(pgy_number_map *map)
 static pgy_status check(const pgy_compare_options *o, pgy_error *err)
 {
     if (!compare_kind_find(o->kind))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "there is no comparison function with the number %d", (int)o->kind);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "compare.kind: %d is not a comparison function",
+                             (int)o->kind);
     if (o->kind == PGY_COMPARE_CALLBACK && !o->callback)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a comparison by callback needs the callback");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "compare.callback must not be NULL");
     for (size_t i = 0; i < o->stat_count; i++)
         if ((size_t)o->stats[i].value >= STAT_COUNT)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "there is no error statistic with the number %d",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "compare.stats: %d is not an error statistic",
                                  (int)o->stats[i].value);
     for (size_t i = 0; i < o->quantile.count; i++) {
         double q = o->quantile.entries[i].value.real;
@@ -273,8 +272,8 @@ pgy_number compare_real(double v)
     return (pgy_number){.real = v};
 }
 
-/* The names to look up, in order. Both sides' names are tried, so that swapping the sides does not
- * change which values apply. */
+/* Number of names to look up in turn: the output's, its partner's, and "". Trying both names makes
+ * the result independent of the order of the two runners. */
 enum { PASSES = 3 };
 
 static const char *name_of_pass(int pass, const char *output, const char *partner)
@@ -321,7 +320,7 @@ static void append_set_item(str *s, bool *first, const char *name)
     str_append_py_repr(s, name);
 }
 
-/* names[0..count) are the keys of one dictionary of options. */
+/* Warns if names[0..count), the keys of one per-output option, include names of no output. */
 static void warn_extra(const char *dictionary, const char *const *names, size_t count,
                        const pgy_iteration *a, const pgy_iteration *b)
 {

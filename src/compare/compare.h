@@ -12,8 +12,8 @@
 typedef struct compare_kind_row {
     pgy_compare_kind kind;
     const char *name, *label; /* in options and in the log */
-    double threshold;         /* the built-in default */
-    bool has_metric;          /* the kind has one number and one threshold */
+    double threshold;         /* default threshold of the metric */
+    bool has_metric;          /* an output gets one number, compared with one threshold */
     bool more_is_better;
     const char *unit, *bound; /* of the metric line: " dB", "min required" */
     const char
@@ -22,7 +22,7 @@ typedef struct compare_kind_row {
 const compare_kind_row *compare_kind_find(pgy_compare_kind kind);
 
 struct pgy_compare {
-    pgy_compare_options options; /* its maps and texts are owned */
+    pgy_compare_options options; /* owns its maps and texts */
     void (*free_user)(void *user);
 };
 
@@ -35,10 +35,10 @@ pgy_error_stat compare_stat(const pgy_compare *c, const char *output, const char
 /* Logs a WARNING for every dictionary with names that neither side has. */
 void compare_warn_extra_names(const pgy_compare *c, const pgy_iteration *a, const pgy_iteration *b);
 
-/* One output of each side. */
+/* One of the two outputs to compare. */
 typedef struct compare_side {
     const char *runner, *output;
-    pgy_tensor *tensor; /* resident */
+    pgy_tensor *tensor; /* in memory, not swapped to disk */
 } compare_side;
 typedef struct compare_job {
     const pgy_compare *compare;
@@ -69,13 +69,13 @@ const char *compare_refused_partner(const pgy_iteration *a, const pgy_iteration 
 pgy_status callback_compare(pgy_verdicts *out, compare_gaps *gaps, const pgy_compare *c,
                             const pgy_iteration *a, const pgy_iteration *b, bool compat,
                             pgy_error *err) PGY_MUST_CHECK;
-/* Adds an output of `side` that was compared with nothing to *gaps, and logs why. */
+/* Adds an output of `side` that was not compared to *gaps, and logs why. */
 void gaps_note_unmatched(compare_gaps *gaps, const pgy_iteration *side, const char *output,
                          bool compat, const char *why);
 
 /* Reshapes both sides to one shape where the options allow it. *same is false after an ERROR line.
  * If *same, the caller owns *a and *b. */
-pgy_status pairing_match_shapes(bool *same, pgy_tensor **a, pgy_tensor **b, const compare_job *job,
+pgy_status compare_match_shapes(bool *same, pgy_tensor **a, pgy_tensor **b, const compare_job *job,
                                 pgy_error *err) PGY_MUST_CHECK;
 /* Appends "L2 Norm: 5 (tolerance: 1e-05) | FAILED" to `out`, without logging it. */
 void metric_line(str *out, const pgy_verdict *v);

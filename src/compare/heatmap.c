@@ -112,9 +112,10 @@ void heatmap_title(str *out, const heatmap *h, size_t figure)
 /* ---- Places in the figure ------------------------------------------------------------------- */
 
 typedef struct layout {
-    size_t across, down;   /* elements, or groups of elements, in an image */
+    size_t across, down;   /* columns and rows of an image; each cell is one tensor element, or a
+                              group of them */
     size_t grow_x, grow_y; /* PNG pixels per element: smoothing viewers then blur only edges */
-    double width, height;  /* of an image in the figure */
+    double width, height;  /* size of an image in the figure */
     double column, row;    /* distance from one image to the next */
     double total_width, scale_at; /* distance of the scale from the top */
 } layout;

@@ -16,8 +16,8 @@ typedef struct heatmap {
     axis scale;                 /* of the finite values */
     size_t rank;                /* 3 at least */
     int64_t shape[PGY_MAX_RANK + 2];
-    size_t images, height,
-        width;            /* number of images (all but the last two axes); the last two axes */
+    /* images: product of all axes but the last two, which are height and width */
+    size_t images, height, width;
     size_t rows, columns; /* grid of images in a figure */
 } heatmap;
 

@@ -19,7 +19,7 @@ typedef struct histogram {
     size_t stream_index;
     pgy_dtype type; /* of edges and elements: F16, F32 or F64 */
     double edges[BINS + 1];
-    uint64_t (*counts)[BINS + 1]; /* per task: elements that reach each edge */
+    uint64_t (*counts)[BINS + 1]; /* indexed by task: number of elements that reach each edge */
 } histogram;
 
 static double round_to(pgy_dtype type, double v)

@@ -19,7 +19,7 @@ static const char LOG_PATH[] = "comparator/compare.py";
  * then compared by the remainder, too, which the original ignores. */
 typedef struct element {
     double real;
-    int64_t integer; /* the value, or its remainder after `real` */
+    int64_t integer; /* the value, or the rest of it that `real` cannot hold */
     pgy_string text;
     size_t place;
 } element;
@@ -35,11 +35,11 @@ typedef struct indices_run {
     const compare_job *job;
     pgy_view a, b;
     element_kind kind;
-    size_t length; /* of a slice */
+    size_t length; /* number of elements in a slice */
     int64_t tolerance;
     element *wanted, *sorted;
     bool stop;
-    pgy_dtype shown; /* type that values are printed in */
+    pgy_dtype shown; /* type in which values are printed */
 } indices_run;
 
 static int order_by_value(const element *a, const element *b, element_kind kind)
@@ -257,8 +257,7 @@ pgy_status indices_compare(pgy_verdict *v, const compare_job *job, pgy_error *er
         return PGY_OK;
     }
     if (pgy_tensor_rank(job->a.tensor) == 0) {
-        LOG(ERROR, "FAILED | Output: '%s' | A scalar holds no indices along an axis",
-            job->a.output);
+        LOG(ERROR, "FAILED | Output: '%s' | A scalar has no axis of indices", job->a.output);
         return PGY_OK;
     }
     if ((pgy_tensor_dtype(job->a.tensor) == PGY_STRING) !=

@@ -8,9 +8,9 @@
 
 #include "base/str.h"
 
-/* ---- Containers (verdict.c) ----------------------------------------------------------------- */
+/* ---- Containers (accuracy.c, verdict.c) ----------------------------------------------------- */
 pgy_status accuracy_results_create(pgy_accuracy_results **out, pgy_error *err) PGY_MUST_CHECK;
-/* Keeps a reason to fail that no verdict contains. Returns false when out of memory. */
+/* Keeps a reason to fail that no output's verdict contains. Returns false when out of memory. */
 bool accuracy_add_failure(pgy_accuracy_results *r, const char *text) PGY_MUST_CHECK;
 /* Adds an entry for a comparison function. */
 pgy_status accuracy_add(pgy_accuracy **out, pgy_accuracy_results *r, pgy_compare_kind kind,
@@ -30,8 +30,10 @@ void accuracy_joint_stats(const pgy_accuracy_results *r, size_t pair, size_t *pa
                           size_t *total);
 /* PGY_E_ARGUMENT if iterations were forgotten. For callers that need the verdicts themselves. */
 pgy_status accuracy_expect_all(const pgy_accuracy_results *r, pgy_error *err) PGY_MUST_CHECK;
-/* Copies a verdict into the list, and replaces one with the same output name. */
+/* Copies a verdict into the list, where it replaces the one with the same output name. */
 pgy_status verdicts_put(pgy_verdicts *v, const pgy_verdict *verdict, pgy_error *err) PGY_MUST_CHECK;
+/* The verdict on an output; NULL: none. */
+pgy_verdict *verdicts_find(const pgy_verdicts *v, const char *output);
 bool verdicts_all_passed(const pgy_verdicts *v);
 /* Sets `passed` from metrics and thresholds. Leaves verdicts without metrics as they are, and
  * elementwise ones, because metrics do not determine them. */
@@ -39,24 +41,24 @@ void verdict_judge(pgy_verdict *v);
 
 /* ---- One comparison (pairing.c, simple.c, indices.c, metric.c) ------------------------------ */
 pgy_compare_kind compare_kind(const pgy_compare *c);
-/* Can its metrics be averaged? If not, *why is the reason. */
+/* Can the function's metrics be averaged over iterations? If not, *why is the reason. */
 bool compare_can_average(const pgy_compare *c, const char **why);
 /* What makes a comparison incomplete, summed over calls. Only the first few names are kept, for a
  * reason of one line; the log has all. */
 typedef struct compare_gaps {
-    size_t unmatched;                   /* outputs of either side that were compared with nothing */
-    size_t foreign;                     /* verdicts of a callback on names that are no outputs */
+    size_t unmatched; /* outputs of either side that were not compared */
+    size_t foreign;   /* verdicts of a user's callback on names that no output has */
     str unmatched_names, foreign_names; /* "'z' of B, 'q' of A" */
 } compare_gaps;
 void compare_gaps_deinit(compare_gaps *gaps);
 /* Compares all outputs of two iterations with one function, logs as the original does, and fills
- * `out`. Outputs of either side that were compared with nothing go to *gaps, and to the log as an
- * ERROR (with compat as a WARNING). @return an error only where the original ends with a critical
- * error */
+ * `out`. Outputs of either side that were not compared go to *gaps, and to the log as an ERROR
+ * (with compat as a WARNING). @return an error only where the original ends with a critical error
+ */
 pgy_status compare_iteration(pgy_verdicts *out, compare_gaps *gaps, const pgy_compare *c,
                              const pgy_iteration *a, const pgy_iteration *b, bool compat,
                              pgy_error *err) PGY_MUST_CHECK;
-/* Number of elements of all outputs. */
+/* Number of elements in all outputs of an iteration. */
 size_t iteration_element_count(const pgy_iteration *it);
 /* Logs statistics of both sides, after all functions have compared the iteration, for every output
  * in one of the `count` verdict lists that compare_iteration filled. Values and histogram are

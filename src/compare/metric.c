@@ -18,11 +18,11 @@
 static const char LOG_PATH[] = "comparator/compare.py";
 
 typedef struct sums {
-    double dd, aa, bb, ab;   /* of (a-b)^2, a^2, b^2, a*b */
+    double dd, aa, bb, ab;   /* sums of (a-b)^2, a^2, b^2, a*b */
     double mean_dd, mean_aa; /* equal to dd and aa, except where the original's sums overflow and
                                 its means do not */
-    double high;             /* the largest a */
-    bool nan;                /* in a */
+    double high;             /* the largest element of a */
+    bool nan;                /* a has a NaN */
 } sums;
 
 /* Integer sums over one block, exact as long as 64 bits hold each integer. */
@@ -42,7 +42,7 @@ typedef struct metric_run {
     work_type common;
     size_t mean_count;
     bool wrap, wrap_i32;
-    bool exact; /* float64 cannot hold one side's integers: exact arithmetic */
+    bool exact; /* compute exactly, because float64 cannot hold one array's integers */
     double *dd, *aa, *bb, *ab64, *high;
     float *ab;
     bool *nan;
@@ -478,11 +478,11 @@ static pgy_status warn_wrapped(const pgy_verdict *v, const compare_job *job, con
     if (other.passed == v->passed) return PGY_OK;
     const pgy_verdict *exact = job->compat ? &other : v, *original = job->compat ? v : &other;
     LOG(WARNING,
-        "Output: '%s' | Integers overflow in the original's %s: it says %s, the exact value %g "
-        "says %s.%s",
+        "Output: '%s' | Integers overflow in the original's %s: the original's verdict is %s, but "
+        "the exact value %g means %s.%s",
         job->a.output, compare_kind_find(v->kind)->label, original->passed ? "PASSED" : "FAILED",
         exact->metric, exact->passed ? "PASSED" : "FAILED",
-        job->compat ? " The original's verdict is kept." : "");
+        job->compat ? " The original's verdict counts." : "");
     return PGY_OK;
 }
 
@@ -509,7 +509,7 @@ pgy_status metric_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
     v->threshold = compare_number(&o->threshold, job->a.output, job_partner(job),
                                   compare_real(compare_kind_find(o->kind)->threshold));
     LOG(EXTRA_VERBOSE, "Note: Comparing %s vs. %s", job->a.runner, job->b.runner);
-    pgy_status st = pairing_match_shapes(&same, &a, &b, job, err);
+    pgy_status st = compare_match_shapes(&same, &a, &b, job, err);
     if (st || !same) goto done;
     if (o->kind == PGY_COMPARE_LPIPS) {
         refuse_lpips(v, job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of the outputs of both sides, after every function has compared them. */
+/* Logs statistics of both runners' outputs, after all comparison functions have run. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -70,7 +70,7 @@ static pgy_status log_pair(const pgy_iteration *a, const pgy_iteration *b, const
     return st;
 }
 
-/* Does any list have a verdict on this output? *failed: it failed in at least one list. */
+/* Did any comparison function judge this output? *failed: it failed in at least one of them. */
 static bool find_verdict(bool *failed, const pgy_verdicts *const *verdicts, size_t count,
                          const char *output)
 {

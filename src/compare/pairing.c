@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares one iteration of two runners with one function: each output with its partner
- * (partners.c), with the log lines. Outputs of either side that were compared with nothing are
+ * (partners.c), with the log lines. Outputs of either side that were not compared are
  * noted, so that no verdict silently ignores them. */
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct pairing_run {
     bool compat;
     pgy_verdicts *out;
     compare_gaps *gaps;
-    size_t *partners; /* per output of a */
+    size_t *partners; /* indexed by output of a: the output of b, or NO_PARTNER */
     strvec matched, mismatched;
     bool stopped; /* by the function's own fail_fast */
 } pairing_run;
@@ -95,7 +95,7 @@ static void leave_out(pairing_run *run, size_t i)
     if (refused)
         LOG(VERBOSE, "Will not compare %s with %s, since the former already has an exact match: %s",
             refused, name, refused);
-    str_printf(&why, "%s has no output for it", run->b->runner_name);
+    str_printf(&why, "%s has no matching output", run->b->runner_name);
     gaps_note_unmatched(run->gaps, run->a, name, run->compat, str_text(&why));
     str_deinit(&why);
 }
@@ -134,11 +134,12 @@ static void explain_rounding(const pairing_run *run)
         narrow = narrow || is_narrow(run->a, run->mismatched.items[i]) ||
                  is_narrow(run->b, run->mismatched.items[i]);
     if (narrow)
-        LOG(INFO, "The outputs are 16-bit floats. Runtimes round at different places: after every "
-                  "node, or only where a fused part ends; with additive masks or rotary angles "
-                  "results can then differ by more than 1 and none be wrong. opref rounds once "
-                  "at the end, with opref.opref_precision model after every node: if it agrees "
-                  "with one side each time, rounding is the cause (docs/disagreements.md)");
+        LOG(INFO,
+            "The outputs are 16-bit floats. Runtimes round at different places: after every node, "
+            "or only at the end of fused nodes. With additive masks or rotary embeddings, correct "
+            "results can differ by more than 1. opref rounds only the outputs; with "
+            "opref.opref_precision model it rounds after every node. If these two runs agree with "
+            "different runtimes, rounding is the cause (docs/disagreements.md)");
 }
 
 static void log_end(const pairing_run *run)
@@ -189,7 +190,7 @@ static bool is_partner(const pairing_run *run, size_t k)
 static void note_unused(pairing_run *run)
 {
     str why = {0};
-    str_printf(&why, "%s has no output for it", run->a->runner_name);
+    str_printf(&why, "%s has no matching output", run->a->runner_name);
     for (size_t k = 0; k < pgy_tensor_map_count(run->b->outputs); k++)
         if (!is_partner(run, k))
             gaps_note_unmatched(run->gaps, run->b, pgy_tensor_map_name(run->b->outputs, k),
@@ -232,56 +233,4 @@ pgy_status compare_iteration(pgy_verdicts *out, compare_gaps *gaps, const pgy_co
     strvec_deinit(&run.matched);
     strvec_deinit(&run.mismatched);
     return st;
-}
-
-/* ---- Shapes
- * ------------------------------------------------------------------------------------------ */
-
-static void log_shapes(const compare_job *job)
-{
-    str a = {0}, b = {0};
-    str_append_py_tuple(&a, pgy_tensor_shape(job->a.tensor), pgy_tensor_rank(job->a.tensor));
-    str_append_py_tuple(&b, pgy_tensor_shape(job->b.tensor), pgy_tensor_rank(job->b.tensor));
-    LOG(ERROR,
-        "FAILED | Output: `%s` | Will not compare outputs of different shapes.\nNote: Output "
-        "shapes are %s and %s.",
-        job->a.output, str_text(&a), str_text(&b));
-    LOG_ONCE(ERROR, "Note: Use --no-shape-check or set check_shapes=False to attempt to compare "
-                    "values anyway.");
-    str_deinit(&a);
-    str_deinit(&b);
-}
-
-pgy_status pairing_match_shapes(bool *same, pgy_tensor **a, pgy_tensor **b, const compare_job *job,
-                                pgy_error *err)
-{
-    pgy_tensor *first = job->a.tensor, *second = job->b.tensor, *x = NULL, *y = NULL;
-    pgy_status st = PGY_OK;
-    *same = pgy_view_same_shape(pgy_tensor_view(first), pgy_tensor_view(second));
-    if (*same) {
-        *a = pgy_tensor_retain(first);
-        *b = pgy_tensor_retain(second);
-        return PGY_OK;
-    }
-    if (!job->compare->options.no_shape_check) {
-        log_shapes(job);
-        return PGY_OK;
-    }
-    st = pgy_match_shape(&y, second, pgy_tensor_rank(first), pgy_tensor_shape(first), err);
-    if (st) return st;
-    if (pgy_tensor_count(first) != pgy_tensor_count(y)) {
-        LOG(ERROR, "FAILED | Output: `%s` | Cannot compare %zu elements with %zu.", job->a.output,
-            pgy_tensor_count(first), pgy_tensor_count(y));
-        pgy_tensor_release(y);
-        return PGY_OK;
-    }
-    st = pgy_tensor_reshape(&x, first, pgy_tensor_rank(y), pgy_tensor_shape(y), err);
-    if (st) {
-        pgy_tensor_release(y);
-        return st;
-    }
-    *same = true;
-    *a = x;
-    *b = y;
-    return PGY_OK;
 }

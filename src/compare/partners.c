@@ -13,14 +13,15 @@
 #include "compare/compare.h"
 
 typedef struct candidate {
-    size_t length_gap, place_gap, first_place; /* its rank */
+    /* the pair's rank, by these numbers in turn; smaller is better */
+    size_t length_gap, place_gap, first_place;
     size_t i, k;
 } candidate;
 
 typedef struct matching {
     const pgy_iteration *a, *b;
-    size_t *partners; /* of the outputs of a */
-    bool *taken;      /* per output of b */
+    size_t *partners; /* indexed by output of a: the output of b, or NO_PARTNER */
+    bool *taken;      /* indexed by output of b: it has a partner */
     candidate *candidates;
     size_t count, capacity;
 } matching;

@@ -184,7 +184,7 @@ static void show(const strvec *files)
         char *const args[] = {"xdg-open", files->items[i], NULL};
         pid_t child;
         if (!desktop || child_start(&child, args, NULL))
-            LOG(WARNING, "There is no desktop with xdg-open to show '%s'", files->items[i]);
+            LOG(WARNING, "Cannot show '%s': this needs a desktop and xdg-open", files->items[i]);
     }
 }
 

@@ -12,7 +12,7 @@ pgy_status picture_create(picture *out, size_t width, size_t height, pgy_error *
 {
     size_t pixels, bytes;
     if (!size_mul(&pixels, width, height) || !size_mul(&bytes, pixels, 3))
-        return pgy_error_set(err, PGY_E_SHAPE, "a picture of %zu x %zu is too large", width,
+        return pgy_error_set(err, PGY_E_SHAPE, "an image of %zu x %zu pixels is too large", width,
                              height);
     uint8_t *rgb = mem_alloc(bytes);
     if (!rgb)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "compare/arith.h"
 #include "compare/judge.h"
 #include "compare/select.h"
@@ -15,8 +16,8 @@
 static const char LOG_PATH[] = "comparator/comparator.py";
 
 typedef struct ranked {
-    uint64_t key; /* the larger the value, the smaller */
-    bool nan;     /* comes last */
+    uint64_t key; /* sort key: smaller for larger values */
+    bool nan;     /* NaN sorts last */
     int64_t index;
 } ranked;
 
@@ -141,7 +142,7 @@ static pgy_status apply_rule(pgy_tensor **out, pgy_tensor *t, const pgy_top_k *r
                              (long long)axis, (long long)rule->k, (long long)-rank,
                              (long long)rank);
     if (pgy_tensor_dtype(t) == PGY_STRING)
-        return pgy_error_set(err, PGY_E_TYPE, "strings have no largest values");
+        return pgy_error_set(err, PGY_E_TYPE, "the largest values of strings are not defined");
     if (axis < 0) axis += rank;
     pgy_status st = pgy_tensor_load(&loaded, t, err);
     if (st) return st;
@@ -166,10 +167,12 @@ pgy_status postprocess_iteration(pgy_iteration *it, const pgy_postprocess *p, pg
     return PGY_OK;
 }
 
-pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *p, pgy_error *err)
+pgy_status pgy_postprocess_apply(pgy_results *r, const pgy_postprocess *given, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    if (!p->callback && !p->top_k_count) return PGY_OK;
+    pgy_postprocess taken = {.size = sizeof taken};
+    const pgy_postprocess *p = &taken;
+    pgy_status st = SIZED_TAKE(pgy_postprocess, &taken, given, err);
+    if (st || (!p->callback && !p->top_k_count)) return st;
     LOG(START, "Applying post-processing to outputs: %s",
         p->name ? p->name : "TopKPostprocessFunc");
     for (size_t i = 0; i < pgy_results_runner_count(r); i++)

@@ -45,8 +45,8 @@ static pgy_status judge_simple(pgy_verdict *v, const pgy_compare *c, pgy_error *
     v->rtol = compare_number(&o->rtol, v->output, NULL, compare_real(1e-5));
     if (v->stat == PGY_STAT_ELEMWISE)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "output '%s': 'elemwise' compares each element, which saved metrics "
-                             "cannot tell. Choose compare.stats max, mean, median or "
+                             "output '%s': 'elemwise' compares each element, but saved metrics "
+                             "have no elements. Choose compare.stats max, mean, median or "
                              "quantile, or compare saved outputs again (run.load_outputs).",
                              v->output);
     if (v->stat == PGY_STAT_QUANTILE && !v->has_quantile)
@@ -61,11 +61,11 @@ static pgy_status judge(pgy_verdict *v, const pgy_compare *c, pgy_error *err)
 {
     pgy_compare_kind kind = compare_kind(c);
     if (!v->has_metrics || v->kind != kind)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "output '%s' has no metrics %s to judge again (its shapes differed, "
-                             "or it was compared by another function). Compare the saved "
-                             "outputs again instead (run.load_outputs).",
-                             v->output, metric_names(kind));
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "output '%s' has no saved metrics %s to judge (its shapes differed, or another "
+            "function compared it). Compare saved outputs again instead (run.load_outputs).",
+            v->output, metric_names(kind));
     pgy_status st = PGY_OK;
     if (kind == PGY_COMPARE_SIMPLE)
         st = judge_simple(v, c, err);
@@ -90,8 +90,9 @@ static pgy_status judge_iteration(pgy_verdicts *to, const pgy_verdicts *from, co
     return st;
 }
 
-/* Checks that the means can be formed: otherwise the average would only count as failed. */
-static pgy_status check_average(const pgy_accuracy *a, pgy_error *err)
+/* Fails where averages cannot be formed. The means themselves are formed again whenever somebody
+ * asks for the verdict, which would then only say that an output failed. */
+static pgy_status need_averages(const pgy_accuracy *a, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t pair = 0; !st && pair < pgy_accuracy_pair_count(a); pair++) {
@@ -119,7 +120,7 @@ static pgy_status judge_function(pgy_accuracy_results *out, const pgy_accuracy *
             if (!st) st = judge_iteration(verdicts, pgy_accuracy_at(from, pair, i), c, err);
         }
     }
-    return st || !average ? st : check_average(to, err);
+    return st || !average ? st : need_averages(to, err);
 }
 
 /* ---- All functions ---- */

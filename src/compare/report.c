@@ -29,9 +29,7 @@ pgy_status report_check_path(const char *path, pgy_error *err)
     if (format_of(path) < FORMAT_COUNT) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_ARGUMENT,
-        "run.reports %s: the format is chosen by the extension, which must be .json, .xml "
-        "(JUnit) or .sarif",
-        path);
+        "run.reports %s: unknown extension; expected .json, .xml (JUnit) or .sarif", path);
 }
 
 static pgy_status write_json_file(const char *path, void (*write)(json_writer *, const run_facts *),
@@ -58,37 +56,6 @@ pgy_status report_write(const char *path, const run_facts *facts, pgy_error *err
                                 : file_write_all(path, str_text(&text), text.size, err);
     str_deinit(&text);
     return st;
-}
-
-/* ---- Common pieces -------------------------------------------------------------------------- */
-
-void report_each(const run_facts *facts, report_visit each, void *user)
-{
-    for (size_t f = 0; facts->compared && f < pgy_accuracy_results_count(facts->accuracy); f++) {
-        const pgy_accuracy *a = pgy_accuracy_results_at(facts->accuracy, f);
-        for (size_t p = 0; p < pgy_accuracy_pair_count(a); p++)
-            for (size_t i = 0; i < pgy_accuracy_iteration_count(a, p); i++) {
-                const pgy_verdicts *v = pgy_accuracy_at(a, p, i);
-                for (size_t k = 0; k < pgy_verdicts_count(v); k++)
-                    each(user, a, p, i, pgy_verdicts_at(v, k));
-            }
-    }
-}
-
-void report_describe(str *out, const pgy_verdict *v)
-{
-    str_printf(out, "output '%s': ", v->output);
-    const char *label = pgy_compare_kind_label(v->kind);
-    if (!v->has_metrics)
-        str_printf(out, "%s says no (no metrics)", label && *label ? label : "the comparison");
-    else if (v->kind == PGY_COMPARE_SIMPLE)
-        str_printf(out,
-                   "the difference is beyond the tolerances (%s; atol=%g, rtol=%g): max absolute "
-                   "%g, max relative %g",
-                   pgy_error_stat_name(v->stat), v->atol.real, v->rtol.real, v->max_absdiff,
-                   v->max_reldiff);
-    else
-        str_printf(out, "%s is %g, threshold %g", label, v->metric, v->threshold.real);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

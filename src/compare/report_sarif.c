@@ -7,7 +7,7 @@
 
 static const sarif_rule RULES[] = {
     {"output-mismatch", "Two runners disagree on an output by more than the tolerances."},
-    {"run-failed", "The run failed, or its verdict is no."}};
+    {"run-failed", "The run failed, or its verdict is FAILED."}};
 enum { MISMATCH, RUN_FAILED, RULE_COUNT };
 
 typedef struct visitor {

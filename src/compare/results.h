@@ -18,8 +18,8 @@ struct pgy_results {
     size_t count, capacity;
 };
 
-/* Adds an iteration and takes over its map of outputs, also on failure. `name` is the iteration's
- * own runner name. */
+/* Adds an iteration to a runner, and takes ownership of `outputs`, also on failure. `name`: the
+ * runner name stored in the iteration. */
 pgy_status results_adopt(pgy_results *r, size_t runner, const char *name, pgy_tensor_map *outputs,
                          double runtime_s, pgy_error *err) PGY_MUST_CHECK;
 

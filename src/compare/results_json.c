@@ -23,7 +23,7 @@ pgy_status results_json_expect(const json_file *file, pgy_error *err)
     if (st) return st;
     const json_value *lst = json_get(file->root, "lst");
     if (!lst || lst->type != JSON_ARRAY)
-        return bad_place(file, file->root, "RunResults without a list 'lst'", err);
+        return bad_place(file, file->root, "expected a list 'lst' in RunResults", err);
     return PGY_OK;
 }
 
@@ -47,8 +47,8 @@ pgy_status results_json_iteration(pgy_results *r, size_t runner, const json_valu
     const json_value *outputs = json_get(v, "outputs"), *runtime = json_get(v, "runtime"),
                      *name = json_get(v, "runner_name");
     if (!outputs || outputs->type != JSON_OBJECT || !runtime || !name || name->type != JSON_STRING)
-        return bad_place(file, v, "an IterationResult needs 'outputs', 'runtime' and 'runner_name'",
-                         err);
+        return bad_place(
+            file, v, "expected 'outputs', 'runtime' and 'runner_name' in an IterationResult", err);
     bool number = runtime->type == JSON_REAL || runtime->type == JSON_INT;
     if (!number && runtime->type != JSON_NULL)
         return bad_place(file, runtime, "'runtime' is neither a number nor null", err);

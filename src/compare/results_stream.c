@@ -14,11 +14,11 @@ static const char LOG_PATH[] = "json/serde.py";
 
 struct pgy_results_reader {
     char *path;
-    strvec files; /* of a folder */
+    strvec files; /* names of the files, if `path` is a folder */
     size_t next_file;
     bool folder, open;
     json_file file;
-    const json_value **positions; /* next iteration of each runner */
+    const json_value **positions; /* indexed by runner: its next iteration */
     const char **names;
     size_t runner_count;
 };
@@ -136,14 +136,13 @@ static pgy_status find_joined(size_t *out, pgy_results *all, size_t next, const 
         *out = i;
         if (!has_any || all->runners[i].count == iteration) return PGY_OK;
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "iteration %zu of runner '%s' is missing, but there are later ones",
+                             "iteration %zu of runner '%s' is missing, but later iterations exist",
                              all->runners[i].count, name);
     }
     if (iteration == 0) return pgy_results_add_runner(all, name, out, err);
     return pgy_error_set(err, PGY_E_FORMAT,
-                         "iteration %zu has results of runner '%s', which the iterations before it "
-                         "do not have in this place; all must have the same runners in the same "
-                         "order",
+                         "iteration %zu has runner '%s' where earlier iterations have another "
+                         "runner; every iteration must have the same runners in the same order",
                          iteration, name);
 }
 

@@ -10,7 +10,8 @@ static const char LOG_PATH[] = "json/serde.py";
 
 typedef struct results_part {
     char *runner;
-    char *path; /* NULL: the first runner, which has no part */
+    char *path; /* temporary file; NULL for the first runner, which is written directly to the
+                   result */
     json_output out;
 } results_part;
 
@@ -20,7 +21,7 @@ struct pgy_results_writer {
     size_t count;
     pgy_status broken; /* why an iteration could not be added completely */
     json_output single;
-    results_part *parts; /* one per runner */
+    results_part *parts; /* indexed by runner */
     size_t part_count, part_capacity;
 };
 
@@ -158,8 +159,8 @@ pgy_status pgy_results_writer_finish(pgy_results_writer *w, pgy_error *err)
     if (w->folder) return PGY_OK;
     if (w->broken)
         return pgy_error_set(err, w->broken,
-                             "%s is not written, because iteration %zu could not be added to it",
-                             w->path, w->count);
+                             "%s was not written, because adding iteration %zu failed", w->path,
+                             w->count);
     LOG(INFO, "Saving inference results to %s", w->path);
     if (w->part_count) results_json_end_runner(w->single.json);
     for (size_t i = 1; !st && i < w->part_count; i++) st = insert_part(w, &w->parts[i], err);

@@ -55,18 +55,23 @@ void pgy_run_report_destroy(pgy_run_report *r)
 
 /* ---- Checks before anything runs ------------------------------------------------------------ */
 
-/* The options of running and judging, converted to this version of their structs. */
+/* The caller's options, converted to the struct versions of this library. */
 typedef struct run_settings {
     pgy_run_options run;
-    pgy_judge_options judge; /* run.judge points to it */
+    pgy_judge_options judge;     /* run.judge points here */
+    pgy_postprocess postprocess; /* run.postprocess points here */
 } run_settings;
 
 static pgy_status take_options(run_settings *out, const pgy_run_options *given, pgy_error *err)
 {
-    *out = (run_settings){.run = pgy_run_options_default(), .judge = pgy_judge_options_default()};
+    *out = (run_settings){.run = pgy_run_options_default(),
+                          .judge = pgy_judge_options_default(),
+                          .postprocess = {.size = sizeof out->postprocess}};
     pgy_status st = SIZED_TAKE(pgy_run_options, &out->run, given, err);
     if (!st) st = SIZED_TAKE(pgy_judge_options, &out->judge, out->run.judge, err);
+    if (!st) st = SIZED_TAKE(pgy_postprocess, &out->postprocess, out->run.postprocess, err);
     out->run.judge = &out->judge;
+    out->run.postprocess = &out->postprocess;
     return st;
 }
 
@@ -111,7 +116,7 @@ static verdict_keeping needed_verdicts(const pgy_run_options *o)
     return o->keep_verdicts || o->save_accuracy || o->report_count ? KEEP_VERDICTS : KEEP_COUNTS;
 }
 
-/* A run without inference, or loaded results that were compared with nothing, must not look like a
+/* A run without inference, or loaded results that were not compared, must not look like a
  * pass. */
 static void judge_course(const run_context *c)
 {
@@ -119,14 +124,12 @@ static void judge_course(const run_context *c)
     const pgy_run_options *o = c->options;
     if (!c->runner_count && !o->load_output_count)
         tally_fail_unless_compat(
-            t, "There was nothing to run: no runner was selected and no results were loaded.");
+            t, "Nothing was run or compared: no runner was selected and no results were loaded.");
     else if (!t->iteration_count && !t->stopped)
-        tally_fail_unless_compat(t, "There were no iterations: nothing was run or compared.");
+        tally_fail_unless_compat(t, "There were no iterations, so nothing was run or compared.");
     else if (o->load_output_count && t->runners.count < 2 && !t->options.validate)
-        tally_fail_unless_compat(
-            t,
-            "The loaded results were compared with nothing: they are those of one runner, and no "
-            "other runner was selected.");
+        tally_fail_unless_compat(t, "Nothing was compared: the loaded results have one runner, and "
+                                    "no other runner was selected.");
 }
 
 static pgy_status run_and_judge(run_context *c, pgy_error *err)

@@ -20,14 +20,15 @@ typedef struct tally {
     const pgy_compare *const *functions;
     size_t function_count;
     pgy_accuracy_results *accuracy;
-    pgy_accuracy **entries;    /* one per function, in `accuracy` */
-    const pgy_verdicts **seen; /* of the current pair, one per function */
-    strvec runners;            /* in the order of the first iteration */
-    size_t *pairs;             /* positions of the consecutive pairs in each entry */
-    size_t *elements;          /* per pair: elements compared */
+    pgy_accuracy **entries;    /* indexed by comparison function: its entry in `accuracy` */
+    const pgy_verdicts **seen; /* verdicts on the current pair, indexed by comparison function */
+    strvec runners;            /* names, in the order of the first iteration */
+    size_t *pairs;    /* indexed by pair of consecutive runners: the pair's position in each of
+                         `entries` */
+    size_t *elements; /* indexed by pair: number of elements compared */
     size_t iteration_count, failed_iterations;
-    size_t empty;     /* comparisons of sides without any outputs */
-    size_t validated; /* elements */
+    size_t empty;     /* number of comparisons where neither runner had an output */
+    size_t validated; /* number of elements checked for NaN and infinity */
     compare_gaps gaps;
     bool begun, failed, stopped; /* stopped: fail_fast, or validation that failed in a stream */
     bool out_of_memory;
@@ -124,11 +125,11 @@ pgy_status saver_check_paths(const pgy_run_options *options, pgy_error *err) PGY
 
 typedef struct feed_cache {
     pgy_data_loader *loader;
-    const pgy_run_options *options; /* its `cancelled` is asked while loading */
+    const pgy_run_options *options; /* its `cancelled` callback is called while loading */
     pgy_tensor_map **feeds;         /* loaded iterations; big tensors are swapped out */
     size_t count, capacity;
     bool loaded;
-    size_t regenerated; /* iterations taken from the loader again since its last rewind */
+    size_t regenerated; /* iterations that the loader generated again since its last rewind */
     bool regenerating;
 } feed_cache;
 void feed_cache_deinit(feed_cache *c);
@@ -144,17 +145,17 @@ pgy_status feed_cache_get(pgy_tensor_map **out, const feed_cache *c, size_t i,
 pgy_status feed_cache_match(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_runner *r,
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- One runner over all data (sequential.c), possibly in a child process (subprocess.c) ---- */
+/* ---- One runner over all data (in_process.c), possibly in a child process (subprocess.c) ---- */
 
 /* Where the iterations of a runner go. */
 typedef struct run_sink {
-    pgy_status (*feed)(void *user, pgy_tensor_map *feed,
-                       pgy_error *err); /* called when data was loaded; borrows it; or NULL */
+    /* called for each loaded iteration, which it borrows; NULL: not wanted */
+    pgy_status (*feed)(void *user, pgy_tensor_map *feed, pgy_error *err);
     pgy_status (*iteration)(void *user, const pgy_tensor_map *outputs, double runtime_s,
                             pgy_error *err);
     void *user;
 } run_sink;
-pgy_status sequential_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
+pgy_status in_process_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
                           pgy_error *err) PGY_MUST_CHECK;
 /* The same in a forked child. If the child crashes or times out, this returns an error. */
 pgy_status subprocess_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,

@@ -67,6 +67,7 @@ pgy_status pgy_compare_script_create(pgy_compare **out, const char *script, pgy_
 
 struct pgy_postprocess_script {
     python_script *process;
+    pgy_postprocess use;
 };
 
 static pgy_status script_postprocess(pgy_iteration *it, void *user, pgy_error *err)
@@ -97,15 +98,17 @@ pgy_status pgy_postprocess_script_create(pgy_postprocess_script **out, const cha
         mem_free(p);
         return st;
     }
+    p->use = (pgy_postprocess){.size = sizeof p->use,
+                               .callback = script_postprocess,
+                               .user = p->process,
+                               .name = python_script_symbol(p->process)};
     *out = p;
     return PGY_OK;
 }
 
-pgy_postprocess pgy_postprocess_script_use(pgy_postprocess_script *s)
+const pgy_postprocess *pgy_postprocess_script_use(const pgy_postprocess_script *s)
 {
-    return (pgy_postprocess){.callback = script_postprocess,
-                             .user = s->process,
-                             .name = python_script_symbol(s->process)};
+    return &s->use;
 }
 
 void pgy_postprocess_script_destroy(pgy_postprocess_script *s)

@@ -163,7 +163,7 @@ bool selection_done(const selection *s)
     return s->level >= s->levels;
 }
 
-/* The bits of a key that belong to the current level. */
+/* The bin that the current pass counts a key in: the next bits below the known ones. */
 static unsigned level_bin(const selection *s, uint64_t k)
 {
     unsigned shift = s->shift[s->level];
@@ -214,7 +214,8 @@ void selection_collect(const selection *s, select_totals *total, select_counts *
     }
 }
 
-/* The group of a prefix at the next level; adds a group for a new prefix. */
+/* Index of the group of keys that share `prefix` as upper bits in the next pass. Adds a group for a
+ * new prefix. */
 static size_t group_for(wanted_keys *w, uint64_t prefix)
 {
     for (size_t i = 0; i < w->count; i++)

@@ -19,18 +19,19 @@ double select_value(work_type work, uint64_t key);
 
 typedef struct selection {
     work_type work;
-    uint64_t base; /* the smallest key; the others count from here */
+    uint64_t base; /* the smallest key, subtracted from all keys */
     unsigned shift[SELECT_LEVELS];
-    unsigned levels, level; /* number of levels, and the current one */
+    unsigned levels, level; /* number of passes over the data, and the current pass */
     size_t rank_count;
-    uint64_t rank[SELECT_RANKS];   /* within the rank's group */
-    uint64_t prefix[SELECT_RANKS]; /* bits known so far, at their position in the key */
+    /* position of the wanted element among the elements of its group */
+    uint64_t rank[SELECT_RANKS];
+    uint64_t prefix[SELECT_RANKS]; /* the wanted key's bits that are known so far, the others 0 */
     size_t group_of[SELECT_RANKS];
-    wanted_keys wanted; /* groups of this level, by their bits; from level 1 on */
+    wanted_keys wanted; /* from pass 1 on: the known upper bits of each group of keys */
 } selection;
 
-/* Counters of one task and of all tasks, per group; the first level has one group. Pages of zeroed
- * memory stay untouched where nothing is counted. */
+/* Key counts of one task, and of all tasks, per group of keys; the first pass has one group.
+ * Untouched pages of zeroed memory cost nothing, so the size does not matter. */
 typedef struct select_counts {
     uint32_t bins[SELECT_RANKS][SELECT_BINS];
 } select_counts;
@@ -38,7 +39,8 @@ typedef struct select_totals {
     uint64_t bins[SELECT_RANKS][SELECT_BINS];
 } select_totals;
 
-/* Keys of the smallest and the largest element. Ranks count from 0. */
+/* `low`, `high`: keys of the smallest and the largest element. `ranks`: wanted positions in sorted
+ * order, from 0. */
 void selection_init(selection *s, work_type work, uint64_t low, uint64_t high,
                     const uint64_t *ranks, size_t count);
 /* The same for few elements, given by their keys: sorts the keys, and the selection is done at
@@ -50,9 +52,9 @@ bool selection_done(const selection *s);
  * (nothing counted) */
 bool selection_count(const selection *s, select_counts *c, const void *values, size_t n,
                      uint64_t low, uint64_t high);
-/* Adds the level's counters to the totals and clears them. */
+/* Adds this pass's counters of one task to the totals, and clears the counters. */
 void selection_collect(const selection *s, select_totals *total, select_counts *c);
-/* Goes to the next level by the totals, and clears them. */
+/* Fixes more key bits by the totals, clears the totals, and goes to the next pass. */
 void selection_advance(selection *s, select_totals *total);
 double selection_result(const selection *s, size_t rank_index);
 uint64_t selection_key(const selection *s, size_t rank_index);

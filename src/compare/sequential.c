@@ -2,105 +2,12 @@
 /* Sequential runs: each runner is activated, run over all data and deactivated before the next one
  * starts, so that two runners are never in memory together. Results are kept (on disk above the
  * swap threshold) and judged at the end. */
-#include <math.h>
-
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/pytext.h"
 #include "compare/run.h"
 
 static const char LOG_PATH[] = "comparator/comparator.py";
-
-/* ---- One runner ----------------------------------------------------------------------------- */
-
-static pgy_status warm_up(run_context *c, feed_cache *cache, pgy_runner *r, pgy_error *err)
-{
-    pgy_tensor_map *feed = NULL;
-    size_t times = c->options->warm_up;
-    if (!times) return PGY_OK;
-    if (!cache->count) {
-        LOG(WARNING, "%-35s | The data loader gives no input; there will be no warm-up.",
-            pgy_runner_name(r));
-        return PGY_OK;
-    }
-    LOG(START, "%-35s | Running %zu warm-up run(s)", pgy_runner_name(r), times);
-    pgy_status st = feed_cache_match(&feed, cache, 0, r, err);
-    for (size_t i = 0; !st && i < times; i++) {
-        pgy_tensor_map *outputs = NULL;
-        st = run_check_cancelled(c->options, err);
-        if (!st) st = pgy_runner_infer(&outputs, r, feed, err);
-        pgy_tensor_map_destroy(outputs);
-    }
-    pgy_tensor_map_destroy(feed);
-    if (!st) LOG(FINISH, "%-35s | Finished %zu warm-up run(s)", pgy_runner_name(r), times);
-    return st;
-}
-
-static void log_feed(const pgy_runner *r, const pgy_tensor_map *feed)
-{
-    str heading = {0};
-    char *text = infer_describe("Inference Input(s)", feed);
-    if (text) LOG_ONCE(INFO, "%-35s\n%s", pgy_runner_name(r), text);
-    pgy_text_free(text);
-    str_printf(&heading, "%-35s | Feeding inputs:", pgy_runner_name(r));
-    infer_log_values(str_text(&heading), feed);
-    str_deinit(&heading);
-}
-
-static pgy_status one_iteration(double *seconds, run_context *c, feed_cache *cache, size_t i,
-                                pgy_runner *r, const run_sink *sink, pgy_error *err)
-{
-    pgy_tensor_map *feed = NULL, *outputs = NULL;
-    pgy_status st = run_check_cancelled(c->options, err);
-    if (!st) st = feed_cache_match(&feed, cache, i, r, err);
-    if (!st) {
-        log_feed(r, feed);
-        st = infer_matched(&outputs, r, feed, err);
-    }
-    pgy_tensor_map_destroy(feed);
-    if (st) return pgy_error_prefix(err, st, "%s, iteration %zu: ", pgy_runner_name(r), i);
-    *seconds = infer_seconds(r);
-    st = sink->iteration(sink->user, outputs, *seconds, err);
-    pgy_tensor_map_destroy(outputs);
-    return st;
-}
-
-static pgy_status all_iterations(run_context *c, feed_cache *cache, pgy_runner *r,
-                                 const run_sink *sink, pgy_error *err)
-{
-    double total = 0;
-    bool loaded = cache->loaded;
-    pgy_status st = feed_cache_begin(cache, r, err);
-    for (size_t i = 0; !st && !loaded && sink->feed && i < cache->count; i++) {
-        pgy_tensor_map *feed = NULL;
-        st = run_check_cancelled(c->options, err);
-        if (!st) st = feed_cache_get(&feed, cache, i, err);
-        if (!st) st = sink->feed(sink->user, feed, err);
-        pgy_tensor_map_destroy(feed);
-    }
-    if (!st) st = warm_up(c, cache, r, err);
-    for (size_t i = 0; !st && i < cache->count; i++) {
-        double seconds = 0;
-        st = one_iteration(&seconds, c, cache, i, r, sink, err);
-        total += seconds;
-    }
-    if (!st && cache->count)
-        LOG(FINISH,
-            "%-35s | Completed %zu iteration(s) in %.4g ms | Average inference time: %.4g ms.",
-            pgy_runner_name(r), cache->count, total * 1e3, total * 1e3 / (double)cache->count);
-    return st;
-}
-
-pgy_status sequential_one(run_context *c, feed_cache *cache, pgy_runner *r, const run_sink *sink,
-                          pgy_error *err)
-{
-    LOG(START, "%-35s | Activating and starting inference", pgy_runner_name(r));
-    pgy_status st = pgy_runner_activate(r, err);
-    if (st) return pgy_error_prefix(err, st, "%s could not be started: ", pgy_runner_name(r));
-    st = all_iterations(c, cache, r, sink, err);
-    pgy_runner_deactivate(r);
-    return st;
-}
 
 /* ---- All runners ---------------------------------------------------------------------------- */
 
@@ -125,7 +32,7 @@ static pgy_status run_all(pgy_results *results, run_context *c, feed_cache *cach
         pgy_runner *r = c->runners[i];
         st = pgy_results_add_runner(results, pgy_runner_name(r), &to.runner, err);
         if (!st)
-            st = (c->options->use_subprocess ? subprocess_one : sequential_one)(c, cache, r, &sink,
+            st = (c->options->use_subprocess ? subprocess_one : in_process_one)(c, cache, r, &sink,
                                                                                 err);
     }
     return st;
@@ -142,8 +49,8 @@ static void log_success(const run_context *c)
     mem_free((void *)names);
 }
 
-/* Saves one kind of file. Kinds are saved one after the other, in the order of the original's log;
- * `what` names one of them. */
+/* Saves all inputs in the one file that `what` names. The caller saves one file after the other, in
+ * the order of the original's log. */
 static pgy_status save_feeds(const pgy_run_options *what, const feed_cache *cache, pgy_error *err)
 {
     saver s;
@@ -206,7 +113,6 @@ static pgy_status postprocess(pgy_results **all, size_t count, const pgy_postpro
                               pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    if (!p->callback && !p->top_k_count) return PGY_OK;
     for (size_t i = 0; !st && i < count; i++) st = pgy_postprocess_apply(all[i], p, err);
     return st;
 }
@@ -222,7 +128,7 @@ pgy_status sequential_run(run_context *c, pgy_error *err)
         count = !st;
     }
     if (!st) st = load_stored(all, &count, c, err);
-    if (!st) st = postprocess(all, count, &c->options->postprocess, err);
+    if (!st) st = postprocess(all, count, c->options->postprocess, err);
     if (!st) st = tally_results(c->verdict, (const pgy_results *const *)all, count, err);
     if (!st) st = tally_validate(c->verdict, (const pgy_results *const *)all, count, err);
     if (!st) st = tally_finish(c->verdict, err);

@@ -25,7 +25,8 @@ typedef struct simple_run {
     source s;
     pgy_error_stat stat;
     double quantile;
-    bool whole_quantile; /* given as an integer */
+    bool whole_quantile; /* the quantile was given as an integer: NumPy then takes an element
+                            without interpolation */
     array_stats stats[ARITH_STREAMS];
     pair_counts counts;
 } simple_run;
@@ -200,13 +201,12 @@ static pgy_status warn_wrapped(const pgy_verdict *v, const simple_run *run, pgy_
     set_metrics(&verdict, &other);
     if (verdict.passed == v->passed) return PGY_OK;
     LOG(WARNING,
-        "Output: '%s' | %zu integer difference(s) are not what the original computes, which wraps "
-        "around or rounds: it "
-        "says %s, the exact differences say %s.%s",
+        "Output: '%s' | The original computes %zu integer difference(s) inexactly (it wraps around "
+        "or rounds): its verdict is %s, but the exact differences mean %s.%s",
         run->job->a.output, run->counts.wrapped,
         (options.wrap ? verdict.passed : v->passed) ? "PASSED" : "FAILED",
         (options.wrap ? v->passed : verdict.passed) ? "PASSED" : "FAILED",
-        run->job->compat ? " The original's verdict is kept." : "");
+        run->job->compat ? " The original's verdict counts." : "");
     return PGY_OK;
 }
 
@@ -345,7 +345,7 @@ pgy_status simple_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
     v->rtol = run.s.options.rtol;
     log_tolerance(&run);
     LOG(EXTRA_VERBOSE, "Note: Comparing %s vs. %s", job->a.runner, job->b.runner);
-    pgy_status st = pairing_match_shapes(&same, &run.a, &run.b, job, err);
+    pgy_status st = compare_match_shapes(&same, &run.a, &run.b, job, err);
     if (st || !same) goto done;
     if (pgy_tensor_dtype(run.a) == PGY_STRING || pgy_tensor_dtype(run.b) == PGY_STRING)
         compare_strings(v, &run);

@@ -14,28 +14,28 @@
 #include "tensor/convert.h"
 
 typedef struct partial {
-    uint64_t low, high; /* keys */
+    uint64_t low, high; /* keys (select.h) of the smallest and the largest element */
     bool nan;
 } partial;
 
 typedef struct stream_run {
     stream info;
-    partial *parts;         /* per block */
-    float *sums, *abs_sums; /* per block, for mean and avg-magnitude */
-    double *sums64;         /* per block, for deviations of f64 and integers */
+    partial *parts;         /* indexed by block: range and NaNs */
+    float *sums, *abs_sums; /* indexed by block: sums for mean and avg_magnitude */
+    double *sums64;         /* indexed by block: sums for float64 and integer streams */
     float *dev;
     double *dev64;
     float mean;
     double mean64;
     selection *select;      /* NULL: no order statistics requested */
-    select_counts **counts; /* per task */
+    select_counts **counts; /* indexed by task: counters of keys */
 } stream_run;
 
 typedef struct stats_run {
     const source *s;
     size_t *starts;
     size_t blocks, tasks;
-    bool deviation; /* in this pass */
+    bool deviation; /* this pass sums squared deviations, too */
     stream_run streams[ARITH_STREAMS];
     const block_kernels *kernels;
 } stats_run;

@@ -22,13 +22,14 @@ typedef struct array_stats {
     size_t count;
     pgy_dtype dtype;
     bool has_nan;
-    double min, max;       /* NaN if has_nan */
-    size_t min_at, max_at; /* first position in row-major order; of the first NaN if has_nan */
+    double min, max; /* NaN if has_nan */
+    /* row-major index of the first such element; of the first NaN if has_nan */
+    size_t min_at, max_at;
     double mean, avg_magnitude, var, std, median;
     double quantiles[STATS_QUANTILES];
 } array_stats;
 
-/* out has an entry per stream; counts may be NULL. */
+/* `out`: one entry per stream of `s`. `counts` may be NULL. */
 pgy_status stats_compute(array_stats *out, pair_counts *counts, const source *s,
                          const stats_request *request, pgy_error *err) PGY_MUST_CHECK;
 /* Everything that the statistics line shows; p90, p95 and p99 are quantiles 0 to 2. */
@@ -37,7 +38,7 @@ stats_request stats_request_line(void);
 void stats_append_line(str *out, const array_stats *s, size_t rank, const int64_t *shape);
 
 typedef struct histogram_range {
-    bool given; /* false: the stream's own range */
+    bool given; /* false: from the stream's smallest to its largest element */
     double low, high;
 } histogram_range;
 /* Appends the ten-bin histogram of one stream; "None" if no element is counted. Appends nothing for
@@ -56,7 +57,7 @@ typedef struct stats_place {
     const int64_t *shape;
     bool failed;
     histogram_range range;
-    const pgy_view *values; /* NULL: those of the stream */
+    const pgy_view *values; /* values to show; NULL: the elements of the stream */
 } stats_place;
 pgy_status stats_log(const stats_place *place, const array_stats *stats,
                      pgy_error *err) PGY_MUST_CHECK;

@@ -110,7 +110,7 @@ static void note_invalid(tally *t, size_t iteration)
 static pgy_status prepare(stream *s, pgy_results *results, pgy_error *err)
 {
     tally *t = s->run->verdict;
-    const pgy_postprocess *post = &s->run->options->postprocess;
+    const pgy_postprocess *post = s->run->options->postprocess;
     str prefix = {0};
     pgy_status st = PGY_OK;
     str_printf(&prefix, "Iteration %zu | ", s->index);
@@ -235,7 +235,7 @@ static void close_stream(stream *s)
 pgy_status stream_run(run_context *c, pgy_error *err)
 {
     stream s;
-    const pgy_postprocess *post = &c->options->postprocess;
+    const pgy_postprocess *post = c->options->postprocess;
     if (post->callback || post->top_k_count)
         LOG(VERBOSE, "Will apply post-processing to streamed outputs: %s",
             post->name ? post->name : "TopKPostprocessFunc");

@@ -41,7 +41,7 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
     signal(SIGPIPE, SIG_IGN); /* so that write() fails when the parent is gone */
     file_install_signal_cleanup();
     pgy_set_progress(NULL, NULL); /* the parent's terminal line would be in the way */
-    pgy_status st = sequential_one(c, cache, r, &sink, &why);
+    pgy_status st = in_process_one(c, cache, r, &sink, &why);
     pgy_status sent =
         channel_send(fd, st ? CHANNEL_ERROR : CHANNEL_DONE, (double)st, why.text, NULL, NULL);
     fflush(NULL);
@@ -86,7 +86,7 @@ static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *si
                          (int)m->kind);
 }
 
-/* Handles one message. */
+/* Handles one message from the child. */
 static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache *cache,
                           const run_sink *sink, int fd, int64_t deadline_ns, pgy_error *err)
 {
@@ -107,7 +107,7 @@ static ending follow_once(bool *done, pgy_status *st, run_context *c, feed_cache
     return *st ? how : FINISHED;
 }
 
-/* Handles messages until the child reports that it is done. */
+/* Handles messages from the child until it reports that it is done. */
 static ending follow(pgy_status *st, run_context *c, feed_cache *cache, const run_sink *sink,
                      int fd, pgy_error *err)
 {

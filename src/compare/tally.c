@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verdict of a run. Iterations of all runners arrive one by one, every function compares
  * consecutive runners, and summaries are logged at the end. A run that could pass by accident
- * (nothing compared, outputs or iterations without a partner) fails with a reason, unless the
- * original's verdict was asked for. */
+ * (nothing compared, outputs or iterations without a partner) fails with a reason, unless `compat`
+ * requests the original's verdict. */
 #include <stdarg.h>
 #include <string.h>
 
@@ -56,7 +56,8 @@ void tally_fail_unless_compat(tally *t, const char *format, ...)
     FORMAT_INTO(text, format);
     if (t->options.compat) {
         LOG(WARNING,
-            "%s This is not counted as a failure, because the original's verdict was asked for.",
+            "%s This does not count as a failure, because judge.compat requests the original's "
+            "verdict.",
             str_text(&text));
     } else {
         LOG(ERROR, "%s", str_text(&text));
@@ -72,8 +73,8 @@ void tally_absent(tally *t, const char *runner)
         if (!strcmp(t->absent.items[i], runner)) return;
     if (!strvec_push(&t->absent, runner)) t->out_of_memory = true;
     tally_fail_unless_compat(t,
-                             "The results of runner '%s' have no iteration %zu, which others have; "
-                             "only the iteration(s) before it can be compared.",
+                             "The results of runner '%s' lack iteration %zu, which other runners "
+                             "have; only the earlier iteration(s) can be compared.",
                              runner, t->iteration_count);
 }
 
@@ -206,11 +207,11 @@ static pgy_status check_same_runners(const tally *t, const pgy_iteration *const 
     for (size_t i = 0; same && i < count; i++)
         same = !strcmp(its[i]->runner_name, t->runners.items[i]);
     if (same) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "Iteration %zu has other runners than the iterations before it (%zu, the "
-                         "first of them '%s'); "
-                         "every iteration must have the same runners in the same order.",
-                         t->iteration_count, count, count ? its[0]->runner_name : "");
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "Iteration %zu has different runners (%zu, the first one '%s') than the iterations before "
+        "it; every iteration must have the same runners in the same order.",
+        t->iteration_count, count, count ? its[0]->runner_name : "");
 }
 
 size_t iteration_element_count(const pgy_iteration *it)
@@ -221,15 +222,15 @@ size_t iteration_element_count(const pgy_iteration *it)
     return n;
 }
 
-/* All functions except callbacks pair the outputs alike, so they would report the same gaps again.
- */
+/* All comparison functions except callbacks pair outputs by the same rule, so only the first one
+ * reports outputs without a partner. */
 static bool repeats_gaps(const tally *t, size_t f)
 {
     return f > 0 && compare_kind(t->functions[f]) != PGY_COMPARE_CALLBACK &&
            compare_kind(t->functions[0]) != PGY_COMPARE_CALLBACK;
 }
 
-/* Compares one pair with one function. */
+/* Compares pair p of consecutive runners with comparison function f. */
 static pgy_status judge_by(tally *t, size_t f, size_t p, const pgy_iteration *a,
                            const pgy_iteration *b, pgy_error *err)
 {
@@ -288,7 +289,7 @@ static pgy_status finish_average(tally *t, pgy_error *err)
             st = verdicts_create(&v, err);
             if (!st) st = accuracy_average(v, t->entries[f], t->pairs[p], err);
             if (!st && !verdicts_all_passed(v))
-                tally_fail(t, "The averages of %s vs. %s are beyond the tolerances.",
+                tally_fail(t, "The averages of %s vs. %s exceed the tolerances.",
                            t->runners.items[p], t->runners.items[p + 1]);
             verdicts_destroy(v);
         }
@@ -308,21 +309,21 @@ static void finish_gaps(tally *t)
 {
     if (t->gaps.unmatched)
         tally_fail_unless_compat(t,
-                                 "%zu output(s) were compared with nothing, because the other side "
-                                 "has none that matches or no verdict was given: %s.",
+                                 "%zu output(s) were not compared, because the other runner has no "
+                                 "matching output or there was no verdict: %s.",
                                  t->gaps.unmatched, str_text(&t->gaps.unmatched_names));
     if (t->gaps.foreign)
         tally_fail_unless_compat(t,
-                                 "The comparison function gave %zu verdict(s) on what is no output "
-                                 "of the compared runners: %s.",
+                                 "The comparison function returned %zu verdict(s) on names that "
+                                 "are not outputs of the compared runners: %s.",
                                  t->gaps.foreign, str_text(&t->gaps.foreign_names));
     if (t->empty)
-        tally_fail_unless_compat(t, "%zu comparison(s) had no outputs: nothing was compared.",
+        tally_fail_unless_compat(t, "%zu comparison(s) had no outputs, so nothing was compared.",
                                  t->empty);
     for (size_t p = 0; t->iteration_count && !t->empty && p < pair_count(t); p++)
         if (!t->elements[p])
             tally_fail_unless_compat(
-                t, "The outputs of %s and %s have no elements: nothing was compared.",
+                t, "The outputs of %s and %s have no elements, so nothing was compared.",
                 t->runners.items[p], t->runners.items[p + 1]);
     if (t->options.validate && t->iteration_count && !t->validated)
         tally_fail_unless_compat(

@@ -21,7 +21,7 @@ static const char LEGACY_VALUE[] = "polygraphy_serialized_json_type";
 
 enum {
     HEADER_CHARS = 16384,  /* enough text for any header NumPy writes */
-    BLOCK_CHARS = 1 << 16, /* one task: multiple of 4 */
+    BLOCK_CHARS = 1 << 16, /* characters of one task, a multiple of 4 */
     STAGE_BLOCKS = 64      /* blocks between two releases of pages */
 };
 
@@ -147,7 +147,7 @@ static pgy_status parse_file(pgy_tensor **out, const void *bytes, size_t size, p
     if (size < 2 || memcmp(bytes, "PK", 2) != 0) return pgy_npy_parse(out, bytes, size, err);
     pgy_status st = pgy_npz_parse(&members, bytes, size, err);
     if (!st && pgy_tensor_map_count(members) == 0)
-        st = pgy_error_set(err, PGY_E_FORMAT, "the archive holds no array");
+        st = pgy_error_set(err, PGY_E_FORMAT, "the npz archive holds no array");
     if (!st) *out = pgy_tensor_retain(pgy_tensor_map_at(members, 0));
     pgy_tensor_map_destroy(members);
     return st;
@@ -158,13 +158,15 @@ static pgy_status read_whole(pgy_tensor **out, span text, const char *where, pgy
 {
     size_t size, got;
     if (!base64_decoded_size(&size, text.data, text.size))
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64 length %zu", where, text.size);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "%s: %zu characters are not a valid length of base64", where,
+                             text.size);
     void *bytes = mem_alloc(size + 4);
     if (!bytes)
         return pgy_error_set(err, PGY_E_MEMORY, "%s: out of memory for %zu bytes", where, size);
     pgy_status st = base64_decode(bytes, &got, text.data, text.size, true)
                         ? parse_file(out, bytes, got, err)
-                        : pgy_error_set(err, PGY_E_FORMAT, "bad base64");
+                        : pgy_error_set(err, PGY_E_FORMAT, "the base64 text is invalid");
     mem_free(bytes);
     return st ? pgy_error_prefix(err, st, "%s: ", where) : PGY_OK;
 }
@@ -176,21 +178,22 @@ static pgy_status read_base64(pgy_tensor **out, span text, const file_map *map, 
     size_t chars = text.size < HEADER_CHARS ? text.size : HEADER_CHARS, got, total;
     if (!base64_decoded_size(&total, text.data, text.size) ||
         !base64_decode(head, &got, text.data, chars, chars == text.size))
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64", where);
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: the base64 text is invalid", where);
     npy_header h;
     pgy_status st = npy_header_parse(&h, head, got, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", where);
     if (!is_plain(&h)) return read_whole(out, text, where, err);
     if (total < h.data_offset || total - h.data_offset < h.data_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: the array has %zu bytes, its shape needs %zu",
-                             where, total < h.data_offset ? 0 : total - h.data_offset,
-                             h.data_bytes);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "%s: the array has %zu bytes, but its shape needs %zu", where,
+                             total < h.data_offset ? 0 : total - h.data_offset, h.data_bytes);
     pgy_tensor *t = NULL;
     st = pgy_tensor_create(&t, h.dtype, h.rank, h.shape, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", where);
     const bool good = decode_elements(pgy_tensor_data(t), &h, text, map);
     st = cancel_check(err);
-    if (!st && !good) st = pgy_error_set(err, PGY_E_FORMAT, "%s: bad base64", where);
+    if (!st && !good)
+        st = pgy_error_set(err, PGY_E_FORMAT, "%s: the base64 text is invalid", where);
     if (st)
         pgy_tensor_release(t);
     else
@@ -219,7 +222,8 @@ static pgy_status latin1_bytes(str *out, const json_value *v, pgy_error *err)
     if (no_memory || out->failed)
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for an array");
     return good ? PGY_OK
-                : pgy_error_set(err, PGY_E_FORMAT, "neither base64 nor Latin-1 of an array");
+                : pgy_error_set(err, PGY_E_FORMAT,
+                                "the text of the array is neither base64 nor Latin-1");
 }
 
 static pgy_status read_latin1(pgy_tensor **out, const json_value *v, const char *where,
@@ -256,7 +260,8 @@ static pgy_status read_ndarray(pgy_tensor **out, const json_value *v, const file
 {
     const json_value *array = json_get(v, "array");
     if (!array || array->type != JSON_STRING)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: line %u: an ndarray without 'array'", where,
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "%s: line %u: the ndarray object lacks the key 'array'", where,
                              v->line);
     if (!array->escaped) return read_text(out, array->raw, array, map, where, err);
     arena memory = {0};
@@ -308,7 +313,7 @@ pgy_status lazy_array_json_write(json_writer *w, pgy_view v, pgy_error *err)
     json_begin_object(w);
     json_key(w, "values");
     pgy_status st = array_json_write(w, v, err);
-    if (st) json_null(w); /* keeps the writer's state well-formed; the caller drops the file */
+    if (st) json_null(w); /* completes the JSON item; the caller discards the file */
     json_put_text(w, MARKER, "LazyArray");
     json_end_object(w);
     return st;

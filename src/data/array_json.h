@@ -15,8 +15,8 @@ const char *typed_json_class(const json_value *v);
 /* Checks that v is a `wanted` object. PGY_E_FORMAT: "...: cannot be decoded into an 'X'" */
 pgy_status typed_json_expect(const json_value *v, const char *wanted, const char *where,
                              pgy_error *err) PGY_MUST_CHECK;
-/* ndarray, LazyArray, Tensor (torch) or FormattedArray to a tensor. `where` begins messages (path
- * and place). If `map` is given, the pages of the text are released after decoding. */
+/* Reads an ndarray, LazyArray, Tensor (torch) or FormattedArray. `where` (file and place) begins
+ * messages. If `map` is given, the pages of the text are released after decoding. */
 pgy_status array_json_read(pgy_tensor **out, const json_value *v, const file_map *map,
                            const char *where, pgy_error *err) PGY_MUST_CHECK;
 /* Writes {"array": ..., "polygraphy_class": "ndarray"}. PGY_E_TYPE for types NumPy lacks. */

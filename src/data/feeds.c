@@ -91,8 +91,9 @@ static pgy_status not_a_feed(const json_value *v, const char *where, pgy_error *
         "%s: The data loader returned an object that cannot be recognized as a feed_dict "
         "(Dict[str, ndarray])%s",
         where,
-        results ? ": these are saved outputs; use 'polygraphy data merge' to make inputs of them"
-                : "");
+        results
+            ? ": the file holds saved outputs; turn them into inputs with 'polygraphy data merge'"
+            : "");
 }
 
 pgy_status named_arrays_read(pgy_tensor_map **out, const json_value *object, const json_file *file,
@@ -318,8 +319,9 @@ static pgy_status save_blob(const char *folder, const char *name, pgy_tensor *t,
 {
     str path = {0};
     if (!stays_inside(name))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "run.save_input_blob: input name '%s' leads out of the folder", name);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "run.save_input_blob: the input name '%s' would write outside the folder", name);
     str_printf(&path, "%s/%s.bin", folder, name);
     pgy_tensor *loaded = NULL;
     pgy_status st = path.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")

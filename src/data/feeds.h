@@ -14,7 +14,7 @@ typedef struct json_file {
     char *path;
 } json_file;
 pgy_status json_file_open(json_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* The same over text in memory, which must outlive it; `name` stands for the path in messages. */
+/* Reads JSON text in memory, which must outlive *out; messages use `name` as the path. */
 pgy_status json_file_borrow(json_file *out, const char *name, const void *text, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
 void json_file_close(json_file *f);
@@ -27,14 +27,15 @@ typedef struct feeds_file {
 /* Opens a file with a list of maps or one map. A results file is an error that points to `data
  * merge`. */
 pgy_status feeds_file_open(feeds_file *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
-/* NULL at the end. */
-pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f, pgy_error *err) PGY_MUST_CHECK;
+/* NULL at the end. */ pgy_status feeds_file_next(pgy_tensor_map **out, feeds_file *f,
+                                                  pgy_error *err) PGY_MUST_CHECK;
 void feeds_file_close(feeds_file *f);
 
-/* The arrays of a JSON object, by key; messages say "<where>: <kind> '<key>'". */
+/* Reads the arrays of a JSON object into a map with its keys; messages say "<where>: <kind>
+ * '<key>'". */
 pgy_status named_arrays_read(pgy_tensor_map **out, const json_value *object, const json_file *file,
                              const char *where, const char *kind, pgy_error *err) PGY_MUST_CHECK;
-/* A map {name: ndarray} of JSON. */
+/* Reads the inputs of one iteration: a JSON object {name: ndarray}. */
 pgy_status feed_json_read(pgy_tensor_map **out, const json_value *v, const json_file *file,
                           const char *where, pgy_error *err) PGY_MUST_CHECK;
 pgy_status feed_json_write(json_writer *w, const pgy_tensor_map *feed,

@@ -13,7 +13,7 @@
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
 typedef struct file_loader {
-    strvec paths; /* with folders of numbered files and test sets resolved */
+    strvec paths; /* paths to read; folders have been replaced by the files and test sets in them */
     size_t next;
     feeds_file json; /* the open JSON file */
     bool json_open;
@@ -222,8 +222,8 @@ pgy_status pgy_file_loader_create(pgy_data_loader **out, const char *const *path
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i++) {
         if (!file_exists(paths[i]))
-            st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: no such file or folder of input data",
-                               paths[i]);
+            st = pgy_error_set(err, PGY_E_NOT_FOUND,
+                               "%s: there is no such file or folder to load inputs from", paths[i]);
         else if (file_is_dir(paths[i]))
             st = expand_folder(&l->paths, paths[i], err);
         else if (!strvec_push(&l->paths, paths[i]))

@@ -19,8 +19,7 @@ pgy_status pgy_data_loader_create(pgy_data_loader **out, const pgy_data_loader_f
     pgy_data_loader_functions taken = {.size = sizeof taken};
     const pgy_status st = SIZED_TAKE(pgy_data_loader_functions, &taken, functions, err);
     if (st) return st;
-    if (!taken.next)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a data loader needs a 'next' function");
+    if (!taken.next) return pgy_error_set(err, PGY_E_ARGUMENT, "'functions.next' must not be NULL");
     pgy_data_loader *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a data loader");
     l->functions = taken;
@@ -75,7 +74,7 @@ pgy_status pgy_data_loader_next(pgy_tensor_map **out, pgy_data_loader *l, pgy_er
 pgy_status pgy_data_loader_rewind(pgy_data_loader *l, pgy_error *err)
 {
     if (!l->functions.rewind)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "this data loader cannot start again");
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "this data loader cannot be rewound");
     return l->functions.rewind(l->user, err);
 }
 

@@ -97,8 +97,8 @@ static pgy_status try_reshape(pgy_tensor **t, size_t rank, const int64_t *shape,
     return PGY_OK;
 }
 
-/* For each wanted dimension the first unused axis of that length; false if the sorted dimensions
- * differ. */
+/* Finds for each dimension of `shape` the first unused axis of t with that size; false if the two
+ * shapes differ in more than the order of their dimensions. */
 static bool find_permutation(int64_t *axes, const pgy_tensor *t, const int64_t *shape)
 {
     size_t rank = pgy_tensor_rank(t);
@@ -138,7 +138,8 @@ pgy_status pgy_match_shape(pgy_tensor **out, pgy_tensor *t, size_t rank, const i
                            pgy_error *err)
 {
     int64_t wanted[PGY_MAX_RANK];
-    if (rank > PGY_MAX_RANK) return pgy_error_set(err, PGY_E_SHAPE, "rank %zu is too large", rank);
+    if (rank > PGY_MAX_RANK)
+        return pgy_error_set(err, PGY_E_SHAPE, "rank %zu is larger than the supported rank", rank);
     pgy_tensor *result = pgy_tensor_retain(t);
     pgy_status st = PGY_OK;
     freeze(wanted, rank, shape, t);

@@ -27,9 +27,9 @@ typedef enum value_kind {
 
 typedef struct value {
     value_kind kind;
-    int64_t integer;     /* V_INT, V_BOOL; V_STORAGE: elements */
-    span text, name;     /* V_TEXT; V_NAME: module and name; V_STORAGE: key and class */
-    struct value *items; /* V_TUPLE; V_TENSOR: the arguments */
+    int64_t integer;     /* V_INT, V_BOOL: the value; V_STORAGE: number of elements */
+    span text, name;     /* V_TEXT: the text; V_NAME: module and name; V_STORAGE: key and class */
+    struct value *items; /* V_TUPLE: its items; V_TENSOR: the arguments of _rebuild_tensor_v2 */
     size_t count;
 } value;
 
@@ -87,12 +87,13 @@ static pgy_dtype dtype_of_name(span name)
 
 /* An instruction returns NULL, or the reason why it failed. */
 typedef const char *(*instruction)(machine *m);
-static const char CUT_OFF[] = "the pickle is cut off",
-                  TOO_SHALLOW[] = "the pickle's stack is empty", NO_MEMORY[] = "out of memory";
+static const char CUT_OFF[] = "the pickle is truncated",
+                  TOO_SHALLOW[] = "the pickle takes a value from its empty stack",
+                  NO_MEMORY[] = "out of memory";
 
 static const char *push(machine *m, value v)
 {
-    if (m->depth == MAX_STACK) return "the pickle's stack is too deep";
+    if (m->depth == MAX_STACK) return "the pickle's stack grows too deep";
     m->stack[m->depth++] = v;
     return NULL;
 }
@@ -132,7 +133,7 @@ static const char *push_text(machine *m, size_t length_bytes)
     return push(m, (value){.kind = V_TEXT, .text = text});
 }
 
-/* The top `count` values become a tuple. */
+/* Replaces the top `count` values of the stack by a tuple. */
 static const char *make_tuple(machine *m, size_t count)
 {
     if (m->depth < count) return TOO_SHALLOW;
@@ -176,7 +177,7 @@ static const char *op_proto(machine *m)
 {
     uint64_t version;
     if (!take_uint(m, &version, 1)) return CUT_OFF;
-    return version <= 5 ? NULL : "the pickle is of an unknown protocol";
+    return version <= 5 ? NULL : "the pickle has an unknown protocol version";
 }
 
 static const char *op_name(machine *m)
@@ -197,7 +198,7 @@ static const char *op_tuple(machine *m)
     return NULL;
 }
 
-/* ('storage', class, key, device, elements) */
+/* Turns the tuple ('storage', class, key, device, number of elements) into a storage. */
 static const char *op_persistent_id(machine *m)
 {
     static const value_kind KINDS[] = {V_TEXT, V_NAME, V_TEXT, V_TEXT, V_INT};
@@ -207,7 +208,7 @@ static const char *op_persistent_id(machine *m)
     bool good = top->kind == V_TUPLE && top->count == FIELDS;
     for (size_t i = 0; good && i < FIELDS; i++) good = top->items[i].kind == KINDS[i];
     if (!good || !span_equals(top->items[0].text, "storage") || top->items[4].integer < 0)
-        return "the pickle holds something else than a storage";
+        return "the pickle refers to something other than a tensor's storage";
     *top = (value){.kind = V_STORAGE,
                    .text = top->items[2].text,
                    .name = top->items[1].name,
@@ -215,14 +216,14 @@ static const char *op_persistent_id(machine *m)
     return NULL;
 }
 
-/* A call. Allowed are those that rebuild a tensor or a parameter, and the one that makes the empty
- * table of hooks of every tensor. */
+/* Calls a function. Only those that rebuild a tensor or a parameter, and the one that makes a
+ * tensor's empty table of hooks, are allowed. */
 static const char *op_reduce(machine *m)
 {
     if (m->depth < 2) return TOO_SHALLOW;
     value arguments = m->stack[--m->depth], *callee = &m->stack[m->depth - 1];
     if (callee->kind != V_NAME || arguments.kind != V_TUPLE)
-        return "the pickle calls something that is no name";
+        return "the pickle calls a value that is not a function";
     bool utils = span_equals(callee->text, "torch._utils");
     bool v2 = utils && span_equals(callee->name, "_rebuild_tensor_v2") && arguments.count == 6;
     bool v3 = utils && span_equals(callee->name, "_rebuild_tensor_v3") && arguments.count == 7;
@@ -236,7 +237,7 @@ static const char *op_reduce(machine *m)
              !arguments.count)
         *callee = (value){.kind = V_DICT};
     else
-        return "the pickle calls something else than a tensor's constructor";
+        return "the pickle calls another function than a tensor's constructor, which is refused";
     return NULL;
 }
 
@@ -345,7 +346,7 @@ static const char *take_dims(int64_t *out, const value *v)
 {
     for (size_t i = 0; i < v->count; i++) {
         if (v->items[i].kind != V_INT || v->items[i].integer < 0)
-            return "the tensor's shape or strides are no sizes";
+            return "the tensor's shape or strides are not lists of sizes";
         out[i] = v->items[i].integer;
     }
     return NULL;
@@ -353,13 +354,13 @@ static const char *take_dims(int64_t *out, const value *v)
 
 static const char *describe(pickle_tensor *out, const value *v)
 {
-    if (v->kind != V_TENSOR) return "the pickle holds something else than a tensor";
+    if (v->kind != V_TENSOR) return "the pickle holds a value other than a tensor";
     const value *storage = &v->items[0], *offset = &v->items[1], *shape = &v->items[2],
                 *strides = &v->items[3];
     if (storage->kind != V_STORAGE || offset->kind != V_INT || offset->integer < 0 ||
         shape->kind != V_TUPLE || strides->kind != V_TUPLE || shape->count != strides->count ||
         shape->count > PGY_MAX_RANK)
-        return "the tensor's arguments are not those of a plain tensor";
+        return "the tensor's constructor has other arguments than that of a plain tensor";
     bool untyped = v->count == 7;
     *out = (pickle_tensor){
         .key = storage->text, .offset = (size_t)offset->integer, .rank = shape->count};
@@ -367,7 +368,7 @@ static const char *describe(pickle_tensor *out, const value *v)
         out->dtype = dtype_of_storage(storage->name);
     else if (v->items[6].kind == V_NAME && span_equals(v->items[6].text, "torch"))
         out->dtype = dtype_of_name(v->items[6].name);
-    if (!out->dtype) return "the tensor's type is not known";
+    if (!out->dtype) return "the tensor's element type is unknown";
     size_t item = untyped ? 1 : pgy_dtype_describe(out->dtype)->bits / 8;
     if (!size_mul(&out->storage_bytes, (size_t)storage->integer, item))
         return "the tensor's storage is too large";
@@ -380,7 +381,8 @@ static const char *execute(pickle_tensor *out, machine *m)
     for (size_t steps = 0; !m->stopped; steps++) {
         if (m->at == m->end) return CUT_OFF;
         instruction run = INSTRUCTIONS[*m->at++];
-        const char *problem = !run ? "the pickle holds something else than a plain tensor"
+        const char *problem = !run ? "the pickle has an instruction that a plain tensor does not "
+                                     "need, which is refused"
                               : steps > MAX_STEPS ? "the pickle is too long"
                                                   : run(m);
         if (problem) return problem;

@@ -13,7 +13,7 @@ typedef struct pickle_tensor {
     pgy_dtype dtype;
     span key; /* names the storage: a view into the pickle */
     size_t storage_bytes;
-    size_t offset; /* elements */
+    size_t offset; /* place of the tensor's first element in the storage, in elements */
     size_t rank;
     int64_t shape[PGY_MAX_RANK], strides[PGY_MAX_RANK]; /* none is negative */
 } pickle_tensor;

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/str.h"
 
-static const char LOG_PATH[] = "mod/importer.py";
+static const char LOG_PATH[] = "data/python.c";
 
 enum {
     HELPER_FD = 3,
@@ -36,8 +36,8 @@ enum {
 
 struct python_script {
     char *path, *symbol;
-    pid_t pid;      /* 0: has ended and was waited for */
-    int fd, status; /* status: as from waitpid */
+    pid_t pid;      /* process of the script; 0: it has ended and was reaped */
+    int fd, status; /* our end of the socket; exit status as from waitpid */
     child_tie tie;
 };
 
@@ -84,7 +84,7 @@ static pgy_status split(python_script *s, const char *script, const char *defaul
             s->symbol, s->path);
     if (!file_exists(s->path))
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "Could not import '%s' from '%s': there is no such file", s->symbol,
+                             "Could not import '%s' from '%s': the file does not exist", s->symbol,
                              s->path);
     return PGY_OK;
 }
@@ -126,15 +126,16 @@ static pgy_status launch(python_script *s, const char *role, pgy_error *err)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-        return pgy_error_set(err, PGY_E_IO, "no socket for the Python helper of '%s': %s", s->path,
+        return pgy_error_set(err, PGY_E_IO,
+                             "cannot create a socket to the Python process of '%s': %s", s->path,
                              strerror(errno));
     int failure = spawn(s, role, ends[1]);
     close(ends[1]);
     s->fd = ends[0];
     if (!failure) return PGY_OK;
     return pgy_error_set(err, PGY_E_NOT_FOUND,
-                         "the interpreter '%s' for '%s' cannot be started: %s (POLYGRAPHY_PYTHON "
-                         "chooses another one)",
+                         "cannot start the interpreter '%s' for '%s': %s (POLYGRAPHY_PYTHON "
+                         "chooses another interpreter)",
                          interpreter(), s->path, strerror(failure));
 }
 
@@ -250,8 +251,9 @@ pgy_status python_put_text(python_script *s, const char *text, pgy_error *err)
 {
     const size_t size = strlen(text);
     if (size > MAX_TEXT_BYTES)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s': a text of %zu bytes is too long", s->path,
-                             size);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s': a string of %zu bytes is too long to pass to the script",
+                             s->path, size);
     const uint8_t head[4] = {(uint8_t)size, (uint8_t)(size >> 8), (uint8_t)(size >> 16),
                              (uint8_t)(size >> 24)};
     pgy_status st = python_put(s, head, sizeof head, err);
@@ -294,8 +296,8 @@ pgy_status python_take_text(char **out, size_t *size, python_script *s, pgy_erro
     char *text = count <= MAX_TEXT_BYTES ? mem_alloc((size_t)count + 1) : NULL;
     if (!text) {
         end_process(s); /* the rest of the answer was not read, so the protocol is out of step */
-        return pgy_error_set(err, PGY_E_MEMORY, "'%s': no memory for a text of %u bytes", s->path,
-                             count);
+        return pgy_error_set(err, PGY_E_MEMORY, "'%s': out of memory for a string of %u bytes",
+                             s->path, count);
     }
     st = python_take(s, text, count, err);
     if (st) {

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "data/python.h"
 
-static const char LOG_PATH[] = "mod/importer.py";
+static const char LOG_PATH[] = "data/python_map.c";
 
 enum { MAX_ENTRIES = 1 << 20 };
 
@@ -55,7 +55,7 @@ static pgy_status make_sendable(pgy_tensor **out, pgy_tensor *t, const char *nam
     pgy_dtype wide = info->kind == PGY_KIND_SIGNED     ? PGY_I8
                      : info->kind == PGY_KIND_UNSIGNED ? PGY_U8
                                                        : PGY_F32;
-    LOG_ONCE(VERBOSE, "'%s': NumPy has no %s, the script gets %s", name, info->name,
+    LOG_ONCE(VERBOSE, "'%s': NumPy has no type %s, so the script gets %s", name, info->name,
              pgy_dtype_name(wide));
     st = pgy_tensor_cast(out, pgy_tensor_view(loaded), wide, err);
     pgy_tensor_release(loaded);
@@ -145,7 +145,8 @@ static pgy_status take_shape(size_t *rank, int64_t *shape, python_script *s, pgy
     pgy_status st = python_take_u32(&count, s, err);
     if (st) return st;
     if (count > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "an array of rank %u is too large", count);
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "the script's array has rank %u, more than the supported rank", count);
     for (uint32_t i = 0; !st && i < count; i++) {
         uint32_t low, high;
         st = python_take_u32(&low, s, err);
@@ -167,7 +168,8 @@ static pgy_status take_tensor(pgy_tensor **out, python_script *s, pgy_error *err
     if (st) goto done;
     pgy_dtype dtype = pgy_dtype_from_name(type);
     st = dtype ? pgy_tensor_create(&t, dtype, rank, shape, err)
-               : pgy_error_set(err, PGY_E_TYPE, "arrays of type %s are not supported", type);
+               : pgy_error_set(err, PGY_E_TYPE,
+                               "the script's array has type %s, which is not supported", type);
     if (st) goto done;
     st = dtype == PGY_STRING ? take_strings(t, s, err)
                              : python_take(s, pgy_tensor_data(t), pgy_tensor_size_bytes(t), err);
@@ -186,7 +188,8 @@ pgy_status python_take_map(pgy_tensor_map **out, python_script *s, pgy_error *er
     pgy_tensor_map *m = NULL;
     pgy_status st = python_take_u32(&count, s, err);
     if (!st && count > MAX_ENTRIES)
-        st = pgy_error_set(err, PGY_E_FORMAT, "the script's map has %u entries", count);
+        st = pgy_error_set(err, PGY_E_FORMAT,
+                           "the script's dictionary has %u entries, which is too many", count);
     if (!st) st = pgy_tensor_map_create(&m, err);
     for (uint32_t i = 0; !st && i < count; i++) {
         char *name = NULL;

@@ -19,11 +19,11 @@ enum { DEFAULT_DIM = 1 };
 typedef struct random_loader {
     uint32_t seed;
     size_t iterations, next;
-    pgy_metadata *user; /* overrides, or NULL */
+    pgy_metadata *user; /* shapes and types from the user; NULL: none */
     pgy_value_range *ranges;
     size_t range_count;
     bool torch_floats, checked_names;
-    const pgy_metadata *inputs; /* the runner's; borrowed */
+    const pgy_metadata *inputs; /* inputs of the runner; borrowed */
 } random_loader;
 
 static const pgy_value_range DEFAULT_RANGE = {
@@ -121,7 +121,7 @@ static void default_shape(int64_t *shape, const pgy_tensor_info *input, const pg
     LOG_ONCE(WARNING,
              "Input tensor: %s [shape=BoundedShape(%s, min=None, max=None)] | Will generate data "
              "of shape: %s.\n"
-             "If this is incorrect, please provide a custom data loader or use --input-shapes.",
+             "If this is incorrect, please provide a custom data loader or use random.inputs.",
              input->name, str_text(&was), str_text(&now));
     str_deinit(&was);
     str_deinit(&now);
@@ -155,7 +155,8 @@ static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input
     pgy_dtype dtype = input->dtype ? input->dtype : PGY_I64;
     int64_t elements[PGY_MAX_RANK];
     if (user->rank > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | rank %d is too large",
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "Input tensor: %s | Rank %d is larger than the supported rank",
                              input->name, user->rank);
     for (int32_t i = 0; i < user->rank; i++)
         elements[i] = user->shape[i] < 0 ? DEFAULT_DIM : user->shape[i];
@@ -193,34 +194,35 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
 {
     const pgy_tensor_info *user = find_override(l, input->name);
     if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_OPTIONAL_SEQUENCE)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "Input tensor: %s | is a sequence, for which no data are generated: "
-                             "give its elements as '%s[0]', '%s[1]' and so on with --load-inputs "
-                             "or --data-loader-script",
-                             input->name, input->name, input->name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "Input tensor: %s | data cannot be generated for a sequence; give its elements as "
+            "'%s[0]', '%s[1]', ... with pgy_file_loader_create or pgy_script_loader_create",
+            input->name, input->name, input->name);
     if (input->form == PGY_FORM_OTHER)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "Input tensor: %s | is neither a tensor nor a sequence or optional of "
-                             "tensors; no data can be given for it",
+                             "Input tensor: %s | expected a tensor, or a sequence or optional of "
+                             "tensors: data of other types are not supported",
                              input->name);
     if (is_shape_tensor(input, user)) return fill_with_shape(out, input, user, err);
     pgy_dtype dtype = user && user->dtype ? user->dtype : input->dtype;
     if (!dtype) dtype = PGY_F64;
     bool bfloat16 = dtype == PGY_BF16 && l->torch_floats;
     if (!pgy_dtype_describe(dtype)->npy && dtype != PGY_STRING && !bfloat16)
-        return pgy_error_set(err, PGY_E_TYPE,
-                             "Input tensor: %s | data of type %s cannot be generated (NumPy has no "
-                             "such type); use --load-inputs or --data-loader-script",
-                             input->name, pgy_dtype_name(dtype));
+        return pgy_error_set(
+            err, PGY_E_TYPE,
+            "Input tensor: %s | data of type %s cannot be generated, because NumPy lacks this "
+            "type; give data with pgy_file_loader_create or pgy_script_loader_create",
+            input->name, pgy_dtype_name(dtype));
     if (input->rank < 0 && (!user || user->rank < 0))
         return pgy_error_set(
             err, PGY_E_SHAPE,
-            "Input tensor: %s | its rank is not known; give a shape with random.inputs",
-            input->name);
+            "Input tensor: %s | its rank is unknown; give a shape with random.inputs", input->name);
     const pgy_tensor_info *from = choose_shape(input, user);
     int64_t shape[PGY_MAX_RANK];
     if (from->rank > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "Input tensor: %s | rank %d is too large",
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "Input tensor: %s | Rank %d is larger than the supported rank",
                              input->name, from->rank);
     default_shape(shape, input, from);
     const pgy_value_range *range = find_range(l, input->name, dtype);
@@ -268,11 +270,13 @@ static pgy_status random_next(pgy_tensor_map **out, void *user, pgy_error *err)
     *out = NULL;
     if (l->next >= l->iterations) return PGY_OK;
     if (!l->inputs)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "generated data need to know the inputs: set the metadata first");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "the generator does not know the inputs: call pgy_data_loader_set_metadata first");
     uint64_t seed = (uint64_t)l->seed + l->next;
     if (seed > UINT32_MAX)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "seed %llu of iteration %zu is beyond 4294967295",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "seed %llu of iteration %zu is larger than 4294967295, the limit",
                              (unsigned long long)seed, l->next);
     warn_unmatched(l);
     LOG(VERBOSE, "Generating data using numpy seed: %llu", (unsigned long long)seed);

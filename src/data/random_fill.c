@@ -43,9 +43,9 @@ static double to_double(const uint32_t *words, size_t i, scale_shift s)
 
 #if defined(__x86_64__)
 
-/* Four doubles. A pair of words is one 64-bit lane; as an integer below 2^52 it becomes a double by
- * giving it the exponent of 2^52, which is then subtracted. No multiply-add is fused, so results
- * equal NumPy's. */
+/* Like to_double, for four values. A pair of words is one 64-bit lane; as an integer below 2^52 it
+ * becomes a double by giving it the exponent of 2^52, which is then subtracted. No multiply-add is
+ * fused, so results equal NumPy's. */
 __attribute__((target("avx2"))) static inline __m256d four_doubles(const uint32_t *words,
                                                                    __m256d scale, __m256d shift)
 {
@@ -307,8 +307,10 @@ static pgy_status integer_ends(int64_t *low, int64_t *high, const pgy_value_rang
         *low = r->low_int;
         *high = r->high_int;
     } else if (!fits(r->low) || !fits(r->high)) {
-        return pgy_error_set(err, PGY_E_ARGUMENT, "range [%g, %g] has an end that is no integer",
-                             r->low, r->high);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "range [%g, %g] has an end that is not an integer, but the data has an integer type",
+            r->low, r->high);
     } else {
         *low = (int64_t)r->low;
         *high = (int64_t)r->high;
@@ -318,7 +320,7 @@ static pgy_status integer_ends(int64_t *low, int64_t *high, const pgy_value_rang
                                          (long long)*low, (long long)*high);
 }
 
-/* NumPy refuses ends that the type cannot hold. */
+/* Fails, as NumPy does, if the type cannot hold an end of the range. */
 static pgy_status check_ends(int64_t low, int64_t high, pgy_dtype dtype, unsigned bits,
                              pgy_error *err)
 {
@@ -329,7 +331,8 @@ static pgy_status check_ends(int64_t low, int64_t high, pgy_dtype dtype, unsigne
     else if (bits < 64)
         good = low >= -((int64_t)1 << (bits - 1)) && high < (int64_t)1 << (bits - 1);
     return good ? PGY_OK
-                : pgy_error_set(err, PGY_E_ARGUMENT, "range [%lld, %lld] is out of bounds for %s",
+                : pgy_error_set(err, PGY_E_ARGUMENT,
+                                "range [%lld, %lld] goes beyond the values of type %s",
                                 (long long)low, (long long)high, pgy_dtype_name(dtype));
 }
 

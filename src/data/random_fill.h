@@ -8,8 +8,8 @@
 
 #include "base/rand.h"
 
-/* Floats: uniform in [low, high); integers and bool: both ends included; strings: decimal text of
- * doubles. */
+/* Fills floats with uniform values in [low, high), integers and bools with both ends included, and
+ * strings with doubles as decimal text. */
 pgy_status random_fill(pgy_tensor *t, mt19937 *g, const pgy_value_range *range, bool torch_floats,
                        pgy_error *err) PGY_MUST_CHECK;
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "data/python.h"
 
-static const char LOG_PATH[] = "comparator/data_loader.py";
+static const char LOG_PATH[] = "data/script.c";
 
 static pgy_status script_next(pgy_tensor_map **out, void *user, pgy_error *err)
 {

@@ -30,7 +30,7 @@ static pgy_status find_member(zip_member *out, span archive, span name, pgy_erro
         st = zip_next(&zip, &m, &more, err);
         if (st) return st;
         if (!more)
-            return pgy_error_set(err, PGY_E_FORMAT, "the archive has no '%.*s'",
+            return pgy_error_set(err, PGY_E_FORMAT, "the archive has no member '%.*s'",
                                  (int)(name.size < 80 ? name.size : 80), name.data);
         const char *slash = memchr(m.name.data, '/', m.name.size);
         size_t skip = slash ? (size_t)(slash - m.name.data) + 1 : 0;
@@ -48,7 +48,7 @@ static pgy_status read_member(void *out, const zip_member *m, pgy_error *err)
     pgy_status st = zip_stream_open(&stream, m, err);
     if (!st) st = zip_stream_read(stream, out, m->size_bytes, &got, err);
     if (!st && got != m->size_bytes)
-        st = pgy_error_set(err, PGY_E_FORMAT, "the archive is cut off");
+        st = pgy_error_set(err, PGY_E_FORMAT, "the archive is truncated");
     if (!st) st = zip_stream_finish(stream, err);
     zip_stream_destroy(stream);
     return st;
@@ -62,7 +62,8 @@ static pgy_status check_byte_order(span archive, pgy_error *err)
         return PGY_OK; /* older files lack it and are little-endian */
     if (!m.deflated && span_equals((span){(const char *)m.data, m.size_bytes}, "little"))
         return PGY_OK;
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "the tensor is not stored in little-endian order");
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "the tensor is stored in big-endian order, which is not supported");
 }
 
 /* ---- Elements ---- */
@@ -83,9 +84,11 @@ static pgy_status check_extent(const pickle_tensor *p, size_t stored_bytes, pgy_
            needed <= p->storage_bytes;
     if (!good)
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "the tensor reaches beyond its storage of %zu bytes", stored_bytes);
+                             "the tensor's shape and strides reach beyond its storage of %zu bytes",
+                             stored_bytes);
     if (!size_mul(&needed, count, item) || (needed > stored_bytes && needed > MAX_REPEATED_BYTES))
-        return pgy_error_set(err, PGY_E_FORMAT, "the tensor repeats its %zu bytes to more than %zu",
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "the tensor expands %zu stored bytes to more than the limit of %zu",
                              stored_bytes, MAX_REPEATED_BYTES);
     return PGY_OK;
 }
@@ -116,7 +119,7 @@ static pgy_status read_archive(pgy_tensor **out, span archive, pgy_error *err)
     pgy_status st = find_member(&pickled, archive, span_of("data.pkl"), err);
     if (st) goto done;
     if (pickled.size_bytes > MAX_PICKLE_BYTES) {
-        st = pgy_error_set(err, PGY_E_FORMAT, "data.pkl of %zu bytes holds more than one tensor",
+        st = pgy_error_set(err, PGY_E_FORMAT, "data.pkl has %zu bytes, more than one tensor needs",
                            pickled.size_bytes);
         goto done;
     }
@@ -145,20 +148,23 @@ pgy_status torch_tensor_read(pgy_tensor **out, const json_value *text, const cha
     void *bytes = NULL;
     pgy_status st = PGY_OK;
     if (!text || text->type != JSON_STRING)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: a Tensor without 'tensor'", where);
+        return pgy_error_set(err, PGY_E_FORMAT, "%s: the Tensor object lacks the key 'tensor'",
+                             where);
     const char *p = json_string(text, &memory, &chars);
     if (!p)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     else if (!base64_decoded_size(&size, p, chars))
-        st = pgy_error_set(err, PGY_E_FORMAT, "bad base64 length %zu", chars);
+        st = pgy_error_set(err, PGY_E_FORMAT, "%zu characters are not a valid length of base64",
+                           chars);
     if (st) goto done;
     bytes = mem_alloc(size + 4);
     if (!bytes)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes", size);
     else if (!base64_decode(bytes, &got, p, chars, true))
-        st = pgy_error_set(err, PGY_E_FORMAT, "bad base64");
+        st = pgy_error_set(err, PGY_E_FORMAT, "the base64 text is invalid");
     else if (!zip_is_archive(bytes, got))
-        st = pgy_error_set(err, PGY_E_FORMAT, "the Tensor is not an archive of torch.save");
+        st = pgy_error_set(err, PGY_E_FORMAT,
+                           "the Tensor's bytes are not an archive written by torch.save");
     else
         st = read_archive(out, (span){bytes, got}, err);
 done:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device: memory of its own, streams of work, events. The host is the first one.
+/* A device: memory of its own, streams of work, events. The host is device 0.
  *
  * An implementation is one file with a const `device_functions`, and a `device` for each piece of
  * hardware. Its streams and events begin with the structs below, so a handle leads to its device.
@@ -34,26 +34,32 @@ typedef struct device_event {
     device *device;
 } device_event;
 
+/* Recorded work of a stream, which one call enqueues again. */
+typedef struct device_graph {
+    device *device;
+} device_graph;
+
 enum { DEVICE_ALIGNMENT = 256 }; /* minimum alignment of `allocate`'s memory; the host's is 64 */
 
 typedef struct device_properties {
-    char description[96]; /* for people: "NVIDIA H200" */
+    char description[96]; /* text for people: "NVIDIA H200" */
     /* Everything that plans and times depend on: architecture, driver, libraries with their
      * versions. A plan that was built with another fingerprint is refused. */
     char fingerprint[192];
     uint64_t memory_bytes;
-    double clock_ghz; /* 0: not known */
-    /* Estimates for copies from and to the host: time of the shortest copy, and bytes per ns. */
+    double clock_ghz; /* clock in GHz; 0: unknown */
+    /* Estimates for copies from and to the host: nanoseconds that any copy takes, and bytes per ns.
+     */
     double copy_ns, copy_rate;
 } device_properties;
 
 typedef enum device_direction {
     DEVICE_FROM_HOST, /* host to device */
     DEVICE_TO_HOST,
-    DEVICE_WITHIN, /* both ends on the device */
+    DEVICE_WITHIN, /* device to the same device */
 } device_direction;
 
-/* All members are required. New ones are added at the end. */
+/* All members except the graph functions are required. New members are added at the end. */
 typedef struct device_functions {
     pgy_status (*properties)(device_properties *out, device *d, pgy_error *err);
 
@@ -66,7 +72,7 @@ typedef struct device_functions {
     pgy_status (*allocate_shared)(void **out, device *d, size_t size_bytes, pgy_error *err);
     void (*release_shared)(device *d, void *memory);
 
-    /* Both enqueue work and may return before it is done, whatever host memory is used. */
+    /* copy and fill enqueue work and may return before it is done, whatever host memory is used. */
     pgy_status (*copy)(device_stream *s, void *to, const void *from, size_t size_bytes,
                        device_direction direction, pgy_error *err);
     pgy_status (*fill)(device_stream *s, void *to, uint8_t byte, size_t size_bytes, pgy_error *err);
@@ -89,11 +95,21 @@ typedef struct device_functions {
     /* Nanoseconds between two passed events, by the device's clock. */
     pgy_status (*event_elapsed)(double *out_ns, device_event *from, device_event *to,
                                 pgy_error *err);
+
+    /* Graphs. All of these functions are NULL for a device without graphs. Between `graph_begin`
+     * and `graph_end` work on `s` is recorded with its addresses, and not done. After a failure in
+     * between, `graph_end` must still be called, and fails. */
+    pgy_status (*graph_begin)(device_stream *s, pgy_error *err);
+    pgy_status (*graph_end)(device_graph **out, device_stream *s, pgy_error *err);
+    /* Enqueues the recorded work. Before the work is done, the graph may be launched again only on
+     * the same stream. */
+    pgy_status (*graph_launch)(device_graph *g, device_stream *s, pgy_error *err);
+    void (*graph_destroy)(device_graph *g); /* call it when the graph's work is done */
 } device_functions;
 
 struct device {
-    const char *name; /* one piece of hardware: "host", "cuda:0"; plans name it */
-    const char *kind; /* "host", "cuda": kernels name it */
+    const char *name; /* name of this piece of hardware, which plans use: "host", "cuda:0" */
+    const char *kind; /* "host" or "cuda": a kernel states the kind that it runs on */
     const device_functions *does;
 };
 
@@ -104,6 +120,10 @@ device *device_host(void);
 /* Device i: the host first, then the registered ones in order; NULL after the last. */
 device *device_at(size_t i);
 device *device_find(const char *name); /* NULL if no device has this name */
+/* Finds a device, and registers devices on demand: a name of kind "cuda" opens NVIDIA's driver and
+ * registers the GPUs as "cuda:0", "cuda:1" ...; "cuda" is the first one. PGY_E_NOT_FOUND,
+ * PGY_E_DEVICE. */
+pgy_status device_open(device **out, const char *name, pgy_error *err) PGY_MUST_CHECK;
 /* Adds a device, which stays borrowed; its name must be new. PGY_E_ARGUMENT, PGY_E_MEMORY. */
 pgy_status device_register(device *d, pgy_error *err) PGY_MUST_CHECK;
 /* Removes a device from the list. Existing users keep using it, so it must outlive them. */
@@ -190,6 +210,31 @@ static inline pgy_status device_event_wait(device_stream *s, device_event *e, pg
 static inline pgy_status device_event_synchronize(device_event *e, pgy_error *err)
 {
     return e->device->does->event_synchronize(e, err);
+}
+
+static inline bool device_has_graphs(const device *d)
+{
+    return d->does->graph_begin != NULL;
+}
+
+static inline pgy_status device_graph_begin(device_stream *s, pgy_error *err)
+{
+    return s->device->does->graph_begin(s, err);
+}
+
+static inline pgy_status device_graph_end(device_graph **out, device_stream *s, pgy_error *err)
+{
+    return s->device->does->graph_end(out, s, err);
+}
+
+static inline pgy_status device_graph_launch(device_graph *g, device_stream *s, pgy_error *err)
+{
+    return g->device->does->graph_launch(g, s, err);
+}
+
+static inline void device_graph_destroy(device_graph *g)
+{
+    if (g) g->device->does->graph_destroy(g);
 }
 
 static inline pgy_status device_event_elapsed(double *out_ns, device_event *from, device_event *to,

@@ -41,11 +41,12 @@ pgy_status device_register(device *d, pgy_error *err)
     if (room && !known) registered[count++] = d;
     pthread_mutex_unlock(&lock);
     if (known)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a device '%s' is registered already", d->name);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a device named '%s' is already registered",
+                             d->name);
     if (!room)
         return pgy_error_set(err, PGY_E_MEMORY,
-                             "device '%s' is one too many: a process has at most %d", d->name,
-                             MAX_DEVICES + 1);
+                             "cannot register device '%s': a process has at most %d devices",
+                             d->name, MAX_DEVICES + 1);
     return PGY_OK;
 }
 

@@ -14,7 +14,7 @@ enum { ALIGNMENT = 64 };
 
 typedef struct host_event {
     device_event event;
-    int64_t time_ns; /* 0: not recorded */
+    int64_t time_ns; /* when the event was recorded; 0: never */
 } host_event;
 
 static pgy_status no_memory(size_t size_bytes, pgy_error *err)
@@ -22,8 +22,8 @@ static pgy_status no_memory(size_t size_bytes, pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes on the host", size_bytes);
 }
 
-/* The fingerprint names only the kind: host plans depend on the processor's level, which plans
- * store separately. */
+/* The fingerprint names only the kind: host plans depend on the instruction set, which plans store
+ * separately. */
 static pgy_status describe(device_properties *out, device *d, pgy_error *err)
 {
     (void)err;
@@ -140,8 +140,9 @@ static pgy_status event_elapsed(double *out_ns, device_event *from, device_event
 {
     const int64_t start = ((host_event *)from)->time_ns, end = ((host_event *)to)->time_ns;
     if (!start || !end)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "no time lies between two events of which one was never recorded");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "cannot measure the time between two events: one of them was never recorded");
     *out_ns = (double)(end - start);
     return PGY_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each level that runs has a frame: one slot per value, with the number of remaining uses. A weight
  * is read and converted at its first use, and every value is released after its last use, so memory
- * holds live values only. Subgraphs and function bodies run in frames of their own; values of
- * enclosing levels are looked up outwards through the frames. */
+ * holds live values only. Each run of a subgraph or function body has a frame of its own; a value
+ * of an enclosing level is looked up in the enclosing frames. */
 #include "evaluate/execute.h"
 
 #include <string.h>
@@ -18,21 +18,21 @@ enum { MAX_FRAMES = 256, ELEMENTS_OF_A_STEP = 4096 };
 typedef struct frame {
     const graph_plan *whole;
     const level_plan *plan;
-    op_tensor *values;   /* per slot */
-    uint32_t *left;      /* uses to come, per slot */
-    op_tensor *in, *out; /* of the node that runs */
+    op_tensor *values;   /* indexed by slot */
+    uint32_t *left;      /* indexed by slot: reads still to come; at 0 the value is released */
+    op_tensor *in, *out; /* inputs and outputs of the node that runs */
     bool *wanted;
-    struct frame *outer; /* that of the enclosing level or of the caller */
+    struct frame *outer; /* frame of the enclosing level or of the caller */
     const attr_scope *scope;
     bool declared; /* inputs and weights stay in their declared types */
 } frame;
 
 typedef struct executor {
     const graph_plan *plan;
-    frame *frame; /* that of the node that runs */
+    frame *frame; /* frame of the node that runs */
     size_t depth;
     uint64_t steps, max_steps;
-    bool weighs;                        /* large results count as several steps */
+    bool weighs;                        /* count a large result as several steps */
     const execute_operators *operators; /* NULL: op_run */
     const execute_watch *watch;
     op_host host;
@@ -111,7 +111,8 @@ static pgy_status load_weight(op_tensor *out, pgy_value *v, const pgy_onnx_tenso
     return st;
 }
 
-/* *out is borrowed; empty for an omitted input. */
+/* Reads the value of v for one use. *out is borrowed; it is empty if v is NULL (an omitted input).
+ */
 static pgy_status fetch(op_tensor *out, frame *from, pgy_value *v, pgy_error *err)
 {
     frame *f = v ? frame_of(from, v) : NULL;
@@ -171,9 +172,10 @@ static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *
 {
     frame inner = {0};
     if (n->input_count > body->input_count || n->output_count > body->output_count)
-        return node_error(n, err, PGY_E_FORMAT,
-                          "has %zu inputs and %zu outputs, but its function has %zu and %zu",
-                          n->input_count, n->output_count, body->input_count, body->output_count);
+        return node_error(
+            n, err, PGY_E_FORMAT,
+            "the call has %zu inputs and %zu outputs, but the function has %zu and %zu",
+            n->input_count, n->output_count, body->input_count, body->output_count);
     arena memory = {0};
     attr_scope scope = {0};
     const op_attr *attrs = NULL;
@@ -197,8 +199,8 @@ static pgy_status run_body(executor *e, frame *f, pgy_node *n, const pgy_graph *
     return st;
 }
 
-/* Counts large tensors as several steps, because a loop over them takes as long as one over many
- * small nodes. */
+/* The steps to add for large outputs of node n: a loop over large tensors takes as long as one over
+ * many small nodes. */
 static uint64_t weight_of(const frame *f, const pgy_node *n)
 {
     uint64_t elements = 0;
@@ -211,7 +213,7 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
 {
     pgy_graph *body = NULL;
     pgy_status st = PGY_OK;
-    if (node_constant(n)) return PGY_OK; /* read like a weight when it is needed */
+    if (node_constant(n)) return PGY_OK; /* a constant is read like a weight when it is needed */
     for (size_t i = 0; !st && i < n->input_count; i++) st = fetch(&f->in[i], f, n->inputs[i], err);
     for (size_t i = 0; i < n->output_count; i++) {
         f->out[i] = (op_tensor){0};
@@ -240,7 +242,8 @@ static pgy_status count_step(executor *e, pgy_error *err)
 {
     const pgy_status st = cancel_check(err);
     if (st || e->steps++ < e->max_steps || !e->max_steps) return st;
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "the model runs more than %llu nodes",
+    return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                         "the run stopped at the limit of %llu nodes; perhaps a loop does not end",
                          (unsigned long long)e->max_steps);
 }
 
@@ -288,10 +291,10 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     if (!g) return pgy_error_set(err, PGY_E_FORMAT, "a subgraph is missing");
     const graph_level *level = level_of(g);
     if (input_count > level->declared_count || output_count > g->output_count)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "subgraph '%s' has %zu inputs and %zu outputs, but needs %zu and %zu",
-                             g->name, level->declared_count, g->output_count, input_count,
-                             output_count);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "subgraph '%s' has %zu inputs and %zu outputs, but the node needs %zu and %zu", g->name,
+            level->declared_count, g->output_count, input_count, output_count);
     pgy_status st = frame_init(&inner, e->plan, plan_of(e->plan, g), outer, err);
     for (size_t i = 0; !st && i < input_count; i++) {
         op_tensor given = op_tensor_retain(&inputs[i]);
@@ -369,7 +372,7 @@ static pgy_status take_output(frame *f, pgy_value *v, pgy_tensor_map *out, pgy_e
     return st;
 }
 
-/* A value that is listed twice is one output. */
+/* Adds the outputs of g to `out`. A graph may list a value twice; it is added once. */
 static pgy_status take_outputs(frame *f, const pgy_graph *g, pgy_tensor_map *out, pgy_error *err)
 {
     pgy_status st = PGY_OK;

@@ -5,19 +5,21 @@
 
 #include "evaluate/plan.h"
 
-/* Replaces op_run, to which `run` may fall back. Values, including inputs and weights, may then
- * have their declared type instead of the storage type; inputs of nodes with subgraphs, and
- * elements of sequences, must be in storage type. */
+/* Computes nodes instead of op_run; `run` may call op_run for nodes that it does not handle.
+ * Values, including inputs and weights, may then be tensors of their declared type instead of the
+ * storage type (ops/op.h). Inputs of nodes with subgraphs, and elements of sequences, must still be
+ * in storage type. */
 typedef struct execute_operators {
     pgy_status (*run)(pgy_node *n, const op_node *node, const op_tensor *inputs, op_tensor *outputs,
                       const bool *wanted, const op_host *host, void *user, pgy_error *err);
     void *user;
 } execute_operators;
 
-/* A level that runs, with the enclosing ones. */
+/* The frame of a level (main graph, subgraph or function body) that runs, linked to the frames of
+ * the enclosing levels. */
 typedef struct frame execute_level;
-/* Reads the present content of a value of these levels; *out is borrowed, and empty if the value is
- * not computed yet or was released. */
+/* Reads the current content of a value of `level` or of an enclosing level; *out is borrowed, and
+ * empty if the value is not computed yet or was released. */
 pgy_status execute_value(op_tensor *out, execute_level *level, pgy_value *v,
                          pgy_error *err) PGY_MUST_CHECK;
 
@@ -27,21 +29,23 @@ typedef struct execute_watch {
     pgy_status (*ran)(pgy_node *n, const op_tensor *inputs, const op_tensor *outputs, void *user,
                       pgy_error *err); /* may be NULL */
     void *user;
-    /* Called before the nodes of a level run, each time; may be NULL. */
+    /* Called each time before the nodes of a level run, so once per loop iteration; may be NULL. */
     pgy_status (*begins)(const pgy_graph *g, execute_level *level, void *user, pgy_error *err);
 } execute_watch;
 
 /* A run that exceeds a limit ends with an error. */
 typedef struct execute_limits {
-    uint64_t max_bytes; /* of one tensor */
-    uint64_t max_steps; /* runs of nodes and bodies; 0: no limit */
-    uint64_t *spent;    /* adds up steps, where a large result counts as many; may be NULL */
-    const execute_operators *operators; /* NULL: the definitions themselves */
+    uint64_t max_bytes; /* limit for the size of one tensor */
+    uint64_t max_steps; /* limit for the steps: each run of a node or of a subgraph or function
+                           body; 0: no limit */
+    uint64_t *spent; /* receives the steps taken, added; a large result counts as many steps; may be
+                        NULL */
+    const execute_operators *operators; /* NULL: nodes are computed by op_run */
     const execute_watch *watch;         /* may be NULL */
 } execute_limits;
 
-/* Runs the top graph, which must be planned. The feed has the declared types of the inputs; outputs
- * are added to `out` in their declared types. */
+/* Runs the top graph, which must be planned. The tensors in `feed` have the declared types of the
+ * inputs; outputs are added to `out` in their declared types. */
 pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_map *feed,
                          pgy_tensor_map *out, bool model_precision, const execute_limits *limits,
                          pgy_error *err) PGY_MUST_CHECK;

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "tensor/elements.h"
 
-enum { MAX_DEPTH = 16 }; /* of sequences in sequences */
+enum { MAX_DEPTH = 16 }; /* limit for the nesting of sequences */
 
 /* ---- Inputs --------------------------------------------------------------------------------- */
 
@@ -72,12 +72,12 @@ pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_m
 {
     pgy_tensor *given = pgy_tensor_map_find(feed, v->name);
     if (v->kind == PGY_VALUE_MAP)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "input '%s' is a map; none can be given",
-                             v->name);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "input '%s' is a map; maps are not supported as inputs", v->name);
     if (v->kind == PGY_VALUE_SEQUENCE) return feed_sequence(out, feed, v->name, 0, err);
     if (given) return feed_tensor(out, given, v->name, err);
     if (v->kind != PGY_VALUE_OPTIONAL)
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s' is not given", v->name);
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s' is missing", v->name);
     if (elements_given(feed, v->name)) return feed_sequence(out, feed, v->name, 0, err);
     return feed_none(out, err);
 }
@@ -115,7 +115,7 @@ static pgy_status take(pgy_tensor_map *out, const char *name, const op_tensor *v
     return st ? st : elements_adopt(out, name, t, err);
 }
 
-/* The tensor inside nested sequences, or v itself. */
+/* Gives the description of the tensors inside (nested) sequences; v itself if it is a tensor. */
 static const op_value *innermost(const op_value *v)
 {
     for (int depth = 0; v->sequence && depth < MAX_DEPTH; depth++) v = v->sequence;

@@ -5,11 +5,11 @@
 
 #include "graph/graph.h"
 
-/* Makes the value of an input from the feed; the caller releases it. PGY_E_NOT_FOUND,
+/* Makes the value of input v from the tensors in `feed`; the caller releases it. PGY_E_NOT_FOUND,
  * PGY_E_ARGUMENT */
 pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_map *feed,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Adds the tensors of an output, in their declared types. */
+/* Adds the tensors of output v to `out`, in their declared types. */
 pgy_status interface_take(pgy_tensor_map *out, const pgy_value *v, const op_tensor *value,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Describes an input or output for runners; `shape` and `names` have PGY_MAX_RANK entries. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans are made level by level, inwards; a level that has a plan (a function called twice) is not
- * planned again. */
+/* Plans the main graph first, then its subgraphs and functions. A level that has a plan already,
+ * such as a function that is called twice, is not planned again. */
 #include "evaluate/plan.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 typedef struct planner {
     graph_plan *plan;
     const call_chain *calls;
-    str unknown; /* list of operators without definition */
-    strmap seen; /* of them */
+    str unknown; /* text for the error: operators without definition */
+    strmap seen; /* the operators that `unknown` lists already */
     size_t depth;
 } planner;
 
@@ -74,8 +74,8 @@ static bool takes_narrow(const pgy_node *n, const pgy_value *v)
     return true;
 }
 
-/* Finds weights that stay in the type of the file, because all their operators convert while they
- * read. */
+/* Finds weights that stay float32: all operators that read them convert each element to float64
+ * themselves. */
 static void find_narrow(level_plan *plan, const pgy_graph *g)
 {
     const strmap *values = &level_of(g)->values;
@@ -93,7 +93,8 @@ static pgy_status check_operator(const pgy_node *n, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
     const op_node node = node_op(n);
-    /* In a function a missing attribute may still come from the call. */
+    /* A function call may still supply attributes that are missing here, so such nodes are not
+     * checked. */
     return box->has_refs ? PGY_OK : op_check_node(&node, err);
 }
 
@@ -111,7 +112,7 @@ static pgy_status plan_node(planner *p, pgy_node *n, pgy_error *err)
     }
     if (call_is_open(p->calls, box->function) || p->depth > GRAPH_MAX_DEPTH)
         return node_error(n, err, PGY_E_FORMAT,
-                          "the function calls itself, or calls are nested too deep");
+                          "the function calls itself, or function calls are nested too deep");
     const call_chain call = {box->function, p->calls};
     p->calls = &call;
     p->depth++;

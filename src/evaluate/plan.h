@@ -11,9 +11,11 @@ typedef struct level_plan {
     pgy_graph *graph;
     pgy_node **order;
     size_t slot_count;
-    uint32_t *uses;     /* per slot: how many node inputs, captures and graph outputs need it */
-    bool *narrow;       /* per slot: a weight that all its users read as float32 */
-    size_t widest_node; /* most inputs or outputs of a node */
+    uint32_t *uses; /* indexed by slot: number of node inputs, subgraph captures and graph outputs
+                       that read the value */
+    bool *narrow;   /* indexed by slot: true for a weight that all its consumers read as float32, so
+                       it is not widened */
+    size_t widest_node; /* largest number of inputs or of outputs of one node */
 } level_plan;
 
 SIDE_TABLE(slot_table, uint32_t)
@@ -24,8 +26,8 @@ SIDE_TABLE(level_plans, level_plan *)
  * must not change meanwhile. */
 typedef struct graph_plan {
     arena memory;
-    slot_table slots;   /* of values: their place in the frames of their level */
-    level_plans levels; /* of levels; NULL: not planned */
+    slot_table slots;   /* indexed by value id: the value's slot in the frames of its level */
+    level_plans levels; /* indexed by level id: the level's plan; NULL: not planned */
 } graph_plan;
 
 void graph_plan_deinit(graph_plan *p);

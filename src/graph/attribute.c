@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New attributes. Like attributes read from a file they have no NULL texts, so readers need no
- * checks. */
+/* Creates attributes. Their texts are never NULL, like those of attributes read from a file, so
+ * readers need no checks for NULL. */
 #include <string.h>
 
 #include "graph/edit.h"

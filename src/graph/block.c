@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds how many channels a block of com.microsoft.nchwc has: 8 or 16, depending on the machine on
- * which ONNX Runtime saved the model. No attribute states it, so it is deduced from numbers of
- * channels that only one of the two sizes allows. */
+ * which ONNX Runtime saved the model. No attribute states it, so it is deduced from channel counts
+ * that are possible with only one of the two block sizes. */
 #include <string.h>
 
 #include "base/log.h"
 #include "graph/graph.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/block.c";
 
 enum { SMALL = 8, LARGE = 16 };
 
@@ -17,7 +17,7 @@ static bool is_blocked(const pgy_node *n, const char *op_type)
            (!op_type || !strcmp(n->op_type, op_type));
 }
 
-/* A size of a weight, or -1. */
+/* Dimension `axis` of the weights of n; -1: they are no initializer or have no such axis. */
 static int64_t weight_size(const pgy_node *n, size_t axis)
 {
     const pgy_value *w = n->input_count > 1 ? n->inputs[1] : NULL;
@@ -31,15 +31,16 @@ static int64_t attribute_of(const pgy_node *n, const char *name, int64_t fallbac
     return a ? a->i : fallback;
 }
 
-/* The block size for which `channels` is rounded up to `padded`; 0: both fit. */
+/* The block size with which padding to whole blocks turns `channels` into `padded`; 0: both sizes
+ * do. */
 static int64_t block_of_padding(int64_t channels, int64_t padded)
 {
     if (channels < 1 || padded < channels) return 0;
     return padded - channels >= SMALL ? LARGE : padded % LARGE ? SMALL : 0;
 }
 
-/* A Conv with 8 input channels: with blocks of 8 its image is blocked; with blocks of 16 it is too
- * narrow and stays NCHW. */
+/* Deduces the block size from a Conv with 8 input channels. With blocks of 8 its image is blocked;
+ * with blocks of 16 the image has fewer channels than a block and stays NCHW. */
 static int64_t block_of_eight(const pgy_value *image)
 {
     const pgy_node *n = image ? image->producer : NULL;
@@ -90,7 +91,7 @@ static int64_t block_of_node(const pgy_node *n)
     return is_blocked(n, "ReorderInput") ? block_of_input(n) : 0;
 }
 
-/* The block size that ONNX Runtime assumes on this machine. */
+/* The block size that ONNX Runtime uses on this machine, for models that allow both. */
 static int64_t block_of_machine(void)
 {
 #if defined(__x86_64__)
@@ -108,9 +109,9 @@ int64_t graph_channel_block(graph_state *s)
     if (!s->channel_block) {
         s->channel_block = block_of_machine();
         LOG(WARNING,
-            "The model was saved by ONNX Runtime's optimizer for one kind of machine: its images "
-            "are in blocks of 8 or 16 channels, and no size in it tells which. %lld is assumed, "
-            "as ONNX Runtime does on this machine",
+            "ONNX Runtime's optimizer saved this model for one kind of machine: its images are in "
+            "blocks of 8 or 16 channels, and no shape in the model tells which. Assuming blocks of "
+            "%lld, as ONNX Runtime does on this machine",
             (long long)s->channel_block);
     }
     return s->channel_block;

@@ -9,7 +9,7 @@
 #include "base/cancel.h"
 #include "ops/signature.h"
 
-enum { OLDEST_SIGNED = 7 }; /* signatures begin with this opset */
+enum { OLDEST_SIGNED = 7 }; /* the first opset for which operators have signatures */
 
 /* ---- Operators ------------------------------------------------------------------------------ */
 
@@ -35,7 +35,7 @@ static void check_unknown(checker *c, const pgy_node *n)
 {
     const bool own = domain_is_default(n->domain);
     if (!*n->op_type)
-        finding_add(&c->list, c->state, CHECK_EMPTY_NAME, n, "The node has no operator");
+        finding_add(&c->list, c->state, CHECK_EMPTY_NAME, n, "The node has no operator type");
     else
         finding_add(&c->list, c->state,
                     own ? CHECK_UNKNOWN_OPERATOR : CHECK_UNKNOWN_CUSTOM_OPERATOR, n,
@@ -75,7 +75,7 @@ static void check_counts(checker *c, const pgy_node *n, const op_signature *s)
                       (n->output_count && !op_signature_output(s, n->output_count - 1));
     if (few || many)
         finding_add(&c->list, c->state, CHECK_MALFORMED_NODE, n,
-                    "%s has %zu inputs and %zu outputs, which are too %s", n->op_type,
+                    "%s has %zu inputs and %zu outputs: too %s for this operator", n->op_type,
                     n->input_count, n->output_count, few ? "few" : "many");
     check_omitted(c, n, s);
 }
@@ -93,14 +93,14 @@ static pgy_status check_operator(checker *c, pgy_node *n, pgy_error *err)
     }
     if (!box->def) {
         const op_signature *s = op_signature_find(n->domain, n->op_type, box->opset);
-        if (s)
-            check_counts(c, n, s); /* ONNX has it, the reference does not */
+        if (s) /* ONNX has it, but this program does not */
+            check_counts(c, n, s);
         else
             check_unknown(c, n);
         return PGY_OK;
     }
     if (domain_is_default(n->domain) && !box->signature && box->opset >= OLDEST_SIGNED)
-        check_unknown(c, n); /* an extension of a runtime, or a newer version */
+        check_unknown(c, n); /* a custom operator, or one of a newer opset */
     if (box->def->deprecated && box->opset >= box->def->deprecated)
         finding_add(&c->list, c->state, CHECK_DEPRECATED_OPERATOR, n,
                     "%s is deprecated since opset %d", n->op_type, box->def->deprecated);
@@ -131,7 +131,7 @@ static pgy_status check_node(checker *c, pgy_node *n, const pgy_onnx_function *f
         check_captures(c, n);
         if (!st) st = check_constants(c, n, err);
     } else {
-        st = PGY_OK; /* inference meets the same failure and reports it */
+        st = PGY_OK; /* not reported here: inference fails in the same way and reports it */
     }
     for (size_t k = 0; !st && k < n->subgraph_count; k++)
         st = check_level(c, n->subgraphs[k], f, err);
@@ -141,7 +141,7 @@ static pgy_status check_node(checker *c, pgy_node *n, const pgy_onnx_function *f
 static pgy_status check_level(checker *c, pgy_graph *g, const pgy_onnx_function *f, pgy_error *err)
 {
     if (g->proto && !*g->name)
-        finding_add_value(&c->list, CHECK_EMPTY_NAME, g, "", "A graph has no name");
+        finding_add_value(&c->list, CHECK_EMPTY_NAME, g, "", "The graph has no name");
     pgy_status st = check_names(c, g, err);
     for (size_t i = 0; !st && i < g->node_count; i++)
         st = cancel_check_after(check_node(c, g->nodes[i], f, err), err);
@@ -194,8 +194,7 @@ static pgy_status check_shapes(checker *c, pgy_graph *g, pgy_error *err)
 pgy_status pgy_graph_check(const pgy_finding **out, size_t *count, pgy_graph *g, pgy_error *err)
 {
     if (!out || !count || !g)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a check needs a graph and where to put findings");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'count' and 'g' must not be NULL");
     checker c = {.state = state_of(g), .top = g};
     graph_reindex(g);
     if (g->node_count == 0)

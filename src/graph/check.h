@@ -11,15 +11,16 @@ typedef struct checker {
     graph_state *state;
     pgy_graph *top;
     finding_list list;
-    strmap names;                /* of nodes, all levels */
-    strmap domains;              /* reported already as not imported */
-    strmap used_domains, called; /* functions as "domain:name:overload" */
+    strmap names;   /* node names seen so far, of all levels */
+    strmap domains; /* domains already reported as not imported */
+    /* domains that nodes use; called functions as "domain:name:overload" */
+    strmap used_domains, called;
 } checker;
 
 /* check_model.c: versions, imports, metadata, declarations of inputs and outputs. */
 pgy_status check_model(checker *c, pgy_error *err) PGY_MUST_CHECK;
-/* Reports functions that no node calls and imports that no node needs; call it after all nodes were
- * visited. */
+/* Reports functions that no node calls and opset imports that no node needs; call it after all
+ * nodes were visited. */
 pgy_status check_imports_used(checker *c, pgy_error *err) PGY_MUST_CHECK;
 
 /* check_names.c: names of nodes and values, order, references out of subgraphs. */
@@ -36,14 +37,14 @@ pgy_status check_attributes(checker *c, const pgy_node *n, const pgy_onnx_functi
 pgy_status check_weights(checker *c, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 pgy_status check_constants(checker *c, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
-/* The fault in the fields that hold a tensor's elements, or NULL. */
+/* Says what is wrong with the fields that hold a tensor's elements; NULL: nothing. */
 const char *tensor_field_problem(const pgy_onnx_tensor *t);
 
 /* check_unused.c */
 pgy_status check_unused(checker *c, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
 /* check_structure.c: reports whatever would make the import of a model or of a function body fail,
- * and cycles. */
+ * and cycles between nodes. */
 void check_structure(finding_list *list, graph_state *state, const pgy_onnx_model *m);
 void check_structure_of_function(finding_list *list, graph_state *state,
                                  const pgy_onnx_function *f);

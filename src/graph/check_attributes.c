@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks how attributes are stored: each needs a unique name, a type and one value of that type, or
- * refers to an attribute of the enclosing function. Inference checks whether the value suits the
- * operator. */
+ * refers to an attribute of the enclosing function. Whether the operator allows the value is
+ * checked by inference. */
 #include <string.h>
 
 #include "graph/check.h"
@@ -14,7 +14,7 @@ static bool has(const pgy_onnx_attribute *a, int field)
     return a->message.present >> field & 1;
 }
 
-/* The fields that are set, as a bit set of attribute types. */
+/* The value fields that are set: bit i stands for attribute type i. */
 static uint32_t stored_types(const pgy_onnx_attribute *a)
 {
     const struct {
@@ -50,9 +50,9 @@ static void check_fields(checker *c, const pgy_node *n, const pgy_onnx_attribute
     else if (types & (types - 1))
         wrong = "holds more than one value";
     else if (refers && types)
-        wrong = "refers to another and holds a value too";
+        wrong = "refers to another attribute and holds a value, too";
     else if (types && a->type > 0 && a->type < 32 && types != UINT32_C(1) << a->type)
-        wrong = "holds a value that is not of its type";
+        wrong = "holds a value of another type than it declares";
     else if (a->type < 0 || a->type > PGY_ATTR_TYPE_PROTOS)
         wrong = "has a type that does not exist";
     if (wrong)
@@ -75,15 +75,16 @@ static void check_reference(checker *c, const pgy_node *n, const pgy_onnx_attrib
     if (!a->ref_attr_name || !*a->ref_attr_name) return;
     if (!f)
         finding_add(&c->list, c->state, CHECK_ATTRIBUTE_REFERENCE, n,
-                    "Attribute '%s' refers to '%s', but the node is not in a function", a->name,
-                    a->ref_attr_name);
+                    "Attribute '%s' refers to attribute '%s' of a function, but the node is not in "
+                    "a function",
+                    a->name, a->ref_attr_name);
     else if (!function_has(f, a->ref_attr_name))
         finding_add(&c->list, c->state, CHECK_ATTRIBUTE_REFERENCE, n,
-                    "Attribute '%s' refers to '%s', which function '%s' does not have", a->name,
-                    a->ref_attr_name, f->name);
+                    "Attribute '%s' refers to attribute '%s', which function '%s' does not have",
+                    a->name, a->ref_attr_name, f->name);
 }
 
-/* check_weights.c checks the tensors of Constants. */
+/* Checks the tensors in an attribute, except those of Constants, which check_weights.c checks. */
 static void check_tensors(checker *c, const pgy_node *n, const pgy_onnx_attribute *a)
 {
     if (node_constant(n)) return;
@@ -111,7 +112,7 @@ pgy_status check_attributes(checker *c, const pgy_node *n, const pgy_onnx_functi
         if (n->attribute_count == 1) break;
         if (strmap_has(&seen, a->name))
             finding_add(&c->list, c->state, CHECK_DUPLICATE_ATTRIBUTE, n,
-                        "Attribute '%s' is given twice", a->name);
+                        "The node has two attributes named '%s'", a->name);
         ok = strmap_put(&seen, a->name, c);
     }
     strmap_deinit(&seen);

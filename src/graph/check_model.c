@@ -8,7 +8,7 @@
 
 enum { NEWEST_IR = 14 };
 
-/* The first opset that needs an IR version. */
+/* For each IR version, the first opset that requires it. */
 static const struct {
     int opset, ir;
 } NEEDS[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
@@ -29,12 +29,12 @@ static void check_versions(checker *c, const pgy_onnx_model *m)
         finding_add(list, c->state, CHECK_IR_VERSION_MISSING, NULL, "The model has no IR version");
     if (ir > NEWEST_IR)
         finding_add(list, c->state, CHECK_IR_VERSION_UNKNOWN, NULL,
-                    "IR version %lld is newer than %d, the newest that is known", ir, NEWEST_IR);
+                    "IR version %lld is newer than %d, the newest known version", ir, NEWEST_IR);
     if (m->opset_import_count == 0)
         finding_add(list, c->state, CHECK_OPSET_IMPORT_MISSING, NULL, "The model imports no opset");
     if (opset > op_newest_opset())
         finding_add(list, c->state, CHECK_OPSET_UNKNOWN, NULL,
-                    "Opset %lld is newer than %d, the newest that is known", opset,
+                    "Opset %lld is newer than %d, the newest known opset", opset,
                     op_newest_opset());
     if (ir > 0 && opset > 0 && opset <= op_newest_opset() && ir < needed_ir(opset))
         finding_add(list, c->state, CHECK_IR_VERSION_OLD, NULL,
@@ -73,7 +73,7 @@ static pgy_status check_metadata(checker *c, const pgy_onnx_model *m, pgy_error 
     return ok ? PGY_OK : graph_no_memory(err);
 }
 
-/* What a declaration lacks, or NULL. */
+/* Says what the type declaration lacks; NULL: it is complete. */
 static const char *lacks(const pgy_onnx_type *t, int depth)
 {
     if (!t || depth > GRAPH_MAX_DEPTH) return "type";
@@ -126,7 +126,7 @@ pgy_status check_imports_used(checker *c, pgy_error *err)
         const char *domain = m->opset_imports[i]->domain;
         if (!domain_is_default(domain) && !strmap_has(&c->used_domains, domain))
             finding_add(&c->list, c->state, CHECK_UNUSED_OPSET_IMPORT, NULL,
-                        "No node is of the imported domain '%s'", domain);
+                        "No node has an operator of the imported domain '%s'", domain);
     }
     const pgy_status st = key.failed ? graph_no_memory(err) : PGY_OK;
     str_deinit(&key);

@@ -33,10 +33,10 @@ static void check_shadowing(checker *c, const pgy_graph *g)
         if (!outer) continue;
         if (v->producer)
             finding_add(&c->list, c->state, CHECK_SHADOWED_VALUE, v->producer,
-                        "Output '%s' has the name of a value of an enclosing graph", v->name);
+                        "Output '%s' has the same name as a value of an enclosing graph", v->name);
         else
             finding_add_value(&c->list, CHECK_SHADOWED_INPUT, g, v->name,
-                              "'%s' has the name of a value of an enclosing graph", v->name);
+                              "'%s' has the same name as a value of an enclosing graph", v->name);
     }
 }
 
@@ -48,7 +48,7 @@ static pgy_status check_outputs(checker *c, const pgy_graph *g, pgy_error *err)
         const char *name = g->outputs[i]->name;
         if (strmap_has(&seen, name))
             finding_add_value(&c->list, CHECK_DUPLICATE_OUTPUT, g, name,
-                              "Output '%s' is listed twice", name);
+                              "The graph lists output '%s' twice", name);
         else
             ok = strmap_put(&seen, name, c);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports whatever would make an import fail, on the messages of the file: names that are defined
- * twice or not at all, types that do not exist, nodes in cycles. An import stops at the first
- * fault; here each is noted and the faulty part skipped. Names are looked up outwards, as in an
- * import. The needs of a node and of its subgraphs are edges of the level that holds the node, so
- * cycles are found level by level. */
+/* Reports whatever would make an import of the graph fail, by reading the file's messages before
+ * they are linked: names that are defined twice or not at all, types that do not exist, nodes in
+ * cycles. An import stops at the first fault; here each is noted and the faulty part skipped. Names
+ * are looked up outwards, as in an import. What a node and its subgraphs read is recorded as edges
+ * of the level that holds the node, so cycles are searched one level at a time. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,14 +13,14 @@
 
 enum { NO_NODE = -1 };
 
-/* A node needs another one of its level. */
+/* Node `node` needs a result of node `needed`; both are indices in the same level. */
 typedef struct edge {
     size_t node, needed;
 } edge;
 
-/* What a name stands for. */
+/* What defines a value name in a level. */
 typedef struct definition {
-    ptrdiff_t producer; /* a node, or NO_NODE */
+    ptrdiff_t producer; /* index of the node that writes the value, or NO_NODE */
     bool weight, typed;
 } definition;
 
@@ -29,16 +29,16 @@ typedef struct scope {
     strmap values;
     pgy_onnx_node *const *nodes;
     size_t node_count;
-    size_t current; /* node being checked */
-    edge *edges;    /* grouped by node */
+    size_t current; /* index of the node being checked */
+    edge *edges;    /* sorted by `node` */
     size_t edge_count, edge_capacity;
-    const char *path; /* of the level: "If_3/then_branch" */
-    const char *what; /* "graph 'main'" */
+    const char *path; /* path of the level in findings: "If_3/then_branch" */
+    const char *what; /* name of the level in findings: "graph 'main'" */
     int depth;
 } scope;
 
 typedef struct structure {
-    graph_state *state; /* gives memory */
+    graph_state *state; /* owns the memory of the findings */
     finding_list *list;
 } structure;
 
@@ -58,7 +58,7 @@ static void append_node(str *out, const scope *at, size_t node)
     if (!*n->name) str_printf(out, "_%zu", node);
 }
 
-/* "Output 'y' is defined already in graph 'main'" */
+/* Adds a finding about a node with a text like "Output 'y' is defined already in graph 'main'". */
 static void at_node(structure *s, check_code code, const scope *at, size_t node, const char *before,
                     const char *name, const char *after)
 {
@@ -107,7 +107,7 @@ static definition *define(structure *s, scope *at, const char *name, ptrdiff_t p
     return d;
 }
 
-/* Notes the failure of a step; running out of memory ends the check instead. */
+/* Turns the failure of a step into a finding; running out of memory ends the check instead. */
 static void note_failure(structure *s, const scope *at, const char *name, pgy_status st,
                          const pgy_error *why)
 {
@@ -247,7 +247,7 @@ static void check_uses(structure *s, scope *at)
 typedef struct cycle_finder {
     structure *s;
     const scope *at;
-    bool *told; /* of each node */
+    bool *told; /* indexed by node: whether its cycle was reported */
 } cycle_finder;
 
 static void tell_cycle(size_t node, size_t needed, void *user)
@@ -257,7 +257,7 @@ static void tell_cycle(size_t node, size_t needed, void *user)
     if (f->told[needed]) return;
     f->told[needed] = true;
     at_node(f->s, CHECK_CYCLE, f->at, needed,
-            "Is part of a cycle: it needs its own output by way of",
+            "The node is part of a cycle: it depends on its own output through",
             *n->name          ? n->name
             : n->output_count ? n->outputs[0]
                               : n->op_type,
@@ -292,7 +292,7 @@ static void check_nodes(structure *s, scope *at, pgy_onnx_node *const *nodes, si
     check_uses(s, at);
 }
 
-/* Each name's first declaration counts. */
+/* Checks the declared types. If a name is declared more than once, the first declaration counts. */
 static void check_infos(structure *s, scope *at, pgy_onnx_value_info *const *infos, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -405,8 +405,7 @@ static bool keep(pgy_finding *f, pgy_model *m)
 pgy_status pgy_model_check(const pgy_finding **out, size_t *count, pgy_model *model, pgy_error *err)
 {
     if (!out || !count || !model)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a check needs a model and where to put findings");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'count' and 'model' must not be NULL");
     graph_state state = {0};
     finding_list list = {0};
     if (pgy_model_proto(model)) check_structure(&list, &state, pgy_model_proto(model));

@@ -5,7 +5,7 @@
 #include "graph/check.h"
 #include "graph/side_table.h"
 
-/* What the outputs of a graph need. */
+/* The values and nodes that the outputs of a graph need. */
 typedef struct needs {
     const pgy_graph *graph;
     id_marks values, nodes;

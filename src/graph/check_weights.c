@@ -53,11 +53,12 @@ const char *tensor_field_problem(const pgy_onnx_tensor *t)
 {
     const unsigned fields = stored_fields(t);
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
-    if (t->data_location == 1) return fields ? "has external data and elements of its own" : NULL;
-    if (fields & (fields - 1)) return "holds its elements in more than one field";
-    if (fields == IN_RAW && dtype == PGY_STRING) return "holds strings as raw data";
+    if (t->data_location == 1)
+        return fields ? "has external data and also stores elements in the model" : NULL;
+    if (fields & (fields - 1)) return "stores its elements in more than one field";
+    if (fields == IN_RAW && dtype == PGY_STRING) return "stores strings as raw data";
     if (fields && fields != IN_RAW && fields != field_of(dtype))
-        return "holds its elements in the field of another type";
+        return "stores its elements in the field of another type";
     for (size_t i = 0; i < t->dim_count; i++)
         if (t->dims[i] == 0) return NULL;
     return fields ? NULL : "has no elements";
@@ -72,9 +73,10 @@ typedef struct scan {
     pgy_dtype dtype;
     bool wants_largest;
     size_t count;
-    size_t wild;    /* infinite or NaN */
-    size_t wide;    /* beyond int32, but not the ends of int64, which stand for "to the end" */
-    double largest; /* finite magnitude, of float32 and float64 */
+    size_t wild; /* number of elements that are infinite or NaN */
+    size_t wide; /* number of elements beyond int32; the limits of int64 do not count, as they mean
+                    "to the end" */
+    double largest; /* largest finite magnitude; only for float32 and float64 */
 } scan;
 
 static size_t count_wild_16(const uint16_t *x, size_t count, uint16_t exponent)
@@ -139,8 +141,8 @@ static bool is_looked_at(pgy_dtype dtype)
            dtype == PGY_I64;
 }
 
-/* Reads in pieces, because weights may be larger than memory. For types without a check only the
- * presence of the data is tested. */
+/* Reads the elements in pieces, because weights may be larger than memory. If the type has no
+ * checks, only tests that the data exist. */
 static pgy_status scan_elements(scan *s, pgy_model *m, const pgy_onnx_tensor *t, pgy_error *err)
 {
     element_reader r = {0};
@@ -179,7 +181,7 @@ static void report_elements(checker *c, const pgy_value *v, const scan *s)
                           s->count);
 }
 
-/* The least magnitude that rounds to infinity: the largest number plus half a step. */
+/* The least magnitude that rounds to infinity in this type: its largest number plus half a step. */
 static double limit_of(int64_t onnx)
 {
     switch (pgy_dtype_from_onnx((int)onnx)) {
@@ -189,7 +191,8 @@ static double limit_of(int64_t onnx)
     }
 }
 
-/* The cast in which large elements of the value become infinite, or NULL. */
+/* The `to` attribute of consumer `user` if that is a Cast in which large elements of v become
+ * infinite; else NULL. */
 static const pgy_onnx_attribute *narrow_cast(const pgy_value *v, size_t user)
 {
     const pgy_node *n = v->consumers[user];
@@ -279,7 +282,8 @@ static pgy_status check_scale(checker *c, const pgy_node *n, pgy_value *v, pgy_e
                     v->name, bad, pgy_tensor_count(wide));
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
-    /* What cannot be read is reported where the weight is. */
+    /* Elements that cannot be read are no failure here; the check of the weight itself reports
+     * them. */
     return status_ends_all(st) ? pgy_error_set(err, st, "%s", failure.text) : PGY_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a whole graph. Links are circular, so a node or value is allocated when something first
- * points to it, and filled later. Unreachable levels, such as inlined bodies, stay empty. The
- * messages belong to the model, which both graphs keep. */
+/* Copies a whole graph. Nodes and values point to each other in circles, so a copy is allocated
+ * when something first points to it, and filled later. Levels that nothing reaches, such as inlined
+ * bodies, stay empty. The protobuf messages belong to the model, which both graphs keep alive. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,14 +11,14 @@ typedef struct cloner {
     const graph_state *from;
     graph_state *to;
     dim_copy dims;
-    value_box **values; /* by id */
-    node_box **nodes;   /* by id */
+    value_box **values; /* copies, indexed by id; NULL: not allocated yet */
+    node_box **nodes;   /* same for nodes */
     const value_box **open_values;
-    const node_box **open_nodes; /* to be filled */
+    const node_box **open_nodes; /* originals whose copies are allocated but not filled yet */
     size_t open_value_count, open_node_count;
-    graph_function **functions; /* by id */
-    bool *live;                 /* levels, by id */
-    bool failed;                /* out of memory */
+    graph_function **functions; /* copies, indexed by id */
+    bool *live;  /* indexed by level id: whether the main graph or a function reaches the level */
+    bool failed; /* out of memory */
 } cloner;
 
 /* ---- Memory --------------------------------------------------------------------------------- */
@@ -90,7 +90,7 @@ static const dim *dims_in(cloner *c, const dim *dims, size_t count)
     return copy;
 }
 
-/* The elements are shared, and kept by both graphs. */
+/* Shares a tensor with the copy: adds a reference that the copy's state releases. */
 static const pgy_tensor *tensor_in(cloner *c, const pgy_tensor *t)
 {
     if (!t || c->failed) return NULL;
@@ -142,7 +142,7 @@ static void fill_value(cloner *c, const value_box *from)
     v->graph = level_in(c, from->value.graph);
     to->declared = knowledge_in(c, &from->declared);
     to->known = knowledge_in(c, &from->known);
-    to->sizes = NULL; /* the next inference finds them */
+    to->sizes = NULL; /* the next inference computes them again */
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
@@ -174,15 +174,6 @@ static void fill_subgraphs(cloner *c, pgy_node *to, const pgy_node *from)
     }
 }
 
-static node_origin *origin_in(cloner *c, const node_origin *from)
-{
-    node_origin *to = from ? copy_items(c, from, 1, sizeof *to) : NULL;
-    if (!to) return NULL;
-    to->name = copy_text(c, from->name);
-    to->op_type = copy_text(c, from->op_type);
-    return to;
-}
-
 static void fill_node(cloner *c, const node_box *from)
 {
     node_box *to = c->nodes[from->id];
@@ -201,7 +192,6 @@ static void fill_node(cloner *c, const node_box *from)
     to->function = from->function ? c->functions[from->function->id] : NULL;
     to->attrs = attrs_in(c, from);
     to->captured = values_in(c, from->captured, from->captured_count);
-    to->origin = origin_in(c, from->origin);
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -269,7 +259,7 @@ static pgy_status make_places(cloner *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* Marks g and its inner levels as live, and allocates their nodes. */
+/* Marks g and its subgraphs as live, and allocates copies of their nodes. */
 static void find_live(cloner *c, const pgy_graph *g)
 {
     c->live[level_id(g)] = true;
@@ -290,7 +280,8 @@ static void find_all_live(cloner *c, const pgy_graph *g)
     }
 }
 
-/* Drops removed nodes as owners of sizes. */
+/* Maps the node that made an unknown size to its copy; NULL if the node was removed from the graph.
+ */
 static const void *live_owner(const void *of, void *user)
 {
     const cloner *c = user;
@@ -334,7 +325,9 @@ static pgy_status copy_state(cloner *c, const pgy_graph *g, pgy_error *err)
 
 pgy_status graph_clone(pgy_graph **out, const pgy_graph *g, pgy_error *err)
 {
-    if (g->parent) return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be cloned");
+    if (g->parent)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "only a whole graph can be cloned, not a subgraph");
     cloner c = {.from = state_of(g), .to = mem_calloc(1, sizeof *c.to)};
     if (!c.to) return graph_no_memory(err);
     pgy_status st = copy_state(&c, g, err);

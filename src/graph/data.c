@@ -37,7 +37,8 @@ static pgy_status scatter(pgy_tensor *dense, const pgy_value *v, const pgy_tenso
     const bool linear = pgy_tensor_rank(indices) == 1;
     const size_t wanted = linear ? count : count * v->sparse->dim_count;
     if (pgy_tensor_dtype(indices) != PGY_I64 || pgy_tensor_count(indices) != wanted)
-        return sparse_error(v, err, "its indices do not fit its values");
+        return sparse_error(
+            v, err, "its indices must be int64: one per value, or one per value and dimension");
     if (item == 0 || v->dtype == PGY_STRING)
         return sparse_error(v, err, "its element type is not supported");
     for (size_t i = 0; i < count; i++) {
@@ -75,7 +76,7 @@ done:
     return st;
 }
 
-/* The operator computes the other attributes of a Constant (value_int, value_floats, ...). */
+/* Runs a Constant that has no `value` tensor but value_int, value_floats or another attribute. */
 static pgy_status run_constant(pgy_tensor **out, pgy_node *n, pgy_error *err)
 {
     const bool wanted = true;
@@ -83,7 +84,7 @@ static pgy_status run_constant(pgy_tensor **out, pgy_node *n, pgy_error *err)
     pgy_status st = node_prepare(n, err);
     const node_box *box = node_box_of(n);
     if (st) return st;
-    if (!box->def) return node_error(n, err, PGY_E_UNSUPPORTED, "this operator is not known");
+    if (!box->def) return node_error(n, err, PGY_E_UNSUPPORTED, "this operator is unknown");
     const op_node node = node_op(n);
     const op_host host = {0};
     st = op_check_node(&node, err);
@@ -95,7 +96,7 @@ static pgy_status run_constant(pgy_tensor **out, pgy_node *n, pgy_error *err)
 
 pgy_status pgy_graph_value_data(pgy_tensor **out, pgy_value *v, pgy_error *err)
 {
-    if (!v) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no value");
+    if (!v) return pgy_error_set(err, PGY_E_ARGUMENT, "'v' must not be NULL");
     if (v->initializer) return pgy_onnx_tensor_load(out, v->graph->model, v->initializer, err);
     if (v->sparse) return densify(out, v, err);
     const pgy_onnx_tensor *t = v->producer ? node_constant(v->producer) : NULL;

@@ -20,7 +20,8 @@ static bool grow_uses(pgy_value *v)
     pgy_node **uses = box->uses;
     size_t room = before + box->room;
     if (count < box->room) return true;
-    if (before == 0 || before < count) { /* else half of the array is free in front */
+    if (before == 0 || before < count) { /* else half of the array is free in front, and moving the
+                                            entries there is enough */
         room = count ? 2 * count : 1;
         uses = arena_alloc_array(&state_of(v->graph)->memory, room, sizeof *uses);
         if (!uses) return false;
@@ -38,7 +39,7 @@ pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Moves the shorter part of the list. */
+/* Removes entry `at` of the consumers by moving the shorter of the two parts beside it. */
 static void remove_use(pgy_value *v, size_t at)
 {
     value_box *box = box_of(v);
@@ -161,8 +162,8 @@ pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_va
 
 enum { FEW_INPUTS = 8 };
 
-/* Does n read v exactly once? Not answered for nodes with many inputs, which rarely share one with
- * many others. */
+/* Does n read v exactly once? Answers false for nodes with many inputs, where counting takes long.
+ */
 static bool reads_once(const pgy_node *n, const pgy_value *v)
 {
     size_t uses = 0;
@@ -184,7 +185,8 @@ pgy_status node_set_input(pgy_node *n, size_t i, pgy_value *v, pgy_error *err)
     return v ? value_add_consumer(v, n, err) : PGY_OK;
 }
 
-/* Finds a slot of n that reads v, searching from the last one found; input_count: no slot does. */
+/* Finds an input of n that reads v, starting at the last input found; input_count: no input does.
+ */
 static size_t find_slot(const pgy_node *n, const pgy_value *v)
 {
     const size_t first = node_box_of(n)->last_slot;
@@ -200,7 +202,8 @@ pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err)
     pgy_status st = PGY_OK;
     for (size_t i = from->consumer_count; !st && i-- > 0;) {
         pgy_node *n = from->consumers[i];
-        const size_t slot = find_slot(n, from); /* one use per entry of the list */
+        /* each entry of the consumers stands for one input */
+        const size_t slot = find_slot(n, from);
         if (slot == n->input_count) continue;
         box_of(from)->last_use = i;
         node_box_of(n)->last_slot = slot;

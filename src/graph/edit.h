@@ -20,8 +20,8 @@ const char *graph_free_name(graph_state *s, const char *stem, name_is_taken take
                             const void *user);
 /* Makes v output i of n and n the producer of v. */
 void node_set_output(pgy_node *n, size_t i, pgy_value *v);
-/* Makes the producer of x write y, and the consumers of x read y. y must have no producer; x has
- * none afterwards. */
+/* Makes the producer of x write y, and the consumers of x read y. y must have no producer;
+ * afterwards x has no producer. */
 pgy_status value_take_over(pgy_value *x, pgy_value *y, pgy_error *err) PGY_MUST_CHECK;
 /* Removes unlinked nodes from the list of their level. */
 void graph_sweep(pgy_graph *level);
@@ -45,22 +45,24 @@ pgy_status node_set_only_attribute(pgy_node *n, const pgy_onnx_attribute *a,
 
 /* ---- weight.c -------------------------------------------------------------------------------- */
 
-/* Bytes that a stored tensor takes when it is read; 0: its type or shape is invalid. */
+/* Gives the size of a stored tensor's elements in memory, in bytes; 0: its type or shape is
+ * invalid. */
 uint64_t weight_bytes(const pgy_onnx_tensor *t);
 /* Copies the record of a stored tensor under another name and shape; the elements are shared with
  * `t`. NULL: out of memory. */
 pgy_onnx_tensor *weight_renamed(pgy_model *m, const pgy_onnx_tensor *t, const char *name,
                                 const int64_t *dims, size_t dim_count);
-/* Makes a stored tensor of elements, which are copied if they are a view of a model's file. */
+/* Makes a stored tensor with the elements of t. They are copied if t is a view of a model's file.
+ */
 pgy_status weight_create(const pgy_onnx_tensor **out, pgy_model *m, const char *name, pgy_tensor *t,
                          pgy_error *err) PGY_MUST_CHECK;
-/* Turns v into this weight; the caller has unlinked its producer. */
+/* Turns v into a weight with the elements of t; the caller has unlinked the producer of v. */
 pgy_status value_set_weight(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
-/* Like value_set_weight; but functions have no weights, so there v becomes the output of a new
+/* Turns v into a weight, or in a function body, which cannot have weights, into the output of a new
  * Constant. */
 pgy_status value_set_constant(pgy_value *v, const pgy_onnx_tensor *t,
                               pgy_error *err) PGY_MUST_CHECK;
-/* Creates a weight of this level: int64, rank 1. */
+/* Creates a weight in `level`: an int64 tensor of rank 1 with a copy of `values`. */
 pgy_status value_create_ints(pgy_value **out, pgy_graph *level, const char *stem,
                              const int64_t *values, size_t count, pgy_error *err) PGY_MUST_CHECK;
 
@@ -76,12 +78,13 @@ typedef struct node_splice {
 
 void splice_deinit(node_splice *s);
 pgy_status splice_keep(node_splice *s, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Moves all nodes of `from` to the level, behind those kept so far; `from` is empty afterwards. */
+/* Appends all nodes of `from` to the new list and moves them to its level; `from` is empty
+ * afterwards. */
 pgy_status splice_move(node_splice *s, pgy_graph *from, pgy_error *err) PGY_MUST_CHECK;
-/* Appends a new Identity from `from` to `to`. */
+/* Appends a new Identity node that reads `from` and writes `to`. */
 pgy_status splice_identity(node_splice *s, pgy_value *from, pgy_value *to,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Makes these nodes the list of the level. */
+/* Replaces the level's node list by the new one. */
 pgy_status splice_install(const node_splice *s, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

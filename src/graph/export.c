@@ -66,7 +66,7 @@ static pgy_onnx_type *make_type(exporter *x, const pgy_value *v)
     return type;
 }
 
-/* The inferred type of v if that is a sequence or optional with a known element type, else NULL. */
+/* The inferred type of v if v is a sequence or optional with a known element type, else NULL. */
 static const op_value *list_of(const pgy_value *v)
 {
     const op_value *known = &box_of((pgy_value *)v)->known, *element = known->sequence;
@@ -109,7 +109,7 @@ static bool info_agrees(const pgy_value *v)
     const pgy_onnx_type *type = v->info->type;
     if (!type && list_of(v)) return false;
     if (v->kind != PGY_VALUE_TENSOR || v->dtype == PGY_DTYPE_NONE)
-        return true; /* no better declaration exists */
+        return true; /* keep the file's declaration: inference knows nothing better */
     const pgy_onnx_tensor_type *t = type ? type->tensor_type : NULL;
     if (!t || pgy_dtype_from_onnx(t->elem_type) != v->dtype) return false;
     if (v->rank < 0) return true;
@@ -119,7 +119,7 @@ static bool info_agrees(const pgy_value *v)
     return true;
 }
 
-/* The declaration of a value; the old one if it is still accurate. */
+/* The ValueInfoProto of v: the file's own message if it is still accurate, else a new one. */
 static pgy_onnx_value_info *export_info(exporter *x, const pgy_value *v)
 {
     if (v->info && strcmp(v->info->name, v->name) == 0 && info_agrees(v))
@@ -261,7 +261,8 @@ static pgy_status export_infos(pgy_onnx_value_info ***out, exporter *x, pgy_valu
     return PGY_OK;
 }
 
-/* Types of values in between: those of the file and those that were inferred. */
+/* Exports the types of inner values (value_info): those of the file and those that were inferred.
+ */
 static pgy_status export_inner_infos(pgy_onnx_graph *to, exporter *x, pgy_graph *g)
 {
     const strmap *values = &level_of(g)->values;
@@ -337,10 +338,11 @@ static pgy_status export_function(pgy_onnx_function **out, exporter *x, pgy_grap
     return st;
 }
 
-/* Exports functions: changed bodies anew, others as they are; removed ones are left out. */
+/* Exports the functions: changed bodies are encoded anew, others are copied, removed ones are left
+ * out. */
 static pgy_status export_functions(pgy_onnx_model *to, exporter *x, const pgy_graph *g)
 {
-    const strmap *functions = &state_of(g)->functions; /* in the model's order */
+    const strmap *functions = &state_of(g)->functions; /* functions in the model's order */
     bool changed = functions->count != to->function_count;
     for (size_t i = 0; i < functions->count; i++) {
         const graph_function *f = functions->entries[i].value;
@@ -364,7 +366,9 @@ static pgy_status export_functions(pgy_onnx_model *to, exporter *x, const pgy_gr
 pgy_status pgy_graph_export(pgy_model **out, pgy_graph *g, pgy_error *err)
 {
     if (!out || !g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be exported");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'out' must not be NULL, and 'g' must be a whole graph, not a subgraph");
     exporter x = {.err = err};
     const pgy_onnx_model *from = pgy_model_proto(g->model);
     pgy_status st = pgy_model_create(&x.model, err);

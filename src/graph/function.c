@@ -37,7 +37,8 @@ static pgy_status import_results(pgy_graph *body, const pgy_onnx_function *f, pg
     for (size_t i = 0; i < f->output_count; i++) {
         pgy_value *v = pgy_graph_find_value(body, f->outputs[i]);
         if (!v)
-            return pgy_error_set(err, PGY_E_FORMAT, "output '%s' of function '%s' is not defined",
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "no node of the function computes output '%s' of function '%s'",
                                  f->outputs[i], f->name);
         v->is_output = true;
         body->outputs[body->output_count++] = v;
@@ -83,7 +84,8 @@ pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_no
     const pgy_onnx_function *proto = f->proto;
     for (size_t i = 0; i < proto->attribute_count; i++)
         if (!find_attr(attrs, count, proto->attributes[i]))
-            return node_error(call, err, PGY_E_FORMAT, "lacks the attribute '%s' of its function",
+            return node_error(call, err, PGY_E_FORMAT,
+                              "the node lacks attribute '%s', which its function needs",
                               proto->attributes[i]);
     op_attr *all = arena_alloc_array(memory, count + proto->attribute_proto_count, sizeof *all);
     if (!all) return graph_no_memory(err);

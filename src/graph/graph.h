@@ -2,14 +2,14 @@
 /* The internals of the public graph structs, for the files of this layer and for backends inside
  * the library.
  *
- * One graph_state serves a graph with all its subgraphs and function bodies; each of those is a
- * level. Public structs are the first members of boxes, so a pointer to one is a pointer to the
- * other.
+ * One graph_state serves the main graph with all its subgraphs and function bodies. Each of these
+ * node lists is called a level. A public struct is the first member of its internal "box"
+ * (value_box, node_box), so a pointer to the public struct is also a pointer to the box.
  *
  * Values, nodes, levels and functions have ids: small integers from 0, counted per kind over the
  * whole graph_state, never reused, and constant as long as the graph lives. A pass, executor or
- * check that must remember something about them keeps its own side table (side_table.h). The boxes
- * hold only what belongs to the graph itself. */
+ * check that must remember something about a value or node keeps it in its own side table
+ * (side_table.h), indexed by id. The boxes hold only what belongs to the graph itself. */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
 
@@ -27,7 +27,7 @@ enum { GRAPH_MAX_DEPTH = 32 };
 typedef struct finding_list {
     pgy_finding *items;
     size_t count, capacity;
-    strmap seen; /* code, path and text */
+    strmap seen; /* the findings so far, as code + path + text, to drop repeated ones */
     bool failed; /* out of memory */
 } finding_list;
 
@@ -37,44 +37,46 @@ typedef enum check_code {
 #undef RULE
 } check_code;
 
-/* How to treat nodes that are valid only in a newer opset than the model's: refuse them, accept
- * them, or accept them with a warning. */
+/* How to treat a node that its operator allows only in a newer opset than the model imports: refuse
+ * it, accept it, or accept it with a warning. */
 typedef enum newer_versions { NEWER_REFUSED, NEWER_TAKEN, NEWER_WARNED } newer_versions;
 
 typedef struct graph_state {
     arena memory;
     dim_table dims;
     strmap functions;   /* "domain:name:overload" -> graph_function */
-    strmap operators;   /* op_type -> result of the look-up, see node.c */
-    pgy_graph **levels; /* all, to be freed */
+    strmap operators;   /* op_type -> known_operator, the cached look-up of node.c */
+    pgy_graph **levels; /* every level, indexed by id; state_destroy frees them */
     size_t level_count, level_capacity;
-    pgy_tensor **tensors; /* kept for the life of the graph */
+    pgy_tensor **tensors; /* references that the graph holds until it is destroyed */
     size_t tensor_count, tensor_capacity;
-    size_t value_count, node_count, function_count; /* ids given so far */
-    uint64_t name_count;                            /* of generated names */
-    strmap names; /* name -> how many levels have it; see graph_free_name */
+    size_t value_count, node_count, function_count; /* next free id of each kind */
+    uint64_t name_count;                            /* next number to append to a generated name */
+    strmap names; /* value name -> number of levels with such a value; for graph_free_name */
     bool names_gathered;
-    newer_versions newer;  /* versions of operators than the model imports */
-    int64_t ir_version;    /* least one that an export needs; 0: unchanged */
+    newer_versions newer;  /* how to treat nodes that need a newer opset than the model imports */
+    int64_t ir_version;    /* lowest IR version that an export needs; 0: unchanged */
     int64_t channel_block; /* channels per block (block.c); 0: not determined yet */
 } graph_state;
 
 /* pgy_graph.internal */
 typedef struct graph_level {
     graph_state *state;
-    size_t id;     /* place in state->levels */
-    strmap values; /* name -> pgy_value, of this level */
+    size_t id;     /* index in state->levels */
+    strmap values; /* name -> pgy_value; only values of this level */
     pgy_onnx_opset *const *opsets;
     size_t opset_count;
     int64_t default_opset;
-    pgy_value **declared; /* inputs as the file lists them, including those with initializers */
+    pgy_value **declared; /* the inputs that the file lists, including those with an initializer as
+                             default */
     size_t declared_count;
     size_t node_capacity;
-    size_t weight_capacity; /* of initializers; 0: no spare room */
+    size_t weight_capacity; /* allocated entries of the array of initializers; 0: the array has no
+                               spare entry */
     size_t depth;
-    const pgy_node *owner; /* of a subgraph */
+    const pgy_node *owner; /* for a subgraph: the node (If, Loop, ...) that holds it; else NULL */
     const char *owner_attribute;
-    bool changed; /* must be encoded anew */
+    bool changed; /* an export must encode the level anew instead of copying its stored bytes */
     bool is_function;
 } graph_level;
 
@@ -85,48 +87,45 @@ typedef struct graph_function {
     size_t id;
 } graph_function;
 
-/* The open calls, innermost first; they show that a function calls itself. */
+/* The function calls that are open (their body is being visited), innermost first. A function that
+ * is in the chain already calls itself, which is an error. */
 typedef struct call_chain {
     const graph_function *function;
-    const struct call_chain *outer; /* NULL: none */
+    const struct call_chain *outer; /* the enclosing call; NULL: none */
 } call_chain;
 
 typedef struct value_box {
     pgy_value value;
     size_t id;
-    op_value declared; /* from the file */
-    op_value known;    /* after inference */
-    const dim *sizes;  /* that inference gave, where the file may have another name for them */
-    pgy_node **uses;   /* the array that value.consumers lies in, which has room for */
-    size_t room;       /* so many from value.consumers on */
-    size_t last_use;   /* place in value.consumers where one was last removed */
-    bool data_tried;   /* small weights are read once */
+    op_value declared; /* type and shape in the file */
+    op_value known;    /* type, shape and elements after inference */
+    /* dimensions as inference computed them; `known` may use the file's names instead */
+    const dim *sizes;
+    pgy_node **uses; /* array that holds value.consumers */
+    size_t room;     /* capacity of value.consumers: entries from there to the end of `uses` */
+    /* index in value.consumers of the last removal; the next search starts there */
+    size_t last_use;
+    bool data_tried; /* value_read_small ran for this weight; it is not read again */
 } value_box;
-
-/* The original of a node before opset conversion; shared by all nodes that replaced it. */
-typedef struct node_origin {
-    const char *name, *op_type;
-    int64_t opset;
-    bool rewritten;
-} node_origin;
 
 typedef struct node_box {
     pgy_node node;
     size_t id;
-    size_t last_slot; /* last one that value_replace_uses changed; the next search starts there */
+    size_t last_slot; /* input that value_replace_uses last changed; its next search starts there */
     bool prepared, has_refs, changed;
     const op_def *def;             /* NULL: unknown operator, or a function */
-    const op_signature *signature; /* NULL: none is known */
+    const op_signature *signature; /* NULL: the operator has no known signature */
     graph_function *function;
     int64_t opset;
-    op_attr *attrs; /* references to a function's attribute have kind NONE here */
+    op_attr *attrs; /* an attribute that refers to one of the function (ref_attr_name) has kind NONE
+                       here */
     size_t attr_count;
-    pgy_value **captured; /* values of enclosing levels that the subgraphs use */
+    pgy_value **captured; /* values of enclosing levels that the node's subgraphs read */
     size_t captured_count;
-    node_origin *origin; /* NULL: never converted */
 } node_box;
 
-/* Attributes that nodes of a function body may refer to. */
+/* The attributes of a function call, to which nodes of the function body may refer (ref_attr_name).
+ */
 typedef struct attr_scope {
     const op_attr *attrs;
     size_t count;
@@ -165,7 +164,8 @@ static inline size_t level_id(const pgy_graph *g)
 pgy_status graph_no_memory(pgy_error *err);
 /* A name for messages: the node's, or that of its first output. */
 const char *node_label(const pgy_node *n);
-/* The node as its operator sees it. References to attributes of a call are not resolved. */
+/* Describes a node for its operator. Attributes that refer to a function call's attribute
+ * (ref_attr_name) are not resolved. */
 static inline op_node node_op(const pgy_node *n)
 {
     const node_box *box = node_box_of(n);
@@ -181,15 +181,16 @@ static inline op_node node_op(const pgy_node *n)
 /* Sets an error with "node 'n3' (Conv)" in front of the text. */
 pgy_status node_error(const pgy_node *n, pgy_error *err, pgy_status st, const char *format, ...)
     PGY_PRINTF(4, 5);
-bool node_is(const pgy_node *n, const char *op_type); /* of the default domain */
+bool node_is(const pgy_node *n,
+             const char *op_type); /* True for an operator of the default domain. */
 bool domain_is_default(const char *domain);
 const pgy_onnx_attribute *node_attribute(const pgy_node *n, const char *name);
 
 /* ---- level.c, import.c, node_basics.c, function.c -------------------------------------------- */
-/* Creates an empty level; `parent` is NULL for the top and for function bodies. */
+/* Creates an empty level; `parent` is NULL for the main graph and for function bodies. */
 pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent,
                         pgy_error *err) PGY_MUST_CHECK;
-/* Frees all levels with everything in them. */
+/* Frees the state with all its levels, values and nodes. */
 void state_destroy(graph_state *s);
 pgy_status level_import(pgy_graph *g, const pgy_onnx_graph *proto, pgy_error *err) PGY_MUST_CHECK;
 pgy_status level_import_nodes(pgy_graph *g, pgy_onnx_node *const *nodes, size_t count,
@@ -215,14 +216,15 @@ pgy_status function_scope(attr_scope *out, const graph_function *f, const pgy_no
 
 /* ---- clone.c --------------------------------------------------------------------------------- */
 /* Copies a whole graph with all its levels, functions and inference results. Ids stay the same, so
- * the twin of a value is found by its id. The copy shares the model and the elements of weights and
- * owns everything else, so g may be changed or destroyed. g is only read, so several threads may
- * clone it at once. */
+ * the copy of a value is found by the value's id. The copy shares the model and the elements of
+ * weights and owns everything else, so g may be changed or destroyed. g is only read, so several
+ * threads may clone it at once. */
 pgy_status graph_clone(pgy_graph **out, const pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- edit.c: the smallest edits; edit.h has the others --------------------------------------- */
+/* ---- edit.c: the basic edits of links and values; edit.h has the others
+ * --------------------------------------- */
 pgy_status value_add_consumer(pgy_value *v, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-void value_remove_consumer(pgy_value *v, pgy_node *n); /* one use, the last in the list */
+void value_remove_consumer(pgy_value *v, pgy_node *n); /* Removes one use, the last in the list. */
 /* For callers that remove all uses of v by n, so that their order does not matter. Removing the
  * uses in list order, or in reverse, takes linear time in total. */
 void value_drop_consumer(pgy_value *v, pgy_node *n);
@@ -235,9 +237,10 @@ bool level_put_value(pgy_graph *g, const char *name, value_box *box);
 strmap level_take_values(pgy_graph *g);
 pgy_value *value_create_unique(pgy_graph *g, const char *stem,
                                pgy_error *err); /* a new value under a free name */
-/* Renames a value; no other value of its level may have the new name. */
+/* Renames a value; the caller makes sure that no other value of its level has the new name. */
 pgy_status value_rename(pgy_value *v, const char *name, pgy_error *err) PGY_MUST_CHECK;
-/* A new node (no proto), appended or put before node `before`; inputs and outputs are linked. */
+/* Creates a node without stored message, appends it to the level and links its inputs and outputs.
+ */
 pgy_status node_create(pgy_node **out, pgy_graph *g, const char *op_type, pgy_value *const *inputs,
                        size_t input_count, pgy_value *const *outputs, size_t output_count,
                        pgy_error *err) PGY_MUST_CHECK;
@@ -247,27 +250,29 @@ pgy_status value_replace_uses(pgy_value *from, pgy_value *to, pgy_error *err) PG
 /* Unlinks n, with the nodes of its subgraphs, from all values that they read, and its outputs from
  * n; n stays in the list of its level. */
 void node_unlink(pgy_node *n);
-/* Adds the names of a level to the suggestions. */
+/* Adds the names of the level's values to the names that an error message may suggest. */
 void graph_suggest(suggestions *out, const pgy_graph *g);
 void graph_reindex(pgy_graph *g);
-void graph_mark_changed(pgy_graph *g); /* and those around it */
-pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t,
-                             pgy_error *err) PGY_MUST_CHECK; /* moves in, also on failure */
+void graph_mark_changed(pgy_graph *g); /* Marks the level and all enclosing levels. */
+pgy_status state_keep_tensor(graph_state *s, pgy_tensor *t, pgy_error *err)
+    PGY_MUST_CHECK; /* takes over the caller's reference, also on failure */
 
 /* ---- node.c ---------------------------------------------------------------------------------- */
-/* Finds the definition and converts the attributes, once. PGY_E_FORMAT */
+/* Finds the operator's definition and converts the node's attributes; later calls do nothing.
+ * PGY_E_FORMAT */
 pgy_status node_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Sets how to treat a node whose operator its opset lacks, or lacks for its types: refuse it, or
  * take the first newer version that has it and computes the same (NEWER_WARNED: with one warning
  * per operator). All nodes are prepared anew. */
 void graph_set_newer(pgy_graph *g, newer_versions newer);
-/* Copies the cached look-ups of operators, with the flags of warnings given. */
+/* Copies the cached look-ups of operators, with the flags that say which warnings were logged. */
 pgy_status operators_copy(graph_state *to, const graph_state *from, pgy_error *err) PGY_MUST_CHECK;
-/* Is this the first warning about a version of the operator? */
+/* Should the caller log that n's operator needs a newer opset? True once per operator. */
 bool graph_warns_newer(const pgy_node *n);
-/* Collects `captured` from scratch. */
+/* Sets node_box.captured anew from the node's subgraphs. */
 pgy_status node_captures(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* The attributes in a scope (NULL: not in a function). */
+/* Gives the attributes of n with references resolved by `scope`, the attributes of the function
+ * call (NULL: n is not in a function). */
 pgy_status node_attrs(const op_attr **out, size_t *count, const pgy_node *n,
                       const attr_scope *scope, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 /* Converts one attribute; `subgraph` is the level of a graph attribute. */
@@ -277,7 +282,7 @@ pgy_status attr_convert(op_attr *out, pgy_graph *g, const pgy_onnx_attribute *a,
 const pgy_onnx_tensor *node_constant(const pgy_node *n);
 
 /* ---- sort.c ---------------------------------------------------------------------------------- */
-/* Nodes of one level in an order that can be run. */
+/* Gives the nodes of one level in execution order: each after the nodes that it needs. */
 pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- findings.c ------------------------------------------------------------------------------ */
@@ -287,14 +292,15 @@ void finding_add(finding_list *list, graph_state *s, check_code code, const pgy_
 /* Adds a finding about a value of a level, or, with name "", about the level itself. */
 void finding_add_value(finding_list *list, check_code code, const pgy_graph *g, const char *name,
                        const char *format, ...) PGY_PRINTF(5, 6);
-/* Adds a finding about a given place; its names are borrowed, its path is copied. */
+/* Adds a finding about the node or level that `at` names. The names are borrowed, the path is
+ * copied. */
 typedef struct finding_place {
     const char *node, *op_type, *path; /* as in pgy_finding */
 } finding_place;
 void finding_add_at(finding_list *list, graph_state *s, check_code code, const finding_place *at,
                     const char *format, ...) PGY_PRINTF(5, 6);
-/* Append the path from the top: "If_3/then_branch/Add_2" of a node, "If_3/then_branch" of a level,
- * "" of the top. */
+/* Append the path from the main graph: "If_3/then_branch/Add_2" of a node, "If_3/then_branch" of a
+ * level, "" of the main graph. */
 void node_path(str *out, const pgy_node *n);
 void level_path(str *out, const pgy_graph *g);
 
@@ -305,17 +311,17 @@ int64_t graph_channel_block(graph_state *s);
 
 /* How to treat contradictions between computed and declared shapes. */
 typedef struct merge_rules {
-    bool strict;            /* they are errors */
+    bool strict;            /* a contradiction is an error */
     bool quiet;             /* input shapes were replaced, so declared ones need not fit */
-    finding_list *findings; /* receives them during a check; NULL: they are logged */
+    finding_list *findings; /* receives the contradictions during a check; NULL: they are logged */
 } merge_rules;
-/* Merges the computed and the declared type and shape of output i of n. `why` gives the reason if
- * something is unknown, or is NULL. */
+/* Merges the computed and the declared type and shape of output i of n. `why` says why a part of
+ * `computed` is unknown; it may be NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
                         const merge_rules *rules, pgy_error *err) PGY_MUST_CHECK;
-/* Predicts the output types of n if it had these attributes and its inputs of type `from` had type
- * `to`. `types` has one entry per output. n must have no subgraphs. Fails where the operator would
- * refuse. */
+/* Predicts the output types that n would have with these attributes, and with type `to` for its
+ * inputs of type `from`. `types` has one entry per output. n must have no subgraphs. Fails if the
+ * operator refuses these types. */
 typedef struct node_types {
     const op_attr *attrs;
     size_t attr_count;
@@ -323,7 +329,8 @@ typedef struct node_types {
 } node_types;
 pgy_status graph_foresee_types(pgy_dtype *types, pgy_node *n, const node_types *wanted,
                                pgy_error *err) PGY_MUST_CHECK;
-/* Infers the whole graph: a node that fails adds a finding, and inference continues behind it. */
+/* Infers the whole graph: a node that fails adds a finding, and inference continues with the next
+ * node. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
 /* Infers the outputs and subgraphs of one node whose inputs are known; for graphs that are built
  * node by node. */
@@ -342,12 +349,12 @@ pgy_status value_declare(pgy_value *v, const pgy_onnx_type *type, pgy_error *err
 /* Converts a type of the file, in the memory of `s`; `name` is for messages. */
 pgy_status type_declare(op_value *out, pgy_value_kind *kind, graph_state *s,
                         const pgy_onnx_type *type, const char *name, pgy_error *err) PGY_MUST_CHECK;
-/* Takes the shape from `info`, whose rank must be known. */
+/* Sets the shape in `out` from `info`, whose rank must be known. */
 pgy_status value_set_shape(op_value *out, graph_state *s, const pgy_tensor_info *info,
                            pgy_error *err) PGY_MUST_CHECK;
 pgy_status value_describe_tensor(pgy_value *v, const pgy_onnx_tensor *t,
                                  pgy_error *err) PGY_MUST_CHECK;
-/* Sets the public fields from `known`. */
+/* Sets the value's public fields from `known`. */
 pgy_status value_publish(pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "graph/guard_walk.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/guard.c";
 
 enum { MAX_NODES = 64 };
 
@@ -14,7 +14,7 @@ enum { MAX_NODES = 64 };
 typedef struct division {
     const char *op_type;
     size_t input;
-    bool inverts; /* is the result large where the input is small? */
+    bool inverts; /* true if the result is large where the input is small */
 } division;
 
 static const division DIVISIONS[] = {
@@ -23,11 +23,12 @@ static const division DIVISIONS[] = {
 };
 
 /* Operators with an epsilon of their own, applied in the type in which they compute.
- * LayerNormalization and RMSNormalization are missing, because their definitions use it in float32.
+ * LayerNormalization and RMSNormalization are not listed, because their definitions use epsilon in
+ * float32.
  */
 static const struct {
     const char *op_type, *attribute;
-    int64_t until; /* last opset; 0: no end */
+    int64_t until; /* last opset with this attribute; 0: all opsets */
     float fixed;
 } EPSILONS[] = {
     {"BatchNormalization", "epsilon", 0, 0},       {"InstanceNormalization", "epsilon", 0, 0},
@@ -97,8 +98,8 @@ static bool division_is_guarded(guard_walk *w, pgy_node *n)
 
 static bool follow(guard_walk *w, const pgy_value *v, bool inverse);
 
-/* Sqrt and Log bring numbers that are too large for 16 bits back into range; so does Mul for an
- * inverse: x * (1 / (norm + 1e-6)). */
+/* Must consumer n of a result that is too large for 16 bits stay in float32, too? Sqrt and Log
+ * bring such a number back into range, and so does Mul by an inverse: x * (1 / (norm + 1e-6)). */
 static bool node_follows(guard_walk *w, const pgy_node *n, bool inverse)
 {
     const bool follows = node_is(n, "Sqrt") || node_is(n, "Log") || (inverse && node_is(n, "Mul"));
@@ -111,8 +112,8 @@ static bool node_follows(guard_walk *w, const pgy_node *n, bool inverse)
     return true;
 }
 
-/* Keeps the consumers of a result that may be too large; `inverse`: v is 1 / x, to be used as a
- * factor. */
+/* Keeps consumers of v, which may be too large for 16 bits, in float32. `inverse`: v is 1 / x and
+ * is used as a factor. */
 static bool follow(guard_walk *w, const pgy_value *v, bool inverse)
 {
     bool any = false;
@@ -120,7 +121,8 @@ static bool follow(guard_walk *w, const pgy_value *v, bool inverse)
     return any;
 }
 
-/* Keeps division n, for which w has found a guard, and the nodes that need the range of its result.
+/* Keeps division n, for which w has found a guard, in float32, with the nodes that need a result
+ * beyond the range of 16 bits.
  */
 static void keep_division(guard_walk *w, pgy_node *n)
 {
@@ -139,13 +141,12 @@ static void tell(const guard_walk *w, const pgy_node *n)
     const char *type = pgy_dtype_name(w->half);
     if (strcmp(w->name, node_label(n)) == 0)
         LOG(INFO,
-            "'%s' (%s) is not computed in %s: %g, which guards it against 0, is too "
-            "small for the type",
+            "'%s' (%s) is not computed in %s: %g, its guard against 0, is too small for that type",
             node_label(n), n->op_type, type, w->number);
     else
         LOG(INFO,
-            "'%s' (%s), with what leads to it from '%s', is not computed in %s: %g there, "
-            "which guards it against 0, is too small for the type",
+            "'%s' (%s) and the nodes that lead to it from '%s' are not computed in %s: %g, the "
+            "guard against 0 there, is too small for that type",
             node_label(n), n->op_type, w->name, type, w->number);
 }
 

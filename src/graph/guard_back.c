@@ -7,10 +7,11 @@
 
 enum { MAX_ELEMENTS = 1 << 20 };
 
-/* How an operator passes a guard on from its inputs to its result. */
+/* How an operator passes a guard (a constant that keeps a divisor from 0) from an input to its
+ * result. */
 typedef enum carrying {
-    MOVES = 1, /* unchanged */
-    BOUNDS,    /* together with other numbers */
+    MOVES = 1, /* elements stay unchanged */
+    BOUNDS,    /* the guard is one of several numbers from which an element is chosen, as in Max */
     ADDS,
     SCALES,
     ROOT,
@@ -19,7 +20,8 @@ typedef enum carrying {
 typedef struct carrier {
     const char *op_type;
     carrying how;
-    uint32_t inputs; /* bit i: input i */
+    /* bit i: a guard may come from input i; bit 31 also stands for all later inputs */
+    uint32_t inputs;
 } carrier;
 
 static const carrier CARRIERS[] = {
@@ -35,7 +37,8 @@ static const carrier CARRIERS[] = {
     {"Neg", SCALES, 1},          {"Sqrt", ROOT, 1},
 };
 
-/* Operators that may compute the condition of a Where. */
+/* Operators that are followed back when they compute the condition of a Where that selects a guard.
+ */
 static const char *const CONDITIONS[] = {"Less",   "LessOrEqual", "Greater", "GreaterOrEqual",
                                          "Equal",  "And",         "Or",      "Not",
                                          "Expand", "Unsqueeze",   "Reshape"};
@@ -186,7 +189,8 @@ bool guard_scalar(guard_walk *w, double *out, pgy_value *v)
 
 /* ---- The way back --------------------------------------------------------------------------- */
 
-/* Comparisons that select a guard must read it in float32, too. */
+/* Keeps the comparisons behind a Where's condition in float32: they may compare with the guard
+ * itself. */
 static void keep_condition(guard_walk *w, pgy_value *v)
 {
     const pgy_node *n = v ? v->producer : NULL;
@@ -202,7 +206,8 @@ void guard_keep(guard_walk *w, const pgy_node *n)
     if (node_is(n, "Where")) keep_condition(w, n->inputs[0]);
 }
 
-/* x - mean(x) */
+/* Keeps x - mean(x) in float32 if it computes v: a variance is the mean square of this difference.
+ */
 static void keep_centring(guard_walk *w, const pgy_value *v)
 {
     const pgy_node *n = v->producer;
@@ -221,8 +226,8 @@ static bool is_square(guard_walk *w, const pgy_node *n)
             (node_is(n, "Pow") && guard_scalar(w, &exponent, n->inputs[1]) && exponent == 2));
 }
 
-/* Keeps the norm or variance to which the guard is added, or which it bounds; the divisor is v ^
- * power. */
+/* Keeps the nodes in float32 that compute v: a norm or variance to which the guard is added, or
+ * which it bounds. The divisor is v ^ power. */
 static void keep_measure(guard_walk *w, const pgy_value *v, double power)
 {
     static const char *const SUMS[] = {"ReduceMean", "ReduceSum", "Sqrt"};
@@ -241,7 +246,7 @@ static void keep_measure(guard_walk *w, const pgy_value *v, double power)
     }
 }
 
-/* Tests the bounds of a Clip, which old opsets have as attributes. */
+/* Is a bound of a Clip a guard? Old opsets have the bounds as attributes. */
 static bool attribute_guards(guard_walk *w, const pgy_node *n, guard_place p)
 {
     static const char *const NAMES[] = {"min", "max"};
@@ -253,7 +258,8 @@ static bool attribute_guards(guard_walk *w, const pgy_node *n, guard_place p)
     return false;
 }
 
-/* A constant term shifts the pole for the other term. */
+/* Searches both terms of a sum or difference. A constant term k shifts the pole of the other term
+ * by k. */
 static bool sum_guards(guard_walk *w, pgy_node *n, guard_place p)
 {
     const bool minus = node_is(n, "Sub");
@@ -274,7 +280,8 @@ static bool sum_guards(guard_walk *w, pgy_node *n, guard_place p)
     return (p.pole == 0 && guard_back(w, n->inputs[1], p)) || first;
 }
 
-/* A constant guard ends the search; other inputs need not be visited. */
+/* Searches the inputs, constants first: if one of them is a guard, the others need not be searched.
+ */
 static bool inputs_guard(guard_walk *w, const pgy_node *n, uint32_t inputs, guard_place p)
 {
     bool any = node_is(n, "Clip") && attribute_guards(w, n, p);
@@ -307,7 +314,8 @@ static bool node_guards(guard_walk *w, pgy_node *n, guard_place p)
     if (how != MOVES && how != BOUNDS && p.pole != 0) return false;
     if (how != MOVES && how != ROOT) p.mixed = true;
     if (how == ROOT) p.power /= 2;
-    /* A factor does not keep the divisor from 0; it only matters if 16 bits round it to 0. */
+    /* A constant factor does not keep the divisor from 0. It matters only if 16 bits round it to 0.
+     */
     if (how == SCALES) p.inverts = false;
     return inputs_guard(w, n, c->inputs, p);
 }
@@ -318,7 +326,8 @@ bool guard_back(guard_walk *w, pgy_value *v, guard_place p)
     if (w->status || !v) return false;
     const bool constant = constant_guards(w, v, p);
     const bool made = n && node_is(n, "ConstantOfShape");
-    if (constant && made) guard_keep(w, n); /* else it would be rounded to 0 */
+    /* a 16-bit ConstantOfShape would round the guard to 0 */
+    if (constant && made) guard_keep(w, n);
     if (constant || !n || made || --w->budget < 0 || !node_guards(w, n, p)) return constant;
     guard_keep(w, n);
     return true;

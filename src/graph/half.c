@@ -11,9 +11,10 @@
 #include "graph/half.h"
 #include "graph/inline.h"
 #include "graph/mask.h"
+#include "graph/size_arithmetic.h"
 #include "tensor/convert.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/half.c";
 
 enum { BFLOAT16_OPSET = 13 };
 
@@ -44,7 +45,8 @@ static bool is_kept(const halver *h, pgy_value *v)
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 
-/* Outputs of the model keep their type; outputs of a body are converted with their node. */
+/* Converts the weights of a level. Weights that are outputs of the model keep their type; those
+ * that are outputs of a subgraph are converted with its node. */
 static pgy_status halve_weights(const halver *h, pgy_graph *g, bool top, pgy_error *err)
 {
     for (size_t i = 0; i < g->initializer_count; i++) {
@@ -90,7 +92,7 @@ static pgy_status halve_level(const halver *h, pgy_graph *g, bool top, pgy_error
         pgy_node *n = g->nodes[i];
         const bool constant = node_is(n, "Constant") && n->output_count == 1 && n->outputs[0];
         if (constant && is_kept(h, n->outputs[0])) continue;
-        if (half_is_wide(h, n)) continue; /* its body too */
+        if (half_is_wide(h, n)) continue; /* its subgraphs stay float32, too */
         st = constant ? half_constant(h, n, err) : PGY_OK;
         if (!st) st = half_attributes(h, n, err);
         for (size_t k = 0; !st && k < n->subgraph_count; k++)
@@ -119,8 +121,8 @@ static pgy_status add_cast(pgy_graph *g, pgy_value *from, pgy_value *to, int64_t
     return PGY_OK;
 }
 
-/* Adds a Cast to 16 bits. Masks are clipped first, so that they stay finite; so are quotients of
- * small divisors. */
+/* Adds a Cast to 16 bits. Attention masks and quotients of small divisors are clipped first, so
+ * that they stay finite. */
 static pgy_status narrow(const halver *h, pgy_graph *g, pgy_value *from, pgy_value *to,
                          pgy_error *err)
 {
@@ -161,7 +163,8 @@ static pgy_status cast_input(const halver *h, pgy_graph *g, pgy_value *v, pgy_er
     return v->initializer && !v->is_output ? PGY_OK : cast_uses(h, g, v, err);
 }
 
-/* Casts constants that are stored as float32: sparse weights, and those that were kept. */
+/* Adds Casts behind constants that are still float32: sparse weights, and constants that must stay
+ * float32 (is_kept). */
 static pgy_status cast_constants(const halver *h, pgy_graph *g, pgy_error *err)
 {
     const strmap *values = &level_of(g)->values;
@@ -197,11 +200,13 @@ static pgy_status cast_after(const halver *h, pgy_graph *g, pgy_value *v, const 
     return wide ? narrow(h, g, inner, v, err) : add_cast(g, inner, v, HALF_ONNX_FLOAT, err);
 }
 
-/* The name that the caller knows stays with the float32 value. */
+/* Makes output v of the model float32. The value keeps its name; its producer writes a new 16-bit
+ * value. */
 static pgy_status cast_output(const halver *h, pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     if (v->dtype != PGY_F32 || !v->producer || v->producer->graph != g) return PGY_OK;
-    if (half_is_wide(h, v->producer)) return cast_input(h, g, v, err); /* for its other consumers */
+    if (half_is_wide(h, v->producer))
+        return cast_input(h, g, v, err); /* adds a Cast for its other consumers */
     return cast_after(h, g, v, h->type->suffix, h->type->dtype, err);
 }
 
@@ -277,13 +282,14 @@ static pgy_status convert(const halver *h, pgy_graph *g, pgy_error *err)
     return st ? st : pgy_graph_sort(g, err);
 }
 
-/* Inlines all calls but those that the options keep, by name or operator. */
+/* Inlines every call except those that the options keep in float32 by name or operator. */
 static bool is_inlined(const pgy_node *call, void *user)
 {
     return !half_is_named(user, call);
 }
 
-/* Types must be known at the inputs and outputs of the model and around the kept operators. */
+/* Infers types: they must be known for the inputs and outputs of the model and around nodes that
+ * stay float32. */
 static pgy_status prepare(halver *h, pgy_graph *g, pgy_error *err)
 {
     const inline_choice choice = {.wanted = is_inlined, .user = h};
@@ -291,7 +297,7 @@ static pgy_status prepare(halver *h, pgy_graph *g, pgy_error *err)
     pgy_status st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = graph_inline_calls(g, &choice, &calls, err);
     if (st || !calls) return st;
-    LOG(INFO, "Calls of local functions gave way to what they do: %zu", calls);
+    LOG(INFO, "Inlined %zu calls of local functions", calls);
     st = pgy_graph_sort(g, err);
     return st ? st : pgy_graph_infer_shapes(g, NULL, err);
 }
@@ -307,9 +313,10 @@ static pgy_status check_keep(const halver *h, pgy_error *err)
 {
     for (size_t i = 0; i < h->options->keep_count; i++)
         if (!h->used[i])
-            return pgy_error_set(err, PGY_E_NOT_FOUND,
-                                 "'%s' is neither the name of a node nor an operator of the model",
-                                 h->options->keep[i]);
+            return pgy_error_set(
+                err, PGY_E_NOT_FOUND,
+                "'%s', which is to stay float32, is neither a node nor an operator of the model",
+                h->options->keep[i]);
     return PGY_OK;
 }
 
@@ -321,29 +328,33 @@ pgy_half_options pgy_half_options_default(void)
 pgy_status pgy_graph_convert_half(pgy_graph *g, const pgy_half_options *options, pgy_error *err)
 {
     pgy_half_options taken = pgy_half_options_default();
-    id_marks wide = {0}, half = {0};
+    id_marks wide = {0}, half = {0}, sizes = {0};
     graph_guards guards = {0};
-    halver h = {.options = &taken, .wide = &wide, .half = &half, .guards = &guards};
+    halver h = {
+        .options = &taken, .wide = &wide, .half = &half, .guards = &guards, .sizes = &sizes};
     pgy_status st = SIZED_TAKE(pgy_half_options, &taken, options, err);
     if (st) return st;
     h.type = type_find(h.options->dtype);
     if (!g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, not a subgraph or NULL");
     if (!h.type)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "float32 is converted to float16 or bfloat16");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'options.dtype' must be float16 or bfloat16");
     if (h.type->dtype == PGY_BF16 && pgy_graph_opset(g, "") < BFLOAT16_OPSET)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "bfloat16 needs opset %d or later, the model is of opset %lld",
+                             "bfloat16 needs opset %d or later, but the model has opset %lld",
                              BFLOAT16_OPSET, (long long)pgy_graph_opset(g, ""));
     h.used = arena_alloc_array(&state_of(g)->memory, h.options->keep_count + 1, sizeof *h.used);
     if (!h.used) return graph_no_memory(err);
     st = prepare(&h, g, err);
     if (!st) st = graph_guard_mark(&guards, g, h.type->dtype, err);
+    if (!st) st = graph_size_arithmetic_mark(&sizes, g, err);
     if (!st) st = half_mark_wide(&h, g, false, err);
     if (!st) st = check_keep(&h, err);
     if (!st) st = convert(&h, g, err);
     id_marks_deinit(&wide);
     id_marks_deinit(&half);
+    id_marks_deinit(&sizes);
     graph_guards_deinit(&guards);
     return st;
 }

@@ -20,19 +20,22 @@ typedef struct half_type {
 typedef struct halver {
     const half_type *type;
     const pgy_half_options *options;
-    bool *used;     /* per entry of options->keep */
-    id_marks *wide; /* nodes that stay float32 */
-    id_marks *half; /* values that are 16-bit now */
+    bool *used; /* for each entry of options->keep: whether it matched a node; an unused entry is
+                   reported */
+    id_marks *wide; /* nodes that stay float32, by node id */
+    id_marks *half; /* values that were converted to 16 bits, by value id */
     graph_guards *guards;
+    id_marks *sizes; /* values from which tensor sizes are computed; the nodes that compute them
+                        stay float32 */
 } halver;
 
 /* ---- half_choose.c --------------------------------------------------------------------------- */
 /* Marks the nodes that stay float32, with the nodes of their subgraphs. */
 pgy_status half_mark_wide(const halver *h, pgy_graph *g, bool inside,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Do the options keep n, by its name, a wildcard, or its operator? */
+/* Does an entry of options->keep (node name, wildcard or operator) match n? */
 bool half_is_named(const halver *h, const pgy_node *n);
-/* Does the attribute hold the type of a node's output, as a number of ONNX? */
+/* Does the attribute hold an output type as a TensorProto.DataType number, as Cast's `to` does? */
 bool half_is_type_attribute(const char *name);
 static inline bool half_is_wide(const halver *h, const pgy_node *n)
 {
@@ -40,7 +43,7 @@ static inline bool half_is_wide(const halver *h, const pgy_node *n)
 }
 
 /* ---- half_data.c ----------------------------------------------------------------------------- */
-/* Makes a record whose elements are converted when they are written; *out stays NULL if the weight
+/* Makes a 16-bit weight whose elements are converted when the model is saved; *out stays NULL if v
  * is not float32. */
 pgy_status half_weight(const pgy_onnx_tensor **out, const halver *h, const pgy_value *v,
                        pgy_error *err) PGY_MUST_CHECK;

@@ -8,14 +8,14 @@
 
 /* ---- Nodes that stay ------------------------------------------------------------------------ */
 
-/* Operators that stay float32, as in the usual converter: their sizes, indices or ranges need the
+/* Operators that stay float32, as in onnxconverter-common: their sizes, indices or ranges need the
  * precision, or runtimes lack a float16 version. */
 static const char *const KEPT[] = {
     "CumSum", "Max",      "Min",  "NonMaxSuppression", "RandomUniformLike", "Range",
     "Resize", "RoiAlign", "TopK", "Upsample",
 };
 
-/* By its name, a wildcard, or its operator. */
+/* Does an entry of options->keep match n by its name, by a wildcard or by its operator? */
 bool half_is_named(const halver *h, const pgy_node *n)
 {
     bool found = false;
@@ -30,11 +30,11 @@ bool half_is_named(const halver *h, const pgy_node *n)
 static bool allows(const op_signature *s, const op_parameter *p, const pgy_value *v, int64_t type)
 {
     if (v && (v->kind != PGY_VALUE_TENSOR || box_of((pgy_value *)v)->known.sequence))
-        return false; /* sequences keep the type of their elements */
+        return false; /* sequences are not converted */
     return !p || !v || v->dtype != PGY_F32 || (op_parameter_set(s, p)->tensors >> type & 1);
 }
 
-/* Does the operator, in this opset, exist for the narrow type? */
+/* Does the operator accept the 16-bit type in the node's opset? */
 static bool has_narrow(const halver *h, const pgy_node *n)
 {
     const op_signature *s = node_box_of(n)->signature;
@@ -60,7 +60,7 @@ bool half_is_type_attribute(const char *name)
     return false;
 }
 
-/* The attributes that n will have, including defaults that set a type. */
+/* The attributes that n will have after the conversion, including defaults that set a type. */
 static op_attr *foresee_attributes(size_t *count, const halver *h, const pgy_node *n, arena *memory)
 {
     const node_box *box = node_box_of(n);
@@ -86,7 +86,7 @@ static op_attr *foresee_attributes(size_t *count, const halver *h, const pgy_nod
     return attrs;
 }
 
-/* Does the operator's type rule accept narrow inputs and give narrow outputs? If not (a mean that
+/* Does the operator's type rule accept 16-bit inputs and give 16-bit outputs? If not (a mean that
  * is always float32, bits read as float32), the node stays float32. */
 static pgy_status follows(bool *out, const halver *h, pgy_node *n, pgy_error *err)
 {
@@ -94,7 +94,7 @@ static pgy_status follows(bool *out, const halver *h, pgy_node *n, pgy_error *er
     pgy_error refused = {0};
     size_t count = 0;
     *out = true;
-    /* Constants and ConstantOfShape are changed whatever they hold. */
+    /* Constant and ConstantOfShape need no test: half_data.c converts their tensors. */
     if (n->subgraph_count || !node_box_of(n)->def || node_is(n, "Constant") ||
         node_is(n, "ConstantOfShape") ||
         (!has_float32(n->inputs, n->input_count) && !has_float32(n->outputs, n->output_count)))
@@ -119,13 +119,20 @@ done:
     return st;
 }
 
+static bool computes_size(const halver *h, const pgy_node *n)
+{
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && id_marks_get(h->sizes, value_id(n->outputs[i]))) return true;
+    return false;
+}
+
 static pgy_status stays(bool *out, const halver *h, pgy_node *n, pgy_error *err)
 {
     bool narrow = true;
     *out = half_is_named(h, n) || strcmp(n->domain, "ai.onnx.ml") == 0;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) *out |= node_is(n, KEPT[i]);
     *out |= node_box_of(n)->function || !has_narrow(h, n);
-    *out |= graph_guard_keeps(h->guards, n, h->type->dtype);
+    *out |= graph_guard_keeps(h->guards, n, h->type->dtype) || computes_size(h, n);
     if (*out) return PGY_OK;
     const pgy_status st = follows(&narrow, h, n, err);
     *out = !narrow;

@@ -10,12 +10,12 @@
 #include "onnx/computed.h"
 #include "onnx/elements.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/half_data.c";
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-/* How to convert numbers, and how many were clamped. `to`: the magnitude that replaces numbers
- * beyond the type's range. */
+/* How to convert numbers, and how many were clamped. Numbers beyond the type's range get magnitude
+ * `to`. */
 typedef struct clamping {
     const half_type *type;
     float to;
@@ -40,11 +40,12 @@ static void halve_numbers(uint16_t *to, const float *x, size_t count, clamping *
 
 static void warn_of_clamped(const char *name, const clamping *c)
 {
-    LOG(WARNING, "Tensor '%s': %zu values do not fit %s and are clamped to +-%g", name, c->clamped,
-        c->type->name, (double)c->to);
+    LOG(WARNING, "Tensor '%s': %zu values are out of range for %s and are clamped to +-%g", name,
+        c->clamped, c->type->name, (double)c->to);
 }
 
-/* v: the value that has these elements, or NULL. */
+/* Converts the elements of a tensor. v is the value that holds them, or NULL; its use as a mask
+ * sets the clamping. */
 static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_tensor *from,
                                  const pgy_value *v, const char *name, pgy_error *err)
 {
@@ -59,9 +60,9 @@ static pgy_status halve_elements(pgy_tensor **out, const halver *h, const pgy_te
     return PGY_OK;
 }
 
-/* A weight whose elements are converted when it is written. */
+/* A weight whose elements are converted only when the model is written, to save memory. */
 typedef struct halved_weight {
-    clamping clamping; /* initial state, copied by each reading */
+    clamping clamping; /* initial state; each reader starts with a copy */
     const char *name;
     size_t size_bytes;
     atomic_flag warned;
@@ -69,9 +70,10 @@ typedef struct halved_weight {
 
 enum { PIECE = 32 * 1024 };
 
-/* The state of one reading. */
+/* The state of one reader that goes through the weight piece by piece. */
 typedef struct halving {
-    size_t next; /* byte; clamped numbers before it were counted */
+    size_t next; /* offset in bytes up to which clamped numbers were counted, so that none counts
+                    twice */
     clamping clamping;
     float piece[PIECE];
 } halving;
@@ -111,7 +113,8 @@ pgy_status half_weight(const pgy_onnx_tensor **out, const halver *h, const pgy_v
                                   .dim_count = t->dim_count,
                                   .data_type = (int32_t)h->type->onnx};
     w->clamping = clamping_for(h, v);
-    w->name = pgy_model_strdup(g->model, v->name); /* the graph's may go before the model */
+    w->name = pgy_model_strdup(
+        g->model, v->name); /* copied, because the graph may be destroyed before the model */
     if (!w->name) return graph_no_memory(err);
     atomic_flag_clear(&w->warned);
     pgy_status st = tensor_needs_bytes(&w->size_bytes, &like, err);

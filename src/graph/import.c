@@ -17,7 +17,7 @@ static pgy_status define(pgy_value **out, pgy_graph *g, const char *name, const 
     pgy_value *v = level_add_value(g, name);
     if (!v) return graph_no_memory(err);
     if (level_of(g)->values.count == before)
-        return pgy_error_set(err, PGY_E_FORMAT, "graph '%s' defines the value '%s' twice", g->name,
+        return pgy_error_set(err, PGY_E_FORMAT, "graph '%s' defines value '%s' twice", g->name,
                              name);
     *out = v;
     return PGY_OK;
@@ -43,7 +43,8 @@ static pgy_status import_inputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_e
     return PGY_OK;
 }
 
-/* A weight with the name of an input is the input's default. */
+/* Finds or creates the value of a weight. A weight with the name of an input is that input's
+ * default. */
 static pgy_status weight_value(pgy_value **out, pgy_graph *g, const char *name, pgy_error *err)
 {
     pgy_value *v = pgy_graph_find_value(g, name);
@@ -75,7 +76,8 @@ static pgy_status import_weights(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
         const pgy_onnx_sparse_tensor *sparse = proto->sparse_initializers[i];
         pgy_value *v;
         if (!sparse->values)
-            return pgy_error_set(err, PGY_E_FORMAT, "a sparse initializer has no values");
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "graph '%s' has a sparse initializer without values", g->name);
         const pgy_onnx_tensor dense = {.name = sparse->values->name,
                                        .dims = sparse->dims,
                                        .dim_count = sparse->dim_count,
@@ -88,7 +90,7 @@ static pgy_status import_weights(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
     return PGY_OK;
 }
 
-/* Inputs with a weight are optional, so they are not listed. */
+/* Lists the inputs that a caller must feed: those without a weight as default. */
 static pgy_status list_inputs(pgy_graph *g, pgy_error *err)
 {
     graph_level *level = level_of(g);
@@ -110,7 +112,9 @@ static pgy_status import_outputs_of(pgy_node *n, const pgy_onnx_node *proto, pgy
         const char *name = proto->outputs[i];
         if (!*name) continue;
         if (strmap_has(&level_of(g)->values, name))
-            return node_error(n, err, PGY_E_FORMAT, "defines '%s', which is defined already", name);
+            return node_error(
+                n, err, PGY_E_FORMAT,
+                "output '%s' is already defined by another node, input or initializer", name);
         pgy_value *v = level_add_value(g, name);
         if (!v) return graph_no_memory(err);
         v->producer = n;
@@ -152,7 +156,7 @@ static pgy_status import_inputs_of(pgy_node *n, pgy_error *err)
         const char *name = n->proto->inputs[i];
         if (!*name) continue;
         pgy_value *v = level_resolve(n->graph, name);
-        if (!v) return node_error(n, err, PGY_E_FORMAT, "input '%s' is not defined", name);
+        if (!v) return node_error(n, err, PGY_E_FORMAT, "nothing defines input '%s'", name);
         n->inputs[i] = v;
         const pgy_status st = value_add_consumer(v, n, err);
         if (st) return st;
@@ -226,7 +230,7 @@ static pgy_status import_outputs(pgy_graph *g, const pgy_onnx_graph *proto, pgy_
     for (size_t i = 0; i < proto->output_count; i++) {
         pgy_value *v = level_resolve(g, proto->outputs[i]->name);
         if (!v)
-            return pgy_error_set(err, PGY_E_FORMAT, "output '%s' of graph '%s' is not defined",
+            return pgy_error_set(err, PGY_E_FORMAT, "nothing computes output '%s' of graph '%s'",
                                  proto->outputs[i]->name, g->name);
         v->is_output = true;
         g->outputs[g->output_count++] = v;
@@ -292,7 +296,8 @@ static pgy_status note_functions(graph_state *s, const pgy_onnx_model *m, pgy_er
 
 pgy_status pgy_graph_import(pgy_graph **out, pgy_model *model, pgy_error *err)
 {
-    if (!out || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "a graph needs a model");
+    if (!out || !model)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'model' must not be NULL");
     const pgy_onnx_model *proto = pgy_model_proto(model);
     if (!proto || !proto->graph) return pgy_error_set(err, PGY_E_FORMAT, "the model has no graph");
     graph_state *s = mem_calloc(1, sizeof *s);

@@ -14,8 +14,8 @@ enum { MAX_NODES = 1 << 20 };
 typedef struct inliner {
     pgy_graph *graph, *level;
     const inline_choice *choice;
-    strmap taken;     /* names of values of all levels */
-    node_splice list; /* of the level */
+    strmap taken;     /* value names of all levels, so that new names stay unique */
+    node_splice list; /* the new node list of the level */
     size_t calls, copied;
 } inliner;
 
@@ -26,7 +26,8 @@ static bool refers(const pgy_onnx_attribute *a)
     return a->ref_attr_name && *a->ref_attr_name;
 }
 
-/* Domains that only the function imports are no conflict; import_domains adds them later. */
+/* Do g and the function import the same opset versions? A domain that only the function imports is
+ * no conflict; import_domains adds it later. */
 static bool has_same_opsets(const pgy_graph *g, const pgy_onnx_function *f)
 {
     for (size_t i = 0; i < f->opset_import_count; i++) {
@@ -105,7 +106,8 @@ static pgy_status resolve_node(pgy_node *n, const pgy_node *call, const pgy_onnx
     return PGY_OK;
 }
 
-/* Marks all nodes as changed, because the names that they read change. */
+/* Resolves references to the function's attributes in all copied nodes, and marks the nodes as
+ * changed, because the names that they read change. */
 static pgy_status resolve(pgy_graph *g, inliner *in, const pgy_node *call,
                           const pgy_onnx_function *f, pgy_error *err)
 {
@@ -147,7 +149,9 @@ static pgy_status connect_inputs(pgy_graph *body, const pgy_node *call, const pg
         pgy_value *from = pgy_graph_find_value(body, f->inputs[i]);
         pgy_value *to = i < call->input_count ? call->inputs[i] : NULL;
         if (!to && from->is_output)
-            return node_error(call, err, PGY_E_FORMAT, "needs its input %zu", i);
+            return node_error(call, err, PGY_E_FORMAT,
+                              "input %zu is missing, but the function passes it on as an output",
+                              i);
         st = value_replace_uses(from, to, err);
         replace_results(body, from, to);
     }
@@ -169,7 +173,8 @@ static pgy_status move_value(inliner *in, pgy_value *v, pgy_error *err)
     return PGY_OK;
 }
 
-/* Values of the graphs inside a body keep their names where those are free. */
+/* Names the values of subgraphs inside a copied body: they keep their names where these are free.
+ */
 static pgy_status settle_inner(inliner *in, pgy_graph *g, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -193,7 +198,7 @@ static pgy_status move_nodes(inliner *in, pgy_graph *body, const pgy_node *call,
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < body->node_count; i++) {
         pgy_node *n = body->nodes[i];
-        st = node_prepare(n, err); /* with the opsets of the function */
+        st = node_prepare(n, err); /* attributes are converted by the opsets of the function */
         n->name =
             arena_printf(&state_of(in->graph)->memory, "%s/%s", node_label(call), node_label(n));
         if (!st && !n->name) st = graph_no_memory(err);
@@ -201,7 +206,8 @@ static pgy_status move_nodes(inliner *in, pgy_graph *body, const pgy_node *call,
     return st ? st : splice_move(&in->list, body, err);
 }
 
-/* For a result that no node of its own computes: an input that is passed on, or a repeated result.
+/* Adds an Identity for a result that has no node of its own: an input that is passed on, or a
+ * result that is listed twice.
  */
 static pgy_status alias(inliner *in, pgy_value *from, pgy_value *to, pgy_error *err)
 {
@@ -215,12 +221,12 @@ static pgy_status find_results(pgy_value **results, const pgy_graph *body, const
 {
     for (size_t i = 0; i < call->output_count; i++) {
         results[i] = pgy_graph_find_value(body, f->outputs[i]);
-        for (size_t k = 0; k < f->input_count; k++) /* an input that is passed on */
+        for (size_t k = 0; k < f->input_count; k++) /* the result may be an input of the function */
             if (strcmp(f->outputs[i], f->inputs[k]) == 0)
                 results[i] = k < call->input_count ? call->inputs[k] : NULL;
         if (!results[i] && call->outputs[i])
-            return node_error(call, err, PGY_E_FORMAT, "its output '%s' has no value",
-                              f->outputs[i]);
+            return node_error(call, err, PGY_E_FORMAT,
+                              "the function does not compute its output '%s'", f->outputs[i]);
     }
     return PGY_OK;
 }
@@ -359,7 +365,7 @@ pgy_status graph_inline_calls(pgy_graph *g, const inline_choice *choice, size_t 
     if (s->functions.count == 0) return PGY_OK;
     st = take_names(&in, err);
     if (!st && !(choice && choice->any_opset)) st = import_domains(g, err);
-    /* Inlined bodies may contain calls. */
+    /* Repeat, because inlined bodies may contain calls. */
     for (size_t depth = 0, before = SIZE_MAX; !st && before != in.calls && depth < GRAPH_MAX_DEPTH;
          depth++) {
         before = in.calls;

@@ -68,7 +68,8 @@ pgy_status level_create(pgy_graph **out, graph_state *s, pgy_graph *parent, pgy_
 
 enum { FEW_LEVELS = 8 };
 
-/* Out of memory: the index would be incomplete, so it is dropped. */
+/* If memory runs out, the index would be incomplete, so it is dropped and later look-ups search all
+ * levels. */
 void level_count_name(graph_state *s, const char *name, int change)
 {
     if (!s->names_gathered) return;

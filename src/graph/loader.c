@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lazy loaders: a chain of small shared objects, the last step outermost. A loader calls the one
- * that it wraps and then applies its own step to the model. To a runner, a chain that only reads a
- * file passes the path; any other passes the model with its bytes, or a temporary file with the
- * weights beside it if the model exceeds the size limit of a protobuf. */
+/* Lazy loaders of models: each is one step (read, edit, save), and a chain of them is linked from
+ * the last step to the first. A loader calls the one that it wraps and then applies its own step to
+ * the model. To a runner, a chain that only reads a file passes the path; any other passes the
+ * model with its bytes, or a temporary file with the weights beside it if the model exceeds the
+ * size limit of a protobuf. */
 #include <polygraphy/loader.h>
 
 #include <stdatomic.h>
@@ -15,7 +16,8 @@
 #include "base/log.h"
 #include "base/sized.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/loader.c";
+static const char ORIGINAL_PATH[] = "backend/onnx/loader.py";
 
 /* A little below the limit of protobuf, which counts the bytes of a message in a signed 32-bit
  * number. */
@@ -23,7 +25,7 @@ static const uint64_t MAX_BYTES = 2000000000;
 
 struct pgy_loader {
     atomic_size_t refs;
-    pgy_loader *inner; /* NULL: `step` makes the model */
+    pgy_loader *inner; /* the loader before this one; NULL: `step` makes the model */
     pgy_status (*step)(pgy_model **model, const pgy_loader *self, pgy_error *err);
     arena memory;         /* texts and lists of the step's arguments */
     const char *path;     /* from_path, save */
@@ -85,16 +87,17 @@ static pgy_loader *create(pgy_status (*step)(pgy_model **, const pgy_loader *, p
 
 static pgy_status step_load(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
-    LOG(INFO, "Loading model: %s", self->path);
+    LOG_ORIGINAL(INFO, "Loading model: %s", self->path);
     if (self->load.external_data_dir)
-        LOG(VERBOSE, "Loading external data from: %s", self->load.external_data_dir);
+        LOG_ORIGINAL(VERBOSE, "Loading external data from: %s", self->load.external_data_dir);
     return pgy_model_load(model, self->path, &self->load, err);
 }
 
 pgy_status pgy_loader_from_path(pgy_loader **out, const char *path,
                                 const pgy_model_load_options *options, pgy_error *err)
 {
-    if (!path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path");
+    if (!path || !*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'path' must be the name of a model file");
     pgy_loader *l = create(step_load);
     if (!l) return out_of_memory(err);
     l->load.size = sizeof l->load;
@@ -124,7 +127,7 @@ static pgy_status step_give(pgy_model **model, const pgy_loader *self, pgy_error
 
 pgy_status pgy_loader_from_model(pgy_loader **out, pgy_model *model, pgy_error *err)
 {
-    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "a loader needs a model");
+    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "'model' must not be NULL");
     pgy_loader *l = create(step_give);
     if (!l) return out_of_memory(err);
     l->model = pgy_model_retain(model);
@@ -134,7 +137,7 @@ pgy_status pgy_loader_from_model(pgy_loader **out, pgy_model *model, pgy_error *
 
 /* ---- Steps ---------------------------------------------------------------------------------- */
 
-/* Puts a new step around *loader, which moves in. */
+/* Replaces *loader by `outer`, a step that owns the old *loader as its input. */
 static void wrap(pgy_loader **loader, pgy_loader *outer)
 {
     outer->inner = *loader;
@@ -164,7 +167,7 @@ static pgy_status change_infer(pgy_graph *graph, const pgy_loader *self, pgy_err
     return pgy_graph_infer_shapes(graph, &options, err);
 }
 
-/* A model whose shapes cannot be inferred is used as it is, as in the original. */
+/* If inference fails, the model is used without inferred shapes, as in the original. */
 static pgy_status step_infer(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
     pgy_error why = {0};
@@ -173,7 +176,7 @@ static pgy_status step_infer(pgy_model **model, const pgy_loader *self, pgy_erro
     if (st)
         LOG(WARNING, "Shape inference failed; the model is used as it is. Note: %s", why.text);
     else
-        LOG(VERBOSE, "Shape inference completed successfully");
+        LOG_ORIGINAL(VERBOSE, "Shape inference completed successfully");
     return PGY_OK;
 }
 
@@ -216,7 +219,7 @@ static bool copy_names(const char *const **names, size_t count, arena *a)
 pgy_status pgy_loader_select_outputs(pgy_loader **loader, const pgy_output_selection *selection,
                                      pgy_error *err)
 {
-    if (!selection) return pgy_error_set(err, PGY_E_ARGUMENT, "a selection of outputs is needed");
+    if (!selection) return pgy_error_set(err, PGY_E_ARGUMENT, "'selection' must not be NULL");
     pgy_loader *l = create(step_select);
     if (!l) return out_of_memory(err);
     pgy_output_selection *s = &l->selection;
@@ -267,10 +270,10 @@ pgy_status pgy_loader_convert_half(pgy_loader **loader, const pgy_half_options *
 
 static pgy_status step_save(pgy_model **model, const pgy_loader *self, pgy_error *err)
 {
-    LOG(INFO, "Saving ONNX model to: %s", self->path);
+    LOG_ORIGINAL(INFO, "Saving ONNX model to: %s", self->path);
     if (self->save.external_data)
-        LOG(VERBOSE, "Saving external data for ONNX model to: %s",
-            self->save.external_data_path ? self->save.external_data_path : "");
+        LOG_ORIGINAL(VERBOSE, "Saving external data for ONNX model to: %s",
+                     self->save.external_data_path ? self->save.external_data_path : "");
     return pgy_model_save(*model, self->path, &self->save, err);
 }
 
@@ -278,7 +281,7 @@ pgy_status pgy_loader_save(pgy_loader **loader, const char *path,
                            const pgy_model_save_options *options, pgy_error *err)
 {
     if (!path || !*path)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'path' must be the name of the file to save");
     pgy_loader *l = create(step_save);
     if (!l) return out_of_memory(err);
     l->save = pgy_model_save_options_default();
@@ -306,7 +309,7 @@ static pgy_status step_custom(pgy_model **model, const pgy_loader *self, pgy_err
 
 pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step, void *user, pgy_error *err)
 {
-    if (!step) return pgy_error_set(err, PGY_E_ARGUMENT, "a step needs a function");
+    if (!step) return pgy_error_set(err, PGY_E_ARGUMENT, "'step' must not be NULL");
     pgy_loader *l = create(step_custom);
     if (!l) return out_of_memory(err);
     l->custom = step;
@@ -319,7 +322,7 @@ pgy_status pgy_loader_extend(pgy_loader **loader, pgy_loader_step step, void *us
 
 typedef struct source {
     pgy_loader *loader;
-    char *temporary, *weights; /* of a model too big for one buffer */
+    char *temporary, *weights; /* files for a model too large for one buffer */
 } source;
 
 /* Saves the model to a temporary file and its weights to another one beside it. */
@@ -328,7 +331,7 @@ static pgy_status spill(pgy_backend_model *out, source *s, pgy_model *model, pgy
     pgy_status st = file_temp_path(&s->temporary, ".onnx", err);
     if (!st) st = file_temp_path(&s->weights, ".data", err);
     if (st) return st;
-    LOG(VERBOSE, "The model is too big for one buffer; it goes through a temporary file: %s",
+    LOG(VERBOSE, "The model is too large for one buffer, so it is passed in a temporary file: %s",
         s->temporary);
     pgy_model_save_options options = pgy_model_save_options_default();
     options.external_data = true;
@@ -386,7 +389,7 @@ pgy_status pgy_loader_source(pgy_model_source *out, pgy_loader *loader, pgy_erro
     if (!s) {
         pgy_loader_destroy(loader);
         return loader ? out_of_memory(err)
-                      : pgy_error_set(err, PGY_E_ARGUMENT, "a source needs a loader");
+                      : pgy_error_set(err, PGY_E_ARGUMENT, "'loader' must not be NULL");
     }
     s->loader = loader;
     *out = (pgy_model_source){

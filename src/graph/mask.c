@@ -5,8 +5,8 @@
 
 enum { MAX_NODES = 256, CLIP_WITH_INPUTS = 11 };
 
-/* Operators through which a mask may reach a Softmax: MIXES combine it with other numbers, MOVES do
- * not. */
+/* Operators through which a mask may reach a Softmax: operators in MIXES combine it with other
+ * numbers, those in MOVES pass it on unchanged. */
 static const char *const MIXES[] = {"Add", "Sub", "Mul", "Sum", "Where", "Max", "Min"};
 static const char *const MOVES[] = {
     "Identity", "Cast",      "Reshape",         "Unsqueeze", "Squeeze", "Flatten",
@@ -29,7 +29,7 @@ static bool is_softmax(const pgy_node *n)
 
 typedef struct walk {
     int budget; /* nodes that may still be visited */
-    bool all;   /* must every path lead to a Softmax? */
+    bool all;   /* true: every path from the value must lead to a Softmax; false: one is enough */
 } walk;
 
 static bool leads(walk *w, const pgy_value *v, bool mixed);

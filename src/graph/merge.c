@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Merges the type and shape that a rule computed for a value with those that the file declares. Per
- * dimension the more exact side wins. If they contradict each other, the computed side wins with a
- * warning; strict inference fails instead. */
+ * dimension the more exact of the two is taken. If they contradict each other, the computed one is
+ * taken with a warning; strict inference fails instead. */
 #include <string.h>
 
 #include "base/log.h"
 #include "graph/graph.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/merge.c";
 
 enum { MAX_SMALL_INTS = 4096, MAX_SMALL_FLOATS = 256 };
 
@@ -99,8 +99,8 @@ static const char *reason_of_inputs(const pgy_node *n)
     return NULL;
 }
 
-/* The reason of an input that is unknown, or else of the inputs of the node that first made the
- * unknown size: a size may also pass through the elements of a tensor whose own shape is known. */
+/* Why a size is unknown: the reason of an unknown input of n, else that of the node that first made
+ * the unknown size. These differ if the size was passed on as an element of a shape tensor. */
 static const char *first_reason(const pgy_node *n, const op_value *known, const char *why)
 {
     const char *reason = reason_of_inputs(n);
@@ -113,7 +113,7 @@ static const char *first_reason(const pgy_node *n, const op_value *known, const 
     }
     if (reason) return reason;
     return arena_printf(&state_of(n->graph)->memory, "%s '%s': %s", n->op_type, node_label(n),
-                        why ? why : "its shape rule does not tell");
+                        why ? why : "the operator's shape rule does not determine it");
 }
 
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,

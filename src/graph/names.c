@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counter belongs to the caller: a graph that keeps it never tries a number twice, so a
- * thousand new values of one stem need a thousand look-ups and not half a million. */
+/* Makes free names by counting. The caller keeps the counter, so no number is tried twice: a
+ * thousand new values with one stem need a thousand look-ups and not half a million. */
 #include "graph/names.h"
 
 #include <inttypes.h>

@@ -9,12 +9,12 @@
 
 #include "base/str.h"
 
-/* Does something in the graph have this name already? */
+/* Tells whether a name is in use already. `user` is the caller's data. */
 typedef bool (*name_is_taken)(const char *name, const void *user);
 
 /* Appends "_<n>" with the first n >= *next that gives a free name, and sets *next to n + 1. */
 void name_number(str *name, uint64_t *next, name_is_taken taken, const void *user);
-/* Does the same only if the name itself is taken. */
+/* Leaves a free name as it is; appends a number, as name_number does, only if it is taken. */
 void name_make_free(str *name, uint64_t *next, name_is_taken taken, const void *user);
 
 #endif

@@ -9,7 +9,7 @@
 #include "graph/side_table.h"
 #include "ops/signature.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "graph/node.c";
 
 /* ---- Attributes ----------------------------------------------------------------------------- */
 
@@ -180,7 +180,7 @@ pgy_status node_captures(pgy_node *n, pgy_error *err)
 typedef struct known_operator {
     const op_def *def;
     const op_signature *signature;
-    int64_t opset, used; /* imported by the model; of the definition used */
+    int64_t opset, used; /* opset that the model imports; opset whose definition is used */
     bool warned;
 } known_operator;
 
@@ -214,11 +214,12 @@ bool graph_warns_newer(const pgy_node *n)
     return known->warned = true;
 }
 
-/* The registry starts with this opset. In older opsets, an operator that the registry lacks may
- * have had another meaning. */
+/* The oldest opset that the registry covers. In older opsets, an operator that the registry lacks
+ * may have had another meaning. */
 enum { OLDEST_OPSET = 7 };
 
-/* Finds the first definition after the node's opset. */
+/* Sets the definition of an operator that the node's opset lacks to its first version in a newer
+ * opset. */
 static void find_newer(node_box *box, const pgy_node *n)
 {
     if (state_of(n->graph)->newer == NEWER_REFUSED || box->opset < OLDEST_OPSET) return;
@@ -233,7 +234,8 @@ static void warn_of_newer(const pgy_node *n, int64_t imported)
 {
     const int64_t used = node_box_of(n)->opset;
     if (used != imported && graph_warns_newer(n))
-        LOG(WARNING, "%s '%s': opset %lld has no %s; it runs as in opset %lld, the first that has",
+        LOG(WARNING,
+            "%s '%s': opset %lld has no %s; it runs as in opset %lld, the first with this operator",
             n->op_type, node_label(n), (long long)imported, n->op_type, (long long)used);
 }
 
@@ -255,7 +257,8 @@ static void find_operator(node_box *box, const pgy_node *n)
     if (box->def) box->signature = op_signature_find(n->domain, n->op_type, box->opset);
     if (!is_default || known) return;
     known = arena_alloc(&s->memory, sizeof *known);
-    if (!known) return; /* no cache: the next look-up repeats it */
+    /* out of memory: the result is not cached, so the next node repeats the look-up */
+    if (!known) return;
     *known = (known_operator){box->def, box->signature, imported, box->opset, false};
     (void)strmap_put(&s->operators, n->op_type, known);
     warn_of_newer(n, imported);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Needs lie in one array, grouped by item, so the sort reads three arrays and no graph. It keeps
- * its own stack, because a chain can be as deep as the graph is long. */
+/* Topological sort. The needs of all items lie in one array, grouped by item, so the sort accesses
+ * no graph. It has its own stack instead of recursion, because a chain can be as deep as the graph
+ * is long. */
 #include "graph/order.h"
 
 #include <stdint.h>
@@ -50,8 +51,8 @@ pgy_status order_need(order *o, size_t need, pgy_error *err)
     return PGY_OK;
 }
 
-/* The stack holds items that wait for their needs: each needs the next one, and the last needs
- * `need`, which lies further down in the stack. */
+/* Stores the cycle that was found. Each item on the stack needs the one above it, and the top item
+ * needs `need`, which is further down in the stack. */
 static pgy_status keep_cycle(order *o, const size_t *stack, size_t depth, size_t need,
                              pgy_error *err)
 {

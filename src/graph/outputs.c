@@ -9,13 +9,13 @@
 #include "graph/graph.h"
 #include "graph/side_table.h"
 
-static const char LOG_PATH[] = "backend/onnx/util.py";
+static const char LOG_PATH[] = "graph/outputs.c";
 
 typedef struct chosen {
     pgy_graph *graph;
     pgy_value **values;
     size_t count;
-    id_marks seen; /* values */
+    id_marks seen; /* values chosen so far, by id */
     bool failed;   /* out of memory */
 } chosen;
 
@@ -52,7 +52,7 @@ static void choose_matching(chosen *c, const char *pattern)
     for (size_t i = 0; i < c->graph->node_count; i++)
         if (strcmp(c->graph->nodes[i]->op_type, "Constant") != 0)
             found += choose_of_node(c, c->graph->nodes[i], pattern);
-    if (!found && pattern) LOG(WARNING, "Pattern '%s' matches no tensor of the model", pattern);
+    if (!found && pattern) LOG(WARNING, "No tensor of the model matches pattern '%s'", pattern);
 }
 
 static void append_quoted(str *out, const char *text)
@@ -149,7 +149,7 @@ static void exclude(chosen *c, const char *what)
         if (strcmp(name, what) != 0 && !(pattern && str_match_wildcard(what, name)))
             c->values[kept++] = c->values[i];
     }
-    if (kept == c->count) LOG(WARNING, "'%s' is to be excluded, but is no output", what);
+    if (kept == c->count) LOG(WARNING, "Cannot exclude '%s': it is not an output", what);
     c->count = kept;
 }
 
@@ -194,8 +194,7 @@ static pgy_status select_outputs(chosen *c, const pgy_output_selection *selectio
 pgy_status pgy_graph_select_outputs(pgy_graph *g, const pgy_output_selection *given, pgy_error *err)
 {
     if (!g || !given)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "outputs are selected from a graph by a selection");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'g' and the selection must not be NULL");
     pgy_output_selection taken = {.size = sizeof taken};
     const pgy_output_selection *selection = &taken;
     pgy_status st = SIZED_TAKE(pgy_output_selection, &taken, given, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of pages by number; the list grows and pages are allocated on demand. */
+/* A side table is a list of pages, indexed by id / SIDE_TABLE_PAGE. The list grows, and pages are
+ * allocated, when an id is first written. */
 #include "graph/side_table.h"
 
 #include <string.h>

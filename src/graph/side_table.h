@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one pass, check or executor knows of values, nodes, levels or functions, by their ids
- * (graph.h). Each user owns its table, so two users never share a field of the graph.
+/* Tables indexed by the id (graph.h) of a value, node, level or function, for what one pass, check
+ * or executor knows about it. Each user owns its table, so two users never share a field of the
+ * graph.
  *
  *     SIDE_TABLE(use_counts, uint32_t)
  *
@@ -23,10 +24,10 @@
 
 #define SIDE_TABLE_INLINE static inline __attribute__((unused))
 
-enum { SIDE_TABLE_PAGE = 128 }; /* entries */
+enum { SIDE_TABLE_PAGE = 128 }; /* entries per page */
 
 typedef struct side_table {
-    void **pages; /* NULL: no id of the page was written */
+    void **pages; /* pages[id / SIDE_TABLE_PAGE]; NULL: no entry of this page was written yet */
     size_t page_capacity;
 } side_table;
 
@@ -46,7 +47,7 @@ static inline const void *side_table_find(const side_table *t, size_t id, size_t
     return (const char *)t->pages[page] + id % SIDE_TABLE_PAGE * item_bytes;
 }
 
-/* A table of its own type, and its functions. */
+/* Defines a table type `name` with entries of `type`, and its functions name_at, name_get, ... */
 #define SIDE_TABLE(name, type)                                                          \
     typedef type name##_item;                                                           \
     typedef struct name {                                                               \

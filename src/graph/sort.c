@@ -29,7 +29,8 @@ pgy_status graph_order(pgy_node ***out, pgy_graph *g, arena *memory, pgy_error *
     for (size_t i = 0; !st && i < g->node_count; i++) st = add_needs(&o, g->nodes[i], err);
     if (!st) st = order_settle(&o, err);
     if (o.cycle)
-        node_error(g->nodes[o.cycle[0]], err, st, "is part of a cycle: it needs its own output");
+        node_error(g->nodes[o.cycle[0]], err, st,
+                   "the node is part of a cycle: it depends on its own output");
     for (size_t i = 0; !st && i < g->node_count; i++) nodes[i] = g->nodes[o.settled[i]];
     if (!st) *out = nodes;
     order_deinit(&o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inlining a call and choosing the branch of an If both replace single nodes of a list by many. The
- * new list is built beside the old one, so a level costs one pass over its nodes. */
+/* Replaces single nodes of a level by several, for inlining a function call and for taking one
+ * branch of an If. The new list is built beside the old one, so any number of replacements takes
+ * one pass over the level. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,7 +41,7 @@ pgy_status splice_identity(node_splice *s, pgy_value *from, pgy_value *to, pgy_e
     pgy_node *made = NULL;
     const pgy_status st = node_create(&made, s->level, "Identity", &from, 1, &to, 1, err);
     if (st) return st;
-    s->level->node_count--; /* it belongs into the new list only */
+    s->level->node_count--; /* the new node must be in the new list only */
     return splice_keep(s, made, err);
 }
 

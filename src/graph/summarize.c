@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts parameters and floating-point operations per operator. Tied weights count for their first
- * node only. Counting operations needs shapes without symbols: one node that lacks them makes the
- * sum of its row unknown. */
+/* Counts parameters and floating-point operations per operator. Tied weights count for the first
+ * node that reads them. Operations can be counted only if all dimensions are numbers: one node with
+ * a symbolic dimension makes the operator's sum unknown. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -11,8 +11,8 @@ typedef struct summary {
     graph_state *state;
     pgy_op_summary *rows;
     size_t count, capacity;
-    strmap places;    /* "domain:op" -> index + 1 */
-    id_marks counted; /* weights */
+    strmap places;    /* "domain:op_type" -> index in `rows`, plus 1 */
+    id_marks counted; /* weights counted so far, by value id */
 } summary;
 
 static pgy_op_summary *row_of(summary *s, const pgy_node *n)
@@ -147,7 +147,7 @@ pgy_status pgy_graph_summarize(const pgy_op_summary **out, size_t *count, pgy_gr
                                const pgy_metadata *inputs, pgy_error *err)
 {
     if (!out || !count || !g)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a summary needs a graph and where to put it");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'count' and 'g' must not be NULL");
     summary s = {.state = state_of(g)};
     const pgy_infer_options options = {.size = sizeof options, .inputs = inputs};
     pgy_status st = pgy_graph_infer_shapes(g, &options, err);

@@ -36,8 +36,7 @@ static pgy_status declare_tensor(op_value *out, graph_state *s, const pgy_onnx_t
 {
     out->dtype = pgy_dtype_from_onnx(t->elem_type);
     if (t->elem_type != 0 && out->dtype == PGY_DTYPE_NONE)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "value '%s' has element type %d, which does not exist", name,
+        return pgy_error_set(err, PGY_E_FORMAT, "value '%s' has the unknown element type %d", name,
                              t->elem_type);
     if (!t->shape) return PGY_OK;
     if (t->shape->dim_count > PGY_MAX_RANK)

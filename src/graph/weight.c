@@ -35,8 +35,8 @@ pgy_status weight_create(const pgy_onnx_tensor **out, pgy_model *m, const char *
     pgy_tensor *own = NULL;
     pgy_onnx_tensor *made = NULL;
     pgy_status st = PGY_OK;
-    /* A tensor that borrows from a model keeps the model alive; if the model kept the tensor, both
-     * would never be freed. */
+    /* Copy a tensor that is a view of a model: it keeps the model alive, so if the model kept the
+     * tensor in turn, neither would ever be freed. */
     if (tensor_is_borrowed(t)) st = pgy_tensor_copy(&own, pgy_tensor_view(t), err);
     if (!st) st = pgy_model_tensor(&made, m, name, own ? own : t, err);
     if (!st) *out = made;
@@ -77,7 +77,7 @@ pgy_status value_set_weight(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *e
     return PGY_OK;
 }
 
-/* The next sort moves the new node to its place. */
+/* Appends a Constant node that writes v; the next sort moves it before its consumers. */
 static pgy_status make_constant(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
 {
     const pgy_onnx_attribute value = {.type = PGY_ATTR_TENSOR, .t = (pgy_onnx_tensor *)t};

@@ -1,109 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparison of two models: the model's own fields, its functions, and the list of entries that the
- * other files add to. */
+/* Comparison of two models: the model's own fields and its functions. */
 #include "inspect/diff.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/sized.h"
-
-/* ---- Entries --------------------------------------------------------------------------------- */
-
-void diff_add(pgy_diff *d, pgy_difference e)
-{
-    const bool weight = e.part == PGY_DIFF_WEIGHT;
-    if (!weight && d->options.weights_only) return;
-    void *items = d->items;
-    const bool grown = mem_grow(&items, &d->capacity, d->count + 1, sizeof *d->items);
-    d->items = items;
-    if (!grown) {
-        d->failed = true;
-        return;
-    }
-    if (!e.path) e.path = "";
-    if (!e.name) e.name = "";
-    if (!e.op_type) e.op_type = "";
-    if (!e.field) e.field = "";
-    d->items[d->count++] = e;
-    d->summary.counts[e.part][e.change]++;
-    d->summary.differences += e.change != PGY_DIFF_STORED;
-}
-
-void diff_add_texts(pgy_diff *d, pgy_difference e, const char *before, const char *after)
-{
-    if (before == after || (before && after && strcmp(before, after) == 0)) return;
-    e.before = before;
-    e.after = after;
-    diff_add(d, e);
-}
-
-static const char *prop(pgy_onnx_string_entry *const *items, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(items[i]->key, key) == 0) return items[i]->value;
-    return NULL;
-}
-
-void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
-                    pgy_onnx_string_entry *const *b, size_t b_count)
-{
-    for (size_t i = 0; i < a_count; i++) { /* of a repeated key the first one counts */
-        e.field = a[i]->key;
-        diff_add_texts(d, e, prop(a, a_count, a[i]->key), prop(b, b_count, a[i]->key));
-    }
-    for (size_t i = 0; i < b_count; i++) {
-        e.field = b[i]->key;
-        if (!prop(a, a_count, b[i]->key)) diff_add_texts(d, e, NULL, b[i]->value);
-    }
-}
-
-/* ---- Weights --------------------------------------------------------------------------------- */
-
-void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
-                      const pgy_onnx_tensor *b, bool is_attribute)
-{
-    void *items = d->weights;
-    const bool grown =
-        mem_grow(&items, &d->weight_capacity, d->weight_count + 1, sizeof *d->weights);
-    d->weights = items;
-    if (!grown)
-        d->failed = true;
-    else
-        d->weights[d->weight_count++] =
-            (diff_weight){.entry = e, .a = a, .b = b, .is_attribute = is_attribute};
-}
-
-void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const diff_value *b)
-{
-    pgy_difference e = {.part = PGY_DIFF_WEIGHT, .path = path, .name = a->name};
-    const bool renamed = strcmp(a->name, b->name) != 0;
-    if (renamed) e.new_name = b->name;
-    d->summary.weights_matched++;
-    if (renamed && !d->options.ignore_names && !d->options.weights_only) {
-        e.change = PGY_DIFF_RENAMED;
-        diff_add(d, e);
-    }
-    e.change = PGY_DIFF_CHANGED;
-    if (!a->weight != !b->weight) {
-        e.field = "form";
-        e.before = a->weight ? "dense" : "sparse";
-        e.after = b->weight ? "dense" : "sparse";
-        diff_add(d, e);
-        return;
-    }
-    if (a->is_constant != b->is_constant) {
-        e.before = a->is_constant ? "Constant node" : "initializer";
-        e.after = b->is_constant ? "Constant node" : "initializer";
-    }
-    if (a->weight) {
-        diff_add_tensors(d, e, a->weight, b->weight, false);
-    } else if (a->sparse->values && b->sparse->values && a->sparse->indices && b->sparse->indices) {
-        diff_add_tensors(d, e, a->sparse->values, b->sparse->values, false);
-        diff_add_tensors(d, e, a->sparse->indices, b->sparse->indices, true);
-    }
-}
 
 /* ---- The model ------------------------------------------------------------------------------- */
 
@@ -261,7 +163,7 @@ pgy_status pgy_diff_create(pgy_diff **out, pgy_model *before, pgy_model *after,
                            const pgy_diff_options *options, pgy_error *err)
 {
     if (!out || !before || !after || !pgy_model_proto(before) || !pgy_model_proto(after))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a comparison needs two models");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "both models must not be NULL");
     if (!pgy_model_proto(before)->graph || !pgy_model_proto(after)->graph)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%.400s' has no graph to compare",
                              pgy_model_path(pgy_model_proto(before)->graph ? after : before));
@@ -270,7 +172,7 @@ pgy_status pgy_diff_create(pgy_diff **out, pgy_model *before, pgy_model *after,
     if (st) return st;
     if (!(o.atol >= 0) || !(o.rtol >= 0))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a tolerance is %g; it must be a number that is not negative",
+                             "a tolerance is %g; expected a number of at least 0",
                              o.atol >= 0 ? o.rtol : o.atol);
     pgy_diff *d = mem_calloc(1, sizeof *d);
     if (!d) return diff_no_memory(err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of comparing two models. A side is one graph or function body of one model, with tables
- * of its values and nodes; the file may be invalid. Matched values and nodes of the two sides point
- * to each other (`pair`). */
+/* Internals of comparing two models. A side is one graph or function body of one of the two models,
+ * with tables of its values and nodes. Invalid models are compared, too. Matched values and nodes
+ * of the two sides point to each other (`pair`). */
 #ifndef INSPECT_DIFF_H
 #define INSPECT_DIFF_H
 
@@ -22,25 +22,25 @@ typedef struct diff_value {
     const diff_side *side;
     const pgy_onnx_tensor *weight; /* initializer, or the value of a Constant; or NULL */
     const pgy_onnx_sparse_tensor *sparse;
-    const pgy_onnx_value_info *info; /* as declared, or NULL */
+    const pgy_onnx_value_info *info; /* declared type and shape, or NULL */
     diff_node *producer;
     size_t output_index; /* among the producer's outputs */
     bool is_input, is_output, is_constant;
     struct diff_value *pair;
-    uint64_t id;      /* of the pair; 0: none */
-    uint64_t forward; /* signatures */
-    uint64_t sink;    /* of a graph's output, else 0 */
-    size_t *uses;     /* nodes, once per use */
+    uint64_t id;      /* number of the matched pair, the same on both sides; 0: unmatched */
+    uint64_t forward; /* signature of all that leads to the value */
+    uint64_t sink;    /* for a graph output: a number that its counterpart shares; else 0 */
+    size_t *uses;     /* indices of the nodes that read the value, once per input */
     size_t use_count;
 } diff_value;
 
 struct diff_node {
     const pgy_onnx_node *proto;
     diff_value **inputs, **outputs; /* NULL: left out */
-    size_t index;                   /* in the file */
+    size_t index;                   /* position in the file */
     diff_node *pair;
     uint64_t id;
-    uint64_t local; /* operator and attributes */
+    uint64_t local; /* hash of operator and attributes */
     uint64_t forward, backward, around;
 };
 
@@ -59,7 +59,7 @@ struct diff_side {
     const pgy_onnx_function *function;
 };
 
-/* A pair of weights to compare, with the entry for the result. */
+/* A pair of weights to compare, with the difference to report. */
 typedef struct diff_weight {
     pgy_difference entry;
     pgy_weight_change change;
@@ -74,7 +74,7 @@ struct pgy_diff {
     pgy_diff_summary summary;
     pgy_difference *items;
     size_t count, capacity;
-    diff_weight *weights; /* of the graph being compared */
+    diff_weight *weights; /* pairs to compare in the current graph */
     size_t weight_count, weight_capacity;
     arena memory;
     uint64_t next_id;
@@ -123,14 +123,20 @@ const char *diff_text_node(pgy_diff *d,
                            const pgy_onnx_node *n); /* its name, or the names of its outputs */
 const char *diff_domain(const pgy_onnx_node *n);    /* "" for ONNX's own */
 
-/* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
-/* Adds an entry; names and texts must live as long as d. */
+/* ---- diff_entries.c -------------------------------------------------------------------------- */
+/* Adds a difference to the list; its names and texts must live as long as d. */
 void diff_add(pgy_diff *d, pgy_difference e);
-/* Adds a CHANGED entry if two texts differ. Two NULLs are equal. */
+/* Adds a difference of kind CHANGED if two texts differ. Two NULLs are equal. */
 void diff_add_texts(pgy_diff *d, pgy_difference e, const char *before, const char *after);
 void diff_add_props(pgy_diff *d, pgy_difference e, pgy_onnx_string_entry *const *a, size_t a_count,
                     pgy_onnx_string_entry *const *b, size_t b_count);
 void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const diff_value *b);
+/* Compares two tensors that are not initializers: those of attributes, or parts of sparse tensors.
+ */
+void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
+                      const pgy_onnx_tensor *b, bool is_attribute);
+
+/* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
 /* Compares two graphs or functions, including subgraphs. */
 pgy_status diff_graphs(pgy_diff *d, const char *path, const pgy_onnx_graph *a,
                        const pgy_onnx_graph *b, const diff_side *outer_a, const diff_side *outer_b,
@@ -141,10 +147,6 @@ pgy_status diff_functions(pgy_diff *d, const pgy_onnx_function *a, const pgy_onn
 pgy_status diff_nodes(pgy_diff *d, const char *path, const diff_node *a, const diff_node *b,
                       const diff_side *side_a, const diff_side *side_b, size_t depth,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Compares two tensors that are not initializers: those of attributes, or parts of sparse tensors.
- */
-void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
-                      const pgy_onnx_tensor *b, bool is_attribute);
 
 /* ---- diff_weights.c -------------------------------------------------------------------------- */
 /* Compares the pairs in d->weights, adds entries, and empties the list. */
@@ -155,7 +157,7 @@ pgy_status diff_weights(pgy_diff *d, pgy_error *err) PGY_MUST_CHECK;
 typedef struct diff_source {
     const uint8_t *data;
     const file_map *map; /* NULL: only in memory */
-    size_t offset;       /* in the map */
+    size_t offset;       /* of the first byte, in the mapped file */
     size_t size_bytes;
     pgy_tensor *decoded; /* owner of `data`, or NULL */
 } diff_source;
@@ -170,16 +172,16 @@ bool diff_same_place(const diff_source *a, const diff_source *b);
 const char *diff_storage(const pgy_onnx_tensor *t); /* "external", "raw", "typed" */
 
 /* ---- diff_tally.c ---------------------------------------------------------------------------- */
-/* Sums over a run of elements; `a` is the model before. */
+/* Sums over consecutive elements of a weight; `a` is the model before the change. */
 typedef struct diff_tally {
     double changed, beyond, nan_a, nan_b, sum_abs, sum_square, sum_aa, sum_ab, sum_bb;
     double max_abs, max_rel;
-    size_t max_at; /* element */
+    size_t max_at; /* index of the element with the largest absolute difference */
 } diff_tally;
 /* Adds elements given as float64; `first` is the index of a[0]. */
 void diff_tally_add(diff_tally *t, const double *a, const double *b, size_t count, size_t first,
                     double atol, double rtol);
-/* The same for elements that are equal in both models. */
+/* Adds elements that are equal in both models. */
 void diff_tally_add_equal(diff_tally *t, const double *a, size_t count);
 void diff_tally_join(diff_tally *to, const diff_tally *from);
 

@@ -72,7 +72,7 @@ static void compare_info(const level *l, pgy_difference e, const pgy_onnx_value_
                    b->metadata_prop_count);
 }
 
-/* The first free place of a value: a file may list a value twice. */
+/* The first position of v in the list that is not taken; a file may list a value twice. */
 static size_t place_of(diff_value *const *list, size_t count, const diff_value *v,
                        const bool *taken)
 {
@@ -81,8 +81,8 @@ static size_t place_of(diff_value *const *list, size_t count, const diff_value *
     return DIFF_NONE;
 }
 
-/* The place of v's counterpart on side b. Inputs go by their pair; outputs by name, then by their
- * pair. */
+/* Position of v's counterpart among the inputs or outputs of side b. Inputs: the matched value.
+ * Outputs: the value of the same name, else the matched value. */
 static size_t counterpart(const level *l, const diff_value *v, bool inputs, const bool *taken)
 {
     diff_value *const *list = inputs ? l->b.inputs : l->b.outputs;

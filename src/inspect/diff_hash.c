@@ -97,7 +97,7 @@ static uint64_t hash_operator(const pgy_onnx_node *n)
 static uint64_t hash_node(const pgy_onnx_node *n, int depth)
 {
     uint64_t h = hash_operator(n), attributes = 0;
-    for (size_t i = 0; i < n->attribute_count; i++) /* in any order */
+    for (size_t i = 0; i < n->attribute_count; i++) /* a sum, so the order does not matter */
         attributes += diff_mix(13, hash_attribute(n->attributes[i], depth));
     return diff_mix(diff_mix(h, attributes), n->output_count);
 }
@@ -164,7 +164,7 @@ static size_t slot_of(const diff_node *user, const diff_value *v)
 static uint64_t uses_of(const diff_value *v, const diff_side *s, size_t offset)
 {
     uint64_t sum = v->sink ? diff_mix(SEED_USE, v->sink) : 0;
-    for (size_t i = 0; i < v->use_count; i++) { /* in any order */
+    for (size_t i = 0; i < v->use_count; i++) { /* a sum, so the order does not matter */
         const diff_node *user = &s->nodes[v->uses[i]];
         uint64_t of_user;
         memcpy(&of_user, (const char *)user + offset, sizeof of_user);

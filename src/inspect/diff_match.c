@@ -20,7 +20,7 @@ typedef struct entry {
 typedef struct matcher {
     pgy_diff *d;
     diff_side *a, *b;
-    diff_node **pairs; /* of a, in the order in which they were found */
+    diff_node **pairs; /* matched nodes of a, in the order in which they were matched */
     size_t count, looked_at;
     entry *keys_a, *keys_b;
 } matcher;
@@ -124,7 +124,8 @@ static void match_inputs_in_order(matcher *m, bool same_type)
     }
 }
 
-/* Graph outputs get the same sink if they have the same name, or else the same position. */
+/* Graph outputs with the same name, or else at the same position, get the same `sink`, which their
+ * signatures include. */
 static void mark_sinks(matcher *m)
 {
     for (size_t i = 0; i < m->a->output_count; i++) {
@@ -352,8 +353,9 @@ static diff_node *user_in_pair(const diff_node *a, const diff_side *s, size_t *s
     return NULL;
 }
 
-/* The unpaired producer at the matching input of the pair of a's user, if it has the same first
- * input as a. */
+/* Finds what may replace a: takes a matched node that reads a's output, and goes to the same input
+ * of its counterpart in b. The unmatched node that produces this input counts if its first input is
+ * matched with a's. */
 static diff_node *replacement(const matcher *m, const diff_node *a)
 {
     size_t slot = 0;

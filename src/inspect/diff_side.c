@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of one graph: values by name, nodes with their inputs and outputs, the users of each
  * value, and a topological order. Invalid graphs are accepted: a name that is defined twice keeps
- * its first value, an undefined name is a value of its own, nodes in cycles come last. */
+ * its first value, an undefined name is a value without a producer, nodes in cycles come last. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,7 +31,7 @@ static diff_value *find(const diff_side *s, const char *name)
     return NULL;
 }
 
-/* Finds or makes the value with this name in this graph. NULL: out of memory. */
+/* Finds the value with this name in this graph, or adds it. NULL: out of memory. */
 static diff_value *define(diff_side *s, const char *name)
 {
     diff_value *v = strmap_get(&s->names, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums over two runs of elements. Four lanes are summed side by side and joined in a fixed order,
- * so that results depend neither on the processor nor on the number of threads. NaNs are counted,
- * and their lanes are cleared before the sums. */
+/* Sums over the elements of two arrays. Four lanes are summed side by side and joined in a fixed
+ * order, so that results depend neither on the processor nor on the number of threads. NaNs are
+ * counted, and their lanes are cleared before the sums. */
 #include <math.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) void run_lanes(lanes *out, const ta
     *out = t;
 }
 
-/* Sums only a's squares and NaNs, because b is equal. */
+/* Sums only squares and NaNs of a, because all elements of b equal those of a. */
 static inline __attribute__((always_inline)) void run_equal(lanes *out, const tally_run *r)
 {
     reals sum = out->sum_aa, nan = out->nan_a;

@@ -17,16 +17,17 @@
 
 enum {
     BLOCK_BYTES = 256 << 10,
-    PIECE_BLOCKS = 32,      /* one bit each */
-    BATCH_BYTES = 64 << 20, /* limit of decoded tensors in memory */
+    PIECE_BLOCKS = 32,      /* blocks of a piece: piece.different has one bit for each */
+    BATCH_BYTES = 64 << 20, /* limit of the bytes of decoded tensors in memory */
     RUN = 1024,             /* elements converted to float64 at a time */
 };
 
 typedef struct weight_pair {
     diff_weight *weight;
     diff_source a, b;
-    pgy_dtype dtype_a, dtype_b; /* of real numbers: halves of complex ones */
-    size_t count;               /* of those */
+    pgy_dtype dtype_a, dtype_b; /* types of the numbers that are compared: of the real and imaginary
+                                   parts if complex */
+    size_t count;               /* number of these numbers */
     bool same_place, readable;
     size_t first_piece, piece_count;
     bool differs;
@@ -35,8 +36,8 @@ typedef struct weight_pair {
 
 typedef struct piece {
     weight_pair *pair;
-    size_t begin, count; /* elements */
-    uint32_t different;  /* blocks */
+    size_t begin, count; /* first number of the pair, and how many */
+    uint32_t different;  /* bit k: block k differs */
     bool failed_read, failed_memory;
     diff_tally tally;
 } piece;
@@ -47,7 +48,7 @@ typedef struct job {
     size_t pair_count;
     piece *pieces;
     size_t piece_count;
-    bool equal_blocks; /* second pass */
+    bool equal_blocks; /* second pass: decodes the equal blocks of tensors that differ elsewhere */
 } job;
 
 /* ---- One piece ------------------------------------------------------------------------------- */
@@ -207,7 +208,7 @@ static pgy_status open_pair(weight_pair *p, pgy_diff *d, diff_weight *w, pgy_err
     pgy_status st = diff_locate(&p->a, d->a, w->a, w->change.dtype_a, &why);
     if (!st) st = diff_locate(&p->b, d->b, w->b, w->change.dtype_b, &why);
     if (!st && (w->change.dtype_a == PGY_STRING) != (w->change.dtype_b == PGY_STRING))
-        st = pgy_error_set(&why, PGY_E_TYPE, "numbers and texts cannot be compared");
+        st = pgy_error_set(&why, PGY_E_TYPE, "numbers and strings cannot be compared");
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     p->dtype_a = part_type(w->change.dtype_a, &parts_a);
     p->dtype_b = part_type(w->change.dtype_b, &parts_b);

@@ -22,7 +22,7 @@ struct pgy_memory {
     size_t tensor_count;
     pgy_memory_tensor *unknown, *bounds;
     size_t unknown_capacity, bound_capacity;
-    pgy_graph *flat; /* the graph with its functions inlined, or NULL: it has none */
+    pgy_graph *flat; /* the graph with its local functions inlined; NULL: it has no functions */
     size_t depth;
 };
 
@@ -63,17 +63,17 @@ static const char *why_unknown(const memory_walk *w, const pgy_value *v)
                                         [PGY_VALUE_MAP] = "it is a map",
                                         [PGY_VALUE_SPARSE] = "it is a sparse tensor"};
     if (v->kind != PGY_VALUE_TENSOR) return KINDS[v->kind];
-    if (v->dtype == PGY_STRING) return "it holds texts";
+    if (v->dtype == PGY_STRING) return "it holds strings";
     if (v->unknown_why) return v->unknown_why;
-    if (v->dtype == PGY_DTYPE_NONE) return "its type is not known";
-    if (v->rank < 0) return "its rank is not known";
+    if (v->dtype == PGY_DTYPE_NONE) return "its type is unknown";
+    if (v->rank < 0) return "its rank is unknown";
     for (int32_t i = 0; i < v->rank; i++) {
         if (v->dims[i].value >= 0) continue;
-        const char *why =
-            v->dims[i].text ? arena_printf(&w->m->memory, "its dimension %d is '%.200s'", (int)i,
-                                           v->dims[i].text)
-                            : arena_printf(&w->m->memory, "its dimension %d is not known", (int)i);
-        return why ? why : "a dimension is not known";
+        const char *why = v->dims[i].text
+                              ? arena_printf(&w->m->memory, "its dimension %d is '%.200s'", (int)i,
+                                             v->dims[i].text)
+                              : arena_printf(&w->m->memory, "its dimension %d is unknown", (int)i);
+        return why ? why : "a dimension is unknown";
     }
     return NULL;
 }
@@ -115,7 +115,7 @@ static pgy_status measure(memory_walk *w, pgy_memory_tensor *t, const pgy_value 
     pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
     if (!st) st = pgy_dtype_size_bytes(&size, v->dtype, count, err);
     if (!st && size > MOST_BYTES)
-        st = pgy_error_set(err, PGY_E_SHAPE, "%zu bytes are more than there can be", size);
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu bytes exceed the address space", size);
     if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", v->name);
     t->size_bytes = size;
     return t->is_bound ? add_bound(w->m, t, err) : PGY_OK;
@@ -153,8 +153,7 @@ static bool is_weight(const pgy_value *v)
     return v->initializer || v->sparse || (v->producer && node_is(v->producer, "Constant"));
 }
 
-/* The node of this level that is, or contains, a consumer; NULL if the consumer is not below this
- * level. */
+/* The node of g that is n or whose subgraphs contain n; NULL if n is not inside g. */
 static const pgy_node *holder_of(const pgy_graph *g, const pgy_node *n)
 {
     while (n && n->graph != g) n = n->graph ? level_of(n->graph)->owner : NULL;
@@ -225,14 +224,14 @@ static pgy_status inner_peak(memory_walk *w, const pgy_node *n, pgy_error *err)
         if (peak > w->inner[n->index]) w->inner[n->index] = peak;
     }
     if (!st && node_box_of(n)->function) {
-        const pgy_memory_tensor t = {.name = node_label(n),
-                                     .rank = -1,
-                                     .producer = node_label(n),
-                                     .last_user = "",
-                                     .first = n->index,
-                                     .last = n->index,
-                                     .unknown_why = "what this call of a local function needs "
-                                                    "inside cannot be followed"};
+        const pgy_memory_tensor t = {
+            .name = node_label(n),
+            .rank = -1,
+            .producer = node_label(n),
+            .last_user = "",
+            .first = n->index,
+            .last = n->index,
+            .unknown_why = "the call is too large to count the memory of its function body"};
         st = add_unknown(w->m, &t, err);
     }
     return st;
@@ -281,8 +280,8 @@ static pgy_status walk_level(pgy_memory *m, pgy_graph *g, uint64_t *peak, pgy_er
     memory_walk w = {.m = m, .g = g};
     size_t at = 0;
     if (m->depth >= GRAPH_MAX_DEPTH)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "subgraphs are nested more than %d deep",
-                             GRAPH_MAX_DEPTH);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "subgraphs are nested more than %d levels deep", GRAPH_MAX_DEPTH);
     m->depth++;
     pgy_status st = walk_init(&w, err);
     count_weights(m, g);
@@ -323,14 +322,11 @@ static pgy_status flatten(pgy_memory *m, pgy_graph **g, const pgy_infer_options 
                           pgy_error *err)
 {
     const inline_choice choice = {.any_opset = true};
-    pgy_model *copy = NULL;
     size_t calls = 0;
-    pgy_status st = pgy_graph_export(&copy, *g, err);
-    if (!st) st = pgy_graph_import(&m->flat, copy, err);
+    pgy_status st = graph_clone(&m->flat, *g, err);
     if (!st) st = graph_inline_calls(m->flat, &choice, &calls, err);
     if (!st) st = pgy_graph_infer_shapes(m->flat, infer, err);
     if (!st) *g = m->flat;
-    pgy_model_destroy(copy);
     return st;
 }
 
@@ -338,7 +334,7 @@ pgy_status pgy_memory_create(pgy_memory **out, pgy_graph *g, const pgy_memory_op
                              pgy_error *err)
 {
     uint64_t peak = 0;
-    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "a graph is needed to be measured");
+    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "the graph must not be NULL");
     pgy_memory_options o = {.size = sizeof o};
     pgy_status st = SIZED_TAKE(pgy_memory_options, &o, options, err);
     if (st) return st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the files of `inspect memory`: the state of one level of a graph while live ranges are
- * computed. */
+/* Shared by the files of `inspect memory`: the state while the live ranges of one graph or subgraph
+ * are computed. */
 #ifndef INSPECT_MEMORY_H
 #define INSPECT_MEMORY_H
 
@@ -15,17 +15,20 @@ typedef struct memory_buffer {
     bool held; /* the caller owns it: no operator may write to it */
 } memory_buffer;
 
-/* One level (the graph or a subgraph) while its nodes are visited. */
+/* The main graph or one subgraph, while its nodes are visited. Each node is one step. */
 typedef struct memory_walk {
     pgy_memory *m;
     pgy_graph *g;
     size_t step_count;
     pgy_memory_tensor *tensors;
-    memory_buffer *buffers; /* per tensor; tensors that share memory use their root's buffer */
-    size_t *roots;          /* per tensor */
+    memory_buffer *buffers; /* indexed by tensor; tensors that share memory use the buffer at their
+                               root's index */
+    size_t *roots;          /* indexed by tensor: the tensor whose buffer it uses */
     size_t count;
-    id_places places;        /* per value: index in `tensors` plus one; 0: no memory of its own */
-    uint64_t *starts, *ends; /* bytes per step */
+    /* indexed by value: its index in `tensors` plus one; 0: no memory of its own */
+    id_places places;
+    /* indexed by step: bytes of the buffers that come to life, or end, there */
+    uint64_t *starts, *ends;
     uint64_t *inner;
 } memory_walk;
 

@@ -47,7 +47,8 @@ static void append_sums(str *out, const pgy_memory *m, const pgy_memory_report_o
     append_sum(out, "Peak with weights", s->peak_bytes + s->weight_bytes);
     if (at_most) str_append(out, " at most");
     if (s->out_of_order)
-        str_printf(out, "\n    The order of the file cannot be run%s", o->sort_advice);
+        str_printf(out, "\n    The nodes of the file are not in an order in which they can run%s",
+                   o->sort_advice);
 }
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
@@ -83,8 +84,7 @@ static void append_bounds(str *out, const pgy_memory *m, const pgy_memory_report
 {
     const size_t count = pgy_memory_summarize(m)->bound_count;
     if (!count) return;
-    str_printf(out, "\n\n---- %zu Depend on Data: counted with the most that they can be ----",
-               count);
+    str_printf(out, "\n\n---- %zu Data-Dependent: counted by their upper bounds ----", count);
     for (size_t i = 0; i < count && (o->all || i < SHOWN); i++) {
         const pgy_memory_tensor *t = pgy_memory_bound_at(m, i);
         str_printf(out, "\n    %s", printable_name(t->name));

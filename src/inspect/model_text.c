@@ -12,9 +12,10 @@
 #include "base/pytext.h"
 #include "base/sized.h"
 
-static const char LOG_PATH[] = "backend/onnx/util.py";
+static const char LOG_PATH[] = "inspect/model_text.c";
+static const char ORIGINAL_PATH[] = "backend/onnx/util.py";
 
-/* What the file has for each name of a graph: a declared value, or a stored tensor. */
+/* What the file declares or stores for each tensor name of a graph. */
 typedef struct name_table {
     strmap infos;                   /* name -> pgy_onnx_value_info */
     strmap initializers;            /* name -> pgy_onnx_tensor; for sparse ones: the values */
@@ -26,7 +27,7 @@ typedef struct printer {
     pgy_model *model;
     pgy_describe_options options;
     pgy_error *err;
-    size_t depth; /* graphs around the one that is printed */
+    size_t depth; /* number of graphs that enclose the one being printed */
 } printer;
 
 static pgy_status print_graph(str *out, printer *p, const pgy_onnx_graph *g, const char *kind,
@@ -200,7 +201,7 @@ static pgy_status append_weights(str *out, printer *p, const pgy_onnx_tensor *t)
     pgy_status st = pgy_onnx_tensor_load(&data, p->model, t, &why);
     if (!st) st = pgy_view_text(&text, pgy_tensor_view(data), NULL, &why);
     if (status_ends_all(st)) pgy_error_set(p->err, st, "%s", why.text);
-    if (st) LOG_ONCE(ERROR, "Failed to load weights: %s", why.text);
+    if (st) LOG_ORIGINAL_ONCE(ERROR, "Failed to load weights: %s", why.text);
     append_indented(out, st ? "<error: failed to load weights>" : text, 4);
     pgy_text_free(text);
     pgy_tensor_release(data);
@@ -306,7 +307,8 @@ static pgy_status append_attribute(str *out, printer *p, const pgy_onnx_attribut
     case PGY_ATTR_TENSORS:
     case PGY_ATTR_GRAPHS: return append_list(out, p, a, kind, names);
     default:
-        LOG_ONCE(WARNING, "Attribute '%s' is of a kind that is not shown (%d)", a->name, (int)kind);
+        LOG_ONCE(WARNING, "Attribute '%s' is not shown: its kind %d is unknown", a->name,
+                 (int)kind);
         str_append(out, "<not shown>");
         return PGY_OK;
     }

@@ -15,7 +15,7 @@ enum { NAME_PADDING = 8 };
 
 typedef struct plan_text_options {
     bool layers, attributes;
-    const tensor_ranges *ranges; /* shown with the tensors of layers */
+    const tensor_ranges *ranges; /* value ranges to show with each layer's tensors */
 } plan_text_options;
 
 static const char *const ENGINE_NAMES[][2] = {
@@ -42,7 +42,7 @@ static void append_indented(str *out, const char *text, size_t indent)
     }
 }
 
-/* The same, after a line break. */
+/* Like append_indented, but starts a new line first. */
 static void append_lines(str *out, const char *text)
 {
     str_append_char(out, '\n');
@@ -71,8 +71,8 @@ static void append_memory(str *out, const pgy_plan *plan)
         bound = p->arena_bound;
     }
     str_printf(out,
-               "\n\n---- Memory ----\nDevice Memory: %llu bytes (no order of memory needs less "
-               "than %llu)\nWeights: %llu bytes",
+               "\n\n---- Memory ----\nDevice Memory: %llu bytes (lower bound for this schedule: "
+               "%llu)\nWeights: %llu bytes",
                (unsigned long long)most, (unsigned long long)bound,
                (unsigned long long)pgy_plan_describe(plan)->constant_bytes);
 }
@@ -159,6 +159,7 @@ static void append_attributes(str *out, const pgy_plan_layer *l)
 {
     str_printf(out, "\n---- Attributes ----\nOrigin = %s\nTactic = %s", l->type,
                l->tactic ? l->tactic : "reference");
+    if (l->device) str_printf(out, "\nDevice = %s", printable_name(l->device));
     if (l->packed_bytes)
         str_printf(out, "\nPacked weights = %llu bytes", (unsigned long long)l->packed_bytes);
     for (size_t i = 0; i < l->constant_count; i++) {

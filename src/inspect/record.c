@@ -11,7 +11,7 @@
 #include "base/sized.h"
 #include "base/str.h"
 
-static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
+static const char LOG_PATH[] = "inspect/record.c";
 
 static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_record_options *request,
                               const char *backend, pgy_error *err)
@@ -24,7 +24,7 @@ static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_reco
     pgy_loader *loader = NULL;
     pgy_model_source source = {0};
     pgy_runner *runner = NULL;
-    if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no backend '%s'", backend);
+    if (!found) return pgy_error_set(err, PGY_E_NOT_FOUND, "backend '%s' does not exist", backend);
     pgy_status st = pgy_loader_from_model(&loader, model, err);
     if (!st && (request->name_count || request->all))
         st = pgy_loader_select_outputs(&loader, &outputs, err);
@@ -69,7 +69,7 @@ static pgy_status find_runner(pgy_runner **out, pgy_model *model, const pgy_reco
     if (request->backend) return make_runner(out, model, request, request->backend, err);
     for (size_t i = 0; i < sizeof BACKENDS / sizeof *BACKENDS; i++) {
         if (!make_runner(out, model, request, BACKENDS[i], err)) return PGY_OK;
-        LOG(VERBOSE, "%s cannot run the model: %s", BACKENDS[i], err ? err->text : "");
+        LOG(VERBOSE, "Runtime %s cannot run the model: %s", BACKENDS[i], err ? err->text : "");
     }
     return PGY_E_UNSUPPORTED;
 }
@@ -94,7 +94,7 @@ static pgy_status next_feed(pgy_tensor_map **out, pgy_data_loader *data, const p
     if (!data) data = generator;
     if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, data, err);
-    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    if (!st && !feed) st = pgy_error_set(err, PGY_E_ARGUMENT, "the data loader has no input data");
     if (!st) *out = feed;
     pgy_data_loader_destroy(generator);
     return st;
@@ -148,7 +148,7 @@ static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error 
     int64_t shape[PGY_MAX_RANK];
     const char *names[PGY_MAX_RANK];
     if (v->kind != PGY_VALUE_TENSOR)
-        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is no tensor", v->name);
+        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is not a tensor", v->name);
     for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
         shape[d] = v->dims[d].value;
         names[d] = v->dims[d].text;

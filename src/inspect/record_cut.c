@@ -28,8 +28,9 @@ static pgy_status pick_one(pgy_tensor_map *out, const pgy_tensor_map *all, const
         found = true;
         st = pgy_tensor_map_set(out, element, pgy_tensor_map_at(all, i), err);
     }
-    return st || found ? st
-                       : pgy_error_set(err, PGY_E_NOT_FOUND, "the run gave no tensor '%s'", name);
+    return st || found
+               ? st
+               : pgy_error_set(err, PGY_E_NOT_FOUND, "the run did not return tensor '%s'", name);
 }
 
 static pgy_status pick(pgy_tensor_map **out, const pgy_tensor_map *all, const char *const *names,
@@ -56,8 +57,8 @@ pgy_status pgy_record_cut(pgy_tensor_map **inputs, pgy_tensor_map **outputs, con
     pgy_tensor_map *all = NULL, *in = NULL, *out = NULL;
     if (!pgy_cut_is_top(cut))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "a runtime does not give values inside subgraphs: use "
-                             "pgy_cut_record, by which the reference records them");
+                             "a runtime does not return values inside subgraphs; use "
+                             "pgy_cut_record, which records them by the reference");
     pgy_status st = SIZED_TAKE(pgy_record_options, &o, options, err);
     if (st) return st;
     const char **names = mem_calloc(input_count + output_count + 1, sizeof *names);

@@ -119,7 +119,10 @@ pgy_status pgy_graph_summary_text(char **out, pgy_graph *graph, pgy_error *err)
         flops = flops < 0 || rows[i].flops < 0 ? -1 : flops + rows[i].flops;
     }
     append_row(&text, "Total", nodes, parameters, bytes, flops);
-    if (flops < 0) str_append(&text, "\nunknown: some shape cannot be known before the model runs");
+    if (flops < 0)
+        str_append(
+            &text,
+            "\nunknown: a shape is data-dependent or has no rank, so it is unknown before the run");
     if (dynamic) str_append(&text, "\nDynamic dimensions of the inputs count as 1.");
     return str_give(out, &text, err);
 }

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 
-static const char LOG_PATH[] = "backend/trt/util.py";
+static const char LOG_PATH[] = "inspect/tensor_ranges.c";
 
 static void append_value(str *out, const char *label, double v)
 {
@@ -53,7 +53,8 @@ static pgy_status add_runner(tensor_ranges *r, const pgy_results *results, size_
     const size_t iterations = pgy_results_iteration_count(results, runner);
     pgy_status st = PGY_OK;
     if (iterations > 1)
-        LOG(WARNING, "The file has %zu iterations; values of the first one are shown", iterations);
+        LOG(WARNING, "The file has %zu iterations; the ranges are those of the first one",
+            iterations);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(outputs); i++)
         st = add_tensor(r, pgy_tensor_map_name(outputs, i), pgy_tensor_map_at(outputs, i), err);
     return st;

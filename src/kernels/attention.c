@@ -17,7 +17,7 @@ enum { Q, K, V, MASK, OPERANDS };
 enum { UNIT_ROWS = 48, BLOCK_KEYS = 512, MOST_FLOATS = 1 << 28 };
 typedef enum mask_kind { NO_MASK, MASK_FLOATS, MASK_BOOLS } mask_kind;
 
-/* Strides of an operand's [batch, head, row]; elements of a row are contiguous. */
+/* Strides of an operand along batch, head and row; the elements of a row are contiguous. */
 typedef struct strides {
     uint64_t batch, head, row;
 } strides;
@@ -26,8 +26,10 @@ typedef struct params {
     uint32_t level, inputs, causal, mask;
     uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
     strides q, k, v, y;
-    uint64_t m_batch, m_head, m_row, m_key, m_keys; /* strides of the mask; its keys */
-    uint64_t packed_keys, packed_values, v_padded;  /* floats of one head */
+    /* Strides of the mask; m_keys is the number of keys that it covers. */
+    uint64_t m_batch, m_head, m_row, m_key, m_keys;
+    /* Floats of one head's packed keys and values; v_padded: floats of one row of packed values. */
+    uint64_t packed_keys, packed_values, v_padded;
     float scale, cap;
 } params;
 
@@ -80,7 +82,7 @@ static bool is_plain(const kernel_problem *u)
            op_attr_int(u->node, "right_window_size", -1) < 0;
 }
 
-static bool describe(params *p, const kernel_problem *u, cpu_level level)
+static bool attention_describe(params *p, const kernel_problem *u, cpu_level level)
 {
     const kernel_tensor *q = &u->inputs[Q], *k = &u->inputs[K], *v = &u->inputs[V];
     const uint64_t columns = matmul_tile_of(level)->columns;
@@ -110,10 +112,12 @@ static bool describe(params *p, const kernel_problem *u, cpu_level level)
     return read_mask(p, u);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool attention_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u, level)) return false;
+    if (!attention_describe(&p, u, level)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
     const double scores = (double)(p.batch * p.heads * p.rows) * (double)p.keys;
@@ -122,7 +126,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     return true;
 }
 
-static uint64_t row_units(const params *p)
+static uint64_t attention_row_units(const params *p)
 {
     return (p->rows + UNIT_ROWS - 1) / UNIT_ROWS;
 }
@@ -133,13 +137,12 @@ static uint64_t block_width(const params *p)
     return p->keys < BLOCK_KEYS ? (p->keys + columns - 1) / columns * columns : BLOCK_KEYS;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status attention_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u, level); /* accepted before */
-    const uint64_t units = p->batch * p->heads * row_units(p);
+    (void)attention_describe(p, u, u->self->needs); /* cannot fail after `accept` */
+    const uint64_t units = p->batch * p->heads * attention_row_units(p);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->workspace_bytes =
@@ -150,8 +153,8 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
 
 /* ---- Plans from files ----------------------------------------------------------------------- */
 
-static uint64_t reach(const params *p, const strides *s, uint64_t heads, uint64_t rows,
-                      uint64_t size)
+static uint64_t attention_reach(const params *p, const strides *s, uint64_t heads, uint64_t rows,
+                                uint64_t size)
 {
     const uint64_t sizes[] = {p->batch, heads, rows, size};
     const uint64_t steps[] = {s->batch, s->head, s->row, 1};
@@ -179,7 +182,7 @@ static bool has_valid_sizes(const params *p)
            p->packed_values == extent_mul(p->v_padded, p->keys);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool attention_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -188,11 +191,13 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
     const uint64_t heads = extent_mul3(p->batch, p->heads, p->rows);
     const uint64_t each = extent_add(p->packed_keys, p->packed_values);
-    extent_tensor(e, Q, reach(p, &p->q, p->heads, p->rows, p->size), sizeof(float));
-    extent_tensor(e, K, reach(p, &p->k, p->kv_heads, p->keys, p->size), sizeof(float));
-    extent_tensor(e, V, reach(p, &p->v, p->kv_heads, p->keys, p->v_size), sizeof(float));
-    extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), sizeof(float));
-    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), sizeof(float)); /* bounds the work */
+    extent_tensor(e, Q, attention_reach(p, &p->q, p->heads, p->rows, p->size), sizeof(float));
+    extent_tensor(e, K, attention_reach(p, &p->k, p->kv_heads, p->keys, p->size), sizeof(float));
+    extent_tensor(e, V, attention_reach(p, &p->v, p->kv_heads, p->keys, p->v_size), sizeof(float));
+    extent_tensor(e, p->inputs, attention_reach(p, &p->y, p->heads, p->rows, p->v_size),
+                  sizeof(float));
+    /* A plan file must not demand endless loops: their counts follow from the output's size. */
+    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), sizeof(float));
     state_mask(e, p);
     e->phases = 2;
     e->workspace = extent_mul(extent_mul3(p->batch, p->kv_heads, each), sizeof(float));
@@ -203,7 +208,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-static void pack_head(const params *p, const kernel_run *r, uint64_t index)
+static void attention_pack_head(const params *p, const kernel_run *r, uint64_t index)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t b = index / p->kv_heads, h = index % p->kv_heads;
@@ -218,17 +223,17 @@ static void pack_head(const params *p, const kernel_run *r, uint64_t index)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Some query rows of one head. */
+/* A unit of work: some query rows of one head. */
 typedef struct unit {
     const params *p;
     const matmul_tile *t;
     uint64_t b, h, first, rows;
-    const float *keys, *values;  /* packed */
+    const float *keys, *values;  /* the head's packed keys and values */
     float *query, *scores, *sum; /* [rows][size], [rows][width], [rows][v_padded] */
     float largest[UNIT_ROWS], total[UNIT_ROWS];
 } unit;
 
-/* The number of keys that row i may attend to; keys behind them are masked. */
+/* The number of keys that query row i may attend to; all later keys are masked. */
 static uint64_t open_keys(const unit *u, uint64_t i)
 {
     const params *p = u->p;
@@ -247,7 +252,7 @@ static void copy_query(const unit *u, const float *q)
 }
 
 /* Computes the scores of keys [from, to) for all rows. */
-static void score(const unit *u, uint64_t from, uint64_t to)
+static void attention_score(const unit *u, uint64_t from, uint64_t to)
 {
     const uint64_t columns = u->t->columns, width = block_width(u->p), size = u->p->size;
     for (uint64_t k = from; k < to; k += columns)
@@ -273,7 +278,7 @@ static void add_mask(const unit *u, const void *mask, uint64_t row, float *x, ui
     for (size_t j = 0; bools && j < n; j++) x[j] = bools[j * step] ? x[j] : -INFINITY;
 }
 
-static void bend(const vec_math *m, float *x, size_t n, float cap)
+static void attention_bend(const vec_math *m, float *x, size_t n, float cap)
 {
     for (size_t j = 0; j < n; j++) x[j] /= cap;
     m->tanh(x, x, n);
@@ -281,13 +286,13 @@ static void bend(const vec_math *m, float *x, size_t n, float cap)
 }
 
 /* Turns one row's scores into exponentials; rescales earlier sums to the new largest score. */
-static void soften(unit *u, const void *mask, uint64_t i, uint64_t from, uint64_t to)
+static void attention_soften(unit *u, const void *mask, uint64_t i, uint64_t from, uint64_t to)
 {
     const params *p = u->p;
     const vec_math *m = vec_math_of((cpu_level)p->level);
     float *x = u->scores + i * block_width(p), *sum = u->sum + i * p->v_padded;
     const uint64_t end = open_keys(u, i), open = end > from ? end < to ? end - from : to - from : 0;
-    if (p->cap > 0) bend(m, x, open, p->cap);
+    if (p->cap > 0) attention_bend(m, x, open, p->cap);
     if (p->mask) add_mask(u, mask, u->first + i, x, from, open);
     const float most = m->max(x, open);
     const float before = u->largest[i], now = most > before || most != most ? most : before;
@@ -302,7 +307,7 @@ static void soften(unit *u, const void *mask, uint64_t i, uint64_t from, uint64_
     for (uint64_t d = 0; from && factor != 1 && d < p->v_size; d++) sum[d] *= factor;
 }
 
-static void weigh(const unit *u, uint64_t from, uint64_t to)
+static void attention_weigh(const unit *u, uint64_t from, uint64_t to)
 {
     const params *p = u->p;
     const uint64_t columns = u->t->columns, width = block_width(p);
@@ -315,9 +320,9 @@ static void weigh(const unit *u, uint64_t from, uint64_t to)
         }
 }
 
-static void run_unit(const params *p, const kernel_run *r, uint64_t index)
+static void attention_unit(const params *p, const kernel_run *r, uint64_t index)
 {
-    const uint64_t across = row_units(p), head = index / across;
+    const uint64_t across = attention_row_units(p), head = index / across;
     unit u = {.p = p,
               .t = matmul_tile_of((cpu_level)p->level),
               .b = head / p->heads,
@@ -336,9 +341,9 @@ static void run_unit(const params *p, const kernel_run *r, uint64_t index)
     const uint64_t last = open_keys(&u, u.rows - 1);
     for (uint64_t from = 0; from < last; from += BLOCK_KEYS) {
         const uint64_t to = last - from < BLOCK_KEYS ? last : from + BLOCK_KEYS;
-        score(&u, from, to);
-        for (uint64_t i = 0; i < u.rows; i++) soften(&u, mask, i, from, to);
-        weigh(&u, from, to);
+        attention_score(&u, from, to);
+        for (uint64_t i = 0; i < u.rows; i++) attention_soften(&u, mask, i, from, to);
+        attention_weigh(&u, from, to);
     }
     for (uint64_t i = 0; i < u.rows; i++) {
         float *y = (float *)r->tensors[p->inputs] + u.b * p->y.batch + u.h * p->y.head +
@@ -349,41 +354,29 @@ static void run_unit(const params *p, const kernel_run *r, uint64_t index)
     }
 }
 
-static void run(const kernel_run *r)
+static void attention_run(const kernel_run *r)
 {
     const params *p = r->params;
     const size_t count =
-        r->phase == 0 ? p->batch * p->kv_heads : p->batch * p->heads * row_units(p);
+        r->phase == 0 ? p->batch * p->kv_heads : p->batch * p->heads * attention_row_units(p);
     size_t from, to;
     kernel_share(&from, &to, count, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++)
         if (r->phase == 0)
-            pack_head(p, r, i);
+            attention_pack_head(p, r, i);
         else
-            run_unit(p, r, i);
+            attention_unit(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 12)
-VARIANT(avx2, CPU_AVX2, 80)
-VARIANT(avx512, CPU_AVX512, 90)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "attention_f32_" #suffix, .version = 1, .ops = "Attention", .needs = level,  \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                    \
+    {                                                                                       \
+        .name = "attention_f32_" #suffix, .version = 1, .ops = "Attention", .needs = level, \
+        .rates = {flops_per_ns}, .accept = attention_accept, .prepare = attention_prepare,  \
+        .run = attention_run, .extent = attention_extent                                    \
     }
 const kernel KERNELS_attention[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 12),
+    ROW(avx2, CPU_AVX2, 80),
+    ROW(avx512, CPU_AVX512, 90),
     {0},
 };

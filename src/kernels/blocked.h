@@ -9,8 +9,8 @@
 typedef enum blocked_op {
     BLOCKED_RELU,
     BLOCKED_LEAKY_RELU,   /* slope in args[0] */
-    BLOCKED_CLIP,         /* to args[0], args[1] */
-    BLOCKED_HARD_SIGMOID, /* args[0] * x + args[1], to [0, 1] */
+    BLOCKED_CLIP,         /* to the range from args[0] to args[1] */
+    BLOCKED_HARD_SIGMOID, /* args[0] * x + args[1], clamped to [0, 1] */
     BLOCKED_HARD_SWISH,
     BLOCKED_SIGMOID,
     BLOCKED_TANH,
@@ -18,20 +18,21 @@ typedef enum blocked_op {
     BLOCKED_SUB,
     BLOCKED_MUL,
     BLOCKED_DIV,
-    BLOCKED_AFFINE /* x * b[0..block) + the next block of b */
+    BLOCKED_AFFINE /* scale and shift of each channel: a * b[lane] + b[block + lane] */
 } blocked_op;
 
-/* n pixels of one block. Steps are 0 (one block for all pixels) or 1. y may be an operand whose
- * step is 1. */
+/* One operation on n pixels of one block of channels. An operand with step 1 has n pixels; one with
+ * step 0 has a single pixel, used for all. y may be an operand whose step is 1. */
 typedef struct blocked_call {
     uint32_t op;
     float *y;
-    const float *a, *b; /* b: of binary operators and BLOCKED_AFFINE */
+    const float *a, *b; /* b: read by binary operators and BLOCKED_AFFINE only */
     size_t a_step, b_step, n;
     const float *args;
 } blocked_call;
 
-/* Pooling of one output pixel: taps planes x rows x columns of x, steps in floats. */
+/* Pooling window of one output pixel: it covers planes x rows x columns pixels of x. Steps count
+ * floats. */
 typedef struct blocked_window {
     const float *x;
     size_t planes, rows, columns, plane_step, row_step, column_step;
@@ -47,7 +48,8 @@ typedef struct blocked_loops {
 
 extern const blocked_loops blocked_loops_portable, blocked_loops_avx2, blocked_loops_avx512;
 const blocked_loops *blocked_loops_of(uint32_t level);
-/* Clears lanes [lanes, block) of n pixels: lanes beyond the channels must be 0. */
+/* Sets lanes [lanes, block) of n pixels to 0, as blocked formats demand of lanes beyond the
+ * channels. */
 void blocked_clear(float *y, size_t n, size_t block, size_t lanes);
 
 static inline kernel_layout blocked_layout(size_t block)

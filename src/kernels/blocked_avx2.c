@@ -9,5 +9,5 @@
 
 #include "kernels/blocked_loops.inc"
 
-const blocked_loops blocked_loops_avx2 = {.block = LANES, .run = run, .pool = pool};
+const blocked_loops blocked_loops_avx2 = {.block = LANES, .run = blocked_run, .pool = blocked_pool};
 #endif

@@ -9,5 +9,6 @@
 
 #include "kernels/blocked_loops.inc"
 
-const blocked_loops blocked_loops_avx512 = {.block = LANES, .run = run, .pool = pool};
+const blocked_loops blocked_loops_avx512 = {
+    .block = LANES, .run = blocked_run, .pool = blocked_pool};
 #endif

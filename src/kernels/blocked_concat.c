@@ -8,8 +8,8 @@
 #include "kernels/extent.h"
 
 typedef struct params {
-    uint64_t batch, inputs, whole;     /* bytes of one image of the output */
-    uint64_t bytes[KERNEL_MAX_INPUTS]; /* of one image of each input */
+    uint64_t batch, inputs, whole;     /* whole: bytes of one image of the output */
+    uint64_t bytes[KERNEL_MAX_INPUTS]; /* bytes of one image of each input */
 } params;
 
 static bool can_join(const kernel_problem *u, kernel_layout layout)
@@ -30,7 +30,7 @@ static bool can_join(const kernel_problem *u, kernel_layout layout)
     return offered;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, kernel_layout layout)
+static bool blocked_concat_accept_at(kernel_problem *u, double *cost_ns, kernel_layout layout)
 {
     if (!can_join(u, layout)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = layout;
@@ -39,17 +39,17 @@ static bool accept_at(kernel_problem *u, double *cost_ns, kernel_layout layout)
     return true;
 }
 
-static bool accept_16(kernel_problem *u, double *cost_ns)
+static bool blocked_concat_accept_16(kernel_problem *u, double *cost_ns)
 {
-    return accept_at(u, cost_ns, KERNEL_BLOCKED_16);
+    return blocked_concat_accept_at(u, cost_ns, KERNEL_BLOCKED_16);
 }
 
-static bool accept_8(kernel_problem *u, double *cost_ns)
+static bool blocked_concat_accept_8(kernel_problem *u, double *cost_ns)
 {
-    return accept_at(u, cost_ns, KERNEL_BLOCKED_8);
+    return blocked_concat_accept_at(u, cost_ns, KERNEL_BLOCKED_8);
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status blocked_concat_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -63,7 +63,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool blocked_concat_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     uint64_t sum = 0;
@@ -79,7 +79,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 }
 
 /* Each part copies a share of every input. */
-static void run(const kernel_run *r)
+static void blocked_concat_run(const kernel_run *r)
 {
     const params *p = r->params;
     for (uint64_t n = 0; n < p->batch; n++) {
@@ -96,16 +96,16 @@ const kernel KERNELS_blocked_concat[] = {
     {.name = "blocked_concat_16",
      .version = 1,
      .ops = "Concat",
-     .accept = accept_16,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = blocked_concat_accept_16,
+     .prepare = blocked_concat_prepare,
+     .run = blocked_concat_run,
+     .extent = blocked_concat_extent},
     {.name = "blocked_concat_8",
      .version = 1,
      .ops = "Concat",
-     .accept = accept_8,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = blocked_concat_accept_8,
+     .prepare = blocked_concat_prepare,
+     .run = blocked_concat_run,
+     .extent = blocked_concat_extent},
     {0},
 };

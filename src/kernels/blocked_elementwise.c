@@ -16,7 +16,7 @@ enum { OPERANDS = 2 };
 typedef struct params {
     uint32_t op, level, constant, clears, inputs; /* constant: operand 1 is a constant and packed */
     uint64_t batch, channels, blocks, inner, block;
-    uint32_t step[OPERANDS]; /* 0: one number for each channel */
+    uint32_t step[OPERANDS]; /* of each operand: 1, or 0 if it has one number for each channel */
     float args[2];
 } params;
 
@@ -43,7 +43,7 @@ static const struct {
 static uint32_t find_op(const kernel_problem *u, uint32_t *operands)
 {
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* ends: OPS lists all operators of .ops */
     *operands = OPS[i].operands;
     return OPS[i].op;
 }
@@ -141,7 +141,7 @@ static bool clears(const params *p)
     }
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool blocked_elementwise_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *y = &u->outputs[0];
     uint32_t operands;
@@ -167,25 +167,27 @@ static double cost_of(const params *p)
     return 50 + count * (slow ? 0.6 : 0.15);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
+static bool blocked_elementwise_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
     params p;
     const kernel_layout layout = blocked_layout(blocked_loops_of(level)->block);
     bool offered = false;
-    if (!describe(&p, u)) return false;
+    if (!blocked_elementwise_describe(&p, u)) return false;
     const uint32_t operands = p.op < BLOCKED_ADD || p.constant ? 1 : 2;
     for (uint32_t i = 0; i < operands; i++) offered |= p.step[i] && u->inputs[i].layout == layout;
     if (!offered) return false;
     for (uint32_t i = 0; i < u->input_count; i++)
         u->inputs[i].layout = i < operands ? layout : KERNEL_LINEAR;
     u->outputs[0].layout = layout;
-    *cost_ns = cost_of(&p) * (level == CPU_PORTABLE ? 1.5 : 1);
+    *cost_ns = cost_of(&p) * u->self->rates[0];
     return true;
 }
 
 /* ---- Preparing ------------------------------------------------------------------------------ */
 
-/* Packs a constant second operand as [block][lane]. The values in padding lanes keep zeros zero. */
+/* Packs a constant second operand as [block][lane]. Padding lanes get a value that keeps 0 at 0: 1
+ * for Div, else 0. */
 static void pack_operand(float *to, const params *p, const kernel_tensor *t)
 {
     const float *values = t->data, pad = p->op == BLOCKED_DIV ? 1 : 0;
@@ -194,7 +196,7 @@ static void pack_operand(float *to, const params *p, const kernel_tensor *t)
         to[i] = i < p->channels ? values[one ? 0 : i] : pad;
 }
 
-/* [block][scale, shift][lane] */
+/* Packs BatchNormalization as [block][scale, shift][lane]. */
 static void pack_normalization(float *to, const params *p, const kernel_problem *u)
 {
     const float *v[5] = {NULL};
@@ -209,7 +211,8 @@ static void pack_normalization(float *to, const params *p, const kernel_problem 
     }
 }
 
-static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *u, pgy_error *err)
+static pgy_status blocked_elementwise_pack(kernel_plan *out, const params *p,
+                                           const kernel_problem *u, pgy_error *err)
 {
     const bool normalizes = p->op == BLOCKED_AFFINE;
     if (p->op == BLOCKED_CLIP) out->packed_inputs = 6;
@@ -225,12 +228,13 @@ static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status blocked_elementwise_prepare(kernel_plan *out, const kernel_problem *u,
+                                              pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)blocked_elementwise_describe(p, u); /* cannot fail after `accept` */
     p->level = level;
     p->block = blocked_loops_of(level)->block;
     p->blocks = (p->channels + p->block - 1) / p->block;
@@ -238,13 +242,13 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     out->in_place = p->step[0] ? 0 : 1;
     const uint64_t parts = 1 + p->batch * p->blocks * p->inner / 256;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
-    const pgy_status st = pack(out, p, u, err);
+    const pgy_status st = blocked_elementwise_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-/* Are the steps valid? Loops of one operand and BLOCKED_AFFINE ignore them and read operand 0
- * whole. */
+/* Are the operands' steps valid? Loops of one operand and BLOCKED_AFFINE ignore steps and read all
+ * of operand 0. */
 static bool has_valid_steps(const params *p)
 {
     if (p->op == BLOCKED_AFFINE && !p->constant) return false;
@@ -252,7 +256,7 @@ static bool has_valid_steps(const params *p)
     return p->step[0] <= 1 && p->step[1] <= (p->constant ? 0 : 1);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool blocked_elementwise_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !extent_enum(e, p->op, BLOCKED_AFFINE + 1, "operator"))
@@ -276,7 +280,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static void run_pixels(const params *p, const blocked_call *c)
+static void blocked_elementwise_pixels(const params *p, const blocked_call *c)
 {
     const vec_math *m = vec_math_of((cpu_level)p->level);
     if (p->op == BLOCKED_SIGMOID)
@@ -297,7 +301,7 @@ static const float *operand(const params *p, const kernel_run *r, uint32_t i, ui
     return x + (p->step[i] ? plane * p->inner + pixel : plane) * b;
 }
 
-static void run(const kernel_run *r)
+static void blocked_elementwise_run(const kernel_run *r)
 {
     const params *p = r->params;
     float *y = r->tensors[p->inputs];
@@ -316,7 +320,7 @@ static void run(const kernel_run *r)
                                 .b_step = p->step[1],
                                 .n = n,
                                 .args = p->args};
-        run_pixels(p, &c);
+        blocked_elementwise_pixels(p, &c);
         const uint64_t first = plane % p->blocks * p->block;
         if (p->clears && p->channels - first < p->block)
             blocked_clear(c.y, n, p->block, p->channels - first);
@@ -339,30 +343,23 @@ void blocked_clear(float *y, size_t n, size_t block, size_t lanes)
     for (size_t i = 0; i < n; i++) memset(y + i * block + lanes, 0, (block - lanes) * sizeof *y);
 }
 
-#define VARIANT(suffix, level)                                                                    \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level);                                                      \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE)
-VARIANT(avx2, CPU_AVX2)
-VARIANT(avx512, CPU_AVX512)
+static int32_t blocked_elementwise_free_axes(const kernel_problem *u)
+{
+    return strcmp(u->node->def->name, "BatchNormalization") ? kernel_all_axes(u) : 0;
+}
 
-#define ROW(suffix, level)                                                                   \
+#define ROW(suffix, level, slower)                                                           \
     {                                                                                        \
         .name = "blocked_f32_" #suffix, .version = 1,                                        \
         .ops = "Relu LeakyRelu Clip HardSigmoid HardSwish Sigmoid Tanh Add Sum Sub Mul Div " \
                "BatchNormalization",                                                         \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run,  \
-        .extent = extent                                                                     \
+        .needs = level, .rates = {slower}, .free_axes = blocked_elementwise_free_axes,       \
+        .accept = blocked_elementwise_accept, .prepare = blocked_elementwise_prepare,        \
+        .run = blocked_elementwise_run, .extent = blocked_elementwise_extent                 \
     }
 const kernel KERNELS_blocked_elementwise[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 1.5),
+    ROW(avx2, CPU_AVX2, 1),
+    ROW(avx512, CPU_AVX512, 1),
     {0},
 };

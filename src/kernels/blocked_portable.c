@@ -8,4 +8,5 @@
 
 #include "kernels/blocked_loops.inc"
 
-const blocked_loops blocked_loops_portable = {.block = LANES, .run = run, .pool = pool};
+const blocked_loops blocked_loops_portable = {
+    .block = LANES, .run = blocked_run, .pool = blocked_pool};

@@ -9,14 +9,15 @@
 /* y = round(((a - a_zero) * a_scale op (b - b_zero) * b_scale) / scale) + zero */
 typedef struct byte_binary {
     uint32_t multiplies;
-    int32_t a_zero, b_zero; /* of unsigned bytes */
-    uint8_t a_flip, b_flip; /* 0x80: int8 */
+    int32_t a_zero, b_zero; /* zero points of the bytes after the flip, so unsigned */
+    /* XORed with each byte: 0x80 turns int8 into unsigned bytes, 0 keeps uint8. */
+    uint8_t a_flip, b_flip;
     double a_scale, b_scale, scale;
     int_finish finish;
 } byte_binary;
 
 typedef struct byte_loops {
-    /* steps: 1, or 0 for one element that is repeated */
+    /* steps[0] of a, steps[1] of b: 1, or 0 for an operand of one element, used for all */
     void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
                    const byte_binary *q);
     void (*map)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);

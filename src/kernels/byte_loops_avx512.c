@@ -16,7 +16,7 @@
 #define FIXED_SLACK 16
 #include "kernels/byte_pack_avx512.inc"
 
-/* Factors in fixed point; `fits`: no result can overflow it. */
+/* Scale factors in fixed point; `fits`: no result can overflow the fixed-point range. */
 typedef struct factors {
     float a, b, more;
     bool fits;
@@ -34,7 +34,7 @@ static factors find_factors(const byte_binary *q)
                      255 * (a + b) < 1024};
 }
 
-TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
+TARGET static inline __m512 byte_loop_load(const uint8_t *x, uint32_t step, uint8_t flip)
 {
     const __m128i bytes = step ? _mm_loadu_si128((const __m128i *)x) : _mm_set1_epi8((char)*x);
     return _mm512_cvtepi32_ps(
@@ -42,7 +42,8 @@ TARGET static inline __m512 load(const uint8_t *x, uint32_t step, uint8_t flip)
 }
 
 /* Computes 16 results in fixed point. */
-TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, const factors *f)
+TARGET static inline __m512i byte_loop_join(__m512 a, __m512 b, const byte_binary *q,
+                                            const factors *f)
 {
     __m512 v;
     if (q->multiplies) {
@@ -57,21 +58,22 @@ TARGET static inline __m512i join(__m512 a, __m512 b, const byte_binary *q, cons
 }
 
 /* Computes 64 elements. */
-TARGET static inline void binary_64(uint8_t *y, const uint8_t *a, const uint8_t *b,
-                                    const uint32_t *steps, const byte_binary *q, const factors *f,
-                                    const byte_limits *limits)
+TARGET static inline void byte_loop_binary_64(uint8_t *y, const uint8_t *a, const uint8_t *b,
+                                              const uint32_t *steps, const byte_binary *q,
+                                              const factors *f, const byte_limits *limits)
 {
     __m512i v[4];
     uint8_t made[64];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++)
-        v[i] = join(load(a + 16 * i * steps[0], steps[0], q->a_flip),
-                    load(b + 16 * i * steps[1], steps[1], q->b_flip), q, f);
+        v[i] = byte_loop_join(byte_loop_load(a + 16 * i * steps[0], steps[0], q->a_flip),
+                              byte_loop_load(b + 16 * i * steps[1], steps[1], q->b_flip), q, f);
     if (__builtin_expect(!is_any_close(v, 4), 1)) {
         store_bytes(y, 64, v, limits);
         return;
     }
-    store_bytes(made, 64, v, limits); /* y may be a */
+    /* Not to y, which may be the same memory as `a`: the loop below still reads `a`. */
+    store_bytes(made, 64, v, limits);
     for (size_t i = 0; i < 4; i++)
         for (unsigned left = find_close(v[i]); left; left &= left - 1) {
             const size_t at = 16 * i + (size_t)__builtin_ctz(left);
@@ -81,8 +83,8 @@ TARGET static inline void binary_64(uint8_t *y, const uint8_t *a, const uint8_t 
     memcpy(y, made, 64);
 }
 
-TARGET static void binary(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps,
-                          size_t n, const byte_binary *q)
+TARGET static void byte_loop_binary(uint8_t *y, const uint8_t *a, const uint8_t *b,
+                                    const uint32_t *steps, size_t n, const byte_binary *q)
 {
     const factors f = find_factors(q);
     const byte_limits limits = find_limits(&q->finish);
@@ -94,14 +96,14 @@ TARGET static void binary(uint8_t *y, const uint8_t *a, const uint8_t *b, const 
         return;
     }
     for (; i + 64 <= n; i += 64)
-        binary_64(y + i, a + i * steps[0], b + i * steps[1], steps, q, &f, &limits);
+        byte_loop_binary_64(y + i, a + i * steps[0], b + i * steps[1], steps, q, &f, &limits);
     if (i == n) return;
     memcpy(rest[0], a + i * steps[0], steps[0] ? n - i : 1);
     memcpy(rest[1], b + i * steps[1], steps[1] ? n - i : 1);
-    binary_64(rest[2], rest[0], rest[1], steps, q, &f, &limits);
+    byte_loop_binary_64(rest[2], rest[0], rest[1], steps, q, &f, &limits);
     memcpy(y + i, rest[2], n - i);
 }
-#define BINARY binary
+#define BINARY byte_loop_binary
 #define SET byte_loops_avx512
 #include "kernels/byte_loops.inc"
 #endif

@@ -58,7 +58,7 @@ static bool read_scales(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool byte_pool_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const char *name = u->node->def->name;
@@ -71,7 +71,7 @@ static bool describe(params *p, const kernel_problem *u)
     if (!int_problem_is_byte(x) || !int_problem_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
         !kernel_count(y) || op_attr_int(u->node, "channels_last", 0))
         return false;
-    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
+    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
     if (p->kind == POOL_MAX) return x->rank <= 4 && read_window(p, u);
     if (!read_scales(p, u)) return false;
@@ -89,10 +89,11 @@ static size_t padded_width(const params *p)
     return (size_t)(met > real ? met : real);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
+static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
 {
+    const double ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!byte_pool_describe(&p, u)) return false;
     int_problem_linear(u);
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
     if (p.kind != POOL_MEAN_OF_ALL)
@@ -100,16 +101,15 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status byte_pool_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)byte_pool_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(p->planes < 256 ? p->planes : 256);
-    /* One row: the maximum over the window's rows; then a second one: also over its columns. */
+    /* Two rows: the maxima over the window's rows, then over its columns, too. */
     out->scratch_bytes =
         p->kind == POOL_MAX ? 2 * padded_width(p) : (size_t)p->size[1] * sizeof(int32_t);
     return PGY_OK;
@@ -131,7 +131,7 @@ static bool has_valid_axes(const params *p)
     return true;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, POOL_MEAN_OF_ALL + 1, "kind"))
@@ -152,7 +152,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* Finds the taps [from, to) of axis d that fall inside the input at output position o. Returns the
  * input coordinate of tap 0. */
-static int64_t find_taps(const params *p, size_t d, int64_t o, int64_t *from, int64_t *to)
+static int64_t byte_pool_find_taps(const params *p, size_t d, int64_t o, int64_t *from, int64_t *to)
 {
     const int64_t start = o * p->stride[d] - p->begin[d], step = p->dilation[d];
     *from = start < 0 ? (-start + step - 1) / step : 0;
@@ -166,7 +166,7 @@ static int64_t find_taps(const params *p, size_t d, int64_t o, int64_t *from, in
 static int64_t count_taps(const params *p, size_t d, int64_t o)
 {
     int64_t from, to;
-    const int64_t start = find_taps(p, d, o, &from, &to), limit = p->size[d] + p->end[d];
+    const int64_t start = byte_pool_find_taps(p, d, o, &from, &to), limit = p->size[d] + p->end[d];
     if (!p->count_padding) return to - from;
     const int64_t fit = start < limit ? (limit - start + p->dilation[d] - 1) / p->dilation[d] : 0;
     return fit < p->kernel[d] ? fit : p->kernel[d];
@@ -174,12 +174,12 @@ static int64_t count_taps(const params *p, size_t d, int64_t o)
 
 /* `line` holds the row with the window's padding, and has room for a second row of the same
  * size. */
-static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
-                    int64_t row, uint8_t *line)
+static void byte_pool_max_row(const params *p, const byte_loops *loops, const uint8_t *x,
+                              uint8_t *y, int64_t row, uint8_t *line)
 {
     int64_t from, to;
     const size_t width = (size_t)p->size[1], padded = padded_width(p);
-    const int64_t start = find_taps(p, 0, row, &from, &to);
+    const int64_t start = byte_pool_find_taps(p, 0, row, &from, &to);
     uint8_t *most = line + padded;
     const size_t reach = (size_t)((p->kernel[1] - 1) * p->dilation[1]);
     memset(line, p->flip, padded); /* the smallest value */
@@ -192,8 +192,8 @@ static void max_row(const params *p, const byte_loops *loops, const uint8_t *x, 
     for (int64_t o = 0; o < p->out[1]; o++) y[o] = most[o * p->stride[1]];
 }
 
-/* The mean over `count` taps, `seen` of which fall inside the input. */
-static uint8_t mean(const params *p, int64_t sum, int64_t seen, int64_t count)
+/* The quantised mean over `count` taps; `sum` holds the `seen` taps that fall inside the input. */
+static uint8_t byte_pool_mean(const params *p, int64_t sum, int64_t seen, int64_t count)
 {
     const double total = (double)(sum - seen * p->x_zero) * p->x_scale;
     const double v = nearbyint(total / (double)count / p->y_scale) + (double)p->finish.zero;
@@ -206,20 +206,20 @@ static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x,
 {
     int64_t from, to;
     const size_t width = (size_t)p->size[1];
-    const int64_t start = find_taps(p, 0, row, &from, &to), rows = to - from;
+    const int64_t start = byte_pool_find_taps(p, 0, row, &from, &to), rows = to - from;
     const int64_t counted = count_taps(p, 0, row);
     memset(line, 0, width * sizeof *line);
     for (int64_t k = from; k < to; k++)
         loops->add(line, x + (start + k * p->dilation[0]) * p->size[1], width, p->flip);
     for (int64_t o = 0; o < p->out[1]; o++) {
         int64_t sum = 0;
-        const int64_t left = find_taps(p, 1, o, &from, &to);
+        const int64_t left = byte_pool_find_taps(p, 1, o, &from, &to);
         for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[1]];
-        y[o] = mean(p, sum, rows * (to - from), counted * count_taps(p, 1, o));
+        y[o] = byte_pool_mean(p, sum, rows * (to - from), counted * count_taps(p, 1, o));
     }
 }
 
-static void run(const kernel_run *r)
+static void byte_pool_run(const kernel_run *r)
 {
     const params *p = r->params;
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
@@ -230,42 +230,29 @@ static void run(const kernel_run *r)
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
         uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * out;
         if (p->kind == POOL_MEAN_OF_ALL) {
-            *y = mean(p, loops->sum(x, in, p->flip), (int64_t)in, (int64_t)in);
+            *y = byte_pool_mean(p, loops->sum(x, in, p->flip), (int64_t)in, (int64_t)in);
             continue;
         }
         for (int64_t row = 0; row < p->out[0]; row++, y += p->out[1]) {
             if (p->kind == POOL_MAX)
-                max_row(p, loops, x, y, row, r->scratch);
+                byte_pool_max_row(p, loops, x, y, row, r->scratch);
             else
                 mean_row(p, loops, x, y, row, r->scratch);
         }
     }
 }
 
-#define VARIANT(suffix, level, ns)                                                                \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, ns);                                                         \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 1)
-VARIANT(avx2, CPU_AVX2, 0.3)
-VARIANT(avx512, CPU_AVX512, 0.3)
-
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "byte_pool_" #suffix, .version = 1,                                         \
-        .ops = "MaxPool com.microsoft:QLinearAveragePool "                                  \
-               "com.microsoft:QLinearGlobalAveragePool",                                    \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                    \
+#define ROW(suffix, level, ns)                                                                   \
+    {                                                                                            \
+        .name = "byte_pool_" #suffix, .version = 1,                                              \
+        .ops = "MaxPool com.microsoft:QLinearAveragePool "                                       \
+               "com.microsoft:QLinearGlobalAveragePool",                                         \
+        .needs = level, .rates = {ns}, .accept = byte_pool_accept, .prepare = byte_pool_prepare, \
+        .run = byte_pool_run, .extent = byte_pool_extent                                         \
     }
 const kernel KERNELS_byte_pool[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 1),
+    ROW(avx2, CPU_AVX2, 0.3),
+    ROW(avx512, CPU_AVX512, 0.3),
     {0},
 };

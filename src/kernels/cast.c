@@ -22,42 +22,42 @@ static inline int64_t truncated(double x)
     return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN;
 }
 
-#define NAME(x) f32_##x
+#define NAME(x) cast_f32_##x
 #define T float
 #define NUMBER(x) ((double)(x))
 #define WHOLE(x) truncated((double)(x))
 #include "kernels/cast.inc"
-#define NAME(x) f64_##x
+#define NAME(x) cast_f64_##x
 #define T double
 #define NUMBER(x) (x)
 #define WHOLE(x) truncated(x)
 #include "kernels/cast.inc"
-#define NAME(x) f16_##x
+#define NAME(x) cast_f16_##x
 #define T uint16_t
 #define NUMBER(x) ((double)f16_to_f32(x))
 #define WHOLE(x) truncated((double)f16_to_f32(x))
 #include "kernels/cast.inc"
-#define NAME(x) bf16_##x
+#define NAME(x) cast_bf16_##x
 #define T uint16_t
 #define NUMBER(x) ((double)bf16_to_f32(x))
 #define WHOLE(x) truncated((double)bf16_to_f32(x))
 #include "kernels/cast.inc"
-#define NAME(x) i64_##x
+#define NAME(x) cast_i64_##x
 #define T int64_t
 #define NUMBER(x) ((double)(x))
 #define WHOLE(x) (x)
 #include "kernels/cast.inc"
-#define NAME(x) i32_##x
+#define NAME(x) cast_i32_##x
 #define T int32_t
 #define NUMBER(x) ((double)(x))
 #define WHOLE(x) (x)
 #include "kernels/cast.inc"
-#define NAME(x) i8_##x
+#define NAME(x) cast_i8_##x
 #define T int8_t
 #define NUMBER(x) ((double)(x))
 #define WHOLE(x) (x)
 #include "kernels/cast.inc"
-#define NAME(x) u8_##x /* and bool */
+#define NAME(x) cast_u8_##x /* also for bool, whose bytes are 0 or 1 */
 #define T uint8_t
 #define NUMBER(x) ((double)(x))
 #define WHOLE(x) (x)
@@ -67,10 +67,11 @@ static const pgy_dtype TYPES[] = {PGY_F32, PGY_F64, PGY_F16, PGY_BF16, PGY_I64,
                                   PGY_I32, PGY_I8,  PGY_U8,  PGY_BOOL};
 enum { F32, F64, F16, BF16, I64, I32, I8, U8, BOOL, TYPE_COUNT };
 
-#define ROW(from)                                                                           \
-    {                                                                                       \
-        from##_f32, from##_f64, from##_f16, from##_bf16, from##_i64, from##_i32, from##_i8, \
-            from##_u8, from##_bool                                                          \
+#define ROW(from)                                                                     \
+    {                                                                                 \
+        cast_##from##_f32, cast_##from##_f64, cast_##from##_f16, cast_##from##_bf16,  \
+            cast_##from##_i64, cast_##from##_i32, cast_##from##_i8, cast_##from##_u8, \
+            cast_##from##_bool                                                        \
     }
 static const cast_loop LOOPS[TYPE_COUNT][TYPE_COUNT] = {
     ROW(f32), ROW(f64), ROW(f16), ROW(bf16), ROW(i64), ROW(i32), ROW(i8), ROW(u8), ROW(u8)};
@@ -84,7 +85,7 @@ static bool find_type(uint32_t *out, pgy_dtype dtype)
     return false;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool cast_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     *p = (params){.count = kernel_count(x)};
@@ -94,21 +95,21 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool cast_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!cast_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.count * (p.in_bytes + p.out_bytes)) / 8;
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status cast_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)cast_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     p->level = cpu_features();
     const uint64_t parts = p->count / 16384 + 1;
@@ -116,7 +117,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool cast_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_enum(e, p->from, TYPE_COUNT, "type") ||
@@ -133,7 +134,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* Casts between float32 and 16-bit floats, and between the two 16-bit types through float32, which
  * holds both exactly. Returns false for other pairs. */
-static bool run_half(const params *p, void *y, const void *x, size_t n)
+static bool cast_half(const params *p, void *y, const void *x, size_t n)
 {
     enum { PIECE = 1024 };
     float wide[PIECE];
@@ -150,7 +151,7 @@ static bool run_half(const params *p, void *y, const void *x, size_t n)
     return (from && (to || p->to == F32)) || (to && p->from == F32);
 }
 
-static void run(const kernel_run *r)
+static void cast_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
@@ -164,16 +165,17 @@ static void run(const kernel_run *r)
         memcpy(y, x, (to - from) * p->in_bytes);
         return;
     }
-    if (!run_half(p, y, x, to - from)) LOOPS[p->from][p->to](y, x, to - from);
+    if (!cast_half(p, y, x, to - from)) LOOPS[p->from][p->to](y, x, to - from);
 }
 
 const kernel KERNELS_cast[] = {
     {.name = "cast",
      .version = 2,
      .ops = "Cast",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .flags = KERNEL_TAKES_HALF,
+     .accept = cast_accept,
+     .prepare = cast_prepare,
+     .run = cast_run,
+     .extent = cast_extent},
     {0},
 };

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy:Elementwise in float32. Each piece of the tensors goes through all steps of the program, one
- * loop of elementwise.def after the other, before the next piece starts. So intermediate results
- * stay in the first-level cache. */
+/* pgy:Elementwise (a chain of fused elementwise operators) in float32. Each piece of the tensors
+ * goes through all steps of the chain, one loop of elementwise.def after the other, before the next
+ * piece starts. So intermediate results stay in the L1 cache. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/elementwise.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/shared_params.h"
 #include "ops/class_chain.h"
 
 /* For runs shorter than SHORT_RUN, a call for each step costs too much: broadcast operands are
@@ -16,7 +17,7 @@ enum { PIECE = 1024, SHORT_RUN = 128, OUTPUT = UINT8_MAX };
 
 static const struct {
     uint32_t loop;
-    float ns; /* as in elementwise.def */
+    float ns; /* nanoseconds per element, as in elementwise.def */
 } LOOPS[CHAIN_OPS] = {
     [CHAIN_ADD] = {ELEMENTWISE_add_f32, 0.02f},
     [CHAIN_SUB] = {ELEMENTWISE_sub_f32, 0.02f},
@@ -45,15 +46,9 @@ static const struct {
     [CHAIN_MISH] = {ELEMENTWISE_mish_f32, 0.5f},
 };
 
-typedef struct params {
-    walk w;
-    chain program;
-    uint32_t level, inputs, slots;
-    uint8_t slot[CHAIN_STEPS]; /* scratch slot of each step's result */
-    uint32_t written_out; /* bit i: input i is expanded into a slot behind those of the steps */
-} params;
+typedef chain_params params;
 
-/* Loops of one operand cannot broadcast it. */
+/* Do the operands of all one-operand steps have the output's size? Their loops cannot broadcast. */
 static bool are_unary_whole(const params *p, const kernel_problem *u)
 {
     const size_t count = kernel_count(&u->outputs[0]);
@@ -66,7 +61,7 @@ static bool are_unary_whole(const params *p, const kernel_problem *u)
     return true;
 }
 
-static bool describe(params *p, kernel_problem *u)
+static bool chain_describe(params *p, kernel_problem *u)
 {
     memset(p, 0, sizeof *p);
     p->inputs = (uint32_t)u->input_count;
@@ -77,10 +72,11 @@ static bool describe(params *p, kernel_problem *u)
            elementwise_place(&p->w, u, p->inputs);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
+static bool chain_accept(kernel_problem *u, double *cost_ns)
 {
+    const double slower = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!chain_describe(&p, u)) return false;
     double bytes = (double)kernel_size_bytes(&u->outputs[0]), each = 0;
     for (size_t i = 0; i < u->input_count; i++) bytes += (double)kernel_size_bytes(&u->inputs[i]);
     for (uint32_t i = 0; i < p.program.count; i++)
@@ -91,7 +87,8 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
 
 /* ---- Preparing ------------------------------------------------------------------------------ */
 
-/* Assigns a slot to each step; the slot of an operand is free after its last read. */
+/* Assigns a slot of scratch memory to each step's result; a slot is free after the last read of its
+ * result. */
 static void find_slots(params *p)
 {
     const chain *c = &p->program;
@@ -130,14 +127,13 @@ static int8_t find_in_place(const params *p, const kernel_problem *u)
     return -1;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status chain_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
-    kernel_problem use = *u;
+    kernel_problem problem = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, &use); /* accepted before */
-    p->level = level;
+    (void)chain_describe(p, &problem); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     find_slots(p);
     find_written_out(p, u);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
@@ -149,7 +145,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
 }
 
 /* Operands must be inputs or results of earlier steps with a slot. Unused operands must be in
- * range, too, because run_piece looks them up. */
+ * range, too, because chain_piece looks them up. */
 static bool has_valid_steps(const params *p, bool *whole)
 {
     const chain *c = &p->program;
@@ -167,10 +163,11 @@ static bool has_valid_steps(const params *p, bool *whole)
     return true;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool chain_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
-    bool whole[KERNEL_MAX_INPUTS] = {false}; /* read by a loop that cannot broadcast it */
+    /* Indexed by input: does a loop read it that cannot broadcast? */
+    bool whole[KERNEL_MAX_INPUTS] = {false};
     if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true)) return false;
     if (p->inputs != q->input_count || p->w.operands != p->inputs || p->program.inputs != p->inputs)
         return extent_refuse(e, "number of inputs");
@@ -191,8 +188,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static void run_piece(const params *p, float *y, const float *const *inputs,
-                      const uint32_t *input_steps, size_t n, float *scratch)
+static void chain_piece(const params *p, float *y, const float *const *inputs,
+                        const uint32_t *input_steps, size_t n, float *scratch)
 {
     const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
     const chain *c = &p->program;
@@ -210,7 +207,7 @@ static void run_piece(const params *p, float *y, const float *const *inputs,
     }
 }
 
-/* Expands n elements of a broadcast input. */
+/* Copies n elements of an input; with step 0 its first element, n times. */
 static void write_out(float *to, const float *from, uint32_t step, size_t n)
 {
     if (step)
@@ -219,8 +216,8 @@ static void write_out(float *to, const float *from, uint32_t step, size_t n)
         for (size_t i = 0; i < n; i++) to[i] = *from;
 }
 
-/* Runs pieces that consist of many short runs. */
-static void run_short(const params *p, const kernel_run *r, const uint32_t *step)
+/* Computes pieces that span many short runs along the last axis. */
+static void chain_short(const params *p, const kernel_run *r, const uint32_t *step)
 {
     uint32_t ones[KERNEL_MAX_INPUTS];
     const float *x[KERNEL_MAX_INPUTS];
@@ -241,11 +238,11 @@ static void run_short(const params *p, const kernel_run *r, const uint32_t *step
                               step[i], n);
             walk_next(&at, &p->w, n);
         }
-        run_piece(p, (float *)r->tensors[p->inputs] + first, x, ones, done, r->scratch);
+        chain_piece(p, (float *)r->tensors[p->inputs] + first, x, ones, done, r->scratch);
     }
 }
 
-static void run(const kernel_run *r)
+static void chain_run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint32_t last = p->w.rank - 1;
@@ -253,7 +250,7 @@ static void run(const kernel_run *r)
     uint32_t step[KERNEL_MAX_INPUTS];
     for (uint32_t i = 0; i < p->inputs; i++) step[i] = (uint32_t)p->w.strides[i][last];
     if (p->written_out) {
-        run_short(p, r, step);
+        chain_short(p, r, step);
         return;
     }
     walk_at at;
@@ -261,31 +258,19 @@ static void run(const kernel_run *r)
     walk_begin(&at, &p->w, r->part, r->parts);
     for (; walk_run(&at, &p->w, PIECE, &n); walk_next(&at, &p->w, n)) {
         for (uint32_t i = 0; i < p->inputs; i++) x[i] = (const float *)r->tensors[i] + at.offset[i];
-        run_piece(p, (float *)r->tensors[p->inputs] + at.done, x, step, n, r->scratch);
+        chain_piece(p, (float *)r->tensors[p->inputs] + at.done, x, step, n, r->scratch);
     }
 }
 
-#define VARIANT(suffix, level, slower)                                                            \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, slower);                                                     \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 4)
-VARIANT(avx2, CPU_AVX2, 1.5)
-VARIANT(avx512, CPU_AVX512, 1)
-
-#define ROW(suffix, level)                                                                    \
+#define ROW(suffix, level, slower)                                                            \
     {                                                                                         \
         .name = "chain_f32_" #suffix, .version = 1, .ops = "pgy:Elementwise", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent  \
+        .rates = {slower}, .free_axes = kernel_all_axes, .accept = chain_accept,              \
+        .prepare = chain_prepare, .run = chain_run, .extent = chain_extent                    \
     }
 const kernel KERNELS_chain[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 4),
+    ROW(avx2, CPU_AVX2, 1.5),
+    ROW(avx512, CPU_AVX512, 1),
     {0},
 };

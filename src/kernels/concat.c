@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Concat and Split: the whole tensor is rows of bytes, and each row consists of one segment from
- * each piece. A part of the work is a byte range of the whole. */
+/* Concat and Split: a tensor (the whole) consists of rows of bytes, and each row of one segment
+ * from each smaller tensor (piece). Each part of the work copies a byte range of the whole. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/shared_params.h"
 
-enum { MAX_SEGMENTS = KERNEL_MAX_INPUTS };
+typedef concat_params params;
 
-typedef struct params {
-    uint64_t rows, row_bytes;
-    uint64_t ends[MAX_SEGMENTS]; /* byte offsets in a row where segments end */
-    uint32_t segments, splits;   /* splits: the kernel is Split, so the whole tensor is the input */
-    uint32_t first, whole;       /* operand indices: of the first piece, of the whole */
-} params;
-
-static bool describe(params *p, const kernel_problem *u)
+static bool concat_describe(params *p, const kernel_problem *u)
 {
     *p = (params){.splits = strcmp(u->node->def->name, "Split") == 0, .rows = 1};
     const kernel_tensor *whole = p->splits ? &u->inputs[0] : &u->outputs[0];
@@ -28,7 +22,7 @@ static bool describe(params *p, const kernel_problem *u)
     p->segments = (uint32_t)(p->splits ? u->output_count : u->input_count);
     p->first = p->splits ? (uint32_t)u->input_count : 0;
     p->whole = p->splits ? 0 : (uint32_t)u->input_count;
-    if (p->segments > MAX_SEGMENTS) return false;
+    if (p->segments > KERNEL_MAX_INPUTS) return false;
     uint64_t inner = bits / 8;
     for (int64_t d = axis + 1; d < whole->rank; d++) inner *= (uint64_t)whole->shape[d];
     for (int64_t d = 0; d < axis; d++) p->rows *= (uint64_t)whole->shape[d];
@@ -42,28 +36,28 @@ static bool describe(params *p, const kernel_problem *u)
     return end == p->row_bytes;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool concat_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!concat_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.rows * p.row_bytes) / 5 + (double)(p.rows * p.segments) * 5;
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status concat_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)concat_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t parts = p->rows * p->row_bytes / 32768 + 1;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool concat_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     uint64_t start = 0;
@@ -82,7 +76,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 }
 
 /* Copies bytes [from, to) of a row. */
-static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
+static void concat_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from,
+                       uint64_t to)
 {
     char *whole = (char *)r->tensors[p->whole] + row * p->row_bytes;
     uint64_t start = 0;
@@ -97,7 +92,7 @@ static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t
     }
 }
 
-static void run(const kernel_run *r)
+static void concat_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
@@ -106,7 +101,7 @@ static void run(const kernel_run *r)
         const uint64_t row = from / p->row_bytes, at = from % p->row_bytes;
         const uint64_t rest = to - from, left = p->row_bytes - at;
         const uint64_t n = rest < left ? rest : left;
-        run_row(p, r, row, at, at + n);
+        concat_row(p, r, row, at, at + n);
         from += n;
     }
 }
@@ -115,9 +110,9 @@ const kernel KERNELS_concat[] = {
     {.name = "concat",
      .version = 1,
      .ops = "Concat Split",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = concat_accept,
+     .prepare = concat_prepare,
+     .run = concat_run,
+     .extent = concat_extent},
     {0},
 };

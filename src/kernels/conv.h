@@ -9,21 +9,24 @@ typedef enum conv_activation {
     CONV_NO_ACTIVATION,
     CONV_RELU,
     CONV_LEAKY_RELU,   /* slope in parameter[0] */
-    CONV_CLIP,         /* to parameter[0], parameter[1] */
-    CONV_HARD_SIGMOID, /* parameter[0] * x + parameter[1], to [0, 1] */
+    CONV_CLIP,         /* to the range from parameter[0] to parameter[1] */
+    CONV_HARD_SIGMOID, /* parameter[0] * x + parameter[1], clamped to [0, 1] */
     CONV_HARD_SWISH,
-    CONV_SIGMOID, /* from here on slow: computed by vec_math after the tile is stored */
+    CONV_SIGMOID, /* this and all later ones are slow: vec_math computes them on stored results */
     CONV_TANH,
     CONV_SILU,
     CONV_GELU, /* with erf */
     CONV_FAST_GELU
 } conv_activation;
 
-/* Two spatial axes; a problem with one gets a first axis of size 1. Channels count all groups. */
+/* A convolution over two spatial axes; if the node has one, axis 0 has size 1. Channel counts
+ * include all groups. */
 typedef struct conv_shape {
     uint64_t batch, groups, in_channels, out_channels;
-    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2]; /* pad: before */
-    uint32_t activation, has_bias, has_sum, inputs; /* inputs: the index of the output operand */
+    /* pad: padding before the first element */
+    int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2];
+    /* inputs: number of inputs, and so the index of the output operand */
+    uint32_t activation, has_bias, has_sum, inputs;
     float parameter[2];
 } conv_shape;
 
@@ -32,7 +35,8 @@ typedef struct conv_shape {
 bool conv_describe(conv_shape *s, const kernel_problem *u);
 /* Refuses a shape from a plan file that conv_describe cannot make for this number of inputs. */
 bool conv_extent(kernel_extent *e, const kernel_claim *q, const conv_shape *s);
-/* States that the kernel touches `x` floats of the data input, and `y` of output and sum. */
+/* States that the kernel touches `x` floats of the data input, and `y` floats each of the output
+ * and of the sum input. */
 void conv_extent_tensors(kernel_extent *e, const conv_shape *s, uint64_t x, uint64_t y);
 /* Reads the activation of FusedConv; false if it is not one of conv_activation. */
 bool conv_read_activation(uint32_t *activation, float *parameter, const op_node *n);
@@ -41,8 +45,9 @@ void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
 void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);
-/* Finishes pixels of one block with `lanes` channels, because tiles neither apply slow activations
- * nor clear the lanes beyond the channels. conv_must_finish: is there anything to do? */
+/* conv_finish completes stored pixels of one block, of which `lanes` channels exist: tiles neither
+ * apply slow activations nor clear the lanes beyond the channels. conv_must_finish says whether
+ * this is needed. */
 bool conv_must_finish(const conv_shape *s, size_t block, size_t lanes);
 void conv_finish(const conv_shape *s, float *y, size_t pixels, size_t block, size_t lanes);
 /* Kernel rows [*from, *to) that fall inside the input, not into its padding, at output row y. */

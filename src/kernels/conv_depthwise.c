@@ -19,8 +19,10 @@ static bool is_depthwise(const conv_shape *s)
     return s->groups == s->in_channels && s->groups == s->out_channels && s->groups > 1;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool conv_depthwise_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
     conv_shape s;
     if (!conv_describe(&s, u) || !is_depthwise(&s)) return false;
     const size_t block = conv_tiles_of(level)->block;
@@ -44,8 +46,8 @@ static void find_inside(params *p)
     if (p->from > p->to) p->from = p->to = 0;
 }
 
-/* [bias of all blocks][block][row][column][lane] */
-static void pack(float *to, const params *p, const float *w, const float *bias)
+/* Packs the biases of all blocks, then the weights as [block][row][column][lane]. */
+static void conv_depthwise_pack(float *to, const params *p, const float *w, const float *bias)
 {
     const conv_shape *s = &p->s;
     const uint64_t taps = (uint64_t)(s->kernel[0] * s->kernel[1]);
@@ -58,12 +60,12 @@ static void pack(float *to, const params *p, const float *w, const float *bias)
             }
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status conv_depthwise_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)conv_describe(&p->s, u); /* accepted before */
+    (void)conv_describe(&p->s, u); /* cannot fail after `accept` */
     p->level = level;
     p->block = conv_tiles_of(level)->block;
     p->blocks = conv_blocks(p->s.groups, p->block);
@@ -79,11 +81,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
         kernel_plan_deinit(out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     }
-    pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
+    conv_depthwise_pack(out->packed, p, u->inputs[1].data,
+                        p->s.has_bias ? u->inputs[2].data : NULL);
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool conv_depthwise_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !conv_extent(e, q, &p->s)) return false;
@@ -101,13 +104,14 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Addresses that one output row reads and writes. */
+/* Where the operands of one output row start. */
 typedef struct line {
-    const float *x, *w, *sum; /* x: column 0 of the first row of taps */
+    const float *x, *w, *sum; /* x: column 0 of the input row under the first row of taps */
     float *y;
 } line;
 
-static void run_edge(const params *p, conv_tile_call *c, const line *l, int64_t from, int64_t to)
+static void conv_depthwise_edge(const params *p, conv_tile_call *c, const line *l, int64_t from,
+                                int64_t to)
 {
     const conv_shape *s = &p->s;
     const int64_t b = (int64_t)p->block, step = s->dilation[1];
@@ -125,7 +129,7 @@ static void run_edge(const params *p, conv_tile_call *c, const line *l, int64_t 
     }
 }
 
-static void run_inside(const params *p, conv_tile_call *c, const line *l)
+static void conv_depthwise_inside(const params *p, conv_tile_call *c, const line *l)
 {
     const conv_tiles *t = conv_tiles_of(p->level);
     const int64_t b = (int64_t)p->block, count = p->to - p->from;
@@ -141,7 +145,7 @@ static void run_inside(const params *p, conv_tile_call *c, const line *l)
     }
 }
 
-static void run_row(const params *p, const kernel_run *r, uint64_t index)
+static void conv_depthwise_row(const params *p, const kernel_run *r, uint64_t index)
 {
     const conv_shape *s = &p->s;
     const uint64_t row = index % (uint64_t)s->out[0], plane = index / (uint64_t)s->out[0];
@@ -167,43 +171,32 @@ static void run_row(const params *p, const kernel_run *r, uint64_t index)
                         .w_row_step = (uint64_t)s->kernel[1] * b,
                         .activation = s->activation,
                         .parameter = {s->parameter[0], s->parameter[1]}};
-    run_edge(p, &c, &l, 0, p->from);
-    run_inside(p, &c, &l);
-    run_edge(p, &c, &l, p->to, s->out[1]);
+    conv_depthwise_edge(p, &c, &l, 0, p->from);
+    conv_depthwise_inside(p, &c, &l);
+    conv_depthwise_edge(p, &c, &l, p->to, s->out[1]);
     const uint64_t lanes = s->groups - block * b;
     if (conv_must_finish(s, b, lanes)) conv_finish(s, l.y, width, b, lanes);
 }
 
-static void run(const kernel_run *r)
+static void conv_depthwise_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->s.batch * p->blocks * (uint64_t)p->s.out[0], r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) run_row(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) conv_depthwise_row(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 6)
-VARIANT(avx2, CPU_AVX2, 35)
-VARIANT(avx512, CPU_AVX512, 50)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "conv_f32_depthwise_" #suffix, .version = 1,                                 \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                     \
+    {                                                                        \
+        .name = "conv_f32_depthwise_" #suffix, .version = 1,                 \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level, \
+        .rates = {flops_per_ns}, .accept = conv_depthwise_accept,            \
+        .prepare = conv_depthwise_prepare, .run = conv_depthwise_run,        \
+        .extent = conv_depthwise_extent                                      \
     }
 const kernel KERNELS_conv_depthwise[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 6),
+    ROW(avx2, CPU_AVX2, 35),
+    ROW(avx512, CPU_AVX512, 50),
     {0},
 };

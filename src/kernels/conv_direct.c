@@ -5,7 +5,8 @@
 #include "kernels/conv_plan.h"
 #include "kernels/extent.h"
 
-enum { FEW_CHANNELS = 4, MOST_SCRATCH = 1 << 26 }; /* floats, of each thread */
+/* MOST_SCRATCH: limit of a thread's scratch memory, in floats */
+enum { FEW_CHANNELS = 4, MOST_SCRATCH = 1 << 26 };
 
 static kernel_layout layout_of(size_t block)
 {
@@ -17,7 +18,7 @@ static bool can_read_linear(const conv_shape *s)
     return s->groups == 1 && s->in_channels <= FEW_CHANNELS && s->dilation[1] == 1;
 }
 
-/* Partial tiles and padded lanes cost as much as full ones. */
+/* Counts partial tiles and padded lanes as full ones, because they take as long. */
 static double padded_flops(const conv_plan *p)
 {
     const conv_shape *s = &p->s;
@@ -32,8 +33,10 @@ static double padded_flops(const conv_plan *p)
            (double)(s->kernel[0] * s->kernel[1]);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool conv_direct_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
     conv_shape s;
     conv_plan p;
     if (!conv_describe(&s, u)) return false;
@@ -51,14 +54,13 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status conv_direct_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     conv_shape s;
     conv_plan *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)conv_describe(&s, u); /* accepted before */
-    conv_plan_make(p, &s, level, u->inputs[0].layout);
+    (void)conv_describe(&s, u); /* cannot fail after `accept` */
+    conv_plan_make(p, &s, u->self->needs, u->inputs[0].layout);
     const size_t units = conv_plan_units(p);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
@@ -69,39 +71,27 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return st;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool conv_direct_extent(kernel_extent *e, const kernel_claim *q)
 {
     const conv_plan *p = extent_params(e, q, sizeof *p);
     return p && conv_plan_extent(e, q, p);
 }
 
-static void run(const kernel_run *r)
+static void conv_direct_run(const kernel_run *r)
 {
     conv_plan_run(r, r->params);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 10)
-VARIANT(avx2, CPU_AVX2, 85)
-VARIANT(avx512, CPU_AVX512, 100)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "conv_f32_direct_" #suffix, .version = 1,                                    \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                       \
+    {                                                                                          \
+        .name = "conv_f32_direct_" #suffix, .version = 1,                                      \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                   \
+        .rates = {flops_per_ns}, .accept = conv_direct_accept, .prepare = conv_direct_prepare, \
+        .run = conv_direct_run, .extent = conv_direct_extent                                   \
     }
 const kernel KERNELS_conv_direct[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 10),
+    ROW(avx2, CPU_AVX2, 85),
+    ROW(avx512, CPU_AVX512, 100),
     {0},
 };

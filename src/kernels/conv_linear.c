@@ -11,19 +11,19 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
-enum { DEPTH = 1024 }; /* taps in a block of the sum, so that a panel stays in the cache */
+enum { DEPTH = 1024 }; /* products in a block of the sum, so that a panel stays in the cache */
 
 typedef struct params {
     window w;
     uint32_t level, activation, has_bias, has_sum, inputs;
     float parameter[2];
-    uint64_t batch, groups, in, out;   /* channels of one group */
-    uint64_t depth, positions, panels; /* depth: taps of one output */
+    uint64_t batch, groups, in, out;   /* in, out: channels of one group */
+    uint64_t depth, positions, panels; /* depth: number of products in the sum of one output */
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
-static bool describe(params *p, const kernel_problem *u)
+static bool conv_linear_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
@@ -50,20 +50,22 @@ static bool describe(params *p, const kernel_problem *u)
 }
 
 /* Is every channel its own group? Then rows are computed tap by tap. */
-static bool is_deep(const params *p)
+static bool conv_linear_is_deep(const params *p)
 {
     return p->in == 1 && p->out == 1;
 }
 
 static uint64_t unit_count(const params *p)
 {
-    return p->batch * p->groups * (is_deep(p) ? window_out_rows(&p->w) : p->panels);
+    return p->batch * p->groups * (conv_linear_is_deep(p) ? window_out_rows(&p->w) : p->panels);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool conv_linear_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!conv_linear_describe(&p, u)) return false;
     const double width = (double)matmul_tile_of(level)->columns;
     const double panels = ceil((double)p.positions / width), taps = (double)p.depth;
     const double rows = p.out < 4 ? 4 : (double)p.out; /* with fewer rows, multiply units idle */
@@ -71,7 +73,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     const double lines = (double)p.positions / (double)p.w.out[p.w.rank - 1] + panels;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
-    if (is_deep(&p)) {
+    if (conv_linear_is_deep(&p)) {
         *cost_ns = 200 + (double)unit_count(&p) * (20 + taps * 6) +
                    (double)(p.batch * p.groups * p.positions) * taps *
                        (p.w.stride[p.w.rank - 1] == 1 ? 0.12 : 0.5);
@@ -83,28 +85,30 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     return true;
 }
 
-/* Rows of results in scratch memory: all rows if the sum is computed in blocks. */
-static size_t tile_rows(const params *p, const matmul_tile *t)
+/* Rows of results in scratch memory: those of all output channels if the sum is computed in blocks,
+ * else of one tile. */
+static size_t conv_linear_tile_rows(const params *p, const matmul_tile *t)
 {
     return p->depth > DEPTH ? p->out + t->rows : t->rows;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status conv_linear_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     const matmul_tile *t = matmul_tile_of(level);
     size_t scratch;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)conv_linear_describe(p, u); /* cannot fail after `accept` */
     p->level = level;
     p->panels = (p->positions + t->columns - 1) / t->columns;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t units = unit_count(p);
     out->parts = (uint32_t)(units < 256 ? units : 256);
-    if (!size_mul(&scratch, p->depth + tile_rows(p, t), t->columns * sizeof(float))) {
+    if (!size_mul(&scratch, p->depth + conv_linear_tile_rows(p, t), t->columns * sizeof(float))) {
         kernel_plan_deinit(out);
-        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %llu taps is too large",
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "the convolution is too large: it sums %llu products for each result",
                              (unsigned long long)p->depth);
     }
     out->scratch_bytes = scratch;
@@ -131,7 +135,7 @@ static uint64_t product_of(const int64_t *sizes, size_t count)
     return product;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool conv_linear_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) ||
@@ -155,8 +159,9 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     if (p->has_bias) extent_tensor(e, 2, rows, sizeof(float));
     if (p->has_sum) extent_tensor(e, 3, y, sizeof(float));
     extent_tensor(e, p->inputs, y, sizeof(float));
-    if (!is_deep(p))
-        e->scratch = extent_mul(extent_add(p->depth, tile_rows(p, t)), t->columns * sizeof(float));
+    if (!conv_linear_is_deep(p))
+        e->scratch = extent_mul(extent_add(p->depth, conv_linear_tile_rows(p, t)),
+                                t->columns * sizeof(float));
     return true;
 }
 
@@ -185,8 +190,8 @@ static void gather_tap(const params *p, float *to, const float *x, size_t width,
 }
 
 /* Gathers the taps of `count` output positions from `first` into [taps of all channels][width]. */
-static void gather(const params *p, float *to, const float *x, size_t width, size_t first,
-                   size_t count)
+static void conv_linear_gather(const params *p, float *to, const float *x, size_t width,
+                               size_t first, size_t count)
 {
     const size_t last = p->w.rank - 1, out = (size_t)p->w.out[last];
     const size_t area = window_kernel_count(&p->w), taps = (size_t)p->w.kernel[last];
@@ -205,13 +210,13 @@ static void gather(const params *p, float *to, const float *x, size_t width, siz
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static inline float within(float x, float low, float high)
+static inline float conv_linear_within(float x, float low, float high)
 {
     const float more = x < low ? low : x; /* NaN stays NaN, as in Clip */
     return more > high ? high : more;
 }
 
-static void activate(const params *p, float *y, size_t count)
+static void conv_linear_activate(const params *p, float *y, size_t count)
 {
     const float a = p->parameter[0], b = p->parameter[1];
     switch ((conv_activation)p->activation) {
@@ -223,30 +228,31 @@ static void activate(const params *p, float *y, size_t count)
         for (size_t i = 0; i < count; i++) y[i] = y[i] < 0 ? a * y[i] : y[i];
         break;
     case CONV_CLIP:
-        for (size_t i = 0; i < count; i++) y[i] = within(y[i], a, b);
+        for (size_t i = 0; i < count; i++) y[i] = conv_linear_within(y[i], a, b);
         break;
     case CONV_HARD_SIGMOID:
-        for (size_t i = 0; i < count; i++) y[i] = within(a * y[i] + b, 0, 1);
+        for (size_t i = 0; i < count; i++) y[i] = conv_linear_within(a * y[i] + b, 0, 1);
         break;
     case CONV_HARD_SWISH:
-        for (size_t i = 0; i < count; i++) y[i] *= within(y[i] * (1 / 6.0f) + 0.5f, 0, 1);
+        for (size_t i = 0; i < count; i++)
+            y[i] *= conv_linear_within(y[i] * (1 / 6.0f) + 0.5f, 0, 1);
         break;
     default: conv_activate(p->activation, y, count); break;
     }
 }
 
 /* Applies the epilogue to one output channel (bias, sum, activation) and stores it. */
-static void finish_row(const params *p, float *y, float *row, size_t count, float bias,
-                       const float *sum)
+static void conv_linear_finish_row(const params *p, float *y, float *row, size_t count, float bias,
+                                   const float *sum)
 {
     for (size_t i = 0; i < count; i++) row[i] += bias;
     if (sum)
         for (size_t i = 0; i < count; i++) row[i] += sum[i];
-    activate(p, row, count);
+    conv_linear_activate(p, row, count);
     memcpy(y, row, count * sizeof *y);
 }
 
-/* Adds the block of the sum that starts at `from`, for all output channels. */
+/* Adds up to DEPTH products, from index `from` on, to the sums of all output channels. */
 static void multiply_all(const params *p, const matmul_tile *t, const float *w, const float *taps,
                          float *tile, size_t from)
 {
@@ -258,7 +264,7 @@ static void multiply_all(const params *p, const matmul_tile *t, const float *w, 
     }
 }
 
-static void run_unit(const params *p, const kernel_run *r, size_t index)
+static void conv_linear_unit(const params *p, const kernel_run *r, size_t index)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t panel = index % p->panels, job = index / p->panels, group = job % p->groups;
@@ -269,9 +275,9 @@ static void run_unit(const params *p, const kernel_run *r, size_t index)
     const size_t at = job * p->out * p->positions + first;
     const float *sum = p->has_sum ? (const float *)r->tensors[3] + at : NULL;
     float *y = (float *)r->tensors[p->inputs] + at;
-    float *tile = r->scratch, *taps = tile + tile_rows(p, t) * t->columns;
-    gather(p, taps, (const float *)r->tensors[0] + job * p->in * window_in_count(&p->w), t->columns,
-           first, count);
+    float *tile = r->scratch, *taps = tile + conv_linear_tile_rows(p, t) * t->columns;
+    conv_linear_gather(p, taps, (const float *)r->tensors[0] + job * p->in * window_in_count(&p->w),
+                       t->columns, first, count);
     for (size_t d = 0; p->depth > DEPTH && d < p->depth; d += DEPTH)
         multiply_all(p, t, w, taps, tile, d);
     for (size_t i = 0; i < p->out; i += t->rows) {
@@ -281,13 +287,13 @@ static void run_unit(const params *p, const kernel_run *r, size_t index)
             t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false);
         for (size_t k = 0; k < rows; k++) {
             const size_t offset = (i + k) * p->positions;
-            finish_row(p, y + offset, row + k * t->columns, count, bias ? bias[i + k] : 0,
-                       sum ? sum + offset : NULL);
+            conv_linear_finish_row(p, y + offset, row + k * t->columns, count,
+                                   bias ? bias[i + k] : 0, sum ? sum + offset : NULL);
         }
     }
 }
 
-static void add_tap(float *y, const float *x, float w, int64_t n, int64_t stride)
+static void conv_linear_add_tap(float *y, const float *x, float w, int64_t n, int64_t stride)
 {
     if (stride == 1)
         for (int64_t i = 0; i < n; i++) y[i] += w * x[i];
@@ -296,7 +302,7 @@ static void add_tap(float *y, const float *x, float w, int64_t n, int64_t stride
 }
 
 /* Computes one output row of a depthwise convolution tap by tap. */
-static void run_deep(const params *p, const kernel_run *r, size_t index)
+static void conv_linear_deep(const params *p, const kernel_run *r, size_t index)
 {
     const size_t rows = window_out_rows(&p->w), last = p->w.rank - 1;
     const size_t plane = index / rows, row = index % rows, channel = plane % p->groups;
@@ -315,47 +321,35 @@ static void run_deep(const params *p, const kernel_run *r, size_t index)
             int64_t lo, hi, first;
             window_columns(&p->w, t, &lo, &hi, &first);
             const float *from = x + in_row * (size_t)p->w.in[last] + first;
-            add_tap(y + lo, from, w[tap * (size_t)taps + (size_t)t], hi - lo, stride);
+            conv_linear_add_tap(y + lo, from, w[tap * (size_t)taps + (size_t)t], hi - lo, stride);
         }
     }
     for (size_t i = 0; sum && i < width; i++) y[i] += sum[i];
-    activate(p, y, width);
+    conv_linear_activate(p, y, width);
 }
 
-static void run(const kernel_run *r)
+static void conv_linear_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, unit_count(p), r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++)
-        if (is_deep(p))
-            run_deep(p, r, i);
+        if (conv_linear_is_deep(p))
+            conv_linear_deep(p, r, i);
         else
-            run_unit(p, r, i);
+            conv_linear_unit(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 9)
-VARIANT(avx2, CPU_AVX2, 65)
-VARIANT(avx512, CPU_AVX512, 75)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "conv_f32_linear_" #suffix, .version = 1,                                    \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                       \
+    {                                                                                          \
+        .name = "conv_f32_linear_" #suffix, .version = 1,                                      \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                   \
+        .rates = {flops_per_ns}, .accept = conv_linear_accept, .prepare = conv_linear_prepare, \
+        .run = conv_linear_run, .extent = conv_linear_extent                                   \
     }
 const kernel KERNELS_conv_linear[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 9),
+    ROW(avx2, CPU_AVX2, 65),
+    ROW(avx512, CPU_AVX512, 75),
     {0},
 };

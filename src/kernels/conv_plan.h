@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Direct convolution: the division of the work, which is the parameter block of a prepared
- * kernel. */
+/* Direct convolution: how the work is divided. Plans store this as the kernel's parameters. */
 #ifndef KERNELS_CONV_PLAN_H
 #define KERNELS_CONV_PLAN_H
 
 #include "kernels/conv.h"
 #include "kernels/conv_tile.h"
 
-/* Output rows are cut into tiles. A band is a group of tiles whose input stays in the second-level
- * cache while all output channels read it. A unit of work is a band of one image and group by one
- * or two blocks of output channels. */
+/* Output rows are cut into tiles. A band is a group of tiles whose input stays in the L2 cache
+ * while the kernel computes all output channels from it. A unit of work is a band of one image and
+ * group by one or two blocks of output channels. */
 typedef struct conv_plan {
     conv_shape s; /* rows of a pointwise convolution are joined into one */
     uint32_t level, linear, copied, deep;
-    uint64_t block, in_blocks, out_blocks; /* of one group */
-    uint64_t lanes, last_lanes, columns;   /* of taps */
-    uint64_t out_units;                    /* pairs of output blocks of one group */
+    /* block: channels in a block; in_blocks, out_blocks: blocks in one group */
+    uint64_t block, in_blocks, out_blocks;
+    uint64_t lanes, last_lanes, columns; /* how a tile's sum is divided: see conv_tile_call */
+    uint64_t out_units;                  /* number of pairs of output blocks in one group */
     uint64_t row_tiles, tiles, band_tiles, bands;
-    uint64_t width, band_rows; /* of a band copied from the input: pixels per row, rows */
-    uint64_t packed_bias;      /* floats before the weights */
+    uint64_t width, band_rows; /* of a copied band: pixels per row, number of rows */
+    uint64_t packed_bias;      /* number of bias floats, which precede the packed weights */
 } conv_plan;
 
 const conv_tiles *conv_tiles_of(uint32_t level);
-/* x_layout: layout of the input; linear suits few channels. */
+/* x_layout: layout of the data input; linear is meant for few input channels. */
 void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_layout x_layout);
 size_t conv_plan_units(const conv_plan *p);
-size_t conv_plan_scratch(const conv_plan *p); /* floats */
-/* Refuses a plan from a file that conv_plan_make does not make of the same shape; else states what
- * it touches. */
+size_t conv_plan_scratch(const conv_plan *p); /* floats of scratch memory for each thread */
+/* Refuses parameters from a plan file that differ from what conv_plan_make computes for their
+ * shape; else states which memory the kernel touches. */
 bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p);
 /* Packs biases and weights in the order in which the tiles read them. */
 pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, const float *bias,

@@ -9,12 +9,12 @@
 typedef struct place {
     const float *x;       /* the group's first channel, or the copied band */
     int64_t first_row;    /* the input row that x starts with */
-    uint64_t width, rows; /* of the tensor or band at x */
-    int64_t shift;        /* pixels of padding in front of a row */
+    uint64_t width, rows; /* pixels per row and number of rows at x */
+    int64_t shift;        /* pixels of padding to the left of a row at x */
     uint64_t image, group, band, unit;
 } place;
 
-static place find(const conv_plan *p, size_t index)
+static place conv_find(const conv_plan *p, size_t index)
 {
     place a = {.unit = index % p->out_units};
     index /= p->out_units;
@@ -25,8 +25,8 @@ static place find(const conv_plan *p, size_t index)
     return a;
 }
 
-static void copy_line(float *to, const float *from, uint64_t width, uint64_t pad, uint64_t in,
-                      uint64_t item)
+static void conv_copy_line(float *to, const float *from, uint64_t width, uint64_t pad, uint64_t in,
+                           uint64_t item)
 {
     const uint64_t room = width > pad ? width - pad : 0, count = in < room ? in : room;
     memset(to, 0, (pad < width ? pad : width) * item * sizeof *to);
@@ -46,12 +46,12 @@ static void copy_band(float *to, const conv_plan *p, const float *x, int64_t fro
     }
     for (uint64_t b = 0; b < p->in_blocks; b++)
         for (int64_t row = 0; row < rows; row++)
-            copy_line(to + (b * p->band_rows + (uint64_t)row) * width * item,
-                      x + b * plane + (uint64_t)((from + row) * s->in[1]) * item, width,
-                      (uint64_t)s->pad[1], (uint64_t)s->in[1], item);
+            conv_copy_line(to + (b * p->band_rows + (uint64_t)row) * width * item,
+                           x + b * plane + (uint64_t)((from + row) * s->in[1]) * item, width,
+                           (uint64_t)s->pad[1], (uint64_t)s->in[1], item);
 }
 
-static void locate(place *a, const conv_plan *p, const float *x, float *scratch, bool fresh)
+static void conv_locate(place *a, const conv_plan *p, const float *x, float *scratch, bool fresh)
 {
     const conv_shape *s = &p->s;
     const uint64_t item = p->linear ? 1 : p->block, plane = (uint64_t)(s->in[0] * s->in[1]) * item;
@@ -70,8 +70,8 @@ static void locate(place *a, const conv_plan *p, const float *x, float *scratch,
     a->rows = p->band_rows;
 }
 
-static void finish(const conv_plan *p, const conv_tile_call *c, uint64_t width, uint64_t pixels,
-                   uint64_t first)
+static void conv_run_finish(const conv_plan *p, const conv_tile_call *c, uint64_t width,
+                            uint64_t pixels, uint64_t first)
 {
     const uint64_t channels = p->s.out_channels / p->s.groups;
     for (uint64_t i = 0; i < width; i++) {
@@ -81,8 +81,8 @@ static void finish(const conv_plan *p, const conv_tile_call *c, uint64_t width, 
     }
 }
 
-static void run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const float *sum,
-                     float *y, uint64_t tile)
+static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const float *sum,
+                          float *y, uint64_t tile)
 {
     const conv_shape *s = &p->s;
     const conv_tiles *t = conv_tiles_of(p->level);
@@ -104,10 +104,10 @@ static void run_tile(const conv_plan *p, const place *a, conv_tile_call *c, cons
     c->y = y + at;
     c->sum = sum ? sum + at : NULL;
     t->run[width][to - from](c);
-    finish(p, c, width, to - from, 2 * a->unit);
+    conv_run_finish(p, c, width, to - from, 2 * a->unit);
 }
 
-static void run_unit(const conv_plan *p, const place *a, const kernel_run *r)
+static void conv_unit(const conv_plan *p, const place *a, const kernel_run *r)
 {
     const conv_shape *s = &p->s;
     const uint64_t item = p->linear ? 1 : p->block, b = p->block;
@@ -136,7 +136,7 @@ static void run_unit(const conv_plan *p, const place *a, const kernel_run *r)
     uint64_t end = (a->band + 1) * p->band_tiles;
     if (end > p->tiles) end = p->tiles;
     for (uint64_t tile = a->band * p->band_tiles; tile < end; tile++)
-        run_tile(p, a, &c, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs], tile);
+        conv_run_tile(p, a, &c, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs], tile);
 }
 
 void conv_plan_run(const kernel_run *r, const conv_plan *p)
@@ -144,9 +144,9 @@ void conv_plan_run(const kernel_run *r, const conv_plan *p)
     size_t from, to, copied = SIZE_MAX;
     kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
-        place a = find(p, i);
-        locate(&a, p, r->tensors[0], r->scratch, i / p->out_units != copied);
+        place a = conv_find(p, i);
+        conv_locate(&a, p, r->tensors[0], r->scratch, i / p->out_units != copied);
         copied = i / p->out_units;
-        run_unit(p, &a, r);
+        conv_unit(p, &a, r);
     }
 }

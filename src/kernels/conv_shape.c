@@ -10,7 +10,7 @@
 static const struct {
     const char *name;
     conv_activation activation;
-    float parameter[2]; /* defaults */
+    float parameter[2]; /* default parameters of the activation */
 } ACTIVATIONS[] = {
     {"Relu", CONV_RELU, {0}},
     {"LeakyRelu", CONV_LEAKY_RELU, {0.01f, 0}},

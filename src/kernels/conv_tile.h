@@ -16,14 +16,17 @@ typedef struct conv_tile_call {
     const float *x, *w, *bias;
     const float *sum; /* laid out like y; may be NULL */
     float *y;
-    size_t pixel;                             /* step between pixels in x */
-    size_t blocks, rows, columns;             /* taps */
-    size_t lanes, last_lanes;                 /* of a full channel block, of the last block */
-    size_t block_step, row_step, column_step; /* in x */
+    size_t pixel;                 /* step between pixels in x */
+    size_t blocks, rows, columns; /* numbers of taps: channel blocks, kernel rows, kernel columns */
+    /* Number of lanes in every channel block but the last, and in the last. */
+    size_t lanes, last_lanes;
+    size_t block_step, row_step, column_step; /* steps in x between the taps along each axis */
     size_t w_row_step;                        /* floats of w for one row of taps of a full block */
-    size_t w_rows, w_first;                   /* rows that w has, and the first one used */
-    size_t y_block;                           /* between blocks of output channels */
-    uint32_t activation; /* conv_activation; tiles skip the slow ones (conv_finish) */
+    /* Number of kernel rows in w, and the first of them that this call uses. */
+    size_t w_rows, w_first;
+    size_t y_block; /* step in y between blocks of output channels */
+    /* A conv_activation; tiles skip slow ones, which conv_finish applies later. */
+    uint32_t activation;
     float parameter[2];
 } conv_tile_call;
 
@@ -31,8 +34,10 @@ typedef void (*conv_tile_function)(const conv_tile_call *c);
 
 typedef struct conv_tiles {
     size_t block, pixels, deep_pixels;
-    conv_tile_function run[CONV_MAX_WIDTH + 1][CONV_MAX_PIXELS + 1]; /* by blocks, pixels; from 1 */
-    /* Depthwise, by pixels: x and w have a block of channels for each tap, w is [rows][columns]. */
+    /* Indexed by numbers of output blocks and pixels, from 1. */
+    conv_tile_function run[CONV_MAX_WIDTH + 1][CONV_MAX_PIXELS + 1];
+    /* Depthwise convolution, indexed by number of pixels: each tap reads one block of channels from
+     * x and one from w, which is [rows][columns][block]. */
     conv_tile_function deep[CONV_MAX_PIXELS + 1];
 } conv_tiles;
 

@@ -10,73 +10,73 @@
 
 #define NV 1
 #define MR 1
-#define RUN tile_1_1
+#define RUN conv_tile_1_1
 #include "kernels/conv_tile.inc"
 #define MR 2
-#define RUN tile_1_2
+#define RUN conv_tile_1_2
 #include "kernels/conv_tile.inc"
 #define MR 3
-#define RUN tile_1_3
+#define RUN conv_tile_1_3
 #include "kernels/conv_tile.inc"
 #define MR 4
-#define RUN tile_1_4
+#define RUN conv_tile_1_4
 #include "kernels/conv_tile.inc"
 #define MR 5
-#define RUN tile_1_5
+#define RUN conv_tile_1_5
 #include "kernels/conv_tile.inc"
 #define MR 6
-#define RUN tile_1_6
+#define RUN conv_tile_1_6
 #include "kernels/conv_tile.inc"
 #undef NV
 #define NV 2
 #define MR 1
-#define RUN tile_2_1
+#define RUN conv_tile_2_1
 #include "kernels/conv_tile.inc"
 #define MR 2
-#define RUN tile_2_2
+#define RUN conv_tile_2_2
 #include "kernels/conv_tile.inc"
 #define MR 3
-#define RUN tile_2_3
+#define RUN conv_tile_2_3
 #include "kernels/conv_tile.inc"
 #define MR 4
-#define RUN tile_2_4
+#define RUN conv_tile_2_4
 #include "kernels/conv_tile.inc"
 #define MR 5
-#define RUN tile_2_5
+#define RUN conv_tile_2_5
 #include "kernels/conv_tile.inc"
 #define MR 6
-#define RUN tile_2_6
+#define RUN conv_tile_2_6
 #include "kernels/conv_tile.inc"
 #undef NV
 #define MR 1
-#define RUN deep_1
+#define RUN conv_deep_1
 #include "kernels/conv_deep.inc"
 #define MR 2
-#define RUN deep_2
+#define RUN conv_deep_2
 #include "kernels/conv_deep.inc"
 #define MR 3
-#define RUN deep_3
+#define RUN conv_deep_3
 #include "kernels/conv_deep.inc"
 #define MR 4
-#define RUN deep_4
+#define RUN conv_deep_4
 #include "kernels/conv_deep.inc"
 #define MR 5
-#define RUN deep_5
+#define RUN conv_deep_5
 #include "kernels/conv_deep.inc"
 #define MR 6
-#define RUN deep_6
+#define RUN conv_deep_6
 #include "kernels/conv_deep.inc"
 #define MR 7
-#define RUN deep_7
+#define RUN conv_deep_7
 #include "kernels/conv_deep.inc"
 #define MR 8
-#define RUN deep_8
+#define RUN conv_deep_8
 #include "kernels/conv_deep.inc"
 #define MR 9
-#define RUN deep_9
+#define RUN conv_deep_9
 #include "kernels/conv_deep.inc"
 #define MR 10
-#define RUN deep_10
+#define RUN conv_deep_10
 #include "kernels/conv_deep.inc"
 
 const conv_tiles conv_tiles_avx2 = {
@@ -84,8 +84,11 @@ const conv_tiles conv_tiles_avx2 = {
     .pixels = 6,
     .deep_pixels = 10,
     .run = {{NULL},
-            {NULL, tile_1_1, tile_1_2, tile_1_3, tile_1_4, tile_1_5, tile_1_6},
-            {NULL, tile_2_1, tile_2_2, tile_2_3, tile_2_4, tile_2_5, tile_2_6}},
-    .deep = {NULL, deep_1, deep_2, deep_3, deep_4, deep_5, deep_6, deep_7, deep_8, deep_9, deep_10},
+            {NULL, conv_tile_1_1, conv_tile_1_2, conv_tile_1_3, conv_tile_1_4, conv_tile_1_5,
+             conv_tile_1_6},
+            {NULL, conv_tile_2_1, conv_tile_2_2, conv_tile_2_3, conv_tile_2_4, conv_tile_2_5,
+             conv_tile_2_6}},
+    .deep = {NULL, conv_deep_1, conv_deep_2, conv_deep_3, conv_deep_4, conv_deep_5, conv_deep_6,
+             conv_deep_7, conv_deep_8, conv_deep_9, conv_deep_10},
 };
 #endif

@@ -9,37 +9,37 @@
 
 #define NV 1
 #define MR 1
-#define RUN tile_1_1
+#define RUN conv_tile_1_1
 #include "kernels/conv_tile.inc"
 #define MR 2
-#define RUN tile_1_2
+#define RUN conv_tile_1_2
 #include "kernels/conv_tile.inc"
 #undef NV
 #define NV 2
 #define MR 1
-#define RUN tile_2_1
+#define RUN conv_tile_2_1
 #include "kernels/conv_tile.inc"
 #define MR 2
-#define RUN tile_2_2
+#define RUN conv_tile_2_2
 #include "kernels/conv_tile.inc"
 #undef NV
 #define MR 1
-#define RUN deep_1
+#define RUN conv_deep_1
 #include "kernels/conv_deep.inc"
 #define MR 2
-#define RUN deep_2
+#define RUN conv_deep_2
 #include "kernels/conv_deep.inc"
 #define MR 3
-#define RUN deep_3
+#define RUN conv_deep_3
 #include "kernels/conv_deep.inc"
 #define MR 4
-#define RUN deep_4
+#define RUN conv_deep_4
 #include "kernels/conv_deep.inc"
 
 const conv_tiles conv_tiles_portable = {
     .block = LANES,
     .pixels = 2,
     .deep_pixels = 4,
-    .run = {{NULL}, {NULL, tile_1_1, tile_1_2}, {NULL, tile_2_1, tile_2_2}},
-    .deep = {NULL, deep_1, deep_2, deep_3, deep_4},
+    .run = {{NULL}, {NULL, conv_tile_1_1, conv_tile_1_2}, {NULL, conv_tile_2_1, conv_tile_2_2}},
+    .deep = {NULL, conv_deep_1, conv_deep_2, conv_deep_3, conv_deep_4},
 };

@@ -10,12 +10,14 @@
 #include "kernels/matmul.h"
 #include "ops/class_window.h"
 
-enum { AXES = 3, MOST_SUMS = 1 << 26 }; /* floats of scratch per thread */
+/* MOST_SUMS: limit of a thread's scratch memory, in floats */
+enum { AXES = 3, MOST_SUMS = 1 << 26 };
 
 typedef struct params {
     uint32_t level, has_bias, inputs;
-    uint64_t batch, groups, in, out;        /* channels of one group */
-    uint64_t positions, panels, taps, area; /* area: positions of the output */
+    uint64_t batch, groups, in, out; /* in, out: channels of one group */
+    /* positions: number of input positions; area: number of output positions */
+    uint64_t positions, panels, taps, area;
     int64_t from[AXES], to[AXES], window[AXES], stride[AXES], dilation[AXES], pad[AXES];
 } params;
 
@@ -43,7 +45,7 @@ static bool read_axes(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool conv_transpose_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
@@ -63,10 +65,11 @@ static bool describe(params *p, const kernel_problem *u)
     return (double)p->taps * (double)p->positions < MOST_SUMS;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
+static bool conv_transpose_accept(kernel_problem *u, double *cost_ns)
 {
+    const double flops_per_ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!conv_transpose_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     const double added = (double)(p.batch * p.groups * p.out * p.taps) * (double)p.positions;
@@ -74,8 +77,8 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
     return true;
 }
 
-/* [group][output channel][tap][input channel] */
-static void pack(float *to, const params *p, const float *w)
+/* Packs the weights as [group][output channel][tap][input channel]. */
+static void conv_transpose_pack(float *to, const params *p, const float *w)
 {
     for (uint64_t g = 0; g < p->groups; g++)
         for (uint64_t row = 0; row < p->out * p->taps; row++)
@@ -83,13 +86,13 @@ static void pack(float *to, const params *p, const float *w)
                 *to++ = w[(g * p->in + c) * p->out * p->taps + row];
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status conv_transpose_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)conv_transpose_describe(p, u); /* cannot fail after `accept` */
     p->level = level;
     p->panels = (p->positions + t->columns - 1) / t->columns;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
@@ -104,7 +107,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
         kernel_plan_deinit(out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     }
-    pack(out->packed, p, u->inputs[1].data);
+    conv_transpose_pack(out->packed, p, u->inputs[1].data);
     return PGY_OK;
 }
 
@@ -125,7 +128,7 @@ static uint64_t volume(const int64_t *sizes)
     return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool conv_transpose_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -153,7 +156,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Packs the input into panels: [image and group][panel][channel][position]. */
-static void run_packing(const params *p, const kernel_run *r)
+static void conv_transpose_packing(const params *p, const kernel_run *r)
 {
     const size_t width = matmul_tile_of((cpu_level)p->level)->columns;
     size_t from, to;
@@ -171,7 +174,7 @@ static void run_packing(const params *p, const kernel_run *r)
 }
 
 /* Adds the terms of all input positions at one tap to the output plane. */
-static void add_tap(const params *p, float *y, const float *sums, const int64_t *tap)
+static void conv_transpose_add_tap(const params *p, float *y, const float *sums, const int64_t *tap)
 {
     for (int64_t z = 0; z < p->from[0]; z++) {
         const int64_t plane = z * p->stride[0] + tap[0] * p->dilation[0] - p->pad[0];
@@ -186,7 +189,7 @@ static void add_tap(const params *p, float *y, const float *sums, const int64_t 
     }
 }
 
-static void run_channel(const params *p, const kernel_run *r, size_t index)
+static void conv_transpose_channel(const params *p, const kernel_run *r, size_t index)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t job = index / p->out, channel = job % p->groups * p->out + index % p->out;
@@ -205,44 +208,32 @@ static void run_channel(const params *p, const kernel_run *r, size_t index)
         const int64_t n = (int64_t)i;
         const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
                                    n / p->window[2] % p->window[1], n % p->window[2]};
-        add_tap(p, y, sums + i * width, tap);
+        conv_transpose_add_tap(p, y, sums + i * width, tap);
     }
 }
 
-static void run(const kernel_run *r)
+static void conv_transpose_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     if (r->phase == 0) {
-        run_packing(p, r);
+        conv_transpose_packing(p, r);
         return;
     }
     kernel_share(&from, &to, p->batch * p->groups * p->out, r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) run_channel(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) conv_transpose_channel(p, r, i);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, flops_per_ns);                                               \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 9)
-VARIANT(avx2, CPU_AVX2, 60)
-VARIANT(avx512, CPU_AVX512, 70)
-
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",        \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                    \
+#define ROW(suffix, level, flops_per_ns)                                             \
+    {                                                                                \
+        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose", \
+        .needs = level, .rates = {flops_per_ns}, .accept = conv_transpose_accept,    \
+        .prepare = conv_transpose_prepare, .run = conv_transpose_run,                \
+        .extent = conv_transpose_extent                                              \
     }
 const kernel KERNELS_conv_transpose[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 9),
+    ROW(avx2, CPU_AVX2, 60),
+    ROW(avx512, CPU_AVX512, 70),
     {0},
 };

@@ -22,7 +22,8 @@ typedef struct params {
     conv_shape s;
     uint32_t level;
     uint64_t block, in_blocks, out_blocks, out_units;
-    uint64_t rows, columns, tiles, run, runs; /* run: tiles in a run */
+    /* run: number of tiles in a run; runs: number of runs */
+    uint64_t rows, columns, tiles, run, runs;
 } params;
 
 static const winograd_transforms *transforms_of(uint32_t level)
@@ -53,7 +54,7 @@ static double weight_bytes(const params *p)
 }
 
 /* Divides the work; the result follows from the shape and the processor level. */
-static void cut(params *p)
+static void conv_winograd_cut(params *p)
 {
     p->in_blocks = conv_blocks(p->s.in_channels, p->block);
     p->out_blocks = conv_blocks(p->s.out_channels, p->block);
@@ -69,19 +70,21 @@ static void cut(params *p)
     p->run = (p->tiles + p->runs - 1) / p->runs;
 }
 
-static bool describe(params *p, const kernel_problem *u, cpu_level level)
+static bool conv_winograd_describe(params *p, const kernel_problem *u, cpu_level level)
 {
     *p = (params){.level = level, .block = conv_tiles_of(level)->block};
     if (!conv_describe(&p->s, u) || !is_possible(&p->s, p->block)) return false;
-    cut(p);
+    conv_winograd_cut(p);
     return true;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns,
-                      double transform_ns)
+static bool conv_winograd_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
+    const double transform_ns = u->self->rates[1];
     params p;
-    if (!describe(&p, u, level)) return false;
+    if (!conv_winograd_describe(&p, u, level)) return false;
     const kernel_layout layout = p.block == 16 ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
     conv_set_layouts(u, layout, layout);
     const double products = 2.0 * WINOGRAD_POINTS * (double)p.tiles * (double)p.s.in_channels *
@@ -98,7 +101,7 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
 
 /* Evaluates the polynomial of three weights at the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, and
  * divides each value by the product of that point's differences to the other points. */
-static void transform_line(double *t, const double *g, size_t step)
+static void conv_winograd_transform_line(double *t, const double *g, size_t step)
 {
     static const double A = 0.75, B = 1.5;
     static const double NONE = 1 / 1.265625, NEAR = 1 / -1.8984375, FAR = 1 / 7.59375;
@@ -116,11 +119,11 @@ static void transform_weights(float *to, size_t step, const float *w)
 {
     double g[9], half[3][6];
     for (int i = 0; i < 9; i++) g[i] = (double)w[i];
-    for (size_t c = 0; c < 3; c++) transform_line(half[c], g + c, 3);
+    for (size_t c = 0; c < 3; c++) conv_winograd_transform_line(half[c], g + c, 3);
     for (size_t r = 0; r < 6; r++) {
         const double line[3] = {half[0][r], half[1][r], half[2][r]};
         double t[6];
-        transform_line(t, line, 1);
+        conv_winograd_transform_line(t, line, 1);
         for (size_t c = 0; c < 6; c++) to[(r * 6 + c) * step] = (float)t[c];
     }
 }
@@ -128,8 +131,8 @@ static void transform_weights(float *to, size_t step, const float *w)
 /* Packs one input channel for `width` output channels from `first`; points lie `step` floats apart
  * in `to`. A local buffer gathers them first, because with that step they may all map to one cache
  * set. */
-static void pack_channel(float *to, uint64_t step, const params *p, const float *w,
-                         uint64_t channel, uint64_t first, uint64_t width)
+static void conv_winograd_pack_channel(float *to, uint64_t step, const params *p, const float *w,
+                                       uint64_t channel, uint64_t first, uint64_t width)
 {
     float points[WINOGRAD_POINTS * 32] = {0};
     for (uint64_t o = 0; o < width && first + o < p->s.out_channels; o++)
@@ -138,15 +141,16 @@ static void pack_channel(float *to, uint64_t step, const params *p, const float 
         memcpy(to + i * step, points + i * width, width * sizeof *to);
 }
 
-/* [bias][unit of output channels][point][input channel][output channel] */
-static void pack(float *to, const params *p, const float *w, const float *bias)
+/* Packs the biases, then the weights as [two output blocks][point][input channel][output channel].
+ */
+static void conv_winograd_pack(float *to, const params *p, const float *w, const float *bias)
 {
     const uint64_t padded = p->out_blocks * p->block, in = p->s.in_channels;
     for (uint64_t o = 0; o < padded; o++) *to++ = bias && o < p->s.out_channels ? bias[o] : 0;
     for (uint64_t first = 0; first < padded; first += 2 * p->block) {
         const uint64_t width = padded - first < 2 * p->block ? p->block : 2 * p->block;
         for (uint64_t c = 0; c < in; c++)
-            pack_channel(to + c * width, in * width, p, w, c, first, width);
+            conv_winograd_pack_channel(to + c * width, in * width, p, w, c, first, width);
         to += WINOGRAD_POINTS * in * width;
     }
 }
@@ -161,12 +165,11 @@ static uint64_t scratch_bytes(const params *p)
                       extent_mul(p->run, p->in_blocks * sizeof(bool)));
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u, level); /* accepted before */
+    (void)conv_winograd_describe(p, u, u->self->needs); /* cannot fail after `accept` */
     const uint64_t padded = p->out_blocks * p->block, units = p->runs * p->out_units;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
@@ -178,12 +181,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
         kernel_plan_deinit(out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     }
-    pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
+    conv_winograd_pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
     return PGY_OK;
 }
 
 /* All other members follow from the shape and the level: recompute and compare them. */
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !conv_extent(e, q, &p->s)) return false;
@@ -193,7 +196,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "sizes");
     const uint64_t out = extent_mul(s->batch, (uint64_t)(s->out[0] * s->out[1]));
     if (out > INT64_MAX) return extent_refuse(e, "sizes");
-    cut(&own);
+    conv_winograd_cut(&own);
     if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "blocks");
     const uint64_t padded = p->out_blocks * p->block;
     conv_extent_tensors(
@@ -211,7 +214,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 typedef struct scratch {
     float *v, *m, *patch;
     float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
-    bool *strange; /* [run][in_blocks]: has inputs that were left out of the transform, see below */
+    bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs, see LARGEST */
 } scratch;
 
 /* The place of a tile: its image and first output. */
@@ -220,7 +223,7 @@ typedef struct place {
     int64_t row, column;
 } place;
 
-static place find(const params *p, uint64_t tile)
+static place conv_winograd_find(const params *p, uint64_t tile)
 {
     const uint64_t each = p->rows * p->columns, at = tile % each;
     return (place){.image = tile / each,
@@ -229,7 +232,8 @@ static place find(const params *p, uint64_t tile)
 }
 
 /* Copies the 6 x 6 inputs from (row, column); zeros stand for padding. */
-static void copy_patch(float *to, const params *p, const float *x, int64_t row, int64_t column)
+static void conv_winograd_copy_patch(float *to, const params *p, const float *x, int64_t row,
+                                     int64_t column)
 {
     const int64_t b = (int64_t)p->block;
     memset(to, 0, WINOGRAD_POINTS * p->block * sizeof *to);
@@ -245,8 +249,8 @@ static void copy_patch(float *to, const params *p, const float *x, int64_t row, 
 /* ---- Inputs that are not finite ------------------------------------------------------------- */
 
 /* A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
- * not. So such inputs are replaced by 0 before the transform, and their products are added directly
- * to the outputs that they reach. */
+ * not. So strange inputs (Inf, NaN and numbers beyond LARGEST) are replaced by 0 before the
+ * transform, and their products are added directly to the outputs that they reach. */
 
 static const float LARGEST = 1e30f;
 
@@ -258,14 +262,14 @@ static bool is_strange(float x)
 static void transform_rest(const params *p, const scratch *s, float *v, uint64_t v_step,
                            const float *from, int64_t row, int64_t column)
 {
-    copy_patch(s->patch, p, from, row, column);
+    conv_winograd_copy_patch(s->patch, p, from, row, column);
     for (uint64_t i = 0; i < WINOGRAD_POINTS * p->block; i++)
         if (is_strange(s->patch[i])) s->patch[i] = 0;
     (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
 }
 
-/* Recovers a weight from its transformed points, `step` apart. Rounding is cut off, so that a
- * weight of 0 gives exactly 0. */
+/* Recovers a weight from its transformed points, `step` floats apart. A tiny result is a rounding
+ * error and becomes 0, so that a weight of 0 gives exactly 0. */
 static float weight_at(const float *w, uint64_t step, int64_t row, int64_t column)
 {
     static const struct {
@@ -284,8 +288,8 @@ static float weight_at(const float *w, uint64_t step, int64_t row, int64_t colum
     return fabs(sum) <= 1e-6 * size ? 0 : (float)sum;
 }
 
-/* Adds the products of one input pixel. w: points of one input channel for a block of output
- * channels, of which `lanes` exist. */
+/* Adds the products of one input element to `apart`. w: transformed weights of its channel for a
+ * block of output channels, of which `lanes` exist. */
 static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
                       const float *w, uint64_t step, uint64_t lanes)
 {
@@ -298,16 +302,16 @@ static void add_pixel(const params *p, float *apart, float x, int64_t row, int64
         }
 }
 
-/* Adds the products of the strange inputs of tile i to s->apart. w: as in `multiply`, but starts at
- * the block of output channels. */
+/* Adds the products of the strange inputs of tile i to s->apart. w: transformed weights for one
+ * block of output channels. */
 static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
                         const float *w, uint64_t width, uint64_t lanes)
 {
     const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
     for (uint64_t block = 0; block < p->in_blocks; block++) {
         if (!s->strange[i * p->in_blocks + block]) continue;
-        copy_patch(s->patch, p, x + (a.image * p->in_blocks + block) * plane, a.row - p->s.pad[0],
-                   a.column - p->s.pad[1]);
+        conv_winograd_copy_patch(s->patch, p, x + (a.image * p->in_blocks + block) * plane,
+                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
         for (uint64_t k = 0; k < WINOGRAD_POINTS * b; k++) {
             const uint64_t channel = block * b + k % b, pixel = k / b;
             if (!is_strange(s->patch[k]) || channel >= p->s.in_channels) continue;
@@ -332,7 +336,7 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
     const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
     const uint64_t v_step = p->in_blocks * p->run * b;
     for (uint64_t i = 0; i < count; i++) {
-        const place a = find(p, first + i);
+        const place a = conv_winograd_find(p, first + i);
         const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
         const bool inside = row >= 0 && column >= 0 && row + WINOGRAD_IN <= p->s.in[0] &&
                             column + WINOGRAD_IN <= p->s.in[1];
@@ -345,7 +349,7 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
                 patch = from + (row * p->s.in[1] + column) * (int64_t)b;
                 row_step = (size_t)p->s.in[1] * b;
             } else {
-                copy_patch(s->patch, p, from, row, column);
+                conv_winograd_copy_patch(s->patch, p, from, row, column);
             }
             bool *strange = &s->strange[i * p->in_blocks + block];
             *strange = !t->in(v, v_step, patch, row_step);
@@ -355,8 +359,8 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
 }
 
 /* Multiplies all points by the weights of one or two blocks of output channels. */
-static void multiply(const params *p, const scratch *s, const float *w, uint64_t width,
-                     uint64_t count)
+static void conv_winograd_multiply(const params *p, const scratch *s, const float *w,
+                                   uint64_t width, uint64_t count)
 {
     static const float ZEROS[32] = {0};
     const conv_tiles *t = conv_tiles_of(p->level);
@@ -399,8 +403,9 @@ static void sum_apart(winograd_end *e, const params *p, const scratch *s, const 
 }
 
 /* w: weights of the unit that contains out_block, `blocks` blocks wide. */
-static void store(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
-                  uint64_t count, uint64_t out_block, const float *w, uint64_t blocks)
+static void conv_winograd_store(const params *p, const scratch *s, const kernel_run *r,
+                                uint64_t first, uint64_t count, uint64_t out_block, const float *w,
+                                uint64_t blocks)
 {
     const winograd_transforms *t = transforms_of(p->level);
     const uint64_t b = p->block, width = (uint64_t)p->s.out[1];
@@ -411,7 +416,7 @@ static void store(const params *p, const scratch *s, const kernel_run *r, uint64
                       .activation = p->s.activation,
                       .parameter = {p->s.parameter[0], p->s.parameter[1]}};
     for (uint64_t i = 0; i < count; i++) {
-        const place a = find(p, first + i);
+        const place a = conv_winograd_find(p, first + i);
         const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
         const uint64_t at = (a.image * p->out_blocks + out_block) * plane +
                             ((uint64_t)a.row * width + (uint64_t)a.column) * b;
@@ -426,7 +431,7 @@ static void store(const params *p, const scratch *s, const kernel_run *r, uint64
     }
 }
 
-static void run(const kernel_run *r)
+static void conv_winograd_run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint64_t b = p->block, padded = p->out_blocks * b;
@@ -450,33 +455,22 @@ static void run(const kernel_run *r)
         transformed = index;
         const float *w =
             (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
-        multiply(p, &s, w, width, count);
-        for (uint64_t k = 0; k < width; k++) store(p, &s, r, first, count, 2 * unit + k, w, width);
+        conv_winograd_multiply(p, &s, w, width, count);
+        for (uint64_t k = 0; k < width; k++)
+            conv_winograd_store(p, &s, r, first, count, 2 * unit + k, w, width);
     }
 }
 
-#define VARIANT(suffix, level, flops_per_ns, transform_ns)                                        \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns, transform_ns);                          \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 10, 300)
-VARIANT(avx2, CPU_AVX2, 75, 45)
-VARIANT(avx512, CPU_AVX512, 90, 60)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "conv_f32_winograd_" #suffix, .version = 2,                                  \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                 \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
+    {                                                                                              \
+        .name = "conv_f32_winograd_" #suffix, .version = 2,                                        \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
+        .rates = {flops_per_ns, transform_ns}, .accept = conv_winograd_accept,                     \
+        .prepare = conv_winograd_prepare, .run = conv_winograd_run, .extent = conv_winograd_extent \
     }
 const kernel KERNELS_conv_winograd[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 10, 300),
+    ROW(avx2, CPU_AVX2, 75, 45),
+    ROW(avx512, CPU_AVX512, 90, 60),
     {0},
 };

@@ -10,7 +10,8 @@
 
 enum { WINOGRAD_OUT = 4, WINOGRAD_IN = 6, WINOGRAD_POINTS = 36 };
 
-/* Where up to 4 x 4 outputs go, and their epilogue. Steps in floats; sum may be NULL. */
+/* Where the inverse transform stores up to 4 x 4 pixels, and their epilogue. Steps count floats;
+ * sum may be NULL. */
 typedef struct winograd_end {
     float *y;
     const float *sum, *bias;
@@ -20,9 +21,10 @@ typedef struct winograd_end {
 } winograd_end;
 
 typedef struct winograd_transforms {
-    /* Transforms 6 x 6 pixels of x to 36 points, v_step apart. False if a point is Inf or NaN. */
+    /* Transforms 6 x 6 pixels of x to 36 points, stored v_step floats apart. Returns false if a
+     * point is Inf or NaN. */
     bool (*in)(float *v, size_t v_step, const float *x, size_t row_step);
-    /* Transforms 36 points, m_step apart, to outputs. */
+    /* Transforms 36 points, m_step floats apart, to output pixels and applies the epilogue. */
     void (*out)(const winograd_end *e, const float *m, size_t m_step);
 } winograd_transforms;
 

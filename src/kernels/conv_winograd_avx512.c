@@ -13,5 +13,6 @@
 
 #include "kernels/conv_winograd.inc"
 
-const winograd_transforms winograd_avx512 = {.in = transform_in, .out = transform_out};
+const winograd_transforms winograd_avx512 = {.in = winograd_transform_in,
+                                             .out = winograd_transform_out};
 #endif

@@ -12,4 +12,5 @@
 
 #include "kernels/conv_winograd.inc"
 
-const winograd_transforms winograd_portable = {.in = transform_in, .out = transform_out};
+const winograd_transforms winograd_portable = {.in = winograd_transform_in,
+                                               .out = winograd_transform_out};

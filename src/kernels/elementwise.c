@@ -8,25 +8,16 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/shared_params.h"
 #include "kernels/walk.h"
 #include "tensor/convert.h"
 
-enum { MAX_ARGS = 3 };
-
-typedef struct params {
-    walk w;
-    uint32_t loop, level; /* row of the table */
-    uint32_t inputs;      /* number of inputs of the problem */
-    uint32_t fold;        /* operands are combined pairwise: y = f(y, next operand) */
-    uint32_t out_bytes, in_bytes[KERNEL_MAX_INPUTS];
-    float args[MAX_ARGS];
-    float last; /* the sum of a mean is divided by this */
-} params;
+typedef elementwise_params params;
 
 /* ---- Parameters ----------------------------------------------------------------------------- */
 
-/* Sets p->args, and p->w.operands if the loop reads fewer inputs than the problem has; false if the
- * row does not fit the problem. */
+/* Sets p->args, and p->w.operands if the loop reads fewer inputs than the problem has. Returns
+ * false if this row of elementwise.def does not fit the problem. */
 typedef bool (*read_args)(params *p, const kernel_problem *u);
 
 static bool args_none(params *p, const kernel_problem *u)
@@ -183,7 +174,7 @@ static const row ROWS[] = {
 #undef ROW
 };
 
-/* Is the operator a word of `ops`? */
+/* Is the operator in `ops`, a list separated by spaces? */
 static bool names(const char *ops, const op_def *def)
 {
     const size_t domain_size = strlen(def->domain), name_size = strlen(def->name);
@@ -208,7 +199,7 @@ static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
     return true;
 }
 
-static const row *find_row(params *p, const kernel_problem *u)
+static const row *elementwise_find_row(params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
         *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
@@ -221,7 +212,7 @@ static const row *find_row(params *p, const kernel_problem *u)
 
 /* ---- Layouts -------------------------------------------------------------------------------- */
 
-static bool is_spot(const kernel_tensor *t) /* at most one number for each channel */
+static bool is_spot(const kernel_tensor *t) /* has t at most one number for each channel? */
 {
     for (int32_t d = 2; d < t->rank; d++)
         if (t->shape[d] != 1) return false;
@@ -264,8 +255,8 @@ static bool take_blocked(kernel_problem *u, uint32_t operands, kernel_layout lay
     return true;
 }
 
-/* Describes a blocked tensor as a linear one with one more axis. */
-static kernel_tensor unfold(const kernel_tensor *t, int64_t *shape, size_t block)
+/* Describes a blocked tensor as a linear one whose last axis has the lanes of a block. */
+static kernel_tensor elementwise_unfold(const kernel_tensor *t, int64_t *shape, size_t block)
 {
     kernel_tensor plain = *t;
     plain.layout = KERNEL_LINEAR;
@@ -288,10 +279,10 @@ static bool find_walk(walk *w, const kernel_problem *u, uint32_t count)
     const kernel_tensor missing = {.dtype = y.dtype, .rank = 0, .shape = &none};
     for (uint32_t i = 0; i < count; i++) {
         plain[i] = u->inputs[i].dtype ? u->inputs[i] : missing;
-        if (block > 1) plain[i] = unfold(&plain[i], shapes[i], block);
+        if (block > 1) plain[i] = elementwise_unfold(&plain[i], shapes[i], block);
         operands[i] = &plain[i];
     }
-    if (block > 1) y = unfold(&y, shapes[KERNEL_MAX_INPUTS], block);
+    if (block > 1) y = elementwise_unfold(&y, shapes[KERNEL_MAX_INPUTS], block);
     return walk_init(w, &y, operands, count);
 }
 
@@ -308,38 +299,24 @@ bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static bool describe(params *p, kernel_problem *u, const row **found)
+static bool elementwise_describe(params *p, kernel_problem *u, const row **found)
 {
     if (u->input_count < 1 || u->output_count != 1) return false;
-    *found = find_row(p, u);
+    *found = elementwise_find_row(p, u);
     return *found && elementwise_place(&p->w, u, p->w.operands);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double slower)
+static bool elementwise_accept(kernel_problem *u, double *cost_ns)
 {
+    const double slower = u->self->rates[0];
     params p;
     const row *r;
-    if (!describe(&p, u, &r)) return false;
+    if (!elementwise_describe(&p, u, &r)) return false;
     double bytes = (double)kernel_size_bytes(&u->outputs[0]);
     for (uint32_t i = 0; i < p.w.operands; i++)
         if (u->inputs[i].dtype) bytes += (double)kernel_size_bytes(&u->inputs[i]);
     *cost_ns = 100 + bytes / 10 + (double)p.w.count * r->ns * slower;
     return true;
-}
-
-static bool accept_portable(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 4);
-}
-
-static bool accept_avx2(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 1.5);
-}
-
-static bool accept_avx512(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 1);
 }
 
 /* Finds an input with the output's element size whose elements all map to the same index of the
@@ -353,15 +330,14 @@ static int8_t find_in_place(const params *p, const kernel_problem *u)
     return -1;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status elementwise_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     const row *r = NULL;
-    kernel_problem use = *u;
+    kernel_problem problem = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, &use, &r); /* accepted before */
-    p->level = level;
+    (void)elementwise_describe(p, &problem, &r); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     p->out_bytes = pgy_dtype_describe(u->outputs[0].dtype)->bits / 8;
     for (uint32_t i = 0; i < p->inputs; i++)
         p->in_bytes[i] = pgy_dtype_describe(u->inputs[i].dtype)->bits / 8;
@@ -371,24 +347,9 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_PORTABLE, err);
-}
-
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX2, err);
-}
-
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX512, err);
-}
-
 /* Bytes of an element of operand i: those of the row's type, except for the values that Where
  * selects. */
-static uint32_t item_of(const row *r, uint32_t i)
+static uint32_t elementwise_item_of(const row *r, uint32_t i)
 {
     static const struct {
         read_args read;
@@ -401,21 +362,23 @@ static uint32_t item_of(const row *r, uint32_t i)
 
 static bool has_valid_items(const params *p, const row *r)
 {
-    const uint32_t out = r->out ? pgy_dtype_describe((pgy_dtype)r->out)->bits / 8 : item_of(r, 1);
+    const uint32_t out =
+        r->out ? pgy_dtype_describe((pgy_dtype)r->out)->bits / 8 : elementwise_item_of(r, 1);
     if (p->out_bytes != out || (p->fold && p->last != 1 && r->out != PGY_F32)) return false;
     for (uint32_t i = 0; i < p->w.operands; i++)
-        if (p->in_bytes[i] != item_of(r, i)) return false;
+        if (p->in_bytes[i] != elementwise_item_of(r, i)) return false;
     return true;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool elementwise_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true) ||
         !extent_enum(e, p->loop, ELEMENTWISE_COUNT, "loop"))
         return false;
     const row *r = &ROWS[p->loop];
-    const bool optional = p->loop == ELEMENTWISE_bias_fast_gelu_f32; /* its second operand */
+    /* Operand 1, the bias, may be missing. */
+    const bool optional = p->loop == ELEMENTWISE_bias_fast_gelu_f32;
     const bool missing = optional && (p->w.operands < 2 || !extent_has(q, 1));
     const uint32_t read = missing ? 1 : p->fold ? p->w.operands : r->operands;
     if (p->inputs != q->input_count || p->w.operands > p->inputs || p->w.operands < read || !read ||
@@ -438,9 +401,9 @@ const elementwise_loop *elementwise_table(cpu_level level)
     return elementwise_portable;
 }
 
-/* y = x0, then y = f(y, xi) for all others. */
-static void run_fold(const params *p, elementwise_loop loop, void *y, const void *const *x,
-                     const uint32_t *step, size_t n)
+/* Computes y = f(x0, x1), then y = f(y, xi) for every further operand. */
+static void elementwise_fold(const params *p, elementwise_loop loop, void *y, const void *const *x,
+                             const uint32_t *step, size_t n)
 {
     if (p->w.operands == 1) {
         if (y != x[0]) memcpy(y, x[0], n * p->out_bytes);
@@ -453,7 +416,7 @@ static void run_fold(const params *p, elementwise_loop loop, void *y, const void
     for (size_t i = 0; p->last != 1 && i < n; i++) mean[i] /= p->last;
 }
 
-static void run(const kernel_run *r)
+static void elementwise_run(const kernel_run *r)
 {
     const params *p = r->params;
     const elementwise_loop loop = elementwise_table((cpu_level)p->level)[p->loop];
@@ -470,7 +433,7 @@ static void run(const kernel_run *r)
             x[i] =
                 r->tensors[i] ? (const char *)r->tensors[i] + at.offset[i] * p->in_bytes[i] : NULL;
         if (p->fold)
-            run_fold(p, loop, y, x, step, n);
+            elementwise_fold(p, loop, y, x, step, n);
         else
             loop(y, x, step, n, p->args);
     }
@@ -482,14 +445,15 @@ static const char OPS[] =
 #undef ROW
     ;
 
-#define KERNEL_ROW(suffix, needs_)                                                           \
+#define KERNEL_ROW(suffix, level, slower)                                                    \
     {                                                                                        \
-        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = needs_,           \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = level,            \
+        .rates = {slower}, .free_axes = kernel_all_axes, .accept = elementwise_accept,       \
+        .prepare = elementwise_prepare, .run = elementwise_run, .extent = elementwise_extent \
     }
 const kernel KERNELS_elementwise[] = {
-    KERNEL_ROW(portable, CPU_PORTABLE),
-    KERNEL_ROW(avx2, CPU_AVX2),
-    KERNEL_ROW(avx512, CPU_AVX512),
+    KERNEL_ROW(portable, CPU_PORTABLE, 4),
+    KERNEL_ROW(avx2, CPU_AVX2, 1.5),
+    KERNEL_ROW(avx512, CPU_AVX512, 1),
     {0},
 };

@@ -25,8 +25,8 @@ extern const elementwise_loop elementwise_portable[], elementwise_avx2[], elemen
 /* The table of a processor level. */
 const elementwise_loop *elementwise_table(cpu_level level);
 
-/* Sets all layouts to that of the largest of the first `operands` inputs if the walk can read all
- * of them in it, else to linear, and computes the walk. */
+/* Takes the layout of the largest of the first `operands` inputs for all tensors if the walk can
+ * read them in it, else linear. Then computes the walk. */
 bool elementwise_place(walk *w, kernel_problem *u, uint32_t operands);
 
 #endif

@@ -37,7 +37,7 @@ bool extent_refuse(kernel_extent *e, const char *why)
 const void *extent_params(kernel_extent *e, const kernel_claim *q, size_t size)
 {
     if (q->params_bytes == size) return q->params;
-    extent_refuse(e, "their size");
+    extent_refuse(e, "size of the parameters");
     return NULL;
 }
 
@@ -55,7 +55,7 @@ bool extent_flag(kernel_extent *e, const bool *flag)
 {
     unsigned char byte;
     memcpy(&byte, flag, 1);
-    return byte <= 1 ? true : extent_refuse(e, "a truth value");
+    return byte <= 1 ? true : extent_refuse(e, "a flag that is neither 0 nor 1");
 }
 
 void extent_tensor(kernel_extent *e, uint32_t i, uint64_t count, uint64_t item)

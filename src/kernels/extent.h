@@ -54,15 +54,15 @@ enum { KERNEL_TENSORS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
 /* What a step of a plan file claims. Each member may be false. */
 typedef struct kernel_claim {
     const kernel *self; /* set by kernel_extent_of */
-    const void *params; /* at a multiple of 64 */
+    const void *params; /* the address is a multiple of 64 */
     uint64_t params_bytes;
     uint64_t present; /* bit i: operand i (inputs, then outputs) is given at run time */
-    uint32_t input_count, output_count; /* within KERNEL_MAX_... */
+    uint32_t input_count, output_count; /* at most KERNEL_MAX_INPUTS, KERNEL_MAX_OUTPUTS */
 } kernel_claim;
 
 typedef struct kernel_extent {
-    uint64_t
-        tensors[KERNEL_TENSORS]; /* bytes from the start of each operand: inputs, then outputs */
+    /* Bytes from the start of each operand that `run` may touch: inputs, then outputs. */
+    uint64_t tensors[KERNEL_TENSORS];
     uint64_t packed, workspace, scratch; /* bytes */
     uint32_t phases;                     /* 1 unless set */
     uint32_t parts;                      /* upper bound; UINT32_MAX unless set */

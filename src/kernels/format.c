@@ -34,16 +34,17 @@ bool kernel_layout_of_block(kernel_layout *out, uint64_t block)
 pgy_status kernel_offer_format(kernel_layout *out, uint32_t block, pgy_error *err)
 {
     if (block < 2 || block > KERNEL_MAX_BLOCK || (block & (block - 1)))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a format has blocks of %u channels: give a power of two from 2 to %d",
-                             block, KERNEL_MAX_BLOCK);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "a format cannot have blocks of %u channels; give a power of two from 2 to %d", block,
+            KERNEL_MAX_BLOCK);
     pgy_status st = PGY_OK;
     pthread_mutex_lock(&lock);
     const size_t n = kernel_format_count();
     if (!kernel_layout_of_block(out, block)) {
         if (n == KERNEL_MAX_FORMATS) {
             st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                               "there are %d formats already, which is the limit",
+                               "cannot register another format: there are already %d, the limit",
                                KERNEL_MAX_FORMATS);
         } else {
             blocks[n] = block;

@@ -6,20 +6,19 @@
 #include "base/alloc.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/shared_params.h"
 
-enum { MOST_EMPTY = 1 << 24 }; /* entries of 0 bytes, which no tensor size bounds */
+/* Limits the number of blocks of 0 bytes, because no tensor's size bounds it. */
+enum { MOST_EMPTY = 1 << 24 };
 
-typedef struct params {
-    uint64_t outer, length, count, block; /* block: bytes of an entry */
-    uint32_t wide;                        /* indices are int64 */
-} params;
+typedef gather_params params;
 
 static int64_t index_at(const void *indices, bool wide, size_t i)
 {
     return wide ? ((const int64_t *)indices)[i] : ((const int32_t *)indices)[i];
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool gather_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *indices = &u->inputs[1];
     const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
@@ -39,21 +38,21 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool gather_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!gather_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.outer * p.count) * (4 + (double)p.block / 5);
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status gather_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)gather_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t parts = p->outer * p->count * (p->block + 16) / 32768 + 1;
     const uint64_t most = p->outer * p->count < 256 ? p->outer * p->count : 256;
@@ -62,7 +61,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool gather_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p) return false;
@@ -76,7 +75,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void copy(void *to, const void *from, size_t size)
+static void gather_copy(void *to, const void *from, size_t size)
 {
     if (size == 4)
         memcpy(to, from, 4);
@@ -86,7 +85,7 @@ static void copy(void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
-static void run(const kernel_run *r)
+static void gather_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
@@ -101,7 +100,7 @@ static void run(const kernel_run *r)
         if (!p->block) continue; /* tensors without elements may have no address */
         const char *x = (const char *)r->tensors[0] + i / p->count * p->length * p->block;
         char *y = (char *)r->tensors[2] + i * p->block;
-        copy(y, x + index * p->block, p->block);
+        gather_copy(y, x + index * p->block, p->block);
     }
 }
 
@@ -109,9 +108,9 @@ const kernel KERNELS_gather[] = {
     {.name = "gather",
      .version = 1,
      .ops = "Gather",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = gather_accept,
+     .prepare = gather_prepare,
+     .run = gather_run,
+     .extent = gather_extent},
     {0},
 };

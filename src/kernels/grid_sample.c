@@ -20,7 +20,7 @@ typedef struct params {
     int64_t extent[AXES];
 } params;
 
-/* A tap on one axis. */
+/* An input index along one axis, and its weight. */
 typedef struct tap {
     int64_t index;
     double weight;
@@ -44,7 +44,7 @@ static bool read_modes(params *p, const op_node *n)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool grid_sample_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *grid = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.plane = 1, .positions = 1};
@@ -79,21 +79,21 @@ static uint64_t stretches(const params *p)
     return (p->positions + STRETCH - 1) / STRETCH;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool grid_sample_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!grid_sample_describe(&p, u)) return false;
     u->inputs[0].layout = u->inputs[1].layout = u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.batch * p.positions) *
                          (30 * p.axes + (double)(all_taps(&p) * (p.channels + 2)) * 1.2);
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status grid_sample_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)grid_sample_describe(p, u); /* cannot fail after `accept` */
     const uint64_t units = p->batch * stretches(p);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
@@ -101,7 +101,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool grid_sample_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     uint64_t plane = 1;
@@ -127,7 +127,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Where a position lies on an axis ------------------------------------------------------- */
 
-static double reflect(double x, double low, double high)
+static double grid_sample_reflect(double x, double low, double high)
 {
     const double length = high - low;
     if (length <= 0) return low;
@@ -135,20 +135,20 @@ static double reflect(double x, double low, double high)
     return low + (offset > length ? 2 * length - offset : offset);
 }
 
-static double padded(const params *p, double x, double extent)
+static double grid_sample_padded(const params *p, double x, double extent)
 {
     const double low = p->align ? 0 : -0.5, high = p->align ? extent - 1 : extent - 0.5;
     if (p->padding == BORDER) return fmin(fmax(x, 0), extent - 1);
-    return p->padding == REFLECTION ? reflect(x, low, high) : x;
+    return p->padding == REFLECTION ? grid_sample_reflect(x, low, high) : x;
 }
 
 static int64_t index_of(const params *p, double x, double extent)
 {
     if (p->padding == ZEROS) return x >= 0 && x < extent ? (int64_t)x : OUTSIDE;
-    return (int64_t)fmin(fmax(nearbyint(padded(p, x, extent)), 0), extent - 1);
+    return (int64_t)fmin(fmax(nearbyint(grid_sample_padded(p, x, extent)), 0), extent - 1);
 }
 
-static double cubic(double d)
+static double grid_sample_cubic(double d)
 {
     const double a = -0.75;
     d = fabs(d);
@@ -156,37 +156,37 @@ static double cubic(double d)
     return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
 }
 
-static void find_taps(const params *p, tap *taps, double normal, double extent)
+static void grid_sample_find_taps(const params *p, tap *taps, double normal, double extent)
 {
     double x = p->align ? (normal + 1) / 2 * (extent - 1) : ((normal + 1) * extent - 1) / 2;
     if (!(fabs(x) < 1e15)) x = p->padding == ZEROS || isnan(x) ? -1e9 : fmin(fmax(x, -1e15), 1e15);
     if (p->mode == NEAREST) {
-        taps[0] = (tap){index_of(p, nearbyint(padded(p, x, extent)), extent), 1};
+        taps[0] = (tap){index_of(p, nearbyint(grid_sample_padded(p, x, extent)), extent), 1};
         return;
     }
-    if (p->mode == LINEAR) x = padded(p, x, extent);
+    if (p->mode == LINEAR) x = grid_sample_padded(p, x, extent);
     const double low = floor(x), first = p->mode == LINEAR ? low : low - 1;
     for (size_t i = 0; i < axis_taps(p); i++) {
         const double at = first + (double)i;
-        taps[i] =
-            (tap){index_of(p, at, extent), p->mode == LINEAR ? 1 - fabs(x - at) : cubic(x - at)};
+        taps[i] = (tap){index_of(p, at, extent),
+                        p->mode == LINEAR ? 1 - fabs(x - at) : grid_sample_cubic(x - at)};
     }
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* Taps of a stretch: [tap][position]. */
+/* The taps of up to STRETCH output positions, as [tap][position]. */
 typedef struct stretch {
-    int32_t *index; /* into a plane, or OUTSIDE */
+    int32_t *index; /* index of the pixel in its input plane, or OUTSIDE */
     float *weight;
 } stretch;
 
-static void place(const params *p, const stretch *s, size_t at, const float *grid)
+static void grid_sample_place(const params *p, const stretch *s, size_t at, const float *grid)
 {
     tap taps[AXES][AXIS_TAPS];
     const size_t each = axis_taps(p), count = all_taps(p);
     for (uint32_t a = 0; a < p->axes; a++)
-        find_taps(p, taps[a], (double)grid[p->axes - 1 - a], (double)p->extent[a]);
+        grid_sample_find_taps(p, taps[a], (double)grid[p->axes - 1 - a], (double)p->extent[a]);
     for (size_t i = 0; i < count; i++) {
         size_t rest = i;
         int64_t index = 0, stride = 1;
@@ -205,7 +205,7 @@ static void place(const params *p, const stretch *s, size_t at, const float *gri
     }
 }
 
-static void run_unit(const params *p, const kernel_run *r, uint64_t unit)
+static void grid_sample_unit(const params *p, const kernel_run *r, uint64_t unit)
 {
     const uint64_t image = unit / stretches(p), first = unit % stretches(p) * STRETCH;
     const size_t n = p->positions - first < STRETCH ? p->positions - first : STRETCH;
@@ -213,7 +213,7 @@ static void run_unit(const params *p, const kernel_run *r, uint64_t unit)
     const stretch s = {.index = r->scratch,
                        .weight = (float *)r->scratch + (size_t)MOST_TAPS * STRETCH};
     const float *grid = (const float *)r->tensors[1] + (image * p->positions + first) * p->axes;
-    for (size_t i = 0; i < n; i++) place(p, &s, i, grid + i * p->axes);
+    for (size_t i = 0; i < n; i++) grid_sample_place(p, &s, i, grid + i * p->axes);
     for (uint64_t c = 0; c < p->channels; c++) {
         const uint64_t plane = image * p->channels + c;
         const float *x = (const float *)r->tensors[0] + plane * p->plane;
@@ -229,21 +229,21 @@ static void run_unit(const params *p, const kernel_run *r, uint64_t unit)
     }
 }
 
-static void run(const kernel_run *r)
+static void grid_sample_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->batch * stretches(p), r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) run_unit(p, r, i);
+    for (size_t i = from; i < to && !cancel_requested(); i++) grid_sample_unit(p, r, i);
 }
 
 const kernel KERNELS_grid_sample[] = {
     {.name = "grid_sample_f32",
      .version = 1,
      .ops = "GridSample",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = grid_sample_accept,
+     .prepare = grid_sample_prepare,
+     .run = grid_sample_run,
+     .extent = grid_sample_extent},
     {0},
 };

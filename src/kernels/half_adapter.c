@@ -21,23 +21,26 @@ typedef enum place {
 } place;
 
 typedef struct tensor {
-    uint32_t place, half;  /* half: PGY_F16, PGY_BF16 or 0 */
-    uint32_t packed, item; /* packed: read as float32 from packed bytes */
-    uint64_t count;        /* elements in its layout */
-    uint64_t row_count;    /* elements per row; 0: all rows share the tensor */
-    uint64_t source;       /* offset in packed bytes */
-    uint64_t at;           /* offset in packed bytes, workspace or scratch memory */
+    uint32_t place, half; /* half: PGY_F16 or PGY_BF16 if converted, else 0 */
+    /* packed: 1 if the tensor is a constant, read as float32 from the packed data */
+    uint32_t packed, item;
+    uint64_t count;     /* number of elements in its layout, padding lanes included */
+    uint64_t row_count; /* elements per row; 0: all rows share the tensor */
+    uint64_t source;    /* byte offset in the packed data of a `packed` tensor */
+    uint64_t at;        /* byte offset in packed data, workspace or scratch, by place */
 } tensor;
 
 typedef struct params {
     uint32_t level;
     uint32_t inputs, outputs;
     uint32_t inner_phases, inner_parts;
-    uint32_t widens, narrows; /* phases before and behind those of the inner kernel: 0 or 1 */
-    uint64_t rows, chunk;     /* chunk 0: no chunks */
-    uint64_t inner_at;        /* byte offset of the inner kernel's parameters */
-    uint64_t inner_memory, inner_scratch; /* offsets of its workspace and scratch in ours; with
-                                             chunks both are in scratch memory */
+    /* Number of phases (0 or 1) before and behind those of the inner kernel. */
+    uint32_t widens, narrows;
+    uint64_t rows, chunk; /* chunk: rows per chunk; 0: the problem is not cut */
+    uint64_t inner_at;    /* byte offset of the inner kernel's parameters */
+    /* Byte offsets of the inner kernel's workspace and scratch in the adapter's. With chunks, both
+     * lie in scratch memory. */
+    uint64_t inner_memory, inner_scratch;
     uint64_t has_packed;
     tensor tensors[HALF_ADAPTER_TENSORS];
 } params;
@@ -67,7 +70,7 @@ static bool has_half(const kernel_problem *u)
 static bool keeps(const kernel *inner, const kernel_problem *u, size_t i)
 {
     return i == 1 && i < u->input_count && u->inputs[1].data &&
-           strncmp(inner->name, "matmul_half_", 12) == 0;
+           (inner->flags & KERNEL_KEEPS_HALF_WEIGHTS);
 }
 
 /* Counts the elements of constants to be widened; skips constants with more than `most`
@@ -85,8 +88,8 @@ static size_t count_constants(const kernel *inner, const kernel_problem *u, size
 
 /* Makes the float32 problem. Constants of up to `most` elements are widened into `room`; larger
  * ones keep their 16-bit data, which the inner kernel must not read. */
-static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
-                      float *room, size_t most)
+static void widen_problem(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
+                          float *room, size_t most)
 {
     *wide = *u;
     wide->self = inner;
@@ -104,19 +107,19 @@ static void widen_use(kernel_problem *wide, const kernel *inner, const kernel_pr
 
 /* ---- Accepting ------------------------------------------------------------------------------ */
 
-/* Nanoseconds for all conversions. */
+/* Estimates the nanoseconds of all conversions. */
 static double conversion(const kernel_problem *u, bool in_chunks)
 {
     double count = 0;
-    kernel_problem use = *u;
+    kernel_problem problem = *u;
     for (size_t i = 0; i < u->input_count + u->output_count; i++) {
-        const kernel_tensor *t = tensor_of(&use, i);
+        const kernel_tensor *t = tensor_of(&problem, i);
         if (half_is(t->dtype) && !t->data) count += (double)kernel_count(t);
     }
     return 100 + count * (in_chunks ? 0.06 : 0.2);
 }
 
-bool half_adapter_accept(kernel_problem *u, double *cost_ns)
+static bool half_adapter_accept(kernel_problem *u, double *cost_ns)
 {
     const kernel *inner = half_adapter_inner(u->self);
     kernel_problem wide = *u;
@@ -125,7 +128,7 @@ bool half_adapter_accept(kernel_problem *u, double *cost_ns)
     const size_t count = count_constants(inner, u, KERNEL_READABLE);
     float *room = mem_alloc_aligned(64, count * sizeof *room + 64);
     if (!room) return false;
-    widen_use(&wide, inner, u, room, KERNEL_READABLE);
+    widen_problem(&wide, inner, u, room, KERNEL_READABLE);
     const bool accepted = kernel_accept(inner, &wide, cost_ns);
     if (accepted) {
         *cost_ns += conversion(u, half_adapter_cut(&rows, inner, &wide));
@@ -141,14 +144,14 @@ bool half_adapter_accept(kernel_problem *u, double *cost_ns)
 /* State of half_adapter_prepare. */
 typedef struct preparation {
     const kernel *inner;
-    const kernel_problem *use;
+    const kernel_problem *problem;
     kernel_problem wide;
     half_adapter_rows rows;
     bool in_chunks;
-    kernel_plan plan; /* of the inner kernel */
-    float *constants; /* widened */
+    kernel_plan plan; /* plan of the inner kernel */
+    float *constants; /* all constants that are converted, in float32 */
     params *p;
-    size_t packed_bytes, memory_bytes; /* laid out so far */
+    size_t packed_bytes, memory_bytes; /* bytes assigned to tensors so far */
 } preparation;
 
 /* Constants that the inner kernel did not pack follow its packed bytes. */
@@ -163,10 +166,10 @@ static void place_constant(preparation *w, size_t i)
 static void place_tensor(preparation *w, size_t i)
 {
     tensor *t = &w->p->tensors[i];
-    kernel_problem use = *w->use;
-    const kernel_tensor *k = tensor_of(&use, i);
-    const bool packed = i < use.input_count && (w->plan.packed_inputs >> i & 1);
-    const bool half = half_is(k->dtype) && !keeps(w->inner, w->use, i);
+    kernel_problem problem = *w->problem;
+    const kernel_tensor *k = tensor_of(&problem, i);
+    const bool packed = i < problem.input_count && (w->plan.packed_inputs >> i & 1);
+    const bool half = half_is(k->dtype) && !keeps(w->inner, w->problem, i);
     const size_t bits = pgy_dtype_describe(k->dtype)->bits;
     if (!k->dtype || packed || bits < 8) return;
     *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
@@ -199,11 +202,11 @@ static void place_memory(preparation *w, kernel_plan *out)
     }
 }
 
-/* The inner kernel's packed bytes, then constants. */
-static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
+/* Packs the inner kernel's packed bytes, then the constants in float32. */
+static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_error *err)
 {
     out->packed_inputs = w->plan.packed_inputs;
-    for (size_t i = 0; i < w->use->input_count; i++)
+    for (size_t i = 0; i < w->problem->input_count; i++)
         if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
     out->packed_bytes = w->packed_bytes;
     if (!w->packed_bytes) return PGY_OK;
@@ -211,7 +214,7 @@ static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
     if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     memset(out->packed, 0, w->packed_bytes);
     if (w->plan.packed_bytes) memcpy(out->packed, w->plan.packed, w->plan.packed_bytes);
-    for (size_t i = 0; i < w->use->input_count; i++) {
+    for (size_t i = 0; i < w->problem->input_count; i++) {
         const tensor *t = &w->p->tensors[i];
         if (t->packed)
             memcpy((char *)out->packed + t->source, w->wide.inputs[i].data,
@@ -224,8 +227,8 @@ static pgy_status pack(kernel_plan *out, const preparation *w, pgy_error *err)
  * same chunk of the output is written. */
 static int8_t find_in_place(const preparation *w)
 {
-    const tensor *t = w->p->tensors, *y = &t[w->use->input_count];
-    for (size_t i = 0; w->in_chunks && y->half && i < w->use->input_count; i++)
+    const tensor *t = w->p->tensors, *y = &t[w->problem->input_count];
+    for (size_t i = 0; w->in_chunks && y->half && i < w->problem->input_count; i++)
         if (t[i].half && !t[i].packed && t[i].row_count && t[i].row_count == y->row_count)
             return (int8_t)i;
     return -1;
@@ -234,7 +237,7 @@ static int8_t find_in_place(const preparation *w)
 static void lay_out(preparation *w, kernel_plan *out)
 {
     params *p = w->p;
-    const kernel_problem *u = w->use;
+    const kernel_problem *u = w->problem;
     p->inner_phases = w->plan.phases;
     p->inner_parts = w->plan.parts;
     p->has_packed = w->plan.packed_bytes > 0;
@@ -256,7 +259,7 @@ static void lay_out(preparation *w, kernel_plan *out)
     out->parts = p->inner_parts;
 }
 
-static pgy_status finish(kernel_plan *out, preparation *w, pgy_error *err)
+static pgy_status half_adapter_finish(kernel_plan *out, preparation *w, pgy_error *err)
 {
     const size_t inner_at = round_up(sizeof *w->p);
     w->p = mem_calloc(1, inner_at + w->plan.params_bytes);
@@ -264,26 +267,26 @@ static pgy_status finish(kernel_plan *out, preparation *w, pgy_error *err)
     params *p = w->p;
     *out = (kernel_plan){.params = p, .params_bytes = inner_at + w->plan.params_bytes};
     p->level = w->inner->needs > CPU_PORTABLE ? w->inner->needs : cpu_features();
-    p->inputs = (uint32_t)w->use->input_count;
-    p->outputs = (uint32_t)w->use->output_count;
+    p->inputs = (uint32_t)w->problem->input_count;
+    p->outputs = (uint32_t)w->problem->output_count;
     p->inner_at = inner_at;
     memcpy((char *)p + inner_at, w->plan.params, w->plan.params_bytes);
     lay_out(w, out);
-    const pgy_status st = pack(out, w, err);
+    const pgy_status st = half_adapter_pack(out, w, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    preparation w = {.inner = half_adapter_inner(u->self), .use = u};
+    preparation w = {.inner = half_adapter_inner(u->self), .problem = u};
     const size_t count = count_constants(w.inner, u, SIZE_MAX);
     w.constants = mem_alloc_aligned(64, count * sizeof(float) + 64);
     if (!w.constants) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
-    widen_use(&w.wide, w.inner, u, w.constants, SIZE_MAX);
+    widen_problem(&w.wide, w.inner, u, w.constants, SIZE_MAX);
     w.in_chunks = half_adapter_cut(&w.rows, w.inner, &w.wide);
-    pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.use : &w.wide, err);
-    if (!st) st = finish(out, &w, err);
+    pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.problem : &w.wide, err);
+    if (!st) st = half_adapter_finish(out, &w, err);
     kernel_plan_deinit(&w.plan);
     mem_free(w.constants);
     return st;
@@ -372,14 +375,14 @@ static void extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
     e->parts = inner->parts;
 }
 
-bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
+static bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = q->params;
     uint64_t memory = 0;
     kernel_extent inner;
     if (q->params_bytes < sizeof *p || p->inner_at != round_up(sizeof *p) ||
         q->params_bytes < p->inner_at)
-        return extent_refuse(e, "their size");
+        return extent_refuse(e, "size of the parameters");
     if (p->inputs != q->input_count || p->outputs != q->output_count)
         return extent_refuse(e, "number of operands");
     if (!extent_level(e, p->level)) return false;
@@ -404,7 +407,7 @@ bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static void convert(const kernel_run *r, const params *p, size_t i)
+static void half_adapter_convert(const kernel_run *r, const params *p, size_t i)
 {
     const tensor *t = &p->tensors[i];
     const half_loops *loops = half_loops_of((pgy_dtype)t->half, (cpu_level)p->level);
@@ -423,7 +426,7 @@ static void convert(const kernel_run *r, const params *p, size_t i)
 }
 
 /* Computes the tensor addresses that the inner kernel gets. */
-static void resolve(void **tensors, const kernel_run *r, const params *p, void *memory)
+static void half_adapter_resolve(void **tensors, const kernel_run *r, const params *p, void *memory)
 {
     for (size_t i = 0; i < p->inputs + p->outputs; i++) {
         const tensor *t = &p->tensors[i];
@@ -447,18 +450,18 @@ static kernel_run inner_run(const kernel_run *r, const params *p, void *const *t
                         .fault = r->fault};
 }
 
-static void run_whole(const kernel_run *r, const params *p)
+static void half_adapter_whole(const kernel_run *r, const params *p)
 {
     void *tensors[HALF_ADAPTER_TENSORS];
     if (p->widens && r->phase == 0) {
-        for (size_t i = 0; i < p->inputs; i++) convert(r, p, i);
+        for (size_t i = 0; i < p->inputs; i++) half_adapter_convert(r, p, i);
         return;
     }
     if (r->phase - p->widens == p->inner_phases) {
-        for (size_t i = p->inputs; i < p->inputs + p->outputs; i++) convert(r, p, i);
+        for (size_t i = p->inputs; i < p->inputs + p->outputs; i++) half_adapter_convert(r, p, i);
         return;
     }
-    resolve(tensors, r, p, r->workspace);
+    half_adapter_resolve(tensors, r, p, r->workspace);
     kernel_run one = inner_run(r, p, tensors);
     one.phase = r->phase - p->widens;
     one.self->run(&one);
@@ -468,7 +471,8 @@ static void run_whole(const kernel_run *r, const params *p)
 
 /* Copies rows [row, row + rows) of an input to where the inner kernel reads them. A short last
  * chunk is filled up with zeros. */
-static void stage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+static void half_adapter_stage(const kernel_run *r, const params *p, size_t i, uint64_t row,
+                               uint64_t rows)
 {
     const tensor *t = &p->tensors[i];
     const size_t first = row * t->row_count, count = rows * t->row_count;
@@ -485,7 +489,8 @@ static void stage(const kernel_run *r, const params *p, size_t i, uint64_t row, 
         memset(to + count * t->item, 0, (p->chunk - rows) * t->row_count * t->item);
 }
 
-static void unstage(const kernel_run *r, const params *p, size_t i, uint64_t row, uint64_t rows)
+static void half_adapter_unstage(const kernel_run *r, const params *p, size_t i, uint64_t row,
+                                 uint64_t rows)
 {
     const tensor *t = &p->tensors[i];
     const size_t first = row * t->row_count, count = rows * t->row_count;
@@ -497,19 +502,19 @@ static void unstage(const kernel_run *r, const params *p, size_t i, uint64_t row
         memcpy((char *)r->tensors[i] + first * t->item, from, count * t->item);
 }
 
-static void run_chunk(const kernel_run *r, const params *p, const kernel_run *prepared,
-                      uint64_t row)
+static void half_adapter_chunk(const kernel_run *r, const params *p, const kernel_run *prepared,
+                               uint64_t row)
 {
     const uint64_t rows = p->rows - row < p->chunk ? p->rows - row : p->chunk;
     kernel_run one = *prepared;
     for (size_t i = 0; i < p->inputs; i++)
-        if (p->tensors[i].row_count) stage(r, p, i, row, rows);
+        if (p->tensors[i].row_count) half_adapter_stage(r, p, i, row, rows);
     for (one.phase = 0; one.phase < p->inner_phases; one.phase++) one.self->run(&one);
     for (size_t i = p->inputs; i < p->inputs + p->outputs; i++)
-        if (p->tensors[i].row_count) unstage(r, p, i, row, rows);
+        if (p->tensors[i].row_count) half_adapter_unstage(r, p, i, row, rows);
 }
 
-static void run_chunks(const kernel_run *r, const params *p)
+static void half_adapter_chunks(const kernel_run *r, const params *p)
 {
     void *tensors[HALF_ADAPTER_TENSORS];
     size_t from, to;
@@ -520,20 +525,32 @@ static void run_chunks(const kernel_run *r, const params *p)
             half_loops_of((pgy_dtype)t->half, (cpu_level)p->level)
                 ->widen((float *)((char *)r->scratch + t->at), r->tensors[i], t->count);
     }
-    resolve(tensors, r, p, r->scratch);
+    half_adapter_resolve(tensors, r, p, r->scratch);
     kernel_run one = inner_run(r, p, tensors);
     one.workspace = (char *)r->scratch + p->inner_memory;
     one.scratch = (char *)r->scratch + p->inner_scratch;
     one.part = 0;
     one.parts = 1;
-    for (size_t i = from; i < to && !cancel_requested(); i++) run_chunk(r, p, &one, i * p->chunk);
+    for (size_t i = from; i < to && !cancel_requested(); i++)
+        half_adapter_chunk(r, p, &one, i * p->chunk);
 }
 
-void half_adapter_run(const kernel_run *r)
+static void half_adapter_run(const kernel_run *r)
 {
     const params *p = r->params;
     if (p->chunk)
-        run_chunks(r, p);
+        half_adapter_chunks(r, p);
     else
-        run_whole(r, p);
+        half_adapter_whole(r, p);
+}
+
+/* ---- The entries ---------------------------------------------------------------------------- */
+
+const kernel *half_adapter_table(const kernel *const *families)
+{
+    static const kernel LIKE = {.accept = half_adapter_accept,
+                                .prepare = half_adapter_prepare,
+                                .run = half_adapter_run,
+                                .extent = half_adapter_extent};
+    return half_adapter_wrap(families, &LIKE);
 }

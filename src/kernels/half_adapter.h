@@ -6,18 +6,17 @@
 
 #include "kernels/extent.h"
 
-/* Returns one entry for each kernel of `families` (tables, NULL at the end); ends with name NULL.
- * The first call makes the table and must return before any other call starts. */
+/* Returns a table of kernels "half:NAME", one for each kernel in `families` that needs it; the last
+ * entry has name NULL. `families` lists tables and ends with NULL. The first call makes the table
+ * and must return before any other call starts. */
 const kernel *half_adapter_table(const kernel *const *families);
 
+/* ---- half_adapter_table.c ------------------------------------------------------------------- */
+
+/* Makes the entries of that table; each has the functions of `like`. */
+const kernel *half_adapter_wrap(const kernel *const *families, const kernel *like);
 /* The float32 kernel that an entry of that table wraps. */
 const kernel *half_adapter_inner(const kernel *self);
-
-/* ---- half_adapter.c: the functions of every entry ------------------------------------------- */
-bool half_adapter_accept(kernel_problem *u, double *cost_ns);
-pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err);
-void half_adapter_run(const kernel_run *r);
-bool half_adapter_extent(kernel_extent *e, const kernel_claim *q);
 
 /* ---- half_adapter_rows.c -------------------------------------------------------------------- */
 
@@ -26,11 +25,11 @@ enum { HALF_ADAPTER_TENSORS = KERNEL_TENSORS, HALF_ADAPTER_RANK = 8 };
 /* A problem cut into chunks of independent rows. One kernel, prepared for the shape of a chunk,
  * computes them all. */
 typedef struct half_adapter_rows {
-    uint64_t rows, chunk;                     /* chunk: rows in one chunk */
-    uint64_t row_count[HALF_ADAPTER_TENSORS]; /* of inputs, then outputs: elements in a row; 0: all
-                                                 rows share the tensor */
+    uint64_t rows, chunk; /* chunk: rows in one chunk */
+    /* For each input, then output: elements in a row; 0: all rows share the tensor. */
+    uint64_t row_count[HALF_ADAPTER_TENSORS];
     int64_t shapes[HALF_ADAPTER_TENSORS][HALF_ADAPTER_RANK];
-    kernel_problem use; /* the problem of one chunk; points into `shapes` */
+    kernel_problem problem; /* the problem of one chunk; points into `shapes` */
 } half_adapter_rows;
 
 /* `wide`: the problem in float32, with the layouts that `inner` accepted. False: rows depend on

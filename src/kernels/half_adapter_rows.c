@@ -1,37 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts a problem into chunks of rows. A row is one index of the leading axes. A tensor must have
- * either all of these axes, so that each row has its own slice, or none of them. For elementwise
- * operators all axes are leading; for softmax and normalisation those before the operator's axis;
- * for tensors blocked by channels images and blocks. */
+/* Cuts a problem into chunks of rows. A row is one index of the leading axes along which results
+ * are independent (kernel.free_axes). A tensor must have either all of these axes, so that each row
+ * has its own slice, or none of them. For tensors blocked by channels they are images and blocks.
+ */
 #include <string.h>
 
 #include "kernels/half_adapter.h"
 
 enum { CHUNK_ELEMENTS = 4096, MOST_ELEMENTS = 1 << 18 };
-
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* The number of leading axes along which results are independent. */
-static int32_t free_axes(const kernel *inner, const kernel_problem *u)
-{
-    const char *op = u->node->def->name;
-    const int32_t rank = u->outputs[0].rank;
-    int64_t axis = 0;
-    if (begins(inner->name, "elementwise_") || begins(inner->name, "chain_")) axis = rank;
-    if (begins(inner->name, "blocked_f32_") && strcmp(op, "BatchNormalization")) axis = rank;
-    if (begins(inner->name, "pool_") && u->output_count == 1) axis = 2;
-    if (begins(inner->name, "softmax_")) axis = op_attr_int(u->node, "axis", -1);
-    if (begins(inner->name, "norm_")) {
-        if (begins(op, "Skip")) axis = -1;
-        if (begins(op, "Layer") || begins(op, "RMS") || begins(op, "Simplified"))
-            axis = op_attr_int(u->node, "axis", -1);
-    }
-    if (axis < 0) axis += rank;
-    return axis < 0 || axis > rank ? 0 : (int32_t)axis;
-}
 
 static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
 {
@@ -40,7 +16,8 @@ static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
 
 typedef enum relation { MOVES, STAYS, NEITHER } relation;
 
-/* Relates a tensor to the first `axes` axes of y; shapes are aligned at their last axis. */
+/* MOVES if t has all of the first `axes` axes of y, so each row has its own slice of t; STAYS if it
+ * has none of them. Shapes are aligned at their last axis. */
 static relation relate(const kernel_tensor *t, const kernel_tensor *y, int32_t axes)
 {
     bool full = true, none = true;
@@ -64,10 +41,10 @@ static bool fits(const kernel_problem *u, int32_t axes, bool flat)
 {
     const kernel_tensor *y = &u->outputs[0];
     const int64_t block = (int64_t)kernel_block(y->layout);
-    kernel_problem use = *u;
+    kernel_problem problem = *u;
     if (block > 1 && (y->rank < 3 || y->shape[1] % block || !(flat || axes == 2))) return false;
     for (size_t i = 0; i < u->input_count + u->output_count; i++) {
-        const kernel_tensor *t = tensor_of(&use, i);
+        const kernel_tensor *t = tensor_of(&problem, i);
         if (!t->dtype) continue;
         const relation r = relate(t, y, axes);
         const bool same_bytes = block > 1 && !flat && t->rank == y->rank && is_spot(t);
@@ -85,7 +62,7 @@ static bool fits(const kernel_problem *u, int32_t axes, bool flat)
 static void shape_chunk(half_adapter_rows *out, size_t i, int32_t axes, const kernel_tensor *y,
                         bool flat)
 {
-    kernel_tensor *t = tensor_of(&out->use, i);
+    kernel_tensor *t = tensor_of(&out->problem, i);
     const int32_t skipped = y->rank - t->rank;
     const uint64_t block = flat ? 1 : kernel_block(y->layout);
     int64_t *shape = out->shapes[i];
@@ -106,12 +83,12 @@ static bool cut_at(half_adapter_rows *out, const kernel *inner, const kernel_pro
     uint64_t most = 1;
     double cost;
     if (!fits(u, axes, flat)) return false;
-    *out = (half_adapter_rows){.rows = 1, .use = *u};
+    *out = (half_adapter_rows){.rows = 1, .problem = *u};
     for (int32_t d = 0; d < axes; d++) out->rows *= (uint64_t)y->shape[d];
     if (!flat) out->rows /= kernel_block(y->layout);
     if (out->rows < 2) return false;
     for (size_t i = 0; i < u->input_count + u->output_count; i++) {
-        const kernel_tensor *t = tensor_of(&out->use, i);
+        const kernel_tensor *t = tensor_of(&out->problem, i);
         if (!t->dtype || relate(t, y, axes) != MOVES) continue;
         out->row_count[i] = kernel_count(t) / out->rows;
         if (out->row_count[i] > most) most = out->row_count[i];
@@ -120,18 +97,18 @@ static bool cut_at(half_adapter_rows *out, const kernel *inner, const kernel_pro
     out->chunk = most < CHUNK_ELEMENTS ? CHUNK_ELEMENTS / most : 1;
     if (out->chunk > out->rows) out->chunk = out->rows;
     for (size_t i = 0; i < u->input_count + u->output_count; i++)
-        if (tensor_of(&out->use, i)->dtype) shape_chunk(out, i, axes, y, flat);
-    kernel_problem use = out->use;
-    if (!kernel_accept(inner, &use, &cost)) return false;
+        if (tensor_of(&out->problem, i)->dtype) shape_chunk(out, i, axes, y, flat);
+    kernel_problem problem = out->problem;
+    if (!kernel_accept(inner, &problem, &cost)) return false;
     for (size_t i = 0; i < u->input_count + u->output_count; i++)
-        if (tensor_of(&use, i)->layout != tensor_of(&out->use, i)->layout) return false;
+        if (tensor_of(&problem, i)->layout != tensor_of(&out->problem, i)->layout) return false;
     return true;
 }
 
 bool half_adapter_cut(half_adapter_rows *out, const kernel *inner, const kernel_problem *wide)
 {
     const kernel_tensor *y = &wide->outputs[0];
-    const int32_t axes = free_axes(inner, wide);
+    const int32_t axes = inner->free_axes ? inner->free_axes(wide) : 0;
     if (y->rank > HALF_ADAPTER_RANK || !kernel_count(y)) return false;
     for (int32_t d = axes; d > 0; d--)
         if (cut_at(out, inner, wide, d)) return true;

@@ -5,41 +5,34 @@
 
 #include "kernels/half_adapter.h"
 
-enum { MOST = 512, NAME_SIZE = 64, VERSION = 1, VERSIONS = 16 }; /* VERSION: of the adapter */
+/* VERSION: version of the adapter, below VERSIONS */
+enum { MOST = 512, NAME_SIZE = 64, VERSION = 1, VERSIONS = 16 };
 
 static const kernel *wrapped[MOST];
 static kernel table[MOST + 1];
 static char names[MOST][NAME_SIZE];
 static size_t count;
 
-/* Is the kernel wrapped? Kernels that only convert or copy take 16-bit floats themselves. */
-static bool is_wrapped(const kernel *k)
+static void half_adapter_add(const kernel *k, const kernel *like)
 {
-    static const char *const OTHERS[] = {"cast", "copy", "reorder"};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
-        if (strcmp(k->name, OTHERS[i]) == 0) return false;
-    return strlen(k->name) + sizeof "half:" <= NAME_SIZE;
-}
-
-static void add(const kernel *k)
-{
-    if (count == MOST || !is_wrapped(k)) return;
+    if (count == MOST || k->device || (k->flags & KERNEL_TAKES_HALF)) return;
+    if (strlen(k->name) + sizeof "half:" > NAME_SIZE) return;
     snprintf(names[count], NAME_SIZE, "half:%s", k->name);
     wrapped[count] = k;
     table[count] = *k;
     table[count].name = names[count];
     table[count].version = (uint16_t)(k->version * VERSIONS + VERSION);
-    table[count].accept = half_adapter_accept;
-    table[count].prepare = half_adapter_prepare;
-    table[count].run = half_adapter_run;
-    table[count].extent = half_adapter_extent;
+    table[count].accept = like->accept;
+    table[count].prepare = like->prepare;
+    table[count].run = like->run;
+    table[count].extent = like->extent;
     count++;
 }
 
-const kernel *half_adapter_table(const kernel *const *families)
+const kernel *half_adapter_wrap(const kernel *const *families, const kernel *like)
 {
     for (; *families; families++)
-        for (const kernel *k = *families; k->name; k++) add(k);
+        for (const kernel *k = *families; k->name; k++) half_adapter_add(k, like);
     return table;
 }
 

@@ -13,11 +13,13 @@
 typedef struct params {
     uint32_t scatters, tuples, wide, item, rank; /* wide: indices are int64 */
     uint64_t count;                              /* number of indices or of index tuples */
-    uint64_t axis, length;                       /* length: of the axis, or indices per tuple */
-    uint64_t block, batch_count, batch_elements; /* of tuples; block: elements of each */
+    uint64_t axis, length; /* length: size of the axis, or number of indices per tuple */
+    /* Elements that a tuple selects; number of tuples and of data elements per batch entry. */
+    uint64_t block, batch_count, batch_elements;
     uint64_t data_bytes;
-    uint64_t shape[WALK_AXES];   /* of the indices (elements) or the data's indexed axes (tuples) */
-    uint64_t strides[WALK_AXES]; /* of the data */
+    /* Shape of the indices; with tuples, sizes of the data's indexed axes. */
+    uint64_t shape[WALK_AXES];
+    uint64_t strides[WALK_AXES]; /* strides of the data */
 } params;
 
 static bool describe_elements(params *p, const kernel_tensor *x, const kernel_tensor *indices,
@@ -66,7 +68,7 @@ static bool describe_tuples(params *p, const kernel_tensor *x, const kernel_tens
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool index_moves_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *indices = &u->inputs[1];
     const char *op = u->node->def->name;
@@ -88,10 +90,10 @@ static bool describe(params *p, const kernel_problem *u)
     return !p->scatters || (u->inputs[2].dtype == x->dtype && kernel_count(&u->inputs[2]) == moved);
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool index_moves_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!index_moves_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     const double moved = (double)p.count * (double)(p.tuples ? p.block : 1);
@@ -100,11 +102,11 @@ static bool accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status index_moves_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)index_moves_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->phases = p->scatters ? 2 : 1;
     out->in_place = p->scatters ? 0 : -1;
@@ -113,7 +115,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-/* Elements of the data up to the last one that an index can address. */
+/* Number of elements of the data up to the last one that an index can address. */
 static uint64_t reach_of(const params *p)
 {
     uint64_t sizes[WALK_AXES + 1];
@@ -127,7 +129,8 @@ static uint64_t reach_of(const params *p)
     }
     sizes[axes] = (p->count - 1) / p->batch_count + 1;
     strides[axes] = p->batch_elements;
-    const uint64_t first = extent_reach(sizes, strides, axes + 1); /* of the last block */
+    /* Up to the first element of the last block. */
+    const uint64_t first = extent_reach(sizes, strides, axes + 1);
     return first ? extent_add(first, p->block - 1) : 0;
 }
 
@@ -141,7 +144,7 @@ static bool has_valid_axes(const params *p)
     return true;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool index_moves_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p) return false;
@@ -170,7 +173,7 @@ static bool read_index(uint64_t *out, const params *p, const void *indices, size
 }
 
 /* Finds the element of the data that index (or tuple) i addresses; false if out of range. */
-static bool find_place(uint64_t *out, const params *p, const void *indices, size_t i)
+static bool index_moves_find_place(uint64_t *out, const params *p, const void *indices, size_t i)
 {
     uint64_t index, at = 0, rest = i;
     if (p->tuples) {
@@ -188,7 +191,7 @@ static bool find_place(uint64_t *out, const params *p, const void *indices, size
     return true;
 }
 
-static void move(void *to, const void *from, size_t size)
+static void index_moves_move(void *to, const void *from, size_t size)
 {
     if (size == 4)
         memcpy(to, from, 4);
@@ -198,7 +201,7 @@ static void move(void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
-static void run_scatter(const params *p, const kernel_run *r, size_t bytes)
+static void index_moves_scatter(const params *p, const kernel_run *r, size_t bytes)
 {
     size_t from, to;
     uint64_t at;
@@ -210,27 +213,27 @@ static void run_scatter(const params *p, const kernel_run *r, size_t bytes)
         return;
     }
     for (size_t i = 0; r->part == 0 && i < p->count; i++)
-        if (find_place(&at, p, r->tensors[1], i))
-            move(y + at * p->item, (const char *)r->tensors[2] + i * bytes, bytes);
+        if (index_moves_find_place(&at, p, r->tensors[1], i))
+            index_moves_move(y + at * p->item, (const char *)r->tensors[2] + i * bytes, bytes);
         else
             kernel_fault(r);
 }
 
-static void run(const kernel_run *r)
+static void index_moves_run(const kernel_run *r)
 {
     const params *p = r->params;
     const size_t bytes = p->tuples ? p->block * p->item : p->item;
     size_t from, to;
     uint64_t at;
     if (p->scatters) {
-        run_scatter(p, r, bytes);
+        index_moves_scatter(p, r, bytes);
         return;
     }
     kernel_share(&from, &to, p->count, r->part, r->parts);
     for (size_t i = from; i < to; i++) {
         char *y = (char *)r->tensors[2] + i * bytes;
-        if (find_place(&at, p, r->tensors[1], i))
-            move(y, (const char *)r->tensors[0] + at * p->item, bytes);
+        if (index_moves_find_place(&at, p, r->tensors[1], i))
+            index_moves_move(y, (const char *)r->tensors[0] + at * p->item, bytes);
         else
             kernel_fault(r);
     }
@@ -240,9 +243,9 @@ const kernel KERNELS_index_moves[] = {
     {.name = "index_moves",
      .version = 1,
      .ops = "GatherElements GatherND ScatterElements ScatterND",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = index_moves_accept,
+     .prepare = index_moves_prepare,
+     .run = index_moves_run,
+     .extent = index_moves_extent},
     {0},
 };

@@ -13,7 +13,7 @@
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Indices of inputs; 0: absent. */
+/* Indices of the operator's inputs; 0: the operator has no such input. */
 typedef struct places {
     size_t w, x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, bias, sum;
 } places;
@@ -100,7 +100,7 @@ static bool is_type_right(const kernel_problem *u, const places *at, int_conv_ki
     return y == PGY_F32;
 }
 
-/* Does any channel of the weights, as signed bytes, have a zero point? */
+/* Does any output channel's weights, read as signed bytes, have a zero point other than 0? */
 static bool has_zeros(const int_conv *p, const kernel_problem *u, const places *at)
 {
     const int64_t shift = u->inputs[at->w].dtype == PGY_U8 ? 128 : 0;
@@ -144,8 +144,8 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
 
 /* ---- Planning ------------------------------------------------------------------------------- */
 
-/* Finds the phases along axis d. `each`: one phase for every tap. @return rows or columns that the
- * image needs beyond those of the output */
+/* Finds the phases along axis d; with `each`, every tap has a phase of its own. Returns how many
+ * rows or columns a phase has more than the output. */
 static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, int64_t *offsets)
 {
     int64_t reach = 0;
@@ -162,7 +162,7 @@ static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, i
     return reach;
 }
 
-/* Finds the phases that taps read, and the offset of each tap. */
+/* Finds the phases of the padded image that taps read, and the byte offset of each tap in it. */
 static void place_taps(int_conv *p)
 {
     uint32_t phases[2][INT_CONV_MAX_TAPS];
@@ -180,8 +180,8 @@ static void place_taps(int_conv *p)
     }
 }
 
-/* Do vectors along the channels waste less than vectors along the positions? That is so for few
- * positions. A row of a tile that is not full costs a third more. */
+/* Does it waste less work if a vector holds output channels instead of positions? That is so for
+ * few positions. A row of a tile that is not full costs a third more. */
 static bool is_turned(const int_conv *p, const int_tile *t)
 {
     const uint64_t rest = p->positions % t->rows;
@@ -228,7 +228,7 @@ void int_conv_plan(int_conv *p, cpu_level level)
     place_packed(p, weights, steps);
 }
 
-/* Includes the products that tiles compute beyond the output. */
+/* The count includes products that partial tiles compute beyond the output. */
 double int_conv_product_count(const int_conv *p)
 {
     const size_t rows = int_tile_of((cpu_level)p->level)->rows;
@@ -236,17 +236,6 @@ double int_conv_product_count(const int_conv *p)
     const double outputs =
         p->turned ? (double)(p->out * p->positions) : (double)(p->row_groups * rows * p->positions);
     return (double)(p->batch * p->groups) * steps * outputs;
-}
-
-uint64_t int_conv_image_bytes(const int_conv *p)
-{
-    const uint64_t bytes = p->phases * p->quads * p->rows * p->columns * INT_GROUP;
-    return (bytes + 63) / 64 * 64;
-}
-
-uint64_t int_conv_unit_count(const int_conv *p)
-{
-    return p->batch * p->groups * ((p->tiles + p->block - 1) / p->block) * p->chunks;
 }
 
 /* ---- Packing -------------------------------------------------------------------------------- */
@@ -270,8 +259,8 @@ static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel,
            (at - first) * INT_GROUP;
 }
 
-static void pack_channel(uint8_t *packed, const int_conv *p, const kernel_problem *u,
-                         size_t channel)
+static void int_conv_pack_channel(uint8_t *packed, const int_conv *p, const kernel_problem *u,
+                                  size_t channel)
 {
     const places *at = &PLACES[p->kind];
     const kernel_tensor *w = &u->inputs[at->w];
@@ -305,7 +294,7 @@ static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_problem
     ((int32_t *)(packed + p->at_bias))[channel] = (int32_t)int_problem_int(u, at->bias, channel);
 }
 
-/* Upper bound of a channel's sums, offset included, after scaling. */
+/* Upper bound of an output channel's sums, bias included, times its scale. */
 static double find_most(const uint8_t *packed, const int_conv *p, const kernel_problem *u,
                         size_t channel)
 {
@@ -319,7 +308,8 @@ static double find_most(const uint8_t *packed, const int_conv *p, const kernel_p
     return (sum * 255 + fabs((double)bias)) * ((const double *)(packed + p->at_scales))[channel];
 }
 
-static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err)
+static pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
+                                pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
     out->packed_bytes = p->at_scales + channels * sizeof(double);
@@ -328,7 +318,7 @@ static pgy_status pack(kernel_plan *out, int_conv *p, const kernel_problem *u, p
     memset(packed, 0, out->packed_bytes);
     p->small = true;
     for (size_t i = 0; i < channels; i++) {
-        pack_channel(packed, p, u, i);
+        int_conv_pack_channel(packed, p, u, i);
         pack_scales(packed, p, u, i);
         if (find_most(packed, p, u, i) >= 0x1p14) p->small = false;
     }
@@ -371,8 +361,8 @@ static uint64_t scratch_bytes(const int_conv *p)
     return tile < plane ? plane : tile;
 }
 
-/* The channels' offsets lie behind the image, with a gap of one tile, because the last tile reads
- * beyond the image. */
+/* Where the workspace holds the channels' offsets: behind the padded images and a gap of one tile,
+ * because the last tile reads beyond its image. */
 static uint64_t offsets_place(const int_conv *p)
 {
     return p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
@@ -389,7 +379,7 @@ static void extent_tensors(kernel_extent *e, const int_conv *p)
     extent_tensor(e, p->inputs, out, p->kind == INT_CONV_TO_BYTES ? 1 : sizeof(int32_t));
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool int_conv_extent(kernel_extent *e, const kernel_claim *q)
 {
     const int_conv *p = extent_params(e, q, sizeof *p);
     int_conv own;
@@ -415,26 +405,27 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status int_conv_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     int_conv *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)int_conv_describe(p, u); /* accepted before */
-    int_conv_plan(p, level);
+    (void)int_conv_describe(p, u); /* cannot fail after `accept` */
+    int_conv_plan(p, u->self->needs);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     const uint64_t units = int_conv_unit_count(p);
     out->parts = (uint32_t)(units < 256 ? units : 256);
     p->at_offsets = offsets_place(p);
     out->workspace_bytes = p->at_offsets + p->groups * p->out * sizeof(int32_t);
     out->scratch_bytes = scratch_bytes(p);
-    const pgy_status st = pack(out, p, u, err);
+    const pgy_status st = int_conv_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double products_per_ns)
+static bool int_conv_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double products_per_ns = u->self->rates[0];
     int_conv p;
     if (!int_conv_describe(&p, u)) return false;
     int_conv_plan(&p, level);
@@ -445,30 +436,17 @@ static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, doubl
     return true;
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                                   \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, products_per_ns);                                     \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 2)
-VARIANT(avx2, CPU_AVX2, 50)
-VARIANT(avx512, CPU_AVX512, 200)
-
-#define ROW(suffix, level)                                                          \
+#define ROW(suffix, level, products_per_ns)                                         \
     {                                                                               \
         .name = "conv_int8_" #suffix, .version = 1,                                 \
         .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv " \
                "pgy:QuantizedConv",                                                 \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,     \
-        .run = int_conv_run, .extent = extent                                       \
+        .needs = level, .rates = {products_per_ns}, .accept = int_conv_accept,      \
+        .prepare = int_conv_prepare, .run = int_conv_run, .extent = int_conv_extent \
     }
 const kernel KERNELS_int_conv[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 2),
+    ROW(avx2, CPU_AVX2, 50),
+    ROW(avx512, CPU_AVX512, 200),
     {0},
 };

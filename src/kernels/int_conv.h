@@ -23,21 +23,24 @@ typedef enum int_conv_kind {
 
 typedef struct int_conv {
     uint32_t level, kind, inputs;
-    uint32_t x_zero_input; /* index of the input; 0: none */
+    uint32_t x_zero_input; /* index of the input that holds the zero point of X; 0: absent */
     uint32_t x_signed, w_has_zero, relu;
-    uint32_t small;                 /* every possible sum, scaled, is below 2^14 */
+    uint32_t small;                 /* every sum that can occur, times its scale, is below 2^14 */
     uint32_t turned;                /* a vector holds output channels instead of positions */
-    uint32_t bias_input, sum_input; /* of floats; 0: none */
+    uint32_t bias_input, sum_input; /* indices of the float32 bias and sum inputs; 0: absent */
     int_finish finish;
-    uint64_t batch, groups, in, out; /* channels of a group */
+    uint64_t batch, groups, in, out; /* in, out: channels of one group */
     int64_t size[2], out_size[2], kernel[2], stride[2], dilation[2], pad[2];
-    uint64_t quads, rows, columns, phases;        /* of the image: rows and columns of a phase */
-    int64_t phase_starts[2][INT_CONV_MAX_PHASES]; /* where the first pixel of each lies */
+    /* Sizes of the padded copy; each phase has `rows` x `columns` pixels. */
+    uint64_t quads, rows, columns, phases;
+    /* For each axis and phase: coordinate of the phase's first pixel in the padded image. */
+    int64_t phase_starts[2][INT_CONV_MAX_PHASES];
     uint32_t phase_counts[2];
     uint64_t taps, positions, tiles, block; /* block: tiles that share one pass over the weights */
-    uint64_t chunks, row_groups;            /* the output channels of a group */
-    /* Byte offsets into the packed weights; at_offsets: of the channels' offsets in the
-     * workspace. */
+    /* row_groups: rows of tiles in a group; chunks: units that share these rows of tiles */
+    uint64_t chunks, row_groups;
+    /* Byte offsets into the packed weights, except at_offsets: where the workspace holds the number
+     * that is added to all sums of a channel. */
     uint64_t at_ones, at_sums, at_zeros, at_bias, at_scales, at_factors, at_offsets;
     uint64_t tap_offsets[INT_CONV_MAX_TAPS];
 } int_conv;
@@ -47,11 +50,21 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u);
 /* Sets the members that depend on the processor level. */
 void int_conv_plan(int_conv *p, cpu_level level);
 double int_conv_product_count(const int_conv *p);
-uint64_t int_conv_image_bytes(const int_conv *p); /* of one group of one image */
-uint64_t int_conv_unit_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
 /* Are the sizes from a plan file small enough that nothing computed from them overflows? */
 bool int_conv_has_valid_sizes(const int_conv *p);
+
+/* Bytes of the padded copy of one group of one image. */
+static inline uint64_t int_conv_image_bytes(const int_conv *p)
+{
+    const uint64_t bytes = p->phases * p->quads * p->rows * p->columns * INT_GROUP;
+    return (bytes + 63) / 64 * 64;
+}
+
+static inline uint64_t int_conv_unit_count(const int_conv *p)
+{
+    return p->batch * p->groups * ((p->tiles + p->block - 1) / p->block) * p->chunks;
+}
 
 /* memcpy for few bytes, without a call. */
 static inline void int_conv_copy(uint8_t *to, const uint8_t *from, size_t n)

@@ -20,8 +20,8 @@ enum { MAX_KERNEL = 16, SLACK = 128 };
 
 typedef struct params {
     int_conv c;
-    uint64_t width, height; /* of the padded plane */
-    uint64_t quads;         /* groups of four taps of a row */
+    uint64_t width, height; /* size of the padded plane */
+    uint64_t quads;         /* number of groups of four taps in a row of the kernel */
     uint32_t words[16];     /* shuffle masks that gather the taps of 16 positions */
     uint8_t bytes[64];
     /* Byte offsets into the packed weights. */
@@ -58,7 +58,7 @@ static uint64_t scratch_bytes(const params *p)
     return 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t) + p->width * p->height + SLACK;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool int_conv_depthwise_describe(params *p, const kernel_problem *u)
 {
     int_conv *c = &p->c;
     memset(p, 0, sizeof *p);
@@ -69,10 +69,11 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns)
+static bool int_conv_depthwise_accept(kernel_problem *u, double *cost_ns)
 {
+    const double products_per_ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!int_conv_depthwise_describe(&p, u)) return false;
     int_problem_linear(u);
     const double y = (double)kernel_count(&u->outputs[0]);
     *cost_ns = 300 + y * (double)p.c.taps / products_per_ns + y * 0.2 +
@@ -80,7 +81,8 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns
     return true;
 }
 
-static pgy_status pack(kernel_plan *out, params *p, const kernel_problem *u, pgy_error *err)
+static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const kernel_problem *u,
+                                          pgy_error *err)
 {
     const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
     const size_t each = taps_bytes(p);
@@ -109,12 +111,13 @@ static pgy_status pack(kernel_plan *out, params *p, const kernel_problem *u, pgy
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status int_conv_depthwise_prepare(kernel_plan *out, const kernel_problem *u,
+                                             pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)int_conv_depthwise_describe(p, u); /* cannot fail after `accept` */
     p->c.level = level;
     for (uint32_t i = 0; i < 16; i++) p->words[i] = i / 4 * (uint32_t)p->c.stride[1] + i % 4;
     for (uint32_t i = 0; i < 64; i++)
@@ -124,12 +127,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     const uint64_t planes = p->c.batch * p->c.groups;
     out->parts = (uint32_t)(planes < 256 ? planes : 256);
     out->scratch_bytes = scratch_bytes(p);
-    const pgy_status st = pack(out, p, u, err);
+    const pgy_status st = int_conv_depthwise_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool int_conv_depthwise_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->c.level)) return false;
@@ -181,15 +184,15 @@ static inline void sum_taps(const params *p, int32_t *sums, const uint8_t *x, co
     }
 }
 
-static void sum_portable(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
-                         size_t n)
+static void int_conv_depthwise_sum_portable(const params *p, int32_t *sums, const uint8_t *x,
+                                            const int8_t *w, size_t n)
 {
     sum_taps(p, sums, x, w, n);
 }
 
 #if defined(__x86_64__)
-AVX2_TARGET static void sum_avx2(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
-                                 size_t n)
+AVX2_TARGET static void int_conv_depthwise_sum_avx2(const params *p, int32_t *sums,
+                                                    const uint8_t *x, const int8_t *w, size_t n)
 {
     sum_taps(p, sums, x, w, n);
 }
@@ -200,8 +203,8 @@ static bool fits_lanes(const int_conv *c)
     return c->stride[1] <= 4 && 3 * c->stride[1] + 3 * c->dilation[1] < 16;
 }
 
-VNNI_TARGET static void sum_vnni(const params *p, int32_t *sums, const uint8_t *x, const int8_t *w,
-                                 size_t n)
+VNNI_TARGET static void int_conv_depthwise_sum_vnni(const params *p, int32_t *sums,
+                                                    const uint8_t *x, const int8_t *w, size_t n)
 {
     const size_t step = (size_t)p->c.stride[1], across = (size_t)p->c.dilation[1];
     const size_t vectors = (n + 15) / 16;
@@ -228,14 +231,15 @@ VNNI_TARGET static void sum_vnni(const params *p, int32_t *sums, const uint8_t *
 }
 #endif
 
-static row_function find_row(const params *p)
+static row_function int_conv_depthwise_find_row(const params *p)
 {
 #if defined(__x86_64__)
-    if (p->c.level >= CPU_AVX512 && cpu_has_byte_sums() && fits_lanes(&p->c)) return sum_vnni;
-    if (p->c.level >= CPU_AVX2) return sum_avx2;
+    if (p->c.level >= CPU_AVX512 && cpu_has_byte_sums() && fits_lanes(&p->c))
+        return int_conv_depthwise_sum_vnni;
+    if (p->c.level >= CPU_AVX2) return int_conv_depthwise_sum_avx2;
 #endif
     (void)p;
-    return sum_portable;
+    return int_conv_depthwise_sum_portable;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -273,7 +277,7 @@ typedef struct channel {
 } channel;
 
 /* Computes the output row by row. */
-static void run_rows(const channel *h)
+static void int_conv_depthwise_rows(const channel *h)
 {
     const int_conv *c = &h->p->c;
     const size_t width = (size_t)c->out_size[1], height = (size_t)c->out_size[0];
@@ -294,7 +298,7 @@ static void run_rows(const channel *h)
 
 /* With strides of 1, positions are counted along the padded rows, so tiles are full for any
  * width. */
-static void run_positions(const channel *h)
+static void int_conv_depthwise_positions(const channel *h)
 {
     enum { PIECE = INT_MAX_ROWS * INT_MAX_COLUMNS };
     const int_conv *c = &h->p->c;
@@ -319,8 +323,8 @@ static void run_positions(const channel *h)
 }
 
 /* Computes output channel `index` of an image from its plane. */
-static void run_channel(const params *p, const kernel_run *r, size_t image, size_t index,
-                        const uint8_t *plane, uint8_t zero)
+static void int_conv_depthwise_channel(const params *p, const kernel_run *r, size_t image,
+                                       size_t index, const uint8_t *plane, uint8_t zero)
 {
     const int_conv *c = &p->c;
     const char *packed = r->packed;
@@ -329,7 +333,7 @@ static void run_channel(const params *p, const kernel_run *r, size_t image, size
     const uint32_t bias = ((const uint32_t *)(packed + p->at_bias))[index];
     channel h = {.p = p,
                  .tile = int_tile_of((cpu_level)c->level),
-                 .row = find_row(p),
+                 .row = int_conv_depthwise_find_row(p),
                  .w = (const int8_t *)packed + index * each,
                  .plane = plane,
                  .y = (uint8_t *)r->tensors[c->inputs] +
@@ -342,12 +346,12 @@ static void run_channel(const params *p, const kernel_run *r, size_t image, size
         h.scales[i] = ((const double *)(packed + p->at_scales))[index];
     }
     if (c->stride[0] == 1 && c->stride[1] == 1)
-        run_positions(&h);
+        int_conv_depthwise_positions(&h);
     else
-        run_rows(&h);
+        int_conv_depthwise_rows(&h);
 }
 
-static void run(const kernel_run *r)
+static void int_conv_depthwise_run(const kernel_run *r)
 {
     const params *p = r->params;
     const int_conv *c = &p->c;
@@ -361,32 +365,21 @@ static void run(const kernel_run *r)
         copy_plane(p, plane, (const uint8_t *)r->tensors[0] + i * (size_t)(c->size[0] * c->size[1]),
                    zero);
         for (size_t k = 0; k < c->out; k++)
-            run_channel(p, r, i / c->groups, group * c->out + k, plane, zero);
+            int_conv_depthwise_channel(p, r, i / c->groups, group * c->out + k, plane, zero);
     }
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                                   \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, products_per_ns);                                            \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 1)
-VARIANT(avx2, CPU_AVX2, 5)
-VARIANT(avx512, CPU_AVX512, 20)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "conv_int8_depthwise_" #suffix, .version = 1,                                \
-        .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level,      \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, products_per_ns)                                             \
+    {                                                                                   \
+        .name = "conv_int8_depthwise_" #suffix, .version = 1,                           \
+        .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
+        .rates = {products_per_ns}, .accept = int_conv_depthwise_accept,                \
+        .prepare = int_conv_depthwise_prepare, .run = int_conv_depthwise_run,           \
+        .extent = int_conv_depthwise_extent                                             \
     }
 const kernel KERNELS_int_conv_depthwise[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 1),
+    ROW(avx2, CPU_AVX2, 5),
+    ROW(avx512, CPU_AVX512, 20),
     {0},
 };

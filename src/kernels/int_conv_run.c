@@ -70,13 +70,13 @@ static inline void fill_pixels(uint32_t *to, size_t count, uint32_t pixel)
     for (size_t i = 0; i < count; i++) to[i] = pixel;
 }
 
-/* One axis of a phase: positions [from, to) lie in the input, position `from` at coordinate
- * `first`. */
+/* One axis of a phase: its positions [from, to) lie inside the input, the others in the padding.
+ * Position `from` has input coordinate `first`. */
 typedef struct run_of {
     int64_t from, to, first;
 } run_of;
 
-static run_of find_run(const int_conv *p, size_t d, int64_t residue, int64_t count)
+static run_of int_conv_find_run(const int_conv *p, size_t d, int64_t residue, int64_t count)
 {
     const int64_t start = residue - p->pad[d], step = p->stride[d];
     run_of r = {.from = start < 0 ? (-start + step - 1) / step : 0};
@@ -87,13 +87,13 @@ static run_of find_run(const int_conv *p, size_t d, int64_t residue, int64_t cou
     return r;
 }
 
-/* Writes a phase from the plane of one quad. */
+/* Writes one phase of one quad of channels from its interleaved plane. */
 static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, int64_t y, int64_t x,
                       uint32_t zero)
 {
     const size_t columns = p->columns;
-    const run_of v = find_run(p, 0, y, (int64_t)p->rows);
-    const run_of h = find_run(p, 1, x, (int64_t)columns);
+    const run_of v = int_conv_find_run(p, 0, y, (int64_t)p->rows);
+    const run_of h = int_conv_find_run(p, 1, x, (int64_t)columns);
     for (int64_t r = 0; r < (int64_t)p->rows; r++, to += columns) {
         if (r < v.from || r >= v.to) {
             fill_pixels(to, columns, zero);
@@ -107,7 +107,7 @@ static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, in
     }
 }
 
-/* Is the laid-out image of a quad identical to its plane? */
+/* Is the padded copy of a quad of channels identical to its interleaved plane? */
 static bool is_plain(const int_conv *p)
 {
     return p->phases == 1 && p->taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 &&
@@ -115,7 +115,7 @@ static bool is_plain(const int_conv *p)
            !p->pad[1];
 }
 
-static uint8_t x_zero(const int_conv *p, const kernel_run *r)
+static uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
 {
     return (uint8_t)int_problem_unsigned(p->x_zero_input ? r->tensors[p->x_zero_input] : NULL,
                                          p->x_signed);
@@ -131,7 +131,8 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
     uint8_t *to = (uint8_t *)r->workspace + image * int_conv_image_bytes(p) + quad * plane;
     const uint8_t *planes[INT_GROUP], flip = p->x_signed ? 0x80 : 0;
     for (size_t k = 0; k < INT_GROUP; k++) {
-        const size_t c = quad * INT_GROUP + k; /* weights beyond the channels are zero */
+        /* Beyond the last channel, any plane will do: its weights are 0. */
+        const size_t c = quad * INT_GROUP + k;
         planes[k] = x + (c < p->in ? c : quad * INT_GROUP) * in_plane;
     }
     if (is_plain(p)) {
@@ -142,7 +143,8 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
     for (size_t i = 0; i < p->phases; i++)
         lay_phase(p, (uint32_t *)(to + i * p->quads * plane), r->scratch,
                   p->phase_starts[0][i / p->phase_counts[1]],
-                  p->phase_starts[1][i % p->phase_counts[1]], x_zero(p, r) * UINT32_C(0x01010101));
+                  p->phase_starts[1][i % p->phase_counts[1]],
+                  int_conv_x_zero(p, r) * UINT32_C(0x01010101));
 }
 
 /* Computes the offsets that are added to the sums of each channel: bias and zero points. */
@@ -153,7 +155,7 @@ static void find_offsets(const int_conv *p, const kernel_run *r)
     const uint32_t *sums = (const uint32_t *)(packed + p->at_sums);
     const uint32_t *bias = (const uint32_t *)(packed + p->at_bias);
     uint32_t *offsets = (uint32_t *)((char *)r->workspace + p->at_offsets);
-    const uint32_t depth = (uint32_t)(p->in * p->taps), zero = x_zero(p, r);
+    const uint32_t depth = (uint32_t)(p->in * p->taps), zero = int_conv_x_zero(p, r);
     size_t from, to;
     kernel_share(&from, &to, p->groups * p->out, r->part, r->parts);
     for (size_t i = from; i < to; i++) offsets[i] = bias[i] + zero * (depth * zeros[i] - sums[i]);
@@ -163,20 +165,21 @@ static void find_offsets(const int_conv *p, const kernel_run *r)
 
 enum { MAX_RUNS = INT_MAX_COLUMNS };
 
-/* Positions of a tile that are contiguous in the output. */
+/* A run of positions of a tile that are contiguous in the output. at: index in the tile; out: index
+ * in the output plane. */
 typedef struct run_out {
     size_t at, count, out;
 } run_out;
 
-/* State of a tile's epilogue. Its rows are channels from `channel` on, and output planes from
- * `plane` on. */
+/* State of a tile's epilogue. Row i of the tile is output channel `channel` + i and is stored in
+ * output plane `plane` + i. */
 typedef struct tile_end {
     const int_conv *p;
     const kernel_run *r;
     const int_tile *tile;
     const int32_t *offsets, *zeros;
     const double *scales;
-    size_t channel, plane, rows, count, size; /* size: of a plane */
+    size_t channel, plane, rows, count, size; /* size: number of elements in an output plane */
     run_out runs[MAX_RUNS];
     size_t run_count;
 } tile_end;
@@ -228,7 +231,7 @@ static void finish_ints(const tile_end *e, const int32_t *sums)
         }
 }
 
-static void finish_floats(const tile_end *e, const int32_t *sums)
+static void int_conv_finish_floats(const tile_end *e, const int32_t *sums)
 {
     const int_conv *p = e->p;
     const float *bias = p->bias_input ? e->r->tensors[p->bias_input] : NULL;
@@ -248,9 +251,9 @@ static void finish_floats(const tile_end *e, const int32_t *sums)
     }
 }
 
-/* `ones`: sums of the unsigned operand, with all weights 1; NULL if the weights have no zero
- * point. */
-static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_t *lines)
+/* Applies the epilogue to a tile. `ones`: for each position, the sum of the image bytes under all
+ * taps; NULL if the weights have no zero point. */
+static void int_conv_finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_t *lines)
 {
     for (size_t i = 0; ones && i < e->rows; i++) {
         const uint32_t zero = (uint32_t)e->zeros[i];
@@ -263,16 +266,16 @@ static void finish(const tile_end *e, int32_t *sums, const int32_t *ones, uint8_
     } else if (e->p->kind == INT_CONV_TO_INT32) {
         finish_ints(e, sums);
     } else {
-        finish_floats(e, sums);
+        int_conv_finish_floats(e, sums);
     }
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
 typedef struct unit {
-    size_t image, tile, tile_end, row, row_end; /* image: of batch and group */
+    size_t image, tile, tile_end, row, row_end; /* image: index over all groups of all images */
     size_t group;
-    const uint8_t *laid; /* the image */
+    const uint8_t *laid; /* the padded copy of that group of the image */
 } unit;
 
 static unit find_unit(const int_conv *p, const kernel_run *r, size_t index)
@@ -297,7 +300,7 @@ static bool can_fuse(const tile_end *e)
            e->count == t->vectors * t->lanes;
 }
 
-static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
+static void int_conv_tile(tile_end *e, const unit *u, size_t row, size_t tile)
 {
     const int_conv *p = e->p;
     const kernel_run *r = e->r;
@@ -340,13 +343,15 @@ static void run_tile(tile_end *e, const unit *u, size_t row, size_t tile)
         t->run[1][0][vectors - 1](&j);
     }
     find_runs(e, first);
-    finish(e, sums, p->w_has_zero ? ones : NULL, (uint8_t *)(ones + INT_MAX_COLUMNS));
+    int_conv_finish(e, sums, p->w_has_zero ? ones : NULL, (uint8_t *)(ones + INT_MAX_COLUMNS));
 }
 
 /* ---- Turned --------------------------------------------------------------------------------- */
 
-/* Transposes lines of `columns` bytes, INT_MAX_COLUMNS apart, to columns of the output. */
-static void turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows, size_t columns)
+/* Transposes `rows` positions of `columns` channels into output planes, `size` bytes apart. Lines
+ * of input are INT_MAX_COLUMNS bytes apart. */
+static void int_conv_turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows,
+                          size_t columns)
 {
     size_t c = 0;
 #if defined(__x86_64__)
@@ -374,8 +379,8 @@ static void turn(uint8_t *y, size_t size, const uint8_t *lines, size_t rows, siz
         for (size_t i = 0; i < rows; i++) y[c * size + i] = lines[i * INT_MAX_COLUMNS + c];
 }
 
-/* Computes a panel of channels at all positions. */
-static void run_panel(const tile_end *e, size_t image, size_t panel)
+/* Computes a panel of output channels at all positions. */
+static void int_conv_panel(const tile_end *e, size_t image, size_t panel)
 {
     const int_conv *p = e->p;
     const kernel_run *r = e->r;
@@ -406,7 +411,7 @@ static void run_panel(const tile_end *e, size_t image, size_t panel)
                               &p->finish, offsets + channel,
                               (const double *)(packed + p->at_scales) + channel,
                               (const float *)(packed + p->at_factors) + channel);
-        turn(y + at, e->size, lines, rows, count);
+        int_conv_turn(y + at, e->size, lines, rows, count);
     }
 }
 
@@ -427,11 +432,11 @@ void int_conv_run(const kernel_run *r)
     kernel_share(&from, &to, int_conv_unit_count(p), r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         if (p->turned) {
-            run_panel(&e, i / p->tiles, i % p->tiles);
+            int_conv_panel(&e, i / p->tiles, i % p->tiles);
             continue;
         }
         const unit u = find_unit(p, r, i);
         for (size_t row = u.row; row < u.row_end; row++)
-            for (size_t tile = u.tile; tile < u.tile_end; tile++) run_tile(&e, &u, row, tile);
+            for (size_t tile = u.tile; tile < u.tile_end; tile++) int_conv_tile(&e, &u, row, tile);
     }
 }

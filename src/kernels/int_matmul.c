@@ -9,7 +9,8 @@
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 
-/* Sums of a tile, offsets, scales, and the scales in float32. */
+/* A thread's scratch memory: sums of a tile, then offsets, scales and scales in float32 of its
+ * columns. */
 enum {
     SCRATCH_BYTES = (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) +
                     INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))
@@ -19,8 +20,9 @@ enum {
 
 static const struct {
     const char *op;
-    int_matmul_places at; /* b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias, sum */
-    bool dynamic;         /* A is float32 */
+    /* input indices of b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias, sum */
+    int_matmul_places at;
+    bool dynamic; /* A is float32 */
 } OPERATORS[] = {
     {"MatMulInteger", {1, 0, 2, 0, 3, 0, 0, 0, 0}, false},
     {"QLinearMatMul", {3, 1, 2, 4, 5, 6, 7, 0, 0}, false},
@@ -52,8 +54,8 @@ static bool find_operator(int_matmul *p, const kernel_problem *u)
     return p->at.b != 0 && (p->kind != INT_MATMUL_TO_BYTES || int_problem_is_byte(&u->outputs[0]));
 }
 
-/* Computes an operand's strides along the leading axes under NumPy's broadcasting. Returns whether
- * one is not 0. */
+/* Computes an operand's strides along the leading axes under NumPy's broadcasting. Returns true if
+ * any of them is not 0. */
 static bool batch_strides(uint64_t *out, const int_matmul *p, const kernel_tensor *t,
                           uint64_t matrix)
 {
@@ -108,7 +110,8 @@ static bool read_shapes(int_matmul *p, const kernel_problem *u)
     return true;
 }
 
-/* Checks zero points: absent, one, or `count` bytes of the type of `like`. */
+/* Accepts zero points that are absent, or one or `count` bytes of the type of `like`. *out: their
+ * number. */
 static bool read_zeros(uint32_t *out, const kernel_problem *u, size_t place,
                        const kernel_tensor *like, uint64_t count)
 {
@@ -189,7 +192,8 @@ bool int_matmul_describe(int_matmul *p, const kernel_problem *u)
 /* Are all zero points of B known to be zero? */
 static bool has_no_zeros(const int_matmul *p, const kernel_problem *u)
 {
-    if (!p->b_signed) return false; /* unsigned bytes are offset by 128 */
+    /* Unsigned bytes are packed minus 128, which acts as a zero point. */
+    if (!p->b_signed) return false;
     if (!p->at.b_zero) return true;
     if (!u->inputs[p->at.b_zero].data) return false;
     for (size_t i = 0; i < p->b_zeros; i++)
@@ -226,42 +230,10 @@ size_t int_matmul_plan(int_matmul *p, cpu_level level)
     return (size_t)end;
 }
 
-uint64_t int_matmul_unit_count(const int_matmul *p)
-{
-    return p->batch * p->panels * p->chunks;
-}
-
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from, size_t to)
-{
-    const int_tile *t = int_tile_of((cpu_level)p->level);
-    const size_t width = t->vectors * t->lanes;
-    const size_t row = p->turn_b ? 1 : p->n, column = p->turn_b ? p->k : 1;
-    const uint8_t flip = p->b_signed ? 0 : 0x80;
-    int32_t *sums = (int32_t *)(packed + p->b_bytes);
-    for (size_t panel = from; panel < to; panel++) {
-        const size_t first = panel * width;
-        const size_t count = p->n - first < width ? p->n - first : width;
-        /* The last panel is only as wide as the vectors that it fills. */
-        const size_t wide = (count + t->lanes - 1) / t->lanes * t->lanes;
-        uint8_t *lines = packed + first * p->groups * INT_GROUP;
-        memset(lines, 0, wide * p->groups * INT_GROUP);
-        memset(sums + first, 0, width * sizeof *sums);
-        for (size_t k = 0; k < p->k; k++) {
-            uint8_t *line = lines + k / INT_GROUP * wide * INT_GROUP + k % INT_GROUP;
-            const uint8_t *source = b + k * row + first * column;
-            for (size_t j = 0; j < count; j++) {
-                const int8_t v = (int8_t)(source[j * column] ^ flip);
-                line[j * INT_GROUP] = (uint8_t)v;
-                sums[first + j] += v;
-            }
-        }
-    }
-}
-
-static pgy_status pack_constant(kernel_plan *out, const int_matmul *p, const kernel_problem *u,
-                                pgy_error *err)
+static pgy_status int_matmul_pack_constant(kernel_plan *out, const int_matmul *p,
+                                           const kernel_problem *u, pgy_error *err)
 {
     out->packed_bytes = p->b_count * p->b_stride;
     uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
@@ -299,13 +271,13 @@ static bool has_valid_sizes(const int_matmul *p)
            (p->b_count == 1 || p->b_count == p->batch);
 }
 
-/* Elements of A or B up to the last one that a product reads. */
+/* Number of elements of A or B up to the last one that any product reads. */
 static uint64_t reach_of(const int_matmul *p, const uint64_t *strides, uint64_t each)
 {
     return extent_add(extent_reach(p->batch_shape, strides, p->batch_rank), each - 1);
 }
 
-/* Elements of A whose range the first phase computes. */
+/* Number of elements of A whose range the first phase computes. */
 static uint64_t range_of(const int_matmul *p)
 {
     uint64_t count = p->m * p->k;
@@ -346,7 +318,7 @@ static bool are_inputs(const int_matmul *p)
     return at->b && (!p->bias_ints || at->bias);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool int_matmul_extent(kernel_extent *e, const kernel_claim *q)
 {
     const int_matmul *p = extent_params(e, q, sizeof *p);
     int_matmul own;
@@ -373,28 +345,28 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status int_matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     int_matmul *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)int_matmul_describe(p, u); /* accepted before */
+    (void)int_matmul_describe(p, u); /* cannot fail after `accept` */
     p->sums_rows = !has_no_zeros(p, u);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
-    out->workspace_bytes = int_matmul_plan(p, level);
+    out->workspace_bytes = int_matmul_plan(p, u->self->needs);
     p->first_phase = first_phase_of(p);
     out->phases = 3 - p->first_phase;
     const uint64_t units = int_matmul_unit_count(p);
     out->parts = (uint32_t)(units < INT_MATMUL_PARTS ? units : INT_MATMUL_PARTS);
     out->scratch_bytes = SCRATCH_BYTES;
     if (!p->b_constant) return PGY_OK;
-    const pgy_status st = pack_constant(out, p, u, err);
+    const pgy_status st = int_matmul_pack_constant(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns)
+static bool int_matmul_accept(kernel_problem *u, double *cost_ns)
 {
+    const double products_per_ns = u->self->rates[0];
     int_matmul p;
     if (!int_matmul_describe(&p, u)) return false;
     int_problem_linear(u);
@@ -405,31 +377,18 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double products_per_ns
     return true;
 }
 
-#define VARIANT(suffix, level, products_per_ns)                                                   \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, products_per_ns);                                            \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 2)
-VARIANT(avx2, CPU_AVX2, 50)
-VARIANT(avx512, CPU_AVX512, 200)
-
-#define ROW(suffix, level)                                                               \
-    {                                                                                    \
-        .name = "matmul_int8_" #suffix, .version = 1,                                    \
-        .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                        \
-               "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul " \
-               "pgy:QuantizedMatMul",                                                    \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix,          \
-        .run = int_matmul_run, .extent = extent                                          \
+#define ROW(suffix, level, products_per_ns)                                               \
+    {                                                                                     \
+        .name = "matmul_int8_" #suffix, .version = 1,                                     \
+        .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                         \
+               "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "  \
+               "pgy:QuantizedMatMul",                                                     \
+        .needs = level, .rates = {products_per_ns}, .accept = int_matmul_accept,          \
+        .prepare = int_matmul_prepare, .run = int_matmul_run, .extent = int_matmul_extent \
     }
 const kernel KERNELS_int_matmul[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 2),
+    ROW(avx2, CPU_AVX2, 50),
+    ROW(avx512, CPU_AVX512, 200),
     {0},
 };

@@ -14,7 +14,7 @@ typedef enum int_matmul_kind {
     INT_MATMUL_TO_FLOAT
 } int_matmul_kind;
 
-/* Indices of inputs; 0: absent, as A is always input 0. */
+/* Indices of the operator's inputs. 0 means absent, because input 0 is always A. */
 typedef struct int_matmul_places {
     uint8_t b, a_scale, a_zero, b_scale, b_zero, y_scale, y_zero, bias, sum;
 } int_matmul_places;
@@ -25,16 +25,16 @@ typedef struct int_matmul {
     uint32_t level, kind, inputs;
     uint32_t a_signed, b_signed, a_float; /* a_float: the kernel quantises A */
     uint32_t b_constant, copies_a, sums_rows, turn_a, turn_b, relu;
-    uint32_t a_zeros; /* number of zero points: 1, one for each row, or 0 */
+    uint32_t a_zeros; /* number of zero points of A: 0, 1, or one for each row */
     uint32_t b_zeros, b_scales, bias_ints, first_phase;
     int_finish finish;
     double alpha;
-    uint64_t m, n, k, groups; /* groups of four along k */
-    uint64_t batch, b_count;  /* number of products, of different B */
+    uint64_t m, n, k, groups; /* groups: number of groups of four elements along k */
+    uint64_t batch, b_count;  /* number of products, and of different matrices B */
     uint32_t batch_rank;
     uint64_t batch_shape[INT_MATMUL_AXES], a_batch[INT_MATMUL_AXES], b_batch[INT_MATMUL_AXES];
-    uint64_t panels, chunk, chunks; /* chunk: rows of a unit of work */
-    uint64_t b_bytes, b_stride;     /* of one packed B without and with its sums */
+    uint64_t panels, chunk, chunks; /* chunk: rows in a unit of work; chunks: units per panel */
+    uint64_t b_bytes, b_stride;     /* bytes of one packed B without and with its column sums */
     /* Byte offsets into the workspace. */
     uint64_t at_b, at_a, at_rows, at_range;
 } int_matmul;
@@ -42,7 +42,10 @@ typedef struct int_matmul {
 bool int_matmul_describe(int_matmul *p, const kernel_problem *u);
 /* Sets the members that depend on the processor level. @return bytes of workspace */
 size_t int_matmul_plan(int_matmul *p, cpu_level level);
-uint64_t int_matmul_unit_count(const int_matmul *p);
+static inline uint64_t int_matmul_unit_count(const int_matmul *p)
+{
+    return p->batch * p->panels * p->chunks;
+}
 /* Packs panels [from, to) of one B, and the sums of their columns. */
 void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from,
                      size_t to);

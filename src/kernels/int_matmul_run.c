@@ -15,7 +15,8 @@ static uint64_t product_offset(const int_matmul *p, const uint64_t *strides, siz
     return offset;
 }
 
-/* Scale and zero point of an A that this kernel quantises; valid once the range phase is done. */
+/* Scale and zero point of a float32 A that this kernel quantises; valid after phase 0, which finds
+ * the range. */
 static quantize_to dynamic_of(const int_matmul *p, const kernel_run *r)
 {
     const float *ranges = (const float *)((const char *)r->workspace + p->at_range);
@@ -28,6 +29,33 @@ static quantize_to dynamic_of(const int_matmul *p, const kernel_run *r)
 }
 
 /* ---- Before the product --------------------------------------------------------------------- */
+
+void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from, size_t to)
+{
+    const int_tile *t = int_tile_of((cpu_level)p->level);
+    const size_t width = t->vectors * t->lanes;
+    const size_t row = p->turn_b ? 1 : p->n, column = p->turn_b ? p->k : 1;
+    const uint8_t flip = p->b_signed ? 0 : 0x80;
+    int32_t *sums = (int32_t *)(packed + p->b_bytes);
+    for (size_t panel = from; panel < to; panel++) {
+        const size_t first = panel * width;
+        const size_t count = p->n - first < width ? p->n - first : width;
+        /* The last panel is only as wide as the vectors that it fills. */
+        const size_t wide = (count + t->lanes - 1) / t->lanes * t->lanes;
+        uint8_t *lines = packed + first * p->groups * INT_GROUP;
+        memset(lines, 0, wide * p->groups * INT_GROUP);
+        memset(sums + first, 0, width * sizeof *sums);
+        for (size_t k = 0; k < p->k; k++) {
+            uint8_t *line = lines + k / INT_GROUP * wide * INT_GROUP + k % INT_GROUP;
+            const uint8_t *source = b + k * row + first * column;
+            for (size_t j = 0; j < count; j++) {
+                const int8_t v = (int8_t)(source[j * column] ^ flip);
+                line[j * INT_GROUP] = (uint8_t)v;
+                sums[first + j] += v;
+            }
+        }
+    }
+}
 
 static void find_range(const int_matmul *p, const kernel_run *r)
 {
@@ -63,8 +91,8 @@ static void copy_row(const int_matmul *p, const kernel_run *r, uint8_t *to, size
     memset(to + p->k, 0, size - p->k);
 }
 
-/* Row `row`, counted over all products, as unsigned bytes. */
-static const uint8_t *row_of(const int_matmul *p, const kernel_run *r, size_t row)
+/* Returns row `row` of A, counted over all products, as unsigned bytes. */
+static const uint8_t *int_matmul_row_of(const int_matmul *p, const kernel_run *r, size_t row)
 {
     if (p->copies_a) return (const uint8_t *)r->workspace + p->at_a + row * p->groups * INT_GROUP;
     return (const uint8_t *)r->tensors[0] + product_offset(p, p->a_batch, row / p->m) +
@@ -78,7 +106,7 @@ static void read_rows(const int_matmul *p, const kernel_run *r)
     size_t from, to;
     kernel_share(&from, &to, p->batch * p->m, r->part, r->parts);
     for (size_t row = from; row < to && !cancel_requested(); row++) {
-        const uint8_t *a = row_of(p, r, row);
+        const uint8_t *a = int_matmul_row_of(p, r, row);
         if (p->copies_a) copy_row(p, r, (uint8_t *)a, row, &q);
         if (!p->sums_rows) continue;
         uint32_t sum = 0;
@@ -87,7 +115,7 @@ static void read_rows(const int_matmul *p, const kernel_run *r)
     }
 }
 
-static void pack(const int_matmul *p, const kernel_run *r)
+static void int_matmul_run_pack(const int_matmul *p, const kernel_run *r)
 {
     size_t from, to;
     kernel_share(&from, &to, p->b_count * p->panels, r->part, r->parts);
@@ -114,43 +142,43 @@ typedef struct panel {
     int32_t a_zero; /* zero point of A, if all rows share one */
 } panel;
 
-static int32_t b_zero(const int_matmul *p, const kernel_run *r, size_t j)
+static int32_t int_matmul_b_zero(const int_matmul *p, const kernel_run *r, size_t j)
 {
     const int8_t *zeros = p->at.b_zero ? r->tensors[p->at.b_zero] : NULL;
     const int32_t zero =
         int_problem_unsigned(zeros ? zeros + (p->b_zeros == 1 ? 0 : j) : NULL, p->b_signed);
-    return zero - 128; /* B is signed */
+    return zero - 128; /* packed B is signed */
 }
 
-static int32_t a_zero(const int_matmul *p, const kernel_run *r, size_t i)
+static int32_t int_matmul_a_zero(const int_matmul *p, const kernel_run *r, size_t i)
 {
     const int8_t *zeros = p->at.a_zero ? r->tensors[p->at.a_zero] : NULL;
     if (p->a_float) return dynamic_of(p, r).zero;
     return int_problem_unsigned(zeros ? zeros + (p->a_zeros == 1 ? 0 : i) : NULL, p->a_signed);
 }
 
-static double scalar(const kernel_run *r, uint8_t place)
+static double int_matmul_scalar(const kernel_run *r, uint8_t place)
 {
     return place ? (double)*(const float *)r->tensors[place] : 1;
 }
 
-static void prepare_columns(panel *c)
+static void int_matmul_prepare_columns(panel *c)
 {
     const int_matmul *p = c->p;
     const kernel_run *r = c->r;
     const float *b_scales = p->at.b_scale ? r->tensors[p->at.b_scale] : NULL;
     const int32_t *bias = p->bias_ints ? r->tensors[p->at.bias] : NULL;
-    c->a_zero = p->a_zeros > 1 ? 0 : a_zero(p, r, 0);
-    c->a_scale = p->a_float ? (double)dynamic_of(p, r).scale : scalar(r, p->at.a_scale);
+    c->a_zero = p->a_zeros > 1 ? 0 : int_matmul_a_zero(p, r, 0);
+    c->a_scale = p->a_float ? (double)dynamic_of(p, r).scale : int_matmul_scalar(r, p->at.a_scale);
     for (size_t j = 0; j < c->count; j++) {
         const size_t column = c->first + j;
-        const uint32_t zero = (uint32_t)b_zero(p, r, column), a = (uint32_t)c->a_zero;
+        const uint32_t zero = (uint32_t)int_matmul_b_zero(p, r, column), a = (uint32_t)c->a_zero;
         uint32_t offset = a * ((uint32_t)p->k * zero - (uint32_t)c->column_sums[column]);
         if (bias) offset += (uint32_t)bias[column];
         c->offsets[j] = (int32_t)offset;
         if (!b_scales) continue;
         c->scales[j] = p->alpha * c->a_scale * (double)b_scales[p->b_scales == 1 ? 0 : column];
-        if (p->kind == INT_MATMUL_TO_BYTES) c->scales[j] /= scalar(r, p->at.y_scale);
+        if (p->kind == INT_MATMUL_TO_BYTES) c->scales[j] /= int_matmul_scalar(r, p->at.y_scale);
         c->factors[j] = (float)c->scales[j];
     }
 }
@@ -161,18 +189,18 @@ static void shift_row(const panel *c, size_t row, int32_t *sums)
 {
     const int_matmul *p = c->p;
     const int32_t *row_sums = (const int32_t *)((const char *)c->r->workspace + p->at_rows);
-    const uint32_t zero = p->a_zeros > 1 ? (uint32_t)a_zero(p, c->r, row % p->m) : 0;
+    const uint32_t zero = p->a_zeros > 1 ? (uint32_t)int_matmul_a_zero(p, c->r, row % p->m) : 0;
     const uint32_t sum = p->sums_rows ? (uint32_t)row_sums[row] : 0;
     if (!p->sums_rows && p->a_zeros <= 1) return;
     for (size_t j = 0; j < c->count; j++) {
-        const uint32_t right = (uint32_t)b_zero(p, c->r, c->first + j);
+        const uint32_t right = (uint32_t)int_matmul_b_zero(p, c->r, c->first + j);
         const uint32_t columns = (uint32_t)c->column_sums[c->first + j];
         sums[j] =
             (int32_t)((uint32_t)sums[j] - right * sum + zero * ((uint32_t)p->k * right - columns));
     }
 }
 
-static void finish_floats(const panel *c, size_t at, const int32_t *sums)
+static void int_matmul_finish_floats(const panel *c, size_t at, const int32_t *sums)
 {
     const int_matmul *p = c->p;
     const float *bias = p->at.bias && !p->bias_ints ? c->r->tensors[p->at.bias] : NULL;
@@ -185,13 +213,13 @@ static void finish_floats(const panel *c, size_t at, const int32_t *sums)
 }
 
 /* Applies the epilogue to row `row`, counted over all products. */
-static void finish_row(const panel *c, size_t row, int32_t *sums)
+static void int_matmul_finish_row(const panel *c, size_t row, int32_t *sums)
 {
     const int_matmul *p = c->p;
     const size_t at = row * p->n + c->first;
     shift_row(c, row, sums);
     if (p->kind == INT_MATMUL_TO_FLOAT) {
-        finish_floats(c, at, sums);
+        int_matmul_finish_floats(c, at, sums);
     } else if (p->kind == INT_MATMUL_TO_BYTES) {
         int_tile_of((cpu_level)p->level)
             ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, sums, c->count, &p->finish,
@@ -203,7 +231,7 @@ static void finish_row(const panel *c, size_t row, int32_t *sums)
     }
 }
 
-static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
+static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t index)
 {
     const int_tile *t = int_tile_of((cpu_level)p->level);
     const size_t width = t->vectors * t->lanes;
@@ -222,10 +250,10 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
                .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
     c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
-    prepare_columns(&c);
+    int_matmul_prepare_columns(&c);
     for (size_t i = from, rows, kind; i < to && !cancel_requested(); i += rows) {
         rows = int_tile_rows(t, to - i, &kind);
-        const int_job j = {.a = row_of(p, r, product * p->m + i),
+        const int_job j = {.a = int_matmul_row_of(p, r, product * p->m + i),
                            .b = b + first * p->groups * INT_GROUP,
                            .tap_count = 1,
                            .groups = p->groups,
@@ -235,7 +263,7 @@ static void run_unit(const int_matmul *p, const kernel_run *r, size_t index)
                            .c = sums};
         t->run[0][kind][vectors - 1](&j);
         for (size_t k = 0; k < rows; k++)
-            finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
+            int_matmul_finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
     }
 }
 
@@ -249,10 +277,10 @@ void int_matmul_run(const kernel_run *r)
     if (phase == 0) {
         find_range(p, r);
     } else if (phase == 1) {
-        if (!p->b_constant) pack(p, r);
+        if (!p->b_constant) int_matmul_run_pack(p, r);
         if (p->copies_a || p->sums_rows) read_rows(p, r);
     } else {
         kernel_share(&from, &to, int_matmul_unit_count(p), r->part, r->parts);
-        for (size_t i = from; i < to; i++) run_unit(p, r, i);
+        for (size_t i = from; i < to; i++) int_matmul_unit(p, r, i);
     }
 }

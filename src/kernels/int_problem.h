@@ -12,9 +12,9 @@ bool int_problem_has(const kernel_problem *u, size_t i);
 bool int_problem_is_fixed(const kernel_problem *u, size_t i, size_t count);
 /* Is input i float32 scales that are positive, finite and of usual magnitude? */
 bool int_problem_are_scales(const kernel_problem *u, size_t i, size_t count);
-/* The same, but zeros are allowed. */
+/* As int_problem_are_scales, but zeros are allowed. */
 bool int_problem_are_factors(const kernel_problem *u, size_t i, size_t count);
-/* Element k of a fixed input, or its only element; 0 if the input is absent. */
+/* Element k of a constant input, or its only element; 0 if the input is absent. */
 double int_problem_float(const kernel_problem *u, size_t i, size_t k);
 int64_t int_problem_int(const kernel_problem *u, size_t i, size_t k);
 /* Limits of an 8-bit type. */

@@ -28,20 +28,21 @@ static inline bool int_finish_is_valid(const int_finish *f)
            f->high >= -128 && f->high <= 255;
 }
 
-/* Strides in bytes. C has INT_MAX_COLUMNS elements in a row. */
+/* The operands of one tile. Strides count bytes. A row of C has INT_MAX_COLUMNS elements. */
 typedef struct int_job {
     const uint8_t *a, *b;
-    const uint64_t *a_taps, *b_taps; /* where each tap begins; NULL: taps are consecutive */
+    const uint64_t *a_taps, *b_taps; /* byte offset of each tap; NULL: taps are consecutive */
     size_t tap_count, groups;
     size_t a_row, a_step, b_step;
     int32_t *c;
-    /* Not NULL: in a set that `fuses`, a full tile applies the epilogue of finish_rows itself. */
+    /* If not NULL, the tile applies the epilogue of finish_rows itself and stores bytes to y.
+     * Allowed only for full tiles of a set that `fuses`. */
     const int_finish *finish;
     uint8_t *y;
     size_t y_stride;
     const int32_t *offsets;
     const double *scales;
-    bool small; /* every possible sum, scaled, is below 2^14 */
+    bool small; /* every sum that can occur, times its scale, is below 2^14 */
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);
@@ -59,14 +60,15 @@ typedef struct int_floats {
 typedef struct int_tile {
     size_t rows, vectors, lanes;
     bool fuses;
-    /* [A is signed, B unsigned][rows 1, 2, 4, 8][vectors - 1]; NULL where the set has no tile */
+    /* Indices: 1 if A is signed and B unsigned, else 0; 0 to 3 for 1, 2, 4, 8 rows; vectors - 1.
+     * NULL where the set has no tile. */
     int_tile_function run[2][4][3];
     /* Finishes rows of up to `n` sums, INT_MAX_COLUMNS apart, into rows `stride` bytes apart. Each
      * row has an offset and a scale. */
     void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
                         const int_finish *f, const int32_t *offsets, const double *scales);
-    /* Finishes one row. Each column has an offset and a scale; `factors` are the scales in
-     * float32. */
+    /* Turns one row of sums into bytes. Each column has its own offset and scale; `factors` are the
+     * scales in float32. */
     void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
                            const int32_t *offsets, const double *scales, const float *factors);
     void (*row_floats)(float *y, const int32_t *sums, size_t n, const int_floats *f);
@@ -83,7 +85,7 @@ const int_tile *int_tile_of(cpu_level level);
  * `run`. */
 size_t int_tile_rows(const int_tile *t, size_t rows, size_t *kind);
 
-/* One sum, offset included, by the definition. */
+/* Turns one sum, to which its offset was added, into a byte by the definition. */
 static inline int32_t int_finish_exact(int32_t sum, double scale, const int_finish *f)
 {
     const double x = nearbyint((double)sum * scale) + (double)f->zero;

@@ -40,7 +40,7 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 
 #define SPLIT_A(x) split_unsigned(x)
 #define SPLIT_B(x) split_signed(x)
-#define NAME(rows, vectors) rows_##rows##_##vectors
+#define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_small.inc"
 #undef SPLIT_A
 #undef SPLIT_B
@@ -48,7 +48,7 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 
 #define SPLIT_A(x) split_signed(x)
 #define SPLIT_B(x) split_unsigned(x)
-#define NAME(rows, vectors) signed_##rows##_##vectors
+#define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
 #include "kernels/int_tile_small.inc"
 
 #include "kernels/int_finish.inc"
@@ -58,11 +58,15 @@ const int_tile int_tile_avx2 = {
     .rows = 4,
     .vectors = 2,
     .lanes = 8,
-    .run = {{{rows_1_1, rows_1_2}, {rows_2_1, rows_2_2}, {rows_4_1, rows_4_2}},
-            {{signed_1_1, signed_1_2}, {signed_2_1, signed_2_2}, {signed_4_1, signed_4_2}}},
-    .finish_rows = finish_rows,
-    .finish_columns = finish_columns,
-    .row_floats = row_floats,
-    .column_floats = column_floats,
+    .run = {{{int_tile_rows_1_1, int_tile_rows_1_2},
+             {int_tile_rows_2_1, int_tile_rows_2_2},
+             {int_tile_rows_4_1, int_tile_rows_4_2}},
+            {{int_tile_signed_1_1, int_tile_signed_1_2},
+             {int_tile_signed_2_1, int_tile_signed_2_2},
+             {int_tile_signed_4_1, int_tile_signed_4_2}}},
+    .finish_rows = int_finish_rows,
+    .finish_columns = int_finish_columns,
+    .row_floats = int_row_floats,
+    .column_floats = int_column_floats,
 };
 #endif

@@ -22,7 +22,7 @@ static inline void add_unsigned(int32_t *c, const uint8_t *a, const uint8_t *b)
         for (int k = 0; k < INT_GROUP; k++) c[i] += a[k] * (int32_t)(int8_t)b[INT_GROUP * i + k];
 }
 
-static inline void run_rows(const int_job *j, size_t rows, bool is_signed)
+static inline void int_tile_portable_rows(const int_job *j, size_t rows, bool is_signed)
 {
     int32_t c[4][COLUMNS] = {{0}};
     const uint8_t *a = j->a, *b = j->b;
@@ -41,14 +41,14 @@ static inline void run_rows(const int_job *j, size_t rows, bool is_signed)
     for (size_t i = 0; i < rows; i++) memcpy(j->c + i * INT_MAX_COLUMNS, c[i], sizeof c[i]);
 }
 
-#define ROWS(rows)                              \
-    static void rows_##rows(const int_job *j)   \
-    {                                           \
-        run_rows(j, rows, false);               \
-    }                                           \
-    static void signed_##rows(const int_job *j) \
-    {                                           \
-        run_rows(j, rows, true);                \
+#define ROWS(rows)                                       \
+    static void int_tile_rows_##rows(const int_job *j)   \
+    {                                                    \
+        int_tile_portable_rows(j, rows, false);          \
+    }                                                    \
+    static void int_tile_signed_##rows(const int_job *j) \
+    {                                                    \
+        int_tile_portable_rows(j, rows, true);           \
     }
 ROWS(1)
 ROWS(2)
@@ -58,11 +58,12 @@ const int_tile int_tile_portable = {
     .rows = 4,
     .vectors = 1,
     .lanes = COLUMNS,
-    .run = {{{rows_1}, {rows_2}, {rows_4}}, {{signed_1}, {signed_2}, {signed_4}}},
-    .finish_rows = finish_rows,
-    .finish_columns = finish_columns,
-    .row_floats = row_floats,
-    .column_floats = column_floats,
+    .run = {{{int_tile_rows_1}, {int_tile_rows_2}, {int_tile_rows_4}},
+            {{int_tile_signed_1}, {int_tile_signed_2}, {int_tile_signed_4}}},
+    .finish_rows = int_finish_rows,
+    .finish_columns = int_finish_columns,
+    .row_floats = int_row_floats,
+    .column_floats = int_column_floats,
 };
 
 const int_tile *int_tile_of(cpu_level level)

@@ -23,7 +23,7 @@ typedef int32_t int_unaligned __attribute__((aligned(1), may_alias));
 #define SPLIT_B(x) (x)
 
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, a, b)
-#define NAME(rows, vectors) rows_##rows##_##vectors
+#define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
 #undef DOT
 #undef NAME
@@ -58,7 +58,7 @@ TARGET static inline __attribute__((always_inline)) void finish_tile(const int_j
 #define FIRST(j, i) ((j)->finish ? _mm512_set1_epi32((j)->offsets[i]) : ZERO())
 
 #define DOT(sum, a, b) _mm512_dpbusd_epi32(sum, b, a)
-#define NAME(rows, vectors) signed_##rows##_##vectors
+#define NAME(rows, vectors) int_tile_signed_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
 
 const int_tile int_tile_vnni = {
@@ -66,17 +66,17 @@ const int_tile int_tile_vnni = {
     .vectors = 3,
     .lanes = 16,
     .fuses = true,
-    .run = {{{rows_1_1, rows_1_2, rows_1_3},
-             {rows_2_1, rows_2_2, rows_2_3},
-             {rows_4_1, rows_4_2, rows_4_3},
-             {rows_8_1, rows_8_2, rows_8_3}},
-            {{signed_1_1, signed_1_2, signed_1_3},
-             {signed_2_1, signed_2_2, signed_2_3},
-             {signed_4_1, signed_4_2, signed_4_3},
-             {signed_8_1, signed_8_2, signed_8_3}}},
-    .finish_rows = finish_rows,
-    .finish_columns = finish_columns,
-    .row_floats = row_floats,
-    .column_floats = column_floats,
+    .run = {{{int_tile_rows_1_1, int_tile_rows_1_2, int_tile_rows_1_3},
+             {int_tile_rows_2_1, int_tile_rows_2_2, int_tile_rows_2_3},
+             {int_tile_rows_4_1, int_tile_rows_4_2, int_tile_rows_4_3},
+             {int_tile_rows_8_1, int_tile_rows_8_2, int_tile_rows_8_3}},
+            {{int_tile_signed_1_1, int_tile_signed_1_2, int_tile_signed_1_3},
+             {int_tile_signed_2_1, int_tile_signed_2_2, int_tile_signed_2_3},
+             {int_tile_signed_4_1, int_tile_signed_4_2, int_tile_signed_4_3},
+             {int_tile_signed_8_1, int_tile_signed_8_2, int_tile_signed_8_3}}},
+    .finish_rows = int_finish_rows,
+    .finish_columns = int_finish_columns,
+    .row_floats = int_row_floats,
+    .column_floats = int_column_floats,
 };
 #endif

@@ -24,7 +24,8 @@ typedef struct kernel_tensor {
     const int64_t *shape;
     kernel_layout layout;
     const void *data;
-    uint32_t space; /* that its memory is in: 0 the host, else a device of the build's list */
+    /* Where its memory is: 0 for the host, else an index into the build's list of devices. */
+    uint32_t space;
 } kernel_tensor;
 
 enum { KERNEL_MAX_INPUTS = 32, KERNEL_MAX_OUTPUTS = 32 };
@@ -42,7 +43,8 @@ typedef struct kernel_problem {
     const op_node *node;       /* operator, opset, attributes */
     uint32_t space;            /* index of the kernel's device in the build's list */
     size_t input_count, output_count;
-    kernel_tensor inputs[KERNEL_MAX_INPUTS]; /* layout: as offered; accept sets the one it reads */
+    /* layout: the caller sets the one it offers, accept the one it reads */
+    kernel_tensor inputs[KERNEL_MAX_INPUTS];
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets the one it writes */
 } kernel_problem;
 
@@ -57,7 +59,7 @@ typedef struct kernel_plan {
     size_t workspace_bytes; /* shared by all parts, 64-byte aligned, not cleared */
     size_t scratch_bytes;   /* for each thread, 64-byte aligned, not cleared */
     uint32_t phases;        /* at least 1; separated by barriers */
-    uint32_t parts;         /* upper bound of the parts that the work is cut into, at least 1 */
+    uint32_t parts;         /* upper bound of the number of parts of each phase, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
 
@@ -68,16 +70,30 @@ typedef struct kernel_run {
     void *const *tensors; /* inputs, then outputs of the problem; NULL if omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
-    atomic_int *fault; /* a kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel
-                          it lies in memory that host and device share */
-    void *loaded;      /* for an enqueued kernel: the result of its `load` */
+    /* A kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel it lies in memory
+     * that host and device share. */
+    atomic_int *fault;
+    void *loaded; /* for an enqueued kernel: the result of its `load` */
 } kernel_run;
 
+/* Facts about a kernel that the 16-bit adapter (half_adapter.h) relies on. */
+enum {
+    KERNEL_TAKES_HALF = 1, /* only moves or converts elements, 16-bit floats too: no adapter */
+    KERNEL_KEEPS_HALF_WEIGHTS = 2, /* a constant input 1 stays in 16 bits */
+};
+
 typedef struct kernel {
-    const char *name; /* "conv_f32_direct"; NULL ends a table */
-    uint16_t version; /* of parameters, packed data and numerics */
+    const char *name; /* such as "conv_f32_direct"; NULL ends a table */
+    uint16_t version; /* grows when parameters, packed data or results change */
     const char *ops;  /* word list of operators, e.g. "Relu Sigmoid"; "com.microsoft:FusedConv" */
     cpu_level needs;
+    /* Constants for the estimate of `accept`, such as flops per ns; each family decides what they
+     * mean. */
+    double rates[2];
+    uint32_t flags; /* KERNEL_TAKES_HALF, ... */
+    /* The number of leading axes of output 0 along which results are independent, so that the
+     * problem may be cut into chunks of rows. NULL: none. */
+    int32_t (*free_axes)(const kernel_problem *u);
     /* Returns false if the kernel does not compute this problem. Else it sets the layouts in `u`,
      * and *cost_ns to the time on one core by a simple model (for an enqueued kernel: on the
      * device). The caller has set all spaces to the kernel's own; `accept` sets 0 for an operand
@@ -91,7 +107,7 @@ typedef struct kernel {
      * kernels/extent.h. Pure. */
     bool (*extent)(struct kernel_extent *out, const struct kernel_claim *claim);
     /* ---- Kernels of a device, which have no `run` ---- */
-    const char *device; /* its kind: "cuda"; NULL: the host */
+    const char *device; /* kind of device, "cuda"; NULL for kernels of the host */
     /* One call does all the work, as the only phase, part and thread, without scratch. Tensors,
      * packed and workspace are in device memory; the call reads operands on the host before it
      * returns. It does not wait for the stream. Faults found on the device go to r->fault. */
@@ -149,9 +165,13 @@ static inline void kernel_fault(const kernel_run *r)
 
 /* ---- Help for kernels ----------------------------------------------------------------------- */
 
-size_t kernel_count(const kernel_tensor *t);      /* elements */
+/* For `free_axes`: the number of all axes of output 0, or of those before `axis`, which counts from
+ * the end if it is negative. */
+int32_t kernel_all_axes(const kernel_problem *u);
+int32_t kernel_axes_before(const kernel_problem *u, int64_t axis);
+size_t kernel_count(const kernel_tensor *t);      /* number of elements */
 size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout, padding lanes included */
-/* Divides `count` items evenly into contiguous parts; [*from, *to) belongs to `part`. */
+/* Divides `count` items evenly into `parts` contiguous ranges; [*from, *to) is that of `part`. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
 /* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);

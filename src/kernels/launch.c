@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops over phases and parts. A failure is published before the barrier behind its phase, so
- * no thread starts a phase that relies on a check which failed in another thread. */
+/* The loops over phases and parts. A failure becomes visible to all threads before the barrier
+ * behind its phase, so no thread starts a phase after a check failed in another thread. */
 #include "kernels/launch.h"
 
+#include "base/alloc.h"
 #include "base/cancel.h"
 
 launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts)
@@ -50,6 +51,19 @@ bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed)
         if (st) first |= atomic_compare_exchange_strong(failed, &none, (int)st);
     }
     return first;
+}
+
+void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts)
+{
+    void *workspace = mem_alloc_aligned(64, p->workspace_bytes + 64);
+    void *scratch = mem_alloc_aligned(64, p->scratch_bytes + 64);
+    launch l = launch_of(k, p, parts);
+    l.run.tensors = tensors;
+    l.run.workspace = workspace;
+    l.scratch = scratch;
+    if (workspace && scratch) (void)launch_alone(&l);
+    mem_free(workspace);
+    mem_free(scratch);
 }
 
 typedef struct job {

@@ -12,9 +12,10 @@
 #include "kernels/team.h"
 
 typedef struct launch {
-    kernel_run run; /* except phase, part, scratch and fault, which each call sets */
+    /* Without phase, part, scratch and fault, which differ between calls of `run`. */
+    kernel_run run;
     uint32_t phases;
-    char *scratch; /* of part 0; part i has its scratch i strides further */
+    char *scratch; /* scratch of part 0; that of part i lies i strides behind it */
     size_t scratch_stride;
 } launch;
 
@@ -29,7 +30,7 @@ launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts);
 pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part);
 /* Runs all phases and parts on this thread. */
 pgy_status launch_alone(const launch *l);
-/* Runs on a team that has no task; the caller is its first thread. */
+/* Runs all phases and parts on a team that runs no task; the caller is the team's first thread. */
 pgy_status launch_on_team(const launch *l, team *t);
 /* Does the work of one thread inside a team's task; every thread of the team must call it. Phases
  * do not run once *failed holds a status, from this launch or an earlier one. Returns true if this

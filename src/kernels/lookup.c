@@ -16,14 +16,15 @@ enum { VALUES = 256, MAX_SEGMENTS = 15 };
 typedef struct params {
     uint32_t level, inputs, segments;
     uint64_t rows, row_bytes, ends[MAX_SEGMENTS];
-    uint32_t place[MAX_SEGMENTS];        /* index of the segment's input */
-    uint32_t copies[MAX_SEGMENTS];       /* the table is the identity */
+    uint32_t place[MAX_SEGMENTS]; /* index of the segment's input */
+    /* 1: the table maps each byte to itself, so the segment is only copied. */
+    uint32_t copies[MAX_SEGMENTS];
     uint8_t table[MAX_SEGMENTS][VALUES]; /* indexed by the byte as stored, int8 or uint8 */
 } params;
 
 /* ---- Tables --------------------------------------------------------------------------------- */
 
-static double activate(const op_node *n, double x)
+static double lookup_activate(const op_node *n, double x)
 {
     if (strcmp(n->def->name, "QLinearSigmoid") == 0) return 1 / (1 + exp(-x));
     if (strcmp(n->def->name, "QLinearLeakyRelu") == 0)
@@ -45,7 +46,7 @@ static bool make_table(params *p, const kernel_problem *u, uint32_t s, size_t x,
     p->copies[s] = true;
     for (int i = 0; i < VALUES; i++) {
         const int value = from == PGY_I8 ? (int8_t)i : i;
-        const double v = activate(u->node, (double)(value - zero) * scale) / to_scale;
+        const double v = lookup_activate(u->node, (double)(value - zero) * scale) / to_scale;
         p->table[s][i] = (uint8_t)quantize_int(v, to_zero, to);
         if (p->table[s][i] != i) p->copies[s] = false;
     }
@@ -73,7 +74,7 @@ static bool describe_concat(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool lookup_describe(params *p, const kernel_problem *u)
 {
     *p = (params){.inputs = (uint32_t)u->input_count, .segments = 1, .rows = 1};
     p->row_bytes = p->ends[0] = kernel_count(&u->outputs[0]);
@@ -86,22 +87,22 @@ static bool describe(params *p, const kernel_problem *u)
     return int_problem_is_byte(&u->inputs[0]);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
+static bool lookup_accept(kernel_problem *u, double *cost_ns)
 {
+    const double ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!lookup_describe(&p, u)) return false;
     int_problem_linear(u);
     *cost_ns = 100 + (double)(p.rows * p.row_bytes) * ns;
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status lookup_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)lookup_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     if (p->segments == 1 && !u->inputs[p->place[0]].data) out->in_place = (int8_t)p->place[0];
     const uint64_t parts = p->rows * p->row_bytes / 16384 + 1;
@@ -109,7 +110,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool lookup_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     uint64_t start = 0;
@@ -128,7 +129,8 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Computes bytes [from, to) of a row. */
-static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from, uint64_t to)
+static void lookup_row(const params *p, const kernel_run *r, uint64_t row, uint64_t from,
+                       uint64_t to)
 {
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
     uint8_t *y = (uint8_t *)r->tensors[p->inputs] + row * p->row_bytes;
@@ -144,7 +146,7 @@ static void run_row(const params *p, const kernel_run *r, uint64_t row, uint64_t
     }
 }
 
-static void run(const kernel_run *r)
+static void lookup_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
@@ -152,35 +154,22 @@ static void run(const kernel_run *r)
     while (from < to) {
         const uint64_t row = from / p->row_bytes, at = from % p->row_bytes;
         const uint64_t rest = to - from, left = p->row_bytes - at, n = rest < left ? rest : left;
-        run_row(p, r, row, at, at + n);
+        lookup_row(p, r, row, at, at + n);
         from += n;
     }
 }
 
-#define VARIANT(suffix, level, ns)                                                                \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, ns);                                                         \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 0.5)
-VARIANT(avx2, CPU_AVX2, 0.4)
-VARIANT(avx512, CPU_AVX512, 0.3)
-
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "byte_map_" #suffix, .version = 1,                                          \
-        .ops = "com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu "               \
-               "com.microsoft:QLinearConcat pgy:Lookup",                                    \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                    \
+#define ROW(suffix, level, ns)                                                             \
+    {                                                                                      \
+        .name = "lookup_" #suffix, .version = 1,                                           \
+        .ops = "com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu "              \
+               "com.microsoft:QLinearConcat pgy:Lookup",                                   \
+        .needs = level, .rates = {ns}, .accept = lookup_accept, .prepare = lookup_prepare, \
+        .run = lookup_run, .extent = lookup_extent                                         \
     }
 const kernel KERNELS_lookup[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 0.5),
+    ROW(avx2, CPU_AVX2, 0.4),
+    ROW(avx512, CPU_AVX512, 0.3),
     {0},
 };

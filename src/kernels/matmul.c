@@ -10,10 +10,10 @@
 
 typedef struct params {
     matmul_shape s;
-    uint32_t level; /* processor level that B is packed for */
+    uint32_t level; /* processor level whose panel width B is packed for */
     uint32_t b_constant, b_shared;
     uint32_t has_residual;
-    uint32_t inputs; /* also the index of the output operand */
+    uint32_t inputs; /* number of inputs, and so the index of the output operand */
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -146,8 +146,9 @@ bool matmul_describe(matmul_shape *s, const kernel_problem *u)
 
 /* ---- The kernel ----------------------------------------------------------------------------- */
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
+static bool matmul_accept(kernel_problem *u, double *cost_ns)
 {
+    const double flops_per_ns = u->self->rates[0];
     matmul_shape s;
     if (!matmul_describe(&s, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
@@ -158,23 +159,8 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
     return true;
 }
 
-static bool accept_portable(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 12);
-}
-
-static bool accept_avx2(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 85);
-}
-
-static bool accept_avx512(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 90);
-}
-
-static pgy_status pack_constant(kernel_plan *out, const params *p, const matmul_tile *t,
-                                const float *b, pgy_error *err)
+static pgy_status matmul_pack_constant(kernel_plan *out, const params *p, const matmul_tile *t,
+                                       const float *b, pgy_error *err)
 {
     const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
     out->packed_bytes = products * each * sizeof(float);
@@ -188,13 +174,13 @@ static pgy_status pack_constant(kernel_plan *out, const params *p, const matmul_
     return PGY_OK;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)matmul_describe(&p->s, u); /* accepted before */
+    (void)matmul_describe(&p->s, u); /* cannot fail after `accept` */
     p->level = level;
     p->b_constant = u->inputs[1].data != NULL;
     p->inputs = (uint32_t)u->input_count;
@@ -209,27 +195,12 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
         return PGY_OK;
     }
     out->phases = 1;
-    const pgy_status st = pack_constant(out, p, t, u->inputs[1].data, err);
+    const pgy_status st = matmul_pack_constant(out, p, t, u->inputs[1].data, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_PORTABLE, err);
-}
-
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX2, err);
-}
-
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX512, err);
-}
-
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool matmul_f32_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -249,7 +220,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run_packing(const kernel_run *r, const params *p, const matmul_tile *t)
+static void matmul_packing(const kernel_run *r, const params *p, const matmul_tile *t)
 {
     const size_t panels = matmul_panel_count(&p->s, t), each = matmul_packed_count(&p->s, t);
     size_t from, to;
@@ -262,13 +233,13 @@ static void run_packing(const kernel_run *r, const params *p, const matmul_tile 
     }
 }
 
-static void run(const kernel_run *r)
+static void matmul_run(const kernel_run *r)
 {
     const params *p = r->params;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     size_t from, to;
     if (!p->b_constant && r->phase == 0) {
-        run_packing(r, p, t);
+        matmul_packing(r, p, t);
         return;
     }
     const matmul_data d = {.a = r->tensors[0],
@@ -282,15 +253,16 @@ static void run(const kernel_run *r)
         matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, needs_)                                                                  \
-    {                                                                                        \
-        .name = "matmul_f32_" #suffix, .version = 2,                                         \
-        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_,     \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                \
+    {                                                                                   \
+        .name = "matmul_f32_" #suffix, .version = 2,                                    \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level, \
+        .rates = {flops_per_ns}, .accept = matmul_accept, .prepare = matmul_prepare,    \
+        .run = matmul_run, .extent = matmul_f32_extent                                  \
     }
 const kernel KERNELS_matmul[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 12),
+    ROW(avx2, CPU_AVX2, 85),
+    ROW(avx512, CPU_AVX512, 90),
     {0},
 };

@@ -14,8 +14,8 @@ typedef enum matmul_bias {
     MATMUL_NO_BIAS,
     MATMUL_BIAS_SCALAR,
     MATMUL_BIAS_COLUMN, /* one number for each column of C */
-    MATMUL_BIAS_ROW,    /* one for each row */
-    MATMUL_BIAS_FULL    /* like C */
+    MATMUL_BIAS_ROW,    /* one number for each row of C */
+    MATMUL_BIAS_FULL    /* a matrix with the shape of C */
 } matmul_bias;
 
 typedef enum matmul_activation {
@@ -32,12 +32,11 @@ typedef enum matmul_activation {
 typedef struct matmul_shape {
     uint64_t m, n, k;
     uint64_t a_row, a_column, b_row, b_column; /* strides */
-    uint64_t batch;                            /* products */
+    uint64_t batch;                            /* number of products */
     uint32_t batch_rank;
     uint64_t batch_shape[MATMUL_MAX_BATCH_RANK];
-    uint64_t a_batch[MATMUL_MAX_BATCH_RANK],
-        b_batch[MATMUL_MAX_BATCH_RANK]; /* strides, 0 = repeated
-                                         */
+    /* Strides along the batch axes; 0: the matrix is the same along that axis. */
+    uint64_t a_batch[MATMUL_MAX_BATCH_RANK], b_batch[MATMUL_MAX_BATCH_RANK];
     float alpha, beta;
     uint32_t bias, activation;
 } matmul_shape;
@@ -55,7 +54,7 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
 void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
                  size_t from, size_t to);
 size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
-/* Where product i starts in A or B. */
+/* Index of the first element of product i in A or B, to which `strides` belong. */
 size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 
 /* Work is cut into units of rows and panels of one product. The cut does not depend on the number
@@ -63,23 +62,24 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
-/* The same for B of 16-bit floats. */
+/* As matmul_scratch_count, for a B of 16-bit floats. */
 size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t);
 /* Refuses an invalid product from a plan file. Else states which bytes of A, bias, residual and C
  * the product touches; `c` is the operand index of C. */
 bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c);
-/* Elements that the product reads of an unpacked B. */
+/* Number of elements of an unpacked B up to the last one that the products read. */
 uint64_t matmul_b_reach(const matmul_shape *s);
 /* The operands of a product; bias and residual may be NULL. */
 typedef struct matmul_data {
     const float *a;
-    const float *packed;  /* panels of all B in order; NULL: in `half` */
+    const float *packed;  /* float32 panels of all matrices B in order; NULL: use `half` */
     const uint16_t *half; /* the panels in 16-bit floats */
     void (*widen)(float *to, const uint16_t *from, size_t count);
-    const matmul_half_function *run_half; /* by number of rows; NULL: `widen` first */
-    bool b_shared;                        /* one B for all products */
+    /* Micro-kernels for `half`, indexed by number of rows; NULL: `widen` it first. */
+    const matmul_half_function *run_half;
+    bool b_shared; /* all products share one B */
     const float *bias;
-    const float *residual; /* like C */
+    const float *residual; /* a matrix with the shape of C */
     float *c;
 } matmul_data;
 void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,

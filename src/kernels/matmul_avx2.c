@@ -16,28 +16,29 @@
 #define ADD(x, y) _mm256_add_ps(x, y)
 #define ZERO() _mm256_setzero_ps()
 #define MR 1
-#define RUN rows_1
+#define RUN matmul_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN rows_2
+#define RUN matmul_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN rows_3
+#define RUN matmul_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN rows_4
+#define RUN matmul_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN rows_5
+#define RUN matmul_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN rows_6
+#define RUN matmul_rows_6
 #include "kernels/matmul_tile.inc"
 
 const matmul_tile matmul_tile_avx2 = {
     .rows = 6,
     .columns = 16,
     .level = CPU_AVX2,
-    .run = {NULL, rows_1, rows_2, rows_3, rows_4, rows_5, rows_6},
+    .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4, matmul_rows_5,
+            matmul_rows_6},
 };
 #endif

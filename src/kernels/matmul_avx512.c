@@ -16,47 +16,48 @@
 #define ADD(x, y) _mm512_add_ps(x, y)
 #define ZERO() _mm512_setzero_ps()
 #define MR 1
-#define RUN rows_1
+#define RUN matmul_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN rows_2
+#define RUN matmul_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN rows_3
+#define RUN matmul_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN rows_4
+#define RUN matmul_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN rows_5
+#define RUN matmul_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN rows_6
+#define RUN matmul_rows_6
 #include "kernels/matmul_tile.inc"
 #define MR 7
-#define RUN rows_7
+#define RUN matmul_rows_7
 #include "kernels/matmul_tile.inc"
 #define MR 8
-#define RUN rows_8
+#define RUN matmul_rows_8
 #include "kernels/matmul_tile.inc"
 #define MR 9
-#define RUN rows_9
+#define RUN matmul_rows_9
 #include "kernels/matmul_tile.inc"
 #define MR 10
-#define RUN rows_10
+#define RUN matmul_rows_10
 #include "kernels/matmul_tile.inc"
 #define MR 11
-#define RUN rows_11
+#define RUN matmul_rows_11
 #include "kernels/matmul_tile.inc"
 #define MR 12
-#define RUN rows_12
+#define RUN matmul_rows_12
 #include "kernels/matmul_tile.inc"
 
 const matmul_tile matmul_tile_avx512 = {
     .rows = 12,
     .columns = 32,
     .level = CPU_AVX512,
-    .run = {NULL, rows_1, rows_2, rows_3, rows_4, rows_5, rows_6, rows_7, rows_8, rows_9, rows_10,
-            rows_11, rows_12},
+    .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4, matmul_rows_5,
+            matmul_rows_6, matmul_rows_7, matmul_rows_8, matmul_rows_9, matmul_rows_10,
+            matmul_rows_11, matmul_rows_12},
 };
 #endif

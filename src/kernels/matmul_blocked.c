@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
- * panels. Its sum is split into blocks of DEPTH, so that a panel stays in the second-level cache
- * while all rows of the unit use it. Rows of A are read in place if their elements are contiguous,
- * else copied block by block. Panels of 16-bit floats are widened block by block if many rows share
+ * panels. Its sum over k is split into blocks of DEPTH, so that a panel stays in the L2 cache while
+ * all rows of the unit use it. Rows of A are read in place if their elements are contiguous, else
+ * copied block by block. Panels of 16-bit floats are widened block by block if many rows share
  * them, else inside the micro-kernel. */
 #include <string.h>
 
@@ -69,7 +69,7 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
 
 /* ---- The epilogue of a tile ----------------------------------------------------------------- */
 
-static void activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
+static void matmul_activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
 {
     const vec_math *v = vec_math_of(t->level);
     switch ((matmul_activation)s->activation) {
@@ -93,8 +93,8 @@ static void add_bias(float *c, size_t columns, float beta, const float *bias, si
         for (size_t j = 0; j < columns; j++) c[j] += beta * bias[j * step];
 }
 
-static void finish_tile(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
-                        size_t row, size_t rows, size_t column, size_t columns)
+static void matmul_finish_tile(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
+                               size_t row, size_t rows, size_t column, size_t columns)
 {
     const size_t place = row * s->n + column;
     for (size_t i = 0; i < rows; i++) {
@@ -107,13 +107,13 @@ static void finish_tile(const matmul_shape *s, const matmul_tile *t, const matmu
             for (size_t j = 0; j < columns; j++) c[j] *= s->alpha;
         if (d->bias) add_bias(c, columns, s->beta, d->bias + at, step);
         if (d->residual) add_bias(c, columns, 1, d->residual + place + i * s->n, 1);
-        activate(c, columns, s, t);
+        matmul_activate(c, columns, s, t);
     }
 }
 
 /* ---- The loop ------------------------------------------------------------------------------- */
 
-static size_t row_units(const matmul_shape *s)
+static size_t matmul_row_units(const matmul_shape *s)
 {
     return (s->m + UNIT_ROWS - 1) / UNIT_ROWS;
 }
@@ -125,7 +125,7 @@ static size_t panel_units(const matmul_shape *s, const matmul_tile *t)
 
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t)
 {
-    return s->batch * row_units(s) * panel_units(s, t);
+    return s->batch * matmul_row_units(s) * panel_units(s, t);
 }
 
 static bool is_read_in_place(const matmul_shape *s)
@@ -151,9 +151,9 @@ static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t r
         for (size_t i = 0; i < rows; i++) to[i * depth + p] = a[i * s->a_row + p * s->a_column];
 }
 
-static void run_rows(const matmul_tile *t, const matmul_data *d, size_t rows, size_t depth,
-                     const float *a, size_t lda, const void *b, float *c, size_t ldc,
-                     bool accumulate)
+static void matmul_rows(const matmul_tile *t, const matmul_data *d, size_t rows, size_t depth,
+                        const float *a, size_t lda, const void *b, float *c, size_t ldc,
+                        bool accumulate)
 {
     if (d->run_half)
         d->run_half[rows](depth, a, lda, b, c, ldc, accumulate);
@@ -162,28 +162,29 @@ static void run_rows(const matmul_tile *t, const matmul_data *d, size_t rows, si
 }
 
 /* Computes one tile. A partial panel at the edge of C goes through the buffer `edge`. */
-static void run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
-                     size_t depth, const float *a, size_t lda, const void *b, float *c, size_t ldc,
-                     bool accumulate, float *edge)
+static void matmul_run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
+                            size_t depth, const float *a, size_t lda, const void *b, float *c,
+                            size_t ldc, bool accumulate, float *edge)
 {
     if (columns == t->columns) {
-        run_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate);
+        matmul_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate);
         return;
     }
-    run_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false);
+    matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             c[i * ldc + j] = edge[i * t->columns + j] + (accumulate ? c[i * ldc + j] : 0);
 }
 
 typedef struct block {
-    size_t row, rows, panel, panels; /* covered by the unit */
+    /* The unit's first row and number of rows, first panel and number of panels. */
+    size_t row, rows, panel, panels;
 } block;
 
 static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit)
 {
     const size_t across = panel_units(s, t), panels = matmul_panel_count(s, t);
-    block u = {.row = unit / across % row_units(s) * UNIT_ROWS,
+    block u = {.row = unit / across % matmul_row_units(s) * UNIT_ROWS,
                .panel = unit % across * UNIT_PANELS};
     u.rows = s->m - u.row < UNIT_ROWS ? s->m - u.row : UNIT_ROWS;
     u.panels = panels - u.panel < UNIT_PANELS ? panels - u.panel : UNIT_PANELS;
@@ -203,10 +204,11 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
     return room;
 }
 
-/* Adds one block of the sum to all tiles of a unit. `rows_at`: the unit's rows of A. */
-static void run_block(const matmul_shape *s, const matmul_tile *t, const block *u,
-                      const matmul_data *d, size_t p, size_t depth, const float *rows_at,
-                      size_t lda, float *edge)
+/* Adds the products of one block along k to all tiles of a unit. `rows_at`: the unit's rows of A.
+ */
+static void matmul_block(const matmul_shape *s, const matmul_tile *t, const block *u,
+                         const matmul_data *d, size_t p, size_t depth, const float *rows_at,
+                         size_t lda, float *edge)
 {
     for (size_t panel = u->panel; panel < u->panel + u->panels; panel++) {
         const size_t column = panel * t->columns;
@@ -215,8 +217,9 @@ static void run_block(const matmul_shape *s, const matmul_tile *t, const block *
         for (size_t i = 0; i < u->rows; i += t->rows) {
             const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
             float *to = d->c + (u->row + i) * s->n + column;
-            run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0, edge);
-            if (p + depth == s->k) finish_tile(s, t, d, u->row + i, rows, column, columns);
+            matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
+                            edge);
+            if (p + depth == s->k) matmul_finish_tile(s, t, d, u->row + i, rows, column, columns);
         }
     }
 }
@@ -225,7 +228,7 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
                  float *scratch)
 {
     const block u = find_block(s, t, unit);
-    const size_t product = unit / (row_units(s) * panel_units(s, t));
+    const size_t product = unit / (matmul_row_units(s) * panel_units(s, t));
     const bool in_place = is_read_in_place(s);
     float *edge = scratch, *copy = scratch + t->rows * t->columns;
     const float *a = d->a + matmul_offset(s, s->a_batch, product) + u.row * s->a_row;
@@ -238,14 +241,14 @@ void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const
     for (size_t p = 0; p < s->k; p += DEPTH) {
         const size_t depth = s->k - p < DEPTH ? s->k - p : DEPTH;
         if (!in_place) copy_rows(copy, a + p * s->a_column, s, u.rows, depth);
-        run_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
-                  edge);
+        matmul_block(s, t, &u, &one, p, depth, in_place ? a + p : copy, in_place ? s->a_row : depth,
+                     edge);
     }
 }
 
 /* ---- Plans from files ----------------------------------------------------------------------- */
 
-/* Elements of an operand up to the last one that any of the products reads. */
+/* Number of elements of an operand up to the last one that any of the products reads. */
 static uint64_t reach_of(const matmul_shape *s, const uint64_t *batch, uint64_t rows, uint64_t row,
                          uint64_t columns, uint64_t column)
 {
@@ -268,7 +271,8 @@ uint64_t matmul_b_reach(const matmul_shape *s)
 
 bool matmul_extent(kernel_extent *e, const matmul_shape *s, uint32_t has_residual, uint32_t c)
 {
-    const uint64_t most = INT64_MAX / 64; /* leaves room for the sums and roundings of sizes */
+    /* A bound for all sizes that keeps their sums and roundings below INT64_MAX. */
+    const uint64_t most = INT64_MAX / 64;
     if (s->batch_rank > MATMUL_MAX_BATCH_RANK ||
         extent_product(s->batch_shape, s->batch_rank) != s->batch || !s->m || !s->n || !s->k ||
         !s->batch || s->m > most || s->n > most || s->k > most || s->batch > most)

@@ -8,16 +8,17 @@
 #include "kernels/half.h"
 #include "kernels/matmul.h"
 
-enum { FEW_TILES = 6 }; /* of rows; for more, widened blocks of B are stored */
+/* Limit of tiles along the rows; with more, B is widened block by block in memory. */
+enum { FEW_TILES = 6 };
 
 typedef struct params {
     matmul_shape s;
-    uint32_t level; /* processor level that B is packed for */
+    uint32_t level; /* processor level whose panel width B is packed for */
     uint32_t dtype, b_shared, has_residual;
-    uint32_t inputs; /* also the index of the output operand */
+    uint32_t inputs; /* number of inputs, and so the index of the output operand */
 } params;
 
-static bool describe(matmul_shape *s, const kernel_problem *u)
+static bool matmul_half_describe(matmul_shape *s, const kernel_problem *u)
 {
     kernel_problem wide = *u;
     if (u->input_count < 2 || !u->inputs[1].data || !half_is(u->inputs[1].dtype)) return false;
@@ -26,11 +27,12 @@ static bool describe(matmul_shape *s, const kernel_problem *u)
     return matmul_describe(s, &wide);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
+static bool matmul_half_accept(kernel_problem *u, double *cost_ns)
 {
-    enum { ROWS = 144 }; /* rows that share a widened block */
+    const double flops_per_ns = u->self->rates[0];
+    enum { ROWS = 144 }; /* number of rows of A that share a widened block of B */
     matmul_shape s;
-    if (!describe(&s, u)) return false;
+    if (!matmul_half_describe(&s, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     const double weights = (double)(s.k * s.n), passes = (double)((s.m + ROWS - 1) / ROWS);
@@ -39,23 +41,9 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double flops_per_ns)
     return true;
 }
 
-static bool accept_portable(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 12);
-}
-
-static bool accept_avx2(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 85);
-}
-
-static bool accept_avx512(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 90);
-}
-
 /* Packs all panels of one B; columns beyond its edge are zeros. */
-static void pack(uint16_t *to, const uint16_t *b, const matmul_shape *s, const matmul_tile *t)
+static void matmul_half_pack(uint16_t *to, const uint16_t *b, const matmul_shape *s,
+                             const matmul_tile *t)
 {
     for (size_t first = 0; first < s->n; first += t->columns) {
         const size_t columns = s->n - first < t->columns ? s->n - first : t->columns;
@@ -67,13 +55,13 @@ static void pack(uint16_t *to, const uint16_t *b, const matmul_shape *s, const m
     }
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     const matmul_tile *t = matmul_tile_of(level);
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(&p->s, u); /* accepted before */
+    (void)matmul_half_describe(&p->s, u); /* cannot fail after `accept` */
     p->level = level;
     p->dtype = (uint32_t)u->inputs[1].dtype;
     p->inputs = (uint32_t)u->input_count;
@@ -92,27 +80,13 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     }
     for (size_t i = 0; i < products; i++)
-        pack(packed + i * each,
-             (const uint16_t *)u->inputs[1].data + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t);
+        matmul_half_pack(
+            packed + i * each,
+            (const uint16_t *)u->inputs[1].data + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t);
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_PORTABLE, err);
-}
-
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX2, err);
-}
-
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX512, err);
-}
-
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool matmul_half_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -140,7 +114,7 @@ static const matmul_half_function *find_tile(const params *p, const matmul_tile 
     return NULL;
 }
 
-static void run(const kernel_run *r)
+static void matmul_half_run(const kernel_run *r)
 {
     const params *p = r->params;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
@@ -158,15 +132,16 @@ static void run(const kernel_run *r)
         matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, needs_)                                                                  \
-    {                                                                                        \
-        .name = "matmul_half_" #suffix, .version = 1,                                        \
-        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = needs_,     \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                           \
+    {                                                                                              \
+        .name = "matmul_half_" #suffix, .version = 1,                                              \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level,            \
+        .rates = {flops_per_ns}, .flags = KERNEL_KEEPS_HALF_WEIGHTS, .accept = matmul_half_accept, \
+        .prepare = matmul_half_prepare, .run = matmul_half_run, .extent = matmul_half_extent       \
     }
 const kernel KERNELS_matmul_half[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 12),
+    ROW(avx2, CPU_AVX2, 85),
+    ROW(avx512, CPU_AVX512, 90),
     {0},
 };

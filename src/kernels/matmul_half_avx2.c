@@ -20,22 +20,22 @@
 
 #define WIDEN(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
 #define MR 1
-#define RUN f16_rows_1
+#define RUN matmul_f16_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN f16_rows_2
+#define RUN matmul_f16_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN f16_rows_3
+#define RUN matmul_f16_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN f16_rows_4
+#define RUN matmul_f16_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN f16_rows_5
+#define RUN matmul_f16_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN f16_rows_6
+#define RUN matmul_f16_rows_6
 #include "kernels/matmul_tile.inc"
 #undef WIDEN
 
@@ -43,27 +43,29 @@
     _mm256_castsi256_ps( \
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define MR 1
-#define RUN bf16_rows_1
+#define RUN matmul_bf16_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN bf16_rows_2
+#define RUN matmul_bf16_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN bf16_rows_3
+#define RUN matmul_bf16_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN bf16_rows_4
+#define RUN matmul_bf16_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN bf16_rows_5
+#define RUN matmul_bf16_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN bf16_rows_6
+#define RUN matmul_bf16_rows_6
 #include "kernels/matmul_tile.inc"
 #undef WIDEN
 
 const matmul_half_tile matmul_half_avx2 = {
-    .f16 = {NULL, f16_rows_1, f16_rows_2, f16_rows_3, f16_rows_4, f16_rows_5, f16_rows_6},
-    .bf16 = {NULL, bf16_rows_1, bf16_rows_2, bf16_rows_3, bf16_rows_4, bf16_rows_5, bf16_rows_6},
+    .f16 = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
+            matmul_f16_rows_5, matmul_f16_rows_6},
+    .bf16 = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
+             matmul_bf16_rows_5, matmul_bf16_rows_6},
 };
 #endif

@@ -20,40 +20,40 @@
 
 #define WIDEN(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(p)))
 #define MR 1
-#define RUN f16_rows_1
+#define RUN matmul_f16_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN f16_rows_2
+#define RUN matmul_f16_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN f16_rows_3
+#define RUN matmul_f16_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN f16_rows_4
+#define RUN matmul_f16_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN f16_rows_5
+#define RUN matmul_f16_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN f16_rows_6
+#define RUN matmul_f16_rows_6
 #include "kernels/matmul_tile.inc"
 #define MR 7
-#define RUN f16_rows_7
+#define RUN matmul_f16_rows_7
 #include "kernels/matmul_tile.inc"
 #define MR 8
-#define RUN f16_rows_8
+#define RUN matmul_f16_rows_8
 #include "kernels/matmul_tile.inc"
 #define MR 9
-#define RUN f16_rows_9
+#define RUN matmul_f16_rows_9
 #include "kernels/matmul_tile.inc"
 #define MR 10
-#define RUN f16_rows_10
+#define RUN matmul_f16_rows_10
 #include "kernels/matmul_tile.inc"
 #define MR 11
-#define RUN f16_rows_11
+#define RUN matmul_f16_rows_11
 #include "kernels/matmul_tile.inc"
 #define MR 12
-#define RUN f16_rows_12
+#define RUN matmul_f16_rows_12
 #include "kernels/matmul_tile.inc"
 #undef WIDEN
 
@@ -61,47 +61,49 @@
     _mm512_castsi512_ps( \
         _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
 #define MR 1
-#define RUN bf16_rows_1
+#define RUN matmul_bf16_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN bf16_rows_2
+#define RUN matmul_bf16_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN bf16_rows_3
+#define RUN matmul_bf16_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN bf16_rows_4
+#define RUN matmul_bf16_rows_4
 #include "kernels/matmul_tile.inc"
 #define MR 5
-#define RUN bf16_rows_5
+#define RUN matmul_bf16_rows_5
 #include "kernels/matmul_tile.inc"
 #define MR 6
-#define RUN bf16_rows_6
+#define RUN matmul_bf16_rows_6
 #include "kernels/matmul_tile.inc"
 #define MR 7
-#define RUN bf16_rows_7
+#define RUN matmul_bf16_rows_7
 #include "kernels/matmul_tile.inc"
 #define MR 8
-#define RUN bf16_rows_8
+#define RUN matmul_bf16_rows_8
 #include "kernels/matmul_tile.inc"
 #define MR 9
-#define RUN bf16_rows_9
+#define RUN matmul_bf16_rows_9
 #include "kernels/matmul_tile.inc"
 #define MR 10
-#define RUN bf16_rows_10
+#define RUN matmul_bf16_rows_10
 #include "kernels/matmul_tile.inc"
 #define MR 11
-#define RUN bf16_rows_11
+#define RUN matmul_bf16_rows_11
 #include "kernels/matmul_tile.inc"
 #define MR 12
-#define RUN bf16_rows_12
+#define RUN matmul_bf16_rows_12
 #include "kernels/matmul_tile.inc"
 #undef WIDEN
 
 const matmul_half_tile matmul_half_avx512 = {
-    .f16 = {NULL, f16_rows_1, f16_rows_2, f16_rows_3, f16_rows_4, f16_rows_5, f16_rows_6,
-            f16_rows_7, f16_rows_8, f16_rows_9, f16_rows_10, f16_rows_11, f16_rows_12},
-    .bf16 = {NULL, bf16_rows_1, bf16_rows_2, bf16_rows_3, bf16_rows_4, bf16_rows_5, bf16_rows_6,
-             bf16_rows_7, bf16_rows_8, bf16_rows_9, bf16_rows_10, bf16_rows_11, bf16_rows_12},
+    .f16 = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
+            matmul_f16_rows_5, matmul_f16_rows_6, matmul_f16_rows_7, matmul_f16_rows_8,
+            matmul_f16_rows_9, matmul_f16_rows_10, matmul_f16_rows_11, matmul_f16_rows_12},
+    .bf16 = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
+             matmul_bf16_rows_5, matmul_bf16_rows_6, matmul_bf16_rows_7, matmul_bf16_rows_8,
+             matmul_bf16_rows_9, matmul_bf16_rows_10, matmul_bf16_rows_11, matmul_bf16_rows_12},
 };
 #endif

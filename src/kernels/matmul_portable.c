@@ -30,21 +30,21 @@ static inline void store(float *p, four v)
 #define ADD(x, y) ((x) + (y))
 #define ZERO() ((four){0, 0, 0, 0})
 #define MR 1
-#define RUN rows_1
+#define RUN matmul_rows_1
 #include "kernels/matmul_tile.inc"
 #define MR 2
-#define RUN rows_2
+#define RUN matmul_rows_2
 #include "kernels/matmul_tile.inc"
 #define MR 3
-#define RUN rows_3
+#define RUN matmul_rows_3
 #include "kernels/matmul_tile.inc"
 #define MR 4
-#define RUN rows_4
+#define RUN matmul_rows_4
 #include "kernels/matmul_tile.inc"
 
 const matmul_tile matmul_tile_portable = {
     .rows = 4,
     .columns = 8,
     .level = CPU_PORTABLE,
-    .run = {NULL, rows_1, rows_2, rows_3, rows_4},
+    .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4},
 };

@@ -11,18 +11,18 @@
 
 enum { MATMUL_MAX_ROWS = 12, MATMUL_MAX_COLUMNS = 32 };
 
-/* C[rows, columns] (+)= A[rows, k] * B[k, columns]; columns is the width of the set, `b` has that
- * many for each k. Strides are in elements. */
+/* C[rows, columns] (+)= A[rows, k] * B[k, columns]; `columns` is a constant of the set, and `b`
+ * holds that many elements for each k. Strides count elements. */
 typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const float *b, float *c,
                                      size_t ldc, bool accumulate);
 
 typedef struct matmul_tile {
     size_t rows, columns;
     cpu_level level;
-    matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* by number of rows, from 1 */
+    matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* indexed by number of rows, from 1 */
 } matmul_tile;
 
-/* The same for B of 16-bit floats. */
+/* As matmul_tile_function, for a B of 16-bit floats. */
 typedef void (*matmul_half_function)(size_t k, const float *a, size_t lda, const uint16_t *b,
                                      float *c, size_t ldc, bool accumulate);
 

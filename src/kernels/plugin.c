@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every tactic of a plug-in becomes a kernel when the table is first read after its library was
- * loaded. Tactics get problems and runs in the public structs. Parameters start with a header that
- * holds what a run must know about the node. */
+ * loaded. Tactics get problems and runs in the structs of polygraphy/operator.h. Parameters start
+ * with a header that holds what a run must know about the node. */
 #include "kernels/plugin.h"
 
 #include <math.h>
@@ -15,13 +15,13 @@
 #include "kernels/extent.h"
 #include "ops/plugin.h"
 
-static const char LOG_PATH[] = "backend/trt/plugin.py";
+static const char LOG_PATH[] = "kernels/plugin.c";
 
-typedef struct outside {
+typedef struct tactic_kernel {
     kernel kernel; /* first, so that a kernel pointer converts to this struct */
     const op_def *row;
     const pgy_operator_tactic *tactic;
-} outside;
+} tactic_kernel;
 
 /* The header in front of the tactic's own parameters. */
 typedef struct params {
@@ -32,8 +32,9 @@ typedef struct params {
 
 enum { MAX_KERNELS = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static arena kept; /* never freed: kernels live as long as the process */
-static const outside *kernels[MAX_KERNELS];
+/* Memory of the kernels, never freed because they live as long as the process. */
+static arena kept;
+static const tactic_kernel *kernels[MAX_KERNELS];
 static atomic_size_t count;
 static size_t rows_seen;
 
@@ -55,7 +56,7 @@ static void describe_tensors(pgy_tactic_tensor *out, const kernel_tensor *t, siz
                                      .data = t[i].data};
 }
 
-static void describe(described *d, const kernel_problem *u)
+static void plugin_describe(described *d, const kernel_problem *u)
 {
     *d = (described){.call = {.node = u->node},
                      .use = {.input_count = u->input_count, .output_count = u->output_count}};
@@ -76,31 +77,34 @@ static bool take_layouts(kernel_tensor *t, const pgy_tactic_tensor *from, size_t
     return true;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool plugin_accept(kernel_problem *u, double *cost_ns)
 {
-    const outside *o = (const outside *)u->self;
+    const tactic_kernel *o = (const tactic_kernel *)u->self;
     described d;
     double cost = -1;
     if (!u->node || u->node->def != o->row) return false;
-    describe(&d, u);
+    plugin_describe(&d, u);
     if (!o->tactic->accept(&d.use, &cost)) return false;
     if (!(cost >= 0) || isinf(cost) || !take_layouts(u->inputs, d.inputs, u->input_count) ||
         !take_layouts(u->outputs, d.outputs, u->output_count)) {
-        LOG_ONCE(WARNING,
-                 "Plug-in %s: what it accepts makes no sense (cost, formats); it is not used",
-                 o->kernel.name);
+        LOG_ONCE(
+            WARNING,
+            "Plug-in %s is not used: it accepted a problem, but gave an invalid cost or format",
+            o->kernel.name);
         return false;
     }
     *cost_ns = cost;
     return true;
 }
 
-static pgy_status keep(kernel_plan *out, const kernel_problem *u, const pgy_tactic_plan *plan,
-                       pgy_error *err)
+static pgy_status plugin_keep(kernel_plan *out, const kernel_problem *u,
+                              const pgy_tactic_plan *plan, pgy_error *err)
 {
     if (plan->params_bytes > SIZE_MAX / 2 || (plan->params_bytes && !plan->params) ||
         plan->workspace_bytes > SIZE_MAX / 2 || plan->in_place >= (int32_t)u->input_count)
-        return pgy_error_set(err, PGY_E_BACKEND, "the plug-in's plan makes no sense");
+        return pgy_error_set(
+            err, PGY_E_BACKEND,
+            "the plug-in gave an invalid plan (parameters, workspace or in-place input)");
     params *p = mem_calloc(1, sizeof *p + plan->params_bytes);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     *p = (params){.size_bytes = plan->params_bytes,
@@ -116,27 +120,27 @@ static pgy_status keep(kernel_plan *out, const kernel_problem *u, const pgy_tact
     return PGY_OK;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status plugin_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    const outside *o = (const outside *)u->self;
+    const tactic_kernel *o = (const tactic_kernel *)u->self;
     described d;
     pgy_tactic_plan plan = {.in_place = -1};
-    describe(&d, u);
+    plugin_describe(&d, u);
     pgy_status st = o->tactic->prepare ? o->tactic->prepare(&plan, &d.use, err) : PGY_OK;
-    if (!st) st = keep(out, u, &plan, err);
+    if (!st) st = plugin_keep(out, u, &plan, err);
     mem_free(plan.params);
     return st ? pgy_error_prefix(err, st, "plug-in %s: ", o->kernel.name) : PGY_OK;
 }
 
 /* Asks the tactic for its extent; if it has no such function, only the header can be checked. */
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool plugin_extent(kernel_extent *e, const kernel_claim *q)
 {
-    const outside *o = (const outside *)q->self;
+    const tactic_kernel *o = (const tactic_kernel *)q->self;
     const pgy_operator_tactic *t = o->tactic;
     const params *p = q->params;
     uint64_t *inputs = e->tensors, *outputs = e->tensors + q->input_count;
     if (q->params_bytes < sizeof *p || p->size_bytes != q->params_bytes - sizeof *p)
-        return extent_refuse(e, "their size");
+        return extent_refuse(e, "size of the parameters");
     if (p->inputs != q->input_count || p->outputs != q->output_count)
         return extent_refuse(e, "number of operands");
     if (!t->extent) return true;
@@ -149,9 +153,9 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run(const kernel_run *r)
+static void plugin_run(const kernel_run *r)
 {
-    const outside *o = (const outside *)r->self;
+    const tactic_kernel *o = (const tactic_kernel *)r->self;
     const params *p = r->params;
     pgy_error err = {0};
     const pgy_tactic_run call = {.params = p + 1,
@@ -169,10 +173,10 @@ static void run(const kernel_run *r)
 
 /* ---- The table ------------------------------------------------------------------------------ */
 
-static bool add(const op_def *row, const pgy_operator_tactic *tactic)
+static bool plugin_add(const op_def *row, const pgy_operator_tactic *tactic)
 {
     const size_t at = atomic_load_explicit(&count, memory_order_relaxed);
-    outside *o = arena_alloc_array(&kept, 1, sizeof *o);
+    tactic_kernel *o = arena_alloc_array(&kept, 1, sizeof *o);
     str name = {0}, ops = {0};
     str_printf(&name, "%s:%s/%s", row->domain, row->name, tactic->name);
     str_printf(&ops, "%s:%s", row->domain, row->name);
@@ -182,16 +186,16 @@ static bool add(const op_def *row, const pgy_operator_tactic *tactic)
     str_deinit(&name);
     str_deinit(&ops);
     if (!ok) return false;
-    *o = (outside){.row = row,
-                   .tactic = tactic,
-                   .kernel = {.name = kept_name,
-                              .version = (uint16_t)tactic->version,
-                              .ops = kept_ops,
-                              .needs = CPU_PORTABLE,
-                              .accept = accept,
-                              .prepare = prepare,
-                              .run = run,
-                              .extent = extent}};
+    *o = (tactic_kernel){.row = row,
+                         .tactic = tactic,
+                         .kernel = {.name = kept_name,
+                                    .version = (uint16_t)tactic->version,
+                                    .ops = kept_ops,
+                                    .needs = CPU_PORTABLE,
+                                    .accept = plugin_accept,
+                                    .prepare = plugin_prepare,
+                                    .run = plugin_run,
+                                    .extent = plugin_extent}};
     kernels[at] = o;
     atomic_store_explicit(&count, at + 1, memory_order_release);
     return true;
@@ -206,8 +210,8 @@ static void add_new(void)
         const pgy_operator_definition *d = plugin_is(row) ? row->user_data : NULL;
         const pgy_operator_tactic *const *tactics = d ? d->tactics : NULL;
         for (; tactics && *tactics; tactics++)
-            if (!add(row, *tactics))
-                LOG(ERROR, "Tactic %s of %s cannot be kept: out of memory", (*tactics)->name,
+            if (!plugin_add(row, *tactics))
+                LOG(ERROR, "Out of memory: tactic %s of %s is not registered", (*tactics)->name,
                     row->name);
     }
     pthread_mutex_unlock(&lock);

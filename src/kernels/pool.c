@@ -13,7 +13,7 @@ enum { AXES = 3 };
 
 typedef struct params {
     uint32_t level, average, count_padding, inputs;
-    uint64_t block, blocks, channels, planes; /* planes: blocks of all images */
+    uint64_t block, blocks, channels, planes; /* planes: number of channel blocks in all images */
     int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
 } params;
 
@@ -69,7 +69,7 @@ static bool is_global_mean(const kernel_problem *u)
     return seen == (1u << rank) - 4;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool pool_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     const char *name = u->node->def->name;
@@ -78,7 +78,7 @@ static bool describe(params *p, const kernel_problem *u)
                   .inputs = (uint32_t)u->input_count};
     if (x->dtype != PGY_F32 || y->dtype != PGY_F32 || x->rank < 3 || x->rank > 2 + AXES)
         return false;
-    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* indices */
+    if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     if (!kernel_count(x) || !kernel_count(y) || x->data) return false;
     p->channels = (uint64_t)x->shape[1];
     p->planes = (uint64_t)x->shape[0];
@@ -89,28 +89,30 @@ static bool describe(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level)
+static bool pool_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
     params p;
-    if (!describe(&p, u)) return false;
+    if (!pool_describe(&p, u)) return false;
     const size_t block = blocked_loops_of(level)->block;
     const double pixels = (double)(p.planes * ((p.channels + block - 1) / block)) *
                           (double)(p.out[0] * p.out[1] * p.out[2]);
     const double taps = (double)p.window[0] * (double)(p.window[1] * p.window[2]);
-    if (u->outputs[0].rank < 3 && p.channels % block) return false; /* no room for padding */
+    /* An [N, C] output has no room for padding lanes. */
+    if (u->outputs[0].rank < 3 && p.channels % block) return false;
     u->inputs[0].layout = u->outputs[0].layout = blocked_layout(block);
     if (u->input_count > 1) u->inputs[1].layout = KERNEL_LINEAR;
     if (u->outputs[0].rank < 3) u->outputs[0].layout = KERNEL_LINEAR;
-    *cost_ns = pixels * (8 + taps * 0.5) * (level == CPU_PORTABLE ? 3 : 1);
+    *cost_ns = pixels * (8 + taps * 0.5) * u->self->rates[0];
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status pool_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)pool_describe(p, u); /* cannot fail after `accept` */
     p->level = level;
     p->block = blocked_loops_of(level)->block;
     p->blocks = (p->channels + p->block - 1) / p->block;
@@ -139,7 +141,7 @@ static uint64_t volume(const int64_t *sizes)
     return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool pool_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -182,7 +184,7 @@ static reach find_reach(const params *p, int d, int64_t o)
     return r;
 }
 
-static void run_row(const params *p, const float *x, float *y, int64_t plane, int64_t row)
+static void pool_row(const params *p, const float *x, float *y, int64_t plane, int64_t row)
 {
     const reach z = find_reach(p, 0, plane), v = find_reach(p, 1, row);
     const int64_t b = (int64_t)p->block;
@@ -207,7 +209,7 @@ static void run_row(const params *p, const float *x, float *y, int64_t plane, in
     }
 }
 
-static void run(const kernel_run *r)
+static void pool_run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint64_t rows = (uint64_t)(p->out[0] * p->out[1]), b = p->block;
@@ -217,35 +219,28 @@ static void run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint64_t plane = i / rows, row = i % rows;
         float *y = (float *)r->tensors[p->inputs] + i * width * b;
-        run_row(p, (const float *)r->tensors[0] + plane * in * b, y, (int64_t)row / p->out[1],
-                (int64_t)row % p->out[1]);
+        pool_row(p, (const float *)r->tensors[0] + plane * in * b, y, (int64_t)row / p->out[1],
+                 (int64_t)row % p->out[1]);
         const uint64_t first = plane % p->blocks * b;
         if (p->channels - first < b) blocked_clear(y, width, b, p->channels - first);
     }
 }
 
-#define VARIANT(suffix, level)                                                                    \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level);                                                      \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE)
-VARIANT(avx2, CPU_AVX2)
-VARIANT(avx512, CPU_AVX512)
+static int32_t pool_free_axes(const kernel_problem *u)
+{
+    return u->output_count == 1 ? kernel_axes_before(u, 2) : 0;
+}
 
-#define ROW(suffix, level)                                                                       \
+#define ROW(suffix, level, slower)                                                               \
     {                                                                                            \
         .name = "pool_f32_" #suffix, .version = 1,                                               \
         .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool ReduceMean", .needs = level, \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent     \
+        .rates = {slower}, .free_axes = pool_free_axes, .accept = pool_accept,                   \
+        .prepare = pool_prepare, .run = pool_run, .extent = pool_extent                          \
     }
 const kernel KERNELS_pool[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 3),
+    ROW(avx2, CPU_AVX2, 1),
+    ROW(avx512, CPU_AVX512, 1),
     {0},
 };

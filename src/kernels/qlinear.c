@@ -13,7 +13,7 @@ typedef struct params {
     uint32_t level, inputs;
 } params;
 
-static bool describe(params *p, const kernel_problem *u)
+static bool qlinear_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[3], *y = &u->outputs[0];
     *p = (params){.inputs = (uint32_t)u->input_count};
@@ -38,22 +38,22 @@ static bool describe(params *p, const kernel_problem *u)
     return kernel_count(y) && walk_init(&p->w, y, (const kernel_tensor *const[]){a, b}, 2);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
+static bool qlinear_accept(kernel_problem *u, double *cost_ns)
 {
+    const double ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!qlinear_describe(&p, u)) return false;
     int_problem_linear(u);
     *cost_ns = 100 + (double)p.w.count * ns;
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status qlinear_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)qlinear_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     for (int8_t i = 3; i >= 0; i -= 3)
         if (!u->inputs[i].data && kernel_count(&u->inputs[i]) == p->w.count) out->in_place = i;
@@ -68,7 +68,7 @@ static bool are_bytes(const byte_binary *q)
            int_finish_is_valid(&q->finish);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool qlinear_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level) || !walk_extent(e, &p->w, true)) return false;
@@ -81,7 +81,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run(const kernel_run *r)
+static void qlinear_run(const kernel_run *r)
 {
     const params *p = r->params;
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
@@ -96,28 +96,16 @@ static void run(const kernel_run *r)
                       (const uint8_t *)r->tensors[3] + at.offset[1], steps, n, &p->q);
 }
 
-#define VARIANT(suffix, level, ns)                                                                \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, ns);                                                         \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 3)
-VARIANT(avx2, CPU_AVX2, 1)
-VARIANT(avx512, CPU_AVX512, 0.25)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "qlinear_" #suffix, .version = 1,                                            \
-        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul", .needs = level,          \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, ns)                                                                     \
+    {                                                                                              \
+        .name = "qlinear_" #suffix, .version = 1,                                                  \
+        .ops = "com.microsoft:QLinearAdd com.microsoft:QLinearMul", .needs = level, .rates = {ns}, \
+        .accept = qlinear_accept, .prepare = qlinear_prepare, .run = qlinear_run,                  \
+        .extent = qlinear_extent                                                                   \
     }
 const kernel KERNELS_qlinear[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 3),
+    ROW(avx2, CPU_AVX2, 1),
+    ROW(avx512, CPU_AVX512, 0.25),
     {0},
 };

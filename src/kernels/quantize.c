@@ -54,7 +54,7 @@ static void set_limits(params *p)
     p->high = (1 << (bits - is_signed)) - 1;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool quantize_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *s = &u->inputs[1], *y = &u->outputs[0];
     *p = (params){.quantises = strcmp(u->node->def->name, "QuantizeLinear") == 0,
@@ -81,23 +81,23 @@ static bool describe(params *p, const kernel_problem *u)
     return p->per_tensor || read_axis(p, u);
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
+static bool quantize_accept(kernel_problem *u, double *cost_ns)
 {
+    const double ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!quantize_describe(&p, u)) return false;
     const bool fast = is_integer((pgy_dtype)p.type) || p.type == PGY_I32;
     int_problem_linear(u);
     *cost_ns = 100 + (double)p.count * (fast ? ns : 5);
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status quantize_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)quantize_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t parts = (p->count + PIECE - 1) / PIECE;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
@@ -132,7 +132,7 @@ static uint64_t bytes_of(uint64_t count, unsigned bits)
     return all == EXTENT_TOO_MUCH ? all : all / 8 + (all % 8 != 0);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool quantize_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -153,7 +153,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static int32_t zero_at(const params *p, const kernel_run *r, size_t k)
+static int32_t quantize_zero_at(const params *p, const kernel_run *r, size_t k)
 {
     return p->has_zero ? (int32_t)element_as_i64((pgy_dtype)p->type, r->tensors[2], k) : 0;
 }
@@ -162,7 +162,7 @@ static void quantize(const params *p, const kernel_run *r, size_t at, size_t n, 
 {
     const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
     const quantize_to q = {.scale = ((const float *)r->tensors[1])[k],
-                           .zero = zero_at(p, r, k),
+                           .zero = quantize_zero_at(p, r, k),
                            .low = p->low,
                            .high = p->high};
     const float *x = (const float *)r->tensors[0] + at;
@@ -189,7 +189,7 @@ static void dequantize(const params *p, const kernel_run *r, size_t at, size_t n
     const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
     const float scale = ((const float *)r->tensors[1])[k];
     const int32_t zero =
-        is_integer((pgy_dtype)p->type) || p->type == PGY_I32 ? zero_at(p, r, k) : 0;
+        is_integer((pgy_dtype)p->type) || p->type == PGY_I32 ? quantize_zero_at(p, r, k) : 0;
     const char *x = r->tensors[0];
     float *y = (float *)r->tensors[p->inputs] + at;
     switch ((int)p->type) {
@@ -219,7 +219,7 @@ static size_t find_scale(const params *p, size_t i, size_t *run)
     return (i / p->inner / p->size * p->blocks + along / p->block) * p->inner + i % p->inner;
 }
 
-static void run(const kernel_run *r)
+static void quantize_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to, n;
@@ -235,30 +235,17 @@ static void run(const kernel_run *r)
     }
 }
 
-#define VARIANT(suffix, level, ns)                                                                \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, ns);                                                         \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 1)
-VARIANT(avx2, CPU_AVX2, 0.2)
-VARIANT(avx512, CPU_AVX512, 0.15)
-
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "quantize_" #suffix, .version = 1,                                          \
-        .ops = "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "              \
-               "com.microsoft:DequantizeLinear",                                            \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                    \
+#define ROW(suffix, level, ns)                                                                 \
+    {                                                                                          \
+        .name = "quantize_" #suffix, .version = 1,                                             \
+        .ops = "QuantizeLinear DequantizeLinear com.microsoft:QuantizeLinear "                 \
+               "com.microsoft:DequantizeLinear",                                               \
+        .needs = level, .rates = {ns}, .accept = quantize_accept, .prepare = quantize_prepare, \
+        .run = quantize_run, .extent = quantize_extent                                         \
     }
 const kernel KERNELS_quantize[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 1),
+    ROW(avx2, CPU_AVX2, 0.2),
+    ROW(avx512, CPU_AVX512, 0.15),
     {0},
 };

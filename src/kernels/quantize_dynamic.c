@@ -14,8 +14,9 @@ typedef struct params {
     uint64_t count;
 } params;
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
+static bool quantize_dynamic_accept(kernel_problem *u, double *cost_ns)
 {
+    const double ns = u->self->rates[0];
     if (u->input_count != 1 || u->inputs[0].dtype != PGY_F32 || u->output_count != 3) return false;
     for (size_t i = 0; i < 3; i++)
         if (!u->outputs[i].dtype) return false;
@@ -24,12 +25,12 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double ns)
     return true;
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status quantize_dynamic_prepare(kernel_plan *out, const kernel_problem *u,
+                                           pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    p->level = level;
+    p->level = u->self->needs;
     p->count = kernel_count(&u->inputs[0]);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     const uint64_t parts = p->count / PIECE + 1;
@@ -38,7 +39,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool quantize_dynamic_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -53,7 +54,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run(const kernel_run *r)
+static void quantize_dynamic_run(const kernel_run *r)
 {
     const params *p = r->params;
     const quantize_loops *loops = quantize_loops_of((cpu_level)p->level);
@@ -62,41 +63,29 @@ static void run(const kernel_run *r)
     size_t from, to;
     kernel_share(&from, &to, p->count, r->part, r->parts);
     if (r->phase == 0) {
-        loops->range(x + from, to - from, &low, &high);
+        if (from < to) loops->range(x + from, to - from, &low, &high);
         ranges[2 * r->part] = low;
         ranges[2 * r->part + 1] = high;
         return;
     }
     loops->range(ranges, 2 * (size_t)r->parts, &low, &high);
     const quantize_to q = quantize_dynamic(low, high);
-    loops->to_8((uint8_t *)r->tensors[1] + from, x + from, to - from, &q);
+    if (from < to) loops->to_8((uint8_t *)r->tensors[1] + from, x + from, to - from, &q);
     if (r->part) return;
     *(float *)r->tensors[2] = q.scale;
     *(uint8_t *)r->tensors[3] = (uint8_t)q.zero;
 }
 
-#define VARIANT(suffix, level, ns)                                                                \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, ns);                                                         \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 1.5)
-VARIANT(avx2, CPU_AVX2, 0.3)
-VARIANT(avx512, CPU_AVX512, 0.2)
-
-#define ROW(suffix, level)                                                                  \
-    {                                                                                       \
-        .name = "quantize_dynamic_" #suffix, .version = 1, .ops = "DynamicQuantizeLinear",  \
-        .needs = level, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                    \
+#define ROW(suffix, level, ns)                                                             \
+    {                                                                                      \
+        .name = "quantize_dynamic_" #suffix, .version = 1, .ops = "DynamicQuantizeLinear", \
+        .needs = level, .rates = {ns}, .accept = quantize_dynamic_accept,                  \
+        .prepare = quantize_dynamic_prepare, .run = quantize_dynamic_run,                  \
+        .extent = quantize_dynamic_extent                                                  \
     }
 const kernel KERNELS_quantize_dynamic[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 1.5),
+    ROW(avx2, CPU_AVX2, 0.3),
+    ROW(avx512, CPU_AVX512, 0.2),
     {0},
 };

@@ -9,30 +9,23 @@
 #include "base/alloc.h"
 #include "kernels/elementwise.h"
 #include "kernels/extent.h"
+#include "kernels/shared_params.h"
 #include "kernels/vec_math.h"
 #include "kernels/walk.h"
 
 enum { COLUMNS = 256, FEW = 16 };
 
-typedef enum kind { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP } kind;
-
-typedef struct params {
-    walk kept, reduced; /* one operand each: the input */
-    uint32_t kind, level, inputs;
-    uint32_t rows;  /* the innermost axis is reduced */
-    uint32_t bytes; /* of an element; floats have 4, integers are i32 and i64 */
-    uint32_t integer;
-} params;
+typedef reduce_params params;
 
 static const struct {
     const char *name;
-    kind kind;
+    reduce_kind kind;
 } OPS[] = {
-    {"ReduceSum", SUM},        {"ReduceMean", MEAN},
-    {"ReduceMax", MAX},        {"ReduceMin", MIN},
-    {"ReduceProd", PROD},      {"ReduceL1", L1},
-    {"ReduceL2", L2},          {"ReduceSumSquare", SUM_SQUARE},
-    {"ReduceLogSum", LOG_SUM}, {"ReduceLogSumExp", LOG_SUM_EXP},
+    {"ReduceSum", REDUCE_SUM},        {"ReduceMean", REDUCE_MEAN},
+    {"ReduceMax", REDUCE_MAX},        {"ReduceMin", REDUCE_MIN},
+    {"ReduceProd", REDUCE_PROD},      {"ReduceL1", REDUCE_L1},
+    {"ReduceL2", REDUCE_L2},          {"ReduceSumSquare", REDUCE_SUM_SQUARE},
+    {"ReduceLogSum", REDUCE_LOG_SUM}, {"ReduceLogSumExp", REDUCE_LOG_SUM_EXP},
 };
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -57,7 +50,7 @@ static bool mark_axes(bool *reduced, const kernel_problem *u)
     return true;
 }
 
-/* Makes a walk of the axes of x that are reduced, or of the others. */
+/* Makes a walk over the axes d of x that have reduced[d] == wanted. */
 static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool wanted)
 {
     int64_t shape[PGY_MAX_RANK], strides[PGY_MAX_RANK], stride = 1;
@@ -72,17 +65,18 @@ static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool
     return walk_init_strided(w, shape + first, x->rank - first, strides + first, 1);
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool reduce_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     bool reduced[PGY_MAX_RANK] = {false};
     size_t i = 0;
-    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* every operator of .ops is listed */
+    while (strcmp(OPS[i].name, u->node->def->name)) i++; /* ends: OPS lists all operators of .ops */
     *p = (params){.kind = OPS[i].kind, .inputs = (uint32_t)u->input_count};
     if (u->outputs[0].dtype != x->dtype || !kernel_count(x) || x->rank > PGY_MAX_RANK) return false;
     p->integer = x->dtype == PGY_I64 || x->dtype == PGY_I32;
     if (!p->integer && x->dtype != PGY_F32) return false;
-    if (p->integer && p->kind != SUM && p->kind != MAX && p->kind != MIN && p->kind != PROD)
+    if (p->integer && p->kind != REDUCE_SUM && p->kind != REDUCE_MAX && p->kind != REDUCE_MIN &&
+        p->kind != REDUCE_PROD)
         return false;
     p->bytes = x->dtype == PGY_I64 ? 8 : 4;
     if (!mark_axes(reduced, u)) return false;
@@ -91,14 +85,15 @@ static bool describe(params *p, const kernel_problem *u)
     int32_t d = x->rank - 1;
     while (d > 0 && x->shape[d] == 1) d--;
     p->rows = d >= 0 && reduced[d];
-    if (p->kind == LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1)) return false;
+    if (p->kind == REDUCE_LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1)) return false;
     return true;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double each)
+static bool reduce_accept(kernel_problem *u, double *cost_ns)
 {
+    const double each = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!reduce_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.kept.count * p.reduced.count) * (p.integer ? 1 : each) +
@@ -106,28 +101,12 @@ static bool accept_at(kernel_problem *u, double *cost_ns, double each)
     return true;
 }
 
-static bool accept_portable(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 0.5);
-}
-
-static bool accept_avx2(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 0.3);
-}
-
-static bool accept_avx512(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 0.25);
-}
-
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status reduce_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)reduce_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t worth = p->kept.count * p->reduced.count / 8192 + 1;
     const uint64_t most = (p->kept.count + WALK_ALIGN - 1) / WALK_ALIGN;
@@ -138,25 +117,11 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_PORTABLE, err);
-}
-
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX2, err);
-}
-
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX512, err);
-}
-
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool reduce_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
-    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, LOG_SUM_EXP + 1, "kind") ||
+    if (!p || !extent_level(e, p->level) ||
+        !extent_enum(e, p->kind, REDUCE_LOG_SUM_EXP + 1, "kind") ||
         !walk_extent(e, &p->kept, false) || !walk_extent(e, &p->reduced, false))
         return false;
     if (p->kept.operands != 1 || p->reduced.operands != 1 || p->inputs != q->input_count ||
@@ -164,10 +129,11 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "number of operands");
     if (p->bytes != 4 && !(p->integer && p->bytes == 8)) return extent_refuse(e, "element type");
     if (!p->kept.count || !p->reduced.count) return extent_refuse(e, "shape");
-    /* Loops on floats read runs of the innermost axis as contiguous. */
+    /* Float loops read runs along the innermost axis as contiguous memory, so its stride must be 1.
+     */
     const walk *inner = p->rows ? &p->reduced : &p->kept;
     if (!p->integer && inner->strides[0][inner->rank - 1] != 1) return extent_refuse(e, "strides");
-    if (!p->integer && p->kind == LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1))
+    if (!p->integer && p->kind == REDUCE_LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1))
         return extent_refuse(e, "axes");
     const uint64_t reach = extent_add(walk_reach(&p->kept, 0), walk_reach(&p->reduced, 0));
     extent_tensor(e, 0, reach == EXTENT_TOO_MUCH ? reach : reach - 1, p->bytes);
@@ -179,33 +145,37 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 static float start_of(uint32_t how)
 {
-    return how == MAX ? -INFINITY : how == MIN ? INFINITY : how == PROD ? 1 : 0;
+    return how == REDUCE_MAX    ? -INFINITY
+           : how == REDUCE_MIN  ? INFINITY
+           : how == REDUCE_PROD ? 1
+                                : 0;
 }
 
-static float combine(uint32_t how, float a, float b)
+static float reduce_combine(uint32_t how, float a, float b)
 {
-    if (how == MAX) return a > b || a != a ? a : b;
-    if (how == MIN) return a < b || a != a ? a : b;
-    return how == PROD ? a * b : a + b;
+    if (how == REDUCE_MAX) return a > b || a != a ? a : b;
+    if (how == REDUCE_MIN) return a < b || a != a ? a : b;
+    return how == REDUCE_PROD ? a * b : a + b;
 }
 
-/* Reduces a run that is too short for partial sums. */
+/* Reduces one by one the elements of a run that is too short for partial sums. */
 static float fold_few(uint32_t how, const float *x, size_t n)
 {
     float y = x[0];
-    for (size_t i = 1; i < n; i++) y = combine(how, y, x[i]);
+    for (size_t i = 1; i < n; i++) y = reduce_combine(how, y, x[i]);
     return y;
 }
 
 static float fold_run(const vec_math *m, uint32_t how, const float *x, size_t n)
 {
     float product = 1;
-    if (n && n < FEW && how != L1 && how != L2 && how != SUM_SQUARE) return fold_few(how, x, n);
-    if (how == SUM || how == MEAN || how == LOG_SUM) return m->sum(x, n);
-    if (how == MAX) return m->max(x, n);
-    if (how == MIN) return m->min(x, n);
-    if (how == L1) return m->sum_magnitudes(x, n);
-    if (how == L2 || how == SUM_SQUARE) return m->sum_squares(x, n, 0);
+    if (n && n < FEW && how != REDUCE_L1 && how != REDUCE_L2 && how != REDUCE_SUM_SQUARE)
+        return fold_few(how, x, n);
+    if (how == REDUCE_SUM || how == REDUCE_MEAN || how == REDUCE_LOG_SUM) return m->sum(x, n);
+    if (how == REDUCE_MAX) return m->max(x, n);
+    if (how == REDUCE_MIN) return m->min(x, n);
+    if (how == REDUCE_L1) return m->sum_magnitudes(x, n);
+    if (how == REDUCE_L2 || how == REDUCE_SUM_SQUARE) return m->sum_squares(x, n, 0);
     for (size_t i = 0; i < n; i++) product *= x[i];
     return product;
 }
@@ -219,23 +189,23 @@ static float log_sum_exp(const vec_math *m, const float *x, size_t n)
     return most + logf(sum);
 }
 
-static float finish(const params *p, float sum)
+static float reduce_finish(const params *p, float sum)
 {
-    if (p->kind == MEAN) return sum / (float)p->reduced.count;
-    if (p->kind == L2) return sqrtf(sum);
-    return p->kind == LOG_SUM ? logf(sum) : sum;
+    if (p->kind == REDUCE_MEAN) return sum / (float)p->reduced.count;
+    if (p->kind == REDUCE_L2) return sqrtf(sum);
+    return p->kind == REDUCE_LOG_SUM ? logf(sum) : sum;
 }
 
 static float reduce_one(const params *p, const vec_math *m, const float *x)
 {
     walk_at at;
     size_t n;
-    if (p->kind == LOG_SUM_EXP) return log_sum_exp(m, x, p->reduced.count);
+    if (p->kind == REDUCE_LOG_SUM_EXP) return log_sum_exp(m, x, p->reduced.count);
     float sum = start_of(p->kind);
     walk_begin(&at, &p->reduced, 0, 1);
     for (; walk_run(&at, &p->reduced, SIZE_MAX, &n); walk_next(&at, &p->reduced, n))
-        sum = combine(p->kind, sum, fold_run(m, p->kind, x + at.offset[0], n));
-    return finish(p, sum);
+        sum = reduce_combine(p->kind, sum, fold_run(m, p->kind, x + at.offset[0], n));
+    return reduce_finish(p, sum);
 }
 
 static size_t kept_offset(const params *p, size_t i)
@@ -248,7 +218,7 @@ static size_t kept_offset(const params *p, size_t i)
     return offset;
 }
 
-static void run_rows(const params *p, const kernel_run *r)
+static void reduce_rows(const params *p, const kernel_run *r)
 {
     const vec_math *m = vec_math_of((cpu_level)p->level);
     const float *x = r->tensors[0];
@@ -258,24 +228,25 @@ static void run_rows(const params *p, const kernel_run *r)
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));
 }
 
-/* Combines the row x into y. */
+/* Combines each of n elements of y with that of x. */
 static void fold_row(const params *p, const elementwise_loop *loops, float *y, const float *x,
                      size_t n)
 {
     static const uint32_t both[] = {1, 1};
     float piece[COLUMNS];
-    if (p->kind == L1) loops[ELEMENTWISE_abs_f32](piece, (const void *const[]){x}, both, n, NULL);
-    if (p->kind == L2 || p->kind == SUM_SQUARE)
+    if (p->kind == REDUCE_L1)
+        loops[ELEMENTWISE_abs_f32](piece, (const void *const[]){x}, both, n, NULL);
+    if (p->kind == REDUCE_L2 || p->kind == REDUCE_SUM_SQUARE)
         loops[ELEMENTWISE_mul_f32](piece, (const void *const[]){x, x}, both, n, NULL);
-    if (p->kind == L1 || p->kind == L2 || p->kind == SUM_SQUARE) x = piece;
-    const uint32_t loop = p->kind == MAX    ? ELEMENTWISE_max_f32
-                          : p->kind == MIN  ? ELEMENTWISE_min_f32
-                          : p->kind == PROD ? ELEMENTWISE_mul_f32
-                                            : ELEMENTWISE_add_f32;
+    if (p->kind == REDUCE_L1 || p->kind == REDUCE_L2 || p->kind == REDUCE_SUM_SQUARE) x = piece;
+    const uint32_t loop = p->kind == REDUCE_MAX    ? ELEMENTWISE_max_f32
+                          : p->kind == REDUCE_MIN  ? ELEMENTWISE_min_f32
+                          : p->kind == REDUCE_PROD ? ELEMENTWISE_mul_f32
+                                                   : ELEMENTWISE_add_f32;
     loops[loop](y, (const void *const[]){y, x}, both, n, NULL);
 }
 
-static void run_columns(const params *p, const kernel_run *r)
+static void reduce_columns(const params *p, const kernel_run *r)
 {
     const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
     walk_at kept;
@@ -292,7 +263,7 @@ static void run_columns(const params *p, const kernel_run *r)
             for (size_t k = 0; k < run; k++)
                 fold_row(p, loops, y,
                          x + at.offset[0] + k * p->reduced.strides[0][p->reduced.rank - 1], n);
-        for (size_t i = 0; i < n; i++) y[i] = finish(p, y[i]);
+        for (size_t i = 0; i < n; i++) y[i] = reduce_finish(p, y[i]);
     }
 }
 
@@ -302,39 +273,39 @@ static void run_columns(const params *p, const kernel_run *r)
 #define U uint64_t
 #define LEAST INT64_MIN
 #define MOST INT64_MAX
-#define RUN run_i64
+#define RUN reduce_i64
 #include "kernels/reduce_ints.inc"
 #define T int32_t
 #define U uint32_t
 #define LEAST INT32_MIN
 #define MOST INT32_MAX
-#define RUN run_i32
+#define RUN reduce_i32
 #include "kernels/reduce_ints.inc"
 
-static void run(const kernel_run *r)
+static void reduce_run(const kernel_run *r)
 {
     const params *p = r->params;
     if (p->integer && p->bytes == 8)
-        run_i64(p, r);
+        reduce_i64(p, r);
     else if (p->integer)
-        run_i32(p, r);
+        reduce_i32(p, r);
     else if (p->rows)
-        run_rows(p, r);
+        reduce_rows(p, r);
     else
-        run_columns(p, r);
+        reduce_columns(p, r);
 }
 
-#define ROW(suffix, needs_)                                                                  \
+#define ROW(suffix, level, each)                                                             \
     {                                                                                        \
         .name = "reduce_" #suffix, .version = 1,                                             \
         .ops = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 "      \
                "ReduceSumSquare ReduceLogSum ReduceLogSumExp",                               \
-        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                     \
+        .needs = level, .rates = {each}, .accept = reduce_accept, .prepare = reduce_prepare, \
+        .run = reduce_run, .extent = reduce_extent                                           \
     }
 const kernel KERNELS_reduce[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 0.5),
+    ROW(avx2, CPU_AVX2, 0.3),
+    ROW(avx512, CPU_AVX512, 0.25),
     {0},
 };

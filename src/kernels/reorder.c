@@ -9,13 +9,13 @@
 #include "kernels/kernel.h"
 
 typedef struct params {
-    uint64_t outer, channels, inner; /* N, C, product of the rest */
-    uint64_t bytes;                  /* of all elements, for copies */
+    uint64_t outer, channels, inner; /* sizes N, C and product of the spatial axes */
+    uint64_t bytes;                  /* bytes of the whole tensor, for plain copies */
     uint32_t item, block;            /* bytes of an element, lanes of a block */
     uint32_t to_blocked;
 } params;
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool reorder_accept(kernel_problem *u, double *cost_ns)
 {
     const kernel_tensor *x = &u->inputs[0];
     const uint32_t bits = pgy_dtype_describe(x->dtype)->bits;
@@ -25,7 +25,7 @@ static bool accept(kernel_problem *u, double *cost_ns)
     return x->dtype != PGY_STRING;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status reorder_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
     params *p = mem_calloc(1, sizeof *p);
@@ -76,7 +76,7 @@ static bool extent_reorder(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run_copy(const kernel_run *r)
+static void copy_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
@@ -97,7 +97,7 @@ static void run_copy(const kernel_run *r)
 #define REORDER reorder_8
 #include "kernels/reorder_block.inc"
 
-static void run_reorder(const kernel_run *r)
+static void reorder_run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint64_t blocks = (p->channels + p->block - 1) / p->block;
@@ -115,16 +115,18 @@ const kernel KERNELS_reorder[] = {
     {.name = "copy",
      .version = 1,
      .ops = "pgy:Copy",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run_copy,
+     .flags = KERNEL_TAKES_HALF,
+     .accept = reorder_accept,
+     .prepare = reorder_prepare,
+     .run = copy_run,
      .extent = extent_copy},
     {.name = "reorder",
      .version = 1,
      .ops = "pgy:Reorder",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run_reorder,
+     .flags = KERNEL_TAKES_HALF,
+     .accept = reorder_accept,
+     .prepare = reorder_prepare,
+     .run = reorder_run,
      .extent = extent_reorder},
     {0},
 };

@@ -20,9 +20,12 @@ typedef struct params {
     uint32_t cell, level, directions, reverse; /* bit d of reverse: direction d runs backwards */
     uint32_t gates, batch_first, late_reset, coupled; /* late_reset: linear_before_reset */
     uint32_t has_lengths, has_peephole, inputs, outputs, functions[6];
-    uint64_t steps, batch, in, hidden, padded, width; /* padded: hidden; width: all gates */
-    uint64_t bias_r, peephole, w, r, each; /* offsets in the packed floats of a direction */
-    matmul_shape product;                  /* X W' of one direction */
+    /* padded: `hidden` rounded up to whole panels of the product; width: padded size of all gates
+     */
+    uint64_t steps, batch, in, hidden, padded, width;
+    /* Offsets into the packed floats of one direction; `each` is their number. */
+    uint64_t bias_r, peephole, w, r, each;
+    matmul_shape product; /* X W' of one direction */
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -96,7 +99,7 @@ static bool has_valid_sizes(const params *p)
 }
 
 /* Sets the members that follow from the sizes: padding, the product, offsets of packed weights. */
-static void place(params *p)
+static void rnn_place(params *p)
 {
     p->padded = padded_of(p);
     p->width = p->gates * p->padded;
@@ -118,7 +121,7 @@ static void place(params *p)
     p->each = p->r + p->width * p->hidden;
 }
 
-static bool describe(params *p, const kernel_problem *u, cpu_level level)
+static bool rnn_describe(params *p, const kernel_problem *u, cpu_level level)
 {
     const kernel_tensor *x = &u->inputs[X], *r = &u->inputs[R];
     *p = (params){
@@ -132,7 +135,7 @@ static bool describe(params *p, const kernel_problem *u, cpu_level level)
     p->has_lengths = has(u, LENGTHS);
     p->has_peephole = has(u, P);
     if (!has_valid_sizes(p)) return false;
-    place(p);
+    rnn_place(p);
     return true;
 }
 
@@ -141,10 +144,12 @@ static double step_flops(const params *p)
     return 2.0 * (double)(p->batch * p->width) * (double)p->hidden;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, cpu_level level, double flops_per_ns)
+static bool rnn_accept(kernel_problem *u, double *cost_ns)
 {
+    const cpu_level level = u->self->needs;
+    const double flops_per_ns = u->self->rates[0];
     params p;
-    if (!describe(&p, u, level)) return false;
+    if (!rnn_describe(&p, u, level)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
     const double all = (double)(p.directions * p.steps * p.batch * p.width);
@@ -197,7 +202,8 @@ static void pack_direction(float *to, const params *p, const kernel_problem *u, 
     matmul_pack(to + p->r, rows, &r, t, 0, matmul_panel_count(&r, t));
 }
 
-static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *u, pgy_error *err)
+static pgy_status rnn_pack(kernel_plan *out, const params *p, const kernel_problem *u,
+                           pgy_error *err)
 {
     const uint64_t depth = p->in > p->hidden ? p->in : p->hidden;
     float *rows = mem_alloc_aligned(64, p->width * depth * sizeof *rows);
@@ -228,27 +234,29 @@ static uint32_t phase_count(const params *p)
     return 1 + (uint32_t)(p->directions * p->steps) * (resets_early(p) ? 2 : 1);
 }
 
-/* Gate rows of all steps, and four states. */
+/* Workspace of all directions: gate rows of all steps, and four state matrices for each direction.
+ */
 static uint64_t workspace_floats(const params *p)
 {
     return p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded);
 }
 
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status rnn_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
+    const cpu_level level = u->self->needs;
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u, level); /* accepted before */
+    (void)rnn_describe(p, u, level); /* cannot fail after `accept` */
     const matmul_tile *t = matmul_tile_of(level);
-    const double worth = step_flops(p) / 200000 + 1; /* a step ends in a barrier */
+    /* Each step ends in a barrier, so small steps get few parts. */
+    const double worth = step_flops(p) / 200000 + 1;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->phases = phase_count(p);
     out->parts = (uint32_t)(step_panels(p) < 64 ? step_panels(p) : 64);
     if (out->parts > worth) out->parts = (uint32_t)worth;
     out->scratch_bytes = matmul_scratch_count(&p->product, t) * sizeof(float);
     out->workspace_bytes = workspace_floats(p) * sizeof(float);
-    return pack(out, p, u, err);
+    return rnn_pack(out, p, u, err);
 }
 
 /* ---- Plans from files ----------------------------------------------------------------------- */
@@ -271,13 +279,13 @@ static bool is_consistent(const params *p)
     for (size_t i = 0; i < sizeof p->functions / sizeof *p->functions; i++)
         if (p->functions[i] > RELU) return false;
     if (!has_valid_sizes(&own)) return false;
-    place(&own);
+    rnn_place(&own);
     return own.padded == p->padded && own.width == p->width && own.bias_r == p->bias_r &&
            own.peephole == p->peephole && own.w == p->w && own.r == p->r && own.each == p->each &&
            is_same_product(&own.product, &p->product);
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -308,8 +316,9 @@ typedef struct run_state {
     const params *p;
     const kernel_run *r;
     const float *packed;
-    float *xw;               /* a row of all gates for each step and batch entry */
-    float *h[2], *c, *other; /* [batch][padded]; h of even and odd steps */
+    float *xw; /* a row of all gates for each step and batch entry */
+    /* States as [batch][padded]; h[0] is read and h[1] written in even steps, else the reverse. */
+    float *h[2], *c, *other;
     uint64_t direction;
 } run_state;
 
@@ -335,13 +344,13 @@ static uint64_t length_of(const run_state *s, uint64_t b)
     return n < 0 ? 0 : (uint64_t)n > p->steps ? p->steps : (uint64_t)n;
 }
 
-/* The time that batch entry b reads at `step`, which must be below its length. */
-static uint64_t time_of(const run_state *s, uint64_t step, uint64_t b)
+/* The time index that batch entry b reads at `step`; `step` must be below the entry's length. */
+static uint64_t rnn_time_of(const run_state *s, uint64_t step, uint64_t b)
 {
     return s->p->reverse >> s->direction & 1 ? length_of(s, b) - 1 - step : step;
 }
 
-static float *row_of(const run_state *s, uint64_t time, uint64_t b)
+static float *rnn_row_of(const run_state *s, uint64_t time, uint64_t b)
 {
     const params *p = s->p;
     return s->xw + (p->batch_first ? b * p->steps + time : time * p->batch + b) * p->width;
@@ -355,7 +364,7 @@ static uint64_t state_at(const run_state *s, uint64_t b)
            p->hidden;
 }
 
-static void load_state(const run_state *s, float *to, size_t input)
+static void rnn_load_state(const run_state *s, float *to, size_t input)
 {
     const params *p = s->p;
     const float *from = input < p->inputs ? s->r->tensors[input] : NULL;
@@ -364,15 +373,15 @@ static void load_state(const run_state *s, float *to, size_t input)
         memcpy(to + b * p->padded, from + state_at(s, b), p->hidden * sizeof *to);
 }
 
-static void begin(const params *p, const kernel_run *r)
+static void rnn_begin(const params *p, const kernel_run *r)
 {
     const int32_t *lengths = p->has_lengths ? r->tensors[LENGTHS] : NULL;
     for (uint64_t b = 0; lengths && b < p->batch; b++)
         if (lengths[b] < 0 || (uint64_t)lengths[b] > p->steps) kernel_fault(r);
     for (uint64_t d = 0; d < p->directions; d++) {
         const run_state s = state_of(p, r, d);
-        load_state(&s, s.h[0], H0);
-        load_state(&s, s.c, p->cell == CELL_LSTM ? C0 : INPUTS);
+        rnn_load_state(&s, s.h[0], H0);
+        rnn_load_state(&s, s.c, p->cell == CELL_LSTM ? C0 : INPUTS);
     }
 }
 
@@ -393,22 +402,23 @@ static void multiply_inputs(const params *p, const kernel_run *r)
     }
 }
 
-/* Adds from R' for one panel of a gate to the rows of this step; with `other`, stores the product
- * in s->other instead. */
-static void multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t panel,
-                     const float *from, bool other)
+/* Multiplies the state `from` by one panel of a gate's R' and adds the product to the gate rows of
+ * this step; with `other`, stores it in s->other instead. */
+static void rnn_multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t panel,
+                         const float *from, bool other)
 {
     const params *p = s->p;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t column = panel * t->columns;
     const float *b = s->packed + p->r + (gate * p->padded + column) * p->hidden;
-    const uint64_t most = p->has_lengths ? 1 : t->rows; /* lengths: rows not evenly spaced */
+    /* With lengths, the rows of one step may not be evenly spaced. */
+    const uint64_t most = p->has_lengths ? 1 : t->rows;
     const uint64_t stride = p->batch_first ? p->steps * p->width : p->width;
     for (uint64_t i = 0; i < p->batch; i += most) {
         const uint64_t rows = p->batch - i < most ? p->batch - i : most;
         if (step >= length_of(s, i)) continue;
         float *to = other ? s->other + i * p->padded + column
-                          : row_of(s, time_of(s, step, i), i) + gate * p->padded + column;
+                          : rnn_row_of(s, rnn_time_of(s, step, i), i) + gate * p->padded + column;
         t->run[rows](p->hidden, from + i * p->padded, p->padded, b, to, other ? p->padded : stride,
                      !other);
     }
@@ -416,7 +426,7 @@ static void multiply(const run_state *s, uint64_t step, uint64_t gate, uint64_t 
 
 /* ---- Cells, for hidden units of one batch entry --------------------------------------------- */
 
-static void apply(const run_state *s, size_t which, float *x, size_t n)
+static void rnn_apply(const run_state *s, size_t which, float *x, size_t n)
 {
     const params *p = s->p;
     const vec_math *m = vec_math_of((cpu_level)p->level);
@@ -431,8 +441,8 @@ static void add_products(float *y, const float *a, const float *b, size_t n)
     for (size_t j = 0; j < n; j++) y[j] += a[j] * b[j];
 }
 
-/* row: gates i, o, f, c. */
-static void lstm(const run_state *s, float *row, float *h, float *c, size_t at, size_t n)
+/* Computes part of an LSTM cell. `row` holds the gates i, o, f, c. */
+static void rnn_lstm(const run_state *s, float *row, float *h, float *c, size_t at, size_t n)
 {
     const params *p = s->p;
     float *in = row, *out = row + p->padded, *forget = out + p->padded, *next = forget + p->padded;
@@ -441,66 +451,66 @@ static void lstm(const run_state *s, float *row, float *h, float *c, size_t at, 
         add_products(in, peephole, c, n);
         add_products(forget, peephole + 2 * p->padded, c, n);
     }
-    apply(s, 0, in, n);
-    apply(s, 0, forget, n);
-    apply(s, 1, next, n);
+    rnn_apply(s, 0, in, n);
+    rnn_apply(s, 0, forget, n);
+    rnn_apply(s, 1, next, n);
     for (size_t j = 0; p->coupled && j < n; j++) forget[j] = 1 - in[j];
     for (size_t j = 0; j < n; j++) c[j] = forget[j] * c[j] + in[j] * next[j];
     if (p->has_peephole) add_products(out, peephole + p->padded, c, n);
-    apply(s, 0, out, n);
+    rnn_apply(s, 0, out, n);
     memcpy(h, c, n * sizeof *h);
-    apply(s, 2, h, n);
+    rnn_apply(s, 2, h, n);
     for (size_t j = 0; j < n; j++) h[j] *= out[j];
 }
 
-/* row: gates z, r, h; z and r are already activated. */
-static void gru(const run_state *s, float *row, float *h, const float *before, const float *other,
-                size_t at, size_t n)
+/* Computes part of a GRU cell. `row` holds the gates z, r, h; z and r are already activated. */
+static void rnn_gru(const run_state *s, float *row, float *h, const float *before,
+                    const float *other, size_t at, size_t n)
 {
     const params *p = s->p;
     const float *update = row, *reset = row + p->padded, *bias = s->packed + p->bias_r + at;
     float *next = row + 2 * p->padded;
     for (size_t j = 0; p->late_reset && j < n; j++) next[j] += reset[j] * (other[j] + bias[j]);
-    apply(s, 1, next, n);
+    rnn_apply(s, 1, next, n);
     for (size_t j = 0; j < n; j++) h[j] = (1 - update[j]) * next[j] + update[j] * before[j];
 }
 
 /* Computes hidden units [at, at + n) of batch entry b. The first phase of an early-reset GRU only
  * computes its first two gates. */
-static void run_cell(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n, bool ends)
+static void rnn_cell(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n, bool ends)
 {
     const params *p = s->p;
     const uint64_t place = b * p->padded + at;
-    float *row = row_of(s, time_of(s, step, b), b) + at;
+    float *row = rnn_row_of(s, rnn_time_of(s, step, b), b) + at;
     float *h = s->h[(step + 1) % 2] + place, *before = s->h[step % 2] + place;
     float *other = s->other + place;
     if (p->cell == CELL_LSTM) {
-        lstm(s, row, h, s->c + place, at, n);
+        rnn_lstm(s, row, h, s->c + place, at, n);
     } else if (p->cell == CELL_RNN) {
-        apply(s, 0, row, n);
+        rnn_apply(s, 0, row, n);
         memcpy(h, row, n * sizeof *h);
     } else {
         if (!ends || p->late_reset) {
-            apply(s, 0, row, n);
-            apply(s, 0, row + p->padded, n);
+            rnn_apply(s, 0, row, n);
+            rnn_apply(s, 0, row + p->padded, n);
         }
-        if (ends) gru(s, row, h, before, other, at, n);
+        if (ends) rnn_gru(s, row, h, before, other, at, n);
         for (size_t j = 0; !ends && j < n; j++) other[j] = row[p->padded + j] * before[j];
     }
 }
 
-/* NULL if the output is omitted, or the node has fewer outputs. */
+/* The address of output i; NULL if it is omitted, or the node has fewer outputs. */
 static float *output_of(const run_state *s, uint32_t i)
 {
     return i < s->p->outputs ? s->r->tensors[s->p->inputs + i] : NULL;
 }
 
-static void store(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n)
+static void rnn_store(const run_state *s, uint64_t step, uint64_t b, size_t at, size_t n)
 {
     const params *p = s->p;
     float *all = output_of(s, 0), *last = output_of(s, 1), *last_c = output_of(s, 2);
     const bool here = step < length_of(s, b);
-    const uint64_t time = here ? time_of(s, step, b) : step;
+    const uint64_t time = here ? rnn_time_of(s, step, b) : step;
     const uint64_t row = p->batch_first ? (b * p->steps + time) * p->directions + s->direction
                                         : (time * p->directions + s->direction) * p->batch + b;
     float *h = s->h[(step + 1) % 2] + b * p->padded + at;
@@ -516,7 +526,7 @@ static void store(const run_state *s, uint64_t step, uint64_t b, size_t at, size
 }
 
 /* Computes panels [from, to) of one direction. */
-static void run_panels(const run_state *s, uint64_t step, bool second, size_t from, size_t to)
+static void rnn_panels(const run_state *s, uint64_t step, bool second, size_t from, size_t to)
 {
     const params *p = s->p;
     const size_t columns = matmul_tile_of((cpu_level)p->level)->columns;
@@ -525,19 +535,19 @@ static void run_panels(const run_state *s, uint64_t step, bool second, size_t fr
     const float *h = early && second ? s->other : s->h[step % 2];
     for (size_t panel = from; panel < to && !cancel_requested(); panel++)
         for (uint64_t g = first; g < end; g++)
-            multiply(s, step, g, panel, h, p->late_reset && g == 2);
+            rnn_multiply(s, step, g, panel, h, p->late_reset && g == 2);
     for (uint64_t b = 0; b < p->batch; b++) {
         const size_t at = from * columns, n = (to - from) * columns;
-        if (step < length_of(s, b)) run_cell(s, step, b, at, n, ends);
-        if (ends) store(s, step, b, at, n);
+        if (step < length_of(s, b)) rnn_cell(s, step, b, at, n, ends);
+        if (ends) rnn_store(s, step, b, at, n);
     }
 }
 
-static void run(const kernel_run *r)
+static void rnn_run(const kernel_run *r)
 {
     const params *p = r->params;
     if (r->phase == 0) {
-        if (r->part == 0) begin(p, r);
+        if (r->part == 0) rnn_begin(p, r);
         multiply_inputs(p, r);
         return;
     }
@@ -545,30 +555,18 @@ static void run(const kernel_run *r)
     const run_state s = state_of(p, r, index / p->steps);
     size_t from, to;
     kernel_share(&from, &to, step_panels(p), r->part, r->parts);
-    if (from < to) run_panels(&s, index % p->steps, (r->phase - 1) % each, from, to);
+    if (from < to) rnn_panels(&s, index % p->steps, (r->phase - 1) % each, from, to);
 }
 
-#define VARIANT(suffix, level, flops_per_ns)                                                      \
-    static bool accept_##suffix(kernel_problem *u, double *cost_ns)                               \
-    {                                                                                             \
-        return accept_at(u, cost_ns, level, flops_per_ns);                                        \
-    }                                                                                             \
-    static pgy_status prepare_##suffix(kernel_plan *out, const kernel_problem *u, pgy_error *err) \
-    {                                                                                             \
-        return prepare_at(out, u, level, err);                                                    \
-    }
-VARIANT(portable, CPU_PORTABLE, 12)
-VARIANT(avx2, CPU_AVX2, 80)
-VARIANT(avx512, CPU_AVX512, 90)
-
-#define ROW(suffix, level)                                                                   \
-    {                                                                                        \
-        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level,     \
-        .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, .extent = extent \
+#define ROW(suffix, level, flops_per_ns)                                                       \
+    {                                                                                          \
+        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level,       \
+        .rates = {flops_per_ns}, .accept = rnn_accept, .prepare = rnn_prepare, .run = rnn_run, \
+        .extent = rnn_extent                                                                   \
     }
 const kernel KERNELS_rnn[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 12),
+    ROW(avx2, CPU_AVX2, 80),
+    ROW(avx512, CPU_AVX512, 90),
     {0},
 };

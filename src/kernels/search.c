@@ -26,7 +26,7 @@ static bool constant_int(int64_t *out, const kernel_tensor *t)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool search_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     const char *op = u->node->def->name;
@@ -53,21 +53,21 @@ static bool describe(params *p, const kernel_problem *u)
     return p->outputs != 0;
 }
 
-static bool accept(kernel_problem *u, double *cost_ns)
+static bool search_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
-    if (!describe(&p, u)) return false;
+    if (!search_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.outer * p.length * p.inner) * (p.kind == TOP ? 8 : 2);
     return true;
 }
 
-static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+static pgy_status search_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
+    (void)search_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     if (p->kind == TOP) out->scratch_bytes = p->length * 2 * sizeof(uint64_t);
     const uint64_t lines = p->outer * p->inner, worth = lines * p->length / 4096 + 1;
@@ -76,7 +76,7 @@ static pgy_status prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
     return PGY_OK;
 }
 
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool search_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_enum(e, p->kind, RUNNING + 1, "kind") || !extent_enum(e, p->type, 3, "type"))
@@ -98,17 +98,18 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Order ---------------------------------------------------------------------------------- */
 
-/* An element of a line. Elements are ordered by key, then by index. */
+/* An element of a line, which has all elements along the axis. Elements are ordered by key, then by
+ * index. */
 typedef struct ranked {
     uint64_t key, index;
 } ranked;
 
-static uint64_t key_of(const params *p, const void *x, size_t i)
+static uint64_t search_key_of(const params *p, const void *x, size_t i)
 {
     static const uint64_t SIGN = UINT64_C(1) << 63;
     uint64_t key;
     if (p->type == 0) {
-        const float v = ((const float *)x)[i] + 0.0f; /* -0 becomes 0 */
+        const float v = ((const float *)x)[i] + 0.0f; /* -0 becomes 0, so that both rank alike */
         uint32_t bits;
         if (isnan(v)) return 0;
         memcpy(&bits, &v, sizeof bits);
@@ -126,7 +127,7 @@ static bool before(ranked a, ranked b)
 }
 
 /* Restores the heap, whose top is the element that ranks last. */
-static void sift(ranked *heap, size_t count, size_t i)
+static void search_sift(ranked *heap, size_t count, size_t i)
 {
     for (;;) {
         size_t most = i;
@@ -145,33 +146,33 @@ static void find_top(const params *p, ranked *heap, const void *x, size_t from)
 {
     const size_t k = p->k;
     for (size_t i = 0; i < p->length && (i < k || !cancel_requested()); i++) {
-        const ranked r = {key_of(p, x, from + i * p->inner), i};
+        const ranked r = {search_key_of(p, x, from + i * p->inner), i};
         if (i < k) {
             heap[i] = r;
-            for (size_t j = k / 2; i + 1 == k && j-- > 0;) sift(heap, k, j);
+            for (size_t j = k / 2; i + 1 == k && j-- > 0;) search_sift(heap, k, j);
         } else if (before(r, heap[0])) {
             heap[0] = r;
-            sift(heap, k, 0);
+            search_sift(heap, k, 0);
         }
     }
     for (size_t n = k; n-- > 1 && !cancel_requested();) {
         const ranked kept = heap[0];
         heap[0] = heap[n];
         heap[n] = kept;
-        sift(heap, n, 0);
+        search_sift(heap, n, 0);
     }
 }
 
 /* ---- Lines ---------------------------------------------------------------------------------- */
 
-static void run_arg(const params *p, const kernel_run *r, size_t line)
+static void search_arg(const params *p, const kernel_run *r, size_t line)
 {
     const void *x = r->tensors[0];
     const size_t from = line / p->inner * p->length * p->inner + line % p->inner;
-    uint64_t best = key_of(p, x, from);
+    uint64_t best = search_key_of(p, x, from);
     size_t index = 0;
     for (size_t i = 1; i < p->length; i++) {
-        const uint64_t key = key_of(p, x, from + i * p->inner);
+        const uint64_t key = search_key_of(p, x, from + i * p->inner);
         if (key < best || (p->last && key == best)) {
             best = key;
             index = i;
@@ -180,7 +181,7 @@ static void run_arg(const params *p, const kernel_run *r, size_t line)
     ((int64_t *)r->tensors[p->inputs])[line] = (int64_t)index;
 }
 
-static void run_top(const params *p, const kernel_run *r, size_t line)
+static void search_top(const params *p, const kernel_run *r, size_t line)
 {
     ranked *heap = r->scratch;
     const char *x = r->tensors[0];
@@ -198,33 +199,33 @@ static void run_top(const params *p, const kernel_run *r, size_t line)
 
 #define T float
 #define SUM double
-#define RUN run_sum_f32
+#define RUN search_sum_f32
 #include "kernels/search_sum.inc"
 #define T int64_t
 #define SUM uint64_t
-#define RUN run_sum_i64
+#define RUN search_sum_i64
 #include "kernels/search_sum.inc"
 #define T int32_t
 #define SUM uint32_t
-#define RUN run_sum_i32
+#define RUN search_sum_i32
 #include "kernels/search_sum.inc"
 
-static void run(const kernel_run *r)
+static void search_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->outer * p->inner, r->part, r->parts);
     for (size_t line = from; line < to && !cancel_requested(); line++) {
         if (p->kind == ARG)
-            run_arg(p, r, line);
+            search_arg(p, r, line);
         else if (p->kind == TOP)
-            run_top(p, r, line);
+            search_top(p, r, line);
         else if (p->type == 0)
-            run_sum_f32(p, r, line);
+            search_sum_f32(p, r, line);
         else if (p->type == 1)
-            run_sum_i64(p, r, line);
+            search_sum_i64(p, r, line);
         else
-            run_sum_i32(p, r, line);
+            search_sum_i32(p, r, line);
     }
 }
 
@@ -232,9 +233,9 @@ const kernel KERNELS_search[] = {
     {.name = "search",
      .version = 1,
      .ops = "ArgMax ArgMin TopK CumSum",
-     .accept = accept,
-     .prepare = prepare,
-     .run = run,
-     .extent = extent},
+     .accept = search_accept,
+     .prepare = search_prepare,
+     .run = search_run,
+     .extent = search_extent},
     {0},
 };

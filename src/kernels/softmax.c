@@ -10,16 +10,14 @@
 #include "kernels/elementwise.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/shared_params.h"
 #include "kernels/vec_math.h"
 
 enum { COLUMNS = 256 };
 
-typedef struct params {
-    uint64_t outer, length, inner;
-    uint32_t level, logarithm;
-} params;
+typedef softmax_params params;
 
-static bool describe(params *p, const kernel_problem *u)
+static bool softmax_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0];
     int64_t axis = op_attr_int(u->node, "axis", -1);
@@ -39,37 +37,22 @@ static uint64_t column_units(const params *p)
     return p->inner == 1 ? 1 : (p->inner + COLUMNS - 1) / COLUMNS;
 }
 
-static bool accept_at(kernel_problem *u, double *cost_ns, double each)
+static bool softmax_accept(kernel_problem *u, double *cost_ns)
 {
+    const double each = u->self->rates[0];
     params p;
-    if (!describe(&p, u)) return false;
+    if (!softmax_describe(&p, u)) return false;
     u->inputs[0].layout = u->outputs[0].layout = KERNEL_LINEAR;
     *cost_ns = 100 + (double)(p.outer * p.length * p.inner) * each + (double)p.outer * 30;
     return true;
 }
 
-static bool accept_portable(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 2.5);
-}
-
-static bool accept_avx2(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 0.8);
-}
-
-static bool accept_avx512(kernel_problem *u, double *cost_ns)
-{
-    return accept_at(u, cost_ns, 0.6);
-}
-
-static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_level level,
-                             pgy_error *err)
+static pgy_status softmax_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* accepted before */
-    p->level = level;
+    (void)softmax_describe(p, u); /* cannot fail after `accept` */
+    p->level = u->self->needs;
     const uint64_t units = p->outer * column_units(p);
     const uint64_t worth = p->outer * p->length * p->inner / 4096 + 1;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1};
@@ -79,22 +62,7 @@ static pgy_status prepare_at(kernel_plan *out, const kernel_problem *u, cpu_leve
     return PGY_OK;
 }
 
-static pgy_status prepare_portable(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_PORTABLE, err);
-}
-
-static pgy_status prepare_avx2(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX2, err);
-}
-
-static pgy_status prepare_avx512(kernel_plan *out, const kernel_problem *u, pgy_error *err)
-{
-    return prepare_at(out, u, CPU_AVX512, err);
-}
-
-static bool extent(kernel_extent *e, const kernel_claim *q)
+static bool softmax_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !extent_level(e, p->level)) return false;
@@ -106,7 +74,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void run_row(const vec_math *m, float *y, const float *x, size_t n, bool logarithm)
+static void softmax_row(const vec_math *m, float *y, const float *x, size_t n, bool logarithm)
 {
     const float most = m->max(x, n), sum = m->exp_sum(y, x, n, most);
     if (!logarithm) {
@@ -116,8 +84,9 @@ static void run_row(const vec_math *m, float *y, const float *x, size_t n, bool 
     m->affine(y, x, n, most, 1, -logf(sum));
 }
 
-/* Computes n columns of a block whose rows lie `step` elements apart. */
-static void run_columns(const params *p, float *y, const float *x, size_t n, size_t step)
+/* Computes n neighbouring columns; consecutive elements along the axis lie `step` elements apart.
+ */
+static void softmax_columns(const params *p, float *y, const float *x, size_t n, size_t step)
 {
     float most[COLUMNS], sum[COLUMNS];
     const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
@@ -147,7 +116,7 @@ static void run_columns(const params *p, float *y, const float *x, size_t n, siz
     }
 }
 
-static void run(const kernel_run *r)
+static void softmax_run(const kernel_run *r)
 {
     const params *p = r->params;
     const uint64_t units = column_units(p);
@@ -160,21 +129,26 @@ static void run(const kernel_run *r)
         const float *x = (const float *)r->tensors[0] + at;
         float *y = (float *)r->tensors[1] + at;
         if (p->inner == 1)
-            run_row(vec_math_of((cpu_level)p->level), y, x, p->length, p->logarithm);
+            softmax_row(vec_math_of((cpu_level)p->level), y, x, p->length, p->logarithm);
         else
-            run_columns(p, y, x, columns, p->inner);
+            softmax_columns(p, y, x, columns, p->inner);
     }
 }
 
-#define ROW(suffix, needs_)                                                                  \
-    {                                                                                        \
-        .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax",           \
-        .needs = needs_, .accept = accept_##suffix, .prepare = prepare_##suffix, .run = run, \
-        .extent = extent                                                                     \
+static int32_t softmax_free_axes(const kernel_problem *u)
+{
+    return kernel_axes_before(u, op_attr_int(u->node, "axis", -1));
+}
+
+#define ROW(suffix, level, each)                                                                   \
+    {                                                                                              \
+        .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax", .needs = level, \
+        .rates = {each}, .free_axes = softmax_free_axes, .accept = softmax_accept,                 \
+        .prepare = softmax_prepare, .run = softmax_run, .extent = softmax_extent                   \
     }
 const kernel KERNELS_softmax[] = {
-    ROW(portable, CPU_PORTABLE),
-    ROW(avx2, CPU_AVX2),
-    ROW(avx512, CPU_AVX512),
+    ROW(portable, CPU_PORTABLE, 2.5),
+    ROW(avx2, CPU_AVX2, 0.8),
+    ROW(avx512, CPU_AVX512, 0.6),
     {0},
 };

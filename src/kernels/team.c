@@ -32,15 +32,15 @@ typedef struct worker {
 } worker;
 
 struct team {
-    signal_word start, arrived, passed; /* rounds of tasks; arrivals at and rounds of the barrier */
+    signal_word start, arrived, passed; /* numbers of tasks, threads at the barrier, barriers */
     _Alignas(CACHE_LINE) atomic_uint running;
-    signal_word done; /* number of rounds that all workers have finished */
+    signal_word done; /* number of tasks that all workers have finished */
     void (*task)(size_t thread, size_t size, void *user);
     void *user;
     bool stopping;
     size_t size, started;
     size_t processors;
-    worker *workers; /* [1, size) */
+    worker *workers; /* indexed by thread; 0 is unused, because thread 0 is the caller */
 };
 
 /* How long this thread spins within a task. */
@@ -92,7 +92,7 @@ static void wait_long(const team *t, signal_word *w, unsigned old)
     if (!spin(w, old, clock_ns() + (may_spin(t, t->size) ? SPIN_NS : 0))) sleep_on(w, old);
 }
 
-/* Waits for other threads within a task. */
+/* Waits for other threads within a task, and adapts how long this thread spins next time. */
 static void wait_change(const team *t, signal_word *w, unsigned old)
 {
     const int64_t start = clock_ns();
@@ -182,8 +182,8 @@ pgy_status team_create(team **out, size_t size, pgy_error *err)
         worker *w = &t->workers[t->started];
         *w = (worker){.team = t, .index = t->started};
         if (pthread_create(&w->thread, NULL, worker_main, w))
-            st = pgy_error_set(err, PGY_E_MEMORY, "thread %zu of %zu could not be started",
-                               t->started, size);
+            st = pgy_error_set(err, PGY_E_MEMORY, "cannot start thread %zu of %zu", t->started,
+                               size);
         if (st) break;
     }
     if (st)

@@ -8,10 +8,10 @@
 
 typedef struct team team;
 
-/* Makes a team of `size` threads, the caller included; 0 = cpu_count(). A team of 1 starts no
+/* Makes a team of `size` threads, the caller included; 0 means cpu_count(). A team of 1 starts no
  * thread. */
 pgy_status team_create(team **out, size_t size, pgy_error *err) PGY_MUST_CHECK;
-void team_destroy(team *t); /* NULL is fine; no task may be running */
+void team_destroy(team *t); /* `t` may be NULL; no task may be running */
 size_t team_size(const team *t);
 /* Calls task(thread, size, user) on every thread and returns when all have returned. Not reentrant:
  * one caller at a time. */

@@ -37,14 +37,14 @@ static const float ERFC_TAIL[] = {-2.76907798e-07f, 4.47085677e-06f, -1.23764785
 static const float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;
 static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in the low bits */
 
-#define NAME(x) portable_##x
+#define NAME(x) vec_portable_##x
 #define TARGET
 #define MADD(a, b, c) ((a) * (b) + (c))
 #define LANES 4
 #include "kernels/vec_math.inc"
 
 #if defined(__x86_64__)
-#define NAME(x) avx2_##x
+#define NAME(x) vec_avx2_##x
 #define TARGET __attribute__((target("avx2,fma")))
 #define MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define LANES 8
@@ -52,7 +52,7 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 
 #include "kernels/vec_math_avx512.inc"
 #define OWN_LOOPS
-#define NAME(x) avx512_##x
+#define NAME(x) vec_avx512_##x
 #define TARGET TARGET_AVX512
 #define MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define LANES 16
@@ -62,11 +62,11 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 const vec_math *vec_math_of(cpu_level level)
 {
 #if defined(__x86_64__)
-    if (level >= CPU_AVX512) return &avx512_set;
-    if (level >= CPU_AVX2) return &avx2_set;
+    if (level >= CPU_AVX512) return &vec_avx512_set;
+    if (level >= CPU_AVX2) return &vec_avx2_set;
 #endif
     (void)level;
-    return &portable_set;
+    return &vec_portable_set;
 }
 
 void vec_exp_f32(float *y, const float *x, size_t n)

@@ -14,16 +14,18 @@ typedef void (*vec_function)(float *y, const float *x, size_t n);
 
 typedef struct vec_math {
     vec_function exp, log, tanh, sigmoid, erf;
-    vec_function expm1;                                         /* for x <= 0 */
-    vec_function gelu;                                          /* x/2 (1 + erf(x / sqrt 2)) */
-    vec_function fast_gelu;                                     /* with tanh */
-    vec_function silu;                                          /* x sigmoid(x) */
-    vec_function softplus;                                      /* log(1 + exp(x)) */
-    vec_function mish;                                          /* x tanh(softplus(x)) */
-    float (*sum)(const float *x, size_t n);                     /* not added from left to right */
-    float (*sum_squares)(const float *x, size_t n, float mean); /* of x - mean */
+    vec_function expm1;     /* only valid for x <= 0 */
+    vec_function gelu;      /* x/2 (1 + erf(x / sqrt 2)) */
+    vec_function fast_gelu; /* with tanh */
+    vec_function silu;      /* x sigmoid(x) */
+    vec_function softplus;  /* log(1 + exp(x)) */
+    vec_function mish;      /* x tanh(softplus(x)) */
+    /* Adds in an order that suits vectors, not from left to right. */
+    float (*sum)(const float *x, size_t n);
+    float (*sum_squares)(const float *x, size_t n, float mean); /* sum of (x - mean)^2 */
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
-    float (*exp_sum)(float *y, const float *x, size_t n, float less); /* y = exp(x - less); sum */
+    /* y = exp(x - less); returns the sum of y. */
+    float (*exp_sum)(float *y, const float *x, size_t n, float less);
     float (*sum_magnitudes)(const float *x, size_t n);
     float (*min)(const float *x, size_t n); /* like max */
     /* y = (x - mean) * factor + bias */

@@ -18,10 +18,10 @@ typedef struct walk {
     uint64_t strides[KERNEL_MAX_INPUTS][WALK_AXES];
 } walk;
 
-/* Operands that broadcast as in NumPy, in linear layout. */
+/* Makes a walk over `out` with operands in linear layout that broadcast as in NumPy. */
 bool walk_init(walk *w, const kernel_tensor *out, const kernel_tensor *const *operands,
                uint32_t count);
-/* Strides of each operand for each axis of the output: strides[operand * rank + axis]. */
+/* Makes a walk over an output of this shape; operand i has stride strides[i * rank + axis]. */
 bool walk_init_strided(walk *w, const int64_t *shape, int32_t rank, const int64_t *strides,
                        uint32_t operands);
 
@@ -33,8 +33,8 @@ uint64_t walk_reach(const walk *w, uint32_t operand);
 /* The position of a walk. */
 typedef struct walk_at {
     uint64_t index[WALK_AXES];
-    uint64_t offset[KERNEL_MAX_INPUTS]; /* element of each operand */
-    uint64_t done, end;                 /* elements of the output */
+    uint64_t offset[KERNEL_MAX_INPUTS]; /* index of the current element of each operand */
+    uint64_t done, end; /* indices of the current output element and of the part's end */
 } walk_at;
 
 /* Starts part `part` of `parts`; parts begin at multiples of WALK_ALIGN elements. */

@@ -15,32 +15,15 @@
 
 enum { LAZY_BYTES = 64 * 1024, RAW_DATA = 9, MAX_DEPTH = 4, ALIGNMENT = 64 };
 
-struct computed_tensor {
-    void *reserved;
-    size_t size_bytes;
-    pgy_make_tensor whole; /* or NULL: */
-    void *user;
-    parts_maker parts;
-    pgy_model *model; /* the owner */
-    unsigned depth;   /* of the chain of makers: this one and those of its source */
-};
-
 struct computed_reading {
     computed_tensor of;
-    pgy_tensor *whole;     /* from a maker of whole tensors */
-    element_reader source; /* opened by the first part */
+    pgy_tensor *whole;     /* the tensor, if its maker makes all elements at once */
+    element_reader source; /* reader of the maker's source, which the first part opens */
     bool is_open;
     void *memory;
-    char *unit; /* the last unit of which only a part was needed, or NULL */
+    char *unit; /* elements of the last unit of which only a part was requested; NULL: none */
     size_t unit_offset;
 };
-
-void computed_tensors_deinit(pgy_model *m)
-{
-    for (size_t i = 0; i < m->computed_count; i++)
-        munmap(m->computed[i].reserved, m->computed[i].size_bytes);
-    mem_free(m->computed);
-}
 
 static pgy_status no_memory(const pgy_onnx_tensor *t, pgy_error *err)
 {
@@ -53,7 +36,8 @@ static pgy_status make_whole(pgy_tensor **out, const computed_tensor *c, pgy_err
     pgy_tensor *t = NULL;
     pgy_status st = c->whole(&t, c->user, err);
     if (!st && pgy_tensor_size_bytes(t) != c->size_bytes) {
-        st = pgy_error_set(err, PGY_E_SHAPE, "%zu bytes were made where the record has %zu",
+        st = pgy_error_set(err, PGY_E_SHAPE,
+                           "the function that computes the tensor made %zu bytes; %zu are declared",
                            pgy_tensor_size_bytes(t), c->size_bytes);
         pgy_tensor_release(t);
     }
@@ -153,7 +137,8 @@ static pgy_status copy_from_unit(computed_reading *r, char *to, size_t offset, s
     if (!r->unit || r->unit_offset != begin) {
         if (!r->unit) r->unit = mem_alloc_aligned(ALIGNMENT, unit);
         if (!r->unit)
-            return pgy_error_set(err, PGY_E_MEMORY, "out of memory: %zu bytes of a tensor", unit);
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes of a tensor",
+                                 unit);
         const pgy_status st = make_parts(r, r->unit, begin, size, err);
         r->unit_offset = st ? SIZE_MAX : begin;
         if (st) return st;
@@ -225,7 +210,7 @@ static pgy_status reserve(const void **out, const computed_tensor *c)
     return PGY_OK;
 }
 
-/* A copy of the record without elements in any of its data fields. */
+/* Copies a TensorProto without the elements. */
 static pgy_onnx_tensor *bare_copy(pgy_model *m, const pgy_onnx_tensor *like)
 {
     static const unsigned DATA_FIELDS[] = {4, 5, 7, RAW_DATA, 10, 11, 13, 14};
@@ -246,7 +231,8 @@ static pgy_onnx_tensor *bare_copy(pgy_model *m, const pgy_onnx_tensor *like)
 pgy_status pgy_model_empty_tensor(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *like,
                                   pgy_error *err)
 {
-    if (!out || !m || !like) return pgy_error_set(err, PGY_E_ARGUMENT, "no record to copy");
+    if (!out || !m || !like)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'm' and 'like' must not be NULL");
     pgy_onnx_tensor *t = bare_copy(m, like);
     if (!t) return no_memory(like, err);
     t->message.present |= field_bit(RAW_DATA);
@@ -306,8 +292,11 @@ pgy_status pgy_model_computed_tensor(pgy_onnx_tensor **out, pgy_model *m,
                                      const pgy_onnx_tensor *like, pgy_make_tensor maker, void *user,
                                      pgy_error *err)
 {
-    if (!maker) return pgy_error_set(err, PGY_E_ARGUMENT, "nothing makes the elements");
-    if (!out || !m || !like) return pgy_error_set(err, PGY_E_ARGUMENT, "no record to copy");
+    if (!maker)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'maker' must not be NULL: it makes the elements");
+    if (!out || !m || !like)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'm' and 'like' must not be NULL");
     computed_tensor c = {.whole = maker, .user = user, .model = m, .depth = 1};
     return create(out, &c, like, err);
 }
@@ -357,7 +346,7 @@ pgy_status computed_tensor_send(bool *sent, pgy_model *m, pgy_bytes bytes, encod
     const size_t most = r->of.whole ? PART_BYTES : part_bytes(&r->of.parts);
     char *buffer = mem_alloc_aligned(ALIGNMENT, most);
     if (!buffer)
-        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory: %zu bytes of a tensor", most);
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu bytes of a tensor", most);
     for (size_t done = 0; !st && done < bytes.size; done += most) {
         const size_t left = bytes.size - done, size = left < most ? left : most;
         st = computed_reading_get(r, buffer, done, size, err);

@@ -52,8 +52,8 @@ static pgy_status copy_neighbours(neighbours *n, pgy_error *err)
     return size ? file_writer_copy(n->to, n->from, n->offset, size, err) : PGY_OK;
 }
 
-/* Adds the bytes to the neighbours before them or, if there are enough bytes, starts a new run.
- * False: the caller copies the neighbours first, then writes the bytes separately. */
+/* Adds the bytes to the collected neighbours, or collects them as the first ones if they are large
+ * enough. False: the caller must write the collected neighbours first, or these bytes alone. */
 static bool join_neighbours(neighbours *n, file_writer *w, pgy_model *m, pgy_bytes bytes,
                             uint64_t to)
 {

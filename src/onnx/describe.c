@@ -79,7 +79,7 @@ static pgy_status element_type(pgy_dtype *out, const char *name, int32_t code, p
     *out = pgy_dtype_from_onnx(code);
     if (*out != PGY_DTYPE_NONE || code == UNDEFINED || code == FLOAT6E2M3 || code == FLOAT6E3M2)
         return PGY_OK;
-    return pgy_error_set(err, PGY_E_FORMAT, "value '%.200s': element type %d is not known", name,
+    return pgy_error_set(err, PGY_E_FORMAT, "value '%.200s': element type %d is unknown", name,
                          code);
 }
 
@@ -134,8 +134,8 @@ pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
         const size_t rank = type->shape->dim_count;
         if (rank > PGY_MAX_RANK)
             return pgy_error_set(err, PGY_E_FORMAT,
-                                 "value '%.200s': %zu dimensions are more than %d", name, rank,
-                                 PGY_MAX_RANK);
+                                 "value '%.200s' has %zu dimensions; at most %d are supported",
+                                 name, rank, PGY_MAX_RANK);
         int64_t *dims = model_alloc(m, rank + 1, sizeof(*dims));
         const char **names = model_alloc(m, rank + 1, sizeof(*names));
         if (!dims || !names)

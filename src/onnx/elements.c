@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From stored forms to tensors, and back from a tensor to a TensorProto. The tensor layer decodes.
- * This file finds external bytes first, and lends out bytes of mapped files; tensors that borrow
- * them keep the model alive. */
+/* Makes tensors from TensorProtos, and TensorProtos from tensors. The tensor layer decodes. This
+ * file finds external bytes first, and lends out bytes of mapped files; tensors that borrow them
+ * keep the model alive. */
 #include "onnx/elements.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ pgy_status tensor_needs_bytes(size_t *out, const pgy_onnx_tensor *t, pgy_error *
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
     size_t count = 0;
     if (dtype == PGY_DTYPE_NONE)
-        return pgy_error_set(err, PGY_E_FORMAT, "tensor '%.200s': element type %d is not known",
+        return pgy_error_set(err, PGY_E_FORMAT, "tensor '%.200s': element type %d is unknown",
                              name_of(t), t->data_type);
     pgy_status st = pgy_shape_count(&count, t->dim_count, t->dims, err);
     if (!st) st = pgy_dtype_size_bytes(out, dtype, count, err);
@@ -73,8 +73,10 @@ static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
     pgy_status st = tensor_needs_bytes(&wanted, t, err);
     if (st) return st;
     if (t->segment)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "tensor '%.200s': data in segments are not supported", name_of(t));
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "tensor '%.200s': its data is split into segments, which are not supported",
+            name_of(t));
     if (tensor_is_external(t)) {
         st = external_bytes(&raw, m, t, wanted, err);
         if (st) return in_tensor(t, st, err);
@@ -82,8 +84,8 @@ static pgy_status load(pgy_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
     }
     if (wanted && !raw.size && t->doc_string && !strncmp(t->doc_string, STRIPPED, strlen(STRIPPED)))
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "tensor '%.200s': its elements were taken out of the model "
-                             "(weight-strip); put them in again with weight-reconstruct",
+                             "tensor '%.200s': weight-strip removed its elements from the model; "
+                             "restore them with weight-reconstruct",
                              name_of(t));
     pgy_tensor *made = NULL;
     st = computed_tensor_make(&made, m, raw, t, err);
@@ -160,8 +162,7 @@ pgy_status pgy_model_tensor(pgy_onnx_tensor **out, pgy_model *m, const char *nam
 {
     pgy_tensor *resident = NULL;
     if (!m || !t || !name)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a TensorProto needs a model, a name and a tensor");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'m', 't' and 'name' must not be NULL");
     pgy_status st = pgy_tensor_load(&resident, t, err);
     if (st) goto done;
     st = pgy_model_keep_tensor(m, resident, err);

@@ -5,7 +5,7 @@
 
 #include <polygraphy/onnx.h>
 
-/* Bytes of the elements, computed from type and shape. PGY_E_FORMAT names the tensor. */
+/* Computes the size of the elements from type and shape. PGY_E_FORMAT names the tensor. */
 pgy_status tensor_needs_bytes(size_t *out, const pgy_onnx_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
 /* Like pgy_onnx_tensor_load, but also borrows numbers from the file whose address is not aligned

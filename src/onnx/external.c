@@ -53,8 +53,9 @@ static pgy_status parse_number(uint64_t *out, const pgy_onnx_string_entry *entry
     const bool digit = entry->value[0] >= '0' && entry->value[0] <= '9';
     const unsigned long long v = digit ? strtoull(entry->value, &end, 10) : 0;
     if (!digit || *end || errno || v > INT64_MAX)
-        return pgy_error_set(err, PGY_E_FORMAT, "external data: %s is no number of bytes: '%s'",
-                             entry->key, entry->value);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "external data: '%s' must be a number of bytes, not '%s'", entry->key,
+                             entry->value);
     *out = v;
     return PGY_OK;
 }
@@ -76,7 +77,9 @@ static pgy_status parse_location(location *out, const pgy_onnx_tensor *t, pgy_er
         }
     }
     if (st) return st;
-    if (!*at.path) return pgy_error_set(err, PGY_E_FORMAT, "external data without a location");
+    if (!*at.path)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "external data has no location (the name of its file)");
     *out = at;
     return PGY_OK;
 }
@@ -94,8 +97,8 @@ static pgy_status outside(const pgy_model *m, const char *path, const char *why,
 {
     return pgy_error_set(
         err, PGY_E_FORMAT,
-        "external data '%s' %s: only files inside the folder '%s' are read "
-        "(load.allow_outside accepts others, load.external_data_dir names another folder)",
+        "external data '%s' %s: only files inside the folder '%s' are read (load.allow_outside "
+        "accepts others, load.external_data_dir sets another folder)",
         path, why, m->external_dir);
 }
 
@@ -116,11 +119,10 @@ static pgy_status resolve(char **out, const pgy_model *m, const char *path, pgy_
     if (!m->allow_outside && climbs(path))
         return outside(m, path, "leaves its folder by '..'", err);
     if (!*m->external_dir)
-        return pgy_error_set(
-            err, PGY_E_NOT_FOUND,
-            "external data '%s' cannot be found: the model comes from memory and has no folder "
-            "(set external_data_dir)",
-            path);
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             "cannot find external data '%s': the model was loaded from memory and "
+                             "has no folder (set external_data_dir)",
+                             path);
     joined = path[0] == '/' ? mem_strdup(path) : path_join(m->external_dir, path);
     if (!joined) {
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening '%s'", path);
@@ -134,7 +136,7 @@ static pgy_status resolve(char **out, const pgy_model *m, const char *path, pgy_
         goto done;
     }
     if (!S_ISREG(info.st_mode)) {
-        st = pgy_error_set(err, PGY_E_IO, "external data '%s' is no regular file", joined);
+        st = pgy_error_set(err, PGY_E_IO, "external data '%s' is not a regular file", joined);
         goto done;
     }
     if (!m->allow_outside && !is_inside(file, folder)) {
@@ -208,17 +210,18 @@ pgy_status external_bytes(pgy_bytes *out, pgy_model *m, const pgy_onnx_tensor *t
     if (owner->ignore_external)
         return pgy_error_set(
             err, PGY_E_NOT_FOUND,
-            "its data are in '%s', but the model was loaded with external data ignored", at.path);
+            "its data is in '%s', but the model was loaded without its external data", at.path);
     if (at.has_length && at.length != wanted)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "external data '%s': length is %llu bytes, but the shape needs %zu",
-                             at.path, (unsigned long long)at.length, wanted);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "external data '%s': the model says %llu bytes, but the shape needs %zu", at.path,
+            (unsigned long long)at.length, wanted);
     st = map_location(&map, owner, at.path, err);
     if (st) return st;
     if (at.offset > map->size_bytes || wanted > map->size_bytes - at.offset)
         return pgy_error_set(
             err, PGY_E_FORMAT,
-            "external data '%s': bytes %llu to %llu are wanted, but the file has %zu", at.path,
+            "external data '%s': the model needs bytes %llu to %llu, but the file has %zu", at.path,
             (unsigned long long)at.offset, (unsigned long long)at.offset + wanted, map->size_bytes);
     *out = (pgy_bytes){(const char *)map->data + at.offset, wanted};
     return PGY_OK;

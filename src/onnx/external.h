@@ -7,7 +7,8 @@
 
 /* True if the tensor's data_location says that its data is in a file. */
 bool tensor_is_external(const pgy_onnx_tensor *t);
-/* The model whose folder has the tensor's file: m or one that it keeps. */
+/* The model whose folder contains the tensor's data file: m or a model that m keeps
+ * (pgy_model_keep). */
 pgy_model *external_owner(pgy_model *m, const pgy_onnx_tensor *t);
 /* Maps the tensor's bytes; `wanted` is the size that its shape needs. Files are opened once and
  * stay open with the model.

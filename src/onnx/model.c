@@ -5,6 +5,7 @@
 #include "onnx/model.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/alloc.h"
 #include "base/sized.h"
@@ -48,7 +49,8 @@ pgy_status pgy_model_load(pgy_model **out, const char *path, const pgy_model_loa
                           pgy_error *err)
 {
     pgy_model *m = NULL;
-    if (!out || !path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path");
+    if (!out || !path || !*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'path' must be the name of a model file");
     pgy_status st = create(&m, path, options, err);
     if (st) goto done;
     st = file_map_open(&m->map, path, err);
@@ -72,7 +74,7 @@ pgy_status pgy_model_parse(pgy_model **out, const void *data, size_t size_bytes,
 {
     pgy_model *m = NULL;
     if (!out || (!data && size_bytes))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs bytes to read");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'data' must not be NULL");
     pgy_status st = create(&m, "", options, err);
     if (st) goto done;
     m->data = data;
@@ -97,7 +99,7 @@ done:
 
 pgy_status pgy_model_create(pgy_model **out, pgy_error *err)
 {
-    if (!out) return pgy_error_set(err, PGY_E_ARGUMENT, "no place for the new model");
+    if (!out) return pgy_error_set(err, PGY_E_ARGUMENT, "'out' must not be NULL");
     return create(out, "", NULL, err);
 }
 
@@ -105,6 +107,13 @@ pgy_model *pgy_model_retain(pgy_model *m)
 {
     if (m) atomic_fetch_add(&m->references, 1);
     return m;
+}
+
+static void destroy_computed(pgy_model *m)
+{
+    for (size_t i = 0; i < m->computed_count; i++)
+        munmap(m->computed[i].reserved, m->computed[i].size_bytes);
+    mem_free(m->computed);
 }
 
 void pgy_model_destroy(pgy_model *m)
@@ -117,7 +126,7 @@ void pgy_model_destroy(pgy_model *m)
         mem_free(m->files[i]->location);
         mem_free(m->files[i]);
     }
-    computed_tensors_deinit(m);
+    destroy_computed(m);
     mem_free(m->kept_tensors);
     mem_free(m->kept);
     mem_free(m->files);
@@ -169,7 +178,8 @@ const char *pgy_model_strdup(pgy_model *m, const char *text)
 
 pgy_status pgy_model_keep(pgy_model *m, pgy_model *source, pgy_error *err)
 {
-    if (!m || !source) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to keep");
+    if (!m || !source)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the model and its source must not be NULL");
     bool known = m == source;
     pthread_mutex_lock(&m->lock);
     for (size_t i = 0; i < m->kept_count && !known; i++) known = m->kept[i] == source;
@@ -184,7 +194,8 @@ pgy_status pgy_model_keep(pgy_model *m, pgy_model *source, pgy_error *err)
 
 pgy_status pgy_model_keep_tensor(pgy_model *m, pgy_tensor *t, pgy_error *err)
 {
-    if (!m || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "no tensor to keep");
+    if (!m || !t)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the model and the tensor must not be NULL");
     pthread_mutex_lock(&m->lock);
     void *items = m->kept_tensors;
     const bool grown = mem_grow(&items, &m->kept_tensor_capacity, m->kept_tensor_count + 1,

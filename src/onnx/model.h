@@ -11,9 +11,9 @@
 #include "base/arena.h"
 #include "base/file.h"
 
-/* A file of weights that was opened. */
+/* An open file of external weights. */
 typedef struct external_file {
-    char *location; /* as tensors give it */
+    char *location; /* the `location` of external data, as tensors give it */
     file_map map;
 } external_file;
 
@@ -21,14 +21,14 @@ typedef struct computed_tensor computed_tensor;
 
 struct pgy_model {
     atomic_size_t references;
-    pthread_mutex_t lock; /* guards all that can grow after loading: arena, files, kept, computed */
+    pthread_mutex_t lock; /* guards what can grow after loading: arena, files, kept, computed */
     arena arena;
     pgy_onnx_model *proto;
-    char *path;         /* "" if from memory */
+    char *path;         /* path of the model file; "" for a model in memory */
     char *external_dir; /* "" if unknown */
     bool ignore_external, allow_outside;
-    file_map map;        /* of the model file; data is NULL without a file */
-    void *copy;          /* or a copy of the caller's memory */
+    file_map map;        /* map of the model file; data is NULL without a file */
+    void *copy;          /* copy of the caller's memory, instead of a map */
     const uint8_t *data; /* the bytes of map or copy, or the caller's; NULL for a built model */
     size_t size_bytes;
     external_file **files;
@@ -37,7 +37,7 @@ struct pgy_model {
     size_t kept_count, kept_capacity;
     pgy_tensor **kept_tensors;
     size_t kept_tensor_count, kept_tensor_capacity;
-    computed_tensor *computed; /* computed.c */
+    computed_tensor *computed; /* list of tensors whose elements are made on demand */
     size_t computed_count, computed_capacity;
 };
 

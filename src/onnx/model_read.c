@@ -13,9 +13,9 @@
 #include "onnx/schema.h"
 #include "onnx/text_check.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "onnx/model_read.c";
 
-enum { SHOWN = 100 }; /* bytes of a text in a message */
+enum { SHOWN = 100 }; /* bytes of a text that an error shows */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "views of files are little-endian");
 
@@ -25,14 +25,15 @@ typedef struct reader {
     const uint8_t *start; /* offsets in messages count from here */
     unsigned depth;
     bool has_path; /* the error text begins with a field path already */
-    bool warned;   /* about a text that is not UTF-8 */
+    bool warned;   /* true after a warning about a text that is not UTF-8 */
 } reader;
 
-/* The counts of the first pass over one message, by row of its schema. */
+/* What the two passes over a message count for each field; indexed by the field's row in the
+ * schema. */
 typedef struct tally {
     size_t runs[SCHEMA_MAX_FIELDS];   /* occurrences of the field */
-    size_t items[SCHEMA_MAX_FIELDS];  /* elements in them */
-    size_t filled[SCHEMA_MAX_FIELDS]; /* elements stored by the second pass */
+    size_t items[SCHEMA_MAX_FIELDS];  /* elements in all occurrences */
+    size_t filled[SCHEMA_MAX_FIELDS]; /* elements that the second pass has stored so far */
     size_t unknown;
 } tally;
 
@@ -54,8 +55,8 @@ static pgy_status out_of_memory(reader *d)
     return pgy_error_set(d->err, PGY_E_MEMORY, "out of memory while reading the model");
 }
 
-/* The row of a field, or field_count if it is unknown or has another wire type (protobuf keeps such
- * a field, too). */
+/* Gives the row of a field in the schema, or field_count if it is unknown or has another wire type
+ * (protobuf keeps such a field, too). */
 static size_t find_row(const schema *s, const wire_field *w)
 {
     for (size_t i = 0; i < s->field_count; i++) {
@@ -85,8 +86,8 @@ static pgy_status count_items(reader *d, const schema_field *f, const wire_field
     } else {
         if (w->size % kind->item_bytes)
             return pgy_error_set(d->err, PGY_E_FORMAT,
-                                 "%s at byte %zu: %zu bytes are no multiple of %zu", f->name,
-                                 (size_t)(w->begin - d->start), w->size, kind->item_bytes);
+                                 "%s at byte %zu: its size, %zu bytes, is not a multiple of %zu",
+                                 f->name, (size_t)(w->begin - d->start), w->size, kind->item_bytes);
         n = w->size / kind->item_bytes;
     }
     *items += n;
@@ -138,8 +139,8 @@ static void warn_of_bytes(reader *d, const char *text, const uint8_t *wrong)
 {
     if (!d->warned)
         LOG(WARNING,
-            "The model has text that is not UTF-8, first at byte %zu of the file: '%.*s'. It is "
-            "shown with escapes, and saved as it is",
+            "The model has text that is not UTF-8, first at byte %zu of the file: '%.*s'. Output "
+            "shows it with escapes; saving keeps its bytes",
             (size_t)(wrong - d->start), SHOWN, printable_name(text));
     d->warned = true;
 }
@@ -149,7 +150,8 @@ static pgy_status copy_text(reader *d, const wire_field *w, const char **out)
     const uint8_t *wrong = text_find_bad(w->data, w->size);
     const uint8_t *nul = wrong ? memchr(wrong, 0, w->size - (size_t)(wrong - w->data)) : NULL;
     if (nul)
-        return pgy_error_set(d->err, PGY_E_FORMAT, "text has a NUL inside at byte %zu of the file",
+        return pgy_error_set(d->err, PGY_E_FORMAT,
+                             "a text holds a NUL byte, at byte %zu of the file",
                              (size_t)(nul - d->start));
     *out = w->size ? arena_strndup(d->a, (const char *)w->data, w->size) : "";
     if (wrong && *out) warn_of_bytes(d, *out, wrong);
@@ -204,7 +206,7 @@ static pgy_status store_bytes(const store_args *x)
 
 static pgy_status store_message(const store_args *x)
 {
-    if (x->runs > 1) return PGY_OK; /* read_merged has done it */
+    if (x->runs > 1) return PGY_OK; /* read_merged has read all occurrences already */
     void *child = NULL;
     pgy_status st = read_message(x->d, x->f->message, &child, x->w->data, x->w->size);
     if (!st) field_set_pointer(x->message, x->f, child);
@@ -436,13 +438,14 @@ pgy_status model_read(pgy_onnx_model **out, arena *a, const void *data, size_t s
     reader d = {a, err, data, 0, false};
     void *tree = NULL;
     if (size_bytes == 0)
-        return pgy_error_set(err, PGY_E_FORMAT, "no ONNX model: the file is empty");
+        return pgy_error_set(err, PGY_E_FORMAT, "not an ONNX model: the file is empty");
     pgy_status st = read_message(&d, &SCHEMA_MODEL, &tree, data, size_bytes);
     if (st == PGY_E_FORMAT && !d.has_path && *d.start != FIRST_TAG)
-        return pgy_error_prefix(err, st, "no ONNX model: ");
+        return pgy_error_prefix(err, st, "not an ONNX model: ");
     if (st) return st;
     pgy_onnx_model *model = tree;
-    if (!model->graph) return pgy_error_set(err, PGY_E_FORMAT, "no ONNX model: it has no graph");
+    if (!model->graph)
+        return pgy_error_set(err, PGY_E_FORMAT, "not an ONNX model: it has no graph");
     *out = model;
     return PGY_OK;
 }

@@ -23,7 +23,7 @@ typedef struct slot {
 struct encoder {
     const pgy_onnx_model *model;
     encode_options options;
-    pgy_status status; /* sticks */
+    pgy_status status; /* the first error, which later calls keep */
     pgy_error *err;
     bool measuring;
     size_t total;   /* bytes measured so far */
@@ -51,8 +51,8 @@ static void put(encoder *e, const void *data, size_t size)
 {
     if (e->measuring) {
         if (!e->status && !size_add(&e->total, e->total, size))
-            e->status =
-                pgy_error_set(e->err, PGY_E_MEMORY, "the model is larger than memory can address");
+            e->status = pgy_error_set(e->err, PGY_E_MEMORY,
+                                      "the model is too large: its size in bytes overflows");
         return;
     }
     if (size == 0 || e->status) return;
@@ -345,7 +345,7 @@ pgy_status encoder_write(encoder *e, encode_sink sink, void *user, pgy_error *er
     e->sink = sink;
     e->sink_user = user;
     e->err = err;
-    e->slot_next = 1; /* slot 0 is the model itself */
+    e->slot_next = 1; /* slot 0 is the model itself, so nested messages begin at 1 */
     write_message(e, &SCHEMA_MODEL, &e->slots[0]);
     flush(e);
     return e->status;

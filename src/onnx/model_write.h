@@ -12,7 +12,7 @@ typedef pgy_status (*tensor_replace)(const pgy_onnx_tensor **out, const pgy_onnx
 
 typedef struct encode_options {
     bool rebuild; /* encode the fields even if the original bytes of a message could be copied */
-    tensor_replace replace; /* or NULL */
+    tensor_replace replace; /* NULL: write all tensors as they are */
     void *user;
 } encode_options;
 
@@ -28,7 +28,7 @@ void encoder_destroy(encoder *e);
 size_t encoder_size_bytes(const encoder *e); /* the size that encoder_write will write */
 pgy_status encoder_write(encoder *e, encode_sink sink, void *user, pgy_error *err) PGY_MUST_CHECK;
 
-/* Both passes into one buffer (mem_free). */
+/* Measures and encodes a model into one buffer (mem_free). */
 pgy_status model_encode(void **out, size_t *size_bytes, pgy_model *m, const encode_options *options,
                         pgy_error *err) PGY_MUST_CHECK;
 

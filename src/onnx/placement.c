@@ -55,7 +55,8 @@ void placement_deinit(placement *p)
 
 /* ---- Replacements --------------------------------------------------------------------------- */
 
-/* A copy without elements and without original bytes, so that it is encoded again. */
+/* Copies a TensorProto without elements and without its original bytes, so that saving encodes it
+ * again. */
 static pgy_onnx_tensor *copy_without_data(placement *p, const pgy_onnx_tensor *t)
 {
     static const uint64_t DATA_FIELDS = 1u << FLOAT_DATA | 1u << INT32_DATA | 1u << INT64_DATA |
@@ -202,9 +203,8 @@ static pgy_status check_kept_file(const placement *p, const pgy_onnx_tensor *t, 
         const pgy_onnx_string_entry *e = t->external_data[i];
         if (strcmp(e->key, "location") || strcmp(e->value, p->data_name)) continue;
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "external data file '%s' has the weights of tensor '%.200s', which "
-                             "were ignored on loading: "
-                             "choose another name",
+                             "external data file '%s' holds the weights of tensor '%.200s', which "
+                             "were not loaded: saving would overwrite them; choose another name",
                              p->data_name, t->name);
     }
     return PGY_OK;

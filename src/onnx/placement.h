@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "onnx/model.h"
 
-/* A tensor that moves to its own file or to an offset in the common one. */
+/* A weight that moves to a file of its own, or to an offset in the data file that weights share. */
 typedef struct moved_tensor {
     const pgy_onnx_tensor *tensor;
     const char *location; /* file, relative to the model's folder */
@@ -22,21 +22,21 @@ typedef struct placement {
     bool move_out;      /* initializers of at least `threshold` bytes go to files */
     bool one_file_per_tensor;
     uint64_t threshold;
-    const char *file_name; /* of the model, without folder */
-    const char *data_name; /* of the common file */
+    const char *file_name; /* name of the model file, without folder */
+    const char *data_name; /* name of the data file that weights share */
     const char *suffix;    /* appended to all file names during a replacement; NULL: none */
     arena arena;           /* replacement tensors */
-    strmap names;          /* files that are taken */
-    moved_tensor *moved;   /* in the order of their offsets */
+    strmap names;          /* names of data files that are in use already */
+    moved_tensor *moved;   /* moved tensors in the order of their offsets */
     size_t moved_count, moved_capacity;
-    uint64_t end;                   /* of the common file so far */
+    uint64_t end;                   /* size of the shared data file so far */
     bool refers_out;                /* the measured model refers to external files */
     const pgy_onnx_tensor *ignored; /* a tensor whose data was ignored on loading, or NULL */
     const pgy_model *known;         /* the last model whose folder was compared */
     bool known_stays;
 } placement;
 
-void placement_clear(placement *p); /* forgets the moved tensors and keeps the settings */
+void placement_clear(placement *p); /* empties `moved` and keeps the settings */
 void placement_deinit(placement *p);
 /* True if `path` is the folder with the real path `real`. */
 bool placement_same_folder(const char *real, const char *path);

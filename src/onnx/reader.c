@@ -38,12 +38,14 @@ pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx
     pgy_status st = tensor_needs_bytes(&r.size_bytes, t, err);
     if (st) return st;
     if (pgy_dtype_from_onnx(t->data_type) == PGY_STRING)
-        return pgy_error_set(err, PGY_E_TYPE, "tensor '%.200s' has strings", r.name);
+        return pgy_error_set(err, PGY_E_TYPE,
+                             "tensor '%.200s' holds strings, which have no bytes to read", r.name);
     if (tensor_is_external(t) && !t->segment) {
         st = external_bytes(&bytes, m, t, r.size_bytes, err);
         if (st) return pgy_error_prefix(err, st, "tensor '%.200s': ", r.name);
     }
-    if (r.size_bytes && is_float_list(t)) bytes = t->float_data; /* same layout */
+    if (r.size_bytes && is_float_list(t))
+        bytes = t->float_data; /* float_data has the same layout as raw_data */
     const bool plain = !t->segment && bytes.size && bytes.size == r.size_bytes;
     if (plain) st = computed_reading_create(&r.made, m, bytes, err);
     if (!st && plain && !r.made) {

@@ -7,12 +7,12 @@
 #include "onnx/model.h"
 
 typedef struct element_reader {
-    size_t size_bytes;  /* of all elements */
-    const char *name;   /* of the tensor, for messages */
-    const void *memory; /* one of the following has the elements */
+    size_t size_bytes;  /* bytes of all elements */
+    const char *name;   /* name of the tensor, for messages */
+    const void *memory; /* Exactly one of the following members has the elements. */
     const file_map *map;
     size_t map_offset;
-    pgy_tensor *whole; /* decoded */
+    pgy_tensor *whole; /* the decoded tensor */
     struct computed_reading *made;
 } element_reader;
 
@@ -23,7 +23,8 @@ pgy_status element_reader_open(element_reader *out, pgy_model *m, const pgy_onnx
 /* Copies bytes of the elements. The range must be inside the tensor. */
 pgy_status element_reader_get(element_reader *r, void *to, size_t offset, size_t size_bytes,
                               pgy_error *err) PGY_MUST_CHECK;
-/* Copies `count` pieces that begin `step` bytes apart, one behind the other. */
+/* Copies `count` pieces, whose starts lie `step` bytes apart in the elements, one after the other
+ * to `to`. */
 pgy_status element_reader_gather(element_reader *r, void *to, size_t offset, size_t size_bytes,
                                  size_t step, size_t count, pgy_error *err) PGY_MUST_CHECK;
 void element_reader_close(element_reader *r); /* a zeroed reader is fine */

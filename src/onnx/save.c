@@ -15,7 +15,7 @@
 #include "onnx/model_write.h"
 #include "onnx/saving.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "onnx/save.c";
 
 /* The largest file that other programs can read, because protobuf limits them to 2 GiB. */
 static const uint64_t ONE_FILE_LIMIT = 2000000000;
@@ -27,15 +27,8 @@ pgy_model_save_options pgy_model_save_options_default(void)
 
 static pgy_status no_tree(pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_ARGUMENT, "the model has no tree yet (pgy_model_set_proto)");
-}
-
-/* Calls placement_replace only if a weight may move; otherwise bytes are copied without looking at
- * tensors. */
-static encode_options options_of(placement *p)
-{
-    const bool needed = p->move_out || pgy_model_has_external_data(p->m);
-    return (encode_options){.replace = needed ? placement_replace : NULL, .user = p};
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "the model is empty: give it a ModelProto with pgy_model_set_proto");
 }
 
 uint64_t pgy_model_size_bytes(const pgy_model *m)
@@ -43,7 +36,7 @@ uint64_t pgy_model_size_bytes(const pgy_model *m)
     placement p = {.m = (pgy_model *)m, .sizes_only = true};
     encoder *e = NULL;
     if (!m->proto) return 0;
-    const encode_options options = options_of(&p);
+    const encode_options options = saving_options(&p);
     const pgy_status st = encoder_create(&e, m->proto, &options, NULL);
     const uint64_t size = st ? m->size_bytes : encoder_size_bytes(e);
     encoder_destroy(e);
@@ -55,9 +48,9 @@ pgy_status pgy_model_serialize(void **out, size_t *size_bytes, pgy_model *m, pgy
 {
     placement p = {.m = m};
     if (!out || !size_bytes || !m)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "no model to serialise");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'size_bytes' and 'm' must not be NULL");
     if (!m->proto) return no_tree(err);
-    const encode_options options = options_of(&p);
+    const encode_options options = saving_options(&p);
     pgy_status st = model_encode(out, size_bytes, m, &options, err);
     placement_deinit(&p);
     return st;
@@ -122,7 +115,9 @@ static pgy_status check_data_path(const saving *s, pgy_model *m, const char *fil
         st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model file itself",
                            name);
     else if (!st && is_source(data_path, m, 0))
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "external data file '%s' is the model that is read",
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "external data file '%s' is the file that the model was loaded from; "
+                           "choose another name",
                            name);
     mem_free(data_path);
     return st;
@@ -178,15 +173,6 @@ static bool comes_from_large_file(const pgy_model *m)
     return false;
 }
 
-pgy_status saving_measure(saving *s, pgy_error *err)
-{
-    encoder_destroy(s->encoder);
-    s->encoder = NULL;
-    placement_clear(&s->place);
-    const encode_options options = options_of(&s->place);
-    return encoder_create(&s->encoder, s->place.m->proto, &options, err);
-}
-
 /* Measures the model, and moves its weights out if it has become too large for other programs. */
 static pgy_status decide(saving *s, pgy_error *err)
 {
@@ -195,9 +181,9 @@ static pgy_status decide(saving *s, pgy_error *err)
     if (st || s->place.move_out || encoder_size_bytes(s->encoder) < ONE_FILE_LIMIT) return st;
     if (!pgy_model_has_external_data(m) && comes_from_large_file(m)) return PGY_OK;
     LOG(WARNING,
-        "Model size (%.1f MiB) is over what protobuf allows in one file (%.1f MiB): weights are "
-        "saved to '%s' beside the "
-        "model.\nUse save.external_data_path to choose the name of that file.",
+        "The model has %.1f MiB, more than the %.1f MiB that protobuf allows in one file: its "
+        "weights are saved to '%s' beside the model.\nUse save.external_data_path to choose the "
+        "name of that file.",
         (double)encoder_size_bytes(s->encoder) / (1 << 20), (double)ONE_FILE_LIMIT / (1 << 20),
         s->data_name);
     s->place.move_out = true;
@@ -230,22 +216,11 @@ static pgy_status check_replaceable(const pgy_model *m, const char *path, pgy_er
     if (!folder || access(folder, W_OK))
         st = pgy_error_set(
             err, PGY_E_IO,
-            "cannot replace '%s' while the model is read from it: its folder is not writable",
+            "cannot replace '%s', from which the model is still read: its folder is not writable",
             path);
     mem_free(folder);
     mem_free(real);
     return st;
-}
-
-typedef struct sink_target {
-    file_writer *file;
-    pgy_model *m;
-} sink_target;
-
-static pgy_status put_file(void *user, const void *data, size_t size_bytes, pgy_error *err)
-{
-    sink_target *to = user;
-    return file_writer_put(to->file, to->m, data, size_bytes, err);
 }
 
 /* Readers look for weights beside the path they are given. So the weights lie beside a link, not
@@ -256,8 +231,8 @@ static void warn_of_link(const saving *s)
     char *folder = real ? path_dirname(real) : NULL;
     if (folder && strcmp(folder, s->real_folder) != 0)
         LOG(WARNING,
-            "'%s' is a link to '%s': the weights are beside the link, so the model can only be "
-            "loaded by the link",
+            "'%s' is a link to '%s': the weights are saved beside the link, so load the model "
+            "through the link only",
             s->path, real);
     mem_free(folder);
     mem_free(real);
@@ -272,20 +247,14 @@ static void warn_of_ignored(const saving *s)
     char *real = *folder ? realpath(s->folder, NULL) : NULL;
     if (real && !placement_same_folder(real, folder))
         LOG(WARNING,
-            "External data were ignored: they stay in '%s', where '%s' does not find them (tensor "
-            "'%s', for one): copy them beside it",
+            "External data was not loaded and stays in '%s', where '%s' does not find it (for "
+            "example tensor '%s'): copy the data files to the model's new folder",
             folder, s->path, t->name);
     mem_free(real);
 }
 
-pgy_status saving_write_model(file_writer **out, saving *s, pgy_error *err)
-{
-    pgy_status st = file_writer_create(out, s->path, err);
-    sink_target to = {*out, s->place.m};
-    return st ? st : encoder_write(s->encoder, put_file, &to, err);
-}
-
-/* Used if no older model could refer to the data, so the order does not matter to readers. */
+/* Puts the data in place, then the model. Used only where no older model could refer to the data,
+ * so that no reader can see a mix. */
 static pgy_status write_pair(saving *s, pgy_error *err)
 {
     pgy_status st =
@@ -312,7 +281,9 @@ pgy_status pgy_model_save(pgy_model *m, const char *path, const pgy_model_save_o
     pgy_model_save_options o = pgy_model_save_options_default();
     saving s = {0};
     if (!m || !path || !*path)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path to be saved to");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'m' must not be NULL, and 'path' must be the name of the file to save");
     if (!m->proto) return no_tree(err);
     pgy_status st = SIZED_TAKE(pgy_model_save_options, &o, options, err);
     if (!st) st = saving_init(&s, m, path, &o, err);

@@ -20,10 +20,10 @@
 enum { SUFFIX_SIZE = 18 };
 
 typedef struct replacement {
-    char suffix[SUFFIX_SIZE]; /* of the temporary names */
+    char suffix[SUFFIX_SIZE]; /* suffix of the temporary names */
     strvec passing, names;    /* paths of the data files with and without the suffix */
     file_writer *to_passing;  /* the model that refers to the temporary names */
-    bool is_kept;             /* that model is in place */
+    bool is_kept; /* true when the model that refers to the temporary names is in place */
 } replacement;
 
 static bool is_too_long(const char *path)
@@ -95,7 +95,7 @@ static pgy_status commit_all(replacement *r, saving *s, pgy_error *err)
     if (!st) st = file_writer_commit(s->file, err);
     if (st && r->is_kept)
         return pgy_error_prefix(
-            err, st, "the model is saved, but its data have the name '%s': ", r->passing.items[0]);
+            err, st, "the model is saved, but its data is still in '%s': ", r->passing.items[0]);
     r->is_kept = false;
     return st;
 }

@@ -9,7 +9,7 @@
 typedef struct saving {
     placement place;
     const char *path;
-    char *folder;      /* of the target, as given */
+    char *folder;      /* folder of the target, as given */
     char *real_folder; /* NULL if it does not exist yet */
     char *data_name;
     encoder *encoder;
@@ -17,6 +17,9 @@ typedef struct saving {
     file_writer *file;
 } saving;
 
+/* Calls placement_replace only if a weight may move; otherwise bytes are copied without looking at
+ * tensors. */
+encode_options saving_options(placement *p);
 /* Decides again where all weights go, by the settings of `place`, and measures the model. */
 pgy_status saving_measure(saving *s, pgy_error *err) PGY_MUST_CHECK;
 /* Writes the model as it was measured; the caller commits *out. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables. A row is ONE(number, kind, field) or MANY(number, kind, name, field, count field),
- * where M is the struct; a row may end in designated members. Rows are sorted by number, the order
- * in which protobuf writes, so that an encoded tree equals the output of other programs. */
+/* The messages of onnx.proto as tables. A row is ONE(number, kind, field) or MANY(number, kind,
+ * name, field, count field), where M is the struct; a row may end in designated members. Rows are
+ * sorted by number, the order in which protobuf writes, so that an encoded tree equals the output
+ * of other programs. */
 #include "onnx/schema.h"
 
 #include <string.h>
@@ -326,7 +327,7 @@ pgy_status schema_visit_tensors(const schema *s, const void *message, tensor_vis
     return st;
 }
 
-/* Writes only missing texts. Messages shared with a parsed model have all texts, so they are never
+/* Replaces NULL texts by "". Messages shared with a parsed model have all texts, so they are never
  * changed. */
 static void fill_text_list(const void *message, const schema_field *f)
 {

@@ -15,14 +15,14 @@ typedef enum field_kind {
     FIELD_STRING,       /* const char *, terminated UTF-8 */
     FIELD_BYTES,        /* pgy_bytes */
     FIELD_MESSAGE,      /* pointer, NULL if absent */
-    FIELD_INT32_LIST,   /* const int64_t *, sign-extended, and a count */
-    FIELD_INT64_LIST,   /* const int64_t * or const uint64_t *, and a count */
-    FIELD_FLOAT_LIST,   /* const float *, and a count */
+    FIELD_INT32_LIST,   /* a list: const int64_t *, sign-extended, and its count */
+    FIELD_INT64_LIST,   /* a list: const int64_t * or const uint64_t *, and its count */
+    FIELD_FLOAT_LIST,   /* a list: const float * and its count */
     FIELD_FLOAT_BYTES,  /* pgy_bytes of packed little-endian floats */
-    FIELD_DOUBLE_BYTES, /* the same of doubles */
-    FIELD_STRING_LIST,  /* const char *const *, and a count */
-    FIELD_BYTES_LIST,   /* const pgy_bytes *, and a count */
-    FIELD_MESSAGE_LIST, /* array of pointers, and a count */
+    FIELD_DOUBLE_BYTES, /* pgy_bytes of packed little-endian doubles */
+    FIELD_STRING_LIST,  /* a list: const char *const * and its count */
+    FIELD_BYTES_LIST,   /* a list: const pgy_bytes * and its count */
+    FIELD_MESSAGE_LIST, /* a list: array of pointers and its count */
     FIELD_KIND_COUNT
 } field_kind;
 
@@ -31,20 +31,21 @@ enum { SCHEMA_MAX_FIELDS = 20, SCHEMA_MAX_DEPTH = 100 };
 
 typedef struct schema schema;
 typedef struct schema_field {
-    uint8_t number;  /* below 64: its bit in pgy_onnx_message.present */
+    uint8_t number;  /* field number; its bit in pgy_onnx_message.present if below 64 */
     uint8_t kind;    /* field_kind */
     uint8_t flags;   /* FIELD_PACKED: written packed; FIELD_ONEOF: excludes the other such fields */
-    uint16_t offset; /* of the value in the struct */
-    uint16_t count_offset; /* of the size_t that belongs to a list */
-    const char *name;      /* in onnx.proto */
+    uint16_t offset; /* offset of the value in the struct */
+    uint16_t count_offset; /* offset of the size_t with the count of a list */
+    const char *name;      /* name of the field in onnx.proto */
     const schema *message;
 } schema_field;
 
 struct schema {
-    size_t size_bytes; /* of the struct */
+    size_t size_bytes; /* size of the message's struct */
     const schema_field *fields;
     size_t field_count;
-    /* Bits of the fields that are written even if they are 0 and not marked present; or NULL. */
+    /* Gives the bits (as in pgy_onnx_message.present) of fields that are written even if they are 0
+     * and not present; NULL: none. */
     uint64_t (*implied)(const void *message);
 };
 
@@ -52,10 +53,10 @@ extern const schema SCHEMA_MODEL, SCHEMA_TENSOR;
 
 /* The encoding of a kind on the wire and in a list. */
 typedef struct field_kind_info {
-    wire_type wire; /* of one element */
+    wire_type wire; /* wire type of one element */
     bool list;
-    bool packable;     /* a run of elements may be one length-delimited field */
-    size_t item_bytes; /* of one element in memory; for the *_BYTES kinds on the wire */
+    bool packable;     /* elements may be packed into one length-delimited field */
+    size_t item_bytes; /* size of one element in memory; for the *_BYTES kinds, in the file */
 } field_kind_info;
 extern const field_kind_info FIELD_KINDS[FIELD_KIND_COUNT];
 

@@ -8,7 +8,7 @@ static dim magnitude(dim_table *t, dim x)
 {
     if (rule_is_natural(t, x)) return x;
     return rule_is_negative(x) ? dim_neg(t, x)
-                               : dim_unknown(t, "absolute value of a symbolic number");
+                               : dim_unknown(t, "it is the absolute value of a symbolic number");
 }
 
 #define NAME abs_f64

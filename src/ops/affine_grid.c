@@ -11,8 +11,8 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* If the size is computed, theta still gives the batch, and theta or the length of the size input
- * gives the rank. */
+/* Sets what is known of the output if the size input is not constant: theta gives the batch size,
+ * and theta or the length of the size input gives the rank. */
 static void set_unknown_size(op_infer *c)
 {
     const op_value *theta = &c->inputs[0], *size = &c->inputs[1];
@@ -22,11 +22,11 @@ static void set_unknown_size(op_infer *c)
     if (rank != 4 && rank != 5) rank = -1;
     dim *dims = rank < 0 ? NULL : op_dims(c, (size_t)rank);
     if (!dims) {
-        op_set_unknown(c, 0, theta->dtype, -1, "the size of the image is computed");
+        op_set_unknown(c, 0, theta->dtype, -1, "the size of the image is computed at run time");
         return;
     }
     for (int64_t i = 0; i < rank; i++)
-        dims[i] = dim_unknown(c->dims, "the size of the image is computed");
+        dims[i] = dim_unknown(c->dims, "the size of the image is computed at run time");
     if (theta->rank == 3) dims[0] = theta->dims[0];
     dims[rank - 1] = dim_const(rank - 2);
     op_set_output(c, 0, theta->dtype, (int32_t)rank, dims);
@@ -56,7 +56,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dims[0] = dim_joined(c, 0, 0, size[0]);
     for (size_t i = 0; i < axes; i++) {
         if (rule_is_negative(size[i + 2]))
-            return op_error(c->node, err, PGY_E_SHAPE, "the image has size %lld",
+            return op_error(c->node, err, PGY_E_SHAPE, "input 1 (size) has the negative value %lld",
                             (long long)size[i + 2].value);
         dims[i + 1] = size[i + 2];
     }

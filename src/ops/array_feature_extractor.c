@@ -43,8 +43,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     char *y = out_data(c, 0);
     for (size_t i = 0; i < picks; i++)
         if (at[i] < 0 || (uint64_t)at[i] >= length)
-            return op_error(c->node, err, PGY_E_ARGUMENT, "position %" PRId64 " is not in [0, %zu)",
-                            at[i], length);
+            return op_error(c->node, err, PGY_E_ARGUMENT,
+                            "input 1 has position %" PRId64 ", which is not in [0, %zu)", at[i],
+                            length);
     for (size_t row = 0; row < rows; row++)
         for (size_t i = 0; i < picks; i++)
             memcpy(y + (row * picks + i) * bytes, x + (row * length + (size_t)at[i]) * bytes,

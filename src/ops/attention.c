@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention: softmax(scale Q K' + bias) V per batch entry and head. Inputs are [batch, heads,
- * length, size] or [batch, length, heads * size]; a cache precedes K and V; several query heads may
- * share one head of K and V. The bias combines the mask, the causal triangle, the sliding window
- * and the padding of the cache. */
+ * length, size] or [batch, length, heads * size]; cached keys and values come before K and V;
+ * several query heads may share one head of K and V. The bias combines the mask, the causal
+ * triangle, the sliding window and the padding of the cache. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -33,7 +33,7 @@ static const op_attr_def ATTRS_25[] = {
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
-/* Heads, length and size of a head of Q, K or V as dims. */
+/* The dims of Q, K or V: number of heads, sequence length, and size of one head. */
 typedef struct head_dims {
     dim heads, length, size;
 } head_dims;
@@ -49,11 +49,13 @@ static pgy_status read_dims(head_dims *h, op_infer *c, size_t input, pgy_error *
     }
     if (heads < 1)
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute %s is %" PRId64 ", but inputs of rank 3 need it", attr, heads);
+                        "attribute %s is %" PRId64
+                        "; inputs of rank 3 need a positive number of heads",
+                        attr, heads);
     if (dim_is_const(v->dims[2]) && v->dims[2].value % heads)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%s is %" PRId64 ", which does not divide %" PRId64, attr, heads,
-                        v->dims[2].value);
+                        "attribute %s is %" PRId64 ", which does not divide the width %" PRId64,
+                        attr, heads, v->dims[2].value);
     *h = (head_dims){dim_const(heads), v->dims[1],
                      dim_div_floor(c->dims, v->dims[2], dim_const(heads))};
     return PGY_OK;
@@ -65,7 +67,7 @@ static pgy_status differ(const op_infer *c, dim a, dim b, const char *what, pgy_
     str s = {0}, t = {0};
     dim_print(&s, a);
     dim_print(&t, b);
-    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "%s do not agree: %s and %s", what,
+    pgy_status st = op_error(c->node, err, PGY_E_SHAPE, "the %s differ: %s and %s", what,
                              str_text(&s), str_text(&t));
     str_deinit(&s);
     str_deinit(&t);
@@ -93,7 +95,7 @@ static pgy_status check_all(op_infer *c, const head_dims *q, const head_dims *k,
     if (st) return st;
     if (op_has_input(c, PAST_K) != op_has_input(c, PAST_V))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "past_key and past_value must be given together");
+                        "past_key and past_value must both be given or both be omitted");
     if (rank_known(c, PAST_K) && rank_known(c, PAST_V))
         st = differ(c, c->inputs[PAST_K].dims[2], c->inputs[PAST_V].dims[2],
                     "lengths of past_key and past_value", err);
@@ -107,7 +109,7 @@ static pgy_status check_all(op_infer *c, const head_dims *q, const head_dims *k,
     return st ? st : dim_check(c, LENGTHS, 0, c->inputs[Q].dims[0], "the batch", err);
 }
 
-/* Sets two dims that must be equal to the more exact one. */
+/* Sets a and b, which must be equal, to the more exact of the two. */
 static void join(dim *a, dim *b)
 {
     if (op_unify(a, *a, *b)) *b = *a;
@@ -133,7 +135,7 @@ static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, con
     if (op_has_input(c, PAST_K))
         total = rank_known(c, PAST_K)
                     ? dim_add(c->dims, total, dim_joined(c, PAST_V, 2, c->inputs[PAST_K].dims[2]))
-                    : dim_unknown(c->dims, "the cache is not known");
+                    : dim_unknown(c->dims, "the shape of the cache is not known");
     memcpy(out, (dim[]){batch, q->heads, q->length, v->size}, 4 * sizeof *out);
     if (query->rank == 3)
         memcpy(out, (dim[]){batch, q->length, dim_mul(c->dims, q->heads, v->size)},
@@ -147,8 +149,8 @@ static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, con
     output_set(c, 3, query->dtype, 4, out + 12);
 }
 
-/* The mask broadcasts to the scores [batch, heads, rows, keys]; keys beyond its last axis are
- * masked. */
+/* Checks that the mask broadcasts to the scores [batch, heads, rows, keys]. Its last axis may be
+ * shorter; keys beyond it are masked. */
 static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *err)
 {
     if (!rank_known(c, MASK)) return PGY_OK;
@@ -164,8 +166,8 @@ static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *er
         dim_print(&t, wanted);
         const pgy_status st =
             op_error(c->node, err, PGY_E_SHAPE,
-                     "dimension %d of input 3 (attn_mask) is %s, which does not fit %s", axis,
-                     str_text(&s), str_text(&t));
+                     "dimension %d of input 3 (attn_mask) is %s, but the attention scores have %s",
+                     axis, str_text(&s), str_text(&t));
         str_deinit(&s);
         str_deinit(&t);
         return st;
@@ -200,19 +202,22 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct attention {
     const op_eval *c;
-    size_t batch, heads, kv_heads, rows, total, past; /* query rows, keys with the cache */
+    /* rows: queries per head; total: keys, cached ones included; past: cached keys */
+    size_t batch, heads, kv_heads, rows, total, past;
     size_t size, v_size;
     bool flat, causal;
     int64_t left, right, mode;
     double scale, cap;
-    double *keys, *values; /* [batch, kv_heads, total, size], the cache precedes the input */
-    const double *query;   /* Q itself, or scaled in model precision */
+    /* [batch, kv_heads, total, size]: the cached ones, then those of the input */
+    double *keys, *values;
+    const double *query; /* Q; in model precision Q times the root of the scale */
     size_t mask[4], mask_columns;
-    pgy_dtype type, softmax_type; /* of every operation in model precision, else NONE */
+    /* types to which operations round in model precision; NONE otherwise */
+    pgy_dtype type, softmax_type;
     atomic_bool failed;
 } attention;
 
-/* Concatenates the cache and the input. */
+/* Copies cached keys (or values) and then the new ones to `to`. */
 static void assemble(const attention *a, double *to, size_t input, size_t past, size_t size)
 {
     size_t fresh = a->total - a->past;
@@ -245,7 +250,8 @@ static double bias(const attention *a, size_t b, size_t head, size_t row, size_t
     const int64_t *lengths = in_i64(a->c, LENGTHS);
     int64_t offset = (int64_t)a->past;
     if (!in_data(a->c, PAST_K) && lengths) offset = lengths[b] - (int64_t)a->rows;
-    int64_t ahead = (int64_t)col - ((int64_t)row + offset); /* of the query's position */
+    int64_t ahead =
+        (int64_t)col - ((int64_t)row + offset); /* how far the key lies ahead of the query */
     if (a->causal && ahead > 0) return -INFINITY;
     if ((a->left >= 0 && -ahead > a->left) || (a->right >= 0 && ahead > a->right)) return -INFINITY;
     if (lengths && (int64_t)col >= lengths[b]) return -INFINITY;
@@ -301,8 +307,8 @@ static pgy_status run_head(const attention *a, size_t index)
            group = b * a->kv_heads + head / (a->heads / a->kv_heads);
     size_t q_row = a->flat ? a->heads * a->size : a->size,
            y_row = a->flat ? a->heads * a->v_size : a->v_size;
-    size_t place =
-        a->flat ? b * a->rows * a->heads + head : index * a->rows; /* in rows of one head */
+    size_t place = a->flat ? b * a->rows * a->heads + head
+                           : index * a->rows; /* the first row, in head sizes */
     double *scores = mem_alloc((a->rows * a->total + 1) * sizeof *scores);
     if (!scores) return PGY_E_MEMORY;
     gemm_matrix query = {a->query + place * a->size, (int64_t)q_row, 1};
@@ -334,7 +340,8 @@ static pgy_status prepare_mask(attention *a, pgy_error *err)
     if (!shape) return PGY_OK;
     pgy_dtype held = pgy_tensor_dtype(c->inputs[MASK].value);
     if (held != PGY_F64 && held != PGY_BOOL)
-        return op_error(c->node, err, PGY_E_TYPE, "input 3 (attn_mask) is %s",
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "input 3 (attn_mask) is %s, but must be bool or a float type",
                         pgy_dtype_name(c->inputs[MASK].dtype));
     for (size_t behind = 1; behind <= rank; behind++) {
         size_t extent = (size_t)shape[rank - behind], at = 4 - behind;
@@ -351,7 +358,7 @@ static pgy_status check_lengths(const attention *a, pgy_error *err)
     for (size_t b = 0; lengths && b < a->batch; b++)
         if (lengths[b] < 0 || (uint64_t)lengths[b] > a->total)
             return op_error(a->c->node, err, PGY_E_SHAPE,
-                            "nonpad_kv_seqlen has the value %" PRId64 ", not in [0, %zu]",
+                            "nonpad_kv_seqlen has the value %" PRId64 ", which is not in [0, %zu]",
                             lengths[b], a->total);
     return PGY_OK;
 }
@@ -375,7 +382,8 @@ static pgy_status prepare(attention *a, const op_eval *c, pgy_error *err)
                                               : 1 / sqrt((double)a->size);
     a->cap = op_attr_float(c->node, "softcap", 0);
     if (a->mode < 0 || a->mode > 3)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute qk_matmul_output_mode is %" PRId64,
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute qk_matmul_output_mode is %" PRId64 ", but must be 0 to 3",
                         a->mode);
     a->type = softmax_type(c, Q);
     const op_attr *precision = op_attr_find(c->node, "softmax_precision");
@@ -384,8 +392,8 @@ static pgy_status prepare(attention *a, const op_eval *c, pgy_error *err)
     return st ? st : prepare_mask(a, err);
 }
 
-/* In model precision Q and K are multiplied by the root of the scale first, like in ONNX's function
- * body. */
+/* In model precision, multiplies Q and K by the root of the scale before their product, as ONNX's
+ * function body does. */
 static pgy_status scale_inputs(attention *a, double **own, pgy_error *err)
 {
     const double factor = softmax_round(a->type, sqrt(a->scale));
@@ -411,7 +419,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!a.batch || !a.heads || !a.kv_heads) return PGY_OK;
     size_t rows = a.batch * a.kv_heads * a.total, product = 0;
     if (!size_mul(&product, a.rows, a.total) || !size_mul(&product, product + 1, sizeof(double)))
-        return op_error(c->node, err, PGY_E_MEMORY, "the scores are too large");
+        return op_error(c->node, err, PGY_E_MEMORY,
+                        "the attention scores are too large for memory");
     st = workspace_alloc((void **)&a.keys, c, rows * a.size, sizeof *a.keys, err);
     if (!st) st = workspace_alloc((void **)&a.values, c, rows * a.v_size, sizeof *a.values, err);
     if (st) goto done;

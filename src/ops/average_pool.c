@@ -34,7 +34,7 @@ static const op_attr_def ATTRS_19[] = {
     {NULL},
 };
 
-/* Number of taps of axis i that count at output position o. */
+/* Along axis i, the number of kernel positions that count for the mean at output position o. */
 static int64_t counted(const pool_problem *p, size_t i, int64_t o)
 {
     const window *w = &p->window;

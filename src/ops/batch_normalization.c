@@ -29,7 +29,8 @@ static const op_attr_def ATTRS_14[] = {
     {NULL},
 };
 
-/* Version 7 with spatial = 0 has statistics for every position of an image. */
+/* False for version 7 with spatial = 0, where every position of an image has its own mean and
+ * variance. */
 static bool is_spatial(const op_node *n)
 {
     return op_attr_int(n, "spatial", 1) != 0;
@@ -64,7 +65,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     for (size_t i = 1; i < c->node->output_count; i++) {
         if (c->wanted[i] && !trains)
             return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                            "output %zu is named, but only training_mode = 1 computes it", i);
+                            "output %zu is used, but is computed only with training_mode = 1", i);
         op_set_like(c, i, i % 2 ? MEAN : VARIANCE);
         dim *channels = op_dims(c, 1);
         if (!channels) return rule_no_memory(c->node, err);
@@ -78,7 +79,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct norm {
     const op_eval *c;
-    size_t channels, plane; /* positions of an image */
+    size_t channels, plane; /* plane: number of positions in an image */
     double epsilon;
 } norm;
 

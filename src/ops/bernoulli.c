@@ -15,7 +15,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const pgy_status st = random_type(&dtype, c->node, c->inputs[0].dtype, err);
     if (st) return st;
     if (dtype == PGY_STRING)
-        return op_error(c->node, err, PGY_E_TYPE, "the output would have type string");
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute dtype asks for strings; the output must be numeric or bool");
     op_set_like(c, 0, 0);
     c->outputs[0].dtype = dtype;
     return PGY_OK;

@@ -8,7 +8,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = bias_gelu_infer(c, err);
     if (!st && x->rank >= 0) st = rank_check(c, 2, x->rank, x->rank, err);
     for (int32_t d = 0; !st && d < x->rank; d++)
-        st = dim_check(c, 2, (size_t)d, x->dims[d], "that of the input", err);
+        st = dim_check(c, 2, (size_t)d, x->dims[d], "the same dimension of the input", err);
     return st;
 }
 

@@ -29,10 +29,13 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const size_t width = rank ? (size_t)in_shape(c, DATA)[rank - 1] : 1;
     const uint8_t *training = in_data(c, TRAINING);
     if (training && in_count(c, TRAINING) && training[0] && op_eval_scalar(c, RATIO, 0.5) != 0)
-        return op_error(c->node, err, PGY_E_UNSUPPORTED, "training is not supported");
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "training_mode = true with a ratio other than 0 is not supported");
     if ((biases != width && biases != count) ||
         (in_f64(c, RESIDUAL) && in_count(c, RESIDUAL) != count))
-        return op_error(c->node, err, PGY_E_SHAPE, "bias or residual do not fit the data");
+        return op_error(
+            c->node, err, PGY_E_SHAPE,
+            "the bias or the residual has another number of elements than the data needs");
     for (size_t i = 0; i < count; i++) {
         out_f64(c, 0)[i] = in_f64(c, DATA)[i] + in_f64(c, BIAS)[i % biases];
         if (in_f64(c, RESIDUAL)) out_f64(c, 0)[i] += in_f64(c, RESIDUAL)[i];

@@ -40,7 +40,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "FF", err);
     if (!st) st = op_run(&add, c->inputs, &sum, wanted, &host, err);
     if (!st && pgy_tensor_count(sum.value) != in_count(c, 0))
-        st = op_error(c->node, err, PGY_E_SHAPE, "the bias is larger than the data");
+        st = op_error(c->node, err, PGY_E_SHAPE,
+                      "the bias does not broadcast to the shape of the data");
     if (!st) st = op_run(&softmax, &sum, &made, wanted, &host, err);
     op_tensor_release(&sum);
     if (st) return st;

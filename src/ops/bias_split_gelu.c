@@ -11,7 +11,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st || x->rank < 1) return st;
     const dim width = x->dims[x->rank - 1];
     if (dim_is_const(width) && width.value % 2)
-        return op_error(c->node, err, PGY_E_SHAPE, "the last axis has %lld elements, an odd number",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the last axis has %lld elements, but must have an even number to be split",
                         (long long)width.value);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);

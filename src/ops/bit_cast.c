@@ -14,9 +14,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = quantize_type(&to, c->node, "to", err);
     if (st) return st;
     if (!to || to == PGY_STRING || x->dtype == PGY_STRING)
-        return op_error(c->node, err, PGY_E_TYPE, "strings and undefined types have no bits");
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "BitCast does not take strings or undefined types");
     if (x->dtype && pgy_dtype_describe(x->dtype)->bits != pgy_dtype_describe(to)->bits)
-        return op_error(c->node, err, PGY_E_TYPE, "%s and %s differ in size",
+        return op_error(c->node, err, PGY_E_TYPE, "%s and %s have different sizes in bits",
                         pgy_dtype_name(x->dtype), pgy_dtype_name(to));
     op_set_output(c, 0, to, x->rank, x->dims);
     return PGY_OK;

@@ -45,7 +45,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 {
     const bool to_left = op_attr_is(c->node, "direction", "LEFT", NULL);
     if (!to_left && !op_attr_is(c->node, "direction", "RIGHT", NULL))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "direction is neither 'LEFT' nor 'RIGHT'");
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute direction must be 'LEFT' or 'RIGHT'");
     return binary_eval_with(c, to_left ? &LEFT : &RIGHT, err);
 }
 

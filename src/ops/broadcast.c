@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Broadcasting loops. Neighbouring dimensions that behave alike for all inputs are merged, so
- * same-shape and scalar cases become one run and a bias along the last axis becomes rows. The
- * output is cut into pieces of a fixed number of elements. Each piece computes its own position, so
- * the result does not depend on threads. */
+ * inputs of equal shape, or scalars, need a single run, and a bias along the last axis needs one
+ * run per row. The output is cut into pieces of a fixed number of elements. Each piece computes its
+ * own position, so the result does not depend on threads. */
 #include "ops/broadcast.h"
 
 #include <string.h>
@@ -25,7 +25,8 @@ static void natural_strides(size_t *strides, const pgy_tensor *out, const pgy_te
     }
 }
 
-/* Whether dimension d continues merged dimension `target`, so that both can be merged. */
+/* Do all inputs step from dimension d into merged dimension `target` without a gap, so that the two
+ * can be merged? */
 static bool continues(const broadcast *b, size_t (*strides)[PGY_MAX_RANK], size_t d, size_t target)
 {
     for (size_t k = 0; k < b->inputs; k++)

@@ -23,8 +23,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const int64_t code = op_attr_int(c->node, "to", 0);
     const pgy_dtype to = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code) : PGY_DTYPE_NONE;
     if (!to)
-        return op_error(c->node, err, PGY_E_TYPE, "'to' is %lld, which is no element type",
-                        (long long)code);
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute 'to' is %lld, which is not an element type", (long long)code);
     return cast_infer(c, to, err);
 }
 

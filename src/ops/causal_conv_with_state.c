@@ -27,14 +27,14 @@ static pgy_status check_inputs(op_infer *c, pgy_error *err)
     if (!st) st = rank_check(c, W, 3, 3, err);
     if (!st) st = rank_check(c, BIAS, 1, 1, err);
     if (!st) st = rank_check(c, PAST, 3, 3, err);
-    if (!st) st = dim_check(c, W, 1, dim_const(1), "the number of channels of a kernel", err);
+    if (!st) st = dim_check(c, W, 1, dim_const(1), "the number of channels of each kernel", err);
     if (!st && x->rank >= 0) st = dim_check(c, W, 0, x->dims[1], "the number of channels", err);
     if (!st && x->rank >= 0) st = dim_check(c, BIAS, 0, x->dims[1], "the number of channels", err);
     if (!st && x->rank >= 0) st = dim_check(c, PAST, 0, x->dims[0], "the batch", err);
     if (!st && x->rank >= 0) st = dim_check(c, PAST, 1, x->dims[1], "the number of channels", err);
     if (!st && !is_swish(c->node) && !op_attr_is(c->node, "activation", "none", "none"))
         st = op_error(c->node, err, PGY_E_ARGUMENT,
-                      "attribute activation is not none, silu or swish");
+                      "attribute activation must be none, silu or swish");
     return st;
 }
 
@@ -49,7 +49,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if (dim_is_const(w->dims[2]) && w->dims[2].value < 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "the kernel has no weights");
+        return op_error(c->node, err, PGY_E_SHAPE, "the kernel has size 0");
     dim *dims = rule_copy_dims(c, x), *state = rule_copy_dims(c, x);
     if (!dims || !state) return rule_no_memory(c->node, err);
     state[0] = dims[0] = dim_joined(c, PAST, 0, dims[0]);
@@ -58,7 +58,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     state[2] = dim_joined(c, PAST, 2, dim_sub(c->dims, w->dims[2], dim_const(1)));
     op_set_output(c, 0, x->dtype, 3, dims);
     output_set(c, 1, x->dtype, 3, state);
-    return dim_check(c, PAST, 2, state[2], "the kernel's size less one", err);
+    return dim_check(c, PAST, 2, state[2], "the kernel's size minus 1", err);
 }
 
 typedef struct conv {
@@ -68,7 +68,7 @@ typedef struct conv {
     bool swish;
 } conv;
 
-/* Element `at` of a line that starts with its past state. */
+/* Element `at` of a channel's past state followed by its input. */
 static double padded(const conv *v, size_t line, size_t at)
 {
     const size_t before = v->taps - 1;

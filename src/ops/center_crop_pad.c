@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CenterCropPad: the middle of the input in a tensor of the given sizes, zero around it where these
- * are larger. If a difference is odd, one more element is cut or padded at the end. */
+/* CenterCropPad: crops the input to its middle, or pads it with zeros on both sides, to the given
+ * size of each axis. If a difference is odd, one more element is cut or padded at the end. */
 #include <string.h>
 
 #include "ops/class_check.h"
@@ -41,13 +41,14 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     const bool known = rule_values(c, 1, &sizes, &given);
     if (known && given != count)
-        return op_error(c->node, err, PGY_E_SHAPE, "%zu sizes are given for %zu axes", given,
-                        count);
+        return op_error(c->node, err, PGY_E_SHAPE, "input 1 (shape) has %zu sizes for %zu axes",
+                        given, count);
     for (size_t i = 0; i < count; i++) {
         if (known && rule_is_negative(sizes[i]))
-            return op_error(c->node, err, PGY_E_SHAPE, "size %zu is %lld", i,
-                            (long long)sizes[i].value);
-        dims[axes[i]] = known ? sizes[i] : dim_unknown(c->dims, "the sizes are computed");
+            return op_error(c->node, err, PGY_E_SHAPE, "size %zu is %lld, but must not be negative",
+                            i, (long long)sizes[i].value);
+        dims[axes[i]] =
+            known ? sizes[i] : dim_unknown(c->dims, "the sizes are computed at run time");
     }
     op_set_output(c, 0, x->dtype, x->rank, dims);
     return PGY_OK;
@@ -64,7 +65,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     move_box_init(&from, rank, pgy_tensor_shape(x));
     move_box_init(&box, rank, pgy_tensor_shape(y));
     const char *source = pgy_tensor_data(x);
-    char *target = pgy_tensor_data(y); /* outputs begin as zeros */
+    char *target = pgy_tensor_data(y); /* zeroed by the executor, so padding needs no writes */
     for (size_t d = 0; d < rank; d++) {
         const size_t have = from.size[d], want = box.size[d];
         box.from[d] = from.from[d];

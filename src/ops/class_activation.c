@@ -61,7 +61,7 @@ static double gelu(double x, const double *params)
 static const struct {
     const char *name;
     activation_function run;
-    double params[2]; /* defaults */
+    double params[2]; /* default values of the parameters */
 } NAMED[] = {
     {"Relu", relu, {0}},
     {"LeakyRelu", leaky_relu, {0.01, 0}},
@@ -88,7 +88,7 @@ pgy_status activation_read(activation *a, const op_node *n, pgy_error *err)
         a->params[1] = op_attr_float(n, "activation_beta", a->params[1]);
         return PGY_OK;
     }
-    return op_error(n, err, PGY_E_UNSUPPORTED, "activation '%.*s' is not known", (int)name->s.size,
+    return op_error(n, err, PGY_E_UNSUPPORTED, "activation '%.*s' is unknown", (int)name->s.size,
                     name->s.data);
 }
 

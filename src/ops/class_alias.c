@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the other operator's rule and computation, with that operator's defaults. */
+/* Operators that another operator computes: runs the other operator's infer and eval, with the
+ * default attributes of the other operator. */
 #include "ops/class_alias.h"
 
 static op_node other_node(const op_node *n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators that equal an operator of another domain or version, under another name. */
+/* Operators that are computed by another operator, which has another name, domain or version. */
 #ifndef OPS_CLASS_ALIAS_H
 #define OPS_CLASS_ALIAS_H
 
@@ -15,7 +15,7 @@ typedef struct alias_spec {
 pgy_status alias_infer(op_infer *c, pgy_error *err);
 pgy_status alias_eval(op_eval *c, pgy_error *err);
 
-/* A row of com.microsoft. */
+/* The op_def row of an alias in domain com.microsoft. */
 #define ALIAS_ROW(op, least, most, outputs, definitions, words, spec, text)                 \
     {                                                                                       \
         .name = op, .domain = "com.microsoft", .since = 1, .min_inputs = least,             \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ArgMax and ArgMin. Order-preserving 64-bit keys compare elements, so one code serves all types;
- * NaN wins in both operators. */
+/* ArgMax and ArgMin. Elements are compared by order-preserving 64-bit keys, so the same code serves
+ * all types; both operators return the index of a NaN if there is one. */
 #include "ops/class_arg.h"
 
 #include "ops/class_key.h"

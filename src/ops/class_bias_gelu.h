@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations after an optional bias that runs along the last axis. */
+/* y = activation(x + bias), where the bias is optional and has one element per index of the last
+ * axis. */
 #ifndef OPS_CLASS_BIAS_GELU_H
 #define OPS_CLASS_BIAS_GELU_H
 

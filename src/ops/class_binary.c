@@ -124,7 +124,8 @@ pgy_status binary_eval(op_eval *c, pgy_error *err)
 
 enum { STRETCH = 512 };
 
-/* y = f(y, b): the loops may not work in place, so the left side goes through a small buffer. */
+/* Computes y = f(y, b). The loops cannot write over their input, so y is first copied to a small
+ * buffer, chunk by chunk. */
 typedef struct fold {
     binary_loop loop;
     char *y;

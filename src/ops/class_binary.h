@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementwise operators of two inputs, or of any number, that broadcast to each other. */
+/* Elementwise operators of two inputs, or of any number, which broadcast to each other. */
 #ifndef OPS_CLASS_BINARY_H
 #define OPS_CLASS_BINARY_H
 
@@ -11,10 +11,12 @@ typedef void (*binary_loop)(void *y, const void *a, size_t a_step, const void *b
                             size_t n);
 
 typedef struct binary_spec {
-    binary_loop f64, i64, u64, boolean, string;  /* NULL: not for this storage type */
-    bool predicate;                              /* the output is boolean */
-    bool mixed;                                  /* the second input may have another type */
-    dim (*symbolic)(dim_table *t, dim a, dim b); /* the function on symbolic values; may be NULL */
+    binary_loop f64, i64, u64, boolean,
+        string;     /* a loop for each storage type; NULL: the type is not supported */
+    bool predicate; /* the output is boolean */
+    bool mixed;     /* the second input may have another type */
+    /* the function for symbolic elements (shape arithmetic); may be NULL */
+    dim (*symbolic)(dim_table *t, dim a, dim b);
 } binary_spec;
 
 /* op_def.user_data is the binary_spec. */
@@ -26,7 +28,8 @@ binary_loop binary_choose(const binary_spec *spec, pgy_dtype storage);
 /* Runs a loop over tensors a and b, which broadcast to the shape of y. */
 void binary_run(pgy_tensor *y, const pgy_tensor *a, const pgy_tensor *b, binary_loop loop);
 
-/* For any number of inputs, combined from the left. op_def.user_data is the binary_spec, too. */
+/* For operators of any number of inputs, which are combined from the left: f(f(x0, x1), x2).
+ * op_def.user_data is the binary_spec, too. */
 pgy_status variadic_infer(op_infer *c, pgy_error *err);
 pgy_status variadic_eval(op_eval *c, pgy_error *err);
 

@@ -38,7 +38,7 @@
 #define OUT double
 #define F(x) (x)
 #include "ops/unary_loop.inc"
-#define NAME i64_to_i64 /* also to and from u64, which has the same bits */
+#define NAME i64_to_i64 /* also used to and from u64, because the bits stay the same */
 #define T uint64_t
 #define F(x) (x)
 #include "ops/unary_loop.inc"
@@ -71,7 +71,7 @@
 enum { STORED_F64, STORED_I64, STORED_U64, STORED_BOOL, STORED_OTHER };
 
 static const unary_loop LOOPS[STORED_OTHER][STORED_OTHER] = {
-    /* [from][to] */
+    /* indexed by source, then by target: f64, i64, u64, bool */
     {f64_to_f64, f64_to_i64, f64_to_u64, f64_to_bool},
     {i64_to_f64, i64_to_i64, i64_to_i64, i64_to_bool},
     {u64_to_f64, i64_to_i64, i64_to_i64, i64_to_bool},
@@ -109,7 +109,7 @@ pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err)
         else if (dim_is_positive(values[i]))
             truth[i] = dim_const(1);
         else
-            truth[i] = dim_unknown(c->dims, "whether a symbolic number is zero");
+            truth[i] = dim_unknown(c->dims, "it is not known whether a symbolic number is zero");
     }
     rule_set_elements(c, 0, truth, count);
     return PGY_OK;
@@ -117,7 +117,8 @@ pgy_status cast_infer(op_infer *c, pgy_dtype to, pgy_error *err)
 
 /* ---- Rounding ------------------------------------------------------------------------------- */
 
-/* float8e8m0 holds powers of two only. The specification does not define negative numbers. */
+/* Rounds x to float8e8m0, which holds only powers of two. The specification does not define the
+ * result for negative numbers. */
 static double round_e8m0(const op_node *n, double x, bool saturate)
 {
     int exponent;
@@ -238,7 +239,8 @@ static pgy_status from_strings(const op_eval *c, pgy_tensor *y, const pgy_tensor
         text[size] = 0;
         if (items[i].size >= sizeof text ||
             !parse_number(text, pgy_tensor_dtype(y), pgy_tensor_data(y), i))
-            return op_error(c->node, err, PGY_E_TYPE, "'%.40s' is no number", text);
+            return op_error(c->node, err, PGY_E_TYPE, "cannot cast the string '%.40s' to a number",
+                            text);
     }
     return PGY_OK;
 }

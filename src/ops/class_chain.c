@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing programs: words between spaces, steps between semicolons. */
+/* Parses and prints the programs of class_chain.h: words are separated by spaces, steps by
+ * semicolons. */
 #include "ops/class_chain.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ enum { WORD = 32 };
 
 typedef struct reader {
     const char *at, *end;
-    char word[WORD]; /* the last one, ended with 0 */
+    char word[WORD]; /* the last word read, null-terminated */
 } reader;
 
 /* Reads the next word of this step; false: the step has ended or the word is too long. */

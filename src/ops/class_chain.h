@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program of pgy's Elementwise: a text like "Add x0 x1; Clip t0 0 6; Mul t1 x2", whose steps
- * run in order. An operand is an input (x) or the result of an earlier step (t); parameters follow
- * the operands. The last step computes the output. */
+/* The program of the operator Elementwise of domain pgy: a text like "Add x0 x1; Clip t0 0 6; Mul
+ * t1 x2", whose steps run in order. An operand is an input (x) or the result of an earlier step
+ * (t); parameters follow the operands. The last step computes the output. */
 #ifndef OPS_CLASS_CHAIN_H
 #define OPS_CLASS_CHAIN_H
 
@@ -41,7 +41,8 @@ typedef enum chain_op {
 
 typedef struct chain_step {
     uint32_t op;
-    uint32_t at[CHAIN_OPERANDS]; /* operands: an input, or `inputs` + a step */
+    uint32_t at[CHAIN_OPERANDS]; /* operands: the number of an input, or `inputs` + the number of an
+                                    earlier step */
     float args[CHAIN_ARGS];
 } chain_step;
 
@@ -50,14 +51,15 @@ typedef struct chain {
     chain_step steps[CHAIN_STEPS];
 } chain;
 
-/* Name (NULL: unknown operator), operands and parameters of a step's operator. */
+/* Properties of a chain_op: its name (NULL: no such operator) and how many operands and parameters
+ * it takes. */
 const char *chain_op_name(uint32_t op);
 size_t chain_op_operands(uint32_t op);
 size_t chain_op_args(uint32_t op);
 
 /* False: the text is not a valid program for this number of inputs. */
 bool chain_parse(chain *c, const char *text, size_t size, size_t inputs);
-/* The program of a node. */
+/* Parses the program in the node's attribute. */
 bool chain_read(chain *c, const op_node *n, size_t inputs);
 void chain_print(str *out, const chain *c);
 

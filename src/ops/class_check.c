@@ -32,7 +32,7 @@ pgy_status inputs_check(const op_eval *c, const char *kinds, pgy_error *err)
         }
         if (!storage_fits(c, i, kinds[i]))
             return op_error(c->node, err, PGY_E_TYPE,
-                            "input %zu has type %s, which does not go with input 0 of type %s", i,
+                            "input %zu has type %s, which does not fit input 0 of type %s", i,
                             pgy_dtype_name(c->inputs[i].dtype), pgy_dtype_name(c->inputs[0].dtype));
     }
     return PGY_OK;
@@ -170,7 +170,7 @@ pgy_status workspace_alloc(void **out, const op_eval *c, size_t count, size_t si
         c->host && c->host->max_bytes ? c->host->max_bytes : memory_limit_bytes();
     if (!size_mul(&bytes, count, size) || bytes > limit)
         return op_error(c->node, err, PGY_E_MEMORY,
-                        "a workspace of %zu elements of %zu bytes goes beyond %s", count, size,
+                        "a workspace of %zu elements of %zu bytes exceeds %s", count, size,
                         memory_limit_describe_other(limit).text);
     void *p = mem_calloc(count ? count : 1, size);
     if (!p)

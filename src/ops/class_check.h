@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input checks of operators on matrices and images, and short accessors to values. Shape rules see
- * dims, which may be unknown. Evaluation sees tensors; it must check their storage type, because
- * this decides the size of an element. */
+/* Input checks of operators on matrices and images, and short accessors to inputs and outputs.
+ * Shape rules check dims, which may be unknown. Evaluation must check the storage type of its
+ * tensors, because it decides the size of an element. */
 #ifndef OPS_CLASS_CHECK_H
 #define OPS_CLASS_CHECK_H
 
@@ -16,7 +16,7 @@
  * checked. */
 pgy_status inputs_check(const op_eval *c, const char *kinds, pgy_error *err) PGY_MUST_CHECK;
 
-/* Data, shape and rank; NULL or 0 where the value is absent. */
+/* Elements, shape, rank and element count of input or output i; NULL or 0 if it is absent. */
 const double *in_f64(const op_eval *c, size_t i);
 const int64_t *in_i64(const op_eval *c, size_t i);
 const void *in_data(const op_eval *c, size_t i);
@@ -38,7 +38,8 @@ pgy_status rank_check(const op_infer *c, size_t i, int32_t least, int32_t most,
 pgy_status dim_check(const op_infer *c, size_t i, size_t axis, dim wanted, const char *what,
                      pgy_error *err) PGY_MUST_CHECK;
 bool rank_known(const op_infer *c, size_t i);
-/* The more exact one of `known` and dim `axis` of input i, which must be equal. */
+/* Of `known` and dim `axis` of input i, which are sizes of the same thing, gives the more exact
+ * one. */
 dim dim_joined(const op_infer *c, size_t i, size_t axis, dim known);
 /* Sets type and dims of output i if the node has it. */
 void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
@@ -46,7 +47,7 @@ void output_set(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim 
  * mem_free. */
 pgy_status workspace_alloc(void **out, const op_eval *c, size_t count, size_t size,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Product of constant dims as a double, for flops. */
+/* Product of the dims of v, which must be constant, as a double; for op_def.flops. */
 double dims_product(const op_value *v);
 
 #endif

@@ -14,7 +14,9 @@
 #include "ops/class_rows.h"
 #include "ops/gemm.h"
 
-enum { MANY_JOBS = 16 }; /* from this number on, threads run whole jobs, else parts of one job */
+/* With at least this many jobs (one group of one image each), each thread runs whole jobs. With
+ * fewer, all threads share each of them. */
+enum { MANY_JOBS = 16 };
 
 const op_attr_def conv_attrs[] = {
     {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
@@ -39,7 +41,7 @@ static pgy_status check_channels(op_infer *c, size_t weights, size_t bias, int64
     if (st) return st;
     if (dim_is_const(w->dims[0]) && w->dims[0].value % group)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "group is %" PRId64 ", which does not divide the %" PRId64
+                        "attribute group is %" PRId64 ", which does not divide the %" PRId64
                         " output channels",
                         group, w->dims[0].value);
     st = rank_check(c, bias, 1, 1, err);
@@ -50,7 +52,8 @@ static pgy_status check_group(int64_t *group, const op_node *n, pgy_error *err)
 {
     *group = op_attr_int(n, "group", 1);
     if (*group >= 1 && *group <= INT32_MAX) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "attribute group is %" PRId64, *group);
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute group is %" PRId64 "; it must be positive",
+                    *group);
 }
 
 static pgy_status spatial_dims(op_infer *c, size_t weights, dim *dims, size_t rank, pgy_error *err)
@@ -136,17 +139,18 @@ void conv_set_weights(conv_problem *p, const op_eval *c, size_t i)
     p->w_single = single ? in_data(c, i) : NULL;
 }
 
-/* Output columns [lo, hi) for which a tap of the last axis reads inside the input; `from` is the
- * input column of `lo`. */
+/* For one kernel position along the last axis: the output columns [lo, hi) whose input lies inside
+ * the image, and the input column `from` that column lo reads. */
 typedef struct reach {
     int64_t lo, hi, from;
 } reach;
 
-/* Describes one group of one image as the matrix of its columns. */
+/* One group of one image, seen as the matrix (taps x output positions) of the convolution's matrix
+ * product. */
 typedef struct columns {
     const window *w;
     const double *x;
-    const reach *reaches; /* per tap of the last axis */
+    const reach *reaches; /* indexed by kernel position along the last axis */
     size_t kernel, taps, plane, in_width, out_width;
 } columns;
 
@@ -265,7 +269,8 @@ pgy_status conv_run(const conv_problem *p, pgy_error *err)
     if (!jobs.positions || !count || !p->out_channels) return PGY_OK;
     if (p->in_channels == 1 && p->groups > 1) return conv_run_depthwise(p, err);
     if (!size_mul(&jobs.lines, p->in_channels, window_kernel_count(w)))
-        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over %zu channels is too large",
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "the convolution over %zu channels is too large for memory",
                              p->in_channels);
     reach *reaches = find_reaches(w);
     if (!reaches) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution");

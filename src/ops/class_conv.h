@@ -16,9 +16,10 @@ double conv_flops(const op_infer *c, size_t weights);
 
 typedef struct conv_problem {
     window window;
-    size_t batch, groups, in_channels, out_channels; /* channels of one group */
-    const double *x, *w, *bias;                      /* bias may be NULL */
-    const float *w_single;                           /* replaces w unless NULL */
+    /* in_channels and out_channels are those of one group */
+    size_t batch, groups, in_channels, out_channels;
+    const double *x, *w, *bias; /* bias may be NULL */
+    const float *w_single;      /* the weights as floats; if not NULL, w is not used */
     double *y;
 } conv_problem;
 
@@ -28,7 +29,7 @@ pgy_status conv_prepare(conv_problem *p, const op_eval *c, size_t weights,
 /* Sets `w` or `w_single` to the weights in input i, by the type that holds them. */
 void conv_set_weights(conv_problem *p, const op_eval *c, size_t i);
 pgy_status conv_run(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
-/* The variant for one input channel per group. */
+/* conv_run for problems with one input channel per group. */
 pgy_status conv_run_depthwise(const conv_problem *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with one input channel per group. Each plane is copied with its rows padded, plus
- * room for vectors that read past the end. So the loop over an output row needs no checks at the
- * edges. */
+/* Convolutions with one input channel per group. Each plane is copied with padded rows and with
+ * spare elements behind the end, which vector loads may read. So the loop over an output row needs
+ * no checks at the edges. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -14,7 +14,8 @@
 enum { LANES = 8 };
 typedef double vec __attribute__((vector_size(LANES * sizeof(double))));
 
-/* The operands of one output row: the padded input rows that it reads and their weights. */
+/* The operands of one output row: the padded input rows that it reads, and the weights for each of
+ * them. */
 typedef struct depthwise_row {
     const double **lines, **weights;
     size_t line_count, taps, count;
@@ -22,7 +23,7 @@ typedef struct depthwise_row {
     double bias;
 } depthwise_row;
 
-/* These are macros because functions would not get the body's target attribute. */
+/* Macros, because a function would not have the target attribute (AVX2, ...) of its caller. */
 #define spread(x) ((vec){x, x, x, x, x, x, x, x})
 #define load(p)                    \
     ({                             \
@@ -30,7 +31,7 @@ typedef struct depthwise_row {
         memcpy(&v_, p, sizeof v_); \
         v_;                        \
     })
-/* Elements 0, 2, ... 14; it does not read beyond the last one. */
+/* Loads elements 0, 2, ... 14 of p, and reads nothing beyond element 14. */
 #define load_second(p) __builtin_shufflevector(load(p), load((p) + 7), 0, 2, 4, 6, 9, 11, 13, 15)
 #define load_each(p, s)                                                                          \
     ((vec){(p)[0], (p)[s], (p)[2 * (s)], (p)[3 * (s)], (p)[4 * (s)], (p)[5 * (s)], (p)[6 * (s)], \
@@ -67,7 +68,7 @@ static row_function choose(void)
 typedef struct depthwise_job {
     const conv_problem *p;
     row_function run;
-    size_t width; /* of a padded row */
+    size_t width; /* length of a padded row */
     atomic_bool failed;
 } depthwise_job;
 
@@ -148,7 +149,8 @@ pgy_status conv_run_depthwise(const conv_problem *p, pgy_error *err)
         size_mul(&all, extent, job.width) && size_add(&all, all, window_kernel_count(w)) &&
         size_mul(&all, all, sizeof(double));
     if (!fits)
-        return pgy_error_set(err, PGY_E_MEMORY, "a convolution over padded rows is too large");
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "the padded input of the convolution exceeds the address space");
     rows_run(count, window_out_count(w) * window_kernel_count(w), run_planes, &job);
     return atomic_load(&job.failed)
                ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a convolution")

@@ -14,14 +14,16 @@ pgy_status elements_check(const op_infer *c, pgy_error *err)
     if (!st) st = rule_check_rank(c->node, x->rank, err);
     if (st || indices->rank < 0) return st;
     if (indices->rank != x->rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "indices have rank %d, data have rank %d",
-                        indices->rank, x->rank);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the indices have rank %d, but the data has rank %d", indices->rank,
+                        x->rank);
     for (int32_t d = 0; d < x->rank; d++) {
         const dim i = indices->dims[d], s = x->dims[d];
         if ((size_t)d != axis && dim_is_const(i) && dim_is_const(s) && i.value > s.value)
-            return op_error(c->node, err, PGY_E_SHAPE,
-                            "indices have %lld elements in axis %d, data have %lld",
-                            (long long)i.value, d, (long long)s.value);
+            return op_error(
+                c->node, err, PGY_E_SHAPE,
+                "the indices have %lld elements along axis %d, but the data has only %lld",
+                (long long)i.value, d, (long long)s.value);
     }
     return PGY_OK;
 }
@@ -36,7 +38,7 @@ pgy_status elements_begin(elements_walk *w, const op_eval *c, const pgy_tensor *
         st = op_axis(&w->axis, c->node, op_attr_int(c->node, "axis", 0), (int32_t)w->rank, err);
     if (st) return st;
     if (pgy_tensor_rank(c->inputs[1].value) != w->rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "indices and data have different ranks");
+        return op_error(c->node, err, PGY_E_SHAPE, "the indices and the data have different ranks");
     for (size_t d = 0; d < w->rank; d++)
         w->dims[d] = (size_t)pgy_tensor_shape(c->inputs[1].value)[d];
     w->size = (size_t)pgy_tensor_shape(data)[w->axis];
@@ -71,7 +73,8 @@ pgy_status scatter_reduction_of(scatter_reduction *out, const op_node *n, pgy_er
         *out = (scatter_reduction)i;
         return PGY_OK;
     }
-    return op_error(n, err, PGY_E_ARGUMENT, "reduction is none of none, add, mul, min and max");
+    return op_error(n, err, PGY_E_ARGUMENT,
+                    "attribute reduction must be none, add, mul, min or max");
 }
 
 #define T double
@@ -112,7 +115,7 @@ pgy_status scatter_apply(const op_node *n, pgy_dtype storage, scatter_reduction 
     case PGY_U64: reduce_u64(to, from, count, reduction); return PGY_OK;
     case PGY_BOOL: reduce_bool(to, from, count, reduction); return PGY_OK;
     default:
-        return op_error(n, err, PGY_E_TYPE, "%s elements cannot be reduced",
+        return op_error(n, err, PGY_E_TYPE, "elements of type %s cannot be reduced",
                         pgy_dtype_name(storage));
     }
 }

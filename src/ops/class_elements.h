@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by GatherElements and ScatterElements: iteration over an index tensor whose entries
- * replace one coordinate. */
+/* Shared by GatherElements and ScatterElements: iteration over an index tensor. Each entry replaces
+ * one coordinate of its own position to give a position in the data. */
 #ifndef OPS_CLASS_ELEMENTS_H
 #define OPS_CLASS_ELEMENTS_H
 
@@ -12,11 +12,14 @@
 pgy_status elements_check(const op_infer *c, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct elements_walk {
-    size_t count, rank, axis, size; /* of the indices; size: of the data along the axis */
+    size_t count, rank, axis,
+        size; /* count and rank of the index tensor; size of the data along `axis` */
     const int64_t *indices;
-    size_t position[PGY_MAX_RANK], dims[PGY_MAX_RANK]; /* in the index tensor */
-    ptrdiff_t strides[PGY_MAX_RANK];                   /* of the data */
-    size_t next, base; /* base: offset of the position without the axis */
+    /* current position in the index tensor, and its shape */
+    size_t position[PGY_MAX_RANK], dims[PGY_MAX_RANK];
+    ptrdiff_t strides[PGY_MAX_RANK]; /* strides of the data, in elements */
+    size_t next, base; /* next: number of the next index; base: offset in the data of the current
+                          position with coordinate 0 on `axis` */
 } elements_walk;
 pgy_status elements_begin(elements_walk *w, const op_eval *c, const pgy_tensor *data,
                           pgy_error *err) PGY_MUST_CHECK;
@@ -24,7 +27,7 @@ pgy_status elements_begin(elements_walk *w, const op_eval *c, const pgy_tensor *
 pgy_status elements_next(elements_walk *w, const op_eval *c, size_t *at,
                          pgy_error *err) PGY_MUST_CHECK;
 
-/* How an update combines with the present element. */
+/* How an update is combined with the element that it meets. */
 typedef enum scatter_reduction {
     SCATTER_NONE,
     SCATTER_ADD,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decimation in time: with N = p * m, p transforms of length m over every p-th element are combined
- * by the p x p butterflies. A prime length is summed directly. Roots of unity come from one table
- * made with reduced arguments, so that errors do not grow with the index. */
+/* Fast Fourier transform by decimation in time. For a length N = p * m with p prime, p transforms
+ * of length m over every p-th element are combined. A prime length is summed directly. Sines and
+ * cosines come from a table made with angles of at most half a turn, so that errors do not grow
+ * with the index. */
 #include "ops/class_fourier.h"
 
 #include <math.h>
@@ -15,11 +16,13 @@ pgy_status fourier_init(fourier_plan *p, const op_eval *c, size_t length, pgy_er
 {
     *p = (fourier_plan){.length = length};
     if (length > SIZE_MAX / 64)
-        return op_error(c->node, err, PGY_E_MEMORY, "a transform of length %zu", length);
+        return op_error(c->node, err, PGY_E_MEMORY,
+                        "a transform of length %zu is too large for memory", length);
     pgy_status st = workspace_alloc((void **)&p->table, c, 2 * length, sizeof *p->table, err);
     if (st) return st;
     for (size_t k = 0; k < length; k++) {
-        /* Mirrored angles stay below half a turn, where they are more exact. */
+        /* Angles beyond half a turn are mirrored, because sine and cosine of smaller angles are
+         * more exact. */
         const bool mirrored = k > length / 2;
         const double angle = TURN * (double)(mirrored ? length - k : k) / (double)length;
         p->table[2 * k] = cos(angle);
@@ -41,7 +44,8 @@ static size_t smallest_factor(size_t n)
     return n;
 }
 
-/* Butterflies: y[q + r * m] = sum over i of part i at q times w^(i * (q + r * m)). */
+/* Combines the transforms of `factor` parts: y[q + r * m] = sum over i of part i at q times w^(i *
+ * (q + r * m)). */
 static void combine(const fourier_plan *p, double *y, const double *parts, size_t n, size_t factor,
                     double sign)
 {

@@ -17,26 +17,29 @@
 #include "ops/class_gemm.h"
 
 enum {
-    KC = 256,            /* a panel of a and a slice of b stay in the first-level cache */
-    BLOCK = 96,          /* lines of a task, at most: a multiple of every mr and nr */
-    PACKED = 1 << 20,    /* elements packed at once, where slices allow */
-    MOST_LINES = 1024,   /* of the operand that is packed whole */
-    BLOCKS_PER_CPU = 4,  /* at least, if the panels suffice */
-    PACK_LINES = 48,     /* packed by one task: a multiple of every mr and nr */
-    THIN_LINES = 64,     /* least columns of a task in a product of few rows */
+    KC = 256,         /* a panel of a and a slice of b stay in the first-level cache */
+    BLOCK = 96,       /* lines of a task, at most: a multiple of every mr and nr */
+    PACKED = 1 << 20, /* limit for the elements of the operand that is packed whole; slices of k may
+                         become shorter for it */
+    MOST_LINES = 1024,   /* limit for the lines of the operand that is packed whole */
+    BLOCKS_PER_CPU = 4,  /* least number of blocks for each processor, if there are enough panels */
+    PACK_LINES = 48,     /* lines that one task packs: a multiple of every mr and nr */
+    THIN_LINES = 64,     /* least number of columns per task in a product of few rows */
     SMALL = 32 * 32 * 32 /* products of up to this many multiply-adds run on one thread */
 };
 
-/* A part of the product: rows or columns of the wholly packed operand, and steps of k. */
+/* A part of the product that is computed at once: a range of lines (rows of a or columns of b) of
+ * the operand that is packed whole, and a range of k. */
 typedef struct job {
     const gemm_kernel *kernel;
     const gemm_call *call;
-    bool whole_a;              /* a is packed whole, else b */
-    size_t first, lines, step; /* where the packed part begins */
-    size_t k, padded;          /* its size */
-    size_t block;              /* lines of a task */
+    bool whole_a;              /* true: a is packed whole; false: b */
+    size_t first, lines, step; /* the packed range: first line, number of lines, first step of k */
+    /* k: steps of the packed range; padded: its lines, rounded up to whole panels */
+    size_t k, padded;
+    size_t block; /* lines of the other operand that one task computes */
     double *packed, *buffers;
-    atomic_bool *taken; /* per buffer */
+    atomic_bool *taken; /* indexed by buffer: whether a task uses it */
     bool serial;
 } job;
 
@@ -109,11 +112,12 @@ static void pack_task(size_t index, void *user)
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
 
-/* Rows and columns of c that a slice computes, from panels that begin at a and b. */
+/* The rows and columns of c to which one slice of k is added, and the packed panels a and b to
+ * multiply. */
 typedef struct area {
     size_t row, rows, col, cols, k;
     const double *a, *b;
-    bool first; /* of the slices */
+    bool first; /* the first slice of k, which sets c instead of adding to it */
 } area;
 
 static void add_bias(const gemm_call *call, size_t row, size_t rows, double *c, size_t cols)
@@ -199,7 +203,8 @@ static void share(const job *j, size_t count, parallel_task task)
     for (size_t i = 0; i < count; i++) task(i, (void *)j);
 }
 
-/* Size of about equal parts: a multiple of `unit`, at most `most`. */
+/* Part size that cuts `length` into parts of about equal size: a multiple of `unit`, at most
+ * `most`. */
 static size_t even_part(size_t length, size_t most, size_t unit)
 {
     return round_up(parts(length, parts(length, most)), unit);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the matrix product: micro-kernels, packing, and products of few rows. */
+/* What the files of the matrix product (class_gemm*.c) share: micro-kernels, packing, and products
+ * of few rows. */
 #ifndef OPS_CLASS_GEMM_H
 #define OPS_CLASS_GEMM_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for AVX2 with FMA: 4 x 12, twelve accumulators of the sixteen
- * registers. */
+/* Matrix product, micro-kernel for AVX2 with FMA: it computes 4 x 12 elements in twelve of the
+ * sixteen registers. */
 #include <string.h>
 
 #include "ops/class_gemm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for AVX-512: 8 x 16, sixteen accumulators, enough to hide the
- * latency of two FMA units. */
+/* Matrix product, micro-kernel for AVX-512: it computes 8 x 16 elements in sixteen registers,
+ * enough to hide the latency of two FMA units. */
 #include <string.h>
 
 #include "ops/class_gemm.h"

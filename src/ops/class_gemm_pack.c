@@ -23,7 +23,7 @@ static inline double get_f64(const double *p)
 
 #define AVX2 __attribute__((target("avx2")))
 
-/* Rows x[0..3] of four doubles become columns, written `width` apart. */
+/* Transposes four rows (a, b, c, d) of four doubles and stores them `width` doubles apart. */
 AVX2 static inline void store_transposed(double *to, size_t width, __m256d a, __m256d b, __m256d c,
                                          __m256d d)
 {
@@ -45,7 +45,7 @@ AVX2 static inline __m256d load_f32(const float *p)
     return _mm256_cvtps_pd(_mm_loadu_ps(p));
 }
 
-/* Packs k steps of sixteen adjacent elements. */
+/* Packs sixteen lines that are adjacent in memory: each of k steps copies sixteen elements. */
 #define SIXTEEN(name, type, load)                                                        \
     AVX2 static void name(double *restrict to, size_t k, const type *from, int64_t step) \
     {                                                                                    \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, micro-kernel for any processor: 4 x 4 with two-lane vectors, which GCC maps to
- * what the target has (SSE2 on x86-64, NEON on Arm) or to scalars. */
+/* Matrix product, micro-kernel for any processor: it computes 4 x 4 elements with vectors of two
+ * doubles, for which GCC uses the target's vectors (SSE2 on x86-64, NEON on Arm) or scalars. */
 #include <string.h>
 
 #include "ops/class_gemm.h"

@@ -41,7 +41,8 @@ static pgy_status check_ranks(const op_infer *c, const group_inputs *in, pgy_err
     if (op_has_input(c, in->key) != op_has_input(c, in->value) ||
         op_has_input(c, in->past_key) != op_has_input(c, in->past_value))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "key and value, and their caches, must be given together");
+                        "key and value must both be given or both be omitted, and so must past_key "
+                        "and past_value");
     return PGY_OK;
 }
 
@@ -50,7 +51,8 @@ static dim present_length(op_infer *c, const group_inputs *in)
     const dim *total;
     size_t count;
     const bool past = op_has_input(c, in->past_key);
-    if (past && !rank_known(c, in->past_key)) return dim_unknown(c->dims, "the cache is not known");
+    if (past && !rank_known(c, in->past_key))
+        return dim_unknown(c->dims, "the shape of the cache is not known");
     const dim before = past ? c->inputs[in->past_key].dims[2] : dim_const(0);
     if (in->shared) return before;
     if (!op_input_ints(c, in->total, &total, &count) || count != 1)
@@ -73,7 +75,8 @@ pgy_status group_attention_infer(op_infer *c, const group_inputs *in, pgy_error 
     const int64_t parts = op_has_input(c, in->key) ? heads : heads + 2 * kv_heads;
     if (dim_is_const(q->dims[2]) && q->dims[2].value % parts)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "the query's width %" PRId64 " is not made of %" PRId64 " heads",
+                        "the query's width %" PRId64
+                        " is not divisible by the number of its heads, %" PRId64,
                         q->dims[2].value, parts);
     const dim size = dim_div_floor(c->dims, q->dims[2], dim_const(parts));
     const dim length = present_length(c, in);
@@ -95,8 +98,8 @@ pgy_status group_attention_infer(op_infer *c, const group_inputs *in, pgy_error 
 
 static pgy_status misfit(const op_eval *c, size_t input, const char *what, pgy_error *err)
 {
-    return op_error(c->node, err, PGY_E_SHAPE, "input %zu (%s) does not fit the query", input,
-                    what);
+    return op_error(c->node, err, PGY_E_SHAPE, "the shape of input %zu (%s) does not fit the query",
+                    input, what);
 }
 
 static pgy_status check_caches(const group_attention *g, const group_inputs *in, pgy_error *err)
@@ -129,7 +132,8 @@ static pgy_status read_lengths(group_attention *g, const group_inputs *in, pgy_e
     g->capacity = in->shared || past > g->total ? past : g->total;
     if (g->capacity < g->total || in_count(c, in->lengths) != g->batch)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%zu sequence lengths up to %zu for a batch of %zu and caches of %zu",
+                        "there are %zu sequence lengths of up to %zu tokens, but the batch is %zu "
+                        "and the caches hold %zu tokens",
                         in_count(c, in->lengths), g->total, g->batch, g->capacity);
     for (size_t b = 0; b < g->batch; b++) {
         const int64_t length =
@@ -150,7 +154,7 @@ static pgy_status read_lengths(group_attention *g, const group_inputs *in, pgy_e
 /* ---- Queries and caches ---------------------------------------------------------------------- */
 
 typedef struct turner {
-    const double *cos, *sin; /* NULL: no rotation */
+    const double *cos, *sin; /* tables of the rotary embedding; NULL: no rotation */
     const int64_t *ids;
     size_t half, places, given; /* rotated pairs; rows of the tables; number of given positions */
     bool interleaved;
@@ -168,7 +172,8 @@ static pgy_status make_turner(turner *t, const group_attention *g, const group_i
     const int64_t *a = in_shape(c, in->cos), *b = in_shape(c, in->sin);
     if (a[0] != b[0] || a[1] != b[1] || (uint64_t)a[1] > g->size / 2)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "tables of %" PRId64 " and %" PRId64 " columns for heads of %zu elements",
+                        "the tables of cosines and sines have %" PRId64 " and %" PRId64
+                        " columns, which does not fit heads of %zu elements",
                         a[1], b[1], g->size);
     *t = (turner){.cos = in_f64(c, in->cos),
                   .sin = in_f64(c, in->sin),
@@ -193,7 +198,9 @@ static pgy_status place_of(size_t *place, const turner *t, const group_attention
     if (!t->cos || g->pasts[b] + row >= g->lengths[b]) return PGY_OK;
     if (at < 0 || (uint64_t)at >= t->places)
         return op_error(g->c->node, err, PGY_E_ARGUMENT,
-                        "position %" PRId64 " is not in the tables of %zu rows", at, t->places);
+                        "position %" PRId64
+                        " lies outside the tables of cosines and sines, which have %zu rows",
+                        at, t->places);
     *place = (size_t)at;
     return PGY_OK;
 }
@@ -222,7 +229,8 @@ static void normalise(double *x, size_t size, const double *weights, double epsi
 /* Where the heads of queries, keys or values lie in the inputs. */
 typedef struct head_source {
     const double *data, *norm;
-    size_t width, first, heads; /* width: of an input row; first: where the heads begin in it */
+    /* width: elements of an input row; first: index in the row of the first head */
+    size_t width, first, heads;
     bool turned;
 } head_source;
 
@@ -305,7 +313,8 @@ pgy_status group_attention_prepare(group_attention *g, const op_eval *c, const g
     pgy_status st = read_heads(&heads, &kv_heads, c->node, err);
     if (st) return st;
     if (in_count(c, in->total) != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "total_sequence_length has %zu elements",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "total_sequence_length has %zu elements, but must have one",
                         in_count(c, in->total));
     g->c = c;
     g->heads = (size_t)heads;
@@ -317,7 +326,8 @@ pgy_status group_attention_prepare(group_attention *g, const op_eval *c, const g
     if (g->scale == 0) g->scale = 1 / sqrt((double)(g->size ? g->size : 1));
     if ((in_f64(c, in->q_norm) && in_count(c, in->q_norm) != g->size) ||
         (in_f64(c, in->k_norm) && in_count(c, in->k_norm) != g->size))
-        return op_error(c->node, err, PGY_E_SHAPE, "norm weights do not have %zu elements",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "q_norm_weight and k_norm_weight must have %zu elements, the head size",
                         g->size);
     st = check_caches(g, in, err);
     if (!st) st = workspace_alloc((void **)&g->lengths, c, g->batch, sizeof *g->lengths, err);
@@ -328,7 +338,7 @@ pgy_status group_attention_prepare(group_attention *g, const op_eval *c, const g
     size_t cells = 0, cache = 0;
     if (!st && (!size_mul(&cells, g->capacity * g->kv_heads, g->size) ||
                 !size_mul(&cache, cells, g->batch)))
-        st = op_error(c->node, err, PGY_E_MEMORY, "the caches are too large");
+        st = op_error(c->node, err, PGY_E_MEMORY, "the caches are too large for memory");
     if (!st) st = workspace_alloc((void **)&g->q, c, in_count(c, in->query), sizeof *g->q, err);
     if (!st) st = workspace_alloc((void **)&g->keys, c, cache, sizeof *g->keys, err);
     if (!st) st = workspace_alloc((void **)&g->values, c, cache, sizeof *g->values, err);
@@ -351,7 +361,7 @@ static void expose(const group_attention *g, size_t index, size_t row, const dou
     for (size_t i = 0; i < n; i++) to[i] = x[i] == -INFINITY ? 0 : x[i]; /* masked ones are 0 */
 }
 
-/* Scales, caps, biases and masks the scores of a row, then applies the softmax. */
+/* Turns the products q k of one query into probabilities: scale, cap, bias, mask, then softmax. */
 static void finish_row(const group_attention *g, size_t index, size_t row, double *x, size_t n)
 {
     const size_t b = index / g->heads, head = index % g->heads;

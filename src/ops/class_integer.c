@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantized values as doubles. Products of 8-bit values stay exact in a double for any sum that
- * fits in memory. */
+/* Quantized values as doubles. Sums of products of 8-bit values are exact in a double for any
+ * length that fits in memory. */
 #include "ops/class_integer.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ pgy_status integer_shifted(double **out, const op_eval *c, size_t x, size_t zero
 void integer_store(int64_t *to, const double *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        bool fits = from[i] > -9.2e18 && from[i] < 9.2e18; /* always, for 8-bit inputs */
+        bool fits = from[i] > -9.2e18 && from[i] < 9.2e18; /* always true for 8-bit inputs */
         to[i] = fits ? (int64_t)from[i] : 0;
     }
 }

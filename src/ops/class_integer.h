@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantized values as doubles: x minus zero point, and back with a scale, rounding and saturation.
+/* Quantised values as doubles: x minus zero point, and back by rounding, zero point and saturation.
  */
 #ifndef OPS_CLASS_INTEGER_H
 #define OPS_CLASS_INTEGER_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doubles hold products of integers exactly. b has one scale, or one per column. */
+/* Matrix product of 8-bit integers, computed in doubles, which is exact. b has one scale, or one
+ * per column. */
 #include "ops/class_integer_matmul.h"
 
 pgy_status integer_matmul_run(op_eval *c, const integer_matmul *m, pgy_error *err)
@@ -11,8 +12,9 @@ pgy_status integer_matmul_run(op_eval *c, const integer_matmul *m, pgy_error *er
     matmul_prepare(&p, c, 0, m->b);
     if (!out_count(c, 0)) return PGY_OK;
     if ((scales != 1 && scales != p.n) || (bias && in_count(c, m->bias) != p.n))
-        return op_error(c->node, err, PGY_E_SHAPE,
-                        "scale or bias do not have one element for each of the %zu columns", p.n);
+        return op_error(
+            c->node, err, PGY_E_SHAPE,
+            "the scale or the bias does not have one element for each of the %zu columns", p.n);
     pgy_status st = integer_shifted(&b, c, m->b, m->b_zero, in_rank(c, m->b) - 1, err);
     if (!st) st = matmul_run_f64(&p, m->a, b, y, err);
     for (size_t i = 0; !st && i < out_count(c, 0); i++) {

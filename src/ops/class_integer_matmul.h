@@ -7,7 +7,7 @@
 #include "ops/class_matmul.h"
 
 /* Output 0 = a * b * (a_scale * scale of b) + bias. `a` has the shape of input 0 and its zero point
- * is subtracted already; the other members are positions of inputs. */
+ * is subtracted already; b, b_scale, b_zero and bias are indices of the node's inputs. */
 typedef struct integer_matmul {
     const double *a;
     double a_scale;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys: integers have the sign bit flipped, so do floats, but negative floats have all bits
- * flipped. */
+/* Order-preserving keys: flipping the sign bit orders signed integers and positive floats like
+ * unsigned integers; negative floats need all bits flipped. */
 #include "ops/class_key.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order-preserving 64-bit keys of elements in storage type, so that one code sorts and searches all
- * types. */
+/* Order-preserving 64-bit keys of elements in storage type, so that the same code sorts and
+ * searches elements of all types. */
 #ifndef OPS_CLASS_KEY_H
 #define OPS_CLASS_KEY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs inside nodes. Shapes in loops are found by iteration: if a carried value leaves the body
- * with another dimension than it entered, this dimension becomes unknown and the body is inferred
- * again. */
+/* Runs and infers the subgraphs of If, Loop and Scan. Shapes in loops are found by iteration: if a
+ * carried value has another dimension after the body than before, this dimension becomes unknown
+ * and the body is inferred again. */
 #include "ops/class_loop.h"
 
 #include "base/alloc.h"
@@ -22,7 +22,7 @@ pgy_status loop_infer_graph(op_infer *c, const char *attr, const op_value *input
                                 err);
 }
 
-/* Whether the dim covers every size; an unknown with an upper bound does not. */
+/* Is d an unknown without an upper bound, so that it stands for every size? */
 static bool is_open(dim d)
 {
     int64_t most;
@@ -116,7 +116,7 @@ pgy_status loop_infer_body(op_infer *c, op_value *inputs, size_t input_count, si
         for (size_t k = 0; k < count; k++) {
             op_value *in = &inputs[first_in + k];
             if (loop_merge(c, in, &outputs[first_out + k],
-                           "changes from one iteration to the next"))
+                           "it changes from one iteration to the next"))
                 changed = true;
             if (round == MAX_ROUNDS && changed) in->rank = -1;
         }
@@ -130,9 +130,9 @@ pgy_status loop_run_graph(const op_eval *c, const char *attr, const op_tensor *i
 {
     const op_attr *a = op_attr_find(c->node, attr);
     if (!a || !a->graph)
-        return op_error(c->node, err, PGY_E_FORMAT, "attribute '%s' has no graph", attr);
+        return op_error(c->node, err, PGY_E_FORMAT, "attribute '%s' lacks its graph", attr);
     if (!c->host || !c->host->run_graph)
-        return op_error(c->node, err, PGY_E_UNSUPPORTED, "graphs inside nodes cannot be run here");
+        return op_error(c->node, err, PGY_E_UNSUPPORTED, "subgraphs cannot be run here");
     return c->host->run_graph(a->graph, inputs, input_count, outputs, output_count, c->host->user,
                               err);
 }
@@ -160,10 +160,11 @@ static bool same_kind(const pgy_tensor *a, const pgy_tensor *b)
 pgy_status loop_stack_push(loop_stack *s, const op_eval *c, const op_tensor *t, pgy_error *err)
 {
     if (!t->value)
-        return op_error(c->node, err, PGY_E_TYPE, "a value collected over iterations is no tensor");
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "a value that is collected over iterations must be a tensor");
     if (s->count && !same_kind(s->items[0], t->value))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "values collected over iterations differ in shape or type");
+                        "a value that is collected over iterations changes its shape or type");
     if (!mem_grow((void **)&s->items, &s->capacity, s->count + 1, sizeof *s->items))
         return rule_no_memory(c->node, err);
     s->items[s->count++] = pgy_tensor_retain(t->value);
@@ -177,7 +178,8 @@ static pgy_status join_nothing(op_eval *c, size_t output, pgy_error *err)
     if (c->outputs[output].value || !c->wanted[output]) return PGY_OK;
     if (!c->outputs[output].dtype)
         return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "has no iterations, so the type of output %zu is not known", output);
+                        "the type of output %zu is unknown, because there are no iterations",
+                        output);
     return op_output(c, output, PGY_DTYPE_NONE, 1, empty, err);
 }
 

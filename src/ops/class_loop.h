@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by If, Loop and Scan: running and inferring the graph of an attribute, and merging its
+/* Shared by If, Loop and Scan: running and inferring the subgraph in an attribute, and merging its
  * results. */
 #ifndef OPS_CLASS_LOOP_H
 #define OPS_CLASS_LOOP_H
 
 #include "ops/rule.h"
 
-/* Infers the graph of attribute `attr`. *known is false where the host cannot. */
+/* Infers the subgraph in attribute `attr`. *known becomes false if the host cannot infer subgraphs.
+ */
 pgy_status loop_infer_graph(op_infer *c, const char *attr, const op_value *inputs,
                             size_t input_count, op_value *outputs, size_t output_count, bool *known,
                             pgy_error *err) PGY_MUST_CHECK;
-/* The same for a loop body that carries `count` values: outputs from `first_out` on become the
- * inputs from `first_in` on. Inference repeats until nothing changes; each round makes unknown what
- * differs between iterations. `inputs` are widened in place. */
+/* Infers a loop body that carries `count` values: after an iteration, the outputs from `first_out`
+ * on become the inputs from `first_in` on. Inference repeats until nothing changes; each round
+ * makes the dims unknown that differ between iterations. `inputs` are updated in place. */
 pgy_status loop_infer_body(op_infer *c, op_value *inputs, size_t input_count, size_t first_in,
                            op_value *outputs, size_t output_count, size_t first_out, size_t count,
                            bool *known, pgy_error *err) PGY_MUST_CHECK;
-/* Keeps in *to what is true for both values. Returns whether its type or shape changed. */
+/* Reduces *to to what is true for both *to and *from. Returns whether the type or shape of *to
+ * changed. */
 bool loop_merge(op_infer *c, op_value *to, const op_value *from, const char *why);
 /* Type and shape of `v` without its value, which changes between iterations. */
 op_value loop_varying(const op_value *v);

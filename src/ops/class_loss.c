@@ -20,7 +20,7 @@ static pgy_status check_reduction(const op_node *n, pgy_error *err)
     static const char *const NAMES[] = {"none", "sum", "mean"};
     for (size_t i = 0; i < 3; i++)
         if (op_attr_is(n, "reduction", NAMES[i], "mean")) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "attribute reduction is not none, sum or mean");
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute reduction must be none, sum or mean");
 }
 
 /* Infers the shape of one loss per label. */
@@ -45,7 +45,8 @@ pgy_status loss_infer(op_infer *c, pgy_error *err)
     if (!st && x->rank >= 0)
         st = dim_check(c, WEIGHTS, 0, x->dims[1], "the number of classes", err);
     for (int32_t d = 0; !st && x->rank >= 0 && d < x->rank - 1; d++)
-        st = dim_check(c, LABELS, (size_t)d, x->dims[d ? d + 1 : 0], "that of the scores", err);
+        st = dim_check(c, LABELS, (size_t)d, x->dims[d ? d + 1 : 0],
+                       "the same dimension of the scores", err);
     if (st) return st;
     if (!op_attr_is(c->node, "reduction", "none", "mean"))
         op_set_output(c, 0, x->dtype, 0, x->dims);
@@ -64,8 +65,8 @@ static pgy_status check_labels(const op_eval *c, size_t classes, bool ignores, i
     for (size_t i = 0; i < in_count(c, LABELS); i++)
         if ((labels[i] < 0 || (uint64_t)labels[i] >= classes) && !(ignores && labels[i] == ignored))
             return op_error(c->node, err, PGY_E_ARGUMENT,
-                            "input 1 has the class %lld, but there are %zu", (long long)labels[i],
-                            classes);
+                            "input 1 has class %lld, but there are only %zu classes",
+                            (long long)labels[i], classes);
     return PGY_OK;
 }
 

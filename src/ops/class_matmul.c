@@ -9,7 +9,9 @@
 #include "base/system.h"
 #include "ops/class_rows.h"
 
-enum { MANY = 8 }; /* from this number on, threads run whole products, else parts of one product */
+/* With at least this many products in the batch, each thread runs whole products. With fewer, all
+ * threads share each of them. */
+enum { MANY = 8 };
 
 static pgy_status check_inner(op_infer *c, size_t a, size_t b, pgy_error *err)
 {
@@ -58,7 +60,7 @@ double matmul_flops(const op_infer *c, size_t a)
     return x->rank < 1 ? 0 : 2 * dims_product(&c->outputs[0]) * (double)x->dims[x->rank - 1].value;
 }
 
-/* Strides of one operand through the batch; 0 on broadcast axes. */
+/* Strides of one operand along the batch axes, in elements; 0 on broadcast axes. */
 static void batch_strides(size_t *strides, const matmul_plan *p, const int64_t *shape, size_t rank,
                           size_t matrix)
 {

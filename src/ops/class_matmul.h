@@ -14,7 +14,7 @@ double matmul_flops(const op_infer *c, size_t a);
 
 typedef struct matmul_plan {
     size_t m, n, k, batch;
-    size_t rank; /* of the batch axes */
+    size_t rank; /* number of batch axes */
     size_t dims[PGY_MAX_RANK], a_strides[PGY_MAX_RANK], b_strides[PGY_MAX_RANK];
 } matmul_plan;
 void matmul_prepare(matmul_plan *p, const op_eval *c, size_t a, size_t b);
@@ -23,7 +23,7 @@ pgy_status matmul_run(const matmul_plan *p, const double *a, const void *b, bool
                       double *y, pgy_error *err) PGY_MUST_CHECK;
 pgy_status matmul_run_f64(const matmul_plan *p, const double *a, const double *b, double *y,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Integers modulo 2^64, which serves i64 and u64 alike. */
+/* Multiplies integers modulo 2^64, which gives the right bits for i64 and u64. */
 void matmul_run_u64(const matmul_plan *p, const uint64_t *a, const uint64_t *b, uint64_t *y);
 /* One product with strides in elements; y is compact row-major. */
 typedef struct matmul_strides {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner operator gets row-major copies; its output is converted back to the blocked layout.
- * Both layouts have the same shapes. */
+/* Operators on blocked images: the standard operator runs on row-major copies, and its output is
+ * converted back to the blocked layout. The declared shapes are the same for both layouts. */
 #include "ops/class_nchwc.h"
 
 #include "ops/move.h"
@@ -11,7 +11,7 @@ pgy_status nchwc_block(size_t *out, const op_node *n, pgy_error *err)
 {
     const int64_t block = op_attr_int(n, "block_size", 16);
     if (block != 8 && block != 16)
-        return op_error(n, err, PGY_E_ARGUMENT, "block_size is %lld, and must be 8 or 16",
+        return op_error(n, err, PGY_E_ARGUMENT, "attribute block_size is %lld, but must be 8 or 16",
                         (long long)block);
     *out = (size_t)block;
     return PGY_OK;
@@ -28,8 +28,8 @@ static pgy_status reorder(pgy_tensor **out, const op_node *n, const pgy_tensor *
     if (st) return st;
     if (rank < 3 || (size_t)shape[1] % block)
         return op_error(n, err, PGY_E_SHAPE,
-                        "an image in blocks of %zu channels has a rank of 3 or more and a number "
-                        "of channels that %zu divides; rank %zu, %lld channels are given",
+                        "an image in blocks of %zu channels must have rank 3 or more and a "
+                        "multiple of %zu channels; this one has rank %zu and %lld channels",
                         block, block, rank, (long long)(rank > 1 ? shape[1] : 0));
     st = pgy_tensor_create(&made, pgy_tensor_dtype(x), rank, shape, err);
     if (st) return st;
@@ -60,13 +60,13 @@ pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor
 
 /* ---- Convolutions --------------------------------------------------------------------------- */
 
-/* Each group has one input and one output channel. */
+/* Is it a depthwise convolution: one input and one output channel per group? */
 static bool is_depthwise(const op_node *n, const int64_t *weights)
 {
     return weights[1] == 1 && weights[0] == op_attr_int(n, "group", 1);
 }
 
-/* An image with fewer channels than a block stays row-major. */
+/* Is the convolution's input image row-major? It is if it has fewer channels than a block. */
 static bool takes_plain(const op_node *n, const int64_t *weights, size_t block)
 {
     return !is_depthwise(n, weights) && weights[1] < (int64_t)block;
@@ -86,14 +86,15 @@ static pgy_status plain_weights(pgy_tensor **out, const op_node *n, const pgy_te
     const bool alone = rank > 1 && (is_depthwise(n, shape) || takes_plain(n, shape, block));
     if (rank < 3 || (size_t)shape[0] % block || (!alone && (size_t)shape[1] % block))
         return op_error(n, err, PGY_E_SHAPE,
-                        "weights in blocks of %zu channels cannot have the shape given; the model "
-                        "was perhaps saved on a machine with other blocks",
+                        "the shape of the weights does not fit blocks of %zu channels; perhaps the "
+                        "model was saved on a machine with other blocks",
                         block);
     st = pgy_tensor_create(&made, pgy_tensor_dtype(w), rank, shape, err);
     if (st) return st;
     const ptrdiff_t plane = (ptrdiff_t)move_product(shape, 2, rank), b = (ptrdiff_t)block;
     const ptrdiff_t in = alone ? 1 : b, channels = (ptrdiff_t)shape[1];
-    /* Axes in stored order: block of O, block of I, place, I in its block, O in its block. */
+    /* The axes as they are stored: block of O, block of I, spatial position, I within its block, O
+     * within its block. */
     const ptrdiff_t to[] = {b * channels * plane, in * plane, 1, plane, channels * plane};
     move_box box;
     move_box_init(&box, 5, (const int64_t[]){shape[0] / b, channels / in, plane, in, b});
@@ -125,7 +126,7 @@ pgy_status nchwc_infer(op_infer *c, pgy_error *err)
     if (st) return st;
     for (size_t i = 0; i < node.input_count; i++) {
         values[i] = c->inputs[i];
-        values[i].data = NULL; /* the data are in another layout */
+        values[i].data = NULL; /* constants are stored in blocked layout */
     }
     inner.node = &node;
     inner.inputs = values;

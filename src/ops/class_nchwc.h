@@ -15,17 +15,17 @@
         "block_size", OP_ATTR_INT, false, "16", NULL, "8..16" \
     }
 
-/* B; PGY_E_ARGUMENT if it is neither 8 nor 16. */
+/* Reads the block size B from the node; PGY_E_ARGUMENT if it is neither 8 nor 16. */
 pgy_status nchwc_block(size_t *out, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Copy a tensor to the row-major layout of its shape, and back. PGY_E_SHAPE if B does not divide
+/* Copy a blocked tensor to row-major layout, and back. PGY_E_SHAPE if B does not divide
  * the channels. */
 pgy_status nchwc_to_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *x,
                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *x,
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* The row-major operator that computes a blocked one; image 0 (and 3) and the weights are
- * blocked. */
+/* The row-major operator that computes a blocked one. Of its inputs, images 0 and 3 and the weights
+ * are blocked. */
 typedef struct nchwc_spec {
     const char *domain, *inner;
     int64_t version;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner operator gets copies with the channels in axis 1; its output is copied back. */
+/* Operators on images with the channels last: the standard operator runs on copies with the
+ * channels in axis 1, and its output is copied back. */
 #include "ops/class_nhwc.h"
 
 #include <string.h>

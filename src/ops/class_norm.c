@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of rows, in two passes: a large mean does not cost digits of the variance. */
+/* Mean and variance of rows, in two passes, so that a large mean does not cost digits of the
+ * variance. */
 #include "ops/class_norm.h"
 
 norm_stats norm_of(const double *x, size_t count)

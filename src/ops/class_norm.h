@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of rows, shared by the normalisations. */
+/* Mean and variance of rows, shared by the normalisation operators. */
 #ifndef OPS_CLASS_NORM_H
 #define OPS_CLASS_NORM_H
 
@@ -10,7 +10,7 @@ typedef struct norm_stats {
     double mean, variance; /* population variance, from the centred values */
 } norm_stats;
 norm_stats norm_of(const double *x, size_t count);
-double norm_flops(const op_infer *c); /* about eight per element */
+double norm_flops(const op_infer *c); /* about eight operations per element */
 
 /* Checks that input i, if present, can be broadcast to the last axes of input 0; unknown dims pass.
  * PGY_E_SHAPE */

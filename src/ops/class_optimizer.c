@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All groups are processed tensor by tensor; gradients and state must have the shape of their
- * tensor. */
+/* Training steps, tensor by tensor: gradient i and state i belong to tensor i and must have its
+ * shape. */
 #include "ops/class_optimizer.h"
 
-enum { FIRST = 2 }; /* input of the first tensor */
+enum { FIRST = 2 }; /* index of the first tensor among the inputs */
 
-/* Gives the number of optimised tensors; every group of inputs after the first two has this
- * size. */
+/* Gives the number of optimised tensors, which is the length of each group of inputs (tensors,
+ * gradients, state). */
 static pgy_status group_size(size_t *out, const op_node *n, size_t kept, pgy_error *err)
 {
     const size_t given = n->input_count - FIRST;
     *out = given / (kept + 2);
     if (given % (kept + 2))
-        return op_error(n, err, PGY_E_FORMAT,
-                        "has %zu tensors behind the step count, which are not groups of %zu", given,
-                        kept + 2);
+        return op_error(
+            n, err, PGY_E_FORMAT,
+            "the node has %zu inputs after the step count, which is not a multiple of %zu", given,
+            kept + 2);
     if (n->output_count > *out * (kept + 1))
-        return op_error(n, err, PGY_E_FORMAT, "has %zu outputs, but gives %zu", n->output_count,
+        return op_error(n, err, PGY_E_FORMAT,
+                        "the node has %zu outputs, but its inputs give only %zu", n->output_count,
                         *out * (kept + 1));
     return PGY_OK;
 }
@@ -29,7 +31,7 @@ static pgy_status check_group(op_infer *c, size_t i, size_t size, size_t kept, p
         pgy_status st = rule_same_type(c, FIRST + i, at, err);
         if (!st && x->rank >= 0) st = rank_check(c, at, x->rank, x->rank, err);
         for (int32_t d = 0; !st && d < x->rank; d++)
-            st = dim_check(c, at, (size_t)d, x->dims[d], "that of the tensor", err);
+            st = dim_check(c, at, (size_t)d, x->dims[d], "the same dimension of the tensor", err);
         if (st) return st;
     }
     return PGY_OK;
@@ -54,7 +56,8 @@ pgy_status optimizer_start(const op_eval *c, double *rate, int64_t *count, pgy_e
     if (st) return st;
     if (given != 1 || in_count(c, 0) != 1)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "learning rate and step count have %zu and %zu elements, not one",
+                        "the learning rate and the step count have %zu and %zu elements, but must "
+                        "have one each",
                         in_count(c, 0), given);
     *rate = *in_f64(c, 0);
     *count = *steps;
@@ -85,7 +88,7 @@ pgy_status optimizer_run(op_eval *c, size_t kept, double rate, optimizer_step st
     pgy_status st = group_size(&size, c->node, kept, err);
     for (size_t i = FIRST; !st && i < c->node->input_count; i++)
         if (!c->inputs[i].value || pgy_tensor_dtype(c->inputs[i].value) != PGY_F64)
-            st = op_error(c->node, err, PGY_E_TYPE, "input %zu holds no floats", i);
+            st = op_error(c->node, err, PGY_E_TYPE, "input %zu must hold floats", i);
     for (size_t i = 0; !st && i < size; i++) run_group(c, i, size, kept, rate, step, user);
     return st;
 }

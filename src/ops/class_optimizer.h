@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Training steps. Inputs are learning rate, step count, and groups of equal length: the optimised
- * tensors, their gradients and up to two groups of optimiser state. Outputs are the new tensors and
- * the new state. */
+/* Operators that do one training step (Adam, Adagrad, Momentum). Inputs are learning rate, step
+ * count, and groups of equal length: the optimised tensors, their gradients and up to two groups of
+ * optimiser state. Outputs are the new tensors and the new state. */
 #ifndef OPS_CLASS_OPTIMIZER_H
 #define OPS_CLASS_OPTIMIZER_H
 
@@ -9,7 +9,8 @@
 
 enum { OPTIMIZER_MAX_KEPT = 2 };
 
-/* Updates one element: x and its state kept[]. `rate` is the rate of this step. */
+/* Updates one element: x and its optimiser state kept[]. `rate` is the learning rate of this step.
+ */
 typedef void (*optimizer_step)(double *x, double gradient, double *kept, double rate,
                                const void *user);
 

@@ -8,12 +8,13 @@
 enum { Q, K, V, MASK, PAST_K, PAST_V };
 
 typedef struct mask_shape {
-    size_t batch, heads, rows, total; /* heads: 1 unless the added scores differ by head */
+    size_t batch, heads, rows, total; /* shape of the mask to make; heads is 1 unless the input that
+                                         is added to the scores differs by head */
 } mask_shape;
 
-/* Whether key `col` is masked for query `row`. The mask holds lengths [B], ends and then starts
- * [2 B], lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T] or, for a maximum
- * sequence length M, [B, 1, M, M]. */
+/* Is key `col` masked for query `row`? The mask input holds numbers of keys [B], ends and then
+ * starts of the keys [2 B], lengths and starts of sequences [3 B + 2], or flags [B, T], [B, S, T]
+ * or, for a maximum sequence length M, [B, 1, M, M]. */
 static bool is_closed(const op_eval *c, size_t input, const mask_shape *m, size_t b, size_t row,
                       size_t col)
 {
@@ -43,9 +44,10 @@ static bool mask_fits(const op_eval *c, size_t input, const mask_shape *m)
 static pgy_status check_mask(const op_eval *c, size_t input, const mask_shape *m, pgy_error *err)
 {
     if (!in_i64(c, input) || mask_fits(c, input, m)) return PGY_OK;
-    return op_error(c->node, err, PGY_E_SHAPE,
-                    "input %zu (mask) does not fit a batch of %zu with %zu queries and %zu keys",
-                    input, m->batch, m->rows, m->total);
+    return op_error(
+        c->node, err, PGY_E_SHAPE,
+        "the shape of input %zu (mask) does not fit a batch of %zu with %zu queries and %zu keys",
+        input, m->batch, m->rows, m->total);
 }
 
 static pgy_status check_bias(const op_eval *c, size_t input, mask_shape *m, size_t heads,
@@ -59,7 +61,8 @@ static pgy_status check_bias(const op_eval *c, size_t input, mask_shape *m, size
         m->heads = (size_t)s[1];
         return PGY_OK;
     }
-    return op_error(c->node, err, PGY_E_SHAPE, "input %zu (attention_bias) does not fit the scores",
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "the shape of input %zu (attention_bias) does not fit the attention scores",
                     input);
 }
 
@@ -114,7 +117,8 @@ pgy_status packed_attention_run(packed_attention *a, const op_eval *c, pgy_error
     op_host host = c->host ? *c->host : (op_host){0};
     host.model_precision = false;
     pgy_status st =
-        heads < 1 ? op_error(c->node, err, PGY_E_ARGUMENT, "num_heads is %lld", (long long)heads)
+        heads < 1 ? op_error(c->node, err, PGY_E_ARGUMENT,
+                             "attribute num_heads is %lld, but must be positive", (long long)heads)
                   : make_mask(a, c, (size_t)heads, err);
     return st ? st : op_run(&node, a->parts, a->made, wanted, &host, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by ONNX Runtime's attention operators: biases of the projections, masks given as lengths
- * or flags, and the run of the standard operator on the result. */
+/* Shared by ONNX Runtime's attention operators: they add the biases of the projections, convert
+ * masks given as lengths or flags, and then run ONNX's Attention. */
 #ifndef OPS_CLASS_PACKED_ATTENTION_H
 #define OPS_CLASS_PACKED_ATTENTION_H
 
@@ -9,9 +9,11 @@
 typedef struct packed_attention {
     op_tensor parts[6]; /* query, key, value [B, length, width]; mask (made here); past key, value
                            [B, heads, past, size] or empty */
-    op_tensor made[4];  /* output, the caches with the past in front, and the scores if asked for */
-    size_t mask, bias;  /* positions of two inputs: the padding mask and the bias of the scores */
-    bool scores;        /* whether to return the scores, after the softmax */
+    op_tensor made[4]; /* results: the output, the caches of keys and values with the past in front,
+                          and the scores if `scores` */
+    /* indices of two inputs: the padding mask and the bias that is added to the scores */
+    size_t mask, bias;
+    bool scores; /* whether to return the scores, after the softmax */
 } packed_attention;
 
 /* Reads num_heads, scale, unidirectional and mask_filter_value from the node. */

@@ -66,7 +66,7 @@ pgy_status pool_prepare(pool_problem *p, const op_eval *c, pgy_error *err)
     *p = (pool_problem){.c = c, .planes = (size_t)x[0] * (size_t)x[1]};
     pgy_status st = window_read(&p->window, c->node, in_rank(c, 0) - 2, err);
     if (st) return st;
-    if (!y) return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+    if (!y) return op_error(c->node, err, PGY_E_INTERNAL, "the shape of output 0 is unknown");
     window_resolve(&p->window, x + 2, out_shape(c, 0) + 2);
     return PGY_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One scale and zero point for each tensor. */
+/* Quantised operators that run the float operator on dequantised inputs. Each tensor has one scale
+ * and zero point. */
 #include "ops/class_qlinear.h"
 
 #include "base/alloc.h"
@@ -22,9 +23,11 @@ static pgy_status inner_node(op_node *inner, const op_node *n, pgy_error *err)
     inner->def = op_find("", s->inner, version);
     inner->input_count = data_count(n);
     if (!inner->def)
-        return op_error(n, err, PGY_E_ARGUMENT, "attribute opset is %lld", (long long)version);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute opset is %lld, which has no such operator", (long long)version);
     if (!inner->input_count || (n->input_count - s->first) % 3 > (s->scale > s->first ? 2 : 0))
-        return op_error(n, err, PGY_E_FORMAT, "has %zu inputs", n->input_count);
+        return op_error(n, err, PGY_E_FORMAT,
+                        "the node has %zu inputs, which does not fit the operator", n->input_count);
     return PGY_OK;
 }
 
@@ -96,7 +99,7 @@ pgy_status qlinear_dequantise(op_tensor *out, const op_eval *c, size_t i, pgy_er
     pgy_status st = rule_input(c, i, &x, err);
     if (!st) st = read_scale(c, i + 1, &scale, &zero, err);
     if (!st && pgy_tensor_dtype(x) != PGY_I64)
-        st = op_error(c->node, err, PGY_E_TYPE, "input %zu is not quantised", i);
+        st = op_error(c->node, err, PGY_E_TYPE, "input %zu must be quantised", i);
     if (!st)
         st = pgy_tensor_create(&out->value, PGY_F64, pgy_tensor_rank(x), pgy_tensor_shape(x), err);
     if (st) return st;

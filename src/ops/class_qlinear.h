@@ -7,11 +7,11 @@
 #include "ops/class_check.h"
 
 typedef struct qlinear_spec {
-    const char *inner;   /* operator of the default domain */
-    int64_t version;     /* of the inner operator; the node's attribute `opset` overrides it */
-    size_t first, count; /* data inputs are first, first + 3...; scale and zero point follow each;
-                            count 0: all inputs */
-    size_t scale;        /* input with the output's scale; its zero point is the next */
+    const char *inner; /* name of the float operator, in the default domain */
+    int64_t version;   /* opset of the inner operator; the node's attribute `opset` overrides it */
+    size_t first, count; /* the data inputs are first, first + 3, ..., each followed by its scale
+                            and zero point; count: how many; 0: up to the last input */
+    size_t scale; /* index of the input with the output's scale; the next input is its zero point */
 } qlinear_spec;
 
 /* op_def.user_data is the qlinear_spec. */

@@ -16,7 +16,9 @@ static pgy_status set_axis(quantize_grid *g, const op_eval *c, const pgy_tensor 
     size_t axis;
     pgy_status st = op_axis(&axis, n, op_attr_int(n, "axis", 1), (int32_t)rank, err);
     if (st) return st;
-    if (block < 0) return op_error(n, err, PGY_E_ARGUMENT, "block_size is %lld", (long long)block);
+    if (block < 0)
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute block_size is %lld, but must not be negative", (long long)block);
     const int64_t *shape = pgy_tensor_shape(x), *scales = pgy_tensor_shape(scale);
     g->size = (size_t)shape[axis];
     g->inner = move_product(shape, axis + 1, rank);
@@ -28,9 +30,10 @@ static pgy_status set_axis(quantize_grid *g, const op_eval *c, const pgy_tensor 
         fits = (size_t)scales[d] == (d == axis ? g->blocks : (size_t)shape[d]);
     if (fits && !g->blocked) fits = (size_t)scales[0] == g->size;
     if (!fits)
-        return op_error(n, err, PGY_E_SHAPE,
-                        "%zu scales do not fit axis %zu of %zu elements with block size %lld",
-                        pgy_tensor_count(scale), axis, g->size, (long long)block);
+        return op_error(
+            n, err, PGY_E_SHAPE,
+            "the number of scales, %zu, does not fit axis %zu of %zu elements with block size %lld",
+            pgy_tensor_count(scale), axis, g->size, (long long)block);
     return PGY_OK;
 }
 
@@ -44,12 +47,12 @@ pgy_status quantize_grid_init(quantize_grid *g, const op_eval *c, pgy_error *err
     g->count = pgy_tensor_count(x);
     g->per_tensor = pgy_tensor_count(scale) == 1 && pgy_tensor_rank(scale) <= 1;
     if (pgy_tensor_dtype(scale) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "the scale is no float tensor");
+        return op_error(c->node, err, PGY_E_TYPE, "the scale must be a float tensor");
     if (!g->per_tensor) st = set_axis(g, c, x, scale, err);
     if (st || !op_has_value(c, 2)) return st;
     st = rule_input(c, 2, &zero, err);
     if (!st && pgy_tensor_count(zero) != pgy_tensor_count(scale))
-        return op_error(c->node, err, PGY_E_SHAPE, "has %zu zero points for %zu scales",
+        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu zero points for %zu scales",
                         pgy_tensor_count(zero), pgy_tensor_count(scale));
     return st;
 }
@@ -67,8 +70,8 @@ pgy_status quantize_type(pgy_dtype *out, const op_node *n, const char *attr, pgy
     const int64_t code = op_attr_int(n, attr, 0);
     *out = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code) : PGY_DTYPE_NONE;
     if (code == 0 || *out) return PGY_OK;
-    return op_error(n, err, PGY_E_TYPE, "'%s' is %lld, which is no element type", attr,
-                    (long long)code);
+    return op_error(n, err, PGY_E_TYPE, "attribute '%s' is %lld, which is not an element type",
+                    attr, (long long)code);
 }
 
 int64_t quantize_int(double v, int64_t zero, pgy_dtype to)

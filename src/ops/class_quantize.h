@@ -5,7 +5,8 @@
 
 #include "ops/rule.h"
 
-/* The input as [outer, size, inner]; scales as [outer or 1, size / block, inner or 1]. */
+/* Shapes around the quantisation axis: the input is [outer, size, inner], the scales are [outer or
+ * 1, size / block, inner or 1]. */
 typedef struct quantize_grid {
     size_t count, size, inner, block, blocks;
     bool per_tensor, blocked;
@@ -14,7 +15,8 @@ typedef struct quantize_grid {
  * not fit. */
 pgy_status quantize_grid_init(quantize_grid *g, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 size_t quantize_scale_index(const quantize_grid *g, size_t i);
-/* The type an attribute names by its ONNX code; NONE if absent or 0. */
+/* Reads a type from an attribute that holds its TensorProto.DataType; NONE if the attribute is
+ * absent or 0. */
 pgy_status quantize_type(pgy_dtype *out, const op_node *n, const char *attr,
                          pgy_error *err) PGY_MUST_CHECK;
 /* Rounds v to the nearest integer, halves to even, adds `zero` and saturates to the type. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers from a seeded generator, in the order of the elements. */
+/* Random operators: fill the output from a seeded generator, in the order of its elements. */
 #include "ops/class_random.h"
 
 #include <math.h>
@@ -41,13 +41,14 @@ pgy_status random_type(pgy_dtype *out, const op_node *n, pgy_dtype fallback, pgy
     if (!op_attr_find(n, "dtype")) return PGY_OK;
     *out = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code) : PGY_DTYPE_NONE;
     if (*out) return PGY_OK;
-    return op_error(n, err, PGY_E_TYPE, "dtype is %lld", (long long)code);
+    return op_error(n, err, PGY_E_TYPE, "attribute dtype is %lld, which is not an element type",
+                    (long long)code);
 }
 
 static pgy_status check_float(const op_node *n, pgy_dtype dtype, pgy_error *err)
 {
     if (!dtype || pgy_dtype_is_float(dtype)) return PGY_OK;
-    return op_error(n, err, PGY_E_TYPE, "the output would have type %s, which is no float type",
+    return op_error(n, err, PGY_E_TYPE, "the output would have type %s, but must have a float type",
                     pgy_dtype_name(dtype));
 }
 
@@ -61,7 +62,8 @@ pgy_status random_infer_shape(op_infer *c, pgy_error *err)
     if (!st) st = rule_check_rank(c->node, (int64_t)count, err);
     for (size_t i = 0; !st && i < count; i++)
         if (shape[i] < 0)
-            st = op_error(c->node, err, PGY_E_SHAPE, "dimension %zu of the shape is %lld", i,
+            st = op_error(c->node, err, PGY_E_SHAPE,
+                          "dimension %zu of the shape is %lld, but must not be negative", i,
                           (long long)shape[i]);
     if (st) return st;
     dim *dims = rule_from_ints(c, shape, count);

@@ -26,7 +26,7 @@ const op_attr_def reduce_attrs[] = {
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
-/* Without axes all are reduced, or none if noop_with_empty_axes is set. */
+/* Marks the reduced axes of a node without axes: all, or none if noop_with_empty_axes is set. */
 static void mark_default(bool *reduced, const op_node *n, size_t rank)
 {
     bool none = op_attr_int(n, "noop_with_empty_axes", 0) != 0;
@@ -101,9 +101,9 @@ static const fold_kind FOLDS[] = {
     [REDUCE_LOG_SUM_EXP] = FOLD_MAX,
 };
 
-enum { COLUMNS = 256 }; /* of a block */
+enum { COLUMNS = 256 }; /* number of columns per block */
 
-/* Nested runs of axes, outermost first. */
+/* A nested loop: size and stride of each merged axis, outermost first. */
 typedef struct walk {
     size_t rank, count;
     size_t extents[PGY_MAX_RANK], strides[PGY_MAX_RANK];
@@ -115,7 +115,7 @@ typedef struct reduction {
     walk kept, reduced;
     size_t inner; /* size of the innermost run if it is kept (`kept` excludes it then); else 0 */
     size_t row;   /* size of the innermost run if it is reduced (`reduced` excludes it then) */
-    int64_t empty_max, empty_min; /* initial values for integers */
+    int64_t empty_max, empty_min; /* integer maximum or minimum of no elements */
 } reduction;
 
 static size_t walk_offset(const walk *w, size_t index)
@@ -146,7 +146,7 @@ static void walk_flip(walk *w)
     }
 }
 
-/* Merges axes from the innermost outwards. */
+/* Merges adjacent axes that are both kept or both reduced, from the innermost outwards. */
 static void plan(reduction *r, const int64_t *shape, size_t rank, const bool *reduced)
 {
     size_t stride = 1;
@@ -342,7 +342,7 @@ pgy_status reduce_eval(op_eval *c, pgy_error *err)
     for (size_t i = 0; count && i < rank; i++) reduced[i] = false;
     for (size_t i = 0; i < count; i++) reduced[list[i]] = true;
     if (!c->outputs[0].value)
-        return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+        return op_error(c->node, err, PGY_E_INTERNAL, "the shape of output 0 is unknown");
     if (!out_count(c, 0)) return PGY_OK;
     int_limits(c->inputs[0].dtype, &r.empty_max, &r.empty_min);
     plan(&r, in_shape(c, 0), rank, reduced);

@@ -22,10 +22,11 @@ extern const op_attr_def reduce_attrs_axes[]; /* axes as an attribute */
 extern const op_attr_def reduce_attrs[];      /* axes as input 1 */
 
 pgy_status reduce_infer(op_infer *c, pgy_error *err) PGY_MUST_CHECK;
-pgy_status reduce_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK; /* def->user says which */
+/* def->user is the reduce_kind */
+pgy_status reduce_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 double reduce_flops(const op_infer *c);
 
-/* Rows of an operator's table: REDUCE_ROW_ATTR takes the axes as an attribute, REDUCE_ROW as
+/* Rows of an operator's op_def table: REDUCE_ROW_ATTR takes the axes as an attribute, REDUCE_ROW as
  * input 1. */
 #define REDUCE_ROW_ATTR(name, kind, version, words)                                               \
     {                                                                                             \

@@ -74,7 +74,7 @@ static pgy_status emit_one(parser *p, uint32_t low, uint32_t high)
     return st ? st : emit_set(p, first, false);
 }
 
-/* Inserts an instruction before `at` and adjusts the jump targets behind it. */
+/* Inserts an instruction before `at` and adjusts all jumps to instructions after it. */
 static pgy_status insert(parser *p, size_t at, instruction i)
 {
     pgy_status st = emit(p, i);
@@ -182,7 +182,7 @@ static pgy_status read_number(parser *p, uint32_t *c, int base, size_t least, si
     for (*c = 0; count < most && p->at < p->end && digit_of(*p->at) < base; count++, p->at++)
         *c = *c * (uint32_t)base + (uint32_t)digit_of(*p->at);
     if (count < least || *c > 0x10FFFF)
-        return fail(p, PGY_E_ARGUMENT, "the number of a character is bad");
+        return fail(p, PGY_E_ARGUMENT, "the code of a character is not valid");
     return PGY_OK;
 }
 
@@ -199,7 +199,7 @@ static pgy_status read_escape(parser *p, uint32_t *c)
     if (take(p, "x")) return read_number(p, c, 16, 2, 2);
     if (p->at < p->end && *p->at >= '0' && *p->at <= '7') {
         if (*p->at != '0' && (p->end - p->at < 2 || digit_of(p->at[1]) > 7))
-            return fail(p, PGY_E_ARGUMENT, "references to groups do not exist in this syntax");
+            return fail(p, PGY_E_ARGUMENT, "references to groups are not supported");
         return read_number(p, c, 8, 1, 3);
     }
     pgy_status st = read_char(p, c);
@@ -207,7 +207,7 @@ static pgy_status read_escape(parser *p, uint32_t *c)
     if (letter)
         *c = (unsigned char)MEANT[letter - LETTERS];
     else if (!st && (*c > 127 || regex_is_word(*c)))
-        st = fail(p, PGY_E_ARGUMENT, "the escape does not exist");
+        st = fail(p, PGY_E_ARGUMENT, "the escape is unknown");
     return st;
 }
 
@@ -229,7 +229,7 @@ static pgy_status class_entry(parser *p)
         while (stop < p->end && *stop >= 'a' && *stop <= 'z') stop++;
         const named_class *c = find_class(name, (size_t)(stop - name));
         if (!c || p->end - stop < 2 || stop[0] != ':' || stop[1] != ']')
-            return fail(p, PGY_E_ARGUMENT, "the named class does not exist");
+            return fail(p, PGY_E_ARGUMENT, "the named class is unknown");
         p->at = stop + 2;
         return add_class(p, c, negated);
     }
@@ -267,7 +267,8 @@ static pgy_status parse_class(parser *p)
 
 static pgy_status parse_choice(parser *p);
 
-/* Reads flags like (?i) or (?i-s:...); *group tells whether they open a group. */
+/* Reads flags like (?i) or (?i-s:...); *group becomes true if they open a group, as (?i:...) does.
+ */
 static pgy_status parse_flags(parser *p, bool *group)
 {
     static const char LETTERS[] = "imsU";
@@ -278,7 +279,7 @@ static pgy_status parse_flags(parser *p, bool *group)
         if (*p->at == '-' && !off)
             off = true;
         else if (!*p->at || !letter)
-            return fail(p, PGY_E_ARGUMENT, "the flag does not exist");
+            return fail(p, PGY_E_ARGUMENT, "the flag is unknown");
         else if (off)
             p->flags &= ~MEANT[letter - LETTERS];
         else
@@ -342,7 +343,7 @@ static pgy_status parse_atom(parser *p)
         return st ? st : emit_set(p, first, true);
     }
     if (p->at < p->end && strchr("*+?", *p->at))
-        return fail(p, PGY_E_ARGUMENT, "there is nothing to repeat");
+        return fail(p, PGY_E_ARGUMENT, "a repetition follows nothing that it could repeat");
     const pgy_status st = read_char(p, &c);
     return st ? st : emit_one(p, c, c);
 }
@@ -376,7 +377,8 @@ static pgy_status repeat_optional(parser *p, size_t begin)
     return insert(p, begin, (instruction){.op = OP_SPLIT, .x = (uint32_t)begin + 1, .y = end + 1});
 }
 
-/* Repeats the block at least `least` and at most `most` times (SIZE_MAX: no limit). */
+/* Repeats the code from `begin` on at least `least` and at most `most` times (SIZE_MAX: no limit).
+ */
 static pgy_status repeat_counted(parser *p, size_t begin, size_t least, size_t most)
 {
     regex *r = p->r;
@@ -441,7 +443,8 @@ static pgy_status parse_quantifier(parser *p, size_t begin, bool *found)
     else if (!take_counts(p, &least, &most))
         *found = false;
     else if (least > MAX_REPEAT || (most != SIZE_MAX && (most > MAX_REPEAT || most < least)))
-        st = fail(p, PGY_E_ARGUMENT, "the number of repetitions is bad");
+        st = fail(p, PGY_E_ARGUMENT,
+                  "the number of repetitions is too large, or its range ends before it begins");
     else
         st = repeat_counted(p, begin, least, most);
     if (!st && *found) take(p, "?");
@@ -460,8 +463,8 @@ static pgy_status parse_sequence(parser *p)
     return st;
 }
 
-/* Every alternative but the last: split, alternative, jump to the end. Jumps that wait for the end
- * are linked through their targets. */
+/* Parses a|b|c. Each alternative but the last becomes: split, alternative, jump to the end. Until
+ * the end is known, these jumps form a list that is linked through their targets. */
 static pgy_status parse_choice(parser *p)
 {
     uint32_t waiting = UINT32_MAX;
@@ -492,7 +495,7 @@ pgy_status regex_compile(regex **out, span pattern, pgy_error *err)
     const char *text = pattern.data ? pattern.data : "";
     parser p = {.r = r, .begin = text, .at = text, .end = text + pattern.size, .err = err};
     pgy_status st = parse_choice(&p);
-    if (!st && p.at < p.end) st = fail(&p, PGY_E_ARGUMENT, "')' without '('");
+    if (!st && p.at < p.end) st = fail(&p, PGY_E_ARGUMENT, "')' has no '(' before it");
     if (!st) st = emit(&p, (instruction){.op = OP_MATCH});
     if (st)
         regex_destroy(r);

@@ -5,7 +5,8 @@
 #include "ops/class_regex_program.h"
 
 typedef struct states {
-    uint32_t *list, *place; /* a set: place[i] tells where i is in the list */
+    /* a sparse set of instruction indices: place[i] is the index of i in the list */
+    uint32_t *list, *place;
     size_t count;
 } states;
 
@@ -20,8 +21,8 @@ static void put_state(states *s, uint32_t i)
     s->list[s->count++] = i;
 }
 
-/* Whether the assertion holds between two characters; -1 stands for the start or end of the
- * text. */
+/* Does the assertion (^, $, \\b) hold between these two characters? -1 stands for the start or end
+ * of the text. */
 static bool holds(const instruction *i, int64_t before, int64_t after)
 {
     if (i->op == OP_BEGIN) return before < 0 || (i->x && before == '\n');
@@ -29,8 +30,8 @@ static bool holds(const instruction *i, int64_t before, int64_t after)
     return (regex_is_word(before) != regex_is_word(after)) != (i->x != 0);
 }
 
-/* Adds a state and all states that it reaches without reading a character. The set's list serves as
- * the work list. */
+/* Adds state `first` and all states that are reached from it without reading a character. The list
+ * of the set is also the work list. */
 static void follow(states *s, const regex *r, uint32_t first, int64_t before, int64_t after)
 {
     size_t next = s->count;
@@ -60,8 +61,8 @@ static bool accepts(const regex *r, const instruction *i, uint32_t c)
     return found != i->negated;
 }
 
-/* The next character; -1 at the end. An invalid UTF-8 byte becomes a character that no pattern can
- * name. */
+/* The next character; -1 at the end. An invalid UTF-8 byte is read as U+FFFD, the replacement
+ * character. */
 static int64_t next_char(const char **p, const char *end)
 {
     uint32_t c;

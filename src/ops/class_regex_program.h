@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program that a regular expression becomes. */
+/* The program to which a regular expression is compiled: instructions that class_regex_match.c
+ * runs. */
 #ifndef OPS_CLASS_REGEX_PROGRAM_H
 #define OPS_CLASS_REGEX_PROGRAM_H
 
@@ -10,12 +11,13 @@
 #include "ops/class_regex.h"
 
 typedef enum opcode {
-    OP_SET,   /* matches one character in ranges [x, y), or outside them if `negated` */
+    OP_SET, /* matches one character that is in one of regex.ranges [x, y), or in none if `negated`
+             */
     OP_SPLIT, /* continues at both x and y */
-    OP_JUMP,  /* x */
-    OP_BEGIN, /* of the text, or of a line if x */
+    OP_JUMP,  /* continues at x */
+    OP_BEGIN, /* start of the text, or of a line if x */
     OP_END,
-    OP_BOUNDARY, /* of a word; not one if x */
+    OP_BOUNDARY, /* a word boundary (\b); if x is set, any other position (\B) */
     OP_MATCH
 } opcode;
 

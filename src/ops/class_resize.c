@@ -13,18 +13,20 @@
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
 
-/* Fractions of small powers of two are exact in single precision, like whole numbers. */
+/* Largest denominator, a power of two, of a scale that multiplies a symbolic size. Such scales are
+ * exact in single precision, like whole numbers. */
 enum { MAX_FRACTION = 16 };
 
 pgy_status resize_scaled(dim *out, op_infer *c, dim in, double scale, pgy_error *err)
 {
     if (!(scale > 0) || !isfinite(scale))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "a scale is %g, not positive", scale);
+        return op_error(c->node, err, PGY_E_ARGUMENT, "a scale is %g, but must be positive", scale);
     if (dim_is_const(in)) {
         float size = floorf((float)in.value * (float)scale);
         if (!(size < 9e18f))
-            return op_error(c->node, err, PGY_E_SHAPE, "a scale of %g makes %" PRId64 " too large",
-                            scale, in.value);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "a scale of %g makes a dimension of %" PRId64 " too large", scale,
+                            in.value);
         *out = dim_const((int64_t)size);
         return PGY_OK;
     }
@@ -49,7 +51,8 @@ typedef struct line_map {
     size_t in, out, taps;
     size_t *index;
     double *weight;
-    bool *outside; /* tf_crop_and_resize: the position is outside the source */
+    bool *outside; /* indexed by output index, for tf_crop_and_resize: whether its position is
+                      outside the source */
 } line_map;
 
 static void map_deinit(line_map *m)
@@ -59,8 +62,8 @@ static void map_deinit(line_map *m)
     mem_free(m->outside);
 }
 
-/* Nearest positions are computed in single precision, like in other runtimes, because ties depend
- * on the rounding. */
+/* Divides x by the scale. For nearest, this is done in single precision as in other runtimes,
+ * because the rounding decides ties. */
 static double quotient(const resize_settings *s, double x, double scale)
 {
     return s->mode == RESIZE_NEAREST ? (double)((float)x / (float)scale) : x / scale;
@@ -103,7 +106,7 @@ static double cubic(double a, double d)
     return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
 }
 
-/* How far the kernel reaches to either side, in source elements. */
+/* Half the width of the interpolation kernel, in source elements. */
 static double reach(const resize_settings *s, const resize_axis *a)
 {
     double support = s->mode == RESIZE_LINEAR ? 1 : 2;
@@ -160,7 +163,7 @@ static pgy_status map_init(line_map *m, const op_eval *c, const resize_settings 
     for (size_t i = 0; !st && i < out; i++) {
         double x = source_position(s, a, (double)i, (double)in, (double)out);
         if (isnan(x))
-            return op_error(c->node, err, PGY_E_ARGUMENT, "the region of interest is not a number");
+            return op_error(c->node, err, PGY_E_ARGUMENT, "the region of interest holds NaN");
         m->outside[i] = s->coords == RESIZE_TF_CROP && (x < 0 || x > (double)in - 1);
         weigh(m, s, a, i, x);
     }
@@ -192,7 +195,7 @@ static void pass_lines(size_t begin, size_t end, void *user)
     }
 }
 
-/* Replaces x by the array resampled along `axis`; updates shape. */
+/* Resamples *x along `axis` into a new array, which replaces it, and updates shape. */
 static pgy_status run_pass(double **x, int64_t *shape, size_t rank, size_t axis, const line_map *m,
                            const op_eval *c, pgy_error *err)
 {
@@ -200,7 +203,8 @@ static pgy_status run_pass(double **x, int64_t *shape, size_t rank, size_t axis,
     double *y = NULL;
     size_t lines = 0, count = 0;
     if (!size_mul(&lines, v.outer, m->out) || !size_mul(&count, lines, v.inner))
-        return op_error(c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
+        return op_error(c->node, err, PGY_E_MEMORY,
+                        "an intermediate result is too large for memory");
     pgy_status st = workspace_alloc((void **)&y, c, count, sizeof *y, err);
     if (st) return st;
     pass p = {m, *x, y, v.inner};
@@ -241,7 +245,7 @@ static pgy_status interpolate(op_eval *c, const line_map *maps, bool antialias, 
     double *x = NULL;
     pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
     if (held != PGY_F64 && held != PGY_I64 && held != PGY_U64)
-        return op_error(c->node, err, PGY_E_TYPE, "%s cannot be interpolated",
+        return op_error(c->node, err, PGY_E_TYPE, "elements of type %s cannot be interpolated",
                         pgy_dtype_name(c->inputs[0].dtype));
     pgy_status st = workspace_alloc((void **)&x, c, count, sizeof *x, err);
     if (st) return st;
@@ -259,7 +263,7 @@ static pgy_status interpolate(op_eval *c, const line_map *maps, bool antialias, 
 typedef struct pick {
     op_eval *c;
     const line_map *maps;
-    size_t item; /* bytes of an element */
+    size_t item; /* size of an element in bytes */
 } pick;
 
 static size_t source_of(const pick *p, size_t i)
@@ -320,7 +324,7 @@ pgy_status resize_run(op_eval *c, const resize_settings *s, const resize_axis *a
     const int64_t *in = in_shape(c, 0);
     pgy_status st = PGY_OK;
     if (!c->outputs[0].value)
-        return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+        return op_error(c->node, err, PGY_E_INTERNAL, "the shape of output 0 is unknown");
     if (!out_count(c, 0)) return PGY_OK;
     if (!in_count(c, 0))
         return op_error(c->node, err, PGY_E_SHAPE, "an empty input cannot be enlarged");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling along axes for Resize and Upsample: which source elements, with which weights, make an
- * output element. */
+/* Resampling along axes for Resize and Upsample: each output element is a weighted sum of source
+ * elements. */
 #ifndef OPS_CLASS_RESIZE_H
 #define OPS_CLASS_RESIZE_H
 

@@ -30,7 +30,7 @@ static pgy_status count_directions(size_t *out, const op_node *n, pgy_error *err
             return PGY_OK;
         }
     return op_error(n, err, PGY_E_ARGUMENT,
-                    "attribute direction is neither forward, reverse nor bidirectional");
+                    "attribute direction must be forward, reverse or bidirectional");
 }
 
 /* Checks the shape of an input, where it and the expected one are known. */
@@ -38,7 +38,7 @@ static pgy_status expect(op_infer *c, size_t input, int32_t rank, const dim *dim
 {
     pgy_status st = rank_check(c, input, rank, rank, err);
     for (int32_t i = 0; !st && i < rank; i++)
-        st = dim_check(c, input, (size_t)i, dims[i], "the other inputs say it", err);
+        st = dim_check(c, input, (size_t)i, dims[i], "the size that the other inputs give", err);
     return st;
 }
 
@@ -107,7 +107,7 @@ static double relu(double x, double a, double b)
 {
     (void)a;
     (void)b;
-    return x < 0 ? 0 : x; /* NaN stays, as in Relu */
+    return x < 0 ? 0 : x; /* a NaN stays NaN, as in Relu */
 }
 
 static double tanh_of(double x, double a, double b)
@@ -174,7 +174,7 @@ static double softplus(double x, double a, double b)
 
 static const struct activation {
     const char *name;
-    rnn_function function; /* with default parameters */
+    rnn_function function; /* activation with default parameters */
     int parameters;
 } ACTIVATIONS[] = {
     {"Relu", {relu, 0, 0}, 0},
@@ -199,8 +199,8 @@ static bool same_word(span s, const char *name)
     return str_equal_nocase(text, name);
 }
 
-/* Reads the functions of all directions. Parameters are assigned, in order, to the functions that
- * take them. */
+/* Reads the activation functions of all directions. The values of activation_alpha and
+ * activation_beta go, in order, to the functions that take them. */
 static pgy_status read_functions(rnn_function *to, const op_node *n, size_t directions,
                                  pgy_error *err)
 {
@@ -220,8 +220,9 @@ static pgy_status read_functions(rnn_function *to, const op_node *n, size_t dire
         for (size_t k = 0; k < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; k++)
             if (same_word(word, ACTIVATIONS[k].name)) a = &ACTIVATIONS[k];
         if (!a)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute activations has '%.*s'",
-                            (int)word.size, word.data);
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "attribute activations has the unknown name '%.*s'", (int)word.size,
+                            word.data);
         to[i] = a->function;
         if (a->parameters > 0 && alpha < alphas) to[i].alpha = (double)as[alpha++];
         if (a->parameters > 1 && beta < betas) to[i].beta = (double)bs[beta++];
@@ -284,7 +285,8 @@ const double *rnn_row(const rnn_problem *p, size_t step, size_t b)
     return p->xw + row * p->gates * p->hidden;
 }
 
-/* Offset of a batch entry's state, for this direction, in Y_h, Y_c, initial_h and initial_c. */
+/* Element offset, in Y_h, Y_c, initial_h and initial_c, of the state of batch entry b for this
+ * direction. */
 static size_t state_at(const rnn_problem *p, size_t b)
 {
     size_t row = p->batch_first ? b * p->directions + p->direction : p->direction * p->batch + b;
@@ -335,7 +337,7 @@ static pgy_status allocate(rnn_problem *p, pgy_error *err)
     size_t state = p->batch * p->hidden, width = p->gates * p->hidden, rows = 0, all = 0, step = 0;
     if (!size_mul(&rows, p->steps, p->batch) || !size_mul(&all, rows, width) ||
         !size_mul(&step, p->batch, width))
-        return op_error(p->c->node, err, PGY_E_MEMORY, "the workspace is too large");
+        return op_error(p->c->node, err, PGY_E_MEMORY, "the workspace is too large for memory");
     pgy_status st = workspace_alloc((void **)&p->xw, p->c, all, sizeof(double), err);
     if (!st) st = workspace_alloc((void **)&p->hr, p->c, step, sizeof(double), err);
     if (!st) st = workspace_alloc((void **)&p->h, p->c, state, sizeof(double), err);
@@ -375,7 +377,7 @@ static void enter_direction(rnn_problem *p, size_t direction, const rnn_function
     if (kind->has_cell) move_states(p, p->cell, in_f64(c, RNN_C0), false);
 }
 
-/* The directions of a network, which are independent. */
+/* Both directions of a bidirectional network, run in parallel because they are independent. */
 typedef struct rnn_job {
     const rnn_problem *common;
     const rnn_function *functions;

@@ -14,14 +14,14 @@ typedef struct rnn_function {
     double alpha, beta;
 } rnn_function;
 
-/* One direction of one evaluation. */
+/* The data of one run of a node for one direction (forward or reverse). */
 typedef struct rnn_problem {
     const op_eval *c;
     size_t gates, steps, batch, inputs, hidden, directions, direction;
     bool reverse, batch_first;
-    double clip; /* infinite without the attribute */
+    double clip; /* attribute `clip`; infinite if it is absent */
     rnn_function functions[RNN_MAX_FUNCTIONS];
-    const double *w, *r, *bias, *peephole; /* of this direction; the last two may be NULL */
+    const double *w, *r, *bias, *peephole; /* weights of this direction; the last two may be NULL */
     double *h, *cell;          /* [batch, hidden]; cell is NULL unless the operator is an LSTM */
     double *xw, *hr;           /* X W' for all steps, H R' for this one: [.., gates * hidden] */
     double *scratch, *product; /* [batch, hidden] */
@@ -50,10 +50,10 @@ double rnn_activate(const rnn_problem *p, size_t i, double x);
 /* Clip n values and apply activation i in place; rnn_apply_all does not clip. */
 void rnn_activate_all(const rnn_problem *p, size_t i, double *x, size_t n);
 void rnn_apply_all(const rnn_problem *p, size_t i, double *x, size_t n);
-/* Biases of gate g at hidden unit j: of W and of R. */
+/* The bias of W, or of R, for a gate at hidden unit j. */
 double rnn_bias_w(const rnn_problem *p, size_t gate, size_t j);
 double rnn_bias_r(const rnn_problem *p, size_t gate, size_t j);
-/* Row of xw for a batch entry at a step; NULL if its sequence has ended. */
+/* Gives the row of xw for a batch entry at a step; NULL if the entry's sequence is shorter. */
 const double *rnn_row(const rnn_problem *p, size_t step, size_t b);
 
 #endif

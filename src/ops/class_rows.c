@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distributes rows to threads in blocks whose size depends on the work per row alone. */
+/* Distributes rows to threads in blocks. The block size depends on the work per row only, so
+ * results do not depend on the number of threads. */
 #include "ops/class_rows.h"
 
 #include "base/system.h"

@@ -46,8 +46,8 @@ pgy_status sequence_position(size_t *out, const op_eval *c, size_t i, size_t cou
     const int64_t at = *position < 0 ? *position + (int64_t)count : *position;
     if (at < 0 || (uint64_t)at >= limit)
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "position %lld is out of range for a sequence of %zu", (long long)*position,
-                        count);
+                        "position %lld is out of range for a sequence of %zu items",
+                        (long long)*position, count);
     *out = (size_t)at;
     return PGY_OK;
 }

@@ -6,10 +6,11 @@
 
 #include "ops/rule.h"
 
-/* Rank of the element of an empty sequence: the first inserted item decides the shape. */
+/* op_value.rank of the elements of an empty sequence: the first inserted item decides the shape. */
 enum { SEQUENCE_NO_ITEMS = -2 };
 
-/* Gives the element of input i. Fails if the input is known not to be a sequence. */
+/* Gives the description of the elements of sequence input i. Fails if the input is known not to be
+ * a sequence. */
 pgy_status sequence_element(op_value *out, const op_infer *c, size_t i,
                             pgy_error *err) PGY_MUST_CHECK;
 /* Makes output i a sequence of elements with the type and shape of `element`. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows along an axis for the softmax family. */
+/* Shape rule and rows of Softmax, LogSoftmax and Hardmax. */
 #include "ops/class_softmax.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 const op_attr_def softmax_attrs_1[] = {{"axis", OP_ATTR_INT, false, "1"}, {NULL}};
 const op_attr_def softmax_attrs_13[] = {{"axis", OP_ATTR_INT, false, "-1"}, {NULL}};
 
-/* Flattening to a matrix also allows axis = rank; a scalar has one row. */
+/* Reads attribute axis. Old versions, which flatten the input to a matrix, also allow axis = rank;
+ * a scalar has one row. */
 static pgy_status find_axis(size_t *axis, const op_node *n, int32_t rank, pgy_error *err)
 {
     int64_t given = op_attr_int(n, "axis", -1);

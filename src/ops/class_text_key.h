@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements as keys of a strmap, whose keys end at a zero byte. Two texts are equal if and only if
- * the elements are. */
+/* Writes tensor elements as keys of a strmap, whose keys must contain no zero byte. Two texts are
+ * equal if and only if the elements are. */
 #ifndef OPS_CLASS_TEXT_KEY_H
 #define OPS_CLASS_TEXT_KEY_H
 

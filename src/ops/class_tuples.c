@@ -14,19 +14,21 @@ bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_statu
     if (indices->rank < 1 || x->rank < 1 || (int64_t)batch_dims >= indices->rank ||
         (int64_t)batch_dims >= x->rank) {
         *st = op_error(c->node, err, PGY_E_SHAPE,
-                       "data of rank %d and indices of rank %d do not go with %zu batch axes",
-                       x->rank, indices->rank, batch_dims);
+                       "data of rank %d and indices of rank %d do not fit %zu batch axes", x->rank,
+                       indices->rank, batch_dims);
         return false;
     }
     for (size_t i = 0; i < batch_dims; i++) {
         if (!dim_differ(x->dims[i], indices->dims[i])) continue;
-        *st = op_error(c->node, err, PGY_E_SHAPE, "data and indices differ in batch axis %zu", i);
+        *st = op_error(c->node, err, PGY_E_SHAPE,
+                       "the data and the indices differ in the size of batch axis %zu", i);
         return false;
     }
     const dim last = indices->dims[indices->rank - 1];
     if (!dim_is_const(last)) return false;
     if (last.value < 1 || last.value > x->rank - (int64_t)batch_dims) {
-        *st = op_error(c->node, err, PGY_E_SHAPE, "tuples of %lld indices go into %lld axes",
+        *st = op_error(c->node, err, PGY_E_SHAPE,
+                       "the indices are tuples of %lld, but the data has %lld axes to index",
                        (long long)last.value, (long long)x->rank - (long long)batch_dims);
         return false;
     }

@@ -12,11 +12,11 @@ bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_statu
 
 typedef struct tuples {
     const int64_t *indices;
-    size_t count, length;  /* tuples, and coordinates of each */
-    size_t batches;        /* of the data; each has the same number of tuples */
+    size_t count, length;  /* number of tuples, and of coordinates in each */
+    size_t batches;        /* number of batches; each has count / batches tuples */
     const int64_t *dims;   /* the dimensions that the coordinates index */
-    size_t block;          /* elements that one tuple selects */
-    size_t batch_elements; /* of the data in one batch */
+    size_t block;          /* number of data elements that one tuple selects */
+    size_t batch_elements; /* number of data elements in one batch */
 } tuples;
 pgy_status tuples_begin(tuples *t, const op_eval *c, const pgy_tensor *data, size_t batch_dims,
                         pgy_error *err) PGY_MUST_CHECK;

@@ -60,8 +60,8 @@ pgy_status unary_run(op_eval *c, unary_loop loop, const void *params, pgy_error 
              pgy_tensor_count(x),
              params};
     if (pgy_tensor_count(y) != j.count)
-        return op_error(c->node, err, PGY_E_SHAPE, "%zu elements cannot fill %zu", j.count,
-                        pgy_tensor_count(y));
+        return op_error(c->node, err, PGY_E_SHAPE, "the input has %zu elements, but the output %zu",
+                        j.count, pgy_tensor_count(y));
     parallel_for_until_cancelled((j.count + PIECE - 1) / PIECE, run_piece, &j);
     return PGY_OK;
 }

@@ -11,7 +11,8 @@ enum { UNARY_PARAMS = 2 };
 typedef void (*unary_loop)(void *y, const void *x, size_t n, const void *params);
 
 typedef struct unary_spec {
-    unary_loop f64, i64, u64, boolean;    /* NULL: not for this storage type */
+    unary_loop f64, i64, u64,
+        boolean; /* a loop for each storage type; NULL: the type is not supported */
     const char *params[UNARY_PARAMS];     /* float attributes handed to the loop as doubles */
     bool predicate;                       /* the output is boolean */
     dim (*symbolic)(dim_table *t, dim x); /* the function on symbolic values; may be NULL */

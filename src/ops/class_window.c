@@ -36,9 +36,10 @@ static pgy_status read_auto_pad(window *w, const op_node *n, pgy_error *err)
             return PGY_OK;
         }
     const op_attr *a = op_attr_find(n, "auto_pad");
-    return op_error(n, err, PGY_E_ARGUMENT,
-                    "attribute auto_pad is '%.*s', not NOTSET, SAME_UPPER, SAME_LOWER or VALID",
-                    a ? (int)a->s.size : 0, a && a->s.data ? a->s.data : "");
+    return op_error(
+        n, err, PGY_E_ARGUMENT,
+        "attribute auto_pad is '%.*s', but must be NOTSET, SAME_UPPER, SAME_LOWER or VALID",
+        a ? (int)a->s.size : 0, a && a->s.data ? a->s.data : "");
 }
 
 pgy_status window_read(window *w, const op_node *n, size_t rank, pgy_error *err)
@@ -63,7 +64,8 @@ pgy_status window_read(window *w, const op_node *n, size_t rank, pgy_error *err)
     for (size_t i = 0; i < rank; i++) taps *= (double)w->kernel[i];
     if (taps > (double)LIMIT)
         return op_error(n, err, PGY_E_ARGUMENT,
-                        "attribute kernel_shape covers %.0f elements, which is too many", taps);
+                        "attribute kernel_shape covers %.0f elements, more than is supported",
+                        taps);
     w->ceil_mode = op_attr_int(n, "ceil_mode", 0) != 0;
     return PGY_OK;
 }
@@ -73,7 +75,8 @@ pgy_status window_kernel(window *w, const op_node *n, const int64_t *shape, pgy_
     for (size_t i = 0; i < w->rank; i++) {
         if (shape[i] < 1 || shape[i] > LIMIT)
             return op_error(n, err, PGY_E_SHAPE,
-                            "the weights have kernel size %" PRId64 " on spatial axis %zu",
+                            "the weights have kernel size %" PRId64
+                            " on spatial axis %zu, which is not supported",
                             shape[i], i);
         if (w->kernel[i] && w->kernel[i] != shape[i])
             return op_error(n, err, PGY_E_SHAPE,
@@ -103,14 +106,16 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t i, dim in, 
     dim_table *t = c->dims;
     dim one = dim_const(1), stride = dim_const(w->stride[i]);
     if (dim_is_const(in) && (in.value < 0 || in.value > (INT64_C(1) << 60)))
-        return op_error(c->node, err, PGY_E_SHAPE, "spatial axis %zu of input 0 has size %" PRId64,
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "spatial axis %zu of input 0 has size %" PRId64 ", which is out of range",
                         i, in.value);
     if (w->auto_pad == WINDOW_PAD_SAME_UPPER || w->auto_pad == WINDOW_PAD_SAME_LOWER) {
         *out = dim_div_ceil(t, in, stride);
         return PGY_OK;
     }
     dim extent = dim_add(t, dim_mul(t, dim_sub(t, kernel, one), dim_const(w->dilation[i])), one);
-    dim started = dim_add(t, in, dim_const(w->begin[i])); /* every window starts before this */
+    /* every window starts before this position */
+    dim started = dim_add(t, in, dim_const(w->begin[i]));
     dim padded = dim_add(t, started, dim_const(w->end[i]));
     pgy_status st = check_fit(w, c, i, padded, kernel, extent, err);
     if (st) return st;
@@ -120,8 +125,8 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t i, dim in, 
         return PGY_OK;
     }
     *out = dim_add(t, dim_div_ceil(t, room, stride), one);
-    /* Drops a last window that lies wholly in the end padding. If the kernel's extent is at least
-     * end padding plus stride, no such window exists. */
+    /* With ceil_mode, a last window that lies wholly in the end padding is dropped. If the kernel's
+     * extent is at least end padding plus stride, no such window exists. */
     if (!dim_is_const(extent) || extent.value < w->end[i] + w->stride[i])
         *out = dim_min(t, *out, dim_div_ceil(t, started, stride));
     return PGY_OK;

@@ -6,8 +6,7 @@
 
 #include "ops/op.h"
 
-enum { WINDOW_MAX = 8 }; /* spatial axes */
-
+enum { WINDOW_MAX = 8 }; /* largest number of spatial axes */
 typedef enum window_pad {
     WINDOW_PAD_EXPLICIT,
     WINDOW_PAD_SAME_UPPER,
@@ -16,12 +15,12 @@ typedef enum window_pad {
 } window_pad;
 
 typedef struct window {
-    size_t rank; /* spatial axes */
+    size_t rank; /* number of spatial axes */
     bool ceil_mode;
     window_pad auto_pad;
     int64_t kernel[WINDOW_MAX]; /* 0 until known */
     int64_t stride[WINDOW_MAX], dilation[WINDOW_MAX], begin[WINDOW_MAX], end[WINDOW_MAX];
-    int64_t in[WINDOW_MAX], out[WINDOW_MAX]; /* after window_resolve */
+    int64_t in[WINDOW_MAX], out[WINDOW_MAX]; /* valid after window_resolve */
 } window;
 
 /* Reads and checks attributes kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
@@ -38,8 +37,8 @@ pgy_status window_out(dim *out, const window *w, op_infer *c, size_t axis, dim i
 /* Sets in, out and, for automatic padding, begin and end. */
 void window_resolve(window *w, const int64_t *in, const int64_t *out);
 
-/* Counts. A row is a run along the last spatial axis, so rows and taps are products over the other
- * axes. */
+/* Counts for one plane. A row lies along the last spatial axis, so the numbers of rows and taps are
+ * products over the other spatial axes. */
 size_t window_out_rows(const window *w);
 size_t window_in_rows(const window *w);
 size_t window_taps(const window *w); /* kernel positions in the axes before the last */

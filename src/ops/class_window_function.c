@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows for spectra, made from their size. */
+/* Shape rule and computation of HannWindow, HammingWindow and BlackmanWindow. */
 #include "ops/class_window_function.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ pgy_status window_function_type(pgy_dtype *out, const op_node *n, const char *na
     const int64_t code = op_attr_int(n, name, 1);
     *out = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code) : PGY_DTYPE_NONE;
     if (*out && (pgy_dtype_is_float(*out) || pgy_dtype_is_integer(*out))) return PGY_OK;
-    return op_error(n, err, PGY_E_TYPE, "%s is %lld, which is no type of numbers", name,
+    return op_error(n, err, PGY_E_TYPE, "attribute %s is %lld, which is not a numeric type", name,
                     (long long)code);
 }
 
@@ -39,13 +39,15 @@ pgy_status window_function_infer(op_infer *c, pgy_error *err)
     dim *dims = op_dims(c, 1);
     if (st) return st;
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = dim_unknown(c->dims, "the size of the window is computed");
+    dims[0] = dim_unknown(c->dims, "the size of the window is computed at run time");
     if (rule_values(c, 0, &size, &count)) {
         if (count != 1)
             return op_error(c->node, err, PGY_E_SHAPE, "input 0 (size) has %zu elements, not one",
                             count);
         if (rule_is_negative(*size))
-            return op_error(c->node, err, PGY_E_SHAPE, "the size is %lld", (long long)size->value);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "input 0 (size) is %lld, but must not be negative",
+                            (long long)size->value);
         dims[0] = *size;
     }
     op_set_output(c, 0, dtype, 1, dims);

@@ -36,7 +36,7 @@ static pgy_status check_limit(const op_infer *c, size_t input, pgy_error *err)
     const op_value *v = &c->inputs[input];
     const bool several = v->rank > 1 || (v->rank == 1 && dim_differ(v->dims[0], dim_const(1)));
     if (several)
-        return op_error(c->node, err, PGY_E_SHAPE, "input %zu must be a scalar, not of rank %d",
+        return op_error(c->node, err, PGY_E_SHAPE, "input %zu must be a scalar, but has rank %d",
                         input, v->rank);
     return rule_same_type(c, 0, input, err);
 }
@@ -56,11 +56,12 @@ static pgy_status eval_attributes(op_eval *c, pgy_error *err)
     pgy_status st = rule_input(c, 0, &x, err);
     if (st) return st;
     if (pgy_tensor_dtype(x) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "input 0 is no float tensor");
+        return op_error(c->node, err, PGY_E_TYPE, "input 0 must be a float tensor");
     return unary_run(c, clip_f64, limits, err);
 }
 
-/* Replaces the default by a given limit; every storage type here has 8 bytes. */
+/* Reads a limit (min or max) if the input is present; else *limit keeps its default. Every numeric
+ * storage type has 8 bytes, so *limit takes the bits. */
 static pgy_status read_limit(const op_eval *c, size_t input, pgy_dtype storage, uint64_t *limit,
                              pgy_error *err)
 {

@@ -14,7 +14,8 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Makes one unknown size per axis of the image; NULL: unknown rank. */
+/* Makes dims for an image of unknown size, one per axis; NULL: the number of axes is unknown, too.
+ */
 static const dim *unknown_image(op_infer *c, size_t *axes)
 {
     const op_value *image = &c->inputs[1], *block = &c->inputs[2];
@@ -27,7 +28,7 @@ static const dim *unknown_image(op_infer *c, size_t *axes)
     if (count < 1 || count > PGY_MAX_RANK - 2) return NULL;
     dim *dims = op_dims(c, (size_t)count);
     for (int64_t i = 0; dims && i < count; i++)
-        dims[i] = dim_unknown(c->dims, "the shape of the image is computed");
+        dims[i] = dim_unknown(c->dims, "the shape of the image is computed at run time");
     *axes = (size_t)count;
     return dims;
 }
@@ -41,7 +42,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 3, 3, err);
     if (st) return st;
     if (!rule_values(c, 1, &image, &axes) && !(image = unknown_image(c, &axes))) {
-        op_set_unknown(c, 0, x->dtype, -1, "the shape of the image is computed");
+        op_set_unknown(c, 0, x->dtype, -1, "the shape of the image is computed at run time");
         return PGY_OK;
     }
     st = window_read(&w, c->node, axes, err);
@@ -50,11 +51,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] =
         x->rank < 0 ? dim_unknown(c->dims, "the shape of the input is not known") : x->dims[0];
-    dims[1] = dim_unknown(c->dims, "the shape of the blocks is computed");
+    dims[1] = dim_unknown(c->dims, "the shape of the blocks is computed at run time");
     if (x->rank >= 0 && rule_values(c, 2, &block, &count)) {
         if (count != axes)
-            return op_error(c->node, err, PGY_E_SHAPE, "blocks have %zu axes, the image has %zu",
-                            count, axes);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "the blocks have %zu axes, but the image has %zu", count, axes);
         dims[1] = dim_div_floor(c->dims, x->dims[1], op_dims_product(c, block, 0, count));
     }
     for (size_t i = 0; i < axes; i++) {
@@ -130,7 +131,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     f.y = out_data(c, 0);
     const pgy_dtype storage = pgy_tensor_dtype(y);
     if (storage != PGY_F64 && storage != PGY_I64 && storage != PGY_U64)
-        return op_error(c->node, err, PGY_E_TYPE, "elements of type %s have no sum",
+        return op_error(c->node, err, PGY_E_TYPE, "elements of type %s cannot be added",
                         pgy_dtype_name(c->outputs[0].dtype));
     if (!out_count(c, 0)) return PGY_OK;
     rows_run((size_t)(out_shape(c, 0)[0] * out_shape(c, 0)[1]), f.taps * f.places * 8,

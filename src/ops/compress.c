@@ -11,7 +11,7 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Without an axis the input counts as a vector. */
+/* Reads attribute axis; *flat: it is absent, so the input is flattened to a vector. */
 static pgy_status find_axis(size_t *out, bool *flat, const op_node *n, int32_t rank, pgy_error *err)
 {
     *flat = !op_attr_find(n, "axis");
@@ -26,7 +26,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     bool flat;
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, op_attr_find(c->node, "axis") ? -1 : 1,
-                       "depends on the values of the condition");
+                       "it depends on the values of the condition");
         return PGY_OK;
     }
     pgy_status st = find_axis(&axis, &flat, c->node, x->rank, err);
@@ -35,7 +35,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     dim most = flat ? dim_const(0) : x->dims[axis];
     if (flat) (void)rule_count(c, &most, x->rank, x->dims);
-    dims[axis] = dim_unknown_upto(c->dims, "depends on the values of the condition", most);
+    dims[axis] = dim_unknown_upto(c->dims, "it depends on the values of the condition", most);
     op_set_output(c, 0, x->dtype, flat ? 1 : x->rank, dims);
     return PGY_OK;
 }
@@ -51,7 +51,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = find_axis(&axis, &flat, c->node, (int32_t)pgy_tensor_rank(x), err);
     if (st) return st;
     if (pgy_tensor_dtype(condition) != PGY_BOOL)
-        return op_error(c->node, err, PGY_E_TYPE, "the condition is not bool");
+        return op_error(c->node, err, PGY_E_TYPE, "the condition must be bool");
     const int64_t *own = pgy_tensor_shape(x);
     const size_t rank = pgy_tensor_rank(x), bytes = move_size(pgy_tensor_dtype(x));
     const size_t size = flat ? pgy_tensor_count(x) : (size_t)own[axis];

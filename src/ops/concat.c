@@ -10,8 +10,8 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Concatenates known values of shapes. An input of unknown values but known length contributes
- * unknowns. */
+/* Concatenates known elements of integer inputs (shape arithmetic). An input whose elements are
+ * unknown, but whose length is known, contributes unknown dims. */
 static void propagate(op_infer *c)
 {
     const op_value *y = &c->outputs[0];
@@ -35,7 +35,9 @@ static void propagate(op_infer *c)
         if (count > total - at) return;
         for (size_t i = 0; i < count; i++)
             elements[at++] =
-                values ? values[i] : dim_unknown(c->dims, "a value of a concatenation is computed");
+                values
+                    ? values[i]
+                    : dim_unknown(c->dims, "a value of the concatenation is computed at run time");
     }
     if (any && at == total) rule_set_elements(c, 0, elements, total);
 }
@@ -44,17 +46,18 @@ static pgy_status join(op_infer *c, dim *dims, const op_value *v, size_t k, size
                        int32_t rank, pgy_error *err)
 {
     if (v->rank != rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "input %zu has rank %d, input 0 has rank %d", k,
-                        v->rank, rank);
+        return op_error(c->node, err, PGY_E_SHAPE, "input %zu has rank %d, but input 0 has rank %d",
+                        k, v->rank, rank);
     for (int32_t d = 0; d < rank; d++) {
         if ((size_t)d == axis) {
             dims[d] = dim_add(c->dims, dims[d], v->dims[d]);
         } else if (!op_unify(&dims[d], dims[d], v->dims[d])) {
             str text = {0};
             op_print_shape(&text, v->rank, v->dims);
-            pgy_status st = op_error(c->node, err, PGY_E_SHAPE,
-                                     "input %zu of shape %s does not fit the others in axis %d", k,
-                                     str_text(&text), d);
+            pgy_status st = op_error(
+                c->node, err, PGY_E_SHAPE,
+                "input %zu of shape %s does not fit the other inputs: only axis %d may differ", k,
+                str_text(&text), d);
             str_deinit(&text);
             return st;
         }
@@ -78,7 +81,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if (x->rank != rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "inputs have ranks %d and %d", x->rank, rank);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the inputs have ranks %d and %d, which must be equal", x->rank, rank);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t k = 1; k < c->node->input_count && !st; k++)
@@ -105,7 +109,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         st = rule_input(c, k, &x, err);
         if (st) return st;
         if (pgy_tensor_dtype(x) != pgy_tensor_dtype(y))
-            return op_error(c->node, err, PGY_E_TYPE, "input %zu is %s", k,
+            return op_error(c->node, err, PGY_E_TYPE,
+                            "input %zu has type %s, which differs from the output's", k,
                             pgy_dtype_name(c->inputs[k].dtype));
         move_box_init(&box, (size_t)rank, pgy_tensor_shape(x));
         memcpy(box.to, whole.to, sizeof box.to);

@@ -58,7 +58,7 @@ static pgy_status check_items(const op_eval *c, const op_sequence *s, size_t axi
         const int64_t length = fits && !stacked ? pgy_tensor_shape(t)[axis] : 1;
         if (!fits || length > INT64_MAX - *total)
             return op_error(c->node, err, PGY_E_SHAPE,
-                            "item %zu has another type or shape than the first", i);
+                            "item %zu has another type or shape than item 0", i);
         *total += length;
     }
     return PGY_OK;

@@ -44,7 +44,7 @@ static bool is_list(op_attr_kind kind)
     return kind == OP_ATTR_FLOATS || kind == OP_ATTR_INTS || kind == OP_ATTR_STRINGS;
 }
 
-/* The only given attribute. */
+/* Finds the attribute with the value; a node must have exactly one. */
 static pgy_status find_value(const op_attr **out, const op_node *n, pgy_error *err)
 {
     const op_attr *found = NULL;
@@ -52,12 +52,15 @@ static pgy_status find_value(const op_attr **out, const op_node *n, pgy_error *e
         const op_attr *a = op_attr_find(n, d->name);
         if (!a) continue;
         if (found)
-            return op_error(n, err, PGY_E_FORMAT, "has both '%s' and '%s'", found->name, a->name);
+            return op_error(n, err, PGY_E_FORMAT,
+                            "the node has both '%s' and '%s', but must have one value", found->name,
+                            a->name);
         found = a;
     }
-    if (!found) return op_error(n, err, PGY_E_FORMAT, "has no value");
+    if (!found) return op_error(n, err, PGY_E_FORMAT, "the node has no attribute with a value");
     if (!found->tensor && !type_of(found->kind))
-        return op_error(n, err, PGY_E_UNSUPPORTED, "attribute '%s' cannot be read", found->name);
+        return op_error(n, err, PGY_E_UNSUPPORTED,
+                        "attribute '%s' is of a kind that is not supported", found->name);
     *out = found;
     return PGY_OK;
 }

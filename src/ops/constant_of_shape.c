@@ -9,13 +9,14 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* The value, checked; NULL: float32 zero. */
+/* Finds attribute value and checks that it has one element; NULL: absent, so the value is a float32
+ * zero. */
 static pgy_status find_value(const op_attr **out, const op_node *n, pgy_error *err)
 {
     *out = op_attr_find(n, "value");
     if (!*out) return PGY_OK;
     if (!(*out)->tensor || pgy_tensor_count((*out)->tensor) != 1)
-        return op_error(n, err, PGY_E_SHAPE, "'value' must hold one element");
+        return op_error(n, err, PGY_E_SHAPE, "attribute 'value' must hold one element");
     return PGY_OK;
 }
 
@@ -50,14 +51,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         if (known) st = rule_check_rank(c->node, shape->dims[0].value, err);
         if (!st)
             op_set_unknown(c, 0, dtype, known ? (int32_t)shape->dims[0].value : -1,
-                           "the shape is computed");
+                           "the shape is computed at run time");
         return st;
     }
     st = rule_check_rank(c->node, (int64_t)rank, err);
     if (st) return st;
     for (size_t i = 0; i < rank; i++)
         if (rule_is_negative(dims[i]))
-            return op_error(c->node, err, PGY_E_SHAPE, "dimension %zu is %lld", i,
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "dimension %zu of the shape is %lld, but must not be negative", i,
                             (long long)dims[i].value);
     op_set_output(c, 0, dtype, (int32_t)rank, dims);
     propagate(c, value);
@@ -72,7 +74,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = rule_output(c, 0, &y, err);
     if (st || !value) return st; /* outputs begin as zeros */
     if (pgy_tensor_dtype(value->tensor) != pgy_tensor_dtype(y))
-        return op_error(c->node, err, PGY_E_TYPE, "'value' is %s",
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute 'value' has type %s, which differs from the output's",
                         pgy_dtype_name(value->tensor_dtype));
     move_fill(pgy_tensor_data(y), pgy_tensor_data(value->tensor), move_size(pgy_tensor_dtype(y)),
               pgy_tensor_count(y));

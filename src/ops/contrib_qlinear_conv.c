@@ -14,7 +14,8 @@ static const op_attr_def ATTRS[] = {
 static const nhwc_spec LAST = {"", "QLinearConv", 10, 0};
 static const alias_spec SECOND = {"", "QLinearConv", 10, 0};
 
-/* The definition with the spec that class_nhwc or class_alias reads, by channels_last. */
+/* Makes the op_def for the node: with attribute channels_last for class_nhwc.h, else for
+ * class_alias.h. */
 static op_def definition(const op_node *n, bool *last)
 {
     op_def def = *n->def;

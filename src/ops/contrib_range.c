@@ -4,7 +4,7 @@
 
 static const alias_spec SPEC = {"", "Range", 11, 0};
 
-/* The step as input 2; released by the caller. */
+/* Makes a step of 1 for an omitted input 2; the caller releases it. */
 static pgy_status make_step(op_tensor *step, pgy_dtype dtype, pgy_error *err)
 {
     const pgy_status st = pgy_tensor_create(&step->value, op_storage(dtype), 0, NULL, err);

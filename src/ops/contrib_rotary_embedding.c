@@ -24,7 +24,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* Positions as [batch, length]. */
+/* Makes position ids [batch, length] from input 1, which may hold only the first position. */
 static pgy_status spread_positions(op_tensor *out, const op_eval *c, int64_t batch, int64_t length,
                                    pgy_error *err)
 {
@@ -33,7 +33,8 @@ static pgy_status spread_positions(op_tensor *out, const op_eval *c, int64_t bat
         return PGY_OK;
     }
     if (in_count(c, POSITIONS) != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "input 1 (position_ids) has %zu elements",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 1 (position_ids) has %zu elements, but must have one here",
                         in_count(c, POSITIONS));
     const int64_t first = in_i64(c, POSITIONS)[0];
     pgy_status st = pgy_tensor_create(&out->value, PGY_I64, 2, (int64_t[]){batch, length}, err);

@@ -9,11 +9,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
     if (x->rank > 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "input 0 must have rank 1, not %d", x->rank);
-    op_set_unknown(c, 0, x->dtype, 1, "how many values differ depends on them");
+        return op_error(c->node, err, PGY_E_SHAPE, "input 0 must have rank 1, but has rank %d",
+                        x->rank);
+    op_set_unknown(c, 0, x->dtype, 1, "it depends on how many values differ");
     if (c->node->output_count > 1) op_set_output(c, 1, PGY_I64, x->rank, x->dims);
     if (c->node->output_count > 2)
-        op_set_unknown(c, 2, PGY_I64, 1, "how many values differ depends on them");
+        op_set_unknown(c, 2, PGY_I64, 1, "it depends on how many values differ");
     return PGY_OK;
 }
 

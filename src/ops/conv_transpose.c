@@ -13,7 +13,7 @@
 #include "ops/class_window.h"
 #include "ops/gemm.h"
 
-enum { BLOCK_ELEMENTS = 1 << 21 }; /* of taps' planes at once: 16 MiB */
+enum { BLOCK_ELEMENTS = 1 << 21 }; /* elements of tap planes in one block: 16 MiB */
 
 static const op_attr_def ATTRS[] = {
     {"auto_pad", OP_ATTR_STRING, false, "NOTSET", "NOTSET SAME_UPPER SAME_LOWER VALID"},
@@ -29,7 +29,7 @@ static const op_attr_def ATTRS[] = {
 
 typedef struct extra {
     int64_t padding[WINDOW_MAX];
-    const int64_t *shape; /* of the output's spatial axes, or NULL */
+    const int64_t *shape; /* sizes of the output's spatial axes, or NULL */
 } extra;
 
 static pgy_status read_extra(extra *e, const op_node *n, size_t spatial, pgy_error *err)
@@ -44,7 +44,9 @@ static pgy_status read_extra(extra *e, const op_node *n, size_t spatial, pgy_err
     for (size_t i = 0; i < count; i++) {
         if (padding[i] < 0 || padding[i] > INT32_MAX)
             return op_error(n, err, PGY_E_ARGUMENT,
-                            "attribute output_padding has the value %" PRId64, padding[i]);
+                            "attribute output_padding has the value %" PRId64
+                            ", which is out of range",
+                            padding[i]);
         e->padding[i] = padding[i];
     }
     const int64_t *shape = op_attr_ints(n, "output_shape", &count);
@@ -56,7 +58,9 @@ static pgy_status read_extra(extra *e, const op_node *n, size_t spatial, pgy_err
     e->shape = shape + (count - spatial);
     for (size_t i = 0; i < spatial; i++)
         if (e->shape[i] < 1 || e->shape[i] > INT32_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute output_shape has the value %" PRId64,
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "attribute output_shape has the value %" PRId64
+                            ", which is out of range",
                             e->shape[i]);
     return PGY_OK;
 }
@@ -79,7 +83,8 @@ static pgy_status out_dim(dim *out, op_infer *c, const window *w, const extra *e
     *out = dim_add(t, size, dim_const(e->padding[i] - w->begin[i] - w->end[i]));
     if (dim_is_const(*out) && out->value < 0)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "pads %" PRId64 " and %" PRId64 " leave nothing of spatial axis %zu",
+                        "pads %" PRId64 " and %" PRId64
+                        " are larger than the output along spatial axis %zu",
                         w->begin[i], w->end[i], i);
     return PGY_OK;
 }
@@ -92,7 +97,7 @@ static pgy_status check_channels(op_infer *c, int64_t group, dim *channels, pgy_
     *channels = dim_mul(c->dims, w->dims[1], dim_const(group));
     if (dim_is_const(w->dims[0]) && w->dims[0].value % group)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "group is %" PRId64 ", which does not divide the %" PRId64
+                        "attribute group is %" PRId64 ", which does not divide the %" PRId64
                         " input channels",
                         group, w->dims[0].value);
     pgy_status st = dim_check(c, 0, 1, w->dims[0], "dimension 0 of the weights", err);
@@ -106,7 +111,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     window w;
     extra e;
     if (group < 1 || group > INT32_MAX)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute group is %" PRId64, group);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute group is %" PRId64 "; it must be positive", group);
     if (!rank_known(c, 0)) {
         op_set_unknown(c, 0, c->inputs[0].dtype, rank_known(c, 1) ? c->inputs[1].rank : -1,
                        "the input's shape is not known");
@@ -135,14 +141,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct problem {
     window window;
     size_t batch, groups, in_channels, out_channels, block,
-        blocks; /* channels of a group; output channels per job */
+        blocks; /* in_channels, out_channels: of one group; block: output channels per job; blocks:
+                   jobs per group */
     const double *x, *w, *bias;
     double *y;
     atomic_bool failed;
 } problem;
 
-/* Computes the padding for a given output size. SAME_UPPER puts the odd element at the end, other
- * modes at the beginning. */
+/* Computes the padding for a given output size. If the padding is odd, SAME_UPPER puts the extra
+ * element at the end, other modes at the beginning. */
 static void settle_padding(window *w, const extra *e)
 {
     bool same = w->auto_pad == WINDOW_PAD_SAME_UPPER || w->auto_pad == WINDOW_PAD_SAME_LOWER;
@@ -236,7 +243,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     size_t per_channel = 0, bytes = 0;
     if (!size_mul(&per_channel, window_kernel_count(&p.window), window_out_count(&p.window)) ||
         !size_mul(&bytes, per_channel, 8))
-        return op_error(c->node, err, PGY_E_MEMORY, "the workspace of one channel is too large");
+        return op_error(c->node, err, PGY_E_MEMORY,
+                        "the workspace of one channel is too large for memory");
     p.block = per_channel ? BLOCK_ELEMENTS / per_channel : p.out_channels;
     if (p.block < 1) p.block = 1;
     if (p.block > p.out_channels) p.block = p.out_channels;

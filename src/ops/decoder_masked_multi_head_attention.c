@@ -19,7 +19,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* The node's input for each input of MultiHeadAttention. */
+/* Indexed by input of MultiHeadAttention: the input of this node to pass there. */
 static const size_t SOURCES[INNER_INPUTS] = {QUERY, KEY, VALUE, BIAS, MASK, SCORES, PAST_K, PAST_V};
 
 static op_node inner_node(const op_node *n)
@@ -62,7 +62,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* The filled part of a cache. */
+/* Copies the first `length` entries of a cache, which are filled. */
 static pgy_status take_filled(op_tensor *out, const op_eval *c, size_t input, size_t length,
                               pgy_error *err)
 {
@@ -78,7 +78,7 @@ static pgy_status take_filled(op_tensor *out, const op_eval *c, size_t input, si
     return PGY_OK;
 }
 
-/* The cache with the new entries after its filled part. */
+/* Writes the new entries after the filled part of the cache in output `output`. */
 static void put_back(const op_eval *c, size_t output, const pgy_tensor *made)
 {
     const int64_t *s = out_shape(c, output);
@@ -96,7 +96,9 @@ static pgy_status read_length(size_t *length, const op_eval *c, pgy_error *err)
     const int64_t given = in_count(c, PAST_LENGTH) == 1 ? in_i64(c, PAST_LENGTH)[0] : -1;
     if (in_rank(c, KEY) != 3 || given < 0 || given > room || in_shape(c, KEY)[1] > room - given)
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "past_sequence_length is %" PRId64 " in a cache of %" PRId64, given, room);
+                        "past_sequence_length is %" PRId64
+                        ", which does not fit a cache of %" PRId64 " tokens",
+                        given, room);
     *length = (size_t)given;
     return PGY_OK;
 }

@@ -22,7 +22,8 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Checks the channels of offsets or mask: a fixed number per tap and offset group. */
+/* Checks the shape of the offsets or the mask: `each` channels per kernel position and offset
+ * group. */
 static pgy_status check_field(op_infer *c, size_t input, int64_t each, const dim *out,
                               pgy_error *err)
 {
@@ -34,9 +35,9 @@ static pgy_status check_field(op_infer *c, size_t input, int64_t each, const dim
     st = dim_check(c, input, 0, x->dims[0], "the batch", err);
     if (!st)
         st = dim_check(c, input, 1, dim_mul(c->dims, taps, dim_const(groups * each)),
-                       "the number of moved taps", err);
+                       "the number of offset taps", err);
     for (int32_t d = 2; !st && d < x->rank; d++)
-        st = dim_check(c, input, (size_t)d, out[d], "the output's", err);
+        st = dim_check(c, input, (size_t)d, out[d], "the same dimension of the output", err);
     return st;
 }
 
@@ -60,7 +61,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct deform {
     const op_eval *c;
     window w;
-    size_t axes, groups, in_channels, out_channels, offset_groups; /* channels of one group */
+    /* in_channels and out_channels are those of one group */
+    size_t axes, groups, in_channels, out_channels, offset_groups;
     size_t taps, in_plane, out_plane;
 } deform;
 
@@ -86,7 +88,8 @@ static double sample(const deform *d, const double *plane, const double *at)
     return sum;
 }
 
-/* Position of a tap for an output element, without its offset. */
+/* Gives the position in the image of a kernel tap for an output element, before the offset is
+ * added. */
 static void place(const deform *d, double *at, size_t tap, size_t out)
 {
     for (size_t a = d->axes; a-- > 0;) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DepthToSpace and SpaceToDepth: channels to blocks of pixels and back. Both are one strided copy
- * between [N, C, H * b, W * b] and [N, C * b * b, H, W], whose channels are ordered
+/* DepthToSpace and SpaceToDepth: moves channels to b x b blocks of pixels, and back. Both are one
+ * strided copy between [N, C, H * b, W * b] and [N, C * b * b, H, W], whose channels are ordered
  * depth-column-row (DCR, the block position is the slower index) or column-row-depth (CRD, the
  * faster one). */
 #include <string.h>
@@ -27,13 +27,15 @@ static pgy_status block_size(int64_t *out, const op_node *n, pgy_error *err)
 {
     *out = op_attr_int(n, "blocksize", 0);
     if (*out >= 1 && *out <= 1 << 15) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "blocksize is %lld", (long long)*out);
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute blocksize is %lld, but must be positive",
+                    (long long)*out);
 }
 
 static pgy_status divide(op_infer *c, dim *out, dim size, int64_t by, pgy_error *err)
 {
     if (dim_is_const(size) && size.value % by)
-        return op_error(c->node, err, PGY_E_SHAPE, "%lld is not a multiple of %lld",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "a dimension of %lld is not a multiple of %lld, as blocksize demands",
                         (long long)size.value, (long long)by);
     *out = dim_div_floor(c->dims, size, dim_const(by));
     return PGY_OK;
@@ -50,7 +52,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if (x->rank != 4)
-        return op_error(c->node, err, PGY_E_SHAPE, "the input has rank %d, not 4", x->rank);
+        return op_error(c->node, err, PGY_E_SHAPE, "the input has rank %d, but must have rank 4",
+                        x->rank);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     if (to_space(c->node)) {
@@ -75,7 +78,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = block_size(&b, c->node, err);
     const bool dcr = op_attr_is(c->node, "mode", "DCR", "DCR");
     if (!st && !dcr && !op_attr_is(c->node, "mode", "CRD", NULL))
-        st = op_error(c->node, err, PGY_E_ARGUMENT, "mode is neither 'DCR' nor 'CRD'");
+        st = op_error(c->node, err, PGY_E_ARGUMENT, "attribute mode must be 'DCR' or 'CRD'");
     if (st) return st;
     const int64_t *deep = pgy_tensor_shape(to_space(c->node) ? x : y);
     const int64_t depth = deep[1] / (b * b), height = deep[2], width = deep[3],

@@ -38,7 +38,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const pgy_dtype storage = pgy_tensor_dtype(c->inputs[0].value);
     if ((storage != PGY_I64 && storage != PGY_F64) || pgy_tensor_dtype(y) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "cannot turn %s into %s",
+        return op_error(c->node, err, PGY_E_TYPE, "cannot dequantise %s to %s",
                         pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(c->outputs[0].dtype));
     const void *x = pgy_tensor_data(c->inputs[0].value);
     const void *zero = op_has_value(c, 2) ? pgy_tensor_data(c->inputs[2].value) : NULL;

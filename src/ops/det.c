@@ -16,14 +16,14 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     }
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (!st)
-        st =
-            dim_check(c, 0, (size_t)x->rank - 1, x->dims[x->rank - 2], "the dimension before", err);
+        st = dim_check(c, 0, (size_t)x->rank - 1, x->dims[x->rank - 2], "the dimension before it",
+                       err);
     if (st) return st;
     op_set_output(c, 0, x->dtype, x->rank - 2, x->dims);
     return PGY_OK;
 }
 
-/* Destroys a. */
+/* The determinant of the n x n matrix a, which is overwritten. */
 static double determinant(double *a, size_t n)
 {
     double det = 1;

@@ -25,7 +25,7 @@ static bool flag(const op_node *n, const char *name)
     return op_attr_int(n, name, 0) != 0;
 }
 
-/* False: the axis is an input of unknown value. */
+/* Reads the axis, an attribute or an input. False: it is an input whose value is unknown. */
 static bool find_axis(const op_infer *c, int64_t *axis)
 {
     const int64_t *values;
@@ -42,7 +42,8 @@ static pgy_status check_axis(size_t *out, const op_node *n, int64_t axis, int32_
 {
     const pgy_status st = op_axis(out, n, axis, rank, err);
     if (!st && *out + 1 == (size_t)rank)
-        return op_error(n, err, PGY_E_SHAPE, "axis %lld is that of the complex parts",
+        return op_error(n, err, PGY_E_SHAPE,
+                        "axis %lld holds the real and imaginary parts and cannot be transformed",
                         (long long)axis);
     return st;
 }
@@ -59,15 +60,17 @@ static pgy_status find_length(dim *length, op_infer *c, size_t axis, pgy_error *
     } else if (rule_values(c, 1, &given, &count) && count == 1) {
         *length = *given;
     } else {
-        *length = dim_unknown(c->dims, "the length of the transform is computed");
+        *length = dim_unknown(c->dims, "the length of the transform is computed at run time");
     }
     if (dim_is_const(*length) && (length->value < 1 || length->value > INT32_MAX))
-        return op_error(c->node, err, PGY_E_SHAPE, "the length of the transform is %lld",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the length of the transform is %lld, which is out of range",
                         (long long)length->value);
     return PGY_OK;
 }
 
-/* If the axis is computed, the length of every axis but the last is unknown. */
+/* Sets the output shape when the axis is unknown: any axis but the last may be transformed, so
+ * their lengths are unknown. */
 static pgy_status infer_without_axis(op_infer *c, int64_t parts, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -75,7 +78,7 @@ static pgy_status infer_without_axis(op_infer *c, int64_t parts, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     const bool keeps = !op_has_input(c, 1) && !flag(c->node, "onesided");
     for (int32_t i = 0; !keeps && i < x->rank - 1; i++)
-        dims[i] = dim_unknown(c->dims, "the axis of the transform is computed");
+        dims[i] = dim_unknown(c->dims, "the axis of the transform is computed at run time");
     dims[x->rank - 1] = dim_const(parts);
     op_set_output(c, 0, x->dtype, x->rank, dims);
     return PGY_OK;
@@ -97,10 +100,11 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!find_axis(c, &given)) return infer_without_axis(c, onesided && inverse ? 1 : 2, err);
     const dim parts = x->dims[x->rank - 1];
     if (dim_is_const(parts) && parts.value != 1 && parts.value != 2)
-        return op_error(c->node, err, PGY_E_SHAPE, "the last axis has %lld elements, not 1 or 2",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the last axis has %lld elements, but must have 1 (real) or 2 (complex)",
                         (long long)parts.value);
     if (onesided && dim_is_const(parts) && parts.value != (inverse ? 2 : 1))
-        return op_error(c->node, err, PGY_E_SHAPE, "a onesided %s takes %s input",
+        return op_error(c->node, err, PGY_E_SHAPE, "a onesided %s needs %s input",
                         inverse ? "inverse" : "transform", inverse ? "complex" : "real");
     st = check_axis(&axis, c->node, given, x->rank, err);
     if (!st) st = find_length(&length, c, axis, err);
@@ -123,8 +127,8 @@ typedef struct dft {
     bool inverse, half;
 } dft;
 
-/* Reads line i of the input as pairs. The missing half of a one-sided spectrum is its mirrored
- * conjugate. */
+/* Reads line i of the input as complex numbers (pairs of doubles). The missing half of a one-sided
+ * spectrum is its mirrored conjugate. */
 static void read_line(dft *d, size_t i)
 {
     const size_t n = d->plan.length, used = d->in_size < n ? d->in_size : n;
@@ -154,8 +158,8 @@ static void write_line(const dft *d, size_t i)
             y[k * step + part] = d->spectrum[2 * k + part] * scale;
 }
 
-/* The length of the transform: dft_length, or that of the signal. The output has it for an inverse
- * one-sided transform, else the input. */
+/* Gives the length of the transform: dft_length if present. Without it, the output's length for an
+ * inverse one-sided transform, else the input's length. */
 static pgy_status transform_length(size_t *out, const op_eval *c, size_t axis, pgy_error *err)
 {
     const int64_t *given;

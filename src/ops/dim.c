@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic and order of dimensions. Operations on numbers never touch the table. All others use
- * polynomials (dim_expr.c); a result that is no polynomial becomes an atom: a floor, a minimum or a
- * maximum. */
+/* Arithmetic and order of dimensions. Operations on plain numbers do not use the dim_table. All
+ * others use polynomials (dim_expr.c). A floor, minimum or maximum that is no polynomial becomes an
+ * atom: a new variable in polynomials. */
 #include "ops/dim.h"
 
 #include <inttypes.h>
@@ -11,16 +11,6 @@
 #include "ops/dim_expr.h"
 
 enum { MAX_DEPTH = 6 }; /* nesting depth of floors, minima and maxima */
-
-dim dim_const(int64_t v)
-{
-    return (dim){.value = v};
-}
-
-bool dim_is_const(dim d)
-{
-    return !d.expr;
-}
 
 /* ---- Sums and products ----------------------------------------------------------------------- */
 
@@ -240,7 +230,8 @@ dim dim_div_floor(dim_table *t, dim a, dim b)
     if (dim_is_lost(a) || dim_is_lost(b)) return dim_lost(t);
     if (!b.expr) {
         if (b.value == 0) return dim_unknown(t, "division by zero");
-        if (b.value == INT64_MIN || a.value == INT64_MIN) return dim_unknown(t, "integer overflow");
+        if (b.value == INT64_MIN || a.value == INT64_MIN)
+            return dim_unknown(t, "the number overflows int64");
         if (b.value < 0) return dim_div_floor(t, dim_neg(t, a), dim_const(-b.value));
         if (!a.expr) return dim_const(floor_div(a.value, b.value));
         return b.value == 1 ? a : floor_by_constant(t, a, b.value);
@@ -264,7 +255,8 @@ dim dim_mod(dim_table *t, dim a, dim b)
 
 /* ---- Order ---------------------------------------------------------------------------------- */
 
-/* a - b, without a table; overflow when it does not fit. */
+/* The polynomial a - b. It needs no dim_table; `overflow` is set if it has too many terms or too
+ * large factors. */
 static poly difference(dim a, dim b)
 {
     poly p = dim_poly(a);

@@ -13,8 +13,8 @@
 
 typedef struct dim_expr dim_expr;
 typedef struct dim {
-    int64_t value;        /* when expr is NULL */
-    const dim_expr *expr; /* NULL = constant */
+    int64_t value;        /* the number, valid if expr is NULL */
+    const dim_expr *expr; /* the expression; NULL = the dim is a number */
 } dim;
 
 /* Interns symbols and terms; one per graph. A zeroed table is valid. */
@@ -22,14 +22,15 @@ typedef struct dim_table {
     arena memory;
     strmap terms;
     uint64_t unknown_count, named_count;
-    const void *owner; /* owner of new unknowns, for reports */
-    bool failed;       /* out of memory: results are the dummy DIM_LOST */
+    /* recorded in new unknowns: the node whose shape rule makes them, for reports */
+    const void *owner;
+    bool failed; /* out of memory: results are the dummy DIM_LOST */
 } dim_table;
 void dim_table_deinit(dim_table *t);
 
 /* Maps the dims of a table to those of its copy. */
 typedef struct dim_copy {
-    void **items; /* copies, by the id of the original */
+    void **items; /* copies of terms, atoms and expressions, indexed by the id of the original */
     size_t count;
 } dim_copy;
 /* Copies `from` into the empty table `to`; later unknowns get the same names in both. `owner` maps
@@ -39,21 +40,28 @@ bool dim_table_copy(dim_copy *out, dim_table *to, const dim_table *from,
 dim dim_copied(const dim_copy *c, dim d);
 void dim_copy_deinit(dim_copy *c);
 
-dim dim_const(int64_t v);
+static inline dim dim_const(int64_t v)
+{
+    return (dim){.value = v};
+}
 dim dim_symbol(dim_table *t, const char *name); /* named, >= 0 by definition */
 dim dim_unknown(dim_table *t, const char *why); /* fresh, printed as "?" until it is named; `why`
                                                    (may be NULL) is kept for reports */
-/* The same for a size of at most `limit`. */
+/* Makes a fresh unknown for a size that is at most `limit`. */
 dim dim_unknown_upto(dim_table *t, const char *why, dim limit);
-bool dim_is_const(dim d);
-bool dim_is_unknown(dim d);   /* exactly one fresh unknown */
-bool dim_has_unknown(dim d);  /* at least one unknown in the expression */
-const char *dim_why(dim d);   /* reason of the first unknown in it, or NULL */
-const void *dim_owner(dim d); /* of the first unknown in it, or NULL */
+static inline bool dim_is_const(dim d)
+{
+    return !d.expr;
+}
+bool dim_is_unknown(dim d);  /* true if d is a single unknown, not an expression with other parts */
+bool dim_has_unknown(dim d); /* True if the expression has an unknown. */
+/* why the first unknown in d is unknown; NULL: not stated, or d has no unknown */
+const char *dim_why(dim d);
+const void *dim_owner(dim d); /* Owner of the first unknown in it, or NULL. */
 /* Names the unnamed unknowns of an expression "unk__N". N counts from 0 and skips names of
  * symbols. */
 void dim_name_unknowns(dim_table *t, dim d);
-bool dim_is_named(dim d); /* every unknown in it has a name */
+bool dim_is_named(dim d); /* true if every unknown in d has a name */
 
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
@@ -69,8 +77,8 @@ bool dim_equal(dim a, dim b);        /* certainly equal */
 bool dim_differ(dim a, dim b);       /* certainly different */
 bool dim_is_positive(dim d);         /* certainly > 0, symbols counted as >= 0 */
 bool dim_upper(int64_t *out, dim d); /* gives an upper bound; false: none is known */
-bool dim_is_capped(
-    dim a, dim b); /* a is Min(b, limit) with limit > 0, so a valid broadcast of both gives b */
+/* True if a is Min(b, limit) with limit > 0: then a valid broadcast of both gives b. */
+bool dim_is_capped(dim a, dim b);
 /* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */
 void dim_print(str *out, dim d);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of whole tables. Canonical form depends on the order of ids, so a copy keeps the ids:
- * entries are copied in the order in which they were interned. An entry refers to older entries
- * only. */
+/* Copies a whole dim_table. The canonical form of expressions depends on the order of ids, so
+ * entries are copied in the order in which they were interned, which keeps their ids. An entry
+ * refers to older entries only. */
 #include "base/alloc.h"
 #include "ops/dim_expr.h"
 

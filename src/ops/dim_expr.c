@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions in canonical form. Everything is interned by a text key made of ids, so equal values
- * have the same pointer. Terms are in graded lexicographic order, so long division finds every
- * exact quotient. A result beyond the limits becomes a fresh unknown. */
+/* Expressions in canonical form. Terms, atoms and expressions are interned by a text key made of
+ * ids, so equal ones have the same pointer. Terms are in graded lexicographic order, so long
+ * division finds every exact quotient. A result beyond the limits becomes a fresh unknown. */
 #include "ops/dim_expr.h"
 
 #include <inttypes.h>
@@ -75,7 +75,7 @@ dim dim_intern(dim_table *t, const poly *p)
     return (dim){.expr = made};
 }
 
-/* The dim that consists of one atom; `key` identifies the atom in the table. */
+/* Gives the dim that consists of one atom. `key` is the atom's unique text in dim_table.terms. */
 dim dim_intern_atom(dim_table *t, const char *key, const atom *wanted)
 {
     const atom *found = strmap_get(&t->terms, key);
@@ -136,7 +136,7 @@ bool dim_is_unknown(dim d)
     return a && a->kind == ATOM_UNKNOWN;
 }
 
-/* The first unknown of an expression; unnamed: the first without a name. */
+/* Finds the first unknown in d; if `unnamed`, the first one that has no name yet. */
 static const atom *find_unknown(dim d, bool unnamed)
 {
     for (size_t i = 0; d.expr && i < d.expr->count; i++) {

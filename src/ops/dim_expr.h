@@ -13,12 +13,12 @@ typedef enum atom_kind { ATOM_SYMBOL, ATOM_UNKNOWN, ATOM_FLOOR, ATOM_MIN, ATOM_M
 typedef struct atom {
     atom_kind kind;
     size_t id;
-    int depth;         /* of nesting in a and b */
+    int depth;         /* nesting depth of floors, minima and maxima: 1 + that of a and b */
     int64_t least;     /* lower bound; INT64_MIN: none */
     int64_t most;      /* upper bound; DIM_NO_LIMIT: none */
-    const char *text;  /* name of a symbol; reason of an unknown */
-    const void *owner; /* of an unknown */
-    uint64_t number;   /* number in an unknown's name, plus 1; 0: unnamed */
+    const char *text;  /* for a symbol: its name; for an unknown: why it is unknown */
+    const void *owner; /* for an unknown: dim_table.owner when it was made */
+    uint64_t number;   /* for an unknown: N + 1 if its name is "unk__N"; 0: it has no name */
     dim a, b;
 } atom;
 
@@ -51,7 +51,7 @@ typedef struct poly {
 /* ---- dim_upper.c ----------------------------------------------------------------------------- */
 
 #define DIM_NO_LIMIT INT64_MAX
-int64_t dim_most(dim d); /* or DIM_NO_LIMIT */
+int64_t dim_most(dim d); /* upper bound of d, or DIM_NO_LIMIT */
 int64_t dim_function_most(atom_kind kind, dim a, dim b);
 
 /* ---- dim_expr.c ------------------------------------------------------------------------------ */
@@ -64,11 +64,11 @@ static inline bool dim_is_lost(dim d)
     return d.expr == &DIM_LOST;
 }
 
-/* Interning: equal terms or polynomials give the same pointer. Out of memory: NULL, or DIM_LOST for
- * dims. */
+/* Return the one stored copy of a term or polynomial, so that equal ones have the same pointer. Out
+ * of memory: NULL, or DIM_LOST for dims. */
 const term *dim_intern_term(dim_table *t, const atom *const *atoms, uint32_t degree);
 dim dim_intern(dim_table *t, const poly *p);
-/* The dim that consists of one atom; `key` identifies the atom in the table. */
+/* Gives the dim that consists of one atom. `key` is the atom's unique text in dim_table.terms. */
 dim dim_intern_atom(dim_table *t, const char *key, const atom *wanted);
 /* The atom if d consists of a single one, else NULL. */
 const atom *dim_single_atom(dim d);
@@ -80,6 +80,7 @@ void poly_add_item(poly *p, int64_t factor, const term *what);
 void poly_add_scaled(poly *p, const poly *q, int64_t factor);
 /* p += factor * what * q, where NULL `what` means 1 */
 void poly_add_product(dim_table *t, poly *p, const poly *q, int64_t factor, const term *what);
-dim poly_finish(dim_table *t, const poly *p); /* an unknown if it overflowed */
+/* the polynomial as a dim; a fresh unknown if p overflowed */
+dim poly_finish(dim_table *t, const poly *p);
 
 #endif

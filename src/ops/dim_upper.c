@@ -5,13 +5,14 @@
 
 #include "base/alloc.h"
 
-/* An unknown with a limit is the size of something, so it is not negative. */
+/* Lower bound of an atom. An unknown with an upper limit is a size, so it is at least 0. */
 static int64_t atom_least(const atom *a)
 {
     return a->kind == ATOM_UNKNOWN && a->most != DIM_NO_LIMIT ? 0 : a->least;
 }
 
-/* DIM_NO_LIMIT: unknown. A product has a bound only if no factor can be negative. */
+/* Upper bound of a product of atoms, or DIM_NO_LIMIT. It exists only if no factor can be negative.
+ */
 static int64_t term_most(const term *t)
 {
     int64_t product = 1;

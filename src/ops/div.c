@@ -9,12 +9,13 @@ static inline int64_t divide(int64_t a, int64_t b)
     return b ? a / b : 0;
 }
 
-/* Floor and truncation agree for operands that are not negative. */
+/* Symbolic quotient: known only if both operands are at least 0, where floor and C's truncation
+ * agree. */
 static dim quotient(dim_table *t, dim a, dim b)
 {
     if (dim_is_const(a) && dim_is_const(b)) return dim_const(divide(a.value, b.value));
     if (rule_is_natural(t, a) && dim_is_positive(b)) return dim_div_floor(t, a, b);
-    return dim_unknown(t, "division of symbolic numbers that may be negative");
+    return dim_unknown(t, "it is a quotient of symbolic numbers that may be negative");
 }
 
 #define NAME div_f64

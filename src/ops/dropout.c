@@ -69,7 +69,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st && c->node->output_count > 1) st = rule_output(c, 1, &mask, err);
     if (st) return st;
     if (is_training(c) && !(ratio >= 0 && ratio < 1))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "ratio %g is not in [0, 1)", ratio);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "input 1 (ratio) is %g, which is not in [0, 1)", ratio);
     if (is_training(c) && ratio > 0) return drop(c, x, ratio, y, mask, err);
     if (mask) fill_mask(mask);
     return op_forward(c, 0, 0, err);

@@ -55,7 +55,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* There is one scale and zero point per direction, or one per column of a direction. */
+/* Dequantises weights that have one scale and zero point per direction, or one per column of a
+ * direction. */
 static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t input, size_t scale,
                              pgy_error *err)
 {
@@ -64,8 +65,8 @@ static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t input, siz
     const size_t scales = in_count(c, scale), zeros = in_count(c, scale + 1);
     if ((scales != directions && scales != directions * columns) || zeros != scales)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%zu scales and %zu zero points do not fit input %zu", scales, zeros,
-                        input);
+                        "there are %zu scales and %zu zero points, which does not fit input %zu",
+                        scales, zeros, input);
     pgy_status st = pgy_tensor_create(&out->value, PGY_F64, 3, (int64_t[]){s[0], s[2], s[1]}, err);
     if (st) return st;
     out->dtype = c->inputs[X].dtype;

@@ -16,7 +16,7 @@ static const op_attr_def ATTRS[] = {{"equation", OP_ATTR_STRING, true, NULL}, {N
 typedef struct term {
     size_t rank;
     uint8_t labels[PGY_MAX_RANK];
-    size_t ellipsis; /* its position among the labels; SIZE_MAX: no ellipsis */
+    size_t ellipsis; /* position of the ellipsis among the labels; SIZE_MAX: none */
 } term;
 
 typedef struct equation {
@@ -51,7 +51,7 @@ static const char *read_term(term *t, span text, size_t *at)
             if (t->rank == PGY_MAX_RANK) return "has too many letters in one term";
             t->labels[t->rank++] = (uint8_t)(ch >= 'a' ? ch - 'a' + 26 : ch - 'A');
         } else {
-            return "has a character that is no letter";
+            return "has a character that is not a letter";
         }
     }
     return NULL;
@@ -76,7 +76,7 @@ static const char *check_output(const equation *e)
     for (size_t i = 0; i < e->count; i++)
         for (size_t j = 0; j < e->in[i].rank; j++) known[e->in[i].labels[j]] = true;
     for (size_t j = 0; j < e->out.rank; j++) {
-        if (!known[e->out.labels[j]]) return "has an output letter that no input has";
+        if (!known[e->out.labels[j]]) return "has a letter in the output that is in no input";
         if (used[e->out.labels[j]]) return "repeats a letter in the output";
         used[e->out.labels[j]] = true;
     }
@@ -109,7 +109,7 @@ static pgy_status parse(equation *e, const op_node *n, pgy_error *err)
         return bad(n, text, "has a '-' without '>'", err);
     at += 2;
     const char *why = read_term(&e->out, text, &at);
-    if (!why && at < text.size) why = "goes on after the output";
+    if (!why && at < text.size) why = "has text after the output";
     if (!why) why = check_output(e);
     return why ? bad(n, text, why, err) : PGY_OK;
 }
@@ -140,7 +140,8 @@ static pgy_status settle(equation *e, const op_node *n, const size_t *ranks, pgy
     }
     for (size_t i = 0; i < e->count; i++)
         if (!expand(&e->in[i], own[i], e->ellipsis_rank))
-            return op_error(n, err, PGY_E_SHAPE, "input %zu has too many dimensions", i);
+            return op_error(n, err, PGY_E_SHAPE, "input %zu has more dimensions than are supported",
+                            i);
     if (!expand(&e->out, e->ellipsis_rank, e->ellipsis_rank))
         return op_error(n, err, PGY_E_SHAPE, "the output has more than %d dimensions",
                         PGY_MAX_RANK);
@@ -161,8 +162,9 @@ static pgy_status join_dim(op_infer *c, size_t input, dim *known, dim d, pgy_err
     dim_print(&a, d);
     dim_print(&b, *known);
     pgy_status st =
-        op_error(c->node, err, PGY_E_SHAPE, "input %zu has %s where another term has %s", input,
-                 str_text(&a), str_text(&b));
+        op_error(c->node, err, PGY_E_SHAPE,
+                 "input %zu has size %s for a letter that stands for size %s in another input",
+                 input, str_text(&a), str_text(&b));
     str_deinit(&a);
     str_deinit(&b);
     return st;
@@ -201,7 +203,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 /* ---- Evaluation ----------------------------------------------------------------------------- */
 
-/* An operand with strides, each label once (strides of a repeated label add up to its diagonal). */
+/* An operand and its labels with their strides. A repeated label is listed once with the sum of its
+ * strides, which gives the diagonal. */
 typedef struct operand {
     const void *data;
     void *owned;
@@ -315,7 +318,8 @@ static pgy_status rearrange(void **out, const fold *f, const operand *o, const u
     size_t count = 0;
     void *to = NULL;
     if (!label_extent(&count, f, labels, rank))
-        return op_error(f->c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
+        return op_error(f->c->node, err, PGY_E_MEMORY,
+                        "an intermediate result is too large for memory");
     pgy_status st = workspace_alloc(&to, f->c, count, sizeof(double), err);
     if (st) return st;
     copy_sum(f, to, o, labels, rank);
@@ -323,7 +327,8 @@ static pgy_status rearrange(void **out, const fold *f, const operand *o, const u
     return PGY_OK;
 }
 
-/* The labels of a pair by kind: in both and kept, only in a, in both and summed, only in b. */
+/* The labels of a pair of operands by kind. batch: in both and kept; left: only in a; inner: in
+ * both and summed; right: only in b. */
 typedef struct split {
     uint8_t batch[LABELS], left[LABELS], inner[LABELS], right[LABELS];
     size_t batches, lefts, inners, rights;
@@ -360,7 +365,8 @@ static pgy_status multiply(const fold *f, const split *s, const void *a, const v
     if (!label_extent(&p.batch, f, s->batch, s->batches) ||
         !label_extent(&p.m, f, s->left, s->lefts) || !label_extent(&p.k, f, s->inner, s->inners) ||
         !label_extent(&p.n, f, s->right, s->rights))
-        return op_error(f->c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
+        return op_error(f->c->node, err, PGY_E_MEMORY,
+                        "an intermediate result is too large for memory");
     p.dims[0] = p.batch;
     p.a_strides[0] = p.m * p.k;
     p.b_strides[0] = p.k * p.n;
@@ -377,7 +383,7 @@ static void compact(operand *o, const fold *f, void *data, const uint8_t *labels
     for (size_t i = rank; i-- > 0; stride *= f->extents[labels[i]]) o->strides[i] = stride;
 }
 
-/* a <- a times b, keeping the needed labels. */
+/* Replaces a by the product of a and b, summed over all labels that are not needed later. */
 static pgy_status join(const fold *f, operand *a, const operand *b, const bool *needed,
                        pgy_error *err)
 {
@@ -396,7 +402,8 @@ static pgy_status join(const fold *f, operand *a, const operand *b, const bool *
     rank = append(labels, append(labels, append(labels, 0, s.batch, s.batches), s.left, s.lefts),
                   s.right, s.rights);
     if (!label_extent(&count, f, labels, rank))
-        st = op_error(f->c->node, err, PGY_E_MEMORY, "an intermediate result is too large");
+        st = op_error(f->c->node, err, PGY_E_MEMORY,
+                      "an intermediate result is too large for memory");
     if (!st) st = workspace_alloc(&y, f->c, count, sizeof(double), err);
     if (!st) st = multiply(f, &s, left, right, y, err);
     if (st) goto done;
@@ -428,7 +435,7 @@ static pgy_status prepare(equation *e, fold *f, pgy_error *err)
         if (!c->inputs[i].value ||
             pgy_tensor_dtype(c->inputs[i].value) != pgy_tensor_dtype(c->inputs[0].value))
             return op_error(c->node, err, PGY_E_TYPE,
-                            "input %zu is missing or not of the type of input 0", i);
+                            "input %zu is missing or has another type than input 0", i);
         ranks[i] = in_rank(c, i);
     }
     st = settle(e, c->node, ranks, err);

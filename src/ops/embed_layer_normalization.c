@@ -24,7 +24,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         if (!st && word->rank == 2 && i >= WORD && i <= BETA)
             st = dim_check(c, i, i >= GAMMA ? 0 : 1, word->dims[1], "the hidden size", err);
         for (size_t d = 0; !st && d < 2 && (i == SEGMENTS || i == MASK) && ids->rank == 2; d++)
-            st = dim_check(c, i, d, ids->dims[d], "that of the words", err);
+            st = dim_check(c, i, d, ids->dims[d], "the same dimension of the words", err);
     }
     if (st) return st;
     if (ids->rank < 0 || word->rank < 0) {
@@ -44,7 +44,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The row of an embedding for word i; NULL if the input is absent. */
+/* Gives row `index` of an embedding table; NULL if the table's input is absent. */
 static pgy_status find_row(const double **row, const op_eval *c, size_t table, int64_t index,
                            pgy_error *err)
 {
@@ -52,7 +52,8 @@ static pgy_status find_row(const double **row, const op_eval *c, size_t table, i
     if (!in_f64(c, table)) return PGY_OK;
     const int64_t *s = in_shape(c, table);
     if (index < 0 || index >= s[0])
-        return op_error(c->node, err, PGY_E_ARGUMENT, "row %lld of input %zu, which has %lld",
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "row %lld lies outside the table in input %zu, which has %lld rows",
                         (long long)index, table, (long long)s[0]);
     *row = in_f64(c, table) + index * s[1];
     return PGY_OK;

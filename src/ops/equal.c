@@ -12,7 +12,9 @@ static inline bool same_text(pgy_string a, pgy_string b)
 static dim decide(dim_table *t, dim a, dim b)
 {
     if (dim_equal(a, b)) return dim_const(1);
-    return dim_differ(a, b) ? dim_const(0) : dim_unknown(t, "symbolic numbers that may be equal");
+    return dim_differ(a, b)
+               ? dim_const(0)
+               : dim_unknown(t, "it is not known whether two symbolic numbers are equal");
 }
 
 #define NAME equal_f64

@@ -28,7 +28,7 @@ pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
     return st;
 }
 
-/* Infinities stay, because operators that saturate have done so already. */
+/* Infinities are stored as they are: operators that saturate have replaced them already. */
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared, pgy_error *err)
 {
     if (declared == PGY_DTYPE_NONE || pgy_tensor_dtype(value) == declared) {
@@ -141,7 +141,7 @@ static pgy_status check_limit(const op_eval *c, size_t output, pgy_dtype dtype, 
     if (!st) st = pgy_dtype_size_bytes(&bytes, op_storage(dtype), count, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name);
     if (bytes > c->host->max_bytes)
-        return op_error(c->node, err, PGY_E_MEMORY, "output %zu needs %zu bytes, more than %s",
+        return op_error(c->node, err, PGY_E_MEMORY, "output %zu needs %zu bytes, which exceeds %s",
                         output, bytes, memory_limit_describe_other(c->host->max_bytes).text);
     return PGY_OK;
 }
@@ -152,7 +152,7 @@ static pgy_status make_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank
     pgy_tensor *made = NULL;
     if (dtype == PGY_DTYPE_NONE) dtype = c->outputs[i].dtype;
     if (dtype == PGY_DTYPE_NONE)
-        return op_error(c->node, err, PGY_E_TYPE, "the type of output %zu is not known", i);
+        return op_error(c->node, err, PGY_E_TYPE, "the type of output %zu is unknown", i);
     pgy_status st = check_limit(c, i, dtype, rank, shape, err);
     if (st) return st;
     st = clear ? pgy_tensor_create(&made, op_storage(dtype), rank, shape, err)
@@ -204,8 +204,8 @@ pgy_status op_eval_ints(const op_eval *c, size_t input, const int64_t **out, siz
     const pgy_tensor *t = input < c->node->input_count ? c->inputs[input].value : NULL;
     if (!t) return op_error(c->node, err, PGY_E_FORMAT, "input %zu is missing", input);
     if (pgy_tensor_dtype(t) != PGY_I64)
-        return op_error(c->node, err, PGY_E_TYPE, "input %zu is %s, but must hold integers", input,
-                        pgy_dtype_name(c->inputs[input].dtype));
+        return op_error(c->node, err, PGY_E_TYPE, "input %zu has type %s, but must hold integers",
+                        input, pgy_dtype_name(c->inputs[input].dtype));
     *out = pgy_tensor_data(t);
     *count = pgy_tensor_count(t);
     return PGY_OK;
@@ -234,7 +234,7 @@ static bool describe_sequence(op_value *out, const op_sequence *s, arena *memory
     return true;
 }
 
-/* Describes a present value, of which everything is known. */
+/* Makes an op_value of a concrete value, so that infer knows its type, shape and elements. */
 static bool describe(op_value *out, const op_tensor *t, arena *memory)
 {
     *out = (op_value){.rank = -1};
@@ -275,7 +275,7 @@ static pgy_status finish_output(const op_eval *c, size_t i, pgy_error *err)
     if (!t->value) return op_error(c->node, err, PGY_E_INTERNAL, "output %zu was not computed", i);
     if (pgy_tensor_dtype(t->value) != op_storage(t->dtype))
         return op_error(c->node, err, PGY_E_INTERNAL,
-                        "output %zu is held as %s, but is declared %s", i,
+                        "output %zu was computed as %s, but is declared %s", i,
                         pgy_dtype_name(pgy_tensor_dtype(t->value)), pgy_dtype_name(t->dtype));
     op_conform(t->value, t->dtype, c->host && c->host->model_precision);
     return PGY_OK;
@@ -340,7 +340,8 @@ done:
 
 enum { FEW_ELEMENTS = 256 };
 
-/* Widens only small tensors: inputs that decide shapes are small. */
+/* Makes an op_value of a tensor in its declared type. Only small tensors are converted for infer:
+ * inputs that decide shapes are small. */
 static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_tensor *t,
                                 arena *memory, pgy_error *err)
 {
@@ -348,7 +349,7 @@ static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_te
     if (!out->data || pgy_tensor_dtype(out->data) == op_storage(out->dtype)) return PGY_OK;
     out->data = NULL;
     if (pgy_tensor_count(t->value) > FEW_ELEMENTS) return PGY_OK;
-    pgy_tensor *aligned = NULL; /* weights may lie anywhere */
+    pgy_tensor *aligned = NULL; /* a weight's data may be unaligned */
     pgy_status st = tensor_create_raw(&aligned, pgy_tensor_dtype(t->value),
                                       pgy_tensor_rank(t->value), pgy_tensor_shape(t->value), err);
     if (st) return st;

@@ -23,7 +23,8 @@ static void propagate(op_infer *c)
     rule_set_elements(c, 0, elements, n);
 }
 
-/* The input's dimensions other than 1 do not depend on the shape input. */
+/* Sets the output's shape if the shape input is unknown: dimensions of the input that are not 1
+ * stay. */
 static pgy_status keep_wide(op_infer *c, int32_t rank, pgy_error *err)
 {
     const op_value *x = &c->inputs[0];
@@ -47,14 +48,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         if (x->rank >= 0 && shape->rank == 1 && dim_is_const(shape->dims[0]) &&
             shape->dims[0].value <= PGY_MAX_RANK)
             rank = shape->dims[0].value > x->rank ? (int32_t)shape->dims[0].value : x->rank;
-        op_set_unknown(c, 0, x->dtype, rank, "the shape is computed");
+        op_set_unknown(c, 0, x->dtype, rank, "the shape is computed at run time");
         return rank < 0 ? PGY_OK : keep_wide(c, rank, err);
     }
     pgy_status st = rule_check_rank(c->node, (int64_t)count, err);
     if (!st) st = rule_check_rank(c->node, x->rank, err);
     for (size_t i = 0; i < count && !st; i++)
         if (rule_is_negative(wanted[i]))
-            st = op_error(c->node, err, PGY_E_SHAPE, "dimension %zu of the shape is %lld", i,
+            st = op_error(c->node, err, PGY_E_SHAPE,
+                          "dimension %zu of the shape is %lld, but must not be negative", i,
                           (long long)wanted[i].value);
     if (st) return st;
     const op_value both[] = {*x, {.rank = (int32_t)count, .dims = wanted}};

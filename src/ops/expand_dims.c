@@ -12,7 +12,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         op_set_unknown(c, 0, x->dtype, x->rank < 0 ? -1 : x->rank + 1, "the axis is not known");
         return PGY_OK;
     }
-    if (count != 1) return op_error(c->node, err, PGY_E_SHAPE, "the axis has %zu elements", count);
+    if (count != 1)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 1 (axis) has %zu elements, but must have one", count);
     pgy_status st = rule_check_rank(c->node, (int64_t)x->rank + 1, err);
     if (!st) st = op_axis(&axis, c->node, axes[0], x->rank + 1, err);
     if (st) return st;

@@ -13,12 +13,14 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     const int64_t code = op_attr_int(c->node, "dtype", 0);
     if (x->rank >= 0 && x->rank != 2)
-        return op_error(c->node, err, PGY_E_SHAPE, "the input has rank %d, not 2", x->rank);
+        return op_error(c->node, err, PGY_E_SHAPE, "the input has rank %d, but must have rank 2",
+                        x->rank);
     pgy_dtype dtype = x->dtype;
     if (op_attr_find(c->node, "dtype"))
         dtype = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code) : PGY_DTYPE_NONE;
     if (op_attr_find(c->node, "dtype") && (!dtype || dtype == PGY_STRING))
-        return op_error(c->node, err, PGY_E_TYPE, "dtype is %lld", (long long)code);
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute dtype is %lld, which is not a numeric type", (long long)code);
     if (x->rank < 0)
         op_set_unknown(c, 0, dtype, 2, "the shape of the input is not known");
     else
@@ -44,7 +46,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         case PGY_I64:
         case PGY_U64: ((uint64_t *)data)[at] = 1; break;
         default:
-            return op_error(c->node, err, PGY_E_TYPE, "type %s has no one",
+            return op_error(c->node, err, PGY_E_TYPE, "type %s cannot represent 1",
                             pgy_dtype_name(c->outputs[0].dtype));
         }
     }

@@ -29,7 +29,7 @@ static pgy_status score_type(pgy_dtype *out, const op_node *n, pgy_dtype query, 
     *out = a ? pgy_dtype_from_onnx((int)a->i) : query == PGY_F64 ? PGY_F64 : PGY_F32;
     if (op_type_in(TYPES_F4, *out) && *out) return PGY_OK;
     return op_error(n, err, PGY_E_ARGUMENT,
-                    "attribute softmax_precision is %" PRId64 ", which is no float type", a->i);
+                    "attribute softmax_precision is %" PRId64 ", which is not a float type", a->i);
 }
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
@@ -68,9 +68,9 @@ static pgy_status check_graph(op_infer *c, const char *attr, const op_value *sco
     str given = {0}, wanted = {0};
     op_print_shape(&given, out.rank, out.dims);
     op_print_shape(&wanted, scores->rank, scores->dims);
-    const pgy_status bad =
-        op_error(c->node, err, PGY_E_SHAPE, "graph '%s' gives the shape %s, but must give %s", attr,
-                 str_text(&given), str_text(&wanted));
+    const pgy_status bad = op_error(c->node, err, PGY_E_SHAPE,
+                                    "the result of graph '%s' has shape %s, but must have %s", attr,
+                                    str_text(&given), str_text(&wanted));
     str_deinit(&given);
     str_deinit(&wanted);
     return bad;
@@ -178,8 +178,9 @@ static pgy_status modify(op_tensor *t, const op_eval *c, const char *attr, const
     if (!op_attr_find(c->node, attr)) return PGY_OK;
     pgy_status st = loop_run_graph(c, attr, t, 1, &out, 1, err);
     if (!st && !same_as_scores(&out, s))
-        st = op_error(c->node, err, PGY_E_SHAPE,
-                      "graph '%s' does not give floats of the shape that it gets", attr);
+        st = op_error(
+            c->node, err, PGY_E_SHAPE,
+            "the result of graph '%s' must be a float tensor of the same shape as its input", attr);
     if (st) {
         op_tensor_release(&out);
         return st;

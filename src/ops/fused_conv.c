@@ -39,7 +39,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = read_activation(&a, c->node, err);
     if (!st) st = conv_prepare(&p, c, 1, err);
     if (!st && in_f64(c, 3) && in_count(c, 3) != out_count(c, 0))
-        st = op_error(c->node, err, PGY_E_SHAPE, "input 3 has %zu elements, the output %zu",
+        st = op_error(c->node, err, PGY_E_SHAPE, "input 3 has %zu elements, but the output has %zu",
                       in_count(c, 3), out_count(c, 0));
     if (st) return st;
     p.x = in_f64(c, 0);

@@ -13,7 +13,8 @@ static const op_attr_def ATTRS[] = {
     {"transBatchB", OP_ATTR_INT, false, "0"}, {NULL},
 };
 
-/* Gives the input axis for each axis of the transposed form. */
+/* Gives the permutation that transposes an input: order[i] is the input axis that becomes axis i.
+ */
 static void order_of(size_t *order, const op_node *n, size_t input, size_t rank)
 {
     for (size_t d = 0; d < rank; d++) order[d] = d;

@@ -56,7 +56,7 @@ typedef struct job {
     const char *from;
     const int64_t *indices;
     size_t count, size, block, per_piece, total;
-    bool widen; /* floats become doubles */
+    bool widen; /* the data are float32 and are converted to doubles while they are copied */
 } job;
 
 static void copy_block(const job *j, size_t to, size_t from)

@@ -18,7 +18,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Number of values in one element of the data. */
+/* Gives the number of quantised values that are packed in one element of the data. */
 static pgy_status packing(int64_t *per, const op_infer *c, pgy_error *err)
 {
     const int64_t bits = op_attr_int(c->node, "bits", 4);
@@ -26,12 +26,14 @@ static pgy_status packing(int64_t *per, const op_infer *c, pgy_error *err)
     const bool floats = pgy_dtype_is_float(c->inputs[DATA].dtype);
     *per = 1;
     if (block < (floats ? 0 : 1) || block > INT32_MAX)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "block_size is %" PRId64, block);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute block_size is %" PRId64 ", which is out of range", block);
     if (floats && op_has_input(c, ZEROS))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "float data has no zero points");
+        return op_error(c->node, err, PGY_E_ARGUMENT, "float data takes no zero points");
     if (c->inputs[DATA].dtype != PGY_U8) return PGY_OK;
     if (bits != 2 && bits != 4 && bits != 8)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "bits is %" PRId64 ", not 2, 4 or 8", bits);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute bits is %" PRId64 ", but must be 2, 4 or 8", bits);
     *per = 8 / bits;
     return PGY_OK;
 }
@@ -54,8 +56,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = rule_check_rank(c->node, (int64_t)data->rank + indices->rank - 1, err);
     if (!st) st = rank_check(c, SCALES, data->rank, data->rank, err);
     if (!st && per > 1 && axis + 1 == (size_t)data->rank)
-        st = op_error(c->node, err, PGY_E_ARGUMENT,
-                      "gather_axis is the last one, along which values are packed");
+        st = op_error(
+            c->node, err, PGY_E_ARGUMENT,
+            "attribute gather_axis is the last axis, but values are packed along that axis");
     if (st) return st;
     dim *dims = op_dims(c, (size_t)data->rank + (size_t)indices->rank);
     if (!dims) return rule_no_memory(c->node, err);
@@ -69,14 +72,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The data as [outer, size, inner] around the gathered axis, in unpacked elements. */
+/* The data as [outer, size, inner] around the gathered axis; sizes count unpacked values. */
 typedef struct table {
     const op_eval *c;
     axis_view view;
     size_t rank, along, block, per, bits;
-    size_t shape[PGY_MAX_RANK];         /* unpacked */
+    size_t shape[PGY_MAX_RANK];         /* of the data, in unpacked values */
     size_t scale_strides[PGY_MAX_RANK]; /* 0 on broadcast axes */
-    size_t zero_width, zero_row;        /* last axis of the scales; its bytes in zero points */
+    /* length of the scales' last axis; bytes of a row of packed zero points */
+    size_t zero_width, zero_row;
 } table;
 
 static double value_at(const table *t, size_t i)
@@ -150,8 +154,8 @@ static pgy_status prepare(table *t, const op_eval *c, pgy_error *err)
         const size_t wanted = d == t->along ? (size + t->block - 1) / t->block : size;
         if ((size_t)scales[d] != wanted && !(floats && scales[d] == 1))
             return op_error(c->node, err, PGY_E_SHAPE,
-                            "dimension %zu of the scales is %" PRId64 ", not %zu", d, scales[d],
-                            wanted);
+                            "dimension %zu of the scales is %" PRId64 ", but must be %zu", d,
+                            scales[d], wanted);
         t->scale_strides[d] = scales[d] == 1 ? 0 : stride;
         stride *= (size_t)scales[d];
     }
@@ -159,7 +163,7 @@ static pgy_status prepare(table *t, const op_eval *c, pgy_error *err)
     t->zero_row = (t->zero_width + t->per - 1) / t->per;
     const size_t zeros = t->zero_width ? stride / t->zero_width * t->zero_row : 0;
     if (in_i64(c, ZEROS) && in_count(c, ZEROS) != zeros)
-        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu zero points, not %zu",
+        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu zero points, but %zu are needed",
                         in_count(c, ZEROS), zeros);
     t->view = axis_view_of(full, t->rank, axis, axis + 1);
     return PGY_OK;

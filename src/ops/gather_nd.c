@@ -14,7 +14,8 @@ static pgy_status batch_count(size_t *out, const op_node *n, pgy_error *err)
 {
     const int64_t given = op_attr_int(n, "batch_dims", 0);
     if (given < 0 || given > PGY_MAX_RANK)
-        return op_error(n, err, PGY_E_ARGUMENT, "batch_dims is %lld", (long long)given);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute batch_dims is %lld, which is out of range", (long long)given);
     *out = (size_t)given;
     return PGY_OK;
 }

@@ -31,9 +31,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const bool exact = op_attr_is(c->node, "approximate", "none", NULL);
     if (!exact && !op_attr_is(c->node, "approximate", "tanh", NULL))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "approximate is neither 'none' nor 'tanh'");
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute approximate must be 'none' or 'tanh'");
     if (pgy_tensor_dtype(x) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "input 0 is no float tensor");
+        return op_error(c->node, err, PGY_E_TYPE, "input 0 must be a float tensor");
     return unary_run(c, exact ? exact_f64 : tanh_f64, NULL, err);
 }
 

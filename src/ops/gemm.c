@@ -40,7 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct finish {
     const op_eval *c;
-    size_t n, row_step, col_step; /* through C */
+    size_t n, row_step, col_step; /* row_step, col_step: strides of C; 0 where it is broadcast */
     double alpha, beta;
 } finish;
 
@@ -57,7 +57,8 @@ static void finish_f64(size_t begin, size_t end, void *user)
     }
 }
 
-/* Exact if both factors are 1; else computed in doubles and truncated. */
+/* alpha * product + beta * C for integers: exact if alpha and beta are 1, else computed in doubles
+ * and truncated. */
 static void finish_u64(size_t begin, size_t end, void *user)
 {
     const finish *f = user;

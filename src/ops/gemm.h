@@ -25,7 +25,7 @@ typedef struct gemm_source {
 } gemm_source;
 
 /* Writes rows [step, step + steps) of b, columns [col, col + count), as to[i * width + j]; fills
- * the rest of each row of `width` with zeros. Several threads call it. */
+ * the rest of each row of `width` with zeros. It must be thread-safe. */
 typedef void (*gemm_pack)(void *user, double *to, size_t width, size_t col, size_t count,
                           size_t step, size_t steps);
 
@@ -33,7 +33,7 @@ typedef struct gemm_call {
     size_t m, n, k;
     gemm_source a, b;
     gemm_pack pack_b; /* generates b instead of reading it from memory; may be NULL */
-    void *user;       /* of pack_b */
+    void *user;       /* passed to pack_b */
     double *c;
     size_t ldc;
     const double *row_bias; /* added to the product, one number per row; may be NULL */

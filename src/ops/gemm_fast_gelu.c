@@ -22,7 +22,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const size_t rank = out_rank(c, 0), width = rank ? (size_t)out_shape(c, 0)[rank - 1] : 1;
     double *y = out_f64(c, 0);
     if (bias && in_count(c, 2) != width)
-        return op_error(c->node, err, PGY_E_SHAPE, "the bias has %zu elements, not %zu",
+        return op_error(c->node, err, PGY_E_SHAPE, "the bias has %zu elements, but %zu are needed",
                         in_count(c, 2), width);
     matmul_prepare(&p, c, 0, 1);
     st = matmul_run_f64(&p, in_f64(c, 0), in_f64(c, 1), y, err);

@@ -6,7 +6,7 @@ static dim decide(dim_table *t, dim a, dim b)
 {
     if (dim_is_positive(dim_sub(t, a, b))) return dim_const(1);
     if (rule_is_natural(t, dim_sub(t, b, a))) return dim_const(0);
-    return dim_unknown(t, "symbolic numbers of unknown order");
+    return dim_unknown(t, "it is not known which of two symbolic numbers is larger");
 }
 
 #define NAME greater_f64

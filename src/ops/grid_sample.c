@@ -54,7 +54,8 @@ typedef struct sampler {
     const op_eval *c;
     const double *x;
     double *y;
-    size_t axes, channels, plane, positions; /* of an image, of an output image */
+    /* plane: elements of an image; positions: elements of an output image */
+    size_t axes, channels, plane, positions;
     const int64_t *extents;
     sample_mode mode;
     sample_padding padding;
@@ -62,7 +63,8 @@ typedef struct sampler {
 } sampler;
 
 typedef struct tap {
-    int64_t index; /* negative: contributes zero */
+    /* index of the image element along this axis; negative: outside, counts as zero */
+    int64_t index;
     double weight;
 } tap;
 
@@ -174,8 +176,7 @@ static pgy_status read_modes(sampler *s, const op_node *n, pgy_error *err)
     else if (op_attr_is(n, "mode", "bicubic", NULL) || op_attr_is(n, "mode", "cubic", NULL))
         s->mode = SAMPLE_CUBIC;
     else
-        return op_error(n, err, PGY_E_ARGUMENT,
-                        "attribute mode is neither nearest, linear nor cubic");
+        return op_error(n, err, PGY_E_ARGUMENT, "attribute mode must be nearest, linear or cubic");
     if (op_attr_is(n, "padding_mode", "zeros", NULL))
         s->padding = PAD_ZEROS;
     else if (op_attr_is(n, "padding_mode", "border", NULL))
@@ -184,7 +185,7 @@ static pgy_status read_modes(sampler *s, const op_node *n, pgy_error *err)
         s->padding = PAD_REFLECTION;
     else
         return op_error(n, err, PGY_E_ARGUMENT,
-                        "attribute padding_mode is neither zeros, border nor reflection");
+                        "attribute padding_mode must be zeros, border or reflection");
     return PGY_OK;
 }
 

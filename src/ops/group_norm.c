@@ -26,14 +26,17 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     if (groups < 1 || activation < 0 || activation > 1)
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "groups is %" PRId64 " and activation %" PRId64, groups, activation);
+                        "attribute groups is %" PRId64 " and activation is %" PRId64
+                        "; groups must be positive, activation 0 or 1",
+                        groups, activation);
     for (size_t i = 0; i < c->node->output_count; i++) op_set_like(c, i, X);
     if (x->rank < 0) return PGY_OK;
     const dim channels = x->dims[op_attr_int(c->node, "channels_last", 1) ? x->rank - 1 : 1];
     if (dim_is_const(channels) && channels.value % groups)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%" PRId64 " groups do not divide the %" PRId64 " channels", groups,
-                        channels.value);
+                        "attribute groups is %" PRId64 ", which does not divide the %" PRId64
+                        " channels",
+                        groups, channels.value);
     for (size_t i = GAMMA; !st && i <= BIAS; i++) {
         if (i == SKIP) continue;
         st = rank_check(c, i, 1, 1, err);
@@ -44,8 +47,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct grouping {
     const op_eval *c;
-    size_t groups, channels, plane; /* all channels */
-    bool last, silu, skip_whole;    /* the skip has every element, or one per channel */
+    size_t groups, channels, plane; /* channels: of all groups; plane: positions of an image */
+    bool last, silu, skip_whole;    /* skip_whole: the added tensor has the input's shape, else one
+                                       element per channel */
     double epsilon;
 } grouping;
 
@@ -110,8 +114,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     g.plane = in_count(c, X) / (size_t)s[0] / g.channels;
     g.skip_whole = in_count(c, SKIP) == in_count(c, X);
     if (in_f64(c, SKIP) && !g.skip_whole && in_count(c, SKIP) != (size_t)s[0] * g.channels)
-        return op_error(c->node, err, PGY_E_SHAPE, "the skip has %zu elements, the input %zu",
-                        in_count(c, SKIP), in_count(c, X));
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the skip has %zu elements, but the input has %zu", in_count(c, SKIP),
+                        in_count(c, X));
     rows_run((size_t)s[0] * g.groups, g.channels / g.groups * g.plane * 6, run, &g);
     return PGY_OK;
 }

@@ -25,7 +25,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (st) return st;
     if (groups < 1)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute num_groups is %" PRId64, groups);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute num_groups is %" PRId64 ", but must be positive", groups);
     for (size_t i = 1; !st && i < 3; i++) {
         st = rank_check(c, i, 1, 1, err);
         bool per_group = c->node->def->since < 21;
@@ -37,7 +38,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (rank_known(c, 0) && dim_is_const(c->inputs[0].dims[1]) &&
         c->inputs[0].dims[1].value % groups)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "num_groups is %" PRId64 ", which does not divide the %" PRId64 " channels",
+                        "attribute num_groups is %" PRId64 ", which does not divide the %" PRId64
+                        " channels",
                         groups, c->inputs[0].dims[1].value);
     op_set_like(c, 0, 0);
     return PGY_OK;
@@ -45,7 +47,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct grouping {
     const op_eval *c;
-    size_t groups, channels, plane; /* channels of a group */
+    size_t groups, channels, plane; /* channels: of one group; plane: positions of an image */
     double epsilon;
     bool per_group;
 } grouping;

@@ -24,7 +24,7 @@ enum {
     Q_NORM,
     K_NORM
 };
-enum { SCORES = 3 }; /* output */
+enum { SCORES = 3 }; /* index of the output with the scores */
 
 static const op_attr_def ATTRS[] = {
     {"causal", OP_ATTR_INT, false, "1"},
@@ -70,7 +70,8 @@ static pgy_status check_support(const op_infer *c, pgy_error *err)
     if (op_attr_int(n, "sliding_window_cache", 0))
         return op_error(n, err, PGY_E_UNSUPPORTED, "sliding_window_cache = 1 is not supported");
     if (scores < 0 || scores > 2)
-        return op_error(n, err, PGY_E_ARGUMENT, "qk_output is %lld", (long long)scores);
+        return op_error(n, err, PGY_E_ARGUMENT, "attribute qk_output is %lld, but must be 0 to 2",
+                        (long long)scores);
     if (!causal && op_attr_int(n, "local_window_size", -1) >= 0)
         return op_error(n, err, PGY_E_ARGUMENT, "local_window_size needs causal = 1");
     return PGY_OK;
@@ -113,7 +114,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                          .scores = scores ? out_f64(c, SCORES) : NULL,
                          .scores_after = scores == 2};
     if (g.sinks && in_count(c, SINK) != (uint64_t)op_attr_int(n, "num_heads", 0))
-        return op_error(n, err, PGY_E_SHAPE, "head_sink has %zu elements", in_count(c, SINK));
+        return op_error(n, err, PGY_E_SHAPE,
+                        "head_sink has %zu elements, but must have one for each query head",
+                        in_count(c, SINK));
     st = group_attention_prepare(&g, c, &INPUTS, err);
     if (!st) st = group_attention_run(&g, err);
     group_attention_deinit(&g);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* If: the outputs of one of two graphs. If the condition is unknown, only what both graphs agree on
- * is known of a shape. */
+/* If: the outputs of one of two graphs. If the condition is unknown, shape inference keeps only
+ * what is the same in both graphs. */
 #include "base/alloc.h"
 #include "ops/class_loop.h"
 
@@ -15,7 +15,7 @@ static const char *branch(bool condition)
     return condition ? "then_branch" : "else_branch";
 }
 
-static const char WHY[] = "the branches of an If differ";
+static const char WHY[] = "the branches of If give different shapes";
 
 /* Bounds each dim that differs between the branches by the larger one. */
 static void limit(op_infer *c, op_value *v, const op_value *a, const op_value *b)

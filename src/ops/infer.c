@@ -140,7 +140,7 @@ static bool is_one(dim d)
     return dim_is_const(d) && d.value == 1;
 }
 
-/* Whether the dim certainly is not 1, so that every valid broadcast with it gives this dim. */
+/* Is d certainly not 1? Then every valid broadcast with d gives d. */
 static bool decides(dim d)
 {
     return !is_one(d) && dim_differ(d, dim_const(1));
@@ -159,7 +159,7 @@ static bool broadcast_dim(dim_table *t, dim *out, dim a, dim b)
     } else if (dim_is_capped(a, b) || dim_is_capped(b, a)) {
         *out = dim_is_capped(a, b) ? b : a;
     } else {
-        *out = dim_unknown_upto(t, "two symbolic dimensions are broadcast", dim_max(t, a, b));
+        *out = dim_unknown_upto(t, "two symbolic dimensions broadcast to it", dim_max(t, a, b));
     }
     return true;
 }
@@ -171,7 +171,7 @@ static pgy_status broadcast_error(op_infer *c, const op_value *values, size_t co
         if (i) str_append(&text, i + 1 == count ? " and " : ", ");
         op_print_shape(&text, values[i].rank, values[i].dims);
     }
-    op_error(c->node, err, PGY_E_SHAPE, "shapes %s do not broadcast", str_text(&text));
+    op_error(c->node, err, PGY_E_SHAPE, "the input shapes %s do not broadcast", str_text(&text));
     str_deinit(&text);
     return PGY_E_SHAPE;
 }
@@ -224,7 +224,8 @@ pgy_status op_infer_broadcast(op_infer *c, pgy_dtype dtype, pgy_error *err)
     return PGY_OK;
 }
 
-/* Integer division like C's; symbolic only where floor and truncation agree. */
+/* Integer division that truncates, as in C. For symbolic dims it is known only if floor gives the
+ * same. */
 static dim divide(dim_table *t, dim a, dim b)
 {
     if (dim_is_const(a) && dim_is_const(b) && b.value != 0 &&
@@ -233,7 +234,7 @@ static dim divide(dim_table *t, dim a, dim b)
     const dim one = dim_const(1);
     if (dim_is_positive(dim_add(t, a, one)) && dim_is_positive(dim_add(t, b, one)))
         return dim_div_floor(t, a, b);
-    return dim_unknown(t, "division of a value that may be negative");
+    return dim_unknown(t, "it is a quotient of a value that may be negative");
 }
 
 typedef dim (*dim_function)(dim_table *t, dim a, dim b);

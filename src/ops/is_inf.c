@@ -40,7 +40,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = rule_input(c, 0, &x, err);
     if (st) return st;
     if (pgy_tensor_dtype(x) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "input 0 is no float tensor");
+        return op_error(c->node, err, PGY_E_TYPE, "input 0 must be a float tensor");
     return unary_run(c, LOOPS[2 * negative + positive], NULL, err);
 }
 

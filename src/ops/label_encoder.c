@@ -30,10 +30,11 @@ static const op_attr_def ATTRS_4[] = {
     {NULL},
 };
 
-/* A list in one of several attributes; NULL attribute: none is given. */
+/* A list (keys or values) and the attribute that holds it; one attribute exists per element type. a
+ * is NULL if none is given. */
 typedef struct list {
     const op_attr *a;
-    pgy_dtype dtype; /* declared */
+    pgy_dtype dtype; /* declared type of the elements */
     size_t count;
 } list;
 
@@ -67,7 +68,7 @@ static list values_of(const op_node *n)
     return find_list(n, NAMES);
 }
 
-/* Version 1 maps texts to numbers, and every other type to texts. */
+/* The declared type of the output. Version 1 maps texts to int64, and int64 to texts. */
 static pgy_dtype output_type(const op_infer *c)
 {
     if (c->node->def->since > 1) return values_of(c->node).dtype;
@@ -79,8 +80,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const list keys = keys_of(c->node), values = values_of(c->node);
     if (c->node->def->since > 1 && (!keys.a || !values.a || keys.count != values.count))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "there are %zu keys and %zu values, but they must go in pairs", keys.count,
-                        values.count);
+                        "there are %zu keys but %zu values; their numbers must be equal",
+                        keys.count, values.count);
     op_set_output(c, 0, output_type(c), c->inputs[0].rank, c->inputs[0].dims);
     return PGY_OK;
 }
@@ -178,7 +179,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const list keys = keys_of(c->node), values = values_of(c->node);
     if (op_storage(keys.dtype) != pgy_tensor_dtype(c->inputs[0].value))
-        return op_error(c->node, err, PGY_E_TYPE, "input 0 is %s, but the keys are %s",
+        return op_error(c->node, err, PGY_E_TYPE, "input 0 has type %s, but the keys have type %s",
                         pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(keys.dtype));
     return encode(c, &keys, &values, err);
 }

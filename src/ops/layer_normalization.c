@@ -21,7 +21,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_dtype stash = pgy_dtype_from_onnx((int)op_attr_int(c->node, "stash_type", 1));
     if (!pgy_dtype_is_float(stash))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute stash_type is %lld, which is no float type",
+                        "attribute stash_type is %lld, which is not a float type",
                         (long long)op_attr_int(c->node, "stash_type", 1));
     for (size_t i = 1; x->rank < 0 && i < c->node->output_count; i++)
         op_set_unknown(c, i, stash, -1, "the input's shape is not known");
@@ -40,7 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct layer {
     const op_eval *c;
     size_t length, rank;
-    size_t scale[PGY_MAX_RANK], bias[PGY_MAX_RANK]; /* strides */
+    size_t scale[PGY_MAX_RANK], bias[PGY_MAX_RANK]; /* strides in elements; 0 on broadcast axes */
     double epsilon;
     bool plain; /* scale and bias have exactly the shape of a row */
 } layer;
@@ -94,6 +94,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_layer_normalization[] = {
-    {"LayerNormalization", "", 17, 0, 2, 3, 1, 3, OP_FILLS, ATTRS, TYPES_F4, infer, eval, norm_flops},
+    {"LayerNormalization", "", 17, 0, 2, 3, 1, 3, OP_FILLS, ATTRS, TYPES_F4, infer, eval,
+     norm_flops},
     {NULL},
 };

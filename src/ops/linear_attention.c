@@ -36,8 +36,7 @@ static pgy_status read_rule(rule_steps *r, const op_node *n, pgy_error *err)
             return PGY_OK;
         }
     return op_error(n, err, PGY_E_ARGUMENT,
-                    "attribute update_rule is not linear, gated, delta or"
-                    " gated_delta");
+                    "attribute update_rule must be linear, gated, delta or gated_delta");
 }
 
 static pgy_status check_given(const op_infer *c, size_t i, bool needed, pgy_error *err)
@@ -52,7 +51,8 @@ static pgy_status head_size(dim *size, op_infer *c, size_t i, int64_t heads, pgy
 {
     const dim width = c->inputs[i].dims[2];
     if (dim_is_const(width) && width.value % heads)
-        return op_error(c->node, err, PGY_E_SHAPE, "input %zu has width %lld for %lld heads", i,
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input %zu has width %lld, which is not divisible by its %lld heads", i,
                         (long long)width.value, (long long)heads);
     *size = dim_div_floor(c->dims, width, dim_const(heads));
     return PGY_OK;
@@ -68,7 +68,8 @@ static pgy_status check_inputs(op_infer *c, pgy_error *err)
     if (!st) st = check_given(c, BETA, r.delta, err);
     if (st) return st;
     if (kv_heads < 1 || heads < 1 || heads > INT32_MAX || heads % kv_heads)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "%lld query heads and %lld key heads",
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "%lld query heads (q_num_heads) cannot share %lld heads (kv_num_heads)",
                         (long long)heads, (long long)kv_heads);
     for (size_t i = Q; !st && i <= BETA; i++) {
         st = rank_check(c, i, i == PAST ? 4 : 3, i == PAST ? 4 : 3, err);
@@ -86,8 +87,9 @@ static pgy_status check_decay(const op_infer *c, int64_t heads, dim size, pgy_er
     if (!rank_known(c, DECAY)) return PGY_OK;
     const dim width = c->inputs[DECAY].dims[2], whole = dim_mul(c->dims, size, dim_const(heads));
     if (!dim_differ(width, dim_const(heads)) || !dim_differ(width, whole)) return PGY_OK;
-    return op_error(c->node, err, PGY_E_SHAPE, "the last axis of input %d is neither %lld nor %lld",
-                    DECAY, (long long)heads, (long long)(dim_is_const(whole) ? whole.value : -1));
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "the last axis of input %d must have %lld or %lld elements", DECAY,
+                    (long long)heads, (long long)(dim_is_const(whole) ? whole.value : -1));
 }
 
 static pgy_status infer(op_infer *c, pgy_error *err)
@@ -108,7 +110,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = head_size(&k_size, c, K, kv_heads, err);
     if (!st) st = head_size(&v_size, c, V, kv_heads, err);
     if (!st && dim_differ(size, k_size))
-        st = op_error(c->node, err, PGY_E_SHAPE, "queries and keys differ in size");
+        st = op_error(c->node, err, PGY_E_SHAPE, "the head sizes of queries and keys differ");
     if (!st) st = check_decay(c, kv_heads, k_size, err);
     dim *out = op_dims(c, 3), *state = op_dims(c, 4);
     if (st) return st;
@@ -126,7 +128,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     state[1] = dim_const(kv_heads);
     state[2] = dim_joined(c, PAST, 2, size);
     state[3] = v_size;
-    for (size_t d = 1; !st && d < 4; d++) st = dim_check(c, PAST, d, state[d], "the state's", err);
+    for (size_t d = 1; !st && d < 4; d++)
+        st = dim_check(c, PAST, d, state[d], "the same dimension of the state", err);
     op_set_output(c, 0, q->dtype, 3, out);
     output_set(c, 1, held, 4, state);
     return st;
@@ -187,11 +190,12 @@ static pgy_status check_widths(const linear *l, pgy_error *err)
 {
     const op_node *n = l->c->node;
     if (l->steps.gated && l->decay_width != l->kv_heads && l->decay_width != l->kv_heads * l->size)
-        return op_error(n, err, PGY_E_SHAPE, "decay has width %zu for %zu heads of %zu",
+        return op_error(n, err, PGY_E_SHAPE,
+                        "decay has width %zu, which does not fit %zu heads of size %zu",
                         l->decay_width, l->kv_heads, l->size);
     if (l->steps.delta && l->beta_width != l->kv_heads && l->beta_width != 1)
-        return op_error(n, err, PGY_E_SHAPE, "beta has width %zu for %zu heads", l->beta_width,
-                        l->kv_heads);
+        return op_error(n, err, PGY_E_SHAPE, "beta has width %zu, which does not fit %zu heads",
+                        l->beta_width, l->kv_heads);
     return PGY_OK;
 }
 
@@ -219,7 +223,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     size_t states = 0, total = 0;
     if (!size_mul(&states, batch, l.kv_heads) || !size_mul(&total, states, l.v_size) ||
         !size_mul(&states, total, l.size) || states > SIZE_MAX / 16 - total)
-        return op_error(c->node, err, PGY_E_MEMORY, "the states are too large");
+        return op_error(c->node, err, PGY_E_MEMORY, "the states are too large for memory");
     st = workspace_alloc((void **)&room, c, states + total, sizeof *room, err);
     if (st) return st;
     l.states = room;

@@ -19,8 +19,9 @@ static size_t carried_count(const op_node *n)
 static pgy_status check_outputs(const op_node *n, pgy_error *err)
 {
     if (n->output_count >= carried_count(n)) return PGY_OK;
-    return op_error(n, err, PGY_E_FORMAT, "has %zu outputs for %zu carried values", n->output_count,
-                    carried_count(n));
+    return op_error(n, err, PGY_E_FORMAT,
+                    "the node has %zu outputs, fewer than its %zu loop-carried values",
+                    n->output_count, carried_count(n));
 }
 
 static bool has_truth(const op_value *v, bool truth)
@@ -44,7 +45,7 @@ static dim trip_count(op_infer *c, const op_value *condition_out)
     const bool endless =
         (!op_has_input(c, 1) || has_truth(&c->inputs[1], true)) && has_truth(condition_out, true);
     if (!rule_values(c, 0, &most, &count) || count != 1) return dim_unknown(c->dims, WHY);
-    if (!endless) /* exporters write a number this large for no limit */
+    if (!endless) /* exporters write a huge M for "no limit", which says nothing about the count */
         return dim_is_const(*most) && most->value >= INT32_MAX
                    ? dim_unknown(c->dims, WHY)
                    : dim_unknown_upto(c->dims, WHY, *most);
@@ -55,7 +56,8 @@ static pgy_status set_collected(op_infer *c, size_t i, const op_value *item, dim
                                 pgy_error *err)
 {
     if (item->rank < 0) {
-        op_set_unknown(c, i, item->dtype, -1, "the shape of what a loop collects is not known");
+        op_set_unknown(c, i, item->dtype, -1,
+                       "the shape of a value that the loop collects is not known");
         return PGY_OK;
     }
     dim *dims = op_dims(c, (size_t)item->rank + 1);
@@ -93,7 +95,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-/* State of a running loop; in and out are the body's. */
+/* State of a running loop: the inputs and outputs of its body, and the outputs collected so far. */
 typedef struct loop_state {
     op_tensor *in, *out;
     loop_stack *collected;
@@ -124,7 +126,9 @@ static pgy_status state_init(loop_state *s, const op_eval *c, pgy_error *err)
     if (!op_has_value(c, 0)) return PGY_OK;
     pgy_status st = op_eval_ints(c, 0, &most, &count, err);
     if (st) return st;
-    if (count != 1) return op_error(n, err, PGY_E_SHAPE, "M has %zu elements", count);
+    if (count != 1)
+        return op_error(n, err, PGY_E_SHAPE, "input 0 (M) has %zu elements, but must have one",
+                        count);
     s->most = *most;
     return PGY_OK;
 }
@@ -161,7 +165,7 @@ static pgy_status iterate(loop_state *s, const op_eval *c, int64_t iteration, pg
     const pgy_tensor *condition = s->out[0].value;
     if (!condition || pgy_tensor_dtype(condition) != PGY_BOOL || pgy_tensor_count(condition) != 1)
         return op_error(c->node, err, PGY_E_TYPE,
-                        "the condition that the body gives must be one bool");
+                        "the first output of the body (the condition) must be one bool");
     s->condition = *(const uint8_t *)pgy_tensor_data(condition) != 0;
     for (size_t i = 1; i < s->out_count && !st; i++) {
         if (i <= s->carried) {

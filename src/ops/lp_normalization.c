@@ -17,7 +17,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     size_t axis = 0;
     int64_t p = op_attr_int(c->node, "p", 2);
     if (p != 1 && p != 2)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute p is %" PRId64 ", not 1 or 2", p);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute p is %" PRId64 ", but must be 1 or 2", p);
     if (rank_known(c, 0)) {
         pgy_status st =
             op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), c->inputs[0].rank, err);

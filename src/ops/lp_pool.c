@@ -64,7 +64,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "F", err);
     if (!st) st = pool_prepare(&p, c, err);
     if (st) return st;
-    if (order < 1) return op_error(c->node, err, PGY_E_ARGUMENT, "attribute p is %" PRId64, order);
+    if (order < 1)
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute p is %" PRId64 ", but must be positive", order);
     p.p = (double)order;
     pool_run(&p, lp_row);
     return PGY_OK;

@@ -19,7 +19,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 2, PGY_MAX_RANK, err);
     if (st) return st;
     if (size < 1 || size > INT32_MAX)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute size is %" PRId64, size);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute size is %" PRId64 ", but must be positive", size);
     op_set_like(c, 0, 0);
     return PGY_OK;
 }

@@ -38,10 +38,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     for (size_t i = 0; i < 3; i++) {
         const int64_t size = op_attr_int(n, SIZES[i], 0);
         if (size < 1 || size > INT32_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute %s is %" PRId64, SIZES[i], size);
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "attribute %s is %" PRId64 ", which is out of range", SIZES[i], size);
     }
     if (type < 0 || type > 1)
-        return op_error(n, err, PGY_E_ARGUMENT, "quant_type is %" PRId64 ", not 0 or 1", type);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute quant_type is %" PRId64 ", but must be 0 or 1", type);
     pgy_status st = rank_check(c, A, 1, PGY_MAX_RANK, err);
     if (st) return st;
     if (x->rank < 0) {
@@ -76,8 +78,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "FIF", err);
     if (!st && (in_count(c, B) != (count + 1) / 2 || in_count(c, SCALES) < (count - 1) / block + 1))
         st = op_error(n, err, PGY_E_SHAPE,
-                      "%zu bytes and %zu scales for %zu weights in blocks of %zu", in_count(c, B),
-                      in_count(c, SCALES), count, block);
+                      "inputs 1 and 2 have %zu bytes and %zu scales, which does not fit %zu "
+                      "weights in blocks of %zu",
+                      in_count(c, B), in_count(c, SCALES), count, block);
     if (!st) st = workspace_alloc((void **)&w, c, count, sizeof *w, err);
     if (st) return st;
     for (size_t i = 0; i < count; i++) {

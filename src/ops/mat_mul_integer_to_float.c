@@ -15,8 +15,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     double *a = NULL;
     pgy_status st = inputs_check(c, "IIFFiif", err);
     if (!st && in_count(c, A_SCALE) != 1)
-        st = op_error(c->node, err, PGY_E_UNSUPPORTED, "a_scale has %zu elements, not one",
-                      in_count(c, A_SCALE));
+        st = op_error(c->node, err, PGY_E_UNSUPPORTED,
+                      "a_scale has %zu elements; only one is supported", in_count(c, A_SCALE));
     if (!st) st = integer_shifted(&a, c, A, A_ZERO, in_rank(c, A) > 1 ? in_rank(c, A) - 2 : 0, err);
     if (st) return st;
     const integer_matmul m = {a, in_f64(c, A_SCALE)[0], B, B_SCALE, B_ZERO, BIAS};

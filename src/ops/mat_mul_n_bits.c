@@ -25,18 +25,19 @@ static pgy_status check_attrs(const op_node *n, pgy_error *err)
     static const char *const SIZES[] = {"K", "N", "block_size"};
     const int64_t bits = op_attr_int(n, "bits", 4);
     if (bits != 2 && bits != 4 && bits != 8)
-        return op_error(n, err, PGY_E_UNSUPPORTED, "attribute bits is %" PRId64 ", not 2, 4 or 8",
-                        bits);
+        return op_error(n, err, PGY_E_UNSUPPORTED,
+                        "attribute bits is %" PRId64 "; only 2, 4 and 8 are supported", bits);
     if (op_attr_int(n, "weight_prepacked", 0))
         return op_error(n, err, PGY_E_UNSUPPORTED, "prepacked weights are not supported");
     for (size_t i = 0; i < 3; i++) {
         const int64_t size = op_attr_int(n, SIZES[i], 0);
         if (size < 1 || size > INT32_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "attribute %s is %" PRId64, SIZES[i], size);
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "attribute %s is %" PRId64 ", which is out of range", SIZES[i], size);
     }
     if (op_attr_int(n, "block_size", 0) * bits % 8)
         return op_error(n, err, PGY_E_ARGUMENT,
-                        "a block of %" PRId64 " values fills no whole bytes",
+                        "a block of %" PRId64 " values does not fill whole bytes",
                         op_attr_int(n, "block_size", 0));
     return PGY_OK;
 }
@@ -63,7 +64,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct weights {
     const op_eval *c;
-    size_t n, k, bits, block, blocks, block_bytes, zero_bytes; /* of one row's zero points */
+    size_t n, k, bits, block, blocks, block_bytes,
+        zero_bytes; /* zero_bytes: bytes of the packed zero points of one row */
     double *to;
 } weights;
 
@@ -118,10 +120,12 @@ static pgy_status check_sizes(const weights *w, pgy_error *err)
                         in_count(c, G_IDX), w->k);
     for (size_t i = 0; groups && i < w->k; i++)
         if (groups[i] < 0 || (uint64_t)groups[i] >= w->blocks)
-            return op_error(c->node, err, PGY_E_ARGUMENT, "g_idx names block %" PRId64 " of %zu",
-                            groups[i], w->blocks);
+            return op_error(c->node, err, PGY_E_ARGUMENT,
+                            "g_idx has block %" PRId64 ", but there are only %zu blocks", groups[i],
+                            w->blocks);
     if (zeros && !packed && pgy_tensor_dtype(zeros) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "zero points of type %s",
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "the zero points have type %s, which is not supported",
                         pgy_dtype_name(c->inputs[ZEROS].dtype));
     return PGY_OK;
 }

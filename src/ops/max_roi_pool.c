@@ -19,7 +19,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const int64_t *pooled = op_attr_ints(c->node, "pooled_shape", &count);
     pgy_status st = rank_check(c, 0, 4, 4, err);
     if (!st) st = rank_check(c, 1, 2, 2, err);
-    if (!st) st = dim_check(c, 1, 1, dim_const(5), "the number of a region's values", err);
+    if (!st) st = dim_check(c, 1, 1, dim_const(5), "the number of values of a region", err);
     if (st) return st;
     if (count != 2)
         return op_error(c->node, err, PGY_E_ARGUMENT,
@@ -27,7 +27,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     for (size_t i = 0; i < 2; i++)
         if (pooled[i] < 1 || pooled[i] > INT32_MAX)
             return op_error(c->node, err, PGY_E_ARGUMENT,
-                            "attribute pooled_shape has the value %" PRId64, pooled[i]);
+                            "attribute pooled_shape has the value %" PRId64
+                            ", which is out of range",
+                            pooled[i]);
     dim *dims = op_dims(c, 4);
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = rank_known(c, 1) ? c->inputs[1].dims[0]
@@ -51,7 +53,7 @@ typedef struct extent {
     int64_t begin, end;
 } extent;
 
-/* Pixels of bin i, where n bins divide [start, start + size). */
+/* The range of pixels of bin i when n bins divide [start, start + size), clamped to [0, limit]. */
 static extent bin_extent(int64_t i, int64_t n, double start, double size, int64_t limit)
 {
     double begin = floor((double)i * size / (double)n) + start,

@@ -34,7 +34,8 @@ static pgy_status given_shape(op_infer *c, const dim **dims, pgy_error *err)
     for (size_t i = 0; i < count; i++)
         if (rule_is_negative((*dims)[i]))
             return op_error(c->node, err, PGY_E_SHAPE,
-                            "input 2 (output_shape) has the value %" PRId64, (*dims)[i].value);
+                            "input 2 (output_shape) has the negative value %" PRId64,
+                            (*dims)[i].value);
     return PGY_OK;
 }
 
@@ -50,7 +51,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 3, WINDOW_MAX + 2, err);
     if (!st) st = rank_check(c, 1, x->rank, x->rank, err);
     for (int32_t i = 0; !st && rank_known(c, 1) && i < x->rank; i++)
-        st = dim_check(c, 1, (size_t)i, x->dims[i], "that dimension of input 0", err);
+        st = dim_check(c, 1, (size_t)i, x->dims[i], "the same dimension of input 0", err);
     if (!st) st = window_read(&w, c->node, (size_t)x->rank - 2, err);
     if (!st) st = given_shape(c, &given, err);
     if (st) return st;
@@ -72,7 +73,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "FIi", err);
     if (st) return st;
     if (!c->outputs[0].value)
-        return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+        return op_error(c->node, err, PGY_E_INTERNAL, "the shape of output 0 is unknown");
     for (size_t i = 0; i < count; i++) {
         int64_t at = in_i64(c, 1)[i];
         if (at < 0 || (uint64_t)at >= size)

@@ -36,7 +36,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-/* The set of statistics to which element `index` belongs. */
+/* The number of the mean and variance that normalise element `index`. */
 static size_t set_of(const int64_t *shape, size_t rank, const bool *reduced, size_t index)
 {
     size_t set = 0, scale = 1;

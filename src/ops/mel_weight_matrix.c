@@ -19,7 +19,7 @@ static dim scalar_of(op_infer *c, size_t i)
     const dim *values;
     size_t count;
     if (rule_values(c, i, &values, &count) && count == 1) return *values;
-    return dim_unknown(c->dims, "a size of the matrix is computed");
+    return dim_unknown(c->dims, "a size of the matrix is computed at run time");
 }
 
 static pgy_status infer(op_infer *c, pgy_error *err)
@@ -31,14 +31,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     const dim bands = scalar_of(c, BANDS), length = scalar_of(c, LENGTH);
     if (rule_is_negative(bands) || rule_is_negative(length))
-        return op_error(c->node, err, PGY_E_SHAPE, "a size of the matrix is negative");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "num_mel_bins and dft_length must not be negative");
     dims[0] = dim_add(c->dims, dim_div_floor(c->dims, length, dim_const(2)), dim_const(1));
     dims[1] = bands;
     op_set_output(c, 0, dtype, 2, dims);
     return PGY_OK;
 }
 
-/* Bin of edge i of bands + 2, limited to the spectrum. */
+/* Gives the spectrum bin of band edge i, limited to the spectrum; there are bands + 2 edges. */
 static int64_t edge_bin(const op_eval *c, size_t i, size_t bands, size_t bins)
 {
     const double length = (double)in_i64(c, LENGTH)[0], rate = (double)in_i64(c, RATE)[0];
@@ -70,14 +71,16 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = rule_output(c, 0, &y, err);
     for (size_t i = 0; !st && i <= UPPER; i++)
         if (in_count(c, i) != 1)
-            st = op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, not one", i,
-                          in_count(c, i));
+            st = op_error(c->node, err, PGY_E_SHAPE,
+                          "input %zu has %zu elements, but must have one", i, in_count(c, i));
     if (st) return st;
     if (in_i64(c, RATE)[0] <= 0)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "sample_rate is %lld",
+        return op_error(c->node, err, PGY_E_ARGUMENT, "sample_rate is %lld, but must be positive",
                         (long long)in_i64(c, RATE)[0]);
     if (!(in_f64(c, LOWER)[0] >= 0) || !(in_f64(c, UPPER)[0] >= in_f64(c, LOWER)[0]))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "the band from %g to %g Hz is no band",
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "the band from %g to %g Hz is not valid: its edges must be 0 or more, the "
+                        "upper edge not below the lower",
                         in_f64(c, LOWER)[0], in_f64(c, UPPER)[0]);
     const size_t bins = (size_t)out_shape(c, 0)[0], bands = (size_t)out_shape(c, 0)[1];
     for (size_t i = 0; i < bands; i++) fill_band(c, y, i, bands, bins);

@@ -35,7 +35,7 @@ static const op_attr_def Q_ATTRS[] = {COMMON,
                                       {"weights_prepacked", OP_ATTR_INT, false, "-1"},
                                       {NULL}};
 
-/* Inputs of each layer. */
+/* Indices of the node's inputs for one of the (up to three) linear layers. */
 typedef struct layer_inputs {
     size_t weights, bias, scales, zeros, router_weights;
 } layer_inputs;
@@ -59,13 +59,16 @@ static pgy_status check_quantised(const op_infer *c, pgy_error *err)
     const op_node *n = c->node;
     for (size_t i = 0; i < 3; i++)
         if (bits_of(n, i) != 2 && bits_of(n, i) != 4 && bits_of(n, i) != 8)
-            return op_error(n, err, PGY_E_ARGUMENT, "weights of %" PRId64 " bits", bits_of(n, i));
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "the weights have %" PRId64 " bits, but must have 2, 4 or 8",
+                            bits_of(n, i));
     if (!op_attr_is(n, "quant_type", "int", "int") || op_attr_int(n, "weights_prepacked", -1) == 1)
         return op_error(n, err, PGY_E_UNSUPPORTED,
                         "only integer weights that are not prepacked are supported");
     const int64_t block = op_attr_int(n, "block_size", 0);
     if (block < 0 || block > INT32_MAX)
-        return op_error(n, err, PGY_E_ARGUMENT, "block_size is %" PRId64, block);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute block_size is %" PRId64 ", which is out of range", block);
     for (size_t i = 15; i < n->input_count; i++)
         if (op_has_input(c, i))
             return op_error(n, err, PGY_E_UNSUPPORTED, "input %zu is not supported", i);
@@ -87,8 +90,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st && n->def->user == INTEGERS) st = check_quantised(c, err);
     if (st) return st;
     if (k < 1 || fusion < 0 || fusion > 2)
-        return op_error(n, err, PGY_E_ARGUMENT, "k is %" PRId64 " and swiglu_fusion %" PRId64, k,
-                        fusion);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute k is %" PRId64 " and swiglu_fusion is %" PRId64
+                        "; k must be positive, swiglu_fusion 0 to 2",
+                        k, fusion);
     if (op_attr_int(n, "use_sparse_mixer", 0))
         return op_error(n, err, PGY_E_UNSUPPORTED, "use_sparse_mixer = 1 is not supported");
     op_set_like(c, 0, X);
@@ -99,14 +104,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct linear {
     const double *weights, *bias; /* [experts, out, in]; [experts, out] or NULL */
-    double *own;                  /* dequantised weights */
+    double *own;                  /* memory of the dequantised weights of QMoE; NULL for MoE */
     size_t out, in;
 } linear;
 
 typedef struct experts {
     const op_eval *c;
     size_t tokens, hidden, inter, count, k, fusion;
-    bool normalise, gated; /* gated: SwiGLU */
+    bool normalise, gated; /* normalise: weights of the chosen experts sum to 1; gated: the
+                              activation is SwiGLU */
     double alpha, beta, limit;
     activation_function apply;
     linear layers[3];
@@ -145,7 +151,8 @@ static pgy_status find_activation(experts *e, pgy_error *err)
             e->apply = NAMED[i].run;
     e->gated = op_attr_is(e->c->node, "activation_type", "swiglu", "relu");
     if (e->apply) return PGY_OK;
-    return op_error(e->c->node, err, PGY_E_UNSUPPORTED, "the activation_type is not known");
+    return op_error(e->c->node, err, PGY_E_UNSUPPORTED,
+                    "attribute activation_type has an unknown value");
 }
 
 static int64_t field(const int64_t *bytes, size_t i, size_t bits)
@@ -168,8 +175,10 @@ static pgy_status dequantise(linear *l, const experts *e, size_t layer, pgy_erro
     const size_t wanted = block ? rows * zero_bytes : e->count * zero_plane;
     if (!in_f64(c, in.scales) || in_count(c, in.scales) != rows * blocks ||
         in_count(c, in.weights) != rows * bytes || (zeros && in_count(c, in.zeros) != wanted))
-        return op_error(c->node, err, PGY_E_SHAPE,
-                        "scales, weights and zero points of layer %zu do not fit", layer + 1);
+        return op_error(
+            c->node, err, PGY_E_SHAPE,
+            "the numbers of weights, scales and zero points of layer %zu do not fit each other",
+            layer + 1);
     pgy_status st = workspace_alloc((void **)&l->own, c, rows * l->in, sizeof *l->own, err);
     if (st) return st;
     for (size_t r = 0; r < rows; r++)
@@ -199,7 +208,8 @@ static pgy_status read_layer(experts *e, size_t layer, size_t out, size_t in, pg
     if ((size_t)s[0] != e->count || (size_t)s[1] != out || (size_t)s[2] * per != in ||
         (l->bias && in_count(c, at.bias) != e->count * out))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "weights or bias of layer %zu are not of %zu experts from %zu to %zu",
+                        "the weights or the bias of layer %zu do not have the shape for %zu "
+                        "experts with %zu inputs and %zu outputs",
                         layer + 1, e->count, in, out);
     if (quantised) return dequantise(l, e, layer, err);
     l->weights = in_f64(c, at.weights);
@@ -299,8 +309,9 @@ static pgy_status prepare(experts *e, pgy_error *err)
     if ((size_t)router[0] != e->tokens || e->k > e->count ||
         (in_f64(c, other) && in_count(c, other) != in_count(c, ROUTER)))
         return op_error(n, err, PGY_E_SHAPE,
-                        "%zu experts of %zu for %zu tokens, but the router knows %" PRId64, e->k,
-                        e->count, e->tokens, router[0]);
+                        "cannot choose %zu of %zu experts for %zu tokens with %" PRId64
+                        " rows of router_probs",
+                        e->k, e->count, e->tokens, router[0]);
     st = read_layer(e, 0, e->fusion ? 2 * e->inter : e->inter, e->hidden, err);
     if (!st) st = read_layer(e, 1, e->hidden, e->inter, err);
     if (!st && !e->fusion) st = read_layer(e, 2, e->inter, e->hidden, err);

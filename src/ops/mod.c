@@ -46,11 +46,12 @@ static inline int64_t floored_int(int64_t a, int64_t b)
 #define F(a, b) ((b) ? (a) % (b) : 0)
 #include "ops/binary_loop.inc"
 
-/* Both forms agree for operands that are not negative. */
+/* Symbolic remainder: known only if both operands are at least 0, where both kinds of division
+ * agree. */
 static dim remainder_of(dim_table *t, dim a, dim b)
 {
     if (rule_is_natural(t, a) && dim_is_positive(b)) return dim_mod(t, a, b);
-    return dim_unknown(t, "remainder of symbolic numbers that may be negative");
+    return dim_unknown(t, "it is a remainder of symbolic numbers that may be negative");
 }
 
 static const binary_spec FLOORED = {

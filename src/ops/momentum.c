@@ -23,7 +23,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!op_attr_is(c->node, "mode", "nesterov", NULL) &&
         !op_attr_is(c->node, "mode", "standard", NULL))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute mode is neither 'standard' nor 'nesterov'");
+                        "attribute mode must be 'standard' or 'nesterov'");
     return optimizer_infer(c, KEPT, err);
 }
 

@@ -123,9 +123,9 @@ typedef struct job {
     size_t element_bytes;
     line_copy line;
     tile_copy tile;
-    size_t inner;     /* dimensions handled at once: 1, or 2 for tiles */
-    size_t outer;     /* product of the others */
-    size_t per_piece; /* of `outer` */
+    size_t inner;     /* innermost dimensions that one call of `line` (1) or `tile` (2) copies */
+    size_t outer;     /* product of the sizes of the other dimensions */
+    size_t per_piece; /* how many of the `outer` positions one thread's piece has */
 } job;
 
 /* Copies the innermost dimensions at one position of the outer ones. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data movement by element size, whatever the type: the copies behind Transpose, Slice, Concat,
- * Gather, Pad... */
+/* Data movement that depends on the size of an element only, not on its type: the copies behind
+ * Transpose, Slice, Concat, Gather, Pad... */
 #ifndef OPS_MOVE_H
 #define OPS_MOVE_H
 
 #include "ops/op.h"
 
-/* Describes the copy of a box of elements. Strides are in elements. Those in `from` may be zero or
- * negative; those in `to` must give every element its own place. */
+/* Describes the copy of a box of elements. Strides are in elements. Strides in `from` may be zero
+ * or negative; strides in `to` must give every element its own place. */
 typedef struct move_box {
     size_t rank; /* at most PGY_MAX_RANK */
     size_t size[PGY_MAX_RANK];
@@ -18,7 +18,8 @@ size_t move_size(pgy_dtype storage); /* bytes of an element in storage type */
 void move_copy(void *to, const void *from, size_t element_bytes, const move_box *box);
 /* Computes compact row-major strides; returns the number of elements. */
 size_t move_strides(ptrdiff_t *strides, size_t rank, const int64_t *shape);
-/* Sets a box over `shape` with compact strides on both sides, for the caller to change. */
+/* Sets a box for a copy between two compact row-major tensors of this shape; the caller then
+ * changes strides or sizes. */
 void move_box_init(move_box *box, size_t rank, const int64_t *shape);
 /* Duplicates strings whose pointers were moved as bytes, so that the tensor owns them; does nothing
  * for numbers. Call it while the source tensors live. */

@@ -18,7 +18,8 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* Where query, key or value is: part `index` of `count` parts of an input. */
+/* Where query, key or value is stored: in input `input`, as part `index` of `count` packed parts.
+ */
 typedef struct part {
     size_t input, index, count; /* count 1: the input is not packed */
 } part;
@@ -42,7 +43,7 @@ static pgy_status read_part(part_dims *to, op_infer *c, part p, pgy_error *err)
     const int64_t heads = op_attr_int(c->node, "num_heads", 1);
     if (v->rank != (p.count > 1 ? 5 : 3) && (p.input == QUERY || v->rank != 4 || p.count > 1))
         return op_error(c->node, err, PGY_E_SHAPE, "input %zu has rank %d, which does not fit %s",
-                        p.input, v->rank, p.count > 1 ? "packed parts" : "its part");
+                        p.input, v->rank, p.count > 1 ? "a packed input" : "this input");
     pgy_status st = PGY_OK;
     if (v->rank > 3)
         st = dim_check(c, p.input, v->rank == 5 ? 2 : 1, dim_const(heads), "num_heads", err);
@@ -53,7 +54,9 @@ static pgy_status read_part(part_dims *to, op_infer *c, part p, pgy_error *err)
     to->width =
         v->rank == 3 ? v->dims[2] : dim_mul(c->dims, v->dims[v->rank - 1], dim_const(heads));
     if (dim_is_const(to->width) && to->width.value % heads)
-        return op_error(c->node, err, PGY_E_SHAPE, "%" PRId64 " heads do not divide %" PRId64,
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "attribute num_heads is %" PRId64
+                        ", which does not divide the width %" PRId64,
                         heads, to->width.value);
     return PGY_OK;
 }
@@ -62,9 +65,10 @@ static pgy_status check(const op_infer *c, pgy_error *err)
 {
     const int64_t heads = op_attr_int(c->node, "num_heads", 0);
     if (heads < 1 || heads > INT32_MAX)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "num_heads is %" PRId64, heads);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute num_heads is %" PRId64 ", but must be positive", heads);
     if (op_has_input(c, VALUE) && !op_has_input(c, KEY))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "there is a value, but no key");
+        return op_error(c->node, err, PGY_E_ARGUMENT, "the value is given, but not the key");
     if (op_has_input(c, BEAMS) || op_has_input(c, PAST_LENGTH))
         return op_error(c->node, err, PGY_E_UNSUPPORTED,
                         "caches that are shared between beams are not supported");
@@ -99,7 +103,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     dim total = d[KEY].length;
     if (op_has_input(c, PAST_K))
         total = rank_known(c, PAST_K) ? dim_add(c->dims, total, c->inputs[PAST_K].dims[2])
-                                      : dim_unknown(c->dims, "the cache is not known");
+                                      : dim_unknown(c->dims, "the shape of the cache is not known");
     const dim count = dim_const(op_attr_int(c->node, "num_heads", 1));
     memcpy(out, (dim[]){q->dims[0], q->dims[1], d[VALUE].width}, 3 * sizeof *out);
     memcpy(out + 3,
@@ -128,7 +132,8 @@ static pgy_status take_part(op_tensor *out, const op_eval *c, part p, size_t *at
                  width = heads * size;
     const double *bias = rank == 4 ? NULL : in_f64(c, BIAS), *x = in_f64(c, p.input);
     if (bias && (in_rank(c, BIAS) != 1 || in_count(c, BIAS) < *at + width))
-        return op_error(c->node, err, PGY_E_SHAPE, "the bias has %zu elements, which are too few",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the bias has %zu elements, fewer than the widths of its inputs need",
                         in_count(c, BIAS));
     const int64_t shape[3] = {s[0], (int64_t)length, (int64_t)width};
     pgy_status st = pgy_tensor_create(&out->value, PGY_F64, 3, shape, err);

@@ -20,14 +20,17 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 2, 2, err);
     if (!st) st = random_type(&dtype, c->node, PGY_I32, err);
     if (!st && dtype != PGY_I32 && dtype != PGY_I64)
-        st = op_error(c->node, err, PGY_E_TYPE, "dtype is %s, not int32 or int64",
+        st = op_error(c->node, err, PGY_E_TYPE, "attribute dtype is %s, but must be int32 or int64",
                       pgy_dtype_name(dtype));
     if (!st && samples < 0)
-        st = op_error(c->node, err, PGY_E_ARGUMENT, "sample_size is %lld", (long long)samples);
+        st =
+            op_error(c->node, err, PGY_E_ARGUMENT,
+                     "attribute sample_size is %lld, but must not be negative", (long long)samples);
     dim *dims = op_dims(c, 2);
     if (st) return st;
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = rank_known(c, 0) ? c->inputs[0].dims[0] : dim_unknown(c->dims, "the batch");
+    dims[0] =
+        rank_known(c, 0) ? c->inputs[0].dims[0] : dim_unknown(c->dims, "the batch is not known");
     dims[1] = dim_const(samples);
     op_set_output(c, 0, dtype, 2, dims);
     return PGY_OK;
@@ -69,7 +72,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const size_t rows = (size_t)in_shape(c, 0)[0], classes = (size_t)in_shape(c, 0)[1];
     const size_t samples = (size_t)out_shape(c, 0)[1];
     if (!out_count(c, 0)) return PGY_OK;
-    if (!classes) return op_error(c->node, err, PGY_E_SHAPE, "there are no classes to draw");
+    if (!classes)
+        return op_error(c->node, err, PGY_E_SHAPE, "the input has no classes to draw from");
     st = workspace_alloc((void **)&sums, c, classes, sizeof *sums, err);
     if (!st) st = random_create(&g, c, err);
     for (size_t r = 0; !st && r < rows; r++) {

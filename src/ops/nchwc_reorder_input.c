@@ -22,8 +22,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if (x->rank < 3)
-        return op_error(c->node, err, PGY_E_SHAPE, "the image has rank %d, less than 3",
-                        (int)x->rank);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the image has rank %d, but must have rank 3 or more", (int)x->rank);
     dim *dims = op_dims(c, (size_t)x->rank);
     if (!dims) return rule_no_memory(c->node, err);
     const dim b = dim_const((int64_t)block), channels = x->dims[last ? x->rank - 1 : 1];

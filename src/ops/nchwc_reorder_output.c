@@ -26,8 +26,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (x->rank < 3 || (dim_is_const(x->dims[1]) &&
                         (x->dims[1].value < channels || x->dims[1].value % (int64_t)block)))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%lld channels in blocks of %zu cannot be taken from this image of rank %d "
-                        "and %lld channels",
+                        "cannot take %lld channels in blocks of %zu from an image of rank %d with "
+                        "%lld channels",
                         (long long)channels, block, (int)x->rank,
                         (long long)(x->rank > 1 ? x->dims[1].value : 0));
     dim *dims = op_dims(c, (size_t)x->rank);

@@ -25,8 +25,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     }
     if (count != (size_t)x->rank || count < 3 || scales[0] != 1 || scales[1] != 1)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%zu scales for an image of rank %d; one for each axis is needed, and 1 "
-                        "for batch and channels",
+                        "there are %zu scales for an image of rank %d; there must be one for each "
+                        "axis, and 1 for batch and channels",
                         count, (int)x->rank);
     dim *dims = op_dims(c, count);
     if (!dims) return rule_no_memory(c->node, err);

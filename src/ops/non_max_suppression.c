@@ -15,7 +15,7 @@ enum { BOXES, SCORES, MOST, IOU, SCORE };
 static const op_attr_def ATTRS[] = {{"center_point_box", OP_ATTR_INT, false, "0", NULL, "0..1"},
                                     {NULL}};
 
-/* Upper bound of the kept boxes over all images and classes. */
+/* Upper bound for the number of kept boxes over all images and classes. */
 static dim most(op_infer *c)
 {
     const op_value *scores = &c->inputs[SCORES];
@@ -40,7 +40,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
-    dims[0] = dim_unknown_upto(c->dims, "it depends on the data", most(c));
+    dims[0] = dim_unknown_upto(c->dims, "it depends on the values of the scores", most(c));
     dims[1] = dim_const(3);
     op_set_output(c, 0, PGY_I64, 2, dims);
     return PGY_OK;
@@ -60,10 +60,11 @@ typedef struct selection {
     op_eval *c;
     size_t batch, boxes, classes, most;
     double iou, score;
-    bool limited, centred; /* has a score threshold; boxes are given by centre and size */
+    bool limited, centred; /* limited: there is a score threshold; centred: boxes are given by
+                              centre and size */
     box *candidates;
     chosen kept;
-    int64_t *found; /* triples */
+    int64_t *found; /* results: triples of batch, class and box index */
     size_t count, capacity;
 } selection;
 
@@ -181,7 +182,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     s.score = op_eval_scalar(c, SCORE, 0);
     s.centred = op_attr_int(c->node, "center_point_box", 0) != 0;
     if (!(s.iou >= 0 && s.iou <= 1))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "iou_threshold is %g, not in [0, 1]", s.iou);
+        return op_error(c->node, err, PGY_E_ARGUMENT, "iou_threshold is %g, which is not in [0, 1]",
+                        s.iou);
     st = workspace_alloc((void **)&s.candidates, c, s.boxes, sizeof *s.candidates, err);
     if (!st) st = workspace_alloc((void **)&s.kept.y0, c, s.boxes, 5 * sizeof(double), err);
     if (!st) {

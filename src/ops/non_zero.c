@@ -5,7 +5,7 @@
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    static const char WHY[] = "depends on the values of the input";
+    static const char WHY[] = "it depends on the values of the input";
     const op_value *x = &c->inputs[0];
     op_set_unknown(c, 0, PGY_I64, 2, WHY);
     if (x->rank < 0) return PGY_OK;

@@ -5,7 +5,7 @@
 static dim negate(dim_table *t, dim x)
 {
     return dim_is_const(x) ? dim_const(!x.value)
-                           : dim_unknown(t, "negation of an unknown condition");
+                           : dim_unknown(t, "it is the negation of an unknown condition");
 }
 
 #define NAME not_boolean

@@ -33,7 +33,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0], *values = &c->inputs[2];
     size_t axis;
     if (values->rank >= 0 && (values->rank != 1 || dim_differ(values->dims[0], dim_const(2))))
-        return op_error(c->node, err, PGY_E_SHAPE, "the values must be a vector of 2");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 2 (values) must be a vector of 2 elements");
     if (x->rank < 0) {
         op_set_unknown(c, 0, values->dtype, -1, "the rank of the indices is not known");
         return PGY_OK;
@@ -45,9 +46,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t i = 0, from = 0; i <= (size_t)x->rank; i++)
         if (i != axis) dims[i] = x->dims[from++];
-    if (!read_depth(c, &dims[axis])) dims[axis] = dim_unknown(c->dims, "the depth is computed");
+    if (!read_depth(c, &dims[axis]))
+        dims[axis] = dim_unknown(c->dims, "the depth is computed at run time");
     if (rule_is_negative(dims[axis]))
-        return op_error(c->node, err, PGY_E_SHAPE, "depth is %lld", (long long)dims[axis].value);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 1 (depth) is %lld, but must not be negative",
+                        (long long)dims[axis].value);
     op_set_output(c, 0, values->dtype, x->rank + 1, dims);
     return PGY_OK;
 }
@@ -66,7 +70,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const pgy_dtype type = pgy_tensor_dtype(x), storage = pgy_tensor_dtype(y);
     if (type == PGY_STRING || type == PGY_C128 || pgy_tensor_count(values) != 2 ||
         pgy_tensor_dtype(values) != storage)
-        return op_error(c->node, err, PGY_E_TYPE, "indices or values have the wrong type");
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "the indices or the values have a wrong type, or there are not 2 values");
     const size_t bytes = move_size(storage), depth = (size_t)pgy_tensor_shape(y)[axis];
     const size_t inner = move_product(pgy_tensor_shape(y), axis + 1, pgy_tensor_rank(y));
     const char *off = pgy_tensor_data(values), *on = off + bytes;

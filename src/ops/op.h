@@ -2,9 +2,9 @@
 /* Operators: the definition of each (versions, attributes, arity), its shape and type rule, and its
  * computation.
  *
- * An operator is one file ending in a const table of op_def rows, one per version range, newest
- * last, and one line in ops.def. The same two functions serve shape inference, constant folding,
- * the reference backend and the tests of engine kernels:
+ * An operator is one file that ends in a const table of op_def rows, one row per version range,
+ * newest last. It also needs one line in ops.def. Two functions of each row serve shape inference,
+ * constant folding, the reference backend and the tests of engine kernels:
  *
  *    infer  derives what is known of the outputs (type, symbolic shape, constant value)
  *           from what is known of the inputs
@@ -13,11 +13,12 @@
  *
  * So the shape rule is written once.
  *
- * Values are held in a storage type: every float type as f64, signed and small unsigned integers as
- * i64, uint64 as u64, bool as bool (one byte, 0 or 1), complex as c128, string as string. The
- * declared type stands beside it. The executor wraps integer results to the declared range and, in
- * model precision, rounds floats to it; an operator rounds by itself only where that is its meaning
- * (Cast, QuantizeLinear). Operators know neither the file format nor the graph. */
+ * Tensors that operators compute with are held in a storage type: every float type as f64, signed
+ * and small unsigned integers as i64, uint64 as u64, bool as bool (one byte, 0 or 1), complex as
+ * c128, string as string. The declared type stands beside it. The executor wraps integer results to
+ * the declared range and, in model precision, rounds floats to it; an operator rounds by itself
+ * only where that is its meaning (Cast, QuantizeLinear). Operators know neither the file format nor
+ * the graph. */
 #ifndef OPS_OP_H
 #define OPS_OP_H
 
@@ -47,7 +48,7 @@ typedef enum op_attr_kind {
     OP_ATTR_TYPE
 } op_attr_kind;
 
-/* An attribute as given by a node; everything borrowed from the graph. */
+/* An attribute as the node gives it; all pointers are borrowed from the graph. */
 typedef struct op_attr {
     const char *name;
     op_attr_kind kind;
@@ -57,9 +58,9 @@ typedef struct op_attr {
     const int64_t *ints;
     const float *floats;
     const span *strings;
-    size_t count;           /* of ints, floats or strings */
-    pgy_tensor *tensor;     /* in storage type, see tensor_dtype */
-    pgy_dtype tensor_dtype; /* declared */
+    size_t count;           /* number of ints, floats or strings */
+    pgy_tensor *tensor;     /* tensor in storage type (see tensor_dtype) */
+    pgy_dtype tensor_dtype; /* declared type of `tensor` */
     void *graph;            /* the host's subgraph, for op_host.run_graph */
 } op_attr;
 
@@ -82,9 +83,9 @@ typedef struct op_def op_def;
 typedef struct op_signature op_signature;
 
 enum op_flags {
-    OP_VARIADIC_INPUTS = 1, /* max_inputs does not limit */
+    OP_VARIADIC_INPUTS = 1, /* max_inputs is no limit */
     OP_VARIADIC_OUTPUTS = 2,
-    OP_RANDOM = 4,      /* never folded */
+    OP_RANDOM = 4,      /* not folded into a constant, because each run may give other results */
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
     OP_SEQUENCES = 32,  /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
@@ -117,15 +118,16 @@ struct op_def {
                           float64"; "" = any; groups: "float" "int" "uint" "number" "all" */
     pgy_status (*infer)(op_infer *c, pgy_error *err);
     pgy_status (*eval)(op_eval *c, pgy_error *err);
-    /* Operations of one run; a multiply-add counts as two. NULL = one per output element. Called
-     * with constant shapes only. */
+    /* Number of floating-point operations of one run; a multiply-add counts as two. NULL = one per
+     * output element. Called only if all shapes are constant. */
     double (*flops)(const op_infer *c);
     int user; /* selects the member of a class that shares infer and eval */
     const void *user_data;
     /* Types of inputs and outputs of operators outside ONNX's domain, see signature.h; may be NULL.
      */
     const char *signature;
-    const op_signature *parsed; /* of rows made at run time */
+    /* the parsed signature, for rows that plug-ins add at run time; else NULL */
+    const op_signature *parsed;
     /* Bit i: if input i is declared float32, eval also accepts it as a float32 tensor, possibly at
      * an unaligned address. This saves widening weights to float64. */
     uint32_t narrow_inputs;
@@ -137,9 +139,9 @@ const op_def *op_find(const char *domain, const char *name, int64_t version);
 /* Adds rows behind the built-in ones. The caller keeps them alive as long as the process. @return
  * false if the table is full */
 bool op_add_rows(const op_def *more, size_t count);
-/* Row i among the added ones; NULL after the last. */
+/* Row i of those that op_add_rows added; NULL after the last. */
 const op_def *op_added(size_t i);
-/* Rows of all built-in operators, in ops.def order. */
+/* Number of rows of all built-in operators, and row i of them, in ops.def order. */
 size_t op_table_count(void);
 const op_def *op_table_at(size_t i);
 /* The built-in rows sorted by name, domain and version, then the added rows. */
@@ -153,25 +155,29 @@ typedef struct op_value {
     int32_t rank;           /* -1 = unknown */
     const dim *dims;        /* rank entries */
     const pgy_tensor *data; /* constant value in storage type, or NULL */
-    const dim *elements; /* symbolic elements of an integer tensor of rank 0 or 1; NULL = unknown */
+    const dim *elements; /* the elements of an integer tensor of rank 0 or 1, which may be symbolic;
+                            NULL = unknown */
     size_t element_count;
-    /* Element of a sequence or optional (dtype is NONE then, rank -1); else NULL. */
+    /* For a sequence or optional: description of its elements (dtype is NONE then, rank -1); else
+     * NULL. */
     const struct op_value *sequence;
-    bool optional; /* `sequence` is the element of an optional */
+    bool optional; /* the value is an optional; `sequence` describes its element */
 } op_value;
 
-/* The node: shared by infer and eval. */
+/* What infer and eval see of a node. */
 typedef struct op_node {
     const op_def *def;
-    const char *name; /* for messages; may be "" */
+    const char *name; /* name for messages; may be "" */
     int64_t opset;
     const op_attr *attrs;
     size_t attr_count;
     size_t input_count, output_count;
-    const op_signature *signature; /* kept result of the look-up; may be NULL */
+    /* the operator's signature if the caller has looked it up already; else NULL */
+    const op_signature *signature;
 } op_node;
 
-const op_attr *op_attr_find(const op_node *n, const char *name); /* as given by the node, or NULL */
+const op_attr *op_attr_find(const op_node *n,
+                            const char *name); /* The attribute as the node gives it, or NULL. */
 /* The node's value, else the definition's default, else `fallback`. */
 int64_t op_attr_int(const op_node *n, const char *name, int64_t fallback);
 double op_attr_float(const op_node *n, const char *name, double fallback);
@@ -180,8 +186,9 @@ bool op_attr_is(const op_node *n, const char *name, const char *text,
 /* The node's list, else NULL with *count 0: the operator applies defaults of lists itself. */
 const int64_t *op_attr_ints(const op_node *n, const char *name, size_t *count);
 const float *op_attr_floats(const op_node *n, const char *name, size_t *count);
-/* Checks the arity, the kinds of the given attributes, and that required attributes are there. The
- * executor and the graph call this once per node, so rules may rely on it. PGY_E_FORMAT */
+/* Checks the arity, the kinds of the given attributes, and that no required attribute is missing.
+ * The executor and the graph call this once per node, so infer and eval may rely on it.
+ * PGY_E_FORMAT */
 pgy_status op_check_node(const op_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Whether input or output i must not be omitted, by the signature of the node's opset, or for
  * inputs without a signature by the arity. Every input that the node lists in a variadic list is
@@ -207,9 +214,9 @@ struct op_infer {
                                absent bit */
     const bool *present;    /* per input */
     op_value *outputs;  /* node->output_count; infer fills them; they start zeroed with rank -1 */
-    const bool *wanted; /* per output: whether it has a name */
+    const bool *wanted; /* for each output: whether it has a name */
     dim_table *dims;
-    arena *memory; /* for output arrays; lives as long as the inference or the evaluation */
+    arena *memory; /* memory of output arrays; lives as long as the inference or the evaluation */
     const struct op_host *host;
     const char *why; /* set by op_set_unknown: for reports */
 };
@@ -218,7 +225,7 @@ bool op_has_input(const op_infer *c, size_t i);
 dim *op_dims(op_infer *c, size_t rank); /* array in c->memory; NULL if out of memory */
 /* Sets output i. It keeps the pointer `dims`, which must come from op_dims or from an input. */
 void op_set_output(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank, const dim *dims);
-void op_set_like(op_infer *c, size_t i, size_t input); /* type and shape of an input */
+void op_set_like(op_infer *c, size_t i, size_t input); /* takes type and shape from an input */
 void op_set_unknown(op_infer *c, size_t i, pgy_dtype dtype, int32_t rank,
                     const char *why); /* rank >= 0: fresh unknown dims */
 /* Sets the known elements of an integer output of rank 0 or 1 whose shape is set already.
@@ -227,10 +234,11 @@ void op_set_elements(op_infer *c, size_t i, const dim *elements, size_t count);
 /* Normalises an axis to [0, rank). PGY_E_SHAPE names node, value and rank. */
 pgy_status op_axis(size_t *out, const op_node *n, int64_t axis, int32_t rank,
                    pgy_error *err) PGY_MUST_CHECK;
-/* Gives the integer values of input i (a shape, axes, a scalar...) as dims, from data or elements.
- * False: unknown. */
+/* Gives the integer values of input i (a shape, axes, a scalar...) as dims, from op_value.data or
+ * .elements. False: unknown. */
 bool op_input_ints(const op_infer *c, size_t i, const dim **out, size_t *count);
-/* The same, if all of them are constant; else false. The array lives in c->memory. */
+/* Gives the values of an integer input as numbers. False: one of them is not constant. The array
+ * lives in c->memory. */
 bool op_input_constants(const op_infer *c, size_t i, const int64_t **out, size_t *count);
 /* Product of dims [from, to): 1 if empty. */
 dim op_dims_product(op_infer *c, const dim *dims, size_t from, size_t to);
@@ -239,12 +247,12 @@ pgy_status op_broadcast(op_infer *c, int32_t *rank, const dim **dims, const op_v
                         size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Merges two dims that must be equal into the more exact one; false if they certainly differ. */
 bool op_unify(dim *out, dim a, dim b);
-/* One-line texts for messages. */
+/* Appends a shape like "(N, 3, 224, 224)" for messages. */
 void op_print_shape(str *out, int32_t rank, const dim *dims);
 pgy_status op_error(const op_node *n, pgy_error *err, pgy_status st, const char *format, ...)
     PGY_PRINTF(4, 5); /* "Conv 'n3': ..." */
 
-/* Ready-made rules for tables. */
+/* Shape rules that many operators use as op_def.infer, or call from it. */
 pgy_status op_infer_same(op_infer *c, pgy_error *err); /* every output like input 0 */
 pgy_status op_infer_elementwise(
     op_infer *c, pgy_error *err); /* broadcast of all inputs, type of input 0; propagates integer
@@ -255,7 +263,8 @@ pgy_status op_infer_broadcast(
 
 /* ---- Evaluation ------------------------------------------------------------------------------ */
 
-/* A value: declared type and tensor in storage type. value NULL = absent. Sequences hold a list. */
+/* A value at run time: its declared type, and its tensor in storage type or its sequence. If both
+ * pointers are NULL, the value is absent. */
 typedef struct op_tensor {
     pgy_dtype dtype;
     pgy_tensor *value;
@@ -267,10 +276,10 @@ typedef struct op_sequence {
     size_t count;
     int refs;
     bool none; /* an optional without an element; an optional with an element is held as that
-                  element */
+        element */
 } op_sequence;
 
-/* What the executor offers to operators. */
+/* Services and settings of the executor that operators use. */
 typedef struct op_host {
     /* Runs an attribute's subgraph; the caller owns its `output_count` outputs. */
     pgy_status (*run_graph)(void *graph, const op_tensor *inputs, size_t input_count,
@@ -287,55 +296,55 @@ typedef struct op_host {
 struct op_eval {
     const op_node *node;
     const op_tensor *inputs;
-    /* dtype is set. Where infer gave a constant shape, value is allocated, wanted or not, and
-     * zeroed unless OP_FILLS; else it is NULL: use op_output. */
+    /* dtype is set. If infer gave a constant shape, value is allocated even if the output is not
+     * wanted, and zeroed unless OP_FILLS. Otherwise it is NULL, and eval must call op_output. */
     op_tensor *outputs;
     const bool *wanted;
     const op_host *host;
 };
 
 bool op_has_value(const op_eval *c, size_t i);
-/* Allocates output i, releasing an earlier value. The declared type is `dtype`, or infer's if that
- * is NONE. */
+/* Allocates output i and releases its earlier value. The declared type is `dtype`; NONE means the
+ * type that infer gave. */
 pgy_status op_output(op_eval *c, size_t i, pgy_dtype dtype, size_t rank, const int64_t *shape,
                      pgy_error *err) PGY_MUST_CHECK;
 /* Makes `output` share the data of `input` under the shape that infer set (Reshape, Identity,
  * Squeeze...). */
 pgy_status op_forward(op_eval *c, size_t output, size_t input, pgy_error *err) PGY_MUST_CHECK;
-/* Integer elements of an input (axes, shapes): a pointer into its i64 tensor. */
+/* Gives the elements of an integer input (axes, shapes) as a pointer into its i64 tensor. */
 pgy_status op_eval_ints(const op_eval *c, size_t input, const int64_t **out, size_t *count,
                         pgy_error *err) PGY_MUST_CHECK;
 /* The float of a one-element input; `fallback` if the input is absent. */
 double op_eval_scalar(const op_eval *c, size_t input, double fallback);
-/* Wraps i64/u64/f64 storage to the declared range (integers: two's complement; floats: rounds when
- * `round_floats`). In place. */
+/* Wraps i64/u64/f64 storage to the declared range in place: integers wrap in two's complement;
+ * floats are rounded if `round_floats`. */
 void op_conform(pgy_tensor *value, pgy_dtype declared, bool round_floats);
 /* Converts a tensor of a declared type to storage type and back. If both types are equal, the
  * result shares the data. */
 pgy_status op_to_storage(pgy_tensor **out, pgy_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 pgy_status op_from_storage(pgy_tensor **out, pgy_tensor *value, pgy_dtype declared,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Converts a result from storage to declared type, in place; leaves it alone if it has no value. */
+/* Converts t from storage type to its declared type, in place; does nothing if t has no tensor. */
 pgy_status op_tensor_settle(op_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
-/* Runs one node: infer with the concrete inputs, allocate, eval, conform. The caller releases the
- * outputs with op_tensor_release. */
+/* Runs one node: infer with the concrete inputs, allocate the outputs, eval, op_conform. The caller
+ * releases the outputs with op_tensor_release. */
 pgy_status op_run(const op_node *n, const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
                   const op_host *host, pgy_error *err) PGY_MUST_CHECK;
 /* Infers the outputs for given inputs without computing them; the results live in `memory`. Inputs
- * may be held in their declared types; of these, infer sees the elements of small tensors only
- * (shapes and axes are small). */
+ * may be held in their declared types; then infer sees only the elements of small tensors, which
+ * include shapes and axes. */
 pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tensor *inputs,
                       const bool *wanted, const op_host *host, arena *memory,
                       pgy_error *err) PGY_MUST_CHECK;
 void op_tensor_release(op_tensor *t);
-/* Another reference to the same value. */
+/* Gives another reference to the same tensor or sequence. */
 op_tensor op_tensor_retain(const op_tensor *t);
 /* A sequence of `count` empty items with one reference; NULL if out of memory. */
 op_sequence *op_sequence_create(size_t count);
 void op_sequence_release(op_sequence *s); /* NULL is fine */
 
-/* Elements of a tensor in storage type. The tensor must hold this type. */
+/* The elements of a tensor whose storage type is f64 or i64; the caller has checked the type. */
 static inline double *op_f64(const pgy_tensor *t)
 {
     return (double *)pgy_tensor_data(t);

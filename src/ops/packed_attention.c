@@ -30,12 +30,15 @@ static pgy_status find_widths(int64_t *widths, const op_node *n, int64_t columns
     for (size_t i = 0; i < 3; i++) widths[i] = count == 3 ? given[i] : columns / 3;
     for (size_t i = 0; i < 3; i++)
         if (widths[i] < 0 || widths[i] > columns || heads < 1 || widths[i] % heads)
-            return op_error(n, err, PGY_E_SHAPE, "a projection of width %lld for %lld heads",
+            return op_error(n, err, PGY_E_SHAPE,
+                            "a projection has width %lld, which does not fit %lld heads",
                             (long long)widths[i], (long long)heads);
     if (widths[0] + widths[1] + widths[2] != columns || widths[0] != widths[1])
-        return op_error(
-            n, err, PGY_E_SHAPE, "projections of width %lld, %lld, %lld from %lld columns",
-            (long long)widths[0], (long long)widths[1], (long long)widths[2], (long long)columns);
+        return op_error(n, err, PGY_E_SHAPE,
+                        "the projections have widths %lld, %lld and %lld, which does not fit "
+                        "weights of %lld columns",
+                        (long long)widths[0], (long long)widths[1], (long long)widths[2],
+                        (long long)columns);
     return PGY_OK;
 }
 
@@ -71,20 +74,20 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     const int64_t heads = op_attr_int(c->node, "num_heads", 1);
     if (widths[0] != widths[2] && (op_has_input(c, PAST) || c->node->output_count > 1))
-        return op_error(c->node, err, PGY_E_SHAPE, "a cache needs keys and values of one width");
+        return op_error(c->node, err, PGY_E_SHAPE, "a cache needs keys and values of equal width");
     dim *out = op_dims(c, 8);
     if (!out) return rule_no_memory(c->node, err);
     dim total = x->dims[1];
     if (op_has_input(c, PAST))
         total = rank_known(c, PAST) ? dim_add(c->dims, total, c->inputs[PAST].dims[3])
-                                    : dim_unknown(c->dims, "the cache is not known");
+                                    : dim_unknown(c->dims, "the shape of the cache is not known");
     memcpy(out, (dim[]){x->dims[0], x->dims[1], dim_const(widths[2])}, 3 * sizeof *out);
     memcpy(out + 3,
            (dim[]){dim_const(2), x->dims[0], dim_const(heads), total, dim_const(widths[0] / heads)},
            5 * sizeof *out);
     op_set_output(c, 0, x->dtype, 3, out);
     output_set(c, 1, x->dtype, 5, out + 3);
-    return dim_check(c, PAST, 0, dim_const(2), "keys and values", err);
+    return dim_check(c, PAST, 0, dim_const(2), "the number for keys and values", err);
 }
 
 static pgy_status project(op_tensor *out, const op_eval *c, size_t first, int64_t width,

@@ -28,7 +28,9 @@ static pgy_status spread_axes(size_t *axes, const op_node *n, const int64_t *giv
     if (st) return st;
     if (!given) count = rank;
     if (pads == 2 * count) return PGY_OK;
-    return op_error(n, err, PGY_E_SHAPE, "has %zu pads for %zu axes", pads, count);
+    return op_error(n, err, PGY_E_SHAPE,
+                    "there are %zu pads for %zu axes; there must be two for each axis", pads,
+                    count);
 }
 
 static pgy_status infer(op_infer *c, pgy_error *err)
@@ -43,7 +45,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rule_check_rank(c->node, x->rank, err);
     if (st) return st;
     if (x->rank < 0 || p != RULE_KNOWN || a == RULE_UNKNOWN) {
-        op_set_unknown(c, 0, x->dtype, x->rank, "the pads are computed");
+        op_set_unknown(c, 0, x->dtype, x->rank, "the pads are computed at run time");
         return PGY_OK;
     }
     for (size_t i = 0; i < axis_count && i < PGY_MAX_RANK; i++)
@@ -58,8 +60,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         dim *d = &dims[which[i]];
         *d = dim_add(c->dims, *d, dim_add(c->dims, pads[i], pads[i + count / 2]));
         if (rule_is_negative(*d))
-            return op_error(c->node, err, PGY_E_SHAPE, "axis %zu would have %lld elements",
-                            which[i], (long long)d->value);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "axis %zu of the output would have %lld elements", which[i],
+                            (long long)d->value);
     }
     op_set_output(c, 0, x->dtype, x->rank, dims);
     return PGY_OK;
@@ -76,7 +79,8 @@ static pgy_status mode_of(pad_mode *out, const op_node *n, pgy_error *err)
         *out = (pad_mode)i;
         return PGY_OK;
     }
-    return op_error(n, err, PGY_E_ARGUMENT, "mode is not one that opset %lld knows",
+    return op_error(n, err, PGY_E_ARGUMENT,
+                    "attribute mode has a value that opset %lld does not have",
                     (long long)n->opset);
 }
 
@@ -90,7 +94,8 @@ static size_t source(int64_t i, int64_t size, pad_mode mode)
     return (size_t)(i < size ? i : period - i);
 }
 
-/* One axis: kept elements [first, first + size) of the input begin at `before` in the output. */
+/* How one axis is padded: input elements [first, first + size) are kept and begin at index `before`
+ * of the output. */
 typedef struct pad_axis {
     int64_t before, first, size;
 } pad_axis;
@@ -127,8 +132,8 @@ static pgy_status pad_mapped(const op_eval *c, pgy_tensor *y, const pgy_tensor *
     size_t *place[PGY_MAX_RANK] = {NULL}, total = 0;
     for (size_t d = 0; d < rank; d++) {
         if (axes[d].size == 0)
-            return op_error(c->node, err, PGY_E_SHAPE, "axis %zu is empty and cannot be continued",
-                            d);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "axis %zu is empty, so this mode has no elements to pad it with", d);
         total += (size_t)shape[d];
     }
     size_t *memory = mem_alloc((total + 1) * sizeof *memory);
@@ -160,7 +165,7 @@ static pgy_status fill_constant(const op_eval *c, pgy_tensor *y, pgy_error *err)
     }
     if (value)
         move_fill(pgy_tensor_data(y), value, move_size(pgy_tensor_dtype(y)), pgy_tensor_count(y));
-    return PGY_OK; /* outputs begin as zeros */
+    return PGY_OK; /* a padding of zeros needs no writes: the executor zeroed the output */
 }
 
 static pgy_status pad_constant(const op_eval *c, pgy_tensor *y, const pgy_tensor *x,

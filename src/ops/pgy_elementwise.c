@@ -14,8 +14,9 @@ static pgy_status read_program(chain *out, const op_node *n, size_t inputs, pgy_
 {
     const op_attr *a = op_attr_find(n, "program");
     if (chain_read(out, n, inputs)) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "attribute program is none for %zu inputs: '%.*s'",
-                    inputs, a ? (int)a->s.size : 0, a ? a->s.data : "");
+    return op_error(n, err, PGY_E_ARGUMENT,
+                    "attribute program is not a valid program for %zu inputs: '%.*s'", inputs,
+                    a ? (int)a->s.size : 0, a ? a->s.data : "");
 }
 
 static double softplus(double x)

@@ -26,7 +26,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st || !op_has_input(c, RESIDUAL)) return st;
     st = rank_check(c, RESIDUAL, y->rank, y->rank, err);
     for (int32_t d = 0; !st && d < y->rank; d++)
-        st = dim_check(c, RESIDUAL, d, y->dims[d], "that of the output", err);
+        st = dim_check(c, RESIDUAL, d, y->dims[d], "the same dimension of the output", err);
     return st;
 }
 

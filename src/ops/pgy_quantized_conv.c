@@ -24,7 +24,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st || y->rank < 0 || !op_has_input(c, RESIDUAL)) return st;
     st = rank_check(c, RESIDUAL, y->rank, y->rank, err);
     for (int32_t d = 0; !st && d < y->rank; d++)
-        st = dim_check(c, RESIDUAL, (size_t)d, y->dims[d], "that of the output", err);
+        st = dim_check(c, RESIDUAL, (size_t)d, y->dims[d], "the same dimension of the output", err);
     return st;
 }
 
@@ -37,8 +37,10 @@ static pgy_status finish(const op_eval *c, const conv_problem *p, pgy_error *err
     double *y = out_f64(c, 0);
     if (in_count(c, X_SCALE) != 1 || (scales != 1 && scales != channels) ||
         (more && in_count(c, RESIDUAL) != out_count(c, 0)))
-        return op_error(c->node, err, PGY_E_SHAPE, "has %zu scales for %zu output channels", scales,
-                        channels);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "there are %zu scales for %zu output channels, or another input has the "
+                        "wrong number of elements",
+                        scales, channels);
     for (size_t i = 0; i < out_count(c, 0); i++) {
         const size_t channel = i / positions % channels;
         y[i] *= in_f64(c, X_SCALE)[0] * scale[scales == 1 ? 0 : channel];

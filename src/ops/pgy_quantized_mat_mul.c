@@ -23,7 +23,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st || !op_has_input(c, RESIDUAL)) return st;
     st = rank_check(c, RESIDUAL, y->rank, y->rank, err);
     for (int32_t d = 0; !st && d < y->rank; d++)
-        st = dim_check(c, RESIDUAL, (size_t)d, y->dims[d], "that of the output", err);
+        st = dim_check(c, RESIDUAL, (size_t)d, y->dims[d], "the same dimension of the output", err);
     return st;
 }
 
@@ -35,8 +35,10 @@ static pgy_status finish(const op_eval *c, size_t columns, pgy_error *err)
     double *y = out_f64(c, 0);
     if (in_count(c, A_SCALE) != 1 || (scales != 1 && scales != columns) ||
         (bias && in_count(c, BIAS) != columns) || (more && in_count(c, RESIDUAL) != count))
-        return op_error(c->node, err, PGY_E_SHAPE, "has %zu scales for %zu columns", scales,
-                        columns);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "there are %zu scales for %zu columns, or another input has the wrong "
+                        "number of elements",
+                        scales, columns);
     for (size_t i = 0; i < count; i++) {
         const size_t column = i % columns;
         y[i] *= in_f64(c, A_SCALE)[0] * scale[scales == 1 ? 0 : column];

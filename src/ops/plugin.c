@@ -79,7 +79,8 @@ static dim dim_from_handle(pgy_operator_call *c, int64_t handle)
     if (handle >= 0) return dim_const(handle);
     const uint64_t place = (uint64_t)(-2 - handle);
     if (handle == PGY_OPERATOR_UNKNOWN_DIM || place >= c->dim_count)
-        return dim_unknown(c->infer->dims, "the operator does not tell this dimension");
+        return dim_unknown(c->infer->dims,
+                           "the operator's infer function does not give this dimension");
     return c->dims[place];
 }
 
@@ -151,13 +152,16 @@ static pgy_status set_output(pgy_operator_call *c, size_t i, pgy_dtype dtype, in
                              const int64_t *dims, pgy_error *err)
 {
     if (!c->infer || i >= c->node->output_count || rank > PGY_MAX_RANK)
-        return op_error(c->node, err, PGY_E_INTERNAL,
-                        "its operator set output %zu with rank %d, of %zu outputs", i, rank,
-                        c->node->output_count);
+        return op_error(
+            c->node, err, PGY_E_INTERNAL,
+            "the operator's infer function set output %zu with rank %d; the node has %zu outputs",
+            i, rank, c->node->output_count);
     if (!op_storage(dtype) || dtype == PGY_STRING)
-        return op_error(c->node, err, PGY_E_INTERNAL, "its operator set an impossible type");
+        return op_error(c->node, err, PGY_E_INTERNAL,
+                        "the operator's infer function set a type that an output cannot have");
     if (rank < 0) {
-        op_set_unknown(c->infer, i, dtype, -1, "the operator does not tell the rank");
+        op_set_unknown(c->infer, i, dtype, -1,
+                       "the operator's infer function does not give the rank");
         return PGY_OK;
     }
     dim *kept = op_dims(c->infer, (size_t)rank);
@@ -165,9 +169,10 @@ static pgy_status set_output(pgy_operator_call *c, size_t i, pgy_dtype dtype, in
     for (int32_t d = 0; d < rank; d++) {
         kept[d] = dim_from_handle(c, dims[d]);
         if (dim_is_const(kept[d]) && kept[d].value < 0)
-            return op_error(c->node, err, PGY_E_SHAPE,
-                            "its operator gives dimension %d of output %zu the size %lld", d, i,
-                            (long long)kept[d].value);
+            return op_error(
+                c->node, err, PGY_E_SHAPE,
+                "the operator's infer function gave dimension %d of output %zu the size %lld", d, i,
+                (long long)kept[d].value);
     }
     op_set_output(c->infer, i, dtype, rank, kept);
     return PGY_OK;
@@ -203,12 +208,13 @@ static pgy_status output_data(pgy_operator_call *c, size_t i, size_t rank, const
     *data = NULL;
     if (!c->eval || i >= c->node->output_count || rank > PGY_MAX_RANK)
         return op_error(c->node, err, PGY_E_INTERNAL,
-                        "its operator asked for output %zu of rank %zu, of %zu outputs", i, rank,
-                        c->node->output_count);
+                        "the operator's compute function asked for output %zu of rank %zu; the "
+                        "node has %zu outputs",
+                        i, rank, c->node->output_count);
     op_tensor *out = &c->eval->outputs[i];
     if (out->value && !has_shape(out->value, rank, shape))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "its operator computes output %zu in another shape than it infers", i);
+                        "the operator computes output %zu in another shape than it inferred", i);
     const pgy_status st =
         out->value ? PGY_OK : op_output(c->eval, i, PGY_DTYPE_NONE, rank, shape, err);
     if (!st) *data = pgy_tensor_data(out->value);
@@ -221,14 +227,14 @@ pgy_status plugin_eval(op_eval *c, pgy_error *err)
     for (size_t i = 0; i < c->node->input_count; i++)
         if (c->inputs[i].sequence ||
             (c->inputs[i].value && pgy_tensor_dtype(c->inputs[i].value) == PGY_STRING))
-            return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                            "input %zu holds strings or a sequence, which operators from outside "
-                            "cannot take",
-                            i);
+            return op_error(
+                c->node, err, PGY_E_UNSUPPORTED,
+                "input %zu holds strings or a sequence, which operators of plug-ins cannot take",
+                i);
     if (!d->compute)
         return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "its operator has no definition for the reference, only tactics of the "
-                        "engine, none of which takes these types and shapes");
+                        "the operator has no compute function for the reference, only tactics of "
+                        "the engine, and none of them accepts these types and shapes");
     pgy_operator_call call = {.node = c->node, .eval = c};
     const pgy_status st = d->compute(&call, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", c->node->def->name, c->node->name) : PGY_OK;

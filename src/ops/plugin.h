@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's side of polygraphy/operator.h: what a plug-in operator sees of a node. */
+/* This program's side of the plug-in interface polygraphy/operator.h: the call object through which
+ * a plug-in operator sees its node. */
 #ifndef OPS_PLUGIN_H
 #define OPS_PLUGIN_H
 
@@ -9,8 +10,8 @@
 
 struct pgy_operator_call {
     const op_node *node;
-    op_infer *infer; /* in infer */
-    op_eval *eval;   /* in compute */
+    op_infer *infer; /* set while the plug-in's infer runs, else NULL */
+    op_eval *eval;   /* set while the plug-in's compute runs, else NULL */
     dim *dims;
     size_t dim_count, dim_capacity;
 };

@@ -29,12 +29,12 @@ static const char *tactics_defect(const pgy_operator_tactic *const *tactics)
         const pgy_operator_tactic *t = tactics[i];
         if (i == MAX_TACTICS) return "it has too many tactics";
         if (!t->name || !*t->name || strlen(t->name) > MAX_TACTIC_NAME || strpbrk(t->name, " :/"))
-            return "a tactic has no name, or one with a blank, ':' or '/', or too long a name";
+            return "a tactic has no name, or a name that is too long or has a blank, ':' or '/'";
         if (t->version < 1 || t->version > UINT16_MAX)
             return "a tactic's version is not 1 to 65535";
         if (!t->accept || !t->run) return "a callback of a tactic is missing";
         for (size_t k = 0; k < i; k++)
-            if (!strcmp(t->name, tactics[k]->name)) return "two tactics have one name";
+            if (!strcmp(t->name, tactics[k]->name)) return "two tactics have the same name";
     }
     return NULL;
 }
@@ -48,13 +48,14 @@ static const char *defect(const pgy_operator_definition *d)
     if (tactics_defect(d->tactics)) return tactics_defect(d->tactics);
     if (d->min_inputs > d->max_inputs || d->min_outputs > d->max_outputs || d->min_inputs > 255 ||
         d->min_outputs > 255)
-        return "its numbers of inputs and outputs make no sense";
+        return "its numbers of inputs or outputs are invalid: the least is above the largest, or "
+               "above 255";
     if ((d->max_inputs != SIZE_MAX && d->max_inputs > 255) ||
         (d->max_outputs != SIZE_MAX && d->max_outputs > 255))
         return "it has more than 255 inputs or outputs";
     const op_def *known = op_find(d->domain, d->name, d->since);
     if (known && (known->since == d->since || known->infer != plugin_infer))
-        return "there is an operator of that name already";
+        return "another operator already has this name";
     return NULL;
 }
 
@@ -74,7 +75,7 @@ static pgy_status make_attributes(const op_attr_def **out, const pgy_operator_de
     for (size_t i = 0; i < count; i++) {
         const pgy_operator_attribute *a = &d->attributes[i];
         if ((size_t)a->kind >= KIND_COUNT || !KINDS[a->kind])
-            return pgy_error_set(err, PGY_E_BACKEND, "attribute '%s' is of unknown kind %d",
+            return pgy_error_set(err, PGY_E_BACKEND, "attribute '%s' has the unknown kind %d",
                                  a->name, (int)a->kind);
         attrs[i] = (op_attr_def){a->name, KINDS[a->kind], a->required, a->fallback};
     }
@@ -107,8 +108,9 @@ static pgy_status take(pgy_operator_definition **out, const pgy_operator_definit
     if (!d) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     pgy_status st = SIZED_TAKE(pgy_operator_definition, d, given, err);
     if (!st && d->abi != PGY_OPERATOR_ABI)
-        st = pgy_error_set(err, PGY_E_BACKEND,
-                           "it was made for another version of the operator interface");
+        st =
+            pgy_error_set(err, PGY_E_BACKEND,
+                          "it was built for another version of the operator interface; rebuild it");
     if (!st) st = take_tactics(d, memory, err);
     *out = d;
     return st;
@@ -162,7 +164,7 @@ static pgy_status add_all(const pgy_operator_definition *const *list, pgy_error 
     size_t count = 0;
     while (count <= MAX_DEFINITIONS && list[count]) count++;
     if (count == 0 || count > MAX_DEFINITIONS)
-        return pgy_error_set(err, PGY_E_BACKEND, "it defines no operator, or more than %d",
+        return pgy_error_set(err, PGY_E_BACKEND, "the library defines no operator, or more than %d",
                              MAX_DEFINITIONS);
     op_def *rows = arena_alloc_array(&kept, count, sizeof *rows);
     if (!rows) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -172,12 +174,12 @@ static pgy_status add_all(const pgy_operator_definition *const *list, pgy_error 
         for (size_t k = 0; k < i; k++)
             if (!strcmp(rows[k].name, rows[i].name) && !strcmp(rows[k].domain, rows[i].domain) &&
                 rows[k].since == rows[i].since)
-                return pgy_error_set(err, PGY_E_BACKEND, "operator %s: it is defined twice",
+                return pgy_error_set(err, PGY_E_BACKEND, "operator %s is defined twice",
                                      rows[i].name);
     }
     return op_add_rows(rows, count)
                ? PGY_OK
-               : pgy_error_set(err, PGY_E_MEMORY, "there are too many operators from outside");
+               : pgy_error_set(err, PGY_E_MEMORY, "there are too many operators of plug-ins");
 }
 
 pgy_status pgy_operators_load(const char *path, pgy_error *err)
@@ -190,7 +192,7 @@ pgy_status pgy_operators_load(const char *path, pgy_error *err)
     const dl_symbol symbols[] = {{PGY_OPERATOR_SYMBOL, &entry.address, true}};
 
     if (!path || !*path)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a library of operators needs a path");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'path' must be the name of an operator library");
     /* A name without a folder means a file in the working directory before one on the library
      * path. */
     char *absolute = file_exists(path) ? path_absolute(path) : NULL;
@@ -200,6 +202,8 @@ pgy_status pgy_operators_load(const char *path, pgy_error *err)
     if (!st) st = dl_resolve(handle, symbols, 1, err);
     if (st) return pgy_error_prefix(err, st, "library of operators '%s': ", path);
     const pgy_operator_definition *const *list = entry.call(plugin_host());
-    st = list ? add_all(list, err) : pgy_error_set(err, PGY_E_BACKEND, "it refuses this host");
+    st = list ? add_all(list, err)
+              : pgy_error_set(err, PGY_E_BACKEND,
+                              "it does not support this host (its entry function returned NULL)");
     return st ? pgy_error_prefix(err, st, "library of operators '%s': ", path) : PGY_OK;
 }

@@ -77,7 +77,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 {
     const pgy_dtype base = op_storage(c->inputs[0].dtype);
     if (base != PGY_F64 && base != PGY_I64)
-        return op_error(c->node, err, PGY_E_TYPE, "base type %s is not supported",
+        return op_error(c->node, err, PGY_E_TYPE, "a base of type %s is not supported",
                         pgy_dtype_name(c->inputs[0].dtype));
     return binary_eval_with(c, base == PGY_F64 ? &FLOAT : &INTEGER, err);
 }

@@ -16,7 +16,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* The node's input for each input of Attention. */
+/* Indexed by input of Attention: the input of this node to pass there. */
 static const size_t SOURCES[INNER_INPUTS] = {X, WEIGHTS, BIAS, MASK, PAST};
 
 static op_node inner_node(const op_node *n)
@@ -58,8 +58,8 @@ static pgy_status dequantise(op_tensor *out, const op_eval *c, size_t input, pgy
     const size_t scales = in_count(c, scale), zeros = in_count(c, zero);
     if ((scales != 1 && scales != columns) || (zeros > 1 && zeros != columns))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "%zu scales and %zu zero points do not fit input %zu", scales, zeros,
-                        input);
+                        "there are %zu scales and %zu zero points, which does not fit input %zu",
+                        scales, zeros, input);
     pgy_status st =
         pgy_tensor_create(&out->value, PGY_F64, pgy_tensor_rank(x), pgy_tensor_shape(x), err);
     if (st) return st;

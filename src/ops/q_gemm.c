@@ -25,8 +25,9 @@ static pgy_status check_count(const op_infer *c, size_t input, dim n, pgy_error 
         return PGY_OK;
     str text = {0};
     dim_print(&text, count);
-    const pgy_status st =
-        op_error(c->node, err, PGY_E_SHAPE, "input %zu has %s elements", input, str_text(&text));
+    const pgy_status st = op_error(c->node, err, PGY_E_SHAPE,
+                                   "input %zu has %s elements, which does not fit the output",
+                                   input, str_text(&text));
     str_deinit(&text);
     return st;
 }
@@ -103,7 +104,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     p.n = (size_t)out_shape(c, 0)[1];
     p.k = (size_t)s[p.trans_a ? 0 : 1];
     if (pgy_tensor_dtype(c->outputs[0].value) != (in_f64(c, Y_SCALE) ? PGY_I64 : PGY_F64))
-        st = op_error(c->node, err, PGY_E_TYPE, "the output cannot be %s",
+        st = op_error(c->node, err, PGY_E_TYPE, "the output cannot have type %s",
                       pgy_dtype_name(c->outputs[0].dtype));
     if (!st) st = integer_shifted(&a, c, A, A_ZERO, 0, err);
     if (!st) st = integer_shifted(&b, c, B, B_ZERO, p.trans_b ? 0 : 1, err);

@@ -26,8 +26,9 @@ static pgy_status check_scales(const op_eval *c, size_t rows, size_t columns, pg
     for (size_t i = 0; i < sizeof WANTED / sizeof *WANTED; i++) {
         size_t have = in_count(c, WANTED[i].input);
         if (have != 1 && have != WANTED[i].count)
-            return op_error(c->node, err, PGY_E_SHAPE, "input %zu has %zu elements, not 1 or %zu",
-                            WANTED[i].input, have, WANTED[i].count);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "input %zu has %zu elements, but must have 1 or %zu", WANTED[i].input,
+                            have, WANTED[i].count);
     }
     return PGY_OK;
 }

@@ -38,7 +38,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     op_set_like(c, 0, 0);
     const pgy_dtype zero = op_has_input(c, 2) ? c->inputs[2].dtype : PGY_DTYPE_NONE;
     if (zero && to && zero != to)
-        return op_error(c->node, err, PGY_E_TYPE, "output_dtype is %s, but the zero point is %s",
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute output_dtype is %s, but the zero point has type %s",
                         pgy_dtype_name(to), pgy_dtype_name(zero));
     c->outputs[0].dtype = op_has_input(c, 2) ? zero : to ? to : PGY_U8;
     return PGY_OK;
@@ -79,7 +80,7 @@ static pgy_status float_input(const op_eval *c, pgy_tensor **out, pgy_error *err
     if (pgy_tensor_dtype(x) == PGY_I64)
         return pgy_tensor_cast(out, pgy_tensor_view(x), PGY_F64, err);
     if (pgy_tensor_dtype(x) != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "type %s cannot be quantized",
+        return op_error(c->node, err, PGY_E_TYPE, "an input of type %s cannot be quantised",
                         pgy_dtype_name(c->inputs[0].dtype));
     *out = pgy_tensor_retain(x);
     return PGY_OK;
@@ -98,7 +99,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!precision) precision = c->inputs[1].dtype;
     if (!pgy_dtype_is_float(precision) || (storage != PGY_F64 && storage != PGY_I64) ||
         (op_has_value(c, 2) && pgy_tensor_dtype(c->inputs[2].value) != storage))
-        return op_error(c->node, err, PGY_E_TYPE, "cannot quantize to %s",
+        return op_error(c->node, err, PGY_E_TYPE, "cannot quantise to %s",
                         pgy_dtype_name(c->outputs[0].dtype));
     st = float_input(c, &x, err);
     if (st) return st;

@@ -28,15 +28,15 @@ static pgy_status infer_floats(op_infer *c, dim *count, pgy_error *err)
     for (size_t k = 0; k < 3; k++) {
         const pgy_tensor *t = c->inputs[k].data;
         if (!t || pgy_tensor_dtype(t) != PGY_F64 || pgy_tensor_count(t) != 1) {
-            *count = dim_unknown(c->dims, "the bounds of a range are computed");
+            *count = dim_unknown(c->dims, "the bounds of a range are computed at run time");
             return PGY_OK;
         }
         v[k] = *(const double *)pgy_tensor_data(t);
     }
     const double n = ceil((v[1] - v[0]) / v[2]);
     if (v[2] == 0 || !(n < 0x1p53))
-        return op_error(c->node, err, PGY_E_SHAPE, "from %g to %g by %g never ends", v[0], v[1],
-                        v[2]);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the range from %g to %g in steps of %g never ends", v[0], v[1], v[2]);
     *count = dim_const(n > 0 ? (int64_t)n : 0);
     return PGY_OK;
 }
@@ -60,16 +60,18 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!count) return rule_no_memory(c->node, err);
     op_set_output(c, 0, dtype, 1, count);
     if (pgy_dtype_is_float(dtype)) return infer_floats(c, count, err);
-    *count = dim_unknown(c->dims, "the bounds of a range are computed");
+    *count = dim_unknown(c->dims, "the bounds of a range are computed at run time");
     for (size_t k = 0; k < 3; k++)
         if (!rule_values(c, k, &v[k], &n) || n != 1) return PGY_OK;
     const dim start = *v[0], limit = *v[1], delta = *v[2];
     if (!dim_is_const(delta)) return PGY_OK;
-    if (delta.value == 0) return op_error(c->node, err, PGY_E_ARGUMENT, "delta is 0");
+    if (delta.value == 0)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "input 2 (delta) must not be 0");
     if (dim_is_const(start) && dim_is_const(limit)) {
         const uint64_t total = count_ints(start.value, limit.value, delta.value);
         if (total > INT64_MAX)
-            return op_error(c->node, err, PGY_E_SHAPE, "gives %llu elements",
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "the range has %llu elements, which is too many",
                             (unsigned long long)total);
         *count = dim_const((int64_t)total);
     } else if (delta.value > 0) {
@@ -93,7 +95,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const size_t count = pgy_tensor_count(y);
     const pgy_dtype storage = pgy_tensor_dtype(y);
     if (pgy_tensor_dtype(start) != storage || pgy_tensor_dtype(delta) != storage)
-        return op_error(c->node, err, PGY_E_TYPE, "start, limit and delta must have one type");
+        return op_error(c->node, err, PGY_E_TYPE, "start, limit and delta must have the same type");
     if (storage == PGY_F64) {
         const double first = *(const double *)pgy_tensor_data(start),
                      step = *(const double *)pgy_tensor_data(delta);

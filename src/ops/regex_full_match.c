@@ -21,7 +21,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     regex *r = NULL;
     pgy_status st = inputs_check(c, "!", err);
     if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
-        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 must hold strings");
     if (st) return st;
     st = regex_compile(&r, pattern ? pattern->s : (span){"", 0}, err);
     const pgy_string *x = in_data(c, 0);

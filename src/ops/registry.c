@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of all operators. Rows of all files are gathered once into an array sorted by name,
- * domain and version; a look-up is a binary search in it. Rows of plug-ins are in a short list
- * behind them, which only grows, so readers need no lock. */
+ * domain and version; a look-up is a binary search in it. Rows of plug-ins are in a second, short
+ * list, which only grows, so readers need no lock. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const op_def *const TABLES[] = {
 
 enum { MAX_ROWS = 2048, MAX_ADDED = 1024 };
 static const op_def *rows[MAX_ROWS];   /* in ops.def order */
-static const op_def *sorted[MAX_ROWS]; /* by name, domain, version */
+static const op_def *sorted[MAX_ROWS]; /* rows sorted by name, domain and version */
 static size_t row_count;
 static pthread_once_t gathered = PTHREAD_ONCE_INIT;
 static const op_def *added[MAX_ADDED];

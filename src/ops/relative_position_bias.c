@@ -21,10 +21,11 @@ static pgy_status length_of(dim *out, op_infer *c, size_t input, pgy_error *err)
 {
     const dim *values;
     size_t count;
-    *out = dim_unknown(c->dims, "a length is not known");
+    *out = dim_unknown(c->dims, "a sequence length is not known");
     if (!op_input_ints(c, input, &values, &count)) return PGY_OK;
     if (count != 1 || (dim_is_const(values[0]) && values[0].value < 0))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "input %zu is no length", input);
+        return op_error(c->node, err, PGY_E_ARGUMENT, "input %zu must be one length of 0 or more",
+                        input);
     *out = values[0];
     return PGY_OK;
 }
@@ -39,8 +40,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *out = op_dims(c, 4);
     if (!out) return rule_no_memory(c->node, err);
-    const dim heads =
-        table->rank == 2 ? table->dims[1] : dim_unknown(c->dims, "the table is not known");
+    const dim heads = table->rank == 2
+                          ? table->dims[1]
+                          : dim_unknown(c->dims, "the shape of the table is not known");
     memcpy(out, (dim[]){dim_const(1), heads, queries, keys}, 4 * sizeof *out);
     op_set_output(c, 0, table->dtype, 4, out);
     return PGY_OK;
@@ -74,8 +76,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st || !out_count(c, 0)) return st;
     const size_t buckets = (size_t)in_shape(c, TABLE)[0];
     if (buckets < (both ? 2 : 1) || most < 1)
-        return op_error(n, err, PGY_E_ARGUMENT, "%zu buckets for distances up to %" PRId64, buckets,
-                        most);
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "the table has %zu buckets and attribute max_distance is %" PRId64
+                        "; each direction needs a bucket, and the distance must be positive",
+                        buckets, most);
     const size_t keys = (size_t)out_shape(c, 0)[3], queries = (size_t)out_shape(c, 0)[2];
     for (size_t i = 0; i < out_count(c, 0); i++) {
         const int64_t ahead = (int64_t)(i % keys) - (int64_t)(i / keys % queries);

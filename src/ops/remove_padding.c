@@ -17,7 +17,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     dim *rows = op_dims(c, 2), *ends = op_dims(c, 1), *one = op_dims(c, 1);
     if (!rows || !ends || !one) return rule_no_memory(c->node, err);
-    rows[0] = dim_unknown(c->dims, "how many tokens there are depends on their counts");
+    rows[0] = dim_unknown(c->dims, "it depends on the token counts");
     rows[1] = x->rank == 3 ? x->dims[2] : dim_unknown(c->dims, "the width is not known");
     ends[0] = x->rank == 3 ? dim_add(c->dims, x->dims[0], dim_const(1))
                            : dim_unknown(c->dims, "the batch is not known");
@@ -36,8 +36,8 @@ static pgy_status add_counts(size_t *total, const op_eval *c, pgy_error *err)
     for (size_t b = 0; b < in_count(c, 1); b++) {
         if (counts[b] < 0 || counts[b] > length)
             return op_error(c->node, err, PGY_E_ARGUMENT,
-                            "sequence %zu has %" PRId64 " tokens of %" PRId64, b, counts[b],
-                            length);
+                            "sequence %zu has %" PRId64 " tokens, but its length is %" PRId64, b,
+                            counts[b], length);
         sum += counts[b];
         if (counts[b] > most) most = counts[b];
         if (out_i64(c, 2)) out_i64(c, 2)[b + 1] = sum;
@@ -80,8 +80,9 @@ static pgy_status restore_infer(op_infer *c, pgy_error *err)
     dim *dims = op_dims(c, 3);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t d = 0; d < 2; d++)
-        dims[d] =
-            places->rank == 2 ? places->dims[d] : dim_unknown(c->dims, "the places are not known");
+        dims[d] = places->rank == 2
+                      ? places->dims[d]
+                      : dim_unknown(c->dims, "the shape of token_offset is not known");
     dims[2] = x->rank == 2 ? x->dims[1] : dim_unknown(c->dims, "the width is not known");
     op_set_output(c, 0, x->dtype, 3, dims);
     return PGY_OK;
@@ -93,12 +94,14 @@ static pgy_status restore_eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const size_t tokens = (size_t)in_shape(c, 0)[0], width = (size_t)in_shape(c, 0)[1];
     if (tokens > in_count(c, 1))
-        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu tokens for %zu places", tokens,
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "there are %zu tokens, but token_offset has only %zu places", tokens,
                         in_count(c, 1));
     for (size_t i = 0; i < tokens; i++) {
         const int64_t to = in_i64(c, 1)[i];
         if (to < 0 || (uint64_t)to >= in_count(c, 1))
-            return op_error(c->node, err, PGY_E_ARGUMENT, "place %" PRId64 " of %zu", to,
+            return op_error(c->node, err, PGY_E_ARGUMENT,
+                            "token_offset has place %" PRId64 ", but there are only %zu places", to,
                             in_count(c, 1));
         if (width)
             memcpy(out_f64(c, 0) + (size_t)to * width, in_f64(c, 0) + i * width,

@@ -28,20 +28,24 @@ static pgy_status resolve(op_infer *c, dim *dims, size_t rank, int32_t *open, pg
             const dim most = !copies ? dims[i]
                              : has   ? dim_max(c->dims, dims[i], x->dims[i])
                                      : dim_const(INT64_MAX);
-            dims[i] = dim_unknown_upto(c->dims, "the new shape is computed", most);
+            dims[i] = dim_unknown_upto(c->dims, "the new shape is computed at run time", most);
         } else if (is_value(dims[i], -1)) {
             if (*open >= 0)
                 return op_error(c->node, err, PGY_E_SHAPE, "the shape has more than one -1");
             *open = (int32_t)i;
         } else if (rule_is_negative(dims[i])) {
-            return op_error(c->node, err, PGY_E_SHAPE, "dimension %zu of the shape is %lld", i,
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "element %zu of the shape is %lld, but must be -1 or more", i,
                             (long long)dims[i].value);
         } else if (is_value(dims[i], 0) && copies) {
             if (x->rank >= 0 && (int64_t)i >= x->rank)
                 return op_error(c->node, err, PGY_E_SHAPE,
-                                "0 at place %zu copies nothing: the input has rank %d", i, x->rank);
-            dims[i] = x->rank >= 0 ? x->dims[i]
-                                   : dim_unknown(c->dims, "copied from an input of unknown rank");
+                                "element %zu of the shape is 0, which copies that dimension of the "
+                                "input, but the input has rank %d",
+                                i, x->rank);
+            dims[i] = x->rank >= 0
+                          ? x->dims[i]
+                          : dim_unknown(c->dims, "it is copied from an input of unknown rank");
         } else if (is_value(dims[i], 0)) {
             has_zero = true;
         }
@@ -88,7 +92,7 @@ static pgy_status fill_open(op_infer *c, dim *dims, size_t rank, int32_t open, p
 {
     dim above, below;
     if (c->inputs[0].rank < 0) {
-        if (open >= 0) dims[open] = dim_unknown(c->dims, "what is left of an unknown shape");
+        if (open >= 0) dims[open] = dim_unknown(c->dims, "it is the rest of an unknown shape");
         return PGY_OK;
     }
     cancel(c, dims, rank, open, &above, &below);
@@ -109,14 +113,14 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rule_check_rank(c->node, x->rank, err);
     if (st) return st;
     if (shape->rank >= 0 && shape->rank != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "the shape must have rank 1, not %d",
+        return op_error(c->node, err, PGY_E_SHAPE, "the shape must have rank 1, but has rank %d",
                         (int)shape->rank);
     if (!rule_values(c, 1, &wanted, &rank)) {
         const bool known = shape->rank == 1 && dim_is_const(shape->dims[0]);
         if (known) st = rule_check_rank(c->node, shape->dims[0].value, err);
         if (!st)
             op_set_unknown(c, 0, x->dtype, known ? (int32_t)shape->dims[0].value : -1,
-                           "the new shape is computed");
+                           "the new shape is computed at run time");
         return st;
     }
     st = rule_check_rank(c->node, (int64_t)rank, err);

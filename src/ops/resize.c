@@ -70,7 +70,7 @@ static pgy_status check_list(const op_infer *c, size_t input, const char *what, 
     const op_value *v = &c->inputs[input];
     if (v->rank < 0) return PGY_OK;
     if (v->rank != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "%s must have rank 1, not %d", what,
+        return op_error(c->node, err, PGY_E_SHAPE, "%s must have rank 1, but has rank %d", what,
                         (int)v->rank);
     return dim_is_const(v->dims[0])
                ? check_count(c->node, what, (size_t)v->dims[0].value, count, err)
@@ -135,7 +135,8 @@ static pgy_status infer_ratio(op_infer *c, dim *dims, const dim *sizes, const si
     for (size_t i = 0; i < count; i++) {
         double size = floor(scale * (double)in[axes[i]] + 0.5);
         if (!(size >= 0 && size < 9e18))
-            return op_error(c->node, err, PGY_E_SHAPE, "a size becomes %g", size);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "the output would have a dimension of %g, which is out of range", size);
         dims[axes[i]] = dim_const((int64_t)size);
     }
     return PGY_OK;
@@ -154,7 +155,7 @@ static pgy_status infer_sizes(op_infer *c, dim *dims, const size_t *axes, size_t
     pgy_status st = check_count(c->node, "sizes", given, count, err);
     for (size_t i = 0; !st && i < count; i++)
         if (rule_is_negative(sizes[i]))
-            return op_error(c->node, err, PGY_E_SHAPE, "sizes has the value %" PRId64,
+            return op_error(c->node, err, PGY_E_SHAPE, "sizes has the negative value %" PRId64,
                             sizes[i].value);
     if (st) return st;
     if (keeps_ratio(c->node)) return infer_ratio(c, dims, sizes, axes, count, err);
@@ -200,7 +201,7 @@ static pgy_status read_word(int *out, const op_node *n, const char *attr, const 
             return PGY_OK;
         }
     const op_attr *a = op_attr_find(n, attr);
-    return op_error(n, err, PGY_E_ARGUMENT, "attribute %s is '%.*s', which is not known", attr,
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute %s has the unknown value '%.*s'", attr,
                     a ? (int)a->s.size : 0, a && a->s.data ? a->s.data : "");
 }
 

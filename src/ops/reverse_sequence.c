@@ -15,9 +15,10 @@ static pgy_status find_axes(size_t *time, size_t *batch, const op_node *n, pgy_e
 {
     const int64_t t = op_attr_int(n, "time_axis", 0), b = op_attr_int(n, "batch_axis", 1);
     if (!((t == 0 && b == 1) || (t == 1 && b == 0)))
-        return op_error(n, err, PGY_E_ARGUMENT,
-                        "time_axis %lld and batch_axis %lld must be 0 and 1 in some order",
-                        (long long)t, (long long)b);
+        return op_error(
+            n, err, PGY_E_ARGUMENT,
+            "attributes time_axis and batch_axis are %lld and %lld, but must be 0 and 1 or 1 and 0",
+            (long long)t, (long long)b);
     *time = (size_t)t;
     *batch = (size_t)b;
     return PGY_OK;
@@ -59,7 +60,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const char *from = pgy_tensor_data(x);
     for (size_t b = 0; b < entries; b++) {
         if (lengths[b] < 0 || (uint64_t)lengths[b] > steps)
-            return op_error(c->node, err, PGY_E_SHAPE, "length %lld is not in [0, %zu]",
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "sequence_lens has length %lld, which is not in [0, %zu]",
                             (long long)lengths[b], steps);
         for (size_t t = 0; t < steps; t++) {
             const size_t length = (size_t)lengths[b], other = t < length ? length - 1 - t : t;

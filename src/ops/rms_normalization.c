@@ -28,7 +28,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct layer {
     const op_eval *c;
     size_t length, rank;
-    size_t scale[PGY_MAX_RANK]; /* strides */
+    size_t scale[PGY_MAX_RANK]; /* strides of the scale in elements; 0 on broadcast axes */
     double epsilon;
     bool plain; /* scale has exactly the shape of a row */
 } layer;

@@ -32,14 +32,15 @@ static pgy_status check_size(const op_node *n, const char *name, pgy_error *err)
 {
     int64_t v = op_attr_int(n, name, 1);
     if (v >= 0 && v <= INT32_MAX) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "attribute %s is %" PRId64, name, v);
+    return op_error(n, err, PGY_E_ARGUMENT, "attribute %s is %" PRId64 ", which is out of range",
+                    name, v);
 }
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     pgy_status st = rank_check(c, 0, 4, 4, err);
     if (!st) st = rank_check(c, 1, 2, 2, err);
-    if (!st) st = dim_check(c, 1, 1, dim_const(4), "the number of a region's corners", err);
+    if (!st) st = dim_check(c, 1, 1, dim_const(4), "the number of coordinates of a region", err);
     if (!st) st = rank_check(c, 2, 1, 1, err);
     if (!st && rank_known(c, 1))
         st = dim_check(c, 2, 0, c->inputs[1].dims[0], "the number of regions", err);
@@ -88,7 +89,7 @@ static void corners(const align *a, const double *x, double row, double col, dou
 
 typedef struct region {
     double row, col, bin_height, bin_width;
-    int64_t rows, cols; /* samples per bin */
+    int64_t rows, cols; /* number of samples per bin in each direction */
 } region;
 
 static region read_region(const align *a, const double *roi)

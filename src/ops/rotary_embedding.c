@@ -26,11 +26,13 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     }
     if (!st) st = rank_check(c, POSITIONS, 2, 2, err);
     for (int32_t i = 0; !st && rank_known(c, COS) && i < c->inputs[COS].rank; i++)
-        st = dim_check(c, SIN, (size_t)i, c->inputs[COS].dims[i], "that of the cosines", err);
+        st = dim_check(c, SIN, (size_t)i, c->inputs[COS].dims[i],
+                       "the same dimension of the cosines", err);
     if (!st && rank_known(c, X) && c->inputs[X].rank == 3 &&
         op_attr_int(c->node, "num_heads", 0) < 1)
         st = op_error(c->node, err, PGY_E_ARGUMENT,
-                      "attribute num_heads is %" PRId64 ", but 3 dimensions must be split",
+                      "attribute num_heads is %" PRId64
+                      ", but an input of rank 3 needs a positive number",
                       op_attr_int(c->node, "num_heads", 0));
     if (st) return st;
     op_set_like(c, 0, X);
@@ -103,14 +105,17 @@ static pgy_status eval(op_eval *c, pgy_error *err)
             turned = op_attr_int(c->node, "rotary_embedding_dim", 0);
     if (r.flat && (heads < 1 || x[2] % heads))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute num_heads is %" PRId64 ", which does not divide %" PRId64, heads,
-                        x[2]);
+                        "attribute num_heads is %" PRId64
+                        ", which does not divide the width %" PRId64,
+                        heads, x[2]);
     r.heads = r.flat ? (size_t)heads : (size_t)x[1];
     r.length = r.flat ? (size_t)x[1] : (size_t)x[2];
     r.size = r.flat ? (size_t)(x[2] / heads) : (size_t)x[3];
     if (turned < 0 || (uint64_t)turned > r.size || (turned ? turned : (int64_t)r.size) % 2)
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "%" PRId64 " of %zu elements of a head cannot be turned", turned, r.size);
+                        "attribute rotary_embedding_dim is %" PRId64
+                        ", which does not fit heads of %zu elements",
+                        turned, r.size);
     r.half = (turned ? (size_t)turned : r.size) / 2;
     st = check_caches(&r, err);
     if (st) return st;

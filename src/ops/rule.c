@@ -154,15 +154,16 @@ pgy_status rule_eval_list(const op_eval *c, const char *attr, size_t input, cons
     if (!op_has_value(c, input)) return PGY_OK;
     pgy_status st = op_eval_ints(c, input, out, count, err);
     if (!st && pgy_tensor_rank(c->inputs[input].value) > 1)
-        st = op_error(c->node, err, PGY_E_SHAPE, "input %zu must be a list, not of rank %zu", input,
-                      pgy_tensor_rank(c->inputs[input].value));
+        st =
+            op_error(c->node, err, PGY_E_SHAPE, "input %zu must have rank 0 or 1, but has rank %zu",
+                     input, pgy_tensor_rank(c->inputs[input].value));
     return st;
 }
 
 pgy_status rule_check_rank(const op_node *n, int64_t rank, pgy_error *err)
 {
     if (rank <= PGY_MAX_RANK) return PGY_OK;
-    return op_error(n, err, PGY_E_SHAPE, "rank %lld is over the limit of %d", (long long)rank,
+    return op_error(n, err, PGY_E_SHAPE, "rank %lld is above the limit of %d", (long long)rank,
                     PGY_MAX_RANK);
 }
 
@@ -192,7 +193,7 @@ pgy_status rule_dim_axes(size_t *out, const op_node *n, const dim *axes, size_t 
         return op_error(n, err, PGY_E_SHAPE, "%zu axes for a tensor of rank %d", count, rank);
     for (size_t i = 0; i < count; i++) {
         if (!dim_is_const(axes[i]))
-            return op_error(n, err, PGY_E_SHAPE, "axis %zu is not a number", i);
+            return op_error(n, err, PGY_E_SHAPE, "the axis at position %zu is not constant", i);
         ints[i] = axes[i].value;
     }
     return rule_axes(out, n, ints, count, rank, err);
@@ -212,8 +213,7 @@ pgy_status rule_output(const op_eval *c, size_t output, pgy_tensor **out, pgy_er
 {
     *out = c->outputs[output].value;
     if (!*out)
-        return op_error(c->node, err, PGY_E_SHAPE, "the shape of output %zu cannot be determined",
-                        output);
+        return op_error(c->node, err, PGY_E_SHAPE, "the shape of output %zu is unknown", output);
     return rule_check_rank(c->node, (int64_t)pgy_tensor_rank(*out), err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helpers that many shape rules and evaluations share: integer values as dims, axes, and lists that
- * are an attribute or an input. */
+/* Helpers that many shape rules and evaluations share: integer inputs as dims, axes, and lists that
+ * are an attribute in old versions and an input in new ones. */
 #ifndef OPS_RULE_H
 #define OPS_RULE_H
 
@@ -20,16 +20,17 @@
 enum { RULE_MAX_ELEMENTS = 1024 };
 
 pgy_status rule_no_memory(const op_node *n, pgy_error *err);
-double rule_no_flops(const op_infer *c); /* for operators that only move data */
+double rule_no_flops(const op_infer *c); /* Gives 0, for operators that only move data. */
 
 /* Gives the values of an integer or boolean input of rank 0 or 1 as dims. False: unknown. */
 bool rule_values(const op_infer *c, size_t input, const dim **out, size_t *count);
-/* Sets the known values of an output; does nothing if they do not fit the type and shape set
- * before. */
+/* Sets the known elements of an output; does nothing if they do not fit the output's type and
+ * shape, which are set already. */
 void rule_set_elements(op_infer *c, size_t output, const dim *elements, size_t count);
-/* Element i of `count` elements; a single element is broadcast. */
+/* Gives element i of `count` elements; a list of one element is broadcast, so its element is given
+ * for every i. */
 dim rule_element(const dim *elements, size_t count, size_t i);
-/* Number of elements of a shape. False: unknown rank. */
+/* Gives the number of elements of a tensor with these dims. False: its rank is unknown. */
 bool rule_count(const op_infer *c, dim *out, int32_t rank, const dim *dims);
 dim *rule_copy_dims(
     op_infer *c,
@@ -38,10 +39,11 @@ dim *rule_from_ints(op_infer *c, const int64_t *ints, size_t count);
 bool rule_is_negative(dim d);              /* certainly < 0 */
 bool rule_is_natural(dim_table *t, dim d); /* certainly >= 0 */
 
-/* A list that older versions take as an attribute and newer ones as an input. */
+/* Gives a list (such as axes) that older versions take as attribute `attr` and newer ones as input
+ * `input`. */
 typedef enum rule_source { RULE_ABSENT, RULE_UNKNOWN, RULE_KNOWN } rule_source;
 rule_source rule_list(op_infer *c, const char *attr, size_t input, const dim **out, size_t *count);
-/* The same in evaluation, from values; an absent list gives *out NULL. */
+/* Gives such a list in eval, from the node's values; *out is NULL if the list is absent. */
 pgy_status rule_eval_list(const op_eval *c, const char *attr, size_t input, const int64_t **out,
                           size_t *count, pgy_error *err) PGY_MUST_CHECK;
 
@@ -66,7 +68,8 @@ pgy_status rule_input(const op_eval *c, size_t input, pgy_tensor **out,
 pgy_status rule_forward(op_eval *c, pgy_error *err);
 /* Output 0 has the values of input 0, if both are scalars or vectors. */
 void rule_same_elements(op_infer *c);
-/* Rows that only move data: any type. */
+/* An op_def row of an operator that only moves data, so it accepts any type and counts no
+ * operations. */
 #define RULE_ROW(op, version, inputs_least, inputs_most, definitions, rule, work)            \
     {                                                                                        \
         .name = op, .domain = "", .since = version, .min_inputs = inputs_least,              \
@@ -74,7 +77,8 @@ void rule_same_elements(op_infer *c);
         .types = "", .infer = rule, .eval = work, .flops = rule_no_flops                     \
     }
 
-/* The same for operators whose eval writes the whole output or replaces it. */
+/* RULE_ROW for operators whose eval writes the whole output or replaces it, so it need not be
+ * zeroed. */
 #define RULE_ROW_FILLS(op, version, inputs_least, inputs_most, definitions, rule, work)        \
     {                                                                                          \
         .name = op, .domain = "", .since = version, .min_inputs = inputs_least,                \

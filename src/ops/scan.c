@@ -18,15 +18,17 @@ static const op_attr_def ATTRS[] = {
     {0},
 };
 
-/* Number of states; the other inputs are scanned, the other outputs collected. */
+/* Gives the number of states. All inputs after the states are scanned, all outputs after them
+ * collected. */
 static pgy_status state_count(size_t *out, const op_node *n, pgy_error *err)
 {
     const int64_t scanned = op_attr_int(n, "num_scan_inputs", 0);
     if (scanned < 1 || (uint64_t)scanned > n->input_count ||
         n->input_count - (size_t)scanned > n->output_count)
-        return op_error(n, err, PGY_E_ARGUMENT,
-                        "num_scan_inputs is %lld with %zu inputs and %zu outputs",
-                        (long long)scanned, n->input_count, n->output_count);
+        return op_error(
+            n, err, PGY_E_ARGUMENT,
+            "attribute num_scan_inputs is %lld, which does not fit %zu inputs and %zu outputs",
+            (long long)scanned, n->input_count, n->output_count);
     *out = n->input_count - (size_t)scanned;
     return PGY_OK;
 }
@@ -61,7 +63,7 @@ static pgy_status slice_of(op_infer *c, op_value *out, const op_value *v, size_t
     out->dims = dims;
     if (!op_unify(length, dim_is_unknown(*length) ? v->dims[axis] : *length, v->dims[axis]))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "scan input %zu has another length than the others", k);
+                        "scan input %zu has another length than the other scan inputs", k);
     return PGY_OK;
 }
 
@@ -70,7 +72,8 @@ static pgy_status set_collected(op_infer *c, size_t i, const op_value *item, siz
 {
     size_t axis;
     if (item->rank < 0) {
-        op_set_unknown(c, i, item->dtype, -1, "the shape of what a scan collects is not known");
+        op_set_unknown(c, i, item->dtype, -1,
+                       "the shape of a value that the scan collects is not known");
         return PGY_OK;
     }
     pgy_status st =
@@ -164,8 +167,9 @@ static pgy_status state_init(scan_state *s, const op_eval *c, pgy_error *err)
         if (st) return st;
         const size_t length = (size_t)pgy_tensor_shape(t)[axis];
         if (k > s->states && length != s->length)
-            return op_error(n, err, PGY_E_SHAPE, "scan inputs have lengths %zu and %zu", s->length,
-                            length);
+            return op_error(n, err, PGY_E_SHAPE,
+                            "two scan inputs have lengths %zu and %zu, which must be equal",
+                            s->length, length);
         s->length = length;
     }
     return st;
@@ -235,24 +239,26 @@ static const op_attr_def ATTRS_8[] = {
     {0},
 };
 
-/* Number of states; input 0 holds the lengths. */
+/* Gives the number of states of version 8, whose input 0 holds the sequence lengths. */
 static pgy_status batched_states(size_t *out, const op_node *n, pgy_error *err)
 {
     const int64_t scanned = op_attr_int(n, "num_scan_inputs", 0);
     if (scanned < 1 || (uint64_t)scanned >= n->input_count ||
         n->input_count - 1 - (size_t)scanned > n->output_count)
-        return op_error(n, err, PGY_E_ARGUMENT, "num_scan_inputs is %lld with %zu inputs",
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute num_scan_inputs is %lld, which does not fit %zu inputs",
                         (long long)scanned, n->input_count);
     *out = n->input_count - 1 - (size_t)scanned;
     return PGY_OK;
 }
 
-/* `item` with `count` axes prepended. */
+/* Sets output i to the type and shape of `item` with `count` axes of sizes `front` prepended. */
 static pgy_status set_batched(op_infer *c, size_t i, const op_value *item, const dim *front,
                               size_t count, pgy_error *err)
 {
     if (item->rank < 0) {
-        op_set_unknown(c, i, item->dtype, -1, "the shape of what a scan gives is not known");
+        op_set_unknown(c, i, item->dtype, -1,
+                       "the shape of a value that the scan computes is not known");
         return PGY_OK;
     }
     dim *dims = op_dims(c, (size_t)item->rank + count);
@@ -282,13 +288,17 @@ static pgy_status infer_batched(op_infer *c, pgy_error *err)
         in[k] = (op_value){.dtype = v->dtype, .rank = -1};
         if (v->rank < 0) continue;
         if (v->rank < axes)
-            return op_error(n, err, PGY_E_SHAPE, "input %zu has rank %d", k + 1, v->rank);
+            return op_error(
+                n, err, PGY_E_SHAPE,
+                "input %zu has rank %d, but needs the batch axis and, if scanned, the scan axis",
+                k + 1, v->rank);
         in[k].rank = v->rank - axes;
         in[k].dims = v->dims + axes;
         for (int32_t d = 0; d < axes; d++)
             if (!op_unify(&front[d], front[d], v->dims[d]))
                 return op_error(n, err, PGY_E_SHAPE,
-                                "input %zu has another batch or length than the others", k + 1);
+                                "input %zu has another batch or length than the other inputs",
+                                k + 1);
     }
     st = loop_infer_body(c, in, count, 0, out, n->output_count, 0, states, &known, err);
     for (size_t i = 0; !st && known && i < n->output_count; i++)
@@ -298,7 +308,8 @@ static pgy_status infer_batched(op_infer *c, pgy_error *err)
 
 typedef struct batched {
     op_tensor *in, *out;
-    loop_stack *collected; /* final states of every item, and outputs of every step */
+    /* per output: final states of all batch items, or outputs of all steps */
+    loop_stack *collected;
     size_t states, count, batch, length;
 } batched;
 
@@ -321,7 +332,7 @@ static pgy_status batched_init(batched *s, const op_eval *c, pgy_error *err)
         if (pgy_tensor_rank(t) < (scanned ? 2 : 1) || (k && (size_t)shape[0] != s->batch) ||
             (k > s->states && (size_t)shape[1] != s->length))
             return op_error(n, err, PGY_E_SHAPE,
-                            "input %zu has another batch or length than the others", k + 1);
+                            "input %zu has another batch or length than the other inputs", k + 1);
         s->batch = (size_t)shape[0];
         if (scanned) s->length = (size_t)shape[1];
     }
@@ -372,7 +383,9 @@ static pgy_status pad_item(batched *s, const op_eval *c, size_t steps, pgy_error
         loop_stack *stack = &s->collected[i];
         op_tensor zeros = {.dtype = stack->dtype};
         if (steps < s->length && !stack->count)
-            return op_error(c->node, err, PGY_E_UNSUPPORTED, "the first item has no steps");
+            return op_error(
+                c->node, err, PGY_E_UNSUPPORTED,
+                "the first batch entry has no steps, so the type of a result is unknown");
         pgy_status st = PGY_OK;
         if (steps < s->length)
             st = pgy_tensor_create(&zeros.value, pgy_tensor_dtype(stack->items[0]),
@@ -394,7 +407,9 @@ static pgy_status batched_item(batched *s, const op_eval *c, size_t item, pgy_er
     if (op_has_value(c, 0)) st = op_eval_ints(c, 0, &lengths, &given, err);
     if (st) return st;
     if (lengths && (given != s->batch || lengths[item] < 0 || (size_t)lengths[item] > s->length))
-        return op_error(c->node, err, PGY_E_SHAPE, "the sequence lengths do not fit the inputs");
+        return op_error(
+            c->node, err, PGY_E_SHAPE,
+            "input 0 (sequence_lens) does not fit the batch or the length of the inputs");
     if (lengths) steps = (size_t)lengths[item];
     for (size_t k = 0; !st && k < s->states; k++) {
         op_tensor_release(&s->in[k]);

@@ -25,7 +25,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     for (int32_t d = 0; d < indices->rank && !differ && updates->rank >= 0; d++)
         differ = dim_differ(indices->dims[d], updates->dims[d]);
     if (differ)
-        return op_error(c->node, err, PGY_E_SHAPE, "indices and updates have different shapes");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the indices and the updates have different shapes");
     op_set_like(c, 0, 0);
     return PGY_OK;
 }
@@ -43,7 +44,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const pgy_dtype storage = pgy_tensor_dtype(x);
     if (pgy_tensor_count(updates) != walk.count || pgy_tensor_dtype(updates) != storage)
-        return op_error(c->node, err, PGY_E_SHAPE, "indices and updates do not fit");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the updates do not fit the indices in number or type");
     const size_t bytes = move_size(storage);
     char *to = pgy_tensor_data(y);
     const char *from = pgy_tensor_data(updates);

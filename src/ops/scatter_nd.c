@@ -21,14 +21,16 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!tuples_length(c, 0, &length, &st, err) || updates->rank < 0) return st;
     const int64_t rank = indices->rank - 1 + x->rank - length;
     if (updates->rank != rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "updates have rank %d, not %lld", updates->rank,
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the updates have rank %d, but must have rank %lld", updates->rank,
                         (long long)rank);
     for (int32_t i = 0; i < rank; i++) {
         const dim wanted =
             i < indices->rank - 1 ? indices->dims[i] : x->dims[i - (indices->rank - 1) + length];
         if (dim_differ(wanted, updates->dims[i]))
-            return op_error(c->node, err, PGY_E_SHAPE,
-                            "updates do not fit indices and data in axis %d", i);
+            return op_error(
+                c->node, err, PGY_E_SHAPE,
+                "the shape of the updates does not fit the indices and the data along axis %d", i);
     }
     return PGY_OK;
 }
@@ -47,7 +49,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const pgy_dtype storage = pgy_tensor_dtype(x);
     const size_t bytes = move_size(storage);
     if (pgy_tensor_count(updates) != t.count * t.block || pgy_tensor_dtype(updates) != storage)
-        return op_error(c->node, err, PGY_E_SHAPE, "indices and updates do not fit");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the updates do not fit the indices in number or type");
     char *to = pgy_tensor_data(y);
     const char *from = pgy_tensor_data(updates);
     memcpy(to, pgy_tensor_data(x), pgy_tensor_count(x) * bytes);

@@ -13,7 +13,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value element = {.dtype = code > 0 && code < 1000 ? pgy_dtype_from_onnx((int)code)
                                                                : PGY_DTYPE_NONE,
                               .rank = SEQUENCE_NO_ITEMS};
-    if (!element.dtype) return op_error(c->node, err, PGY_E_TYPE, "dtype is %lld", (long long)code);
+    if (!element.dtype)
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute dtype is %lld, which is not an element type", (long long)code);
     return sequence_set(c, 0, &element, err);
 }
 

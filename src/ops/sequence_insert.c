@@ -11,7 +11,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     if (element.dtype && item->dtype && element.dtype != item->dtype)
         return op_error(c->node, err, PGY_E_TYPE,
-                        "a tensor of %s does not go into a sequence of %s",
+                        "a tensor of type %s cannot be inserted into a sequence of type %s",
                         pgy_dtype_name(item->dtype), pgy_dtype_name(element.dtype));
     if (!element.dtype) element.dtype = item->dtype;
     const op_value *before = c->inputs[0].sequence;

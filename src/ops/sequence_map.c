@@ -45,7 +45,7 @@ static pgy_status mapping_init(mapping *m, const op_eval *c, size_t count, pgy_e
     for (size_t i = 1; i < n->input_count; i++) {
         const op_sequence *s = c->inputs[i].sequence;
         if (s && s->count != count)
-            return op_error(n, err, PGY_E_SHAPE, "input %zu has %zu items, input 0 has %zu", i,
+            return op_error(n, err, PGY_E_SHAPE, "input %zu has %zu items, but input 0 has %zu", i,
                             s->count, count);
     }
     return PGY_OK;

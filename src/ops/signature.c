@@ -53,7 +53,7 @@ int op_newest_opset(void)
 static const op_signature *find_row(const char *name, int64_t version)
 {
     size_t low = 0, high = ROW_COUNT;
-    while (low < high) { /* the first row that is greater than (name, version) */
+    while (low < high) { /* ends as the first row that is greater than (name, version) */
         const size_t middle = (low + high) / 2;
         const int order = strcmp(ROWS[middle].name, name);
         if (order > 0 || (order == 0 && ROWS[middle].since > version))
@@ -176,14 +176,14 @@ static pgy_status refuse(const op_node *n, const side *of, size_t i, pgy_error *
     print_type(&type, &of->values[i]);
     op_type_set_print(&allowed, op_parameter_set(of->signature, p));
     const pgy_status st =
-        op_error(n, err, PGY_E_TYPE, "%s %zu '%s' is %s; opset %lld allows %s", of->what, i,
+        op_error(n, err, PGY_E_TYPE, "%s %zu '%s' is %s, but opset %lld allows %s", of->what, i,
                  p->name, str_text(&type), (long long)n->opset, str_text(&allowed));
     str_deinit(&type);
     str_deinit(&allowed);
     return st;
 }
 
-/* The type that a variable stands for, and the input that bound it. */
+/* The type that a type variable (such as T) stands for, and the input that decided it. */
 typedef struct binding {
     pgy_dtype dtype;
     size_t input;
@@ -195,8 +195,8 @@ static pgy_status differ(const op_node *n, const side *of, size_t i, const bindi
     const op_parameter *p = of->parameter(of->signature, i);
     const op_parameter *first = op_signature_input(of->signature, b->input);
     return op_error(n, err, PGY_E_TYPE,
-                    "%s %zu '%s' is %s, but input %zu '%s' is %s; both have the type %s in opset "
-                    "%lld",
+                    "%s %zu '%s' is %s, but input %zu '%s' is %s; both must have the "
+                    "same type (%s) in opset %lld",
                     of->what, i, p->name, pgy_dtype_name(of->values[i].dtype), b->input,
                     first->name, pgy_dtype_name(b->dtype), p->type, (long long)n->opset);
 }
@@ -225,7 +225,7 @@ pgy_status op_signature_check(const op_infer *c, const op_signature *s, pgy_erro
     return st;
 }
 
-/* The first input that binds a variable. */
+/* Gives the type of the first input that has this type variable and whose type is known. */
 static binding bound_by_input(const op_infer *c, const op_signature *s, unsigned variable)
 {
     for (size_t i = 0; i < c->node->input_count; i++) {

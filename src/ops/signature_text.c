@@ -15,7 +15,7 @@ typedef struct reader {
     const char *at;
     arena *memory;
     const char *variables[OP_MAX_VARIABLES];
-    size_t variable_count; /* variable v has set v */
+    size_t variable_count; /* number of type variables; variable v has type set v */
     op_type_set *sets;
     size_t set_count;
     op_parameter *parameters;

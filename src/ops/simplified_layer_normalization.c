@@ -57,7 +57,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const axis_view v = axis_view_of(in_shape(c, 0), rank, axis, rank);
     if (in_count(c, 1) != v.length)
-        return op_error(c->node, err, PGY_E_SHAPE, "the scale has %zu elements, a row %zu",
+        return op_error(c->node, err, PGY_E_SHAPE, "the scale has %zu elements, but a row has %zu",
                         in_count(c, 1), v.length);
     layer l = {c, v.length, op_attr_float(c->node, "epsilon", 1e-5)};
     if (v.length) rows_run(v.outer, v.length * 4, run, &l);

@@ -14,7 +14,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-/* The position of the bias among the inputs. */
+/* Index of the input with the bias, which differs between the two operators. */
 static size_t bias_input(const op_node *n)
 {
     return n->def->user == FULL ? 4 : 3;
@@ -81,8 +81,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!in_count(c, X)) return PGY_OK;
     /* The skip may lack the batch axis or have size 1 there; it is broadcast then. */
     if (!l.skip_count || in_count(c, X) % l.skip_count || l.skip_count % l.width)
-        return op_error(c->node, err, PGY_E_SHAPE, "the skip has %zu elements, the input %zu",
-                        l.skip_count, in_count(c, X));
+        return op_error(
+            c->node, err, PGY_E_SHAPE,
+            "the skip has %zu elements, which does not fit the %zu elements of the input",
+            l.skip_count, in_count(c, X));
     rows_run(in_count(c, X) / l.width, l.width * 6, run, &l);
     return PGY_OK;
 }

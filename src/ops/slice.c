@@ -43,7 +43,8 @@ static dim limit(dim_table *t, dim v, dim size)
     return dim_min(t, v, size);
 }
 
-/* A bound counted from the front: -k is max(0, size - k). False: its sign is not certain. */
+/* Converts a start or end that may count from the end: -k becomes max(0, size - k). False: the sign
+ * is not certain. */
 static bool from_front(dim_table *t, dim *v, dim size)
 {
     if (rule_is_natural(t, *v)) return true;
@@ -60,7 +61,7 @@ static dim backward(dim_table *t, dim size, dim start, dim end, int64_t step)
     const bool whole = dim_is_const(start) && dim_is_const(end) && end.value <= -INT32_MAX &&
                        (start.value == -1 || start.value >= INT32_MAX) && step > -INT32_MAX;
     return whole ? dim_div_ceil(t, size, dim_const(-step))
-                 : dim_unknown_upto(t, "a slice backwards of a symbolic dimension", size);
+                 : dim_unknown_upto(t, "it is a slice backwards along a symbolic dimension", size);
 }
 
 /* The length of start:end:step of a dimension. */
@@ -75,9 +76,9 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
     if (dim_is_const(start) && start.value < 0 && start.value > -INT32_MAX && dim_is_const(end) &&
         end.value >= INT32_MAX) /* the last k */
         return dim_div_ceil(t, limit(t, dim_neg(t, start), size), dim_const(step));
-    const bool from_end = !rule_is_natural(t, end); /* such a bound is at most size already */
+    const bool from_end = !rule_is_natural(t, end); /* a bound from the end is at most size */
     if (!from_front(t, &start, size) || !from_front(t, &end, size))
-        return dim_unknown_upto(t, "a slice with bounds of unknown sign", size);
+        return dim_unknown_upto(t, "it is a slice with bounds whose sign is not known", size);
     const dim distance = dim_sub(t, from_end ? end : limit(t, end, size), start);
     const dim positive =
         rule_is_natural(t, distance) ? distance : dim_max(t, dim_const(0), distance);
@@ -88,7 +89,7 @@ static dim length(dim_table *t, dim size, dim start, dim end, int64_t step)
 typedef struct bounds {
     const dim *starts, *ends, *steps;
     size_t count, axes[PGY_MAX_RANK];
-    bool known; /* starts and ends and steps */
+    bool known; /* all three lists are known */
     bool axes_known;
 } bounds;
 
@@ -96,7 +97,8 @@ static pgy_status check_count(const op_node *n, const char *what, size_t count, 
                               pgy_error *err)
 {
     if (count == wanted) return PGY_OK;
-    return op_error(n, err, PGY_E_SHAPE, "has %zu starts, but %zu %s", wanted, count, what);
+    return op_error(n, err, PGY_E_SHAPE, "the node has %zu starts, but %zu %s", wanted, count,
+                    what);
 }
 
 static pgy_status read_steps(op_infer *c, bounds *b, pgy_error *err)
@@ -113,7 +115,7 @@ static pgy_status read_steps(op_infer *c, bounds *b, pgy_error *err)
         if (!dim_is_const(b->steps[i]))
             b->known = false;
         else if (b->steps[i].value == 0)
-            st = op_error(c->node, err, PGY_E_SHAPE, "step %zu is 0", i);
+            st = op_error(c->node, err, PGY_E_SHAPE, "step %zu must not be 0", i);
     }
     return st;
 }
@@ -140,8 +142,8 @@ static pgy_status read_bounds(op_infer *c, bounds *b, int32_t rank, pgy_error *e
         if (!st) st = rule_dim_axes(b->axes, c->node, axes, axis_count, rank, err);
     } else {
         if ((int64_t)b->count > rank)
-            return op_error(c->node, err, PGY_E_SHAPE, "has %zu starts for rank %d", b->count,
-                            rank);
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "the node has %zu starts, but the input has rank %d", b->count, rank);
         for (size_t i = 0; i < b->count; i++) b->axes[i] = i;
     }
     return st ? st : read_steps(c, b, err);
@@ -182,17 +184,18 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = read_bounds(c, &b, x->rank, err);
     if (st) return st;
     if (!b.axes_known) {
-        op_set_unknown(c, 0, x->dtype, x->rank, "the axes of the slice are computed");
+        op_set_unknown(c, 0, x->dtype, x->rank, "the axes of the slice are computed at run time");
         return PGY_OK;
     }
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t i = 0; i < b.count; i++) {
         const size_t axis = b.axes[i];
-        dims[axis] = b.known ? length(c->dims, x->dims[axis], b.starts[i], b.ends[i],
-                                      b.steps ? b.steps[i].value : 1)
-                             : dim_unknown_upto(c->dims, "the bounds of a slice are computed",
-                                                x->dims[axis]);
+        dims[axis] =
+            b.known ? length(c->dims, x->dims[axis], b.starts[i], b.ends[i],
+                             b.steps ? b.steps[i].value : 1)
+                    : dim_unknown_upto(c->dims, "the bounds of a slice are computed at run time",
+                                       x->dims[axis]);
     }
     op_set_output(c, 0, x->dtype, x->rank, dims);
     if (b.known) propagate(c, &b);
@@ -218,7 +221,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         if (lists[i] || i == 1)
             st = check_count(c->node, names[i] ? names[i] : "steps", counts[i], counts[0], err);
     if (!st && counts[0] > pgy_tensor_rank(x))
-        st = op_error(c->node, err, PGY_E_SHAPE, "has %zu starts for rank %zu", counts[0],
+        st = op_error(c->node, err, PGY_E_SHAPE,
+                      "the node has %zu starts, but the input has rank %zu", counts[0],
                       pgy_tensor_rank(x));
     if (st) return st;
     for (size_t i = 0; i < PGY_MAX_RANK; i++) which[i] = i;

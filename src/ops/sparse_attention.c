@@ -38,7 +38,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = rank_check(c, COLUMNS, 2, 2, err);
     if (st) return st;
     if (block < 1 || block > INT32_MAX)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "sparse_block_size is %" PRId64, block);
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute sparse_block_size is %" PRId64 ", but must be positive", block);
     return group_attention_infer(c, &INPUTS, err);
 }
 
@@ -64,11 +65,15 @@ static pgy_status check_layout(const op_eval *c, const layout *l, pgy_error *err
     const uint64_t heads = (uint64_t)op_attr_int(n, "num_heads", 1);
     if (!l->count || heads % l->count || in_shape(c, COLUMNS)[0] != in_shape(c, ROWS)[0] ||
         l->row_width < 2)
-        return op_error(n, err, PGY_E_SHAPE, "%zu layouts of %zu rows for %" PRIu64 " heads",
+        return op_error(n, err, PGY_E_SHAPE,
+                        "there are %zu layouts of %zu row indices, which does not fit %" PRIu64
+                        " heads or the column indices",
                         l->count, l->row_width, heads);
     for (size_t i = 0; i < l->count * l->row_width; i++)
         if (l->rows[i] < 0 || (uint64_t)l->rows[i] > l->column_width)
-            return op_error(n, err, PGY_E_ARGUMENT, "row index %" PRId64 " of %zu columns",
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "row index %" PRId64
+                            " is not in [0, %zu], the number of column indices",
                             l->rows[i], l->column_width);
     return PGY_OK;
 }
@@ -87,8 +92,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     st = check_layout(c, &l, err);
     if (!st) st = group_attention_prepare(&g, c, &INPUTS, err);
     if (!st && g.total > (l.row_width - 1) * l.block)
-        st = op_error(c->node, err, PGY_E_SHAPE, "%zu keys, but the layout has %zu blocks of %zu",
-                      g.total, l.row_width - 1, l.block);
+        st = op_error(c->node, err, PGY_E_SHAPE,
+                      "there are %zu keys, but the layout has only %zu blocks of %zu", g.total,
+                      l.row_width - 1, l.block);
     if (!st) st = group_attention_run(&g, err);
     group_attention_deinit(&g);
     return st;

@@ -25,19 +25,21 @@ static pgy_status check_lengths(op_infer *c, const dim *lengths, size_t count, d
     const op_node *n = c->node;
     dim total = dim_const(0);
     if (count != n->output_count)
-        return op_error(n, err, PGY_E_SHAPE, "%zu lengths are given for %zu outputs", count,
-                        n->output_count);
+        return op_error(n, err, PGY_E_SHAPE, "input 1 (split) has %zu lengths for %zu outputs",
+                        count, n->output_count);
     for (size_t i = 0; i < count; i++) {
         if (rule_is_negative(lengths[i]))
-            return op_error(n, err, PGY_E_SHAPE, "length %zu is %lld", i,
+            return op_error(n, err, PGY_E_SHAPE, "length %zu is %lld, but must not be negative", i,
                             (long long)lengths[i].value);
         if (dim_is_const(lengths[i]) && dim_is_const(size) && lengths[i].value > size.value)
-            return op_error(n, err, PGY_E_SHAPE, "length %zu is %lld, but the axis has %lld", i,
+            return op_error(n, err, PGY_E_SHAPE,
+                            "length %zu is %lld, but the axis has only %lld elements", i,
                             (long long)lengths[i].value, (long long)size.value);
         total = dim_add(c->dims, total, lengths[i]);
     }
     if (dim_is_const(total) && dim_is_const(size) && total.value != size.value)
-        return op_error(n, err, PGY_E_SHAPE, "the lengths add up to %lld, but the axis has %lld",
+        return op_error(n, err, PGY_E_SHAPE,
+                        "the lengths add up to %lld, but the axis has %lld elements",
                         (long long)total.value, (long long)size.value);
     return PGY_OK;
 }
@@ -50,14 +52,16 @@ static pgy_status equal_lengths(op_infer *c, dim *lengths, dim size, pgy_error *
     const int64_t wanted = op_attr_int(n, "num_outputs", count);
     if (n->def->since >= 18 && !op_attr_find(n, "num_outputs"))
         return op_error(n, err, PGY_E_FORMAT,
-                        "has neither the input 'split' nor the attribute 'num_outputs'");
+                        "the node has neither the input 'split' nor the attribute 'num_outputs'");
     if (wanted != count)
-        return op_error(n, err, PGY_E_SHAPE, "num_outputs is %lld, but it has %lld outputs",
+        return op_error(n, err, PGY_E_SHAPE,
+                        "attribute num_outputs is %lld, but the node has %lld outputs",
                         (long long)wanted, (long long)count);
     if (n->def->since < 18 && dim_is_const(size) && size.value % count)
-        return op_error(n, err, PGY_E_SHAPE,
-                        "the axis has %lld elements, which %lld outputs do not divide",
-                        (long long)size.value, (long long)count);
+        return op_error(
+            n, err, PGY_E_SHAPE,
+            "the axis has %lld elements, which cannot be divided into %lld equal outputs",
+            (long long)size.value, (long long)count);
     const dim piece = n->def->since < 18 ? dim_div_floor(c->dims, size, dim_const(count))
                                          : dim_div_ceil(c->dims, size, dim_const(count));
     dim left = size;
@@ -79,7 +83,8 @@ static void set_pieces(op_infer *c, size_t axis, const dim *lengths)
     for (size_t i = 0; i < c->node->output_count; i++) {
         dim *dims = rule_copy_dims(c, x);
         if (!dims) return;
-        dims[axis] = lengths ? lengths[i] : dim_unknown(c->dims, "the lengths are computed");
+        dims[axis] =
+            lengths ? lengths[i] : dim_unknown(c->dims, "the lengths are computed at run time");
         op_set_output(c, i, x->dtype, x->rank, dims);
         if (!known || !dim_is_const(dims[axis]) || (uint64_t)dims[axis].value > count - at)
             continue;

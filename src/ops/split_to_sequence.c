@@ -55,7 +55,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 }
 
 typedef struct pieces {
-    const int64_t *given; /* one length for each, or NULL */
+    const int64_t *given; /* one length for each piece, or NULL */
     size_t axis, size, count, length;
 } pieces;
 
@@ -71,19 +71,20 @@ static pgy_status pieces_init(pieces *p, const op_eval *c, pgy_error *err)
     for (size_t i = 0; i < count; i++) {
         if (given[i] < 0 || (uint64_t)given[i] > p->size - total)
             return op_error(c->node, err, PGY_E_SHAPE,
-                            "length %zu is %lld, which does not fit an axis of %zu", i,
+                            "length %zu is %lld, which does not fit an axis of %zu elements", i,
                             (long long)given[i], p->size);
         total += pgy_tensor_rank(c->inputs[1].value) ? (size_t)given[i] : 0;
     }
     if (pgy_tensor_rank(c->inputs[1].value) == 0) {
-        if (!given[0]) return op_error(c->node, err, PGY_E_ARGUMENT, "the length of pieces is 0");
+        if (!given[0])
+            return op_error(c->node, err, PGY_E_ARGUMENT, "the length of the pieces must not be 0");
         p->length = (size_t)given[0];
         p->count = (p->size + p->length - 1) / p->length;
         return PGY_OK;
     }
     if (total != p->size)
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "the lengths add up to %zu, but the axis has %zu", total, p->size);
+                        "the lengths add up to %zu, but the axis has %zu elements", total, p->size);
     p->given = given;
     p->count = count;
     return PGY_OK;

@@ -26,8 +26,9 @@ static pgy_status mark_axes(op_infer *c, const dim *axes, size_t count, bool *go
         gone[which[i]] = true;
         const dim d = x->dims[which[i]];
         if (dim_is_const(d) && d.value != 1)
-            st = op_error(c->node, err, PGY_E_SHAPE, "dimension %zu is %lld, not 1", which[i],
-                          (long long)d.value);
+            st = op_error(c->node, err, PGY_E_SHAPE,
+                          "dimension %zu is %lld, but only dimensions of 1 can be squeezed",
+                          which[i], (long long)d.value);
     }
     return st;
 }
@@ -42,7 +43,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rule_check_rank(c->node, x->rank, err);
     if (st) return st;
     if (x->rank < 0 || source == RULE_UNKNOWN || (source == RULE_ABSENT && !find_ones(x, gone))) {
-        op_set_unknown(c, 0, x->dtype, -1, "which dimensions are squeezed is not known");
+        op_set_unknown(c, 0, x->dtype, -1, "the dimensions to squeeze are not known");
         return PGY_OK;
     }
     if (source == RULE_KNOWN) st = mark_axes(c, axes, count, gone, err);

@@ -18,12 +18,12 @@ static dim scalar_of(op_infer *c, size_t i)
     const dim *values;
     size_t count;
     if (rule_values(c, i, &values, &count) && count == 1) return *values;
-    return dim_unknown(c->dims, "the step or length of the frames is computed");
+    return dim_unknown(c->dims, "the step or length of the frames is computed at run time");
 }
 
 static pgy_status frame_length(dim *out, op_infer *c, pgy_error *err)
 {
-    const dim unknown = dim_unknown(c->dims, "the length of the frames is computed");
+    const dim unknown = dim_unknown(c->dims, "the length of the frames is computed at run time");
     dim window = unknown;
     if (rank_known(c, WINDOW)) window = c->inputs[WINDOW].dims[0];
     *out = op_has_input(c, LENGTH)       ? scalar_of(c, LENGTH)
@@ -31,9 +31,12 @@ static pgy_status frame_length(dim *out, op_infer *c, pgy_error *err)
            : c->inputs[SIGNAL].rank >= 0 ? c->inputs[SIGNAL].dims[1]
                                          : unknown;
     if (op_has_input(c, WINDOW) && dim_differ(*out, window))
-        return op_error(c->node, err, PGY_E_SHAPE, "frames and window differ in length");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "frame_length differs from the length of the window");
     if (dim_is_const(*out) && (out->value < 1 || out->value > INT32_MAX))
-        return op_error(c->node, err, PGY_E_SHAPE, "frames of length %lld", (long long)out->value);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the frames have length %lld, which is out of range",
+                        (long long)out->value);
     return PGY_OK;
 }
 
@@ -46,7 +49,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = rank_check(c, WINDOW, 1, 1, err);
     if (!st) st = frame_length(&length, c, err);
     if (!st && dim_is_const(step) && step.value < 1)
-        st = op_error(c->node, err, PGY_E_ARGUMENT, "frame_step is %lld", (long long)step.value);
+        st = op_error(c->node, err, PGY_E_ARGUMENT,
+                      "input 1 (frame_step) is %lld, but must be positive", (long long)step.value);
     if (st) return st;
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, 4, "the shape of the signal is not known");
@@ -55,8 +59,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const dim parts = x->rank == 3 ? x->dims[2] : one;
     const bool onesided = op_attr_int(c->node, "onesided", 1) != 0;
     if (dim_is_const(parts) && parts.value != 1 && (parts.value != 2 || onesided))
-        return op_error(c->node, err, PGY_E_SHAPE, "the last axis has %lld elements%s",
-                        (long long)parts.value, onesided ? "; onesided takes real signals" : "");
+        return op_error(
+            c->node, err, PGY_E_SHAPE, "the last axis has %lld elements, but must have 1%s",
+            (long long)parts.value, onesided ? ", because onesided needs a real signal" : " or 2");
     dim *dims = op_dims(c, 4);
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] = x->dims[0];
@@ -66,7 +71,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         onesided ? dim_add(c->dims, dim_div_floor(c->dims, length, dim_const(2)), one) : length;
     dims[3] = dim_const(2);
     if (dim_is_const(x->dims[1]) && dim_is_const(length) && length.value > x->dims[1].value)
-        return op_error(c->node, err, PGY_E_SHAPE, "frames of %lld for a signal of %lld",
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the frames have length %lld, but the signal has only %lld elements",
                         (long long)length.value, (long long)x->dims[1].value);
     op_set_output(c, 0, x->dtype, 4, dims);
     return PGY_OK;

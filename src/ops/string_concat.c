@@ -26,7 +26,7 @@ static pgy_status join(pgy_tensor *y, size_t i, pgy_string a, pgy_string b, str 
     str_clear(room);
     str_append_n(room, a.data, a.size);
     str_append_n(room, b.data, b.size);
-    if (room->failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a text");
+    if (room->failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a string");
     return pgy_tensor_set_string(y, i, str_text(room), room->size, err);
 }
 
@@ -38,7 +38,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "!S", err);
     if (!st) st = rule_output(c, 0, &y, err);
     if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
-        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 must hold strings");
     if (!st) st = norm_broadcast(a_strides, c, 0, out_shape(c, 0), out_rank(c, 0), err);
     if (!st) st = norm_broadcast(b_strides, c, 1, out_shape(c, 0), out_rank(c, 0), err);
     const pgy_string *a = in_data(c, 0), *b = in_data(c, 1);

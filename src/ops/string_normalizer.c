@@ -21,7 +21,7 @@ static const op_attr_def ATTRS[] = {
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    static const char WHY[] = "depends on the texts";
+    static const char WHY[] = "it depends on the strings of the input";
     const op_value *x = &c->inputs[0];
     pgy_status st = rank_check(c, 0, 1, 2, err);
     if (!st && x->rank == 2) st = dim_check(c, 0, 0, dim_const(1), "it", err);
@@ -56,7 +56,7 @@ static void append_cased(str *out, pgy_string s, enum change change, locale_t un
 }
 
 typedef struct normalizer {
-    strmap stopwords; /* in lower case unless case counts */
+    strmap stopwords; /* stop words, in lower case unless case matters */
     enum change change;
     bool case_counts;
     locale_t unicode;
@@ -92,7 +92,7 @@ static pgy_status prepare(normalizer *z, const op_eval *c, pgy_error *err)
                                                                      : KEEP;
     if (z->change == KEEP && !op_attr_is(n, "case_change_action", "NONE", NULL))
         return op_error(n, err, PGY_E_ARGUMENT,
-                        "attribute case_change_action is none of 'LOWER', 'UPPER' and 'NONE'");
+                        "attribute case_change_action must be 'LOWER', 'UPPER' or 'NONE'");
     z->unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     if (!z->unicode) z->unicode = newlocale(LC_CTYPE_MASK, "C", (locale_t)0);
     if (!z->unicode) return rule_no_memory(n, err);
@@ -136,7 +136,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     size_t *kept = NULL, count = 0;
     pgy_status st = inputs_check(c, "!", err);
     if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
-        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 must hold strings");
     if (!st) st = prepare(&z, c, err);
     if (!st) st = workspace_alloc((void **)&kept, c, in_count(c, 0), sizeof *kept, err);
     if (!st) st = choose(kept, &count, &z, c, err);

@@ -15,7 +15,7 @@ static const op_attr_def ATTRS[] = {
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    static const char WHY[] = "depends on the texts";
+    static const char WHY[] = "it depends on the strings of the input";
     const op_value *x = &c->inputs[0];
     (void)err;
     if (x->rank < 0) {
@@ -35,7 +35,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct splitter {
     pgy_string delimiter; /* empty: white space */
-    size_t most;          /* cuts */
+    size_t most;          /* largest number of cuts */
 } splitter;
 
 static bool is_space(char c)
@@ -126,7 +126,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     splitter s = {.most = most < 0 ? SIZE_MAX : (size_t)most};
     pgy_status st = inputs_check(c, "!", err);
     if (!st && pgy_tensor_dtype(c->inputs[0].value) != PGY_STRING)
-        st = op_error(c->node, err, PGY_E_TYPE, "input 0 holds no texts");
+        st = op_error(c->node, err, PGY_E_TYPE, "input 0 must hold strings");
     if (st) return st;
     if (delimiter) s.delimiter = (pgy_string){delimiter->s.data, delimiter->s.size};
     for (size_t i = 0; i < in_count(c, 0); i++) {

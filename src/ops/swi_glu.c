@@ -18,7 +18,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (a->rank < 0 || b->rank < 0) return PGY_OK;
     pgy_status st = rank_check(c, 1, a->rank, a->rank, err);
     for (int32_t d = 0; !st && d < a->rank; d++)
-        st = dim_check(c, 1, (size_t)d, a->dims[d], "that of input 0", err);
+        st = dim_check(c, 1, (size_t)d, a->dims[d], "the same dimension of input 0", err);
     if (st) return st;
     dim *dims = rule_copy_dims(c, a);
     if (!dims) return rule_no_memory(c->node, err);
@@ -43,7 +43,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 {
     pgy_status st = inputs_check(c, "FF", err);
     if (!st && in_count(c, 0) != in_count(c, 1))
-        st = op_error(c->node, err, PGY_E_SHAPE, "inputs have %zu and %zu elements", in_count(c, 0),
+        st = op_error(c->node, err, PGY_E_SHAPE,
+                      "the inputs have %zu and %zu elements, which must be equal", in_count(c, 0),
                       in_count(c, 1));
     if (st) return st;
     gate g = {in_f64(c, 0), in_f64(c, 1), out_f64(c, 0), op_attr_float(c->node, "alpha", 1)};

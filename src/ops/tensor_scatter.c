@@ -18,7 +18,9 @@ static const op_attr_def ATTRS[] = {
 static pgy_status find_axis(size_t *axis, const op_node *n, int32_t rank, pgy_error *err)
 {
     const pgy_status st = op_axis(axis, n, op_attr_int(n, "axis", -2), rank, err);
-    if (!st && *axis == 0) return op_error(n, err, PGY_E_SHAPE, "the axis is that of the batch");
+    if (!st && *axis == 0)
+        return op_error(n, err, PGY_E_SHAPE,
+                        "attribute axis is the batch axis, which cannot be written along");
     return st;
 }
 
@@ -28,7 +30,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     size_t axis;
     if (!op_attr_is(c->node, "mode", "linear", "linear") &&
         !op_attr_is(c->node, "mode", "circular", "linear"))
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute mode is not linear or circular");
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute mode must be linear or circular");
     op_set_like(c, 0, CACHE);
     if (x->rank < 0) return PGY_OK;
     pgy_status st = find_axis(&axis, c->node, x->rank, err);
@@ -36,7 +38,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!st) st = rank_check(c, INDICES, 1, 1, err);
     if (!st) st = dim_check(c, INDICES, 0, x->dims[0], "the batch", err);
     for (int32_t d = 0; !st && d < x->rank; d++)
-        if ((size_t)d != axis) st = dim_check(c, UPDATE, (size_t)d, x->dims[d], "the cache's", err);
+        if ((size_t)d != axis)
+            st =
+                dim_check(c, UPDATE, (size_t)d, x->dims[d], "the same dimension of the cache", err);
     return st;
 }
 
@@ -45,12 +49,12 @@ static pgy_status check_indices(const op_eval *c, size_t room, size_t length, bo
 {
     const int64_t *at = in_i64(c, INDICES);
     if (length > room)
-        return op_error(c->node, err, PGY_E_SHAPE, "%zu entries do not fit a cache of %zu", length,
-                        room);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the update has %zu entries, but the cache has room for %zu", length, room);
     for (size_t i = 0; at && i < in_count(c, INDICES); i++)
         if (at[i] < 0 || (!circular && (uint64_t)at[i] > room - length))
             return op_error(c->node, err, PGY_E_ARGUMENT,
-                            "write index %lld with %zu entries is outside a cache of %zu",
+                            "write index %lld with %zu entries exceeds the cache of %zu",
                             (long long)at[i], length, room);
     return PGY_OK;
 }

@@ -26,7 +26,8 @@ static pgy_status row_length(int64_t *out, const op_node *n, pgy_error *err)
     *out = 0;
     for (size_t i = 0; i < count; i++) {
         if (indexes[i] < 0 || indexes[i] == INT64_MAX)
-            return op_error(n, err, PGY_E_ARGUMENT, "ngram_indexes[%zu] is %" PRId64, i,
+            return op_error(n, err, PGY_E_ARGUMENT,
+                            "ngram_indexes[%zu] is %" PRId64 ", which is out of range", i,
                             indexes[i]);
         if (indexes[i] >= *out) *out = indexes[i] + 1;
     }
@@ -55,9 +56,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct vectorizer {
     const op_node *node;
     const int64_t *indexes;
-    size_t count; /* of n-grams */
+    size_t count; /* number of n-grams in the pool */
     const float *weights;
-    strmap pool; /* key of an n-gram -> entry of `indexes` */
+    strmap pool; /* n-gram, as a key of class_text_key.h -> its index in `indexes` */
     str key;
     bool once; /* counts are limited to 1 */
     pgy_dtype held;
@@ -75,7 +76,7 @@ static void add_pool_item(vectorizer *v, const op_attr *pool, size_t i)
 static pgy_status pool_error(const vectorizer *v, pgy_error *err)
 {
     return op_error(v->node, err, PGY_E_ARGUMENT,
-                    "pool, ngram_counts and ngram_indexes do not go together");
+                    "attributes pool, ngram_counts and ngram_indexes do not fit each other");
 }
 
 /* The n-grams of one length are consecutive; `next` is the entry of the first one. */
@@ -101,7 +102,8 @@ static pgy_status read_pool(vectorizer *v, pgy_error *err)
     size_t lengths, next = 0;
     const int64_t *starts = op_attr_ints(v->node, "ngram_counts", &lengths);
     if (!pool || (v->held != PGY_STRING && v->held != PGY_I64))
-        return op_error(v->node, err, PGY_E_TYPE, "the pool has no elements of the input's type %s",
+        return op_error(v->node, err, PGY_E_TYPE,
+                        "the pool does not hold elements of the input's type, %s",
                         pgy_dtype_name(v->held));
     pgy_status st = PGY_OK;
     for (size_t n = 0; !st && n < lengths; n++) {
@@ -123,7 +125,7 @@ static pgy_status prepare(vectorizer *v, const op_eval *c, pgy_error *err)
     v->once = op_attr_is(c->node, "mode", "IDF", NULL);
     if (!tf && !v->once && !op_attr_is(c->node, "mode", "TFIDF", NULL))
         return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute mode is none of 'TF', 'IDF' and 'TFIDF'");
+                        "attribute mode must be 'TF', 'IDF' or 'TFIDF'");
     v->weights = op_attr_floats(c->node, "weights", &weight_count);
     if (v->weights && weight_count != v->count)
         return op_error(c->node, err, PGY_E_ARGUMENT, "there are %zu weights for %zu n-grams",

@@ -17,13 +17,14 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return PGY_OK;
     }
     if ((int64_t)count != x->rank)
-        return op_error(c->node, err, PGY_E_SHAPE, "has %zu repeats for an input of rank %d", count,
-                        x->rank);
+        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu repeats for an input of rank %d",
+                        count, x->rank);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     for (size_t i = 0; i < count; i++) {
         if (rule_is_negative(repeats[i]))
-            return op_error(c->node, err, PGY_E_SHAPE, "repeat %zu is %lld", i,
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "repeat %zu is %lld, but must not be negative", i,
                             (long long)repeats[i].value);
         dims[i] = dim_mul(c->dims, x->dims[i], repeats[i]);
     }
@@ -49,8 +50,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         const int64_t size = pgy_tensor_shape(x)[d];
         const bool repeated = repeats[d] != 1;
         if (box.rank + 1 + repeated > PGY_MAX_RANK)
-            return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                            "rank %zu with many repeated axes is too much", rank);
+            return op_error(
+                c->node, err, PGY_E_UNSUPPORTED,
+                "rank %zu and the number of repeated axes together exceed the supported rank",
+                rank);
         if (repeated) {
             box.size[box.rank] = (size_t)repeats[d];
             box.to[box.rank] = to[d] * (ptrdiff_t)size;

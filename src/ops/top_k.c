@@ -40,7 +40,8 @@ static pgy_status find_k(dim *k, op_infer *c, dim size, pgy_error *err)
         return PGY_OK;
     }
     if (count != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "input 1 (k) has %zu elements, not one", count);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 1 (k) has %zu elements, but must have one", count);
     *k = values[0];
     return PGY_OK;
 }
@@ -61,8 +62,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (st) return st;
     if (dim_is_const(k) && (k.value < 0 || (dim_is_const(extent) && k.value > extent.value)))
         return op_error(c->node, err, PGY_E_SHAPE,
-                        "k is %" PRId64 ", but axis %zu has %" PRId64 " elements", k.value, axis,
-                        dim_is_const(extent) ? extent.value : -1);
+                        "k is %" PRId64 ", which is not in the range of axis %zu with %" PRId64
+                        " elements",
+                        k.value, axis, dim_is_const(extent) ? extent.value : -1);
     dim *dims = rule_copy_dims(c, x);
     if (!dims) return rule_no_memory(c->node, err);
     dims[axis] = k;
@@ -109,7 +111,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = op_axis(&axis, c->node, op_attr_int(c->node, "axis", -1), (int32_t)rank, err);
     if (st) return st;
     if (!c->outputs[0].value)
-        return op_error(c->node, err, PGY_E_INTERNAL, "output 0 has no shape");
+        return op_error(c->node, err, PGY_E_INTERNAL, "the shape of output 0 is unknown");
     axis_view v = axis_view_of(in_shape(c, 0), rank, axis, axis + 1);
     st = workspace_alloc((void **)&work, c, v.length, sizeof *work, err);
     if (st) return st;

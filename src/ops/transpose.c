@@ -17,11 +17,12 @@ static pgy_status permutation(size_t *out, const op_node *n, int32_t rank, pgy_e
     for (int32_t i = 0; i < rank; i++) out[i] = (size_t)(rank - 1 - i);
     if (!perm) return PGY_OK;
     if ((int64_t)count != rank)
-        return op_error(n, err, PGY_E_SHAPE, "perm has %zu entries for an input of rank %d", count,
-                        rank);
+        return op_error(n, err, PGY_E_SHAPE,
+                        "attribute perm has %zu entries for an input of rank %d", count, rank);
     for (size_t i = 0; i < count; i++)
         if (perm[i] < 0)
-            return op_error(n, err, PGY_E_SHAPE, "perm contains %lld", (long long)perm[i]);
+            return op_error(n, err, PGY_E_SHAPE, "attribute perm has the negative value %lld",
+                            (long long)perm[i]);
     return rule_axes(out, n, perm, count, rank, err);
 }
 

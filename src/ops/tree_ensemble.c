@@ -49,7 +49,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, 0, 2, 2, err);
     if (st) return st;
     if (op_attr_int(c->node, "n_targets", 1) < 0)
-        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute n_targets is %" PRId64,
+        return op_error(c->node, err, PGY_E_ARGUMENT,
+                        "attribute n_targets is %" PRId64 ", but must not be negative",
                         op_attr_int(c->node, "n_targets", 1));
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
@@ -62,10 +63,12 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 
 typedef struct forest {
     const op_node *node;
-    const int64_t *ids[2], *leafs[2]; /* false, true */
+    const int64_t *ids[2], *leafs[2]; /* [0]: child of a node if its test is false, [1]: if true;
+                                         whether that child is a leaf */
     const int64_t *features, *missing, *modes, *targets, *roots;
     const double *splits, *weights, *members;
-    size_t *member_of; /* node -> where its members begin; they end with NaN */
+    size_t *member_of; /* indexed by node: start in `members` of its set for the test MEMBER; the
+                          set ends with NaN */
     size_t node_count, leaf_count, root_count, member_count, feature_count;
     int64_t target_count;
 } forest;
@@ -76,8 +79,8 @@ static pgy_status read_ints(const int64_t **out, const forest *f, const char *na
     size_t given;
     *out = op_attr_ints(f->node, name, &given);
     if (!*out || given == count) return PGY_OK;
-    return op_error(f->node, err, PGY_E_ARGUMENT, "%s has %zu entries, but there are %zu", name,
-                    given, count);
+    return op_error(f->node, err, PGY_E_ARGUMENT,
+                    "attribute %s has %zu entries, but %zu are needed", name, given, count);
 }
 
 /* An attribute's tensor whose storage type must be `held`. */
@@ -89,7 +92,8 @@ static pgy_status read_tensor(const void **out, size_t *count, const forest *f, 
     *count = 0;
     if (!a) return PGY_OK;
     if (pgy_tensor_dtype(a->tensor) != held)
-        return op_error(f->node, err, PGY_E_TYPE, "%s has type %s", name,
+        return op_error(f->node, err, PGY_E_TYPE,
+                        "attribute %s has type %s, which differs from the input's", name,
                         pgy_dtype_name(a->tensor_dtype));
     *out = pgy_tensor_data(a->tensor);
     *count = pgy_tensor_count(a->tensor);
@@ -110,7 +114,7 @@ static pgy_status read_nodes(forest *f, pgy_error *err)
     if (!st) st = read_ints(&f->missing, f, "nodes_missing_value_tracks_true", n, err);
     if (!st && splits != n)
         st = op_error(f->node, err, PGY_E_ARGUMENT,
-                      "nodes_splits has %zu entries, but there are %zu", splits, n);
+                      "attribute nodes_splits has %zu entries, but %zu are needed", splits, n);
     return st;
 }
 
@@ -119,30 +123,32 @@ static pgy_status check_nodes(const forest *f, pgy_error *err)
     for (size_t i = 0; i < f->node_count; i++) {
         if (f->features[i] < 0 || (uint64_t)f->features[i] >= f->feature_count)
             return op_error(f->node, err, PGY_E_ARGUMENT,
-                            "node %zu asks for feature %" PRId64 ", but there are %zu", i,
-                            f->features[i], f->feature_count);
+                            "node %zu tests feature %" PRId64 ", but there are only %zu features",
+                            i, f->features[i], f->feature_count);
         for (int side = 0; side < 2; side++) {
             const size_t limit = f->leafs[side][i] ? f->leaf_count : f->node_count;
             if (f->ids[side][i] < 0 || (uint64_t)f->ids[side][i] >= limit)
                 return op_error(f->node, err, PGY_E_ARGUMENT,
-                                "node %zu goes on at %" PRId64 ", which is not in [0, %zu)", i,
-                                f->ids[side][i], limit);
+                                "a branch of node %zu leads to %" PRId64
+                                ", which is not in [0, %zu)",
+                                i, f->ids[side][i], limit);
         }
     }
     for (size_t i = 0; i < f->leaf_count; i++)
         if (f->targets[i] < 0 || f->targets[i] >= f->target_count)
             return op_error(f->node, err, PGY_E_ARGUMENT,
-                            "leaf %zu has target %" PRId64 ", but there are %" PRId64, i,
+                            "leaf %zu has target %" PRId64 ", but n_targets is %" PRId64, i,
                             f->targets[i], f->target_count);
     for (size_t i = 0; i < f->root_count; i++)
         if (f->roots[i] < 0 || (uint64_t)f->roots[i] >= f->node_count)
             return op_error(f->node, err, PGY_E_ARGUMENT,
-                            "tree_roots[%zu] is %" PRId64 ", but there are %zu nodes", i,
+                            "tree_roots[%zu] is %" PRId64 ", but there are only %zu nodes", i,
                             f->roots[i], f->node_count);
     return PGY_OK;
 }
 
-/* The members of all nodes are one list, in the order of the nodes. */
+/* Sets member_of: the sets of all nodes with test MEMBER lie in one list, in the order of the
+ * nodes. */
 static pgy_status place_members(forest *f, const op_eval *c, pgy_error *err)
 {
     size_t at = 0;
@@ -150,7 +156,8 @@ static pgy_status place_members(forest *f, const op_eval *c, pgy_error *err)
         workspace_alloc((void **)&f->member_of, c, f->node_count, sizeof *f->member_of, err);
     for (size_t i = 0; !st && i < f->node_count; i++) {
         if (f->modes[i] < LEQ || f->modes[i] > MEMBER)
-            return op_error(f->node, err, PGY_E_ARGUMENT, "nodes_modes[%zu] is %" PRId64, i,
+            return op_error(f->node, err, PGY_E_ARGUMENT,
+                            "nodes_modes[%zu] is %" PRId64 ", which is not a known mode", i,
                             f->modes[i]);
         if (f->modes[i] != MEMBER) continue;
         f->member_of[i] = at;
@@ -216,7 +223,8 @@ static pgy_status find_leaf(size_t *out, const forest *f, size_t node, const dou
         }
         node = next;
     }
-    return op_error(f->node, err, PGY_E_ARGUMENT, "the tree at node %zu is a circle", node);
+    return op_error(f->node, err, PGY_E_ARGUMENT, "the nodes of the tree at node %zu form a cycle",
+                    node);
 }
 
 static double joined(int64_t how, double a, double b, size_t trees)
@@ -288,7 +296,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "F", err);
     if (!st && (how < AVERAGE || how > MAX || after < NONE || after > PROBIT))
         st = op_error(c->node, err, PGY_E_ARGUMENT,
-                      "aggregate_function is %" PRId64 ", post_transform %" PRId64, how, after);
+                      "attributes aggregate_function and post_transform are %" PRId64
+                      " and %" PRId64 "; one is out of range",
+                      how, after);
     if (!st) st = prepare(&f, c, err);
     if (!st) st = workspace_alloc((void **)&seen, c, (size_t)f.target_count, sizeof *seen, err);
     for (size_t row = 0; !st && row < (size_t)in_shape(c, 0)[0]; row++)

@@ -36,7 +36,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = rule_eval_list(c, NULL, 1, &given, &count, err);
     if (st) return st;
     if (given && count != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "k has %zu elements", count);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 1 (k) has %zu elements, but must have one", count);
     const size_t rank = pgy_tensor_rank(x), bytes = move_size(pgy_tensor_dtype(x));
     const size_t rows = (size_t)pgy_tensor_shape(x)[rank - 2],
                  columns = (size_t)pgy_tensor_shape(x)[rank - 1];

@@ -32,7 +32,8 @@ static pgy_status read_block(int64_t *block, const op_node *n, pgy_error *err)
 {
     *block = op_attr_int(n, "block_size", 0);
     if (*block >= 1 && *block <= INT32_MAX) return PGY_OK;
-    return op_error(n, err, PGY_E_ARGUMENT, "block_size is %" PRId64, *block);
+    return op_error(n, err, PGY_E_ARGUMENT,
+                    "attribute block_size is %" PRId64 ", but must be positive", *block);
 }
 
 /* The shape of the scales. */
@@ -67,7 +68,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (which == MXFP8) c->outputs[0].dtype = type ? type : PGY_F8E4M3FN;
     if (which == FP4) c->outputs[0].dtype = PGY_F4E2M1;
     if (!pgy_dtype_is_float(c->outputs[0].dtype) && c->outputs[0].dtype)
-        return op_error(c->node, err, PGY_E_TYPE, "output_dtype is %s, no float type",
+        return op_error(c->node, err, PGY_E_TYPE,
+                        "attribute output_dtype is %s, which is not a float type",
                         pgy_dtype_name(c->outputs[0].dtype));
     return set_scales(c, which == MXFP8 ? PGY_U8 : PGY_F8E4M3FN, err);
 }
@@ -75,9 +77,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct blocks {
     const op_eval *c;
     axis_view view;
-    size_t block, count; /* blocks along the axis */
-    double scale;        /* FP4: for the whole tensor */
-    pgy_dtype type;      /* of MXFP8 */
+    size_t block, count; /* block: elements of a block; count: blocks along the axis */
+    double scale;        /* FP4: the scale of the whole tensor */
+    pgy_dtype type;      /* MXFP8: the 8-bit type of the elements */
 } blocks;
 
 static double *cell(double *data, const blocks *b, size_t run, size_t i)
@@ -160,10 +162,10 @@ static pgy_status check_back(const blocks *b, pgy_error *err)
     const op_eval *c = b->c;
     const pgy_dtype held = pgy_tensor_dtype(c->inputs[1].value);
     if (held != PGY_I64 && held != PGY_F64)
-        return op_error(c->node, err, PGY_E_TYPE, "the scales are %s",
+        return op_error(c->node, err, PGY_E_TYPE, "the scales have type %s, which is not supported",
                         pgy_dtype_name(c->inputs[1].dtype));
     if (in_count(c, 1) != b->view.outer * b->count * b->view.inner)
-        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu scales for %zu blocks",
+        return op_error(c->node, err, PGY_E_SHAPE, "there are %zu scales, but %zu blocks",
                         in_count(c, 1), b->view.outer * b->count * b->view.inner);
     return PGY_OK;
 }
@@ -183,7 +185,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     b.block = (size_t)block;
     b.count = (b.view.length + b.block - 1) / b.block;
     if (which == FP4 && in_count(c, 1) != 1)
-        return op_error(c->node, err, PGY_E_SHAPE, "the scale has %zu elements", in_count(c, 1));
+        return op_error(c->node, err, PGY_E_SHAPE, "the scale has %zu elements, but must have one",
+                        in_count(c, 1));
     if (which == FP4) b.scale = in_f64(c, 1)[0];
     if (which == FP4_BOTH) {
         double most = 0;

@@ -14,7 +14,7 @@
 
 enum { BOXES, SCORES, ANCHORS };
 enum { FIXED, ROWS };            /* op_def.user */
-enum { MOST_CANDIDATES = 4096 }; /* of an image, as the plug-in has it */
+enum { MOST_CANDIDATES = 4096 }; /* candidates of one image, as in the plug-in */
 
 static const op_attr_def ATTRS[] = {
     {"background_class", OP_ATTR_INT, false, "-1"}, {"box_coding", OP_ATTR_INT, false, "0"},
@@ -47,10 +47,11 @@ static pgy_status check(const op_infer *c, pgy_error *err)
     const op_value *scores = &c->inputs[SCORES];
     const int64_t coding = op_attr_int(n, rows ? "center_point_box" : "box_coding", 0);
     if (most_boxes(n) < 0 || most_boxes(n) > INT32_MAX)
-        return op_error(n, err, PGY_E_ARGUMENT, "at most %" PRId64 " boxes are asked for",
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "the largest number of boxes is %" PRId64 ", which is out of range",
                         most_boxes(n));
     if (coding < 0 || coding > 1)
-        return op_error(n, err, PGY_E_ARGUMENT, "the coding of boxes is %" PRId64 ", not 0 or 1",
+        return op_error(n, err, PGY_E_ARGUMENT, "the box coding is %" PRId64 ", but must be 0 or 1",
                         coding);
     if (op_has_input(c, ANCHORS) && coding == 0)
         return op_error(n, err, PGY_E_UNSUPPORTED, "anchors with box_coding = 0 are not supported");
@@ -222,10 +223,12 @@ static pgy_status check_shapes(const suppression *s, pgy_error *err)
     const op_eval *c = s->c;
     const int64_t *b = in_shape(c, BOXES), *scores = in_shape(c, SCORES), *a = in_shape(c, ANCHORS);
     if (in_rank(c, BOXES) == 4 && b[2] != 1 && (size_t)b[2] != s->classes)
-        return op_error(c->node, err, PGY_E_SHAPE, "boxes of %" PRId64 " classes, scores of %zu",
-                        b[2], s->classes);
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the boxes have %" PRId64 " classes, but the scores have %zu", b[2],
+                        s->classes);
     if (a && ((a[0] != 1 && a[0] != scores[0]) || (size_t)a[1] != s->boxes || a[2] != 4))
-        return op_error(c->node, err, PGY_E_SHAPE, "the anchors do not fit the boxes");
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "the shape of the anchors does not fit the boxes");
     return PGY_OK;
 }
 

@@ -18,7 +18,7 @@ static const op_attr_def ATTRS[] = {
 
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
-    static const char WHY[] = "depends on the values of the input";
+    static const char WHY[] = "it depends on the values of the input";
     const op_value *x = &c->inputs[0];
     size_t axis = 0;
     const bool flat = !op_attr_find(c->node, "axis");
@@ -103,7 +103,7 @@ static int compare_first(const void *a, const void *b, void *user)
     return (x > y) - (x < y);
 }
 
-/* Groups of equal slices: arrays of `size` entries in one allocation. */
+/* Groups of equal slices. The arrays have one entry per slice or group and share one allocation. */
 typedef struct groups {
     size_t count;
     size_t *order, *group_of, *first, *members, *rank_of, *by_rank;

@@ -14,9 +14,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const dim *axes;
     size_t count, which[PGY_MAX_RANK];
     const rule_source source = rule_list(c, "axes", 1, &axes, &count);
-    if (source == RULE_ABSENT) return op_error(c->node, err, PGY_E_ARGUMENT, "has no axes");
+    if (source == RULE_ABSENT)
+        return op_error(c->node, err, PGY_E_ARGUMENT, "the node has no axes");
     if (x->rank < 0 || source == RULE_UNKNOWN) {
-        op_set_unknown(c, 0, x->dtype, -1, "which dimensions are added is not known");
+        op_set_unknown(c, 0, x->dtype, -1, "the axes to insert are not known");
         return PGY_OK;
     }
     pgy_status st = rule_check_rank(c->node, (int64_t)count + x->rank, err);

@@ -59,8 +59,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (op_attr_is(c->node, "mode", "linear", "nearest"))
         s.mode = RESIZE_LINEAR;
     else if (!op_attr_is(c->node, "mode", "nearest", "nearest"))
-        return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute mode is neither nearest nor linear");
+        return op_error(c->node, err, PGY_E_ARGUMENT, "attribute mode must be nearest or linear");
     if (!read_scales(scales, &count, c->node,
                      c->node->input_count > 1 ? c->inputs[1].value : NULL) ||
         count != in_rank(c, 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elementary functions over arrays, eight lanes at a time, within one unit in the last place. A
- * result depends on its argument alone, not on its index, the length or the processor. y may be
- * x. */
+/* Elementary functions over arrays, eight elements at a time, with an error of at most one unit in
+ * the last place. A result depends on its argument alone, not on its index, the length or the
+ * processor. y may be x. */
 #ifndef OPS_VMATH_H
 #define OPS_VMATH_H
 

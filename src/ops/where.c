@@ -9,7 +9,7 @@ static dim choose(dim_table *t, dim condition, dim x, dim y)
 {
     if (dim_equal(x, y)) return x;
     if (dim_is_const(condition)) return condition.value ? x : y;
-    return dim_unknown(t, "chosen by an unknown condition");
+    return dim_unknown(t, "an unknown condition chooses it");
 }
 
 static void propagate(op_infer *c)
@@ -72,10 +72,11 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const pgy_dtype storage = pgy_tensor_dtype(out);
     if (pgy_tensor_dtype(in[0]) != PGY_BOOL || pgy_tensor_dtype(in[1]) != storage ||
         pgy_tensor_dtype(in[2]) != storage)
-        return op_error(c->node, err, PGY_E_TYPE,
-                        "needs a bool and two tensors of one type, not %s, %s and %s",
-                        pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(c->inputs[1].dtype),
-                        pgy_dtype_name(c->inputs[2].dtype));
+        return op_error(
+            c->node, err, PGY_E_TYPE,
+            "the inputs must be bool and two tensors of the same type, not %s, %s and %s",
+            pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(c->inputs[1].dtype),
+            pgy_dtype_name(c->inputs[2].dtype));
     job j = {pgy_tensor_data(out), pgy_tensor_data(in[0]), pgy_tensor_data(in[1]),
              pgy_tensor_data(in[2])};
     const size_t bytes = move_size(storage);

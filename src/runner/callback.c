@@ -8,7 +8,7 @@
 typedef struct callback {
     pgy_infer_callback infer;
     void *user;
-    pgy_metadata *inputs; /* NULL: not known */
+    pgy_metadata *inputs; /* types and shapes of the inputs; NULL: not known */
 } callback;
 
 static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
@@ -16,8 +16,9 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
 {
     (void)options;
     if (!model || !model->user)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "use pgy_runner_create_callback for a runner made of a function");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "this backend runs functions, not models: use pgy_runner_create_callback");
     *out = model->user;
     return PGY_OK;
 }
@@ -48,7 +49,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     const callback *c = runner;
-    (void)time_ns; /* the runner measures */
+    (void)time_ns; /* the runner measures the time */
     return c->infer(feed, out, c->user, err);
 }
 
@@ -89,8 +90,7 @@ static void source_destroy(void *user)
 pgy_status pgy_runner_create_callback(pgy_runner **out, const char *name, const pgy_metadata *known,
                                       pgy_infer_callback function, void *user, pgy_error *err)
 {
-    if (!function)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a runner made of a function needs one");
+    if (!function) return pgy_error_set(err, PGY_E_ARGUMENT, "'function' must not be NULL");
     pgy_status st = PGY_OK;
     callback *c = mem_calloc(1, sizeof *c);
     if (!c) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");

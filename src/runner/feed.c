@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "tensor/elements.h"
 
-/* "{'a', 'b'}", or "set()" for none. */
+/* Appends a name to a Python set as text: "{'a', 'b'}", or "set()" for none. */
 static void append_name(str *s, const char *name)
 {
     str_append(s, s->size ? ", " : "{");
@@ -53,7 +53,8 @@ static bool is_sequence(const pgy_tensor_info *info)
     return info->form == PGY_FORM_SEQUENCE || info->form == PGY_FORM_OPTIONAL_SEQUENCE;
 }
 
-/* An optional may be left out. The names of a sequence's elements are checked later. */
+/* Is the input given? An optional may be left out. The names of a sequence's elements are checked
+ * later. */
 static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
 {
     return info->form != PGY_FORM_TENSOR || pgy_tensor_map_find(feed, info->name);
@@ -85,8 +86,8 @@ static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *in
 {
     pgy_status st = PGY_OK;
     str missing = {0}, extra = {0};
-    size_t missing_count = 0,
-           extra_count = 0; /* counted apart: the texts may have failed for lack of memory */
+    size_t missing_count = 0, extra_count = 0; /* counted apart from the texts, which may lack names
+                                                  if memory ran out */
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         if (is_given(feed, info)) continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of a backend by name. They use the same rows as the command line, so values get the same
- * checks. The field name follows from the spelling: "--onnxrt-threads" is the field onnxrt_threads.
- */
+/* Options of a backend by name. Their descriptions are those of the command line, so values get the
+ * same checks. The field name follows from the spelling: "--onnxrt-threads" is the field
+ * onnxrt_threads. */
 #include "runner/options.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@
 
 struct pgy_backend_options {
     const pgy_backend *given;
-    pgy_backend backend; /* as this version knows it */
-    arena memory;        /* texts and lists */
-    void *settings;      /* options_size bytes */
+    pgy_backend backend; /* the backend as this version of the interface knows it */
+    arena memory;        /* holds the texts and lists of `settings` */
+    void *settings;      /* the backend's struct, options_size bytes */
     options_object *object;
 };
 
@@ -58,7 +58,7 @@ static bool is_settable(const pgy_option *row)
     return row->kind != PGY_OPTION_RUNNER && row->kind != PGY_OPTION_POSITIONAL;
 }
 
-/* Appends the first spelling as a field name. */
+/* Appends the field name of an option, made from its first spelling. */
 static void append_field(str *out, const pgy_option *row)
 {
     const char *spelling = without_dashes(row->names);
@@ -76,10 +76,11 @@ static pgy_status no_option(const pgy_backend *b, const char *name, pgy_error *e
     }
     const pgy_status st =
         list.size
-            ? pgy_error_set(err, PGY_E_NOT_FOUND, "backend %s has no option '%s'; it has %s",
-                            b->name, name, str_text(&list))
+            ? pgy_error_set(err, PGY_E_NOT_FOUND,
+                            "backend %s has no option '%s'; its options are %s", b->name, name,
+                            str_text(&list))
             : pgy_error_set(err, PGY_E_NOT_FOUND,
-                            "backend %s has no option '%s'; it has none at all", b->name, name);
+                            "backend %s has no option '%s': it takes no options", b->name, name);
     str_deinit(&list);
     return st;
 }
@@ -87,7 +88,8 @@ static pgy_status no_option(const pgy_backend *b, const char *name, pgy_error *e
 static pgy_status find(const pgy_option **out, const pgy_backend *b, const char *name,
                        pgy_error *err)
 {
-    if (!name) return pgy_error_set(err, PGY_E_ARGUMENT, "an option needs a name");
+    if (!name)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'name' must not be NULL: it names the option");
     const char *wanted = without_dashes(name);
     for (const pgy_option *row = b->options; row && row->kind != PGY_OPTION_END; row++) {
         if (!is_settable(row) || !has_name(row, wanted)) continue;
@@ -97,7 +99,7 @@ static pgy_status find(const pgy_option **out, const pgy_backend *b, const char 
     return no_option(b, name, err);
 }
 
-/* "onnxrt.onnxrt_threads: ..." */
+/* Prefixes an error with backend and field: "onnxrt.onnxrt_threads: ..." */
 static pgy_status prefix_field(pgy_error *err, pgy_status st, const pgy_backend *b,
                                const pgy_option *row)
 {
@@ -113,7 +115,8 @@ static pgy_status prefix_field(pgy_error *err, pgy_status st, const pgy_backend 
 pgy_status pgy_backend_options_create(pgy_backend_options **out, const pgy_backend *backend,
                                       pgy_error *err)
 {
-    if (!out || !backend) return pgy_error_set(err, PGY_E_ARGUMENT, "options need a backend");
+    if (!out || !backend)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'backend' must not be NULL");
     pgy_backend known;
     const pgy_status st = registry_take(&known, backend, err);
     if (st) return st;
@@ -209,7 +212,7 @@ static pgy_status set_flag(void *at, const char *value, pgy_error *err)
 {
     const bool on = !strcmp(value, "true");
     if (!on && strcmp(value, "false"))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is neither true nor false", value);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "expected 'true' or 'false', not '%s'", value);
     *(bool *)at = on;
     return PGY_OK;
 }
@@ -233,7 +236,7 @@ static pgy_status store(pgy_backend_options *o, const pgy_option *row, const cha
     if (!copies) return no_memory(err);
     for (size_t i = 0; i < count; i++) {
         if (!values || !values[i])
-            return pgy_error_set(err, PGY_E_ARGUMENT, "value %zu is missing", i);
+            return pgy_error_set(err, PGY_E_ARGUMENT, "value %zu is NULL", i);
         if (!(copies[i] = arena_strdup(&o->memory, values[i]))) return no_memory(err);
     }
     pgy_status st = check_count(row, count, err);

@@ -16,7 +16,7 @@ static struct {
     pthread_mutex_t lock;
     const pgy_backend **loaded;
     size_t count, capacity;
-    strmap names; /* prefix -> number of names given, as a pointer-sized integer */
+    strmap names; /* maps a prefix to the number of names given, as a pointer-sized integer */
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 __attribute__((weak)) size_t backends_builtin(const pgy_backend *const **out)
@@ -68,23 +68,23 @@ pgy_status registry_take(pgy_backend *out, const pgy_backend *given, pgy_error *
                        out->inputs && out->outputs && out->infer && out->deactivate && out->destroy;
     return whole ? PGY_OK
                  : pgy_error_set(err, PGY_E_BACKEND,
-                                 "a name, a runner prefix or a required callback is missing");
+                                 "it lacks a name, a runner prefix or a required callback");
 }
 
 /* The first defect of a backend from a shared object, or NULL. */
 static const char *defect(const pgy_backend *b)
 {
     if (b->abi != PGY_BACKEND_ABI)
-        return "it was made for another version of the backend interface";
+        return "it was built for another version of the backend interface; rebuild it";
     if (!*b->name || strspn(b->name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != strlen(b->name))
-        return "its name is not made of lower-case letters, digits, '-' and '_'";
+        return "its name has other characters than lower-case letters, digits, '-' and '_'";
     if (!*b->runner_prefix) return "it has no runner prefix";
-    if (b->options && !b->options_size) return "it has options but no settings struct";
-    if (pgy_backend_find(b->name)) return "there is a backend of that name already";
+    if (b->options && !b->options_size) return "it has options, but its 'options_size' is 0";
+    if (pgy_backend_find(b->name)) return "another backend already has this name";
     return NULL;
 }
 
-/* Keeps a copy for the life of the process. */
+/* Adds a copy of a backend for the life of the process. */
 static pgy_status add(const pgy_backend *b, pgy_error *err)
 {
     pgy_backend *kept = mem_alloc(sizeof *kept);
@@ -108,13 +108,18 @@ pgy_status pgy_backend_load(const char *path, pgy_error *err)
     } entry = {NULL};
     const dl_symbol symbols[] = {{PGY_BACKEND_SYMBOL, &entry.address, true}};
 
-    if (!path) return pgy_error_set(err, PGY_E_ARGUMENT, "a backend needs a path");
+    if (!path)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'path' must not be NULL: it names the backend's library");
     pgy_status st = dl_open(&handle, &path, 1, NULL, err);
     if (!st) st = dl_resolve(handle, symbols, 1, err);
     if (st) return pgy_error_prefix(err, st, "backend '%s': ", path);
 
     const pgy_backend *b = entry.call(pgy_backend_host_table());
-    if (!b) return pgy_error_set(err, PGY_E_BACKEND, "backend '%s': it refuses this host", path);
+    if (!b)
+        return pgy_error_set(
+            err, PGY_E_BACKEND,
+            "backend '%s': it does not support this host (its entry function returned NULL)", path);
     pgy_backend known;
     st = registry_take(&known, b, err);
     if (st) return pgy_error_prefix(err, st, "backend '%s': ", path);

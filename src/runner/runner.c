@@ -20,7 +20,7 @@ static const char LOG_PATH[] = "backend/base/runner.py";
 
 struct pgy_runner {
     const pgy_backend *given;
-    pgy_backend backend; /* as this version knows it */
+    pgy_backend backend; /* the backend as this version of the interface knows it */
     char *name;
     pgy_backend_options *options; /* copy; NULL = the backend's defaults */
     pgy_model_source source;
@@ -33,8 +33,8 @@ struct pgy_runner {
     int64_t last_time_ns;
 };
 
-/* "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>.<microseconds>-<process>". The original ends with the
- * seconds. But names are keys in files of results, and two runs in the same second must not get the
+/* Makes "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>.<microseconds>-<process>". The original ends with
+ * the seconds. But names are keys in result files, and two runs in the same second must not get the
  * same name. */
 static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
 {
@@ -47,7 +47,7 @@ static pgy_status make_name(char **out, const char *prefix, pgy_error *err)
     pgy_status st = registry_count_name(&count, prefix, err);
     if (st) return st;
     if (clock_gettime(CLOCK_REALTIME, &now) || !localtime_r(&now.tv_sec, &local))
-        return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
+        return pgy_error_set(err, PGY_E_INTERNAL, "the system does not give the local time");
     strftime(when, sizeof when, "%m/%d/%y-%H:%M:%S", &local);
     str_printf(&name, "%s-N%zu-%s.%06ld-%ld", prefix, count, when, now.tv_nsec / 1000,
                (long)getpid());
@@ -59,7 +59,8 @@ static pgy_status copy_options(pgy_runner *r, const pgy_backend_options *options
 {
     if (!options) return PGY_OK;
     if (options_backend(options) != r->given)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "these options are of backend %s, not of %s",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the options belong to backend %s, but the runner uses backend %s",
                              options_backend(options)->name, r->backend.name);
     return options_copy(&r->options, options, err);
 }
@@ -76,7 +77,7 @@ pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_m
     pgy_runner *r = NULL;
     pgy_status st;
     if (!backend) {
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "a runner needs a backend");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "'backend' must not be NULL");
         goto done;
     }
     r = mem_calloc(1, sizeof *r);
@@ -187,8 +188,8 @@ static pgy_status must_be_active(const pgy_runner *r, const char *what, pgy_erro
                          r->name, what);
 }
 
-/* Asks the backend once and keeps the answer. PGY_E_UNSUPPORTED means that the backend does not
- * know. */
+/* Asks the backend for its inputs or outputs once and keeps the answer. PGY_E_UNSUPPORTED: the
+ * backend does not know them. */
 static pgy_status describe(pgy_metadata **kept, bool *unknown, pgy_runner *r,
                            pgy_status (*ask)(void *, pgy_metadata *, pgy_error *), pgy_error *err)
 {

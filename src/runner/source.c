@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simplest source of a runner's model: an unchanged file. The runtime opens it itself, so
- * weights are read once and external data is found beside the file. */
+/* The source of a runner's model that is an unchanged file. The runtime opens it itself, so weights
+ * are read once and external data is found beside the file. */
 #include <polygraphy/runner.h>
 
 #include "base/alloc.h"
@@ -24,7 +24,8 @@ static void path_destroy(void *user)
 
 pgy_status pgy_source_from_path(pgy_model_source *out, const char *path, pgy_error *err)
 {
-    if (!path || !*path) return pgy_error_set(err, PGY_E_ARGUMENT, "a model needs a path");
+    if (!path || !*path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'path' must be the name of a model file");
     char *copy = mem_strdup(path);
     if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     *out = (pgy_model_source){.open = path_open, .destroy = path_destroy, .user = copy};

@@ -21,13 +21,13 @@ enum { CHUNK = 512, TASK_ELEMS = 1 << 18 };
 typedef struct side {
     char *data;
     pgy_dtype dtype;
-    size_t item_bytes; /* 0 for packed types */
+    size_t item_bytes; /* size of an element; 0 for packed types */
     native_type native;
 } side;
 
 typedef struct run {
     side to, from;
-    size_t to_first, from_first; /* element index of the beginning */
+    size_t to_first, from_first; /* index of the first element of the run */
     ptrdiff_t to_stride, from_stride;
     size_t count;
     bool saturate;
@@ -58,7 +58,7 @@ static void copy_strided(const run *r)
 
 static void copy_run(const run *r)
 {
-    if (!r->to.item_bytes) { /* packed types are compact and begin at a whole byte */
+    if (!r->to.item_bytes) { /* a packed type: its elements are compact and begin at a whole byte */
         unsigned bits = pgy_dtype_describe(r->to.dtype)->bits;
         memmove(r->to.data + r->to_first * bits / 8, r->from.data + r->from_first * bits / 8,
                 (r->count * bits + 7) / 8);
@@ -93,8 +93,8 @@ static void to_f64_odd(double *to, native_type type, const void *from, ptrdiff_t
     }
 }
 
-/* True if f32 can carry the type to `to` without a second rounding. For f16 it may round 32 and
- * 64-bit integers, because those that it rounds are infinite in f16. */
+/* True if converting by way of f32 to the narrow type `to` rounds only once. For f16 it may round
+ * 32 and 64-bit integers, because those that it rounds are infinite in f16. */
 static bool exact_in_f32(native_type type, pgy_dtype to)
 {
     bool small = type == NATIVE_BOOL || type == NATIVE_I8 || type == NATIVE_I16 ||
@@ -164,9 +164,8 @@ static bool is_complex(pgy_dtype dtype)
     return dtype == PGY_C64 || dtype == PGY_C128;
 }
 
-/* Makes the real (0) or imaginary (1) parts of a complex side a side of floats with doubled
- * strides.
- */
+/* Turns the source or target of complex numbers into one of floats with doubled strides: their real
+ * (part 0) or imaginary (1) parts. */
 static void take_part(side *s, size_t *first, ptrdiff_t *stride, size_t part)
 {
     if (!is_complex(s->dtype)) return;
@@ -286,7 +285,8 @@ static pgy_status check_views(pgy_view to, pgy_view from, pgy_error *err)
         return pgy_error_set(err, PGY_E_TYPE, "elements of type %s cannot be converted to %s",
                              b->name, a->name);
     if ((a->bits < 8 && to.strides) || (b->bits < 8 && from.strides))
-        return pgy_error_set(err, PGY_E_TYPE, "elements of type %s cannot have strides",
+        return pgy_error_set(err, PGY_E_TYPE,
+                             "type %s has less than 8 bits, so its elements cannot have strides",
                              a->bits < 8 ? a->name : b->name);
     return PGY_OK;
 }
@@ -299,7 +299,7 @@ pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate, pgy_error
     if (st) return st;
     if (pgy_view_count(to) == 0) return PGY_OK;
     if (!pgy_view_data(from) || !pgy_view_data(to))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has a NULL data pointer",
                              pgy_view_count(to));
 
     size_t n = merge_axes(axes, to, from);

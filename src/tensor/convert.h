@@ -6,10 +6,10 @@
 #include <polygraphy/tensor.h>
 
 float f16_to_f32(uint16_t h);
-uint16_t f16_from_f64(double v); /* one rounding, nearest even */
+uint16_t f16_from_f64(double v); /* rounds once, to nearest even */
 float bf16_to_f32(uint16_t h);
 uint16_t bf16_from_f64(double v);
-/* For any float type of 8 bits or fewer. Codes hold the element in the low bits. */
+/* Converts any float type of 8 bits or fewer, whose bits are the low bits of `code`. */
 double f8_to_f64(pgy_dtype dtype, uint8_t code);
 /* `saturate`: values that are too large become the largest finite value instead of infinity or NaN.
  */
@@ -18,8 +18,8 @@ uint8_t f8_from_f64(pgy_dtype dtype, double v, bool saturate);
  */
 double float_round(pgy_dtype dtype, double v, bool saturate);
 
-/* Element i of compact data, as the widest type of its kind. Strings and complex numbers are not
- * supported. */
+/* Gives element i of compact data in the widest type of its kind. Strings and complex numbers are
+ * not supported. */
 double element_as_f64(pgy_dtype dtype, const void *data, size_t i);
 int64_t element_as_i64(pgy_dtype dtype, const void *data, size_t i);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of element types and the look-ups in it. The rows are in dtypes.def; a type's row is
- * found by its code and width. Names of other tools (ONNX's, a few aliases) are accepted when
- * reading, never written. */
+/* The table of element types (dtypes.def) and the look-ups in it, by the code and width of a type.
+ * Names of other tools (ONNX's, a few aliases) are accepted when reading, never written. */
 #include <polygraphy/tensor.h>
 
 #include "base/alloc.h"
@@ -21,7 +20,7 @@ enum {
 #undef DTYPE
 };
 
-/* Maps code and width to the number of a row, counted from 1. */
+/* Maps a type's code and width to a small index, at which a table holds the type's row number. */
 #define PLACE(dtype) (((dtype)&31u) + 32u * (unsigned)__builtin_ctz(((dtype) >> 8 & 255u) | 256u))
 static const uint8_t ROW_AT[32 * 9] = {
 #define DTYPE(value, name, onnx, onnx_name, npy, safetensors, bits, kind) \
@@ -95,8 +94,9 @@ pgy_status pgy_dtype_size_bytes(size_t *out, pgy_dtype dtype, size_t count, pgy_
     if (bits < 8)
         bytes = count / 8 * bits + (count % 8 * bits + 7) / 8;
     else if (!size_mul(&bytes, count, bits / 8))
-        return pgy_error_set(err, PGY_E_SHAPE, "%zu elements of type %s do not fit in memory",
-                             count, pgy_dtype_name(dtype));
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "%zu elements of type %s do not fit in the address space", count,
+                             pgy_dtype_name(dtype));
     *out = bytes;
     return PGY_OK;
 }

@@ -77,19 +77,19 @@ pgy_status elements_count(size_t *out, const pgy_tensor_map *m, const char *stem
     while (length < room && seen[length]) length++;
     if (!found && !none)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "'%s' is a sequence: its elements are needed as '%s[0]', '%s[1]' and so "
-                           "on, or '%s[]', a tensor of shape (0,), if it has none",
+                           "'%s' is a sequence: give its elements as '%s[0]', '%s[1]' and so on, "
+                           "or an empty sequence as '%s[]', a tensor of shape (0,)",
                            stem, stem, stem, stem);
     else if (found && none)
-        st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "'%s[]' says that the sequence '%s' has no elements, but '%s[...]' is "
-                           "there too",
-                           stem, stem, stem);
+        st = pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'%s[]' says that sequence '%s' is empty, but there is an element '%s[...]', too", stem,
+            stem, stem);
     else if (length < found)
-        st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "the sequence '%s' lacks '%s[%zu]': its elements count from 0 without "
-                           "gaps",
-                           stem, stem, length);
+        st = pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "sequence '%s' lacks '%s[%zu]': elements must be numbered from 0 without gaps", stem,
+            stem, length);
     if (!st) *out = length;
     mem_free(seen);
     return st;
@@ -99,9 +99,10 @@ pgy_status elements_adopt(pgy_tensor_map *m, const char *name, pgy_tensor *t, pg
 {
     if (!pgy_tensor_map_find(m, name)) return pgy_tensor_map_adopt(m, name, t, err);
     pgy_tensor_release(t);
-    return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "two tensors are named '%s', one of them as an element of a sequence",
-                         name);
+    return pgy_error_set(
+        err, PGY_E_UNSUPPORTED,
+        "the name '%s' belongs to a tensor and to an element of a sequence: rename one of them",
+        name);
 }
 
 pgy_status elements_adopt_none(pgy_tensor_map *m, const char *stem, pgy_dtype dtype, pgy_error *err)

@@ -10,11 +10,11 @@
 
 /* True for names like "stem[]", "stem[3]" and "stem[3][0]". */
 bool elements_belongs(const char *name, const char *stem);
-/* True if any name of the map belongs to the stem. */
+/* True if the map has any element of the sequence `stem`, or its mark `stem[]`. */
 bool elements_given(const pgy_tensor_map *m, const char *stem);
-/* Length of the sequence; its elements, stem[0] to stem[*out - 1], are tensors or nested sequences.
- * PGY_E_ARGUMENT if the map has no name of the stem, if an index is missing, or if `stem[]` stands
- * beside elements. */
+/* Gives the length of the sequence; its elements, stem[0] to stem[*out - 1], are tensors or nested
+ * sequences. PGY_E_ARGUMENT if the map has no name of the stem, if an index is missing, or if
+ * `stem[]` stands beside elements. */
 pgy_status elements_count(size_t *out, const pgy_tensor_map *m, const char *stem,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Adds a tensor under a new name and takes over the reference, also on failure. PGY_E_UNSUPPORTED

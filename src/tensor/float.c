@@ -14,12 +14,12 @@
 typedef struct float_format {
     pgy_dtype dtype;
     int mantissa_bits;
-    int min_exponent; /* of the smallest normal value */
+    int min_exponent; /* exponent of the smallest normal value */
     unsigned sign_bit;
-    unsigned max_code; /* largest finite value */
-    unsigned inf_code; /* what infinity and overflow become when not saturating */
+    unsigned max_code; /* code of the largest finite value */
+    unsigned inf_code; /* code for infinity and overflow when not saturating */
     unsigned nan_code;
-    bool unsigned_zero; /* FNUZ: the code of -0 is NaN */
+    bool unsigned_zero; /* an FNUZ format: the code of -0 means NaN */
 } float_format;
 
 static const float_format F16 = {PGY_F16, 10, -14, 0x8000, 0x7bff, 0x7c00, 0x7e00, false};
@@ -137,8 +137,8 @@ static const float_format *find_format(pgy_dtype dtype)
     return NULL;
 }
 
-/* Exponent only: sign is ignored, zero is the smallest value, ties go up as ONNX's "nearest" does.
- */
+/* Converts to E8M0, which has an exponent only: the sign is dropped, zero becomes the smallest
+ * value, ties go up as in ONNX's "nearest". */
 static uint8_t e8m0_from_f64(double v, bool saturate)
 {
     int exponent;

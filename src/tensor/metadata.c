@@ -76,7 +76,9 @@ pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_er
     size_t rank = info->rank > 0 ? (size_t)info->rank : 0;
     if (!info->name) return pgy_error_set(err, PGY_E_ARGUMENT, "tensor metadata needs a name");
     if (rank > PGY_MAX_RANK || (rank && !info->shape))
-        return pgy_error_set(err, PGY_E_SHAPE, "'%s': bad rank %d", info->name, (int)info->rank);
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "'%s': rank %d is above the limit or comes without a shape",
+                             info->name, (int)info->rank);
     pgy_tensor_info *copy = arena_alloc(a, sizeof *copy);
     bool good = copy != NULL;
     if (good) {

@@ -107,7 +107,7 @@ typedef double f64;
 #define TO_TRUNC trunc_u64
 #include "tensor/convert_to.inc"
 
-/* [from][to], in the order of native_type. */
+/* Conversion loops as [from][to], both in the order of native_type. */
 static const native_loop LOOPS[NATIVE_COUNT][NATIVE_COUNT] = {
     {b8_to_b8, b8_to_i8, b8_to_i16, b8_to_i32, b8_to_i64, b8_to_u8, b8_to_u16, b8_to_u32, b8_to_u64,
      b8_to_f32, b8_to_f64},

@@ -20,7 +20,7 @@ typedef enum native_type {
     NATIVE_COUNT
 } native_type;
 
-/* Strides in elements. The memories must not overlap. */
+/* Converts elements; strides count elements. `to` and `from` must not overlap. */
 typedef void (*native_loop)(void *restrict to, ptrdiff_t to_stride, const void *restrict from,
                             ptrdiff_t from_stride, size_t n);
 native_loop native_find_loop(native_type from, native_type to);

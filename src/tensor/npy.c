@@ -58,7 +58,7 @@ static uint32_t read_u32(const uint8_t *p, bool big_endian)
                       : (uint32_t)p[3] << 24 | p[2] << 16 | p[1] << 8 | p[0];
 }
 
-/* Element i of a string array as UTF-8 in `text`. */
+/* Decodes one element of a string array to UTF-8. */
 static pgy_status decode_string(str *text, const npy_header *h, const uint8_t *item, pgy_error *err)
 {
     size_t width = h->string_width;
@@ -73,7 +73,8 @@ static pgy_status decode_string(str *text, const npy_header *h, const uint8_t *i
         char utf8[4];
         uint32_t c = read_u32(item + i * 4, h->big_endian);
         if (c > 0x10ffff)
-            return pgy_error_set(err, PGY_E_FORMAT, "npy: code point %u is not in Unicode", c);
+            return pgy_error_set(err, PGY_E_FORMAT,
+                                 "npy: a string holds %u, which is not a Unicode code point", c);
         str_append_n(text, utf8, put_utf8(utf8, c));
     }
     return PGY_OK;
@@ -157,7 +158,7 @@ pgy_status npy_finish(pgy_tensor **t, const npy_header *h, pgy_error *err)
     return h->fortran && h->rank > 1 && h->count ? make_row_major(t, err) : PGY_OK;
 }
 
-/* Elements at `offset` of the map. */
+/* Makes a tensor of the elements that begin at `offset` of the map. */
 static pgy_status decode(pgy_tensor **out, const npy_header *h, const file_map *map, size_t offset,
                          pgy_error *err)
 {
@@ -191,7 +192,7 @@ static pgy_status parse_map(pgy_tensor **out, const file_map *map, pgy_error *er
     if (map->size_bytes - h.data_offset < h.data_bytes)
         return pgy_error_set(
             err, PGY_E_FORMAT,
-            "npy: cut off, the header promises %zu bytes of elements and there are %zu",
+            "npy: the file is truncated: the header says %zu bytes of elements, but %zu follow",
             h.data_bytes, map->size_bytes - h.data_offset);
     return decode(out, &h, map, h.data_offset, err);
 }

@@ -15,13 +15,13 @@ typedef struct npy_header {
     bool big_endian, fortran;
     size_t rank;
     int64_t shape[PGY_MAX_RANK];
-    size_t count;       /* elements */
-    size_t data_offset; /* where the elements begin */
+    size_t count;       /* number of elements */
+    size_t data_offset; /* bytes from the start of the file to the first element */
     size_t data_bytes;
 } npy_header;
 
 /* `data` must hold the whole header (4096 bytes are enough for files of NumPy), else PGY_E_FORMAT.
- * The elements may be cut off. */
+ * The elements may be truncated. */
 pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes,
                             pgy_error *err) PGY_MUST_CHECK;
 /* Writes exactly NumPy's bytes, version 1.0. @return PGY_E_TYPE for a type NumPy lacks */

@@ -78,7 +78,7 @@ static bool take_shape(parser *s)
     return true;
 }
 
-/* "<f4", "|b1", ">U12" */
+/* Reads the type of the elements: "<f4", "|b1", ">U12". */
 static pgy_status parse_descr(npy_header *out, span descr, pgy_error *err)
 {
     const char *p = descr.data, *end = p + descr.size;
@@ -104,16 +104,18 @@ static pgy_status parse_descr(npy_header *out, span descr, pgy_error *err)
         }
     }
     if (code.size && *p == 'O')
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: the array holds pickled Python objects");
-    return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: element type '%.*s' is not known",
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "npy: the array holds pickled Python objects, which are not read");
+    return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: element type '%.*s' is unknown",
                          (int)(descr.size < 80 ? descr.size : 80), descr.data);
 }
 
 static pgy_status bad_header(const parser *s, const char *wanted, pgy_error *err)
 {
     int left = s->end - s->p < 40 ? (int)(s->end - s->p) : 40;
-    return pgy_error_set(err, PGY_E_FORMAT, "npy: malformed header, %s expected before '%.*s'",
-                         wanted, left, s->p);
+    return pgy_error_set(err, PGY_E_FORMAT,
+                         "npy: the header is malformed: expected %s before '%.*s'", wanted, left,
+                         s->p);
 }
 
 static pgy_status parse_entry(parser *s, pgy_error *err)
@@ -136,7 +138,7 @@ static pgy_status parse_entry(parser *s, pgy_error *err)
                                                         : bad_header(s, "True or False", err);
     }
     if (!span_equals(key, "shape"))
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: unknown header key '%.*s'",
+        return pgy_error_set(err, PGY_E_FORMAT, "npy: the header has the unknown key '%.*s'",
                              (int)(key.size < 80 ? key.size : 80), key.data);
     s->has_shape = true;
     return take_shape(s) ? PGY_OK : bad_header(s, "a tuple of dimensions", err);
@@ -168,7 +170,8 @@ static pgy_status count_bytes(npy_header *h, pgy_error *err)
     pgy_status st = pgy_shape_count(&h->count, h->rank, h->shape, err);
     if (st) return pgy_error_prefix(err, st, "npy: ");
     if (h->dtype == PGY_STRING && !item && h->count)
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: %zu strings of width 0", h->count);
+        return pgy_error_set(err, PGY_E_FORMAT, "npy: the header says %zu strings of width 0",
+                             h->count);
     if (h->dtype == PGY_STRING)
         return size_mul(&h->data_bytes, h->count, item)
                    ? PGY_OK
@@ -183,18 +186,23 @@ pgy_status npy_header_parse(npy_header *out, const void *data, size_t size_bytes
     const uint8_t *bytes = data;
     npy_header h = {0};
     if (size_bytes < MAGIC_SIZE + 4 || memcmp(bytes, MAGIC, MAGIC_SIZE))
-        return pgy_error_set(err, PGY_E_FORMAT, "npy: the magic bytes are missing");
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "npy: the file does not begin with the magic bytes of an npy file");
     unsigned version = bytes[6];
     if (version < 1 || version > 3)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: version %u.%u is not known", version,
-                             bytes[7]);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "npy: format version %u.%u is unknown",
+                             version, bytes[7]);
     size_t begin = version == 1 ? 10 : 12, length = bytes[8] | (size_t)bytes[9] << 8;
     if (version > 1 && size_bytes >= begin)
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
-    if (length > MAX_HEADER || begin + length > size_bytes)
+    if (length > MAX_HEADER)
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "npy: a header of %zu bytes does not fit in the %zu that are there",
-                             length, size_bytes);
+                             "npy: the header has %zu bytes; at most %d are supported", length,
+                             (int)MAX_HEADER);
+    if (begin + length > size_bytes)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "npy: the header has %zu bytes, but the file ends after %zu", length,
+                             size_bytes);
     parser s = {
         .p = (const char *)bytes + begin, .end = (const char *)bytes + begin + length, .out = &h};
     pgy_status st = parse_dict(&s, err);

@@ -13,7 +13,7 @@
 
 enum { HEAD_BYTES = 4096, HEAD_LIMIT = 1 << 20 };
 
-/* The header, and the elements that were read together with it. */
+/* The first bytes of a member: its header, and elements that were read together with it. */
 typedef struct head {
     npy_header npy;
     str bytes;
@@ -43,7 +43,7 @@ static pgy_status read_head(head *h, zip_stream *s, const zip_member *m, pgy_err
     if (st) return st;
     if (m->size_bytes - h->npy.data_offset != h->npy.data_bytes)
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "npy: the header promises %zu bytes of elements and there are %zu",
+                             "npy: the header says %zu bytes of elements, but %zu follow",
                              h->npy.data_bytes, m->size_bytes - h->npy.data_offset);
     return PGY_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of narrow elements to and from carriers. f16 uses the processor's conversion if it has one
- * (same results: nearest even, quiet NaNs); bf16 uses integer arithmetic that vectorises; types of
- * 8 bits or fewer are widened by a table and narrowed by the exact scalar code of float.c. Packed
- * types hold the first element in the low bits. */
+/* Converts blocks of narrow elements to and from the wider C types that hold them (carriers). f16
+ * uses the processor's conversion if it has one (same results: nearest even, quiet NaNs); bf16 uses
+ * integer arithmetic that vectorises; types of 8 bits or fewer are widened by a table and narrowed
+ * by the exact scalar code of float.c. Packed types hold the first element in the low bits. */
 #include "tensor/pack.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Narrow formats (f16, bf16, f8, packed 4 and 2 bits) to and from a carrier type that C has itself.
- */
+/* Converts narrow types (f16, bf16, f8, packed 4 and 2 bits) to and from a wider C type, here
+ * called the carrier. */
 #ifndef TENSOR_PACK_H
 #define TENSOR_PACK_H
 
@@ -15,20 +15,21 @@ static inline unsigned packed_get(const uint8_t *data, size_t i, unsigned bits)
     return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
 }
 
-/* The carrier that holds every value of a narrow type: f32, i8 or u8. NATIVE_COUNT for types that
- * are not narrow. */
+/* The C type (carrier) that holds every value of a narrow type: f32, i8 or u8. NATIVE_COUNT for
+ * types that are not narrow. */
 native_type pack_carrier(pgy_dtype dtype);
 
-/* Values of all codes of 8 bits or fewer, for unpacking. */
+/* Maps each code of a type of 8 bits or fewer to its value, for pack_widen. */
 typedef struct pack_table {
     float value[256];
 } pack_table;
 void pack_table_init(pack_table *t, pgy_dtype dtype);
 
-/* Reads n elements of `from`, starting at `first` and `stride` apart, into carriers. */
+/* Widens n elements of `from`, which begin at index `first` and lie `stride` apart, to their
+ * carrier type. */
 void pack_widen(void *restrict to, pgy_dtype dtype, const void *restrict from, size_t first,
                 ptrdiff_t stride, size_t n, const pack_table *table);
-/* The reverse: writes carriers as narrow elements, rounding once. `from` holds f32 or f64 for float
+/* Rounds values of a carrier type to narrow elements, once. `from` holds f32 or f64 for float
  * types, i8 or u8 for packed integers. */
 void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
                      const float *restrict from, size_t n, bool saturate);

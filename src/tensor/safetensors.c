@@ -39,14 +39,14 @@ static pgy_status find_dtype(pgy_dtype *out, const json_value *v, const json_val
 {
     const pgy_dtype_info *types;
     size_t count = pgy_dtype_list(&types);
-    if (!name || name->type != JSON_STRING) return bad(v, "'dtype' is no text", err);
+    if (!name || name->type != JSON_STRING) return bad(v, "'dtype' is not a string", err);
     for (size_t i = 0; i < count; i++)
         if (types[i].safetensors && span_equals(name->raw, types[i].safetensors)) {
             *out = types[i].dtype;
             return PGY_OK;
         }
     return pgy_error_set(
-        err, PGY_E_UNSUPPORTED, "safetensors: tensor '%.*s': element type '%.*s' is not known",
+        err, PGY_E_UNSUPPORTED, "safetensors: tensor '%.*s': element type '%.*s' is unknown",
         name_size(v), v->key.data, name->raw.size < 40 ? (int)name->raw.size : 40, name->raw.data);
 }
 
@@ -73,21 +73,21 @@ static pgy_status read_record(record *r, const json_value *v, size_t data_bytes,
     pgy_status st = find_dtype(&r->dtype, v, json_get(v, "dtype"), err);
     if (st) return st;
     if (!shape || shape->type != JSON_ARRAY || shape->count > PGY_MAX_RANK)
-        return bad(v, "'shape' is no list of dimensions", err);
+        return bad(v, "'shape' is not a list of dimensions", err);
     for (const json_value *d = shape->first; d; d = d->next, r->rank++)
         if (!take_dim(&r->shape[r->rank], d))
-            return bad(v, "'shape' is no list of dimensions", err);
+            return bad(v, "'shape' is not a list of dimensions", err);
     if (!offsets || offsets->type != JSON_ARRAY || offsets->count != 2 ||
         !take_size(&r->begin, offsets->first) || !take_size(&r->end, offsets->first->next))
-        return bad(v, "'data_offsets' are not two positions", err);
+        return bad(v, "'data_offsets' is not a list of two byte offsets", err);
     if (r->begin > r->end || r->end > data_bytes)
-        return bad(v, "'data_offsets' lie outside the file", err);
+        return bad(v, "'data_offsets' lies outside the file", err);
     st = pgy_shape_count(&count, r->rank, r->shape, err);
     if (!st) st = pgy_dtype_size_bytes(&size_bytes, r->dtype, count, err);
     if (st)
         return pgy_error_prefix(err, st, "safetensors: tensor '%.*s': ", name_size(v), v->key.data);
     if (size_bytes != r->end - r->begin)
-        return bad(v, "shape and 'data_offsets' contradict each other", err);
+        return bad(v, "'shape' and 'data_offsets' give different sizes in bytes", err);
     return PGY_OK;
 }
 
@@ -108,13 +108,15 @@ static pgy_status check_cover(record *records, size_t count, size_t data_bytes, 
     qsort(order, count, sizeof *order, by_place);
     for (size_t i = 0; i < count && !st; i++) {
         if (order[i]->begin != at)
-            st = bad(order[i]->json, "its data overlap another's or leave a hole", err);
+            st = bad(order[i]->json, "its data overlaps another tensor's or leaves a gap before it",
+                     err);
         at = order[i]->end;
     }
     if (!st && at != data_bytes)
-        st = pgy_error_set(err, PGY_E_FORMAT,
-                           "safetensors: %zu bytes of data, but the header describes %zu",
-                           data_bytes, at);
+        st = pgy_error_set(
+            err, PGY_E_FORMAT,
+            "safetensors: the file has %zu bytes of data, but its header describes %zu", data_bytes,
+            at);
     mem_free(order);
     return st;
 }
@@ -164,17 +166,19 @@ static pgy_status parse_map(pgy_tensor_map **out, const file_map *map, pgy_error
     json_value *root = NULL;
     uint64_t length = 0;
     if (map->size_bytes < LENGTH_BYTES)
-        return pgy_error_set(err, PGY_E_FORMAT, "safetensors: cut off after %zu bytes",
-                             map->size_bytes);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "safetensors: the file is truncated after %zu bytes", map->size_bytes);
     for (int i = LENGTH_BYTES; i-- > 0;) length = length << 8 | bytes[i];
     if (length > MAX_HEADER || length > map->size_bytes - LENGTH_BYTES)
-        return pgy_error_set(err, PGY_E_FORMAT, "safetensors: a header of %llu bytes does not fit",
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "safetensors: the header's length is %llu bytes, more than the file "
+                             "has or the limit allows",
                              (unsigned long long)length);
     pgy_status st = json_parse(&root, (const char *)bytes + LENGTH_BYTES, length, &a, err);
     if (st)
         st = pgy_error_prefix(err, st, "safetensors: header: ");
     else if (root->type != JSON_OBJECT)
-        st = pgy_error_set(err, PGY_E_FORMAT, "safetensors: the header is no JSON object");
+        st = pgy_error_set(err, PGY_E_FORMAT, "safetensors: the header is not a JSON object");
     else
         st = load_all(out, root, map, LENGTH_BYTES + length, err);
     arena_deinit(&a);
@@ -237,9 +241,10 @@ static pgy_status append_record(str *s, const named *n, size_t *at, pgy_error *e
     const int64_t *shape = pgy_tensor_shape(n->tensor);
     size_t end = *at + pgy_tensor_size_bytes(n->tensor);
     if (!info->safetensors)
-        return pgy_error_set(err, PGY_E_TYPE,
-                             "safetensors: tensor '%s': the format has no element type %s", n->name,
-                             info->name);
+        return pgy_error_set(
+            err, PGY_E_TYPE,
+            "safetensors: cannot store tensor '%s': the format has no element type %s", n->name,
+            info->name);
     append_json(s, n->name);
     str_printf(s, ":{\"dtype\":\"%s\",\"shape\":[", info->safetensors);
     for (size_t i = 0; i < pgy_tensor_rank(n->tensor); i++)

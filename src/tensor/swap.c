@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Swapping tensors to disk: the elements move to a temporary file. The tensor's last release
  * removes it; base/file.h removes it at exit and on signals. Reading back gives a separate resident
- * tensor each time, so memory is held only while that tensor is in use. Strings, empty tensors and
- * shared buffers stay in memory. */
+ * tensor each time, so memory is held only while that tensor is in use. Strings, empty tensors
+ * and tensors that somebody else holds too stay in memory: others may be reading the elements. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "tensor/tensor.h"
 
-static const char LOG_PATH[] = "comparator/struct.py";
+static const char LOG_PATH[] = "tensor/swap.c";
 static const char VARIABLE[] = "POLYGRAPHY_ARRAY_SWAP_THRESHOLD_MB";
 
 pgy_status pgy_swap_threshold_mb(int64_t *out, pgy_error *err)
@@ -80,7 +80,7 @@ pgy_status pgy_tensor_load(pgy_tensor **out, pgy_tensor *t, pgy_error *err)
     }
     pgy_status st = pgy_raw_load(&r, tensor_swap_path(t), pgy_tensor_dtype(t), pgy_tensor_rank(t),
                                  pgy_tensor_shape(t), err);
-    if (st) return pgy_error_prefix(err, st, "reading an array back from disk: ");
+    if (st) return pgy_error_prefix(err, st, "cannot read an array back from disk: ");
     *out = r;
     return PGY_OK;
 }

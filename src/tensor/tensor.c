@@ -50,7 +50,7 @@ static pgy_status reserve(size_t size_bytes, pgy_error *err)
     if (size_bytes <= limit && before <= limit - size_bytes) return PGY_OK;
     atomic_fetch_sub_explicit(&live_bytes, size_bytes, memory_order_relaxed);
     return pgy_error_set(err, PGY_E_MEMORY,
-                         "a tensor of %zu bytes beside others of %zu bytes goes beyond %s",
+                         "a tensor of %zu bytes, with the %zu bytes already in use, exceeds %s",
                          size_bytes, before, memory_limit_describe().text);
 }
 
@@ -88,7 +88,8 @@ static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_
     size_t whole;
     buffer *b = NULL;
     if (!size_add(&whole, size_bytes, ALIGNMENT))
-        return pgy_error_set(err, PGY_E_SHAPE, "%zu bytes do not fit in memory", size_bytes);
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "a tensor of %zu bytes does not fit in the address space", size_bytes);
     pgy_status st = reserve(whole, err);
     if (st) return st;
     b = mem_calloc(1, sizeof *b);
@@ -107,14 +108,13 @@ static pgy_status buffer_create(buffer **out, size_t size_bytes, bool zero, pgy_
     return PGY_OK;
 }
 
-/* A tensor without a buffer. */
+/* Creates a tensor that has no buffer yet. */
 static pgy_status shell_create(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                                pgy_error *err)
 {
     size_t count, size_bytes;
     if (!pgy_dtype_describe(dtype)->bits)
-        return pgy_error_set(err, PGY_E_TYPE, "a tensor needs an element type, not code %d",
-                             (int)dtype);
+        return pgy_error_set(err, PGY_E_TYPE, "element type code %d is unknown", (int)dtype);
     pgy_status st = pgy_shape_count(&count, rank, shape, err);
     if (st) return st;
     st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
@@ -249,7 +249,7 @@ pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size
                                  pgy_error *err)
 {
     if (t->dtype != PGY_STRING)
-        return pgy_error_set(err, PGY_E_TYPE, "a tensor of type %s holds no strings",
+        return pgy_error_set(err, PGY_E_TYPE, "a string cannot be set in a tensor of type %s",
                              pgy_dtype_name(t->dtype));
     if (i >= t->count)
         return pgy_error_set(err, PGY_E_SHAPE, "element %zu is not in [0, %zu)", i, t->count);
@@ -264,7 +264,7 @@ typedef struct copy_job {
     char *to;
     const char *from;
     size_t size_bytes;
-    int fd; /* read from here if not -1 */
+    int fd; /* descriptor to read from, or -1 */
     size_t offset;
 } copy_job;
 
@@ -348,7 +348,7 @@ bool tensor_is_borrowed(const pgy_tensor *t)
 bool tensor_can_swap(const pgy_tensor *t)
 {
     return t->buf->data && t->dtype != PGY_STRING && t->size_bytes > 0 &&
-           atomic_load(&t->buf->refs) == 1;
+           atomic_load(&t->refs) == 1 && atomic_load(&t->buf->refs) == 1;
 }
 
 void tensor_set_swapped(pgy_tensor *t, char *path)

@@ -15,7 +15,7 @@ pgy_status tensor_create_raw(pgy_tensor **out, pgy_dtype dtype, size_t rank, con
                              pgy_error *err) PGY_MUST_CHECK;
 /* Copies into newly allocated memory; large copies use several threads. */
 void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
-/* The same from an offset in an open file, which must have that many bytes. */
+/* Like tensor_copy_bytes, but from an offset in an open file, which must have that many bytes. */
 void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size_bytes);
 
 /* True if the elements belong to a caller, whose callback is called at the last release. */
@@ -23,9 +23,9 @@ bool tensor_is_borrowed(const pgy_tensor *t);
 
 /* The file that holds the elements of a swapped tensor, or NULL. */
 const char *tensor_swap_path(const pgy_tensor *t);
-/* tensor_can_swap: true if the tensor is not swapped, has elements that are no strings, and does
- * not share its buffer. tensor_set_swapped takes over the path (from file_temp_path) and frees the
- * memory. */
+/* tensor_can_swap: true if the tensor is not swapped, has numeric elements, and only the caller can
+ * access them: there is no other reference, and no other tensor over its buffer. tensor_set_swapped
+ * takes over the path (from file_temp_path) and frees the memory. */
 bool tensor_can_swap(const pgy_tensor *t);
 void tensor_set_swapped(pgy_tensor *t, char *path);
 

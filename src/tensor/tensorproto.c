@@ -76,7 +76,8 @@ static pgy_status decode_raw(pgy_tensor **out, const tensorproto_fields *f, pgy_
     if (!st) st = pgy_dtype_size_bytes(&size_bytes, dtype, count, err);
     if (st) return st;
     if (f->raw.size != size_bytes)
-        return fail(f, PGY_E_FORMAT, "wrong size of raw data", f->raw.size, size_bytes, err);
+        return fail(f, PGY_E_FORMAT, "its raw data has the wrong size in bytes", f->raw.size,
+                    size_bytes, err);
     if (owner && size_bytes &&
         (owner->any_address || (uintptr_t)f->raw.data % alignment_of(dtype) == 0))
         return borrow_raw(out, f, dtype, owner, err);
@@ -100,10 +101,11 @@ static void narrow_uint64s(void *to, const char *from, size_t count, size_t item
 }
 
 typedef struct list_rule {
-    size_t offset;     /* of the list in tensorproto_fields */
-    size_t item_bytes; /* of the list's items */
-    void (*narrow)(void *to, const char *from, size_t count,
-                   size_t item); /* NULL: items are the elements' bytes */
+    size_t offset;     /* offset of the list in tensorproto_fields */
+    size_t item_bytes; /* size of one item of the list */
+    void (*narrow)(
+        void *to, const char *from, size_t count,
+        size_t item); /* converts items to elements; NULL: items are copied as they are */
 } list_rule;
 
 static const list_rule RULE_FLOATS = {offsetof(tensorproto_fields, floats), 4, NULL};
@@ -141,7 +143,7 @@ static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy
     if (st) return st;
     size_t items = rule->narrow ? size_bytes / item : size_bytes / rule->item_bytes;
     if (list->count != items)
-        return fail(f, PGY_E_FORMAT, "wrong number of values", list->count, items, err);
+        return fail(f, PGY_E_FORMAT, "it has the wrong number of values", list->count, items, err);
     st = tensor_create_raw(&t, dtype, f->rank, f->dims, err);
     if (st) return st;
     if (items && rule->narrow)
@@ -160,7 +162,8 @@ static pgy_status decode_strings(pgy_tensor **out, const tensorproto_fields *f, 
     pgy_status st = pgy_shape_count(&count, f->rank, f->dims, err);
     if (st) return st;
     if (f->strings.count != count)
-        return fail(f, PGY_E_FORMAT, "wrong number of strings", f->strings.count, count, err);
+        return fail(f, PGY_E_FORMAT, "it has the wrong number of strings", f->strings.count, count,
+                    err);
     st = pgy_tensor_create(&t, PGY_STRING, f->rank, f->dims, err);
     for (size_t i = 0; !st && i < count; i++)
         st = pgy_tensor_set_string(t, i, items[i].data, items[i].size, err);
@@ -179,11 +182,13 @@ pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
     int size = f->name.size < 200 ? (int)f->name.size : 200;
     const char *name = size ? f->name.data : "";
     if (dtype == PGY_DTYPE_NONE)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': element type %d is not known",
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': element type %d is unknown",
                              size, name, (int)f->data_type);
     if (f->external)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%.*s': external data needs the model",
-                             size, name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "tensor '%.*s': its elements are external data, which can be read only with its model",
+            size, name);
     if (dtype == PGY_STRING) return decode_strings(out, f, err);
     if (f->has_raw) return decode_raw(out, f, dtype, owner, err);
     return decode_list(out, f, dtype, err);
@@ -232,12 +237,14 @@ static pgy_status scan_fixed(scan *s, tensorproto_list *list, const wire_field *
                    ? PGY_OK
                    : out_of_memory(err);
     if (field->size % item_bytes)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "TensorProto: %zu bytes are no whole number of %zu-byte values",
-                             field->size, item_bytes);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "TensorProto: %zu bytes are not a multiple of %zu, the size of a value", field->size,
+            item_bytes);
     if (list->count == 0) {
         *list = (tensorproto_list){field->data, field->size / item_bytes};
-        *capacity = list->count; /* full: a further item moves the list into the arena */
+        *capacity = list->count; /* the borrowed list counts as full, so that a further item moves
+                                    it into the arena */
         return PGY_OK;
     }
     for (size_t i = 0; i < field->size; i += item_bytes) {
@@ -307,7 +314,7 @@ static pgy_status scan_field(scan *s, const wire_field *field, pgy_error *err)
 {
     tensorproto_fields *out = s->out;
     if (!type_is_good(field))
-        return pgy_error_set(err, PGY_E_FORMAT, "TensorProto: field %u has wire type %d",
+        return pgy_error_set(err, PGY_E_FORMAT, "TensorProto: field %u has the wrong wire type, %d",
                              field->number, (int)field->type);
     switch (field->number) {
     case FIELD_DIMS: return scan_varints(s, &s->dims, field, 8, err);
@@ -345,8 +352,9 @@ pgy_status tensorproto_scan(tensorproto_fields *out, span message, arena *a, pgy
         if (st) return st;
     }
     if (s.has_segment)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "TensorProto: data in segments are not supported");
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "TensorProto: its data is split into segments, which are not supported");
     fields.dims = s.dims.data;
     fields.rank = s.dims.count;
     *out = fields;

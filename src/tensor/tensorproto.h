@@ -16,7 +16,7 @@ typedef struct tensorproto_list {
 } tensorproto_list;
 
 typedef struct tensorproto_fields {
-    span name;         /* for messages; may be empty */
+    span name;         /* name of the tensor for messages; may be empty */
     int32_t data_type; /* TensorProto.DataType */
     const int64_t *dims;
     size_t rank;

@@ -23,7 +23,7 @@ typedef struct printer {
     int64_t strides[PGY_MAX_RANK];
     bool summarised;
     int64_t edge;
-    int64_t line_width; /* INT64_MAX: never break */
+    int64_t line_width; /* columns of a line; INT64_MAX: never break */
     int int_width;
     text_float real, imaginary;
     str out, word;
@@ -286,7 +286,7 @@ pgy_status pgy_view_text(char **out, pgy_view v, const pgy_text_options *options
     if (pgy_view_count(v) == 0) {
         str_append(&p.out, "[]");
     } else if (!p.data) {
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has no memory",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has a NULL data pointer",
                              pgy_view_count(v));
     } else {
         set_strides(&p);

@@ -15,7 +15,7 @@
 
 enum { PRECISION = 8, SHORTEST_SIZE = 32, BODY_SIZE = 512 };
 
-/* One value cut into its parts. */
+/* The digits of one value, before and after the point. */
 typedef struct parts {
     char whole[330], fraction[PRECISION + 1];
     int exponent;

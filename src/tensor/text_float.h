@@ -7,11 +7,13 @@
 #include "base/str.h"
 
 typedef struct text_float {
-    int bits;         /* 16, 32, 64: digits are unique in this type */
-    bool always_sign; /* + before positive values, for imaginary parts */
-    bool exponent;    /* exponent style */
+    int bits; /* 16, 32 or 64: enough digits are printed to identify a value in a float type of this
+                 width */
+    bool always_sign; /* print + before positive values, as in imaginary parts */
+    bool exponent;    /* print all values with an exponent */
     bool any_negative_inf, any_special, any_finite;
-    double max, min; /* absolute, of non-zero finite values; 0: none */
+    double max,
+        min; /* largest and smallest magnitude of non-zero finite values; 0: no such value */
     int left, right; /* columns before and after the point */
     int exponent_digits;
 } text_float;
@@ -23,7 +25,7 @@ void text_float_range(text_float *f, double v);
 void text_float_choose(text_float *f);
 void text_float_widths(text_float *f, double v);
 void text_float_finish(text_float *f);
-/* Then each value is printed in the common width. */
+/* Prints one value in the common layout, after all values went through both passes. */
 void text_float_append(str *out, const text_float *f, double v);
 /* Prints a single value as NumPy prints a scalar. */
 void text_float_scalar(str *out, int bits, double v);

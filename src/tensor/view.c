@@ -15,7 +15,8 @@ pgy_status pgy_shape_count(size_t *out, size_t rank, const int64_t *shape, pgy_e
                              PGY_MAX_RANK);
     for (size_t i = 0; i < rank; i++) {
         if (shape[i] < 0)
-            return pgy_error_set(err, PGY_E_SHAPE, "dimension %zu is negative: %lld", i,
+            return pgy_error_set(err, PGY_E_SHAPE,
+                                 "dimension %zu is %lld; a dimension must not be negative", i,
                                  (long long)shape[i]);
         empty |= shape[i] == 0;
     }
@@ -42,8 +43,8 @@ pgy_status view_need_host(const pgy_view *v, pgy_error *err)
 {
     if (!v->device.type || v->device.type == PGY_DEVICE_CPU) return PGY_OK;
     return pgy_error_set(err, PGY_E_DEVICE,
-                         "an array lies in the memory of device %d:%d, which the host cannot read: "
-                         "copy it to the host first",
+                         "the array lies in the memory of device %d:%d, which the host cannot "
+                         "read: copy it to the host first",
                          (int)v->device.type, (int)v->device.id);
 }
 

@@ -13,17 +13,17 @@ typedef struct zip_member {
     span name;
     bool deflated;
     uint32_t crc;
-    size_t begin;        /* of its local header in the archive */
-    const uint8_t *data; /* as stored in the archive */
+    size_t begin;        /* offset of the member's local header in the archive */
+    const uint8_t *data; /* the member's bytes as stored in the archive */
     size_t stored_bytes, size_bytes;
 } zip_member;
 
-/* Walks the central directory. */
+/* Reads the members of an archive in the order of its central directory. */
 typedef struct zip_reader {
     const uint8_t *file;
     size_t size_bytes;
     size_t at, directory_end;
-    uint64_t left; /* members not seen yet */
+    uint64_t left; /* number of members not read yet */
 } zip_reader;
 bool zip_is_archive(const void *data, size_t size_bytes);
 /* Checks all members first: PGY_E_FORMAT if two overlap. */

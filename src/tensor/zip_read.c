@@ -52,7 +52,7 @@ bool zip_is_archive(const void *data, size_t size_bytes)
     return size_bytes >= 4 && (get32(p) == LOCAL_MAGIC || get32(p) == END_MAGIC);
 }
 
-/* Only a comment may follow the end record. */
+/* Searches backwards for the end record, which only a comment may follow. */
 static const uint8_t *find_end(const uint8_t *file, size_t size)
 {
     size_t tries = size < END_BYTES                 ? 0
@@ -123,7 +123,7 @@ static pgy_status locate_data(const zip_reader *z, zip_member *m, uint64_t offse
     if (skip > z->size_bytes - offset || stored > z->size_bytes - offset - skip)
         return bad("a member lies outside the file", err);
     if (m->deflated ? size / DEFLATE_MAX_RATIO > stored : size != stored)
-        return bad("a member's two sizes contradict each other", err);
+        return bad("a member's compressed and uncompressed sizes cannot both be true", err);
     m->begin = (size_t)offset;
     m->data = z->file + offset + skip;
     m->stored_bytes = (size_t)stored;
@@ -141,12 +141,12 @@ pgy_status zip_next(zip_reader *z, zip_member *out, bool *more, pgy_error *err)
         return bad("a central directory entry is malformed", err);
     size_t name = get(p + 28, 2), extra = get(p + 30, 2), comment = get(p + 32, 2);
     if (name + extra + comment > room - CENTRAL_BYTES)
-        return bad("a central directory entry is cut off", err);
+        return bad("a central directory entry is truncated", err);
     unsigned flags = (unsigned)get(p + 8, 2), method = (unsigned)get(p + 10, 2);
     uint64_t stored = get(p + 20, 4), size = get(p + 24, 4), offset = get(p + 42, 4);
     uint64_t *wide[] = {&size, &stored, &offset};
     if (!read_zip64(p + CENTRAL_BYTES + name, extra, wide, 3))
-        return bad("a zip64 extra field is cut off", err);
+        return bad("a zip64 extra field is truncated", err);
     zip_member m = {.name = {(const char *)p + CENTRAL_BYTES, name},
                     .deflated = method == METHOD_DEFLATED,
                     .crc = get32(p + 16)};
@@ -230,7 +230,7 @@ struct zip_stream {
     zip_member member;
     z_stream inflater;
     bool inflating;
-    size_t taken;    /* of member.data */
+    size_t taken;    /* bytes of member.data that were read */
     size_t produced; /* bytes given out */
     uint32_t crc;
 };
@@ -306,11 +306,11 @@ pgy_status zip_stream_finish(zip_stream *s, pgy_error *err)
     uint8_t extra;
     size_t got = 0;
     if (s->produced != s->member.size_bytes)
-        return bad("a member is shorter than the directory says", err);
+        return bad("a member is shorter than the central directory says", err);
     if (s->inflating) {
         pgy_status st = inflate_some(s, &extra, 1, &got, err);
         if (st) return st;
     }
-    if (got) return bad("a member is longer than the directory says", err);
+    if (got) return bad("a member is longer than the central directory says", err);
     return s->crc == s->member.crc ? PGY_OK : bad("a member's checksum is wrong", err);
 }

@@ -89,7 +89,7 @@ pgy_status zip_writer_add(zip_writer *z, const char *name, span head, span body,
         .name = name, .size_bytes = head.size + body.size, .offset = file_writer_offset(z->file)};
     str header = {0};
     if (strlen(name) > UINT16_MAX - 16)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "zip: a name of %zu bytes is too long",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "zip: a member's name of %zu bytes is too long",
                              strlen(name));
     e.crc = (uint32_t)crc32_z(crc32_z(0, (const Bytef *)head.data, head.size),
                               (const Bytef *)body.data, body.size);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds upper bounds to tensors whose elements set a size: a Min behind the producer takes over the
- * tensor's name. */
+/* Limits tensors whose elements become a size of a data-dependent shape. A Min with the bound
+ * follows the producer, and its output takes over the tensor's name. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "transform/fold.h"
 
-static const char LOG_PATH[] = "backend/onnx/loader.py";
+static const char LOG_PATH[] = "transform/bounds.c";
 
 /* Operators whose output shape depends on the elements of one input. */
 static const struct {
@@ -17,7 +17,7 @@ static const struct {
 
 typedef struct bounder {
     pgy_graph *graph;
-    folder folder; /* for its edits */
+    folder folder; /* gives access to the graph edits of folding */
     const pgy_upper_bound *bounds;
     size_t count;
     pgy_upper_bound *set;
@@ -110,8 +110,8 @@ static void like(pgy_value *to, const pgy_value *from)
     box_of(to)->declared.data = box_of(to)->known.data = NULL;
 }
 
-/* The producer of v then writes `<name>_copy`. An input keeps its name, and its consumers read the
- * bounded tensor. */
+/* Puts a Min with the bound behind v. The Min's output takes over v's name, and the producer writes
+ * `<name>_copy`; only a graph input keeps its name, and its consumers read the Min's output. */
 static pgy_status limit_value(bounder *b, pgy_value *v, int64_t bound, pgy_error *err)
 {
     char stem[256];
@@ -163,7 +163,8 @@ static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err
     str text = {0};
     graph_suggest(&near, g);
     suggest_append(&text, &near);
-    pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no tensor '%s' to bound%s", name,
+    pgy_error_set(err, PGY_E_NOT_FOUND,
+                  "the model has no tensor '%s', for which an upper bound was given%s", name,
                   str_text(&text));
     str_deinit(&text);
     return PGY_E_NOT_FOUND;
@@ -177,7 +178,9 @@ static pgy_status limit_named(bounder *b, pgy_error *err)
         if (!*bound->name || is_set(b, bound->name)) continue;
         pgy_value *v = pgy_graph_find_value(b->graph, bound->name);
         if (!v) return not_found(b->graph, bound->name, err);
-        LOG(WARNING, "'%s' sets no size without a limit; it is bounded all the same", bound->name);
+        LOG(WARNING,
+            "The upper bound for '%s' is not needed: every size that it sets already has a limit",
+            bound->name);
         st = limit_value(b, v, bound->bound, err);
     }
     return st;
@@ -188,7 +191,8 @@ pgy_status pgy_graph_set_upper_bounds(pgy_graph *g, const pgy_upper_bound *bound
                                       pgy_error *err)
 {
     if (!g || g->parent || (count && !bounds))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "upper bounds are set in a whole graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, and 'bounds' must not be NULL");
     bounder b = {.graph = g,
                  .folder = {.graph = g, .state = state_of(g)},
                  .bounds = bounds,
@@ -217,7 +221,7 @@ pgy_status pgy_graph_list_unbounded(const pgy_value *const **out, size_t *count,
 {
     size_t found = 0;
     if (!out || !count || !g)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a list of tensors needs a graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'count' and 'g' must not be NULL");
     pgy_status st = pgy_graph_sort(g, err);
     if (st) return st;
     const pgy_value **items =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the nodes of a graph that cannot run. Nodes are tested one by one, including those of
- * called functions and subgraphs. Mismatched types and shapes, which only inference finds, come
- * from the findings of the checker. */
+/* Finds the nodes of a graph that the library cannot run. Each node is tested alone, including
+ * nodes in called functions and subgraphs. Mismatched types and shapes, which only inference over
+ * the whole graph finds, come from the findings of the checker. */
 #include <string.h>
 
 #include "graph/graph.h"
@@ -13,10 +13,10 @@ typedef struct searcher {
     graph_state *state;
     pgy_unsupported *items;
     size_t count, capacity;
-    size_t index; /* of the top-level node */
+    size_t index; /* index of the node of the main graph that is being searched */
     size_t depth;
     const call_chain *calls;
-    strmap contradictions; /* path of a node -> first finding of inference about it */
+    strmap contradictions; /* path of a node -> its first error in inference */
 } searcher;
 
 static bool add(searcher *s, const char *trace, const pgy_node *n, const char *reason)
@@ -59,7 +59,7 @@ static pgy_status search_call(searcher *s, pgy_node *n, const char *trace, pgy_e
     graph_function *f = node_box_of(n)->function;
     pgy_graph *body = NULL;
     if (call_is_open(s->calls, f) || s->depth >= GRAPH_MAX_DEPTH)
-        return add(s, trace, n, "the function calls itself, or calls are nested too deep")
+        return add(s, trace, n, "the function calls itself, or function calls are nested too deep")
                    ? PGY_OK
                    : graph_no_memory(err);
     pgy_status st = function_body(&body, f, n->graph, err);
@@ -140,10 +140,11 @@ pgy_status pgy_graph_capability(const pgy_unsupported **out, size_t *count, pgy_
                                 pgy_error *err)
 {
     if (!out || !count || !g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be examined");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'out' and 'count' must not be NULL, and 'g' must be a whole graph");
     searcher s = {.state = state_of(g)};
     const newer_versions before = s.state->newer;
-    graph_set_newer(g, NEWER_TAKEN); /* as the runtimes here do */
+    graph_set_newer(g, NEWER_TAKEN); /* accept newer operators and types, as the runtimes here do */
     pgy_status st = find_contradictions(&s, g, err);
     if (!st) st = search_level(&s, g, "", err);
     strmap_deinit(&s.contradictions);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides a graph into groups of consecutive nodes that the library can run, and that it cannot. */
+/* Divides a graph into groups of consecutive nodes, alternately those that the library can run and
+ * those that it cannot. */
 #include <polygraphy/capability.h>
 
 #include <string.h>
 
 #include "graph/graph.h"
 
-/* Distinct reasons of the rows [from, to), joined by " | ". */
+/* The distinct reasons of the unsupported nodes [from, to), joined by " | ". */
 static const char *join_reasons(const pgy_unsupported *rows, size_t from, size_t to, arena *memory)
 {
     str text = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Capability as text and JSON: the two tables keep the layout that scripts parse. */
+/* The capability report as text and JSON. Scripts parse the two text tables, so their layout must
+ * not change. */
 #include <polygraphy/capability.h>
 
 #include <stdio.h>
@@ -9,10 +10,10 @@
 
 enum { MAX_COLUMNS = 4 };
 
-/* Columns padded to their widest cell; the last one is not. */
+/* A text table. Cells are padded to the widest cell of their column, except in the last column. */
 typedef struct table {
     size_t column_count;
-    const char *separators[MAX_COLUMNS]; /* before each column */
+    const char *separators[MAX_COLUMNS]; /* text before each column */
     size_t widths[MAX_COLUMNS];
 } table;
 
@@ -72,7 +73,7 @@ static void append_rows(str *out, const pgy_unsupported *rows, size_t count)
     strmap_deinit(&printed);
 }
 
-/* ---- By part -------------------------------------------------------------------------------- */
+/* ---- By group of consecutive nodes ---------------------------------------------------------- */
 
 static bool same_row(const pgy_capability_part *a, const pgy_capability_part *b)
 {
@@ -117,7 +118,7 @@ static void append_parts(str *out, const pgy_capability_part *parts, size_t coun
     }
 }
 
-/* ---- The registry --------------------------------------------------------------------------- */
+/* ---- The operators that the library knows --------------------------------------------------- */
 
 static void append_arity(str *out, size_t least, size_t most)
 {
@@ -153,7 +154,7 @@ static void append_operators(str *out)
     str_deinit(&versions);
 }
 
-/* ---- Outside -------------------------------------------------------------------------------- */
+/* ---- Public functions ----------------------------------------------------------------------- */
 
 pgy_status pgy_unsupported_text(char **out, const pgy_unsupported *rows, size_t count,
                                 pgy_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Positions of output channels: axis 0 of the weights of a Conv, axis 1 of those of a
- * ConvTranspose, per group, and the columns of a matrix. */
+/* Where a weight has its output channels: axis 0 for Conv, axis 1 (in each group) for
+ * ConvTranspose, the columns of the matrix for Gemm and MatMul. */
 #include "transform/channels.h"
 
 bool channels_view(channel_view *out, const pgy_node *n, size_t rank, const int64_t *shape)

@@ -13,7 +13,7 @@ typedef struct cutter {
     size_t first, end;
     pgy_value **inputs, **outputs, **weights;
     size_t input_count, output_count, weight_count;
-    id_marks listed; /* values found so far; every value has an entry */
+    id_marks listed; /* values that are listed already */
 } cutter;
 
 static bool is_inside(const cutter *c, const pgy_value *v)
@@ -28,7 +28,7 @@ static bool is_new(cutter *c, const pgy_value *v)
     return id_marks_set(&c->listed, value_id(v));
 }
 
-/* Calls `take` for every top-level value that node n uses, in order. */
+/* Calls `take` for every input of node n, then for every value that its subgraphs capture. */
 static void each_use(cutter *c, const pgy_node *n, void (*take)(cutter *c, pgy_value *v))
 {
     const node_box *box = node_box_of(n);
@@ -59,7 +59,8 @@ static void find_border(cutter *c)
     for (size_t i = 0; i < g->node_count; i++)
         if (i < c->first || i >= c->end) each_use(c, g->nodes[i], take_output);
     for (size_t i = 0; i < g->output_count; i++) take_output(c, g->outputs[i]);
-    if (c->output_count) return; /* nothing outside needs an output: keep those without consumers */
+    if (c->output_count) return;
+    /* Nothing outside reads the range: its outputs are the values that no node reads. */
     for (size_t i = c->first; i < c->end; i++)
         for (size_t k = 0; k < g->nodes[i]->output_count; k++)
             if (g->nodes[i]->outputs[k] && g->nodes[i]->outputs[k]->consumer_count == 0)
@@ -123,8 +124,12 @@ pgy_status pgy_graph_extract(pgy_model **out, pgy_graph *g, size_t first, size_t
     pgy_model *whole = NULL;
     pgy_graph *part = NULL;
     if (!out || !g || g->parent || first >= end || end > g->node_count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "nodes %zu to %zu are not a part of the graph",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "cannot extract nodes %zu to %zu: 'first' must be less than 'end', "
+                             "and both within the graph",
                              first, end);
+    /* Export and import, not graph_clone: this declares the names of unknown sizes, so the
+     * extracted model keeps them. */
     pgy_status st = pgy_graph_export(&whole, g, err);
     if (!st) st = pgy_graph_import(&part, whole, err);
     if (!st) graph_set_newer(part, NEWER_TAKEN);

@@ -4,11 +4,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "base/sized.h"
 #include "transform/fold.h"
-
-static const char LOG_PATH[] = "backend/onnx/loader.py";
 
 enum { MAX_ROUNDS = 64 };
 
@@ -17,19 +14,19 @@ static const fold_pass PASSES[] = {
     {"values", fold_values, false},         /* nodes with constant inputs are computed */
     {"branches", fold_branches, false},     /* If with a constant condition */
     {"identities", fold_identities, false}, /* nodes that change nothing */
-    {"shapes", fold_shapes, false},         /* shapes of Reshape without arithmetic */
+    {"shapes", fold_shapes, false},         /* Reshapes with computed shapes */
     {"chains", fold_chains, false},         /* Transpose of Transpose, Reshape of Reshape... */
     {"neighbours", fold_neighbours, false}, /* Add behind MatMul, Pad before Conv */
     {"channels", fold_channels, false},     /* Mul, Add... behind a Conv go into its weights */
-    {"states", fold_states, false},         /* initial states of zeros */
-    {"rows", fold_flat, false},             /* Reshapes around elementwise nodes */
-    {"weights", fold_weights, false},       /* equal weights are one */
-    {"common", fold_common, false},         /* equal nodes are one */
+    {"states", fold_states, false},         /* zero initial states of RNNs are omitted */
+    {"rows", fold_flat, false},             /* Reshapes around elementwise nodes are removed */
+    {"weights", fold_weights, false},       /* merging of equal weights */
+    {"common", fold_common, false},         /* of equal nodes one is left */
     {"dead", fold_dead, true},              /* dead-code elimination */
 };
 
-/* Runs once the other passes change nothing, because the nodes that it makes can hide patterns from
- * them. */
+/* Runs only once the other passes change nothing, because they could not recognise their patterns
+ * in the joined products. */
 static const fold_pass LAST_PASS = {"joined", fold_joined,
                                     false}; /* products that share an input */
 
@@ -40,34 +37,6 @@ pgy_fold_options pgy_fold_options_default(void)
                               .max_total_growth = UINT64_MAX,
                               .max_result_bytes = UINT64_MAX,
                               .max_copy_bytes = 1 << 20};
-}
-
-pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err)
-{
-    void *levels = f->levels;
-    pgy_status st = PGY_OK;
-    if (!mem_grow(&levels, &f->level_capacity, f->level_count + 1, sizeof *f->levels))
-        return graph_no_memory(err);
-    f->levels = levels;
-    f->levels[f->level_count++] = g;
-    for (size_t i = 0; !st && i < g->node_count; i++)
-        for (size_t k = 0; !st && k < g->nodes[i]->subgraph_count; k++)
-            st = fold_list_levels(f, g->nodes[i]->subgraphs[k], err);
-    return st;
-}
-
-/* Lists the levels of the graph, then those of the functions. */
-static pgy_status list_all_levels(folder *f, pgy_error *err)
-{
-    const strmap *functions = &f->state->functions;
-    f->level_count = 0;
-    pgy_status st = fold_list_levels(f, f->graph, err);
-    for (size_t i = 0; !st && i < functions->count; i++) {
-        pgy_graph *body = NULL;
-        st = function_body(&body, functions->entries[i].value, f->graph, err);
-        if (!st) st = fold_list_levels(f, body, err);
-    }
-    return st;
 }
 
 static size_t count_nodes(const folder *f)
@@ -92,23 +61,9 @@ static uint64_t count_bytes(const folder *f)
     return bytes;
 }
 
-/* Lists the levels anew, because earlier passes of the round may have removed the nodes that hold
- * some. */
-static pgy_status run_pass(folder *f, const fold_pass *pass, pgy_error *err)
-{
-    pgy_status st = list_all_levels(f, err);
-    const size_t before = f->changes;
-    for (size_t i = 0; !st && i < f->level_count; i++)
-        st = pass->run(f, f->levels[pass->inner_first ? f->level_count - 1 - i : i], err);
-    arena_deinit(&f->memory);
-    if (!st && f->changes != before)
-        LOG(ULTRA_VERBOSE, "Folding: %zu changes by '%s'", f->changes - before, pass->name);
-    return st;
-}
-
 static pgy_status sort_levels(folder *f, pgy_error *err)
 {
-    pgy_status st = list_all_levels(f, err);
+    pgy_status st = fold_list_all_levels(f, err);
     for (size_t i = 0; !st && i < f->level_count; i++) {
         if (f->levels[i]->parent) continue;
         st = pgy_graph_sort(f->levels[i], err);
@@ -123,7 +78,7 @@ static pgy_status run_round(folder *f, pgy_error *err)
     pgy_status st =
         f->options.keep_shape_inference ? PGY_OK : pgy_graph_infer_shapes(f->graph, NULL, err);
     for (size_t i = 0; !st && i < sizeof PASSES / sizeof *PASSES; i++)
-        st = run_pass(f, &PASSES[i], err);
+        st = fold_run_pass(f, &PASSES[i], err);
     return st ? st : sort_levels(f, err);
 }
 
@@ -156,8 +111,8 @@ static pgy_status name_sizes(pgy_value *v, bool *any, pgy_error *err)
     return PGY_OK;
 }
 
-/* Declares named sizes, as saving and reading the model would; *any: inference may now find more.
- */
+/* Declares the named sizes of all values, as saving and reading the model would. *any: there was a
+ * new one, so inference may now find more. */
 static pgy_status name_all_sizes(folder *f, bool *any, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -198,43 +153,21 @@ static pgy_status run_rounds(folder *f, size_t count, pgy_fold_report *report, p
     return st;
 }
 
-/* Runs more rounds after the last pass, which leaves unneeded weights and sizes. */
+/* Runs more rounds after the last pass, because it leaves weights and shape arithmetic that nothing
+ * needs. */
 static pgy_status run_all(folder *f, pgy_fold_report *report, pgy_error *err)
 {
     pgy_status st = run_rounds(f, count_nodes(f), report, err);
     const size_t before = count_nodes(f);
     if (st || f->changes || (int64_t)report->passes >= most_rounds(f)) return st;
-    st = run_pass(f, &LAST_PASS, err);
+    st = fold_run_pass(f, &LAST_PASS, err);
     if (st || !f->changes) return st;
     f->changed = true;
     st = sort_levels(f, err);
     return st ? st : run_rounds(f, before, report, err);
 }
 
-/* IR < 4 wants every weight of the top level among the declared inputs. */
-static pgy_status declare_weights(folder *f, pgy_error *err)
-{
-    pgy_graph *g = f->graph;
-    graph_level *level = level_of(g);
-    const size_t room = level->declared_count + g->initializer_count;
-    pgy_value **declared = arena_alloc_array(&f->state->memory, room, sizeof *declared);
-    size_t count = 0;
-    if (!f->weak_names) return PGY_OK;
-    if (!declared) return graph_no_memory(err);
-    for (size_t i = 0; i < level->declared_count; i++)
-        if (level->declared[i]->is_input) declared[count++] = level->declared[i];
-    for (size_t i = 0; i < g->initializer_count; i++) {
-        pgy_value *v = g->initializers[i];
-        if (v->is_input || !v->initializer) continue;
-        v->is_input = true;
-        declared[count++] = v;
-    }
-    level->declared = declared;
-    level->declared_count = count;
-    return PGY_OK;
-}
-
-/* Collects the notes of the remaining nodes, in order. */
+/* Collects, in node order, why each remaining node was not folded. */
 static size_t gather_notes(pgy_transform_note *notes, const folder *f)
 {
     size_t count = 0;
@@ -264,7 +197,8 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
                                     pgy_fold_report *report, pgy_error *err)
 {
     if (!g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be folded");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, not a subgraph or NULL");
     fold_findings found = {0};
     folder f = {.graph = g,
                 .state = state_of(g),
@@ -274,7 +208,7 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
     pgy_fold_report result = {0};
     pgy_status st = SIZED_TAKE(pgy_fold_options, &f.options, options, err);
     if (st) return st;
-    st = list_all_levels(&f, err);
+    st = fold_list_all_levels(&f, err);
     if (!st) {
         result.nodes_before = count_nodes(&f);
         result.weight_bytes_before = count_bytes(&f);
@@ -282,9 +216,9 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
     }
     if (!st && f.changed) {
         st = fold_unused(&f, err);
-        if (!st) st = list_all_levels(&f, err);
+        if (!st) st = fold_list_all_levels(&f, err);
     }
-    if (!st) st = declare_weights(&f, err);
+    if (!st) st = fold_declare_weights(&f, err);
     if (!st) {
         result.nodes_after = count_nodes(&f);
         result.weight_bytes_after = count_bytes(&f);
@@ -293,20 +227,6 @@ pgy_status pgy_graph_fold_constants(pgy_graph *g, const pgy_fold_options *option
     if (!st && report) *report = result;
     fold_reasons_deinit(&found.refused);
     fold_answers_deinit(&found.foldable);
-    arena_deinit(&f.memory);
-    mem_free(f.levels);
-    return st;
-}
-
-pgy_status pgy_graph_remove_unused(pgy_graph *g, pgy_error *err)
-{
-    static const fold_pass pass = {"dead", fold_dead, true};
-    if (!g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be cleaned");
-    folder f = {
-        .graph = g, .state = state_of(g), .weak_names = pgy_model_proto(g->model)->ir_version < 4};
-    pgy_status st = run_pass(&f, &pass, err);
-    if (!st) st = declare_weights(&f, err);
     arena_deinit(&f.memory);
     mem_free(f.levels);
     return st;

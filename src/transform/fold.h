@@ -17,25 +17,26 @@ SIDE_TABLE(fold_reasons, const char *)
 typedef enum fold_answer { FOLD_UNKNOWN, FOLD_YES, FOLD_NO } fold_answer;
 SIDE_TABLE(fold_answers, uint8_t)
 
-/* Facts that hold for all rounds of one folding. */
+/* What folding has found out about nodes and functions; kept for all rounds. */
 typedef struct fold_findings {
-    fold_reasons refused;  /* of nodes: why they cannot be folded */
-    fold_answers foldable; /* of functions: may their nodes be computed? (fold_answer) */
+    fold_reasons refused;  /* for each node that was not folded: the reason */
+    fold_answers foldable; /* for each function: whether its nodes may be computed (fold_answer) */
 } fold_findings;
 
 typedef struct folder {
-    pgy_graph *graph; /* the top */
+    pgy_graph *graph; /* the main graph */
     graph_state *state;
     pgy_fold_options options;
-    pgy_graph **levels; /* in use, outer before inner */
+    pgy_graph **levels; /* graphs and function bodies in use; outer ones before inner ones */
     size_t level_count, level_capacity;
-    fold_findings *found; /* NULL: no folding, so nothing was refused */
-    arena memory;         /* of one pass */
-    int64_t growth;       /* of all weights together, in bytes */
-    uint64_t spent;       /* steps of loops and functions, see fold_steps_left */
-    size_t changes;       /* edits of the present round */
-    bool changed;         /* some round had edits */
-    bool weak_names;      /* IR < 4: weights declared as inputs are constant, too */
+    fold_findings *found; /* NULL: dead-code elimination alone */
+    arena memory;         /* freed after each pass */
+    int64_t growth;       /* bytes by which folding has enlarged all weights together */
+    uint64_t spent;  /* steps that loops and functions have taken so far, see fold_steps_left */
+    size_t changes;  /* number of edits in the current round */
+    bool changed;    /* some round had edits */
+    bool weak_names; /* IR version < 4, which declares every weight as an input: such weights count
+                        as constant */
 } folder;
 
 typedef struct fold_pass {
@@ -66,10 +67,11 @@ pgy_status fold_compute(op_tensor *out, pgy_node *n, const fold_source *from,
 
 /* ---- fold_edit.c ----------------------------------------------------------------------------- */
 
-/* True for weights that no caller can replace; in functions, which have no weights, for outputs of
- * Constants. */
+/* True for weights that a caller cannot replace because they are no inputs; in functions, which
+ * have no weights, for outputs of Constant nodes. */
 bool fold_is_constant(const folder *f, const pgy_value *v);
-/* True for a Constant whose value is stored in the node, not taken from a call. */
+/* True for a Constant whose value is stored in the node, not taken from an attribute of the
+ * function call. */
 bool fold_is_constant_node(const folder *f, const pgy_node *n);
 /* Reads the elements of a constant, in the declared type; *out is NULL without an error if v is not
  * constant. */
@@ -78,7 +80,8 @@ pgy_status fold_constant(pgy_tensor **out, const folder *f, pgy_value *v,
 /* Reads the integers of a constant of rank 0 or 1, into the memory of the pass; false: v is no such
  * constant. */
 bool fold_ints(folder *f, pgy_value *v, const int64_t **out, size_t *count);
-/* Removes node n, whose output 0 equals its input `input`. *done: it was possible. */
+/* Removes node n, whose output 0 equals its input number `input`; *done: whether that was possible.
+ */
 pgy_status fold_bypass(folder *f, pgy_node *n, size_t input, bool *done,
                        pgy_error *err) PGY_MUST_CHECK;
 /* Unlinks n, with the nodes of its subgraphs, from all values that they read, and its outputs from
@@ -115,8 +118,8 @@ pgy_status fold_refuse(folder *f, pgy_node *n, pgy_error *err, const char *forma
 
 /* Refuses n because it makes a tensor of `bytes` bytes, which is too large. */
 pgy_status fold_refuse_size(folder *f, pgy_node *n, uint64_t bytes, pgy_error *err) PGY_MUST_CHECK;
-/* Counts the growth when n is replaced by `made` bytes of weights and `freed` bytes go. *kept: the
- * limit allows it. */
+/* Adds `made` - `freed` to the growth of weights: n would be replaced by `made` bytes, and `freed`
+ * bytes would go. *kept: whether the limit on growth allows it. */
 pgy_status fold_limits_growth(bool *kept, folder *f, pgy_node *n, uint64_t made, uint64_t freed,
                               pgy_error *err) PGY_MUST_CHECK;
 
@@ -132,10 +135,19 @@ bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size
 pgy_status fold_merge_concats(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 pgy_status fold_merge_slices(folder *f, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 
-/* ---- fold.c, fold_unused.c ------------------------------------------------------------------- */
+/* ---- fold_pass.c ------------------------------------------------------------------------------
+ */
 
-/* Appends a level and those inside it to `levels`. */
+/* Appends g and the subgraphs inside it to f->levels. */
 pgy_status fold_list_levels(folder *f, pgy_graph *g, pgy_error *err) PGY_MUST_CHECK;
+/* Lists the main graph and its subgraphs, then the function bodies, in f->levels. */
+pgy_status fold_list_all_levels(folder *f, pgy_error *err) PGY_MUST_CHECK;
+pgy_status fold_run_pass(folder *f, const fold_pass *pass, pgy_error *err) PGY_MUST_CHECK;
+/* Declares the weights of the main graph as inputs, as IR versions below 4 require. */
+pgy_status fold_declare_weights(folder *f, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- fold_unused.c --------------------------------------------------------------------------- */
+
 /* Removes uncalled functions and unused imports. */
 pgy_status fold_unused(folder *f, pgy_error *err) PGY_MUST_CHECK;
 
@@ -164,8 +176,8 @@ pgy_status fold_move(pgy_tensor **out, bool *shared, pgy_node *n, pgy_tensor *in
                      pgy_error *err) PGY_MUST_CHECK;
 /* Finds the source axis of each axis of a Transpose's result; false: `perm` is no permutation. */
 bool fold_permutation(size_t *perm, const pgy_node *n, size_t rank);
-/* Makes a record for the result of n, whose only input is this weight; the elements are computed
- * when they are written. *out is NULL where that is not supported. */
+/* Makes the tensor record for the result of n, whose only input is the weight `source`; its
+ * elements are computed when the model is written. *out is NULL where that is not supported. */
 pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
                       const pgy_onnx_tensor *source, pgy_error *err) PGY_MUST_CHECK;
 

@@ -31,7 +31,8 @@ static pgy_status body_allows(bool *out, folder *f, const pgy_graph *body, pgy_e
         pgy_node *n = body->nodes[i];
         if (node_is(n, "Constant") ||
             (domain_is_default(n->domain) && fold_is_quantizer(n->op_type)))
-            continue; /* inside a folded body, no runtime needs them */
+            continue; /* quantisers in a folded body disappear with it, so no runtime looks for them
+                       */
         st = fold_allows(out, f, n, err);
     }
     return st;

@@ -9,8 +9,8 @@
 typedef struct inliner {
     folder *f;
     pgy_graph *level;
-    node_splice list; /* of the level */
-    strmap names;     /* of nodes in all levels */
+    node_splice list; /* nodes of the level that has the If */
+    strmap names;     /* node names of all levels, with the number of nodes that have each */
 } inliner;
 
 /* ---- Which branch --------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static bool has_sparse(const pgy_graph *g)
 static pgy_status move_values(inliner *in, pgy_graph *branch, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    /* Removing the map of the branch first frees the names in it. */
+    /* Take the values out of the branch's name table first, so that their names are free. */
     strmap values = level_take_values(branch);
     for (size_t i = 0; !st && i < values.count; i++) {
         pgy_value *v = values.entries[i].value;
@@ -169,8 +169,8 @@ static pgy_status inline_branch(inliner *in, pgy_node *n, pgy_graph *branch, pgy
         pgy_value *from = branch->outputs[i];
         if (!to[i]) continue;
         st = connect_output(in, from, to[i], err);
-        /* If `from` was replaced by the If's output, later outputs that are the same value follow.
-         */
+        /* The branch may output one value twice: if `from` was replaced by the If's output, later
+         * outputs must refer to that, too. */
         for (size_t k = i + 1; k < outputs && to[i]->is_output; k++)
             if (branch->outputs[k] == from) branch->outputs[k] = to[i];
     }

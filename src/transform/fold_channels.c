@@ -11,25 +11,25 @@
 #include "onnx/computed.h"
 #include "transform/channels.h"
 
-/* A node with weights, and the operator behind it. */
+/* A Conv, ConvTranspose or Gemm, and the operator behind it that moves into its weights. */
 typedef struct site {
     folder *f;
     pgy_node *n, *user;
     pgy_value *weight, *bias; /* bias: NULL if there is none */
     pgy_dtype dtype;
-    size_t count;      /* of channels */
-    channel_view view; /* of the weight */
-    /* In float64, one number for each channel. */
-    pgy_tensor *scale; /* of the weight, or NULL */
+    size_t count;      /* number of output channels */
+    channel_view view; /* output channels of the weight */
+    /* The next two are float64, with one number per channel. */
+    pgy_tensor *scale; /* factor for the weight, or NULL */
     pgy_tensor *shift; /* the new bias, or NULL */
-    bool divide;       /* by the scale */
+    bool divide;       /* the weight is divided by `scale`, not multiplied */
 } site;
 
 typedef enum step { ADD, SUB, MUL, DIV } step;
 
 /* ---- Where ---------------------------------------------------------------------------------- */
 
-/* True if only n reads v, so that its elements may change. */
+/* True if only n reads the weight v, so that its elements may be changed in place. */
 static bool is_own(const folder *f, const pgy_value *v, const pgy_node *n)
 {
     return v->initializer && fold_is_constant(f, v) && !v->is_output && v->consumer_count == 1 &&
@@ -83,7 +83,8 @@ static bool is_suitable(site *s)
 
 /* ---- What ----------------------------------------------------------------------------------- */
 
-/* x = x step y, rounded to the type of the weights, which the elements of both fit. */
+/* x = x OP y, where `what` is OP, rounded to the type of the weights. The elements of x and y have
+ * been rounded to it already. */
 static void apply(const site *s, pgy_tensor *x, step what, const pgy_tensor *y)
 {
     double *to = op_f64(x);
@@ -147,7 +148,7 @@ static pgy_status read_arithmetic(site *s, bool *good, pgy_error *err)
     return st;
 }
 
-/* True for BatchNormalization in inference mode with one used output. */
+/* True for BatchNormalization in inference mode that uses only its first output. */
 static bool is_plain_batch_norm(const site *s)
 {
     const pgy_node *u = s->user;
@@ -240,12 +241,12 @@ typedef struct scaling {
     channel_view view;
     pgy_dtype dtype;
     bool divide;
-    const double *scale; /* for each channel of each group */
-    const float *narrow; /* the same */
+    const double *scale; /* one factor for each channel of each group */
+    const float *narrow; /* the same factors in float32 */
 } scaling;
 
-/* Index of the factor for run `run`. The factors of the next runs follow it, up to the end of the
- * repetition. */
+/* Index of the factor for run `run` of the weight's elements (channel_view). Later runs of the same
+ * repetition have the factors that follow. */
 static size_t scale_index(const scaling *s, size_t run)
 {
     const channel_view *v = &s->view;
@@ -265,7 +266,8 @@ static void scale_run(float *x, size_t count, float by, bool divide)
     for (size_t i = 0; !divide && i < count; i++) x[i] *= by;
 }
 
-/* Scales elements from `first` on, which may lie inside a run. */
+/* Scales `count` float32 elements of the weight, of which x[0] has index `first`; it may lie inside
+ * a run (channel_view). */
 static void scale_narrow(float *x, size_t first, size_t count, const scaling *s)
 {
     const size_t inner = s->view.inner, channels = s->view.channels;

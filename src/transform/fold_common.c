@@ -31,7 +31,8 @@ static bool same_bytes(const void *a, size_t a_size, const void *b, size_t b_siz
     return a_size == b_size && (a_size == 0 || memcmp(a, b, a_size) == 0);
 }
 
-/* Compares the encoded bytes, or the values for the plain kinds that folding makes. */
+/* Equal if the encoded bytes are. Attributes that folding made may have no encoding, so plain kinds
+ * are also compared by value. */
 static bool same_attribute(const pgy_onnx_attribute *a, const pgy_onnx_attribute *b)
 {
     if (a == b) return true;
@@ -75,7 +76,8 @@ static bool same(const pgy_node *a, const pgy_node *b)
     return true;
 }
 
-/* Unlike in folding, quantisers take part, because one of the equal nodes stays. */
+/* May n be merged with an equal node? Unlike in folding, QuantizeLinear and DequantizeLinear may,
+ * because one of the equal nodes stays. */
 static pgy_status takes_part(bool *out, folder *f, pgy_node *n, pgy_error *err)
 {
     *out = false;

@@ -38,7 +38,7 @@ pgy_status fold_constants(folder *f, pgy_graph *level, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     const size_t before = f->changes;
-    if (level_of(level)->is_function) return PGY_OK; /* functions have no weights */
+    if (level_of(level)->is_function) return PGY_OK; /* function bodies cannot hold weights */
     for (size_t i = 0; !st && i < level->node_count; i++) {
         pgy_node *n = level->nodes[i];
         st = node_prepare(n, err);

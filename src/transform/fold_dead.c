@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dead-code elimination: removes nodes that no output needs, from last to first, so that one pass
- * suffices, then weights without consumers. */
+/* Dead-code elimination: removes nodes that no graph output needs, then weights without consumers.
+ * It goes from the last node to the first, so that one pass suffices. */
 #include "transform/fold.h"
 
 static void mark_outputs(folder *f)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A region: a Reshape that divides the leading axes, elementwise operators and Splits of rows, and
- * Reshapes back to the rows or to a third shape. The operators work on the original rows instead,
- * and the Reshapes that become superfluous are removed. */
+/* Removes Reshapes around elementwise nodes. A region starts at a Reshape of rows [N, C] to [..,
+ * C], continues over elementwise operators and Splits of the last axis, and ends at Reshapes to [N,
+ * C] or another shape. The operators then work on [N, C] directly, and the superfluous Reshapes are
+ * removed. */
 #include <string.h>
 
 #include "transform/pattern.h"
@@ -27,11 +28,12 @@ static const char *const BINARY[] = {"Add", "Div", "Max", "Min", "Mul", "Pow", "
 /* The nodes and values between the Reshapes. */
 typedef struct region {
     pattern *p;
-    pgy_value *wide[MAX_VALUES], *flat[MAX_VALUES]; /* values in the present shape, and as rows */
+    pgy_value *wide[MAX_VALUES], *flat[MAX_VALUES]; /* each value of the region: now ([.., C]), and
+                                                       its replacement ([N, C]) */
     size_t count;
     pgy_node *nodes[MAX_NODES];
-    pgy_node *ends[MAX_NODES];  /* Reshapes back to the rows */
-    pgy_node *views[MAX_NODES]; /* Reshapes to another shape, which can read the rows as well */
+    pgy_node *ends[MAX_NODES];  /* Reshapes back to [N, C]; they are removed */
+    pgy_node *views[MAX_NODES]; /* Reshapes to another shape; they will read [N, C] */
     size_t node_count, end_count, view_count;
 } region;
 
@@ -76,7 +78,7 @@ static bool is_view(const region *r, const pgy_node *n, const pgy_value *v)
     return true;
 }
 
-/* True for a Reshape that keeps the rows: the last sizes are equal. */
+/* True for a Reshape that keeps the last axis, so that its rows stay the same. */
 static bool shows_rows(const pgy_node *n, const pgy_value *in, int32_t in_rank, int32_t out_rank)
 {
     if (!pattern_is(n, "Reshape") || n->inputs[0] != in || !n->outputs[0]) return false;
@@ -94,7 +96,7 @@ static size_t find(const region *r, const pgy_value *v)
     return i;
 }
 
-/* A constant that fits rows: a single element, or a size along the last axis only. */
+/* A constant that broadcasts along all axes but the last, so that it fits [N, C], too. */
 static bool is_row_constant(const region *r, const pgy_value *v, const pgy_value *like)
 {
     const int32_t rank = pattern_rank(v);
@@ -104,7 +106,7 @@ static bool is_row_constant(const region *r, const pgy_value *v, const pgy_value
     return rank == 0 || pattern_size(v, -1) == 1 || pattern_same_size(v, -1, like, -1);
 }
 
-/* True if every input is in the region or constant. */
+/* True if every input is a value of the region or a constant. */
 static bool is_inside(const region *r, const pgy_node *n)
 {
     const pgy_value *y = n->outputs[0];
@@ -126,7 +128,7 @@ static bool has_node(const region *r, const pgy_node *n)
     return false;
 }
 
-/* Adds a consumer of a region value if its outputs have the same rows. */
+/* Adds n, a consumer of the region's value v, if its outputs have the same rows as v. */
 static bool add_node(region *r, pgy_node *n, const pgy_value *v)
 {
     const bool splits = pattern_is(n, "Split");
@@ -160,7 +162,7 @@ static bool add_user(region *r, pgy_node *user, const pgy_value *v)
     return (is_unary(user) || is_binary(user) || is_split(user, v)) && add_node(r, user, v);
 }
 
-/* Grows the region from value to value; false: a consumer needs a value in its present shape. */
+/* Adds the consumers of each value in turn; false: one of them needs the shape [.., C]. */
 static bool grow(region *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -179,7 +181,8 @@ static bool grow(region *r)
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* The input that matches rows; reduces the axes of a constant if it has too many. */
+/* The replacement of input v in [N, C]. A constant of more than two axes is reshaped to one axis.
+ */
 static pgy_value *operand(region *r, pgy_value *v)
 {
     const size_t at = v ? find(r, v) : r->count;
@@ -215,7 +218,7 @@ static void make_nodes(region *r)
     }
 }
 
-/* Removes the Reshapes back to the rows; those to another shape read the rows directly. */
+/* Removes the Reshapes back to [N, C]; Reshapes to another shape now read [N, C]. */
 static void take_out_ends(region *r)
 {
     for (size_t i = 0; !r->p->status && i < r->end_count; i++) {

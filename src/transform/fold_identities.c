@@ -140,7 +140,8 @@ static bool is_one_tile(folder *f, pgy_node *n, size_t *input)
     return all_are(f, n, 1, 1);
 }
 
-/* The other operand is neutral: 0 of an addition, 1 of a multiplication. */
+/* Does one operand change nothing (0 in an addition, 1 in a multiplication)? *input: the other
+ * operand. */
 static bool is_neutral(folder *f, pgy_node *n, size_t *input, double number, bool either)
 {
     if (n->input_count != 2) return false;

@@ -12,10 +12,11 @@
 enum { MAX_MEMBERS = 4, MAX_USERS = 64 };
 
 typedef struct member {
-    pgy_node *product, *last; /* last: the Mul or Div, the Add of the bias, or the product itself */
+    pgy_node *product, *last; /* last: the last node to replace: a Mul or Div, the Add of the bias,
+                                 or the product */
     pgy_value *weight, *bias; /* bias: NULL if there is none */
-    double scale;             /* of both */
-    int64_t depth, width;     /* sizes of the weight: summed axis, output axis */
+    double scale;             /* constant factor of weight and bias */
+    int64_t depth, width;     /* sizes of the weight: along the summed axis, and of the output */
     bool gemm, turned;
 } member;
 
@@ -74,8 +75,8 @@ static void read_scale(member *m, pattern *p)
     m->last = user;
 }
 
-/* True if all consumers move or multiply the result, as attention heads do. Other consumers may be
- * functions that ONNX Runtime fuses with the product before them. */
+/* True if all consumers move or multiply the result, as attention does. Other consumers may be
+ * activations that ONNX Runtime fuses with the product; joining would prevent that. */
 static bool is_looked_at(const member *m)
 {
     static const char *const LOOKS[] = {"Reshape", "Transpose", "Unsqueeze", "Squeeze", "Flatten",
@@ -156,7 +157,7 @@ static pgy_status check_limits(bool *kept, const group *g, pattern *p)
     return fold_limits_growth(kept, &p->f, g->members[0].product, all, all, p->err);
 }
 
-/* Can the elements be read? Those of a file may be missing. */
+/* Can the elements be read? A file with external data may be missing. */
 static bool is_readable(const pgy_value *v)
 {
     element_reader r = {0};
@@ -175,11 +176,12 @@ static bool are_readable(const group *g)
     return true;
 }
 
-/* A weight that is computed when it is written: the rows of all parts side by side. */
+/* The joined weight, computed when the model is written: the rows of all members' weights side by
+ * side. */
 typedef struct joined_weight {
     pgy_model *model;
     const pgy_onnx_tensor *parts[MAX_MEMBERS];
-    size_t runs[MAX_MEMBERS]; /* bytes of a row of each */
+    size_t runs[MAX_MEMBERS]; /* bytes of one row of each member's weight */
     double scales[MAX_MEMBERS];
     size_t count, row_bytes;
 } joined_weight;
@@ -190,7 +192,7 @@ static void scale_run(float *x, size_t count, double scale)
     for (size_t i = 0; i < count; i++) x[i] = (float)(x[i] * scale);
 }
 
-/* Copies the piece at `offset`, up to the end of the row of its part. */
+/* Copies bytes from `offset` of the joined weight, at most up to the end of that member's row. */
 static pgy_status copy_run(size_t *done, char *to, size_t offset, size_t most,
                            const joined_weight *j, element_reader *readers, pgy_error *err)
 {

@@ -9,18 +9,18 @@
 #include "transform/fold.h"
 
 enum {
-    LATER_BYTES = 1 << 20, /* least size of a result; smaller ones are computed at once */
-    PIECE_BYTES = 4096,    /* wanted contiguous bytes in the source of a Transpose */
-    LEAST_BYTES = 512,     /* least contiguous bytes */
-    SLAB_BYTES = 8 << 20,  /* most bytes of the result made at once */
-    STRING = 8             /* of TensorProto.DataType */
+    LATER_BYTES = 1 << 20, /* results smaller than this are computed at once */
+    PIECE_BYTES = 4096,    /* wanted size of contiguous reads from the source of a Transpose */
+    LEAST_BYTES = 512,     /* least size of these reads */
+    SLAB_BYTES = 8 << 20,  /* limit for the part of a transposed result made at once */
+    STRING = 8             /* code of STRING in TensorProto.DataType */
 };
 
 /* ---- Cast ----------------------------------------------------------------------------------- */
 
 typedef struct casting {
     pgy_dtype from, to;
-    size_t from_bytes, to_bytes; /* of an element */
+    size_t from_bytes, to_bytes; /* bytes of one element, before and after the Cast */
 } casting;
 
 static bool is_plain_float(pgy_dtype dtype)
@@ -75,10 +75,10 @@ static bool plan_cast(parts_maker *maker, pgy_onnx_tensor *like, pgy_model *m, c
 /* The result is made in slabs, each a range of its first axis, which is axis `axis` of the source.
  * In the source, a slab is one piece of that range for each index of the axes before `axis`. */
 typedef struct turning {
-    size_t rank, width; /* width: of an element */
-    size_t axis, outer, length,
-        inner_bytes;   /* of the source: indices before and along the axis, bytes behind it */
-    size_t slab_bytes; /* of one index */
+    size_t rank, width;                      /* width: bytes of one element */
+    size_t axis, outer, length, inner_bytes; /* of the source: number of index tuples before `axis`,
+                                                size of `axis`, bytes of all later axes together */
+    size_t slab_bytes; /* bytes of the result for one index of its first axis */
     int64_t from[PGY_MAX_RANK];
     size_t perm[PGY_MAX_RANK];
 } turning;
@@ -118,7 +118,8 @@ static size_t turned_from(const turning *t, size_t element)
     return at;
 }
 
-/* Copies a few elements one by one; the first and the last may be partial. */
+/* Copies elements of a transposed result one by one, for small parts; a part may start or end
+ * inside an element. */
 static pgy_status pick_turned(const tensor_part *p, void *user, pgy_error *err)
 {
     const turning *t = user;

@@ -4,7 +4,7 @@
  * uses only those fusion rules that need no newer operators and that ONNX Runtime applies, too. */
 #include "transform/fuse/fuse.h"
 
-/* True for a constant with one number per column. */
+/* Is v a constant with one number per column of a matrix product? */
 static bool is_bias(const pattern *p, const pgy_value *v)
 {
     const int32_t rank = pattern_rank(v);

@@ -4,7 +4,7 @@
  * -1. The shape arithmetic is then dead. */
 #include "transform/fold.h"
 
-/* -1 stands for one size; it is unambiguous only if no other can be 0. */
+/* Reshape infers the size of -1 from the others, which must therefore not be 0. */
 bool fold_constant_shape(int64_t *to, const op_value *in, const dim *shape, size_t count)
 {
     bool open = false, may_be_zero = false;

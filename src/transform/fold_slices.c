@@ -17,8 +17,9 @@ static bool same_axis(const pgy_node *a, const pgy_node *b)
     return x && y && !*x->ref_attr_name && !*y->ref_attr_name && x->i == y->i;
 }
 
-/* Is input i a Concat along the same axis that only such Concats use? All of them then take over
- * its inputs and it is removed; with several users the lists must stay short. */
+/* Is input i of n a Concat along the same axis, used only by Concats along that axis? All of them
+ * then take over its inputs, and it is removed. With several users this copies the list of inputs,
+ * which must therefore be short. */
 static const pgy_node *inner_concat(const pgy_node *n, size_t i)
 {
     enum { MOST_INPUTS = 64 };

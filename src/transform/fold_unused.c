@@ -6,7 +6,7 @@
 #include "transform/fold.h"
 
 typedef struct uses {
-    strmap functions; /* graph_function by its address */
+    strmap functions; /* the graph_functions that are called; keys are their addresses */
     strmap domains;
 } uses;
 

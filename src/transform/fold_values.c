@@ -15,23 +15,23 @@
 
 static const uint64_t LEAST_ROOM = 1u << 24;
 
-/* A value of the level that has been computed. */
+/* What is known about one value of the level: its elements, once they are computed. */
 typedef struct result {
     op_tensor value;               /* tensors in their declared type */
     const pgy_onnx_tensor *origin; /* the weight whose bytes these are, or NULL */
     bool later;                    /* only `origin` is set; it is computed when it is written */
-    size_t left;                   /* uses that are not folded, outputs included */
+    size_t left; /* number of uses by nodes that are not folded, plus 1 for a graph output */
 } result;
 
 typedef struct level_run {
     folder *f;
     pgy_graph *level;
     pgy_node **order;
-    size_t count;     /* of nodes before any change */
-    result *results;  /* per value of the level */
-    id_places places; /* index in `results` of each value */
-    bool *folded;     /* per node */
-    op_tensor *out;   /* of the widest node */
+    size_t count;     /* number of nodes before the pass changes any */
+    result *results;  /* one result for each value of the level */
+    id_places places; /* for each value, by id: its index in `results` */
+    bool *folded;     /* for each node: was it replaced by its results? */
+    op_tensor *out;   /* outputs of the current node; has room for the node with the most outputs */
 } level_run;
 
 static result *result_of(const level_run *r, pgy_value *v)
@@ -155,7 +155,8 @@ static pgy_status compute_move(level_run *r, pgy_node *n, const pgy_onnx_tensor 
     return st;
 }
 
-/* The record of v if it is a weight, or a result that is computed when it is written; else NULL. */
+/* The tensor record of v if v is a weight, or a result whose elements are computed when the model
+ * is written; else NULL. */
 static const pgy_onnx_tensor *stored_weight(const level_run *r, pgy_value *v)
 {
     if (!v) return NULL;
@@ -163,7 +164,7 @@ static const pgy_onnx_tensor *stored_weight(const level_run *r, pgy_value *v)
     return v->initializer;
 }
 
-/* If the result is computed only when it is written, *origin is set and there is no value. */
+/* *origin: set instead of a value if the result is computed only when the model is written. */
 static pgy_status compute(level_run *r, pgy_node *n, const pgy_onnx_tensor **origin, pgy_error *err)
 {
     const pgy_onnx_tensor *weight = n->input_count ? stored_weight(r, n->inputs[0]) : NULL;
@@ -183,8 +184,8 @@ static bool is_counting(pgy_dtype dtype)
     return pgy_dtype_is_integer(dtype) || dtype == PGY_BOOL;
 }
 
-/* Without inference, declared shapes still give the results of Shape and Size, and of nodes that
- * read a part of those. */
+/* If inference is off, infers only Shape, Size and the nodes that pick elements from their results:
+ * declared shapes suffice for those. */
 static pgy_status infer_shape_node(level_run *r, pgy_node *n, pgy_error *err)
 {
     pgy_error why = {0};
@@ -264,7 +265,7 @@ static bool known_too_large(const level_run *r, const pgy_node *n, uint64_t *byt
     return false;
 }
 
-/* Can the user of v be computed once v is? */
+/* Could node `user` be computed, too, if v were known? */
 static bool could_go(const level_run *r, const pgy_node *user, const pgy_value *v)
 {
     if (user->graph != r->level || node_box_of(user)->captured_count) return false;
@@ -292,7 +293,7 @@ static bool makes_copy(const level_run *r, const pgy_node *n)
            count_going(r, n->outputs[0]) == 0;
 }
 
-/* *kept: the results are within the limits. */
+/* *kept: whether the results of n are within the limits on size and growth. */
 static pgy_status check_limits(level_run *r, pgy_node *n, const pgy_onnx_tensor *later, bool *kept,
                                pgy_error *err)
 {
@@ -373,7 +374,8 @@ static pgy_status fold_node(level_run *r, pgy_node *n, pgy_error *err)
     if (known_too_large(r, n, &bytes)) return fold_refuse_size(r->f, n, bytes, err);
     if (makes_copy(r, n))
         return fold_refuse(
-            r->f, n, err, "'%s' is needed as it is, too, and would be stored twice (%llu MiB more)",
+            r->f, n, err,
+            "folding would store '%s' twice, because other nodes need it, too (%llu MiB more)",
             n->inputs[0]->name,
             (unsigned long long)(weight_bytes(n->inputs[0]->initializer) >> 20));
     st = inferred ? take_inferred(r, n, &why) : compute(r, n, &origin, &why);

@@ -23,7 +23,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t size)
     return (h ^ part) * 0x9E3779B97F4A7C15u + (part >> 29);
 }
 
-/* *hash of type, shape and samples of the elements. */
+/* Hashes type, shape and a few samples of the elements. */
 static pgy_status hash_of(uint64_t *hash, const pgy_onnx_tensor *t, element_reader *r,
                           pgy_error *err)
 {
@@ -84,7 +84,7 @@ static bool takes_part(const folder *f, const pgy_value *v)
            v->dtype != PGY_STRING && v->initializer->data_type != 0;
 }
 
-/* Finds an equal weight, or puts v in the table. */
+/* *out: set to an equal weight from the table; if there is none, v is added to the table. */
 static pgy_status look_up(pgy_value **out, table *t, pgy_value *v, element_reader *r,
                           pgy_error *err)
 {
@@ -109,7 +109,7 @@ static pgy_status merge(folder *f, table *t, pgy_value *v, pgy_error *err)
     element_reader r = {0};
     pgy_value *equal = NULL;
     if (element_reader_open(&r, v->graph->model, v->initializer, NULL))
-        return PGY_OK; /* no elements, no merging */
+        return PGY_OK; /* weights without elements are not merged */
     pgy_status st = look_up(&equal, t, v, &r, err);
     element_reader_close(&r);
     if (st || !equal) return st;

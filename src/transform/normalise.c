@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The normaliser is the conversion to the newest opset: adapters exist once. */
+/* Normalising is converting to the newest opset, so that no operator needs a second set of
+ * adapters. */
 #include "transform/normalise.h"
 
 #include "transform/opset/convert.h"
@@ -7,9 +8,4 @@
 pgy_status graph_normalise(pgy_graph *g, pgy_error *err)
 {
     return pgy_graph_convert_opset(g, OPSET_NEWEST, NULL, err);
-}
-
-const node_origin *node_origin_of(const pgy_node *n)
-{
-    return node_box_of(n)->origin;
 }

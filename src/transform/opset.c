@@ -36,10 +36,15 @@ static pgy_status add_note(conversion *c, const char *node, const char *op_type,
     return PGY_OK;
 }
 
-/* Notes a node under its name in the original model. */
+static node_origin *origin_of(const conversion *c, const pgy_node *n)
+{
+    return node_origins_get(&c->origins, node_id(n));
+}
+
+/* Adds a note about node n, under its name in the original model. */
 static pgy_status note_node(conversion *c, const pgy_node *n, const char *reason, pgy_error *err)
 {
-    const node_origin *o = node_box_of(n)->origin;
+    const node_origin *o = origin_of(c, n);
     return add_note(c, o ? o->name : node_label(n), o ? o->op_type : n->op_type, reason, err);
 }
 
@@ -56,7 +61,8 @@ static pgy_status import_functions(pgy_graph *g, pgy_error *err)
     return st;
 }
 
-/* A saved value: inference serves the adapters only, so its results are undone. */
+/* The state of a value before inference. Only the adapters need inferred facts, so they are undone
+ * at the end. */
 typedef struct value_state {
     value_box *box;
     pgy_value value;
@@ -109,16 +115,17 @@ static void forget_calls(pgy_graph *g)
     }
 }
 
-static pgy_status set_origins(pgy_graph *level, pgy_error *err)
+static pgy_status set_origins(conversion *c, const pgy_graph *level, pgy_error *err)
 {
-    node_origin *origins =
-        arena_alloc_array(&state_of(level)->memory, level->node_count, sizeof *origins);
+    node_origin *origins = arena_alloc_array(&c->memory, level->node_count, sizeof *origins);
     if (!origins) return graph_no_memory(err);
     for (size_t i = 0; i < level->node_count; i++) {
-        pgy_node *n = level->nodes[i];
+        const pgy_node *n = level->nodes[i];
+        node_origin **entry = node_origins_at(&c->origins, node_id(n));
+        if (!entry) return graph_no_memory(err);
         origins[i] = (node_origin){
             .name = node_label(n), .op_type = n->op_type, .opset = level_of(level)->default_opset};
-        node_box_of(n)->origin = &origins[i];
+        *entry = &origins[i];
     }
     return PGY_OK;
 }
@@ -146,10 +153,11 @@ static pgy_status step_node(conversion *c, pgy_node *n, int64_t step, pgy_error 
                  .node = n,
                  .version = c->up ? step : step - 1,
                  .target = c->version,
+                 .origins = &c->origins,
                  .err = &reason};
     const op_def *def = op_find("", n->op_type, c->up ? step - 1 : step);
     if (def && def->min_inputs && !rw_input(&r, 0))
-        rw_refuse(&r, "its first input is left out");
+        rw_refuse(&r, "its first input is omitted");
     else if (n->output_count == 0)
         rw_refuse(&r, "it has no output");
     adapter_apply(&r, step, c->up);
@@ -161,7 +169,8 @@ static pgy_status step_node(conversion *c, pgy_node *n, int64_t step, pgy_error 
 
 static pgy_status step_level(conversion *c, pgy_graph *level, int64_t step, pgy_error *err)
 {
-    const size_t count = level->node_count; /* new nodes conform already */
+    /* Nodes that adapters append conform to the new version already. */
+    const size_t count = level->node_count;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i++)
         st = cancel_check_after(step_node(c, level->nodes[i], step, err), err);
@@ -171,7 +180,7 @@ static pgy_status step_level(conversion *c, pgy_graph *level, int64_t step, pgy_
 static pgy_status convert_level(conversion *c, pgy_graph *level, pgy_error *err)
 {
     const int64_t from = level_of(level)->default_opset;
-    pgy_status st = set_origins(level, err);
+    pgy_status st = set_origins(c, level, err);
     c->up = c->version > from;
     for (int64_t v = from + 1; !st && v <= c->version; v++) st = step_level(c, level, v, err);
     for (int64_t v = from; !st && v > c->version; v--) st = step_level(c, level, v, err);
@@ -180,7 +189,7 @@ static pgy_status convert_level(conversion *c, pgy_graph *level, pgy_error *err)
 
 /* ---- Versions ------------------------------------------------------------------------------- */
 
-/* The first opset of each format version, as ONNX was released. */
+/* The IR version with which ONNX released this opset. */
 static int64_t ir_of(int64_t opset)
 {
     static const int FIRST[][2] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10}, {19, 9},
@@ -248,20 +257,21 @@ static pgy_status refuse(conversion *c, const pgy_node *n, pgy_error *err, const
     return note_node(c, n, text, err);
 }
 
-/* Operators that the registry lacks may stay if their definition did not change. */
+/* Adds a note about n, whose operator this library lacks, unless its definition in the new opset is
+ * the same as before. */
 static pgy_status judge_unknown(conversion *c, const pgy_node *n, pgy_error *err)
 {
-    const node_origin *o = node_box_of(n)->origin;
+    const node_origin *o = origin_of(c, n);
     const op_signature *now = op_signature_find("", n->op_type, c->version);
     const op_signature *before = o ? op_signature_find("", n->op_type, o->opset) : NULL;
     const int64_t first = first_version(n->op_type);
     if (now && now == before) return PGY_OK;
     if (first > c->version)
-        return refuse(c, n, err, "%s came with opset %lld", n->op_type, (long long)first);
+        return refuse(c, n, err, "%s was introduced in opset %lld", n->op_type, (long long)first);
     return refuse(c, n, err, "%s is not a known operator", n->op_type);
 }
 
-/* Notes omitted inputs that the target version requires. */
+/* Adds a note if n omits an input that the target opset requires. */
 static pgy_status judge_inputs(conversion *c, const pgy_node *n, pgy_error *err)
 {
     const op_signature *s = op_signature_find("", n->op_type, c->version);
@@ -269,7 +279,7 @@ static pgy_status judge_inputs(conversion *c, const pgy_node *n, pgy_error *err)
     for (size_t i = 0; !st && s && i < n->input_count; i++) {
         const op_parameter *p = op_signature_input(s, i);
         if (!n->inputs[i] && p && !(p->flags & (OP_PARAM_OPTIONAL | OP_PARAM_VARIADIC)))
-            st = refuse(c, n, err, "input %zu '%s' must be given in opset %lld", i, p->name,
+            st = refuse(c, n, err, "input %zu '%s' is required in opset %lld", i, p->name,
                         (long long)c->version);
     }
     return st;
@@ -282,10 +292,11 @@ static bool knows(const op_def *def, const char *attribute)
     return d && d->name;
 }
 
-/* True if the attribute was unknown in the model's own version, too. */
-static bool was_unknown(const pgy_node *n, const char *attribute)
+/* True if the original model's opset did not know the attribute of n either, so the conversion is
+ * not to blame. */
+static bool was_unknown(const conversion *c, const pgy_node *n, const char *attribute)
 {
-    const node_origin *o = node_box_of(n)->origin;
+    const node_origin *o = origin_of(c, n);
     return o && strcmp(o->op_type, n->op_type) == 0 &&
            !knows(op_find("", o->op_type, o->opset), attribute);
 }
@@ -298,10 +309,10 @@ static pgy_status judge_node(conversion *c, pgy_node *n, pgy_error *err)
     const op_def *def = op_find("", n->op_type, c->version);
     if (!def) return judge_unknown(c, n, err);
     if (def->deprecated && c->version >= def->deprecated)
-        return refuse(c, n, err, "%s was removed by opset %d", n->op_type, def->deprecated);
+        return refuse(c, n, err, "%s was removed in opset %d", n->op_type, def->deprecated);
     for (size_t i = 0; !st && i < n->attribute_count; i++) {
         const char *name = n->attributes[i]->name;
-        if (!knows(def, name) && !was_unknown(n, name))
+        if (!knows(def, name) && !was_unknown(c, n, name))
             st = refuse(c, n, err, "%s has no attribute '%s' in opset %lld", n->op_type, name,
                         (long long)c->version);
     }
@@ -328,7 +339,7 @@ static pgy_status map_failures(strmap *out, const finding_list *findings, pgy_er
     return PGY_OK;
 }
 
-/* Notes findings of inference that the original graph did not have. */
+/* Adds a note for each error of inference that the original graph did not have. */
 static pgy_status note_findings(conversion *c, const graph_state *s, const finding_list *before,
                                 const finding_list *after, pgy_error *err)
 {
@@ -338,7 +349,7 @@ static pgy_status note_findings(conversion *c, const graph_state *s, const findi
     for (size_t i = 0; !st && i < after->count; i++) {
         const pgy_finding *f = &after->items[i];
         const pgy_node *n = strmap_get(&labels, f->node);
-        const node_origin *o = n ? node_box_of(n)->origin : NULL;
+        const node_origin *o = n ? origin_of(c, n) : NULL;
         if (f->severity == PGY_LOG_ERROR && n && !strmap_has(&failed, o ? o->name : f->node))
             st = note_node(c, n, f->message, err);
     }
@@ -364,7 +375,7 @@ static pgy_status judge(conversion *c, pgy_graph *g, const finding_list *before,
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------ */
+/* ---- The conversion -------------------------------------------------------------------------- */
 
 static pgy_status convert(conversion *c, pgy_graph *g, bool trial, pgy_error *err)
 {
@@ -387,25 +398,23 @@ static pgy_status convert(conversion *c, pgy_graph *g, bool trial, pgy_error *er
 
 static pgy_status try_copy(conversion *c, pgy_graph *g, pgy_error *err)
 {
-    pgy_model *model = NULL;
     pgy_graph *copy = NULL;
-    pgy_status st = pgy_graph_export(&model, g, err);
-    if (!st) st = pgy_graph_import(&copy, model, err);
+    pgy_status st = graph_clone(&copy, g, err);
     if (!st) st = convert(c, copy, true, err);
+    node_origins_clear(&c->origins); /* records about nodes of the copy */
     pgy_graph_destroy(copy);
-    pgy_model_destroy(model);
     return st;
 }
 
-static size_t count_rewritten(const pgy_graph *g)
+static size_t count_rewritten(const conversion *c, const pgy_graph *g)
 {
     const graph_state *s = state_of(g);
     size_t count = 0;
     for (size_t i = 0; i < s->level_count; i++)
         for (size_t k = 0; k < s->levels[i]->node_count; k++) {
-            node_origin *o = node_box_of(s->levels[i]->nodes[k])->origin;
+            node_origin *o = origin_of(c, s->levels[i]->nodes[k]);
             count += o && o->rewritten;
-            if (o) o->rewritten = false; /* its other nodes must not count again */
+            if (o) o->rewritten = false; /* count each original node once */
         }
     return count;
 }
@@ -431,15 +440,17 @@ static pgy_status check_versions(pgy_graph *g, int64_t version, pgy_error *err)
 {
     const int64_t from = g ? pgy_graph_opset(g, "") : 0;
     if (!g || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole graph can be converted");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, not a subgraph or NULL");
     if (version < OPSET_OLDEST || version > OPSET_NEWEST)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "opset %lld cannot be made: versions go from %d to %d",
+                             "cannot convert to opset %lld: versions %d to %d are supported",
                              (long long)version, OPSET_OLDEST, OPSET_NEWEST);
     if (from < OPSET_OLDEST || from > OPSET_NEWEST)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the model has opset %lld; versions %d to %d can be converted",
-                             (long long)from, OPSET_OLDEST, OPSET_NEWEST);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "cannot convert a model of opset %lld: versions %d to %d are supported",
+            (long long)from, OPSET_OLDEST, OPSET_NEWEST);
     return PGY_OK;
 }
 
@@ -464,11 +475,12 @@ pgy_status pgy_graph_convert_opset(pgy_graph *g, int64_t version, pgy_opset_repo
     }
     if (!st) st = convert(&c, g, false, err);
     if (st) goto done;
-    result.changed_count = count_rewritten(g);
+    result.changed_count = count_rewritten(&c, g);
     if (report) *report = result;
 done:
     mem_free(c.notes);
     strmap_deinit(&c.noted);
+    node_origins_deinit(&c.origins);
     arena_deinit(&c.memory);
     return st;
 }

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "transform/opset/rewrite.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "transform/pattern.c";
 
 enum { MAX_ROUNDS = 16 };
 
@@ -21,7 +21,7 @@ static void fail(pattern *p, pgy_status st)
 
 /* ---- The loop ------------------------------------------------------------------------------- */
 
-/* Names a new node after the nodes that it replaces. */
+/* Names p->made after the nodes that it replaces. */
 static void name_made(pattern *p)
 {
     str name = {0};
@@ -210,7 +210,7 @@ static pgy_node *create(pattern *p, pgy_graph *level, const char *op, pgy_value 
         return NULL;
     }
     import_domain(p, domain);
-    while (count && !inputs[count - 1]) count--; /* omitted at the end */
+    while (count && !inputs[count - 1]) count--; /* inputs omitted at the end */
     if (!p->status)
         fail(p, node_create(&n, level, op, inputs, count, outputs, output_count, p->err));
     if (p->status) return NULL;

@@ -14,16 +14,16 @@ typedef struct pattern pattern;
 /* Tries to rewrite the nodes around n; false: nothing was recognised. */
 typedef bool (*pattern_rule)(pattern *p, pgy_node *n);
 
-/* A node that a rule drops: its label and position. */
+/* A node that a rule replaced: its label, and its index in the node list. */
 typedef struct pattern_part {
     const char *label;
     size_t index;
     struct pattern_part *next;
 } pattern_part;
 
-/* Callbacks that admit rewrites and are notified of them. */
+/* Callbacks that allow or forbid rewrites, and are told of each. */
 typedef struct pattern_watch {
-    /* May rule number `rule` be tried at n? */
+    /* May the rule with this index in the list of rules be tried at n? */
     bool (*admits)(size_t rule, const pgy_node *n, void *user);
     /* Called after rule `rule` rewrote the node that made `at`; p->made and p->parts have the
      * details. */
@@ -33,13 +33,13 @@ typedef struct pattern_watch {
 } pattern_watch;
 
 struct pattern {
-    folder f; /* f.changes counts rewrites and removed nodes */
+    folder f; /* edits of the graph; f.changes counts rewrites and removed nodes */
     const char *pass;
-    size_t count;               /* of rewrites */
-    pgy_node *made;             /* last node made by the current rule */
-    pattern_part *parts;        /* nodes that it replaced, by index; memory of the round */
-    bool standard;              /* only operators that the graph's own opset has */
-    const pattern_watch *watch; /* NULL: all rewrites are wanted */
+    size_t count;        /* number of rewrites */
+    pgy_node *made;      /* last node made by the current rule */
+    pattern_part *parts; /* nodes that `made` replaced, in order of index; freed after the round */
+    bool standard;       /* rules may make only operators that the graph's own opset has */
+    const pattern_watch *watch; /* NULL: every rewrite is allowed */
     pgy_status status;
     pgy_error *err;
 };
@@ -47,7 +47,7 @@ struct pattern {
 /* Applies the rules (ends with NULL) to all nodes of all levels until nothing changes. */
 pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
                        pgy_error *err) PGY_MUST_CHECK;
-/* Does the same with standard operators only and with a watch. */
+/* Does the same as pattern_run, with standard operators only and with a watch. */
 pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rule *rules,
                                const pattern_watch *watch, size_t *changes,
                                pgy_error *err) PGY_MUST_CHECK;
@@ -62,9 +62,10 @@ pgy_status pattern_fold_level(folder *f, pgy_graph *level, const pattern_rule *r
 bool pattern_is(const pgy_node *n, const char *op);
 /* The producer of v if it is in v's level and has this operator, or NULL. */
 pgy_node *pattern_from(const pgy_value *v, const char *op);
-/* True if a node makes v, exactly one node of the same level uses it, once, and it is no output. */
+/* True if a node makes v, v is no graph output, and its only use is one input of one node of the
+ * same graph: only then may a rule remove v. */
 bool pattern_is_inner(const pgy_value *v);
-/* pattern_from, if v is inner. */
+/* Does the same as pattern_from, but only if v is inner. */
 pgy_node *pattern_inner(const pgy_value *v, const char *op);
 /* The only user of n's output 0 if that value is inner and the user has an output, or NULL. */
 pgy_node *pattern_user(const pgy_node *n);
@@ -72,16 +73,17 @@ pgy_value *pattern_input(const pgy_node *n, size_t i); /* NULL if omitted */
 /* The input of a binary node that is not v. */
 pgy_value *pattern_other(const pgy_node *n, const pgy_value *v);
 
-pgy_dtype pattern_dtype(const pgy_value *v);         /* NONE: not known */
-bool pattern_is_float(const pgy_value *v);           /* float16, float32 or float64 */
-int32_t pattern_rank(const pgy_value *v);            /* -1: not known */
-int64_t pattern_size(const pgy_value *v, int32_t d); /* -1: not known; d < 0 counts from the end */
+pgy_dtype pattern_dtype(const pgy_value *v); /* NONE: not known */
+bool pattern_is_float(const pgy_value *v);   /* float16, float32 or float64 */
+int32_t pattern_rank(const pgy_value *v);    /* -1: not known */
+int64_t pattern_size(const pgy_value *v,
+                     int32_t d); /* size of axis d, from the end if d < 0; -1: unknown */
 bool pattern_same_shape(const pgy_value *a, const pgy_value *b);
 /* Are they equal in axis d of a and e of b? Negative axes count from the end. */
 bool pattern_same_size(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e);
 
-/* True for equal sizes, and if the axis of a was sliced at a constant bound that is meant to cover
- * the axis of b. */
+/* True for equal sizes, and if the axis of a was sliced at a constant bound so large that it is
+ * meant to cover the axis of b. */
 bool pattern_covers(const pgy_value *a, int32_t d, const pgy_value *b, int32_t e);
 
 /* Are all sizes known, with at most `count` elements? */
@@ -90,7 +92,7 @@ bool pattern_has_at_most(const pgy_value *v, int64_t count);
 bool pattern_is_constant(const pattern *p, const pgy_value *v);
 /* Elements of a float constant as float64 (released by the caller), or NULL. */
 pgy_tensor *pattern_floats(pattern *p, pgy_value *v);
-/* A float constant of one element. */
+/* Reads a float constant of one element; false: v is none. */
 bool pattern_scalar(pattern *p, pgy_value *v, double *out);
 /* Is v a constant equal to this number, within the precision of its type? */
 bool pattern_scalar_is(pattern *p, pgy_value *v, double wanted);
@@ -101,13 +103,13 @@ int64_t pattern_int(const pgy_node *n, const char *name, int64_t fallback);
 double pattern_float(const pgy_node *n, const char *name, double fallback);
 bool pattern_text_is(const pgy_node *n, const char *name, const char *text, const char *fallback);
 
-/* A product, decomposed through inner values: factor times the values. */
+/* A product, decomposed through values without other users: `factor` times all of `values`. */
 enum { PATTERN_MAX_FACTORS = 6, PATTERN_MAX_STEPS = 64 };
 typedef struct pattern_product {
     double factor;
     pgy_value *values[PATTERN_MAX_FACTORS];
-    size_t count; /* PATTERN_MAX_FACTORS + 1: too many */
-    size_t steps; /* of the decomposition; bounded, as chains may be long */
+    size_t count; /* number of values; PATTERN_MAX_FACTORS + 1: too many to list */
+    size_t steps; /* steps of the decomposition so far; bounded, because chains may be long */
 } pattern_product;
 /* Decomposes Mul, Div by a constant, and Pow with 2 or 3; any other value is one factor. */
 pattern_product pattern_factors(pattern *p, pgy_value *v);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries for rules: operators, consumers, shapes, constants, products. */
+/* What fusion rules ask about nodes and values: operators, consumers, shapes, constants, factors of
+ * products. */
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ int32_t pattern_rank(const pgy_value *v)
     return v ? fold_known(v)->rank : -1;
 }
 
-/* NULL: not known. */
+/* Size of axis d of v (from the end if d < 0); NULL: not known. */
 static const dim *dim_of(const pgy_value *v, int32_t d)
 {
     if (!v) return NULL;
@@ -211,7 +212,8 @@ static bool take_node(pattern *p, pattern_product *q, pgy_node *n)
     return true;
 }
 
-/* Decomposes v into factors; `open`: v itself may have any consumers. */
+/* Decomposes v into factors; `open`: v itself may have several consumers, unlike the values inside
+ * it. */
 static void take_apart(pattern *p, pattern_product *q, pgy_value *v, bool open)
 {
     double x;

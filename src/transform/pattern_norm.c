@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches from the quotient back to the normalised value, then forward over scale and shift. */
+/* Recognises normalisations. Searches from the division by the root back to the normalised value,
+ * then forward over scale and shift. */
 #include "transform/pattern_norm.h"
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@ enum { MAX_ROW = 1 << 20, MAX_STEPS = 16 };
 
 /* ---- Means ---------------------------------------------------------------------------------- */
 
-/* Are the axes of a reduction the last ones? */
+/* Does `reduce` reduce exactly the last axes? *axis: the first of them. */
 static bool read_axis(int32_t *axis, pattern *p, const pgy_node *reduce)
 {
     const pgy_onnx_attribute *a = node_attribute(reduce, "axes");
@@ -76,7 +77,7 @@ static pgy_value *squared_by(pattern *p, const pgy_node *n)
                                                                                 : NULL;
 }
 
-/* If inner v is a mean of squares, the operand that is squared, else NULL. */
+/* If v is a mean of squares without other users, returns the operand that is squared, else NULL. */
 static pgy_value *mean_square_of(int32_t *axis, pattern *p, pgy_value *v)
 {
     bool squared;
@@ -95,10 +96,10 @@ static pgy_value *root_of(pattern *p, const pgy_value *v)
     return pow && pattern_scalar_is(p, pattern_input(pow, 1), 0.5) ? pow->inputs[0] : NULL;
 }
 
-/* x * gain / sqrt(s) with a constant gain; a missing part is NULL. */
+/* The quotient x * gain / sqrt(s), with a constant gain; what is missing is NULL. */
 typedef struct quotient {
     pgy_value *x, *gain, *s;
-    const pgy_node *user; /* of x */
+    const pgy_node *user; /* the node that reads x */
     size_t steps;
 } quotient;
 
@@ -123,7 +124,7 @@ static bool take_node(quotient *q, pattern *p, pgy_value *v, bool below)
            take_apart(q, p, n->inputs[1], n, pattern_is(n, "Div") ? !below : below, false);
 }
 
-/* Can n be a part of a quotient? */
+/* May n be one of the nodes between x and the result of the division? */
 static bool is_step(pattern *p, const pgy_node *n)
 {
     return (n->input_count == 2 && (pattern_is(n, "Mul") || pattern_is(n, "Div"))) ||
@@ -248,7 +249,7 @@ bool pattern_norm_centre(pattern_norm *m, pattern *p)
 
 /* ---- Scale and shift apart ------------------------------------------------------------------ */
 
-/* The other factor if v is a product with w, else NULL. */
+/* If v is a Mul of w and another value, returns that value, else NULL. */
 static pgy_value *times(const pgy_value *v, const pgy_value *w)
 {
     const pgy_node *mul = pattern_inner(v, "Mul");
@@ -339,7 +340,7 @@ static pgy_value *row_of(pattern *p, const pattern_norm *m, pgy_value *v)
         return NULL;
     for (int32_t d = 0; d < own; d++) {
         const int64_t size = pattern_size(v, d);
-        const int32_t at = d - (own - length); /* in the row */
+        const int32_t at = d - (own - length); /* index of the axis within the row */
         if (at < 0 ? size != 1 : !pattern_same_size(v, d, m->x, m->axis + at)) return NULL;
         if (at >= 0) shape[at] = size;
     }
@@ -362,7 +363,8 @@ static pgy_value *ones(pattern *p, const pattern_norm *m)
     return pattern_weight(p, m->x->graph, "ones", pattern_dtype(m->x), rank, shape, values);
 }
 
-/* The constant row that the consumer of `last` combines with it by `op`. */
+/* If the consumer of m->last combines it by `op` with a constant in the shape of a row, returns
+ * that row, else NULL. */
 static pgy_value *take(pattern *p, pattern_norm *m, const char *op)
 {
     pgy_node *user = pattern_user(m->last);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recognises rows divided by the root of their mean square, the part that all normalisations share.
- */
+/* Recognises x / sqrt(mean(x * x) + epsilon), which LayerNormalization and RMSNormalization share.
+ * A row is what the mean is taken over: the last axes of x. */
 #ifndef TRANSFORM_PATTERN_NORM_H
 #define TRANSFORM_PATTERN_NORM_H
 
 #include "transform/pattern.h"
 
 typedef struct pattern_norm {
-    pgy_value *x;   /* what is normalised */
-    pgy_node *last; /* makes the result */
+    pgy_value *x;   /* the tensor that is normalised */
+    pgy_node *last; /* the node that makes the result */
     int32_t axis;   /* first axis of a row, 0 ... rank - 1 */
     double epsilon;
-    const pgy_node *user;     /* of x, in the quotient */
-    pgy_value *gain, *offset; /* constants found inside the quotient; NULL: none */
+    const pgy_node *user;     /* the node of the quotient that reads x */
+    pgy_value *gain, *offset; /* constants found before or inside the division; NULL: none */
     bool fast;                /* the variance is mean(x * x) - mean(x) * mean(x) */
-    pgy_value *scale, *shift; /* in the shape of a row; NULL: none */
+    pgy_value *scale, *shift; /* scale and shift in the shape of a row; NULL: none */
 } pattern_norm;
 
-/* Is n = x / sqrt(mean(x * x) + epsilon), over the last axes, or that times a constant? Scale and
- * shift are not set. */
+/* Is n = x / sqrt(mean(x * x) + epsilon), over the last axes, or that times a constant? Leaves
+ * scale and shift unset. */
 bool pattern_norm_find(pattern_norm *out, pattern *p, pgy_node *n);
 /* Is n = x * w + (shift - mean(x) * w) with w = scale / sqrt(variance + epsilon)? Such a form is
  * centred already. */

@@ -23,7 +23,7 @@ static pgy_status declare(pgy_value *v, const pgy_tensor_info *info, pgy_error *
     return s->dims.failed ? graph_no_memory(err) : value_publish(v, err);
 }
 
-/* Appends to an arena array that is exactly full. */
+/* Appends to an arena array without spare room, by copying it. */
 static bool append(pgy_value ***list, size_t *count, pgy_value *v, arena *memory)
 {
     pgy_value **grown = arena_alloc_array(memory, *count + 1, sizeof *grown);
@@ -34,7 +34,7 @@ static bool append(pgy_value ***list, size_t *count, pgy_value *v, arena *memory
     return true;
 }
 
-/* Turns an inner tensor into an input. */
+/* Turns v, which a node makes, into an input of the graph. */
 static pgy_status make_input(pgy_graph *g, pgy_value *v, pgy_error *err)
 {
     graph_level *level = level_of(g);
@@ -99,7 +99,8 @@ static pgy_status not_found(const pgy_graph *g, const char *name, pgy_error *err
 pgy_status pgy_graph_override_shapes(pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
 {
     if (!g || g->parent || !shapes)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "shapes are given to a whole graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, and 'shapes' must not be NULL");
     for (size_t i = 0; i < pgy_metadata_count(shapes); i++)
         if (!pgy_graph_find_value(g, pgy_metadata_at(shapes, i)->name))
             return not_found(g, pgy_metadata_at(shapes, i)->name, err);
@@ -117,7 +118,8 @@ pgy_status pgy_graph_override_shapes(pgy_graph *g, const pgy_metadata *shapes, p
 pgy_status pgy_graph_declare_shapes(pgy_graph *g, const pgy_metadata *shapes, pgy_error *err)
 {
     if (!g || g->parent || !shapes)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "shapes are given to a whole graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'g' must be a whole graph, and 'shapes' must not be NULL");
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_metadata_count(shapes); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(shapes, i);

@@ -17,7 +17,7 @@
 #include "base/sized.h"
 #include "transform/fuse/fuse.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+static const char LOG_PATH[] = "transform/simplify.c";
 
 enum { MAX_STAGES = 8, OLDEST_OPSET = 7 };
 
@@ -30,7 +30,7 @@ static const pattern_rule FUSIONS[] = {
 
 /* ---- State ---------------------------------------------------------------------------------- */
 
-/* The report and what holds its texts. */
+/* The report, and the memory of its texts. */
 typedef struct report_box {
     pgy_simplify_report report;
     arena memory;
@@ -44,13 +44,13 @@ typedef struct simplifier {
     bool wanted[SIMPLIFY_RULE_COUNT];
     pgy_model *original;
     simplify_samples samples;
-    bool sampled, exact_only, fresh; /* fresh: `outputs` belong to the present model */
-    strmap refused;                  /* "rule value" */
-    pgy_tensor_map **outputs;        /* of the present model, per sample */
+    bool sampled, exact_only, fresh; /* fresh: `outputs` were computed by the current model */
+    strmap refused;           /* rewrites not to try again: "<rule> <name of the node's output>" */
+    pgy_tensor_map **outputs; /* outputs of the current model, one map per sample */
     report_box *box;
 } simplifier;
 
-/* Rewrites of one attempt. */
+/* One copy of the model, and the rewrites made in it. */
 typedef struct attempt {
     simplifier *s;
     const pgy_graph *graph;
@@ -146,7 +146,7 @@ static pgy_status refuse(simplifier *s, const simplify_rewrite *r, pgy_error *er
     box->report.refusals = box->refusals = items;
     box->refusals[box->report.refusal_count++] =
         (pgy_simplify_refusal){rule->name, at, reason, r->error};
-    LOG(VERBOSE, "Rule %s at '%s' is taken back: %s", rule->name, at, reason);
+    LOG(VERBOSE, "Undid rule %s at '%s': %s", rule->name, at, reason);
     return PGY_OK;
 }
 
@@ -162,7 +162,7 @@ static void drop_outputs(simplifier *s)
 /* Fails rewrites that no sample reached, except those that are exact by definition. */
 static void judge_unseen(attempt *a)
 {
-    if (!a->s->fresh) return; /* the run did not finish */
+    if (!a->s->fresh) return; /* the run failed before its end */
     for (size_t i = 0; i < a->count; i++) {
         simplify_rewrite *r = &a->items[i];
         if (r->failed || r->measured || !simplify_rewrite_lives(r)) continue;
@@ -172,7 +172,7 @@ static void judge_unseen(attempt *a)
         }
         r->failed = true;
         r->error = -1;
-        r->reason = "no input came to it, so it cannot be measured";
+        r->reason = "no sample reached it, so its error cannot be measured";
     }
 }
 
@@ -200,7 +200,8 @@ static pgy_status measure(attempt *a, pgy_graph *after, pgy_model *model, pgy_er
     return st;
 }
 
-/* Refuses the failed rewrites; of several with the same output, the last one. */
+/* Forbids the failed rewrites in the next attempt; of several with the same output, only the last
+ * one. */
 static pgy_status refuse_failed(size_t *count, attempt *a, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -315,7 +316,7 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     pgy_graph *g = NULL;
     pgy_model *made = NULL;
     *changed = false;
-    o.keep_separate = true; /* rules of simplification join nodes instead */
+    o.keep_separate = true; /* the rules of simplification merge nodes instead */
     pgy_status st = pgy_graph_import(&g, *model, err);
     if (st) return st;
     const size_t before = count_nodes(g);
@@ -324,7 +325,7 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     if (status_ends_all(failed) || failed == PGY_E_FORMAT)
         st = pgy_error_set(err, failed, "%s", why.text);
     else if (failed)
-        LOG(WARNING, "Constant folding failed and is left out: %s", why.text);
+        LOG(WARNING, "Skipped constant folding, because it failed: %s", why.text);
     *changed = !failed && (report.passes > 1 || report.nodes_before != report.nodes_after);
     if (!st && *changed) st = pgy_graph_export(&made, g, err);
     if (!st && *changed) {
@@ -337,7 +338,7 @@ static pgy_status fold(simplifier *s, pgy_model **model, bool *changed, pgy_erro
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------ */
+/* ---- All stages ----------------------------------------------------------------------------- */
 
 static pgy_status convert(simplifier *s, pgy_model **model, pgy_error *err)
 {
@@ -444,7 +445,7 @@ static pgy_status check_model(simplifier *s, pgy_model *model, pgy_error *err)
     return st || s->box->report.passed ? st : judge_again(s, model, err);
 }
 
-/* `shapes` must fit its inputs; may be NULL. */
+/* Counts the nodes of a model; fails if `shapes` (may be NULL) do not fit its inputs. */
 static pgy_status count_model(size_t *out, pgy_model *model, const pgy_metadata *shapes,
                               pgy_error *err)
 {
@@ -470,7 +471,7 @@ pgy_status pgy_model_simplify(pgy_model **out, pgy_model *model,
     if (st) goto done;
     pgy_simplify_report *to = &s.box->report;
     to->passed = true;
-    if (s.options->no_check) to->unchecked = "it was not wanted";
+    if (s.options->no_check) to->unchecked = "the check is turned off";
     st = count_model(&to->nodes_before, model, s.options->inputs, err);
     if (!st && s.options->opset) st = convert(&s, &made, err);
     if (!st) st = run_stages(&s, &made, err);

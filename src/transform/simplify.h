@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of simplification: what a rewrite replaced and by what (regions), data to measure with
- * (samples), and the measure itself. */
+/* What the files of simplification share: its rules, sets of inputs to measure with (samples), the
+ * measure of differences, and the nodes that a rewrite replaced (regions). */
 #ifndef TRANSFORM_SIMPLIFY_H
 #define TRANSFORM_SIMPLIFY_H
 
@@ -32,7 +32,7 @@ double simplify_distance(const pgy_tensor *before, const pgy_tensor *after, pgy_
 /* ---- simplify_samples.c ---------------------------------------------------------------------- */
 
 typedef struct simplify_sample {
-    pgy_tensor_map *feed, *outputs; /* of the original model */
+    pgy_tensor_map *feed, *outputs; /* inputs of the sample, and outputs of the original model */
 } simplify_sample;
 
 typedef struct simplify_samples {
@@ -56,16 +56,16 @@ pgy_status simplify_run(pgy_tensor_map **out, pgy_model *model, const pgy_tensor
 /* A rewrite in the graph `after`. */
 typedef struct simplify_rewrite {
     size_t rule;
-    const char *at;    /* the value whose maker the rule was tried at */
+    const char *at;    /* name of the output of the node that the rule was tried at */
     pgy_value *output; /* output of the new node */
-    size_t replaced;   /* nodes */
-    size_t measured;   /* times */
-    double error;      /* largest so far, in units */
+    size_t replaced;   /* number of nodes that it replaced */
+    size_t measured;   /* how often it was measured */
+    double error;      /* largest difference of its output so far, in units of simplify_distance */
     bool failed;
     const char *reason; /* why it failed */
 } simplify_rewrite;
 
-/* Is it still in the graph, not replaced by a later rewrite? */
+/* Is the new node still in the graph, not replaced by a later rewrite? */
 bool simplify_rewrite_lives(const simplify_rewrite *r);
 
 typedef struct simplify_regions simplify_regions;

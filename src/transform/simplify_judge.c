@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures whether a rewrite changes the results. The replaced nodes are computed from the sources
- * of the region, and the two outputs compared: on the values of the run, and once on scaled values
- * (EDGES), for which both sides are computed. */
+/* Measures whether a rewrite changes the results. The nodes that it replaced are computed from the
+ * values where both graphs still agree (the region's sources), and the two outputs are compared: on
+ * the values of a run and, the first time, on scaled values, for which the new nodes are computed
+ * here, too. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +13,7 @@ enum { MAX_EDGE_ELEMENTS = 1 << 22 };
 
 /* ---- Computing a region --------------------------------------------------------------------- */
 
-/* Values of the nodes of a region while they are computed. */
+/* Values computed so far, while the nodes of a region run. */
 typedef struct scope {
     const pgy_value **values;
     op_tensor *held;
@@ -26,7 +27,8 @@ static const op_tensor *scope_find(const scope *s, const pgy_value *v)
     return NULL;
 }
 
-/* Reads a borrowed value: a source, a result of the region, or a weight, which the scope keeps. */
+/* Finds input v of a node: a source of the region, a value computed earlier, or a weight, which is
+ * loaded into the scope. *out is borrowed. */
 static pgy_status fetch(op_tensor *out, scope *s, const simplify_regions *r, const region *from,
                         const op_tensor *sources, pgy_value *v, pgy_error *err)
 {
@@ -53,7 +55,8 @@ static pgy_status fetch(op_tensor *out, scope *s, const simplify_regions *r, con
         *out = sources[i];
         return PGY_OK;
     }
-    return pgy_error_set(err, PGY_E_INTERNAL, "value '%s' is in no region", v->name);
+    return pgy_error_set(err, PGY_E_INTERNAL, "value '%s' belongs to no region of a rewrite",
+                         v->name);
 }
 
 static pgy_status run_node(scope *s, const simplify_regions *r, const region *from,
@@ -76,7 +79,8 @@ static pgy_status run_node(scope *s, const simplify_regions *r, const region *fr
     return st;
 }
 
-/* Computes `wanted` from the values of the sources; the caller releases it. */
+/* Computes value `wanted` by running `nodes` on the values of the sources. The caller releases
+ * *out. */
 static pgy_status compute(op_tensor *out, const simplify_regions *r, const region *from,
                           const node_list *nodes, const pgy_value *wanted, const op_tensor *sources,
                           pgy_error *err)
@@ -114,14 +118,15 @@ static void judge(const simplify_regions *r, region *of, const op_tensor *before
     if (error <= PGY_SIMPLIFY_REWRITE_UNITS || w->failed) return;
     if (isinf(error))
         snprintf(text, sizeof text,
-                 "its output would be of another kind %s: shape, or what is finite", where);
+                 "its output would differ in shape, or in which elements are finite, %s", where);
     else
-        snprintf(text, sizeof text, "its output would change by %.3g units %s; the bound is %g",
+        snprintf(text, sizeof text, "its output would change by %.3g units %s; the limit is %g",
                  error, where, PGY_SIMPLIFY_REWRITE_UNITS);
     region_fail(w, &state_of(r->after)->memory, error, text);
 }
 
-/* Factors for the sources of a region, tried in addition to the values of the run. */
+/* Each rewrite is also measured with its float sources multiplied by these factors, since samples
+ * may not reach such values. */
 static const struct {
     double factor;
     const char *text;

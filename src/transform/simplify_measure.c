@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Differences in units of an element type: the step of its numbers next to 1, times the magnitude
- * of the value or of the whole tensor, whichever is larger. An element much smaller than its tensor
- * carries rounding errors of the tensor's magnitude, so a unit of its own size would mean nothing.
- */
+/* Measures the difference of two tensors in units of an element type. A unit is the gap between 1
+ * and the next number of the type, times the element's magnitude or the root mean square of the
+ * tensor, whichever is larger: an element much smaller than its tensor carries rounding errors of
+ * the tensor's magnitude. */
 #include <math.h>
 #include <string.h>
 
 #include "ops/op.h"
 #include "transform/simplify.h"
 
-/* The step next to 1, and the least magnitude with full precision. */
+/* Of a float type: the gap between 1 and the next number, and the smallest normal number. */
 typedef struct precision {
     double step, least;
 } precision;

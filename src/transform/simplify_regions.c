@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures rewrites while the rewritten model runs. A region has the nodes, before and after,
- * between the output of a rewrite and the values that both graphs share. When the run computes the
- * output, the sources of the region are known, and it can be judged (simplify_judge.c). Sources are
- * held until the last region that needs them is done, so memory stays close to that of a run. */
+/* Measures rewrites while the rewritten model runs. The region of a rewrite has the original and
+ * the new nodes between the rewrite's output and its sources: the nearest values that both graphs
+ * compute. Once the run has computed the output, the sources are known, and the rewrite can be
+ * measured (simplify_judge.c). Sources are held until the last region that needs them is measured,
+ * so memory stays close to that of a run. */
 #include "transform/simplify_region.h"
 
 #include <string.h>
@@ -20,24 +21,6 @@ bool simplify_rewrite_lives(const simplify_rewrite *r)
 }
 
 /* ---- Finding regions ------------------------------------------------------------------------ */
-
-static pgy_graph *level_like(const pgy_graph *level, const pgy_graph *other)
-{
-    const graph_state *s = state_of(level), *to = state_of(other);
-    for (size_t i = 0; i < s->level_count && i < to->level_count; i++)
-        if (s->levels[i] == level) return to->levels[i];
-    return NULL;
-}
-
-pgy_value *region_twin(const pgy_value *v, const pgy_graph *other)
-{
-    const pgy_graph *level = level_like(v->graph, other);
-    pgy_value *twin = level ? strmap_get(&level_of(level)->values, v->name) : NULL;
-    if (!twin || region_is_weight(twin)) return NULL;
-    const pgy_node *maker = twin->producer;
-    if (v->producer && !(maker && maker->graph)) return NULL;
-    return twin;
-}
 
 static pgy_status add_node(node_list *list, pgy_node *n, arena *memory, pgy_error *err)
 {
@@ -90,7 +73,8 @@ static pgy_status add_source(simplify_regions *r, region *to, pgy_value *v, pgy_
     return PGY_OK;
 }
 
-/* Collects the nodes of one graph that compute v from the sources. */
+/* Collects in `list` the nodes of one graph (the original if `old`) that compute v from the
+ * sources. */
 static pgy_status walk(simplify_regions *r, region *to, node_list *list, pgy_value *v, bool old,
                        pgy_error *err)
 {
@@ -98,7 +82,8 @@ static pgy_status walk(simplify_regions *r, region *to, node_list *list, pgy_val
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i] == n) return PGY_OK;
     if (!n || list->count >= MAX_NODES || n->subgraph_count)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "what was replaced cannot be computed alone");
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the replaced nodes cannot be computed on their own");
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < n->input_count; i++) {
         pgy_value *x = n->inputs[i];
@@ -112,14 +97,6 @@ static pgy_status walk(simplify_regions *r, region *to, node_list *list, pgy_val
     return st ? st : add_node(list, n, &r->memory, err);
 }
 
-void region_fail(simplify_rewrite *w, arena *memory, double error, const char *reason)
-{
-    w->failed = true;
-    w->error = error;
-    w->reason = arena_strdup(memory, reason);
-    if (!w->reason) w->reason = "out of memory";
-}
-
 static pgy_status build(simplify_regions *r, region *to, pgy_error *err)
 {
     simplify_rewrite *w = to->rewrite;
@@ -127,7 +104,8 @@ static pgy_status build(simplify_regions *r, region *to, pgy_error *err)
     to->after = w->output;
     to->before = region_twin(w->output, r->before);
     pgy_status st = to->before ? walk(r, to, &to->old_nodes, to->before, true, &why)
-                               : pgy_error_set(&why, PGY_E_UNSUPPORTED, "its output is new");
+                               : pgy_error_set(&why, PGY_E_UNSUPPORTED,
+                                               "its output does not exist in the original model");
     if (!st) st = walk(r, to, &to->new_nodes, to->after, false, &why);
     if (st == PGY_E_MEMORY) return graph_no_memory(err);
     if (st) region_fail(w, &state_of(r->after)->memory, -1, why.text);
@@ -233,7 +211,7 @@ static pgy_status see(pgy_node *n, const op_tensor *inputs, const op_tensor *out
     return st;
 }
 
-/* Holds inputs of the model, because the rewritten graph may no longer use them. */
+/* Holds model inputs that are sources, because the rewritten graph may no longer read them. */
 static pgy_status hold_inputs(simplify_regions *r, const pgy_tensor_map *feed, pgy_error *err)
 {
     pgy_status st = PGY_OK;

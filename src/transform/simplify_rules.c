@@ -6,7 +6,7 @@
 #include "base/suggest.h"
 #include "transform/simplify.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+static const char LOG_PATH[] = "transform/simplify_rules.c";
 
 const pgy_simplify_rule simplify_rules[SIMPLIFY_RULE_COUNT] = {
 #define FUSION(name, opset, kind, text) {#name, opset, PGY_SIMPLIFY_##kind, text},
@@ -38,9 +38,9 @@ static pgy_status find_rule(size_t *out, const char *name, pgy_error *err)
     }
     suggest_append(&text, &near);
     for (size_t i = 0; !near.count && i < SIMPLIFY_RULE_COUNT; i++)
-        str_printf(&text, "%s%s", i ? ", " : "; there are ", simplify_rules[i].name);
+        str_printf(&text, "%s%s", i ? ", " : "; the rules are ", simplify_rules[i].name);
     const pgy_status st =
-        pgy_error_set(err, PGY_E_NOT_FOUND, "there is no rule '%s'%s", name, str_text(&text));
+        pgy_error_set(err, PGY_E_NOT_FOUND, "unknown rule '%s'%s", name, str_text(&text));
     str_deinit(&text);
     return st;
 }
@@ -61,7 +61,7 @@ pgy_status simplify_choose_rules(bool *wanted, const pgy_simplify_options *o, pg
         st = find_rule(&at, o->skip[i], err);
         if (st) break;
         if (o->only && wanted[at])
-            LOG(WARNING, "Rule '%s' is both wanted and to be skipped; it is skipped",
+            LOG(WARNING, "Rule '%s' is both selected and skipped; skipping it",
                 simplify_rules[at].name);
         wanted[at] = false;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples for measuring. Dynamic dimensions get numbers, equal names equal numbers. Two sets of
- * numbers reveal rewrites that are right for one size only; if the model runs with neither, a third
- * set has batches and lengths of 1. */
+/* Makes sets of inputs to measure rewrites with. Each dynamic dimension gets a size; dimensions of
+ * the same name get the same one. Two sets of sizes reveal rewrites that are right for one size
+ * only; if the model runs with neither, a third set has batches and lengths of 1. */
 #include "transform/simplify.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "evaluate/interface.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/simplify.py";
+static const char LOG_PATH[] = "transform/simplify_samples.c";
 
 enum { SETS = 2, FALLBACK = 2, MAX_SAMPLES = 64, MAX_NAMES = 64 };
 
@@ -107,7 +107,7 @@ static int64_t size_of(sizes *s, const char *name, const pgy_value *v, int32_t a
     return size;
 }
 
-/* The size that the caller gives; -1: none. */
+/* The size of this axis in the shapes that the caller gave; -1: none. */
 static int64_t given_size(const pgy_metadata *given, const pgy_value *v, int32_t axis)
 {
     const pgy_tensor_info *info = given ? pgy_metadata_find(given, v->name) : NULL;
@@ -128,7 +128,7 @@ static void gather_given(sizes *s, const pgy_graph *g)
     }
 }
 
-/* Plain names first, so that expressions and totals find them. */
+/* Chooses sizes for plain names first, because expressions and total lengths refer to them. */
 static void gather_names(sizes *s, const pgy_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) {
@@ -181,7 +181,7 @@ static bool is_dynamic(const pgy_graph *g, const pgy_metadata *given)
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
 
-/* A graph that can run. */
+/* A graph with what running it needs. */
 typedef struct runnable {
     pgy_graph *graph;
     graph_plan plan;
@@ -244,7 +244,8 @@ static pgy_status add(simplify_samples *s, pgy_tensor_map **feed, pgy_tensor_map
     return PGY_OK;
 }
 
-/* Takes one sample of a set; *more: the caller had one, and the model ran. */
+/* Takes one sample of size set number `set`. *more: the caller supplied inputs, and the model ran
+ * on them. */
 static pgy_status take_one(simplify_samples *s, bool *more, const runnable *r, pgy_metadata *inputs,
                            size_t set, const pgy_simplify_options *options, pgy_error *err)
 {
@@ -256,7 +257,7 @@ static pgy_status take_one(simplify_samples *s, bool *more, const runnable *r, p
     const pgy_status failed = run_graph(&outputs, r, feed, false, options->max_steps, &why);
     if (failed) {
         snprintf(s->why, sizeof s->why, "%.500s", why.text);
-        LOG(VERBOSE, "The model cannot be run on inputs of set %zu: %s", set, why.text);
+        LOG(VERBOSE, "Cannot run the model on input set %zu: %s", set, why.text);
     } else {
         *more = true;
         st = add(s, &feed, &outputs, err);
@@ -284,7 +285,7 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
     pgy_error why = {0};
     *out = (simplify_samples){0};
     if (!options->sample) {
-        snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
+        snprintf(out->why, sizeof out->why, "there is no input data to run the model on");
         return PGY_OK;
     }
     pgy_status st = prepare(&r, model, &why);
@@ -296,7 +297,7 @@ pgy_status simplify_samples_take(simplify_samples *out, pgy_model *model,
     for (size_t set = 0; !st && set < sets; set++) st = take_set(out, &r, set, options, err);
     if (!st && !out->count && sets > 1) st = take_set(out, &r, FALLBACK, options, err);
     if (!st && !out->count && !*out->why)
-        snprintf(out->why, sizeof out->why, "there are no inputs to run it on");
+        snprintf(out->why, sizeof out->why, "there is no input data to run the model on");
     deinit(&r);
     return st;
 }

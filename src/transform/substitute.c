@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes are matched by the names of their outputs, so recordings of any runtime with the operator
- * fit. */
+/* Nodes are matched to recorded tensors by the names of their outputs, so any runtime that has the
+ * operators may record them. */
 #include "transform/substitute.h"
 
 #include <string.h>

@@ -9,12 +9,12 @@
 
 /* Builds a copy of a model with other initializers in the top graph. */
 typedef struct weight_edit {
-    pgy_model *model; /* being built */
+    pgy_model *model; /* the copy that is being built */
     const pgy_onnx_model *from;
-    const pgy_onnx_tensor **initializers; /* in the order of from->graph */
+    const pgy_onnx_tensor **initializers; /* of the copy, in the order of from->graph */
 } weight_edit;
 pgy_status weight_edit_init(weight_edit *e, pgy_model *from, pgy_error *err) PGY_MUST_CHECK;
-/* NULL keeps a text. */
+/* New texts of the model; NULL keeps the old text. */
 typedef struct weight_edit_texts {
     const char *producer, *doc_string;
 } weight_edit_texts;
@@ -23,22 +23,24 @@ pgy_status weight_edit_finish(pgy_model **out, weight_edit *e, const weight_edit
 void weight_edit_deinit(weight_edit *e);
 /* Index of an initializer of the top graph; SIZE_MAX: there is none. */
 size_t weight_edit_find(const weight_edit *e, const pgy_onnx_tensor *t);
-/* Copies a record with another doc string. */
+/* Copies the tensor record `like`, with another doc string. */
 pgy_onnx_tensor *weight_with_doc(pgy_model *m, const pgy_onnx_tensor *like, const char *doc);
 
-/* Groups of four elements along an axis: in the elements of a weight they are four runs of `inner`
- * that follow each other. */
+/* How a weight in memory divides into groups of four elements along an axis: each block of four
+ * consecutive runs of `inner` elements holds `inner` such groups, one element of each group per
+ * run. */
 typedef struct quad_layout {
     pgy_dtype dtype;
     size_t inner;
-    size_t run_bytes, bytes; /* of one run, of all four */
+    size_t run_bytes, bytes; /* bytes of one run, and of the four runs */
 } quad_layout;
 /* Finds the layout of an eligible weight. */
 pgy_status quads_of(quad_layout *out, const pgy_onnx_tensor *t, size_t axis,
                     pgy_error *err) PGY_MUST_CHECK;
 /* Makes `size_bytes` of whole groups 2:4 sparse, in place. */
 void quads_prune(const quad_layout *q, void *elements, size_t size_bytes);
-/* Like pgy_graph_sparse_weights, but leaves out names in `skip` (may be NULL) with a warning. */
+/* Does the same as pgy_graph_sparse_weights, but leaves out weights named in `skip` (may be NULL),
+ * with a warning. */
 pgy_status sparse_weights_find(const pgy_sparse_weight **out, size_t *count, pgy_graph *g,
                                const strmap *skip, pgy_error *err) PGY_MUST_CHECK;
 /* Checks all eligible weights and logs the results; puts the names of sparse ones into `sparse`. */
@@ -47,6 +49,8 @@ pgy_status sparse_weights_check(strmap *sparse, pgy_graph *g, pgy_error *err) PG
  */
 pgy_status sparse_weight_pruned(pgy_onnx_tensor **out, pgy_model *m, const pgy_onnx_tensor *t,
                                 size_t axis, pgy_error *err) PGY_MUST_CHECK;
+/* Text in the doc string of each stripped weight, and of its model. */
+#define STRIPPED_MARK "TRT_WEIGHTLESS"
 bool weight_is_stripped(const pgy_onnx_tensor *t);
 
 #endif

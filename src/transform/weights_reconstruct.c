@@ -14,22 +14,22 @@
 
 static const char LOG_PATH[] = "tools/surgeon/subtool/weight_reconstruct.py";
 
-static const char MARK[] = "TRT_WEIGHTLESS", SPARSE[] = "SPARSE_2_4";
+static const char SPARSE[] = "SPARSE_2_4";
 
 typedef struct filled_weight {
     const pgy_onnx_tensor *stored;
     uint32_t seed;
     bool is_sparse;
-    size_t axis; /* of a sparse one */
+    size_t axis; /* of a 2:4 sparse weight */
     pgy_dtype dtype;
     size_t bits, count;
-    quad_layout groups; /* of a sparse one */
+    quad_layout groups; /* of a 2:4 sparse weight */
 } filled_weight;
 
-/* The state of one reading: the position of the generator. */
+/* How far the elements have been made, while they are read in order. */
 typedef struct filling {
     mt19937 generator;
-    size_t next; /* element */
+    size_t next; /* index of the element that the generator makes next */
 } filling;
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
@@ -51,7 +51,8 @@ static void fill_normal(double *out, size_t count, mt19937 *g)
     }
 }
 
-enum { PIECE = 4096, STEP = 8 /* elements: whole bytes, and whole pairs of numbers */ };
+/* Numbers of elements. Steps of 8 end at whole bytes and at whole pairs of random numbers. */
+enum { PIECE = 4096, STEP = 8 };
 
 /* Advances the generator to element `first`. */
 static void go_to(filling *f, const filled_weight *w, size_t first)
@@ -110,23 +111,21 @@ static bool has_elements(const pgy_onnx_tensor *t)
 
 static pgy_status check_mark(const pgy_onnx_tensor *t, pgy_error *err)
 {
-    const size_t size = strlen(MARK);
+    const size_t size = strlen(STRIPPED_MARK);
     const char *rest = t->doc_string + size + 1;
-    if (strncmp(t->doc_string, MARK, size) || t->doc_string[size] != '/' ||
+    if (strncmp(t->doc_string, STRIPPED_MARK, size) || t->doc_string[size] != '/' ||
         (*rest && strcmp(rest, SPARSE)))
         return pgy_error_set(err, PGY_E_FORMAT,
                              "weight '%s' is marked '%s'; expected '%s/' or '%s/%s'", t->name,
-                             t->doc_string, MARK, MARK, SPARSE);
+                             t->doc_string, STRIPPED_MARK, STRIPPED_MARK, SPARSE);
     if (has_elements(t))
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "weight '%s' is marked '%s' and has elements, which do not fit "
-                             "together",
-                             t->name, t->doc_string);
+                             "weight '%s' is marked as stripped ('%s'), but has elements", t->name,
+                             t->doc_string);
     const pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
     if (dtype == PGY_DTYPE_NONE || dtype == PGY_STRING || dtype == PGY_C64 || dtype == PGY_C128)
-        return pgy_error_set(err, PGY_E_TYPE,
-                             "weight '%s' cannot be filled with numbers: its type is %s", t->name,
-                             pgy_dtype_name(dtype));
+        return pgy_error_set(err, PGY_E_TYPE, "cannot reconstruct weight '%s': its type is %s",
+                             t->name, pgy_dtype_name(dtype));
     return PGY_OK;
 }
 
@@ -138,8 +137,8 @@ static bool is_marked_sparse(const pgy_onnx_tensor *t)
 typedef struct rebuilder {
     weight_edit edit;
     const pgy_reconstruct_options *options;
-    filled_weight **weights; /* of each initializer; NULL: it stays */
-    strmap dense;            /* names that must not be pruned */
+    filled_weight **weights; /* for each initializer: its new values; NULL: unchanged */
+    strmap dense;            /* names of weights that must not be pruned */
     size_t count;
 } rebuilder;
 
@@ -217,12 +216,12 @@ static pgy_status fill_all(rebuilder *b, pgy_error *err)
     return PGY_OK;
 }
 
-/* Removes the mark from "text-TRT_WEIGHTLESS". */
+/* Appends the text without the mark that stripping added: "text-TRT_WEIGHTLESS" gives "text". */
 static void remove_mark(str *out, const char *text)
 {
-    const char *at = strstr(text, MARK);
+    const char *at = strstr(text, STRIPPED_MARK);
     size_t before = at ? (size_t)(at - text) : strlen(text);
-    const char *after = at ? at + strlen(MARK) : "";
+    const char *after = at ? at + strlen(STRIPPED_MARK) : "";
     if (at && before && text[before - 1] == '-')
         before--;
     else if (at && *after == '-')
@@ -235,7 +234,7 @@ static pgy_status finish(pgy_model **out, rebuilder *b, pgy_error *err)
 {
     str doc = {0};
     remove_mark(&doc, b->edit.from->doc_string);
-    const bool changed = !b->options->keep_marks && strstr(b->edit.from->doc_string, MARK);
+    const bool changed = !b->options->keep_marks && strstr(b->edit.from->doc_string, STRIPPED_MARK);
     const weight_edit_texts texts = {.doc_string = changed ? str_text(&doc) : NULL};
     const pgy_status st =
         doc.failed ? graph_no_memory(err) : weight_edit_finish(out, &b->edit, &texts, err);
@@ -248,7 +247,7 @@ pgy_status pgy_model_reconstruct_weights(pgy_model **out, size_t *filled, pgy_mo
 {
     pgy_reconstruct_options o = {.size = sizeof o, .seed = 1};
     rebuilder b = {.options = &o};
-    if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to fill");
+    if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'm' must not be NULL");
     pgy_status st = SIZED_TAKE(pgy_reconstruct_options, &o, options, err);
     if (st) return st;
     LOG(START, "Beginning weight reconstruction...");

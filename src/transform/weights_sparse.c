@@ -12,7 +12,8 @@
 #include "onnx/elements.h"
 #include "transform/weights.h"
 
-static const char LOG_PATH[] = "tools/sparse.py";
+static const char LOG_PATH[] = "transform/weights_sparse.c";
+static const char ORIGINAL_PATH[] = "tools/sparse.py";
 
 typedef uint32_t vector_32 __attribute__((vector_size(16)));
 typedef uint16_t vector_16 __attribute__((vector_size(16)));
@@ -40,7 +41,8 @@ pgy_status quads_of(quad_layout *out, const pgy_onnx_tensor *t, size_t axis, pgy
 {
     quad_layout q = {.dtype = pgy_dtype_from_onnx(t->data_type), .inner = 1};
     size_t whole;
-    const pgy_status st = tensor_needs_bytes(&whole, t, err); /* so products of sizes fit */
+    const pgy_status st = tensor_needs_bytes(
+        &whole, t, err); /* this check ensures that products of its sizes do not overflow */
     if (st) return st;
     for (size_t i = axis + 1; whole && i < t->dim_count; i++) q.inner *= (size_t)t->dims[i];
     q.run_bytes = q.inner * (pgy_dtype_describe(q.dtype)->bits / 8);
@@ -89,8 +91,8 @@ typedef struct axes {
 static const char *const TRANSPARENT[] = {"QuantizeLinear", "DequantizeLinear",
                                           "TRT_FP8QuantizeLinear", "TRT_FP8DequantizeLinear",
                                           "Cast"};
-/* Operators that compute or rearrange. They are common before the readers, so ending at one needs
- * no warning. */
+/* Operators at which the search for a weight ends without a warning, because they are common before
+ * a Conv, Gemm or MatMul. */
 static const char *const ENDS[] = {"LayerNormalization", "Reshape", "Concat", "Slice", "Shape",
                                    "Unsqueeze",          "Gather",  "Mul",    "Add"};
 
@@ -101,12 +103,13 @@ static bool is_one_of(const char *const *list, size_t count, const char *op)
     return false;
 }
 
-/* Maps the axes to those before a Transpose; false if its permutation lacks them. */
+/* Maps axes of a Transpose's result to those of its input; false: its permutation does not have
+ * them. */
 static bool axes_before(axes *a, const pgy_node *transpose)
 {
     const pgy_onnx_attribute *perm = node_attribute(transpose, "perm");
     if (!perm || !perm->int_count) {
-        LOG(WARNING, "%s doesn't have <perm> attribute!", transpose->op_type);
+        LOG_ORIGINAL(WARNING, "%s doesn't have <perm> attribute!", transpose->op_type);
         return false;
     }
     const int64_t rank = (int64_t)perm->int_count;
@@ -127,8 +130,8 @@ static pgy_value *find_weight(pgy_value *v, axes *a, size_t steps)
         if (!moves &&
             !is_one_of(TRANSPARENT, sizeof TRANSPARENT / sizeof *TRANSPARENT, n->op_type)) {
             if (!is_one_of(ENDS, sizeof ENDS / sizeof *ENDS, n->op_type))
-                LOG(WARNING, "(%s) produced by %s type: %s is unsupported!", v->name, n->name,
-                    n->op_type);
+                LOG_ORIGINAL(WARNING, "(%s) produced by %s type: %s is unsupported!", v->name,
+                             n->name, n->op_type);
             return NULL;
         }
         if (moves && !axes_before(a, n)) return NULL;
@@ -142,24 +145,25 @@ static bool is_eligible(const pgy_value *v, int64_t axis)
     const pgy_onnx_tensor *t = v->initializer;
     pgy_dtype dtype = pgy_dtype_from_onnx(t->data_type);
     if (dtype != PGY_F32 && dtype != PGY_F16 && dtype != PGY_BF16) {
-        LOG(WARNING, "Skipping tensor: %s due to unsupported type: %s", v->name,
-            pgy_dtype_name(dtype));
+        LOG_ORIGINAL(WARNING, "Skipping tensor: %s due to unsupported type: %s", v->name,
+                     pgy_dtype_name(dtype));
         return false;
     }
     if (axis < 0 || axis >= (int64_t)t->dim_count) {
-        LOG(VERBOSE, "Skipping %s since it has no axis %lld.", v->name, (long long)axis);
+        LOG_ORIGINAL(VERBOSE, "Skipping %s since it has no axis %lld.", v->name, (long long)axis);
         return false;
     }
     if (t->dims[axis] % 4 == 0) return true;
     str shape = {0};
     str_append_py_ints(&shape, t->dims, t->dim_count);
-    LOG(VERBOSE, "Skipping %s since the length of axis %lld (%lld in %s) is not a multiple of 4.",
-        v->name, (long long)axis, (long long)t->dims[axis], str_text(&shape));
+    LOG_ORIGINAL(VERBOSE,
+                 "Skipping %s since the length of axis %lld (%lld in %s) is not a multiple of 4.",
+                 v->name, (long long)axis, (long long)t->dims[axis], str_text(&shape));
     str_deinit(&shape);
     return false;
 }
 
-/* ---- Gathering them ------------------------------------------------------------------------- */
+/* ---- Gathering weights ---------------------------------------------------------------------- */
 
 typedef struct candidate {
     pgy_value *value;
@@ -169,7 +173,7 @@ typedef struct candidate {
 typedef struct candidates {
     candidate *items;
     size_t count, capacity;
-    strmap by_name; /* place + 1 */
+    strmap by_name; /* name of a weight -> its index in the list, plus 1 */
 } candidates;
 
 static void candidates_deinit(candidates *c)
@@ -178,7 +182,7 @@ static void candidates_deinit(candidates *c)
     strmap_deinit(&c->by_name);
 }
 
-/* If a weight is used along several axes, the last one counts. */
+/* Adds weight v; if nodes use it along several axes, the last one counts. */
 static pgy_status add_candidate(candidates *c, pgy_value *v, axes a, pgy_error *err)
 {
     const int64_t rank = (int64_t)v->initializer->dim_count;
@@ -217,12 +221,12 @@ static void warn_of_axis(const candidate *c)
 {
     if (c->axes.pruned == c->axes.summed) return;
     LOG(WARNING,
-        "%s: axis %lld is looked at, as the original does, but the sums run along axis %lld: "
-        "hardware for 2:4 sparsity cannot use it",
+        "%s: pruning goes along axis %lld, as in the original, but the operator sums along axis "
+        "%lld: hardware for 2:4 sparsity cannot use this weight",
         c->value->name, (long long)c->axes.pruned, (long long)c->axes.summed);
 }
 
-/* Keeps the eligible ones. */
+/* Selects the candidates that are eligible for 2:4 sparsity. */
 static pgy_status select_weights(const pgy_sparse_weight **out, size_t *count, pgy_graph *g,
                                  const candidates *found, const strmap *skip, pgy_error *err)
 {
@@ -233,13 +237,14 @@ static pgy_status select_weights(const pgy_sparse_weight **out, size_t *count, p
     for (size_t i = 0; i < found->count; i++) {
         const candidate *c = &found->items[i];
         if (skip && strmap_has(skip, c->value->name))
-            LOG(WARNING, "Skipping tensor: %s since it was marked to skip pruning", c->value->name);
+            LOG_ORIGINAL(WARNING, "Skipping tensor: %s since it was marked to skip pruning",
+                         c->value->name);
         else if (is_eligible(c->value, c->axes.pruned)) {
             items[n++] = (pgy_sparse_weight){c->value, (size_t)c->axes.pruned};
             warn_of_axis(c);
         }
     }
-    LOG(INFO, "Found: %zu weight tensor(s) eligible for pruning.", n);
+    LOG_ORIGINAL(INFO, "Found: %zu weight tensor(s) eligible for pruning.", n);
     *out = items;
     *count = n;
     return PGY_OK;
@@ -259,11 +264,12 @@ pgy_status sparse_weights_find(const pgy_sparse_weight **out, size_t *count, pgy
 pgy_status pgy_graph_sparse_weights(const pgy_sparse_weight **out, size_t *count, pgy_graph *g,
                                     pgy_error *err)
 {
-    if (!out || !count || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "no graph to look at");
+    if (!out || !count || !g)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'count' and 'g' must not be NULL");
     return sparse_weights_find(out, count, g, NULL, err);
 }
 
-/* ---- Their elements ------------------------------------------------------------------------- */
+/* ---- Elements of weights -------------------------------------------------------------------- */
 
 /* Groups larger than WIDE_BYTES are processed in columns, to limit memory. */
 enum { WIDE_BYTES = 8 << 20, COLUMN_BYTES = 64 * 1024 };
@@ -391,19 +397,19 @@ pgy_status sparse_weights_check(strmap *sparse, pgy_graph *g, pgy_error *err)
     const pgy_sparse_weight *weights;
     size_t count;
     pgy_status st = sparse_weights_find(&weights, &count, g, NULL, err);
-    if (!st) LOG(START, "Checking the sparsity pattern of %zu tensors.", count);
+    if (!st) LOG_ORIGINAL(START, "Checking the sparsity pattern of %zu tensors.", count);
     for (size_t i = 0; !st && i < count; i++) {
         const pgy_value *v = weights[i].value;
         bool is_sparse = false;
         if (weight_is_stripped(v->initializer)) continue;
         st = pgy_sparse_weight_holds(&is_sparse, &weights[i], err);
         if (!st && is_sparse) {
-            LOG(INFO, "Found sparse tensor: %s", v->name);
+            LOG_ORIGINAL(INFO, "Found sparse tensor: %s", v->name);
             if (!strmap_put(sparse, v->name, sparse)) st = graph_no_memory(err);
         } else if (!st) {
-            LOG(WARNING, "Found non-sparse tensor: %s", v->name);
+            LOG_ORIGINAL(WARNING, "Found non-sparse tensor: %s", v->name);
         }
     }
-    if (!st) LOG(FINISH, "Finished checking %zu tensors. ", count);
+    if (!st) LOG_ORIGINAL(FINISH, "Finished checking %zu tensors. ", count);
     return st;
 }

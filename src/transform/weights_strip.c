@@ -12,24 +12,18 @@
 #include "ops/signature.h"
 #include "transform/weights.h"
 
-static const char LOG_PATH[] = "tools/surgeon/subtool/weight_strip.py";
-
-static const char MARK[] = "TRT_WEIGHTLESS";
-
-bool weight_is_stripped(const pgy_onnx_tensor *t)
-{
-    return strstr(t->doc_string, MARK) != NULL;
-}
+static const char LOG_PATH[] = "transform/weights_strip.c";
+static const char ORIGINAL_PATH[] = "tools/surgeon/subtool/weight_strip.py";
 
 /* ---- Which nodes ---------------------------------------------------------------------------- */
 
-/* Operators whose stored inputs are stripped, with their valid numbers of inputs. `behind`: inputs,
- * as bits, that may come from a Transpose or from quantisation. */
+/* Operators whose constant inputs are stripped, if they have a valid number of inputs. Bit i of
+ * `behind`: input i may also come from a weight through a Transpose or Q/DQ. */
 static const struct {
     const char *op;
     size_t min_inputs, max_inputs;
     unsigned behind;
-    size_t threshold; /* least number of elements of a weight */
+    size_t threshold; /* weights with fewer elements are kept */
 } READERS[] = {
     {"Conv", 2, 3, 1, 1},   {"ConvTranspose", 2, 3, 1, 1}, {"Gemm", 2, 3, 7, 1},
     {"MatMul", 2, 2, 3, 0}, {"Gather", 2, 2, 0, 1024},     {"Slice", 3, 5, 0, 1024},
@@ -104,9 +98,9 @@ static size_t threshold_of(const pgy_node *n)
 /* ---- Which weights -------------------------------------------------------------------------- */
 
 typedef struct stripper {
-    strmap chosen; /* names */
+    strmap chosen; /* names of weights to strip */
     strmap sparse;
-    strmap exclude; /* name -> itself once a weight matched */
+    strmap exclude; /* names of weights to keep; non-NULL once such a weight was found */
 } stripper;
 
 static pgy_status visit_input(stripper *s, const pgy_node *n, const pgy_value *v, pgy_error *err)
@@ -144,7 +138,7 @@ static void warn_unknown(const stripper *s)
         if (!s->exclude.entries[i].value)
             str_printf(&list, "%s'%s'", list.size ? ", " : "", s->exclude.entries[i].key);
     if (list.size)
-        LOG(WARNING, "No weights that would be stripped have these names of the exclude list: {%s}",
+        LOG(WARNING, "The exclude list has names of no weight that would be stripped: {%s}",
             str_text(&list));
     str_deinit(&list);
 }
@@ -155,8 +149,9 @@ static pgy_status strip(weight_edit *e, size_t i, const stripper *s, pgy_error *
 {
     const pgy_onnx_tensor *t = e->initializers[i];
     char doc[64];
-    snprintf(doc, sizeof doc, "%s/%s", MARK, strmap_has(&s->sparse, t->name) ? "SPARSE_2_4" : "");
-    LOG(VERBOSE, "Stripping initializer %s", t->name);
+    snprintf(doc, sizeof doc, "%s/%s", STRIPPED_MARK,
+             strmap_has(&s->sparse, t->name) ? "SPARSE_2_4" : "");
+    LOG_ORIGINAL(VERBOSE, "Stripping initializer %s", t->name);
     pgy_onnx_tensor *empty = NULL;
     pgy_status st = pgy_model_empty_tensor(&empty, e->model, t, err);
     if (st) return st;
@@ -177,14 +172,14 @@ static pgy_status strip_all(size_t *stripped, weight_edit *e, const stripper *s,
     return st;
 }
 
-/* The model's own text with the mark behind it. */
+/* Finishes the model; its doc string gets the mark appended. */
 static pgy_status finish(pgy_model **out, weight_edit *e, size_t stripped, pgy_error *err)
 {
     str doc = {0};
     const char *own = e->from->doc_string;
-    str_printf(&doc, "%s%s%s", own, *own ? "-" : "", MARK);
-    const weight_edit_texts texts = {.doc_string =
-                                         stripped && !strstr(own, MARK) ? str_text(&doc) : NULL};
+    str_printf(&doc, "%s%s%s", own, *own ? "-" : "", STRIPPED_MARK);
+    const weight_edit_texts texts = {
+        .doc_string = stripped && !strstr(own, STRIPPED_MARK) ? str_text(&doc) : NULL};
     const pgy_status st =
         doc.failed ? graph_no_memory(err) : weight_edit_finish(out, e, &texts, err);
     str_deinit(&doc);
@@ -206,22 +201,22 @@ pgy_status pgy_model_strip_weights(pgy_model **out, size_t *stripped, pgy_model 
     pgy_graph *graph = NULL;
     size_t count = 0;
     pgy_strip_options o = {.size = sizeof o};
-    if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "no model to strip");
+    if (!out || !m) return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'm' must not be NULL");
     pgy_status st = SIZED_TAKE(pgy_strip_options, &o, options, err);
     if (st) return st;
-    LOG(START, "Beginning weight stripping...");
-    LOG(WARNING, "Only a model whose constants are folded has all of its weights where they are "
-                 "looked for");
+    LOG_ORIGINAL(START, "Beginning weight stripping...");
+    LOG(WARNING, "Stripping finds weights among initializers only: fold constants first, so that "
+                 "all weights are there");
     st = read_exclude(&s, &o, err);
     if (!st) st = pgy_graph_import(&graph, m, err);
-    if (!st) LOG(INFO, "Querying Sparse Initializers in the model");
+    if (!st) LOG_ORIGINAL(INFO, "Querying Sparse Initializers in the model");
     if (!st) st = sparse_weights_check(&s.sparse, graph, err);
     if (!st) st = choose(&s, graph, err);
     if (!st) st = weight_edit_init(&e, m, err);
     if (!st) st = strip_all(&count, &e, &s, err);
     if (!st) warn_unknown(&s);
     if (!st) st = finish(out, &e, count, err);
-    if (!st) LOG(FINISH, "Finished stripping %zu weights", count);
+    if (!st) LOG_ORIGINAL(FINISH, "Finished stripping %zu weights", count);
     if (!st && stripped) *stripped = count;
     weight_edit_deinit(&e);
     pgy_graph_destroy(graph);

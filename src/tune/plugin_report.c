@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The result of a search, as the original's report and as JSON. */
+/* The result of a search for the fastest plugin nodes, as the original's report and as JSON. */
 #include "base/json.h"
 #include "base/pytext.h"
 #include "tune/plugin_tune.h"

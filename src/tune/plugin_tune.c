@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures a model with different sets of replaced places. Greedy: tries one place after the other
- * and keeps those that make the model better. Exhaustive: tries sets of one place, of two, and so
- * on, until the gain reaches the threshold or max_combinations sets were tried. */
+/* Measures a model with different sets of places where a plugin replaces nodes. Greedy: tries one
+ * place after the other and keeps those that make the model better. Exhaustive: tries sets of one
+ * place, of two, and so on, until the gain reaches the threshold or max_combinations sets were
+ * tried. */
 #include <polygraphy/data.h>
 #include <polygraphy/engine.h>
 #include <polygraphy/runtime.h>
@@ -16,9 +17,11 @@
 #include "base/system.h"
 #include "tune/plugin_tune.h"
 
-static const char LOG_PATH[] = "tools/plugin/subtool/autotune.py";
+static const char LOG_PATH[] = "tune/plugin_tune.c";
 
-enum { WARM_UPS = 2, RUNS = 10 };
+enum { WARM_UPS = 2, MIN_RUNS = 10, MAX_RUNS = 1000 };
+static const double MIN_S = 0.05; /* least seconds for all runs together: longer than a busy
+                                     machine suspends a thread */
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -32,8 +35,8 @@ static double now_s(void)
 
 /* ---- A model with some places replaced ------------------------------------------------------ */
 
-/* Replaces the chosen instances of the plugin whose places begin at i. *next: the first place of
- * the next plugin. */
+/* Replaces the chosen places of the plugin whose places begin at i. *next: the first place of the
+ * next plugin. */
 static pgy_status apply_plugin(pgy_gs_graph **graph, const pgy_plugin_tuning *a, const bool *chosen,
                                size_t i, size_t *next, pgy_error *err)
 {
@@ -47,8 +50,9 @@ static pgy_status apply_plugin(pgy_gs_graph **graph, const pgy_plugin_tuning *a,
     some.count = count;
     pgy_status st = count ? pgy_plugin_apply(graph, &replaced, a->options.dir, &some, err) : PGY_OK;
     if (!st && replaced < count)
-        st = pgy_error_set(err, PGY_E_NOT_FOUND, "plugin '%s' replaced %zu of %zu places",
-                           some.name, replaced, count);
+        st = pgy_error_set(err, PGY_E_NOT_FOUND,
+                           "plugin '%s' replaced only %zu of the %zu places to replace", some.name,
+                           replaced, count);
     mem_free(instances);
     return st;
 }
@@ -74,7 +78,7 @@ static pgy_status make_feed(pgy_tensor_map **out, pgy_engine *engine, pgy_error 
     pgy_status st = pgy_random_loader_create(&data, &o, err);
     if (!st) st = pgy_data_loader_set_metadata(data, pgy_engine_inputs(engine), err);
     if (!st) st = pgy_data_loader_next(out, data, err);
-    if (!st && !*out) st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data");
+    if (!st && !*out) st = pgy_error_set(err, PGY_E_ARGUMENT, "the generator gave no input data");
     pgy_data_loader_destroy(data);
     return st;
 }
@@ -87,20 +91,21 @@ static double map_mb(const pgy_tensor_map *m)
     return bytes / (1 << 20);
 }
 
-/* The least time counts: other work on the machine only adds to the others. */
+/* Times the runs and keeps the least time: other work on the machine only adds to the others. */
 static pgy_status time_runs(pgy_plugin_figures *out, pgy_engine *engine, pgy_error *err)
 {
     pgy_context *context = NULL;
     pgy_tensor_map *feed = NULL, *results = NULL;
-    double least_s = 0;
+    double least_s = 0, sum_s = 0;
     pgy_status st = pgy_context_create(&context, engine, NULL, err);
     if (!st) st = make_feed(&feed, engine, err);
     if (!st) st = pgy_tensor_map_create(&results, err);
-    for (int i = 0; !st && i < WARM_UPS + RUNS; i++) {
+    for (int i = 0; !st && i < MAX_RUNS && (i < WARM_UPS + MIN_RUNS || sum_s < MIN_S); i++) {
         pgy_tensor_map_clear(results);
         const double begin = now_s();
         st = pgy_context_run(context, feed, results, err);
         const double took_s = now_s() - begin;
+        if (i >= WARM_UPS) sum_s += took_s;
         if (i == WARM_UPS || took_s < least_s) least_s = took_s;
     }
     if (!st) {
@@ -137,8 +142,8 @@ static bool is_better(const pgy_plugin_figures *a, const pgy_plugin_figures *b)
     return a->throughput > b->throughput;
 }
 
-/* Keeps the set if it is better than the best so far. A set that cannot be built is never better.
- */
+/* Measures a set of places, and keeps it if it is better than the best so far. A set that cannot be
+ * built is never better. */
 static pgy_status try_set(pgy_plugin_tuning *a, const bool *chosen, bool *kept, pgy_error *err)
 {
     pgy_model *model = NULL;
@@ -151,7 +156,8 @@ static pgy_status try_set(pgy_plugin_tuning *a, const bool *chosen, bool *kept, 
     pgy_status st = make_model(&model, a, chosen, &why);
     if (!st) st = measure(a, &figures, model, &why);
     if (st) {
-        LOG(WARNING, "Combination %zu cannot be used: %s", a->summary.tested, why.text);
+        LOG(WARNING, "Combination %zu is left out, because it failed: %s", a->summary.tested,
+            why.text);
         st = status_ends_all(st) ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
         pgy_model_destroy(model);
         return st;
@@ -192,7 +198,8 @@ static bool is_enough(const pgy_plugin_tuning *a)
            (int64_t)a->summary.tested >= a->options.max_combinations;
 }
 
-/* The next set of the same size in lexicographic order. False: this was the last one. */
+/* Advances to the next set of the same size in lexicographic order. False: this was the last
+ * one. */
 static bool next_set(size_t *members, size_t size, size_t count)
 {
     size_t i = size;
@@ -228,7 +235,7 @@ static pgy_status search(pgy_plugin_tuning *a, pgy_error *err)
     pgy_status st = chosen ? measure(a, &a->summary.baseline, a->model, err) : no_memory(err);
     if (!st) {
         a->summary.best = a->summary.baseline;
-        a->summary.tested = a->options.exhaustive; /* the empty set */
+        a->summary.tested = a->options.exhaustive; /* the model itself is the empty set */
         tuning_append_figures(&text, &a->summary.baseline);
         LOG(INFO, "Baseline | %s", str_text(&text));
         str_deinit(&text);
@@ -256,7 +263,7 @@ static pgy_status take_options(pgy_plugin_tune_options *out, const pgy_plugin_tu
     return PGY_OK;
 }
 
-/* Lists the places of all plugins. */
+/* Lists the places where any plugin fits. */
 static pgy_status list_places(pgy_plugin_tuning *a, const pgy_plugin_config *config, pgy_error *err)
 {
     size_t count = 0;

@@ -34,8 +34,12 @@ class BuildConfig(c.Structure):
                 ("error_on_timing_cache_miss", c.c_bool), ("fp16", c.c_bool)]  # an older caller's: the rest has its defaults
 
 
+class TopK(c.Structure):
+    _fields_ = [("output", c.c_char_p), ("k", c.c_int64), ("has_axis", c.c_bool), ("axis", c.c_int64)]
+
+
 class Postprocess(c.Structure):
-    _fields_ = [("top_k", c.c_void_p), ("top_k_count", c.c_size_t), ("callback", c.c_void_p), ("user", c.c_void_p), ("name", c.c_char_p)]
+    _fields_ = [("size", c.c_size_t), ("top_k", c.POINTER(TopK)), ("top_k_count", c.c_size_t), ("callback", c.c_void_p), ("user", c.c_void_p), ("name", c.c_char_p)]
 
 
 class JudgeOptions(c.Structure):
@@ -46,13 +50,27 @@ class JudgeOptions(c.Structure):
 class RunOptions(c.Structure):
     _fields_ = [("size", c.c_size_t), ("loader", c.c_void_p), ("sequential", c.c_bool), ("warm_up", c.c_size_t), ("use_subprocess", c.c_bool),
                 ("subprocess_timeout_s", c.c_double), ("save_inputs", c.c_char_p), ("save_outputs", c.c_char_p), ("save_input_blob", c.c_char_p),
-                ("save_accuracy", c.c_char_p), ("load_outputs", c.c_void_p), ("load_output_count", c.c_size_t), ("postprocess", Postprocess),
+                ("save_accuracy", c.c_char_p), ("load_outputs", c.c_void_p), ("load_output_count", c.c_size_t), ("postprocess", c.POINTER(Postprocess)),
                 ("judge", c.POINTER(JudgeOptions)), ("reports", c.POINTER(c.c_char_p)), ("report_count", c.c_size_t), ("model_path", c.c_char_p),
                 ("cancelled", c.c_void_p), ("user", c.c_void_p), ("keep_verdicts", c.c_bool)]
 
 
 class LintOptions(c.Structure):
     _fields_ = [("size", c.c_size_t), ("static_only", c.c_bool), ("strict", c.c_bool)]
+
+
+LAYER = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p, c.c_double)
+
+
+class Profiler(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("user", c.c_void_p), ("layer", LAYER)]  # an older caller's, without `run`
+
+
+ALLOCATE = c.CFUNCTYPE(c.c_void_p, c.c_void_p, c.c_char_p, c.c_size_t)
+
+
+class OutputAllocator(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("user", c.c_void_p), ("allocate", ALLOCATE)]  # an older caller's, without `filled`
 
 
 NEXT = c.CFUNCTYPE(c.c_int, c.POINTER(c.c_void_p), c.c_void_p, c.POINTER(Error))
@@ -64,7 +82,8 @@ class LoaderFunctions(c.Structure):
 
 # The C struct of each, and whether it is all of it.
 STRUCTS = {Error: ("pgy_error", True), ModelSource: ("pgy_model_source", True), NameList: ("pgy_name_list", True), BuildConfig: ("pgy_build_config", False),
-           Postprocess: ("pgy_postprocess", True), JudgeOptions: ("pgy_judge_options", True), RunOptions: ("pgy_run_options", True),
+           TopK: ("pgy_top_k", True), Postprocess: ("pgy_postprocess", True), Profiler: ("pgy_profiler", False),
+           OutputAllocator: ("pgy_output_allocator", False), JudgeOptions: ("pgy_judge_options", True), RunOptions: ("pgy_run_options", True),
            LintOptions: ("pgy_lint_options", False), LoaderFunctions: ("pgy_data_loader_functions", True)}
 OK, ARGUMENT, NOT_FOUND = 0, 1, 4
 CONSTANTS = ("PGY_OK", "PGY_E_ARGUMENT", "PGY_E_NOT_FOUND", "PGY_F32")
@@ -195,14 +214,31 @@ class Program:
         self.p.runner_destroy(runner)
         return values
 
+    def watch(self, model, values):
+        """Runs a context with a profiler and an allocator, both in Python; the output and the layers."""
+        x, y, layers = (c.c_float * 16)(*values), (c.c_float * 4)(), []
+        engine = self.p.make("engine_build", model, None)
+        context = self.p.make("context_create", engine, None)
+        profiler = Profiler(size=c.sizeof(Profiler), layer=LAYER(lambda user, name, ms: layers.append(name.decode())))
+        room = OutputAllocator(size=c.sizeof(OutputAllocator), allocate=ALLOCATE(lambda user, name, size: c.addressof(y) if size == c.sizeof(y) else None))
+        self.p.call("context_set_profiler", context, c.byref(profiler), c.c_bool(True))
+        self.p.call("context_set_output_allocator", context, b"y", c.byref(room))
+        self.p.call("context_set_input_shape", context, b"x", c.c_size_t(2), (c.c_int64 * 2)(1, 16))
+        self.p.call("context_set_input", context, b"x", x, c.c_size_t(c.sizeof(x)))
+        self.p.call("context_execute", context)
+        self.p.context_destroy(context)
+        self.p.engine_release(engine)
+        return list(y), layers
+
     def next_feed(self, out, user, err):
         """The data loader: three feeds, in Python."""
         self.feeds -= 1
         out[0] = self.feed([i / 8 - 1 + self.feeds for i in range(16)]).value if self.feeds >= 0 else None
         return OK
 
-    def compare(self, paths, saved=None):
-        """Runs the first model in the reference and the second in the engine; the report."""
+    def compare(self, paths, saved=None, top=None):
+        """Runs the first model in the reference and the second in the engine, and compares the outputs, or the places of their `top` largest values;
+        whether they agree, and in how many iterations."""
         self.feeds = 3
         functions = LoaderFunctions(size=c.sizeof(LoaderFunctions), next=NEXT(self.next_feed))
         loader = self.p.make("data_loader_create", c.byref(functions), None)
@@ -212,6 +248,8 @@ class Program:
         judge = JudgeOptions(size=c.sizeof(JudgeOptions), validate=True)
         options = self.p.default(RunOptions, "run_options_default")
         options.loader, options.judge, options.save_outputs = loader.value, c.pointer(judge), saved
+        post = Postprocess(size=c.sizeof(Postprocess), top_k=c.pointer(TopK(k=top)), top_k_count=1) if top else None
+        options.postprocess = c.pointer(post) if post else None
         report = self.p.make("run", runners, c.c_size_t(2), c.byref(options))
         verdict = self.p.run_report_passed(report), self.p.run_report_iteration_count(report)
         self.p.run_report_destroy(report)
@@ -244,7 +282,7 @@ class Program:
         options = self.p.make("backend_options_create", backend)
         assert self.p.status("backend_options_set", options, b"optimization_profile", b"two") == (ARGUMENT, "trt.optimization_profile: invalid int value: 'two'")
         status, text = self.p.status("backend_options_set", options, b"profile", b"2")
-        assert status == NOT_FOUND and text.startswith("backend trt has no option 'profile'; it has save_engine, optimization_profile"), text
+        assert status == NOT_FOUND and text.startswith("backend trt has no option 'profile'; its options are save_engine, optimization_profile"), text
         self.p.backend_options_destroy(options)
         made = c.c_void_p()
         status, text = self.p.status("engine_build", c.byref(made), None, None)
@@ -264,11 +302,14 @@ def main():
         with open(os.path.join(folder, "results.json"), encoding="utf-8") as saved:
             assert [name for name, _ in json.load(saved)["lst"]] == ["opref", "trt"]
         assert program.p.plan_is_plan(program.path("run.plan"))
+        watched, layers = program.watch(model, [i / 4 - 2 for i in range(16)])
+        assert max(abs(a - b) for a, b in zip(watched, y)) < 1e-5 and layers, (watched, y, layers)
         passed, report = program.lint(model)
         assert passed and report["summary"]["passing"], report
         program.edit(model, b"replace node=activation op=Relu --clear-attrs\ncleanup\n")
         assert program.infer(program.path("edited.onnx")) != y
         assert program.compare([path.encode(), program.path("edited.onnx")]) == (False, 3)
+        assert program.compare([path.encode(), program.path("edited.onnx")], top=1) == (True, 3)  # the largest is the same one
         program.refusals()
         program.p.model_destroy(model)
     print("bindings: all passed")

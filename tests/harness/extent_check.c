@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of kernels between pages without access. */
+/* Runs kernels on operands that lie between inaccessible pages, so that an access outside them is a
+ * signal. */
 #include "harness/extent_check.h"
 
 #include <setjmp.h>
@@ -20,10 +21,11 @@
 
 enum {
     PAGE = 4096,
-    ROOM = 4 << 20,          /* bytes of an operand */
-    CHANGED_TOTAL = 1 << 18, /* most bytes of all operands of a changed use, to be quick */
+    ROOM = 4 << 20,          /* bytes of each memory area: the largest operand that is checked */
+    CHANGED_TOTAL = 1 << 18, /* most bytes of all areas together for a run with changed parameters,
+                                to keep it quick */
     CHANGES = 24,
-    SECONDS = 10, /* for one run */
+    SECONDS = 10, /* time limit of one run */
     PACKED = KERNEL_TENSORS,
     PARAMS,
     WORKSPACE,
@@ -32,7 +34,7 @@ enum {
     CANARY = 0x5a,
 };
 
-static unsigned char *areas[AREAS]; /* ROOM bytes between two pages without access */
+static unsigned char *areas[AREAS]; /* each: ROOM bytes between two inaccessible pages */
 static uint64_t seed = 1;
 
 static uint64_t next(void)
@@ -63,7 +65,7 @@ static void on_signal(int number)
 static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS };
 
-/* @return 0 or the signal that ended it */
+/* Runs the kernel. @return 0, or the signal that ended it */
 static int run_guarded(const kernel_run *r, const kernel_extent *e, uint32_t parts)
 {
     struct sigaction old[SIGNAL_COUNT];
@@ -84,7 +86,8 @@ static int run_guarded(const kernel_run *r, const kernel_extent *e, uint32_t par
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* Operands flush with the end of their area (or its start), at multiples of `align`. */
+/* Places an operand of `bytes` bytes at the start of area i, or at its end, as far as `align`
+ * allows. */
 static void *place(size_t i, uint64_t bytes, size_t align, bool at_end)
 {
     unsigned char *memory = area(i);
@@ -114,14 +117,14 @@ static void fill_random(void *at, uint64_t bytes)
 typedef struct check {
     const kernel *k;
     const kernel_plan *plan;
-    const kernel_problem *use;
+    const kernel_problem *problem;
     void *const *tensors;
-    bool changed; /* parameters are no longer those of `prepare` */
+    bool changed; /* the parameters differ from those that `prepare` made */
 } check;
 
 static size_t operand_count(const check *c)
 {
-    return c->use->input_count + c->use->output_count;
+    return c->problem->input_count + c->problem->output_count;
 }
 
 static bool fits_areas(const kernel_extent *e, size_t operands, uint64_t params, uint64_t most)
@@ -139,11 +142,11 @@ static void run_once(const check *c, const void *params, const kernel_extent *e,
     atomic_int fault = 0;
     for (size_t i = 0; i < operand_count(c); i++) {
         if (!c->tensors[i]) continue;
-        /* Changed parameters may make floats of bytes: operands of a plan lie at multiples of 64.
-         */
+        /* With changed parameters a kernel may read a byte operand as floats. That is no fault: in
+         * a plan all operands lie at multiples of 64. */
         const bool is_bytes = e->tensors[i] % 8 != 0 && !c->changed;
         tensors[i] = place(i, e->tensors[i], is_bytes ? 1 : 8, at_end);
-        if (c->changed || i >= c->use->input_count)
+        if (c->changed || i >= c->problem->input_count)
             fill_random(tensors[i], e->tensors[i]);
         else
             memcpy(tensors[i], c->tensors[i], e->tensors[i]);
@@ -177,8 +180,8 @@ static kernel_claim claim_of(const check *c, const void *params)
 {
     kernel_claim claim = {.params = params,
                           .params_bytes = c->plan->params_bytes,
-                          .input_count = (uint32_t)c->use->input_count,
-                          .output_count = (uint32_t)c->use->output_count};
+                          .input_count = (uint32_t)c->problem->input_count,
+                          .output_count = (uint32_t)c->problem->output_count};
     for (size_t i = 0; i < operand_count(c); i++)
         if (c->tensors[i]) claim.present |= 1ull << i;
     return claim;
@@ -188,9 +191,9 @@ static void check_figures(const check *c, const kernel_extent *e)
 {
     const char *name = c->k->name;
     for (size_t i = 0; i < operand_count(c); i++) {
-        const size_t outputs = i - c->use->input_count;
+        const size_t outputs = i - c->problem->input_count;
         const kernel_tensor *t =
-            i < c->use->input_count ? &c->use->inputs[i] : &c->use->outputs[outputs];
+            i < c->problem->input_count ? &c->problem->inputs[i] : &c->problem->outputs[outputs];
         const uint64_t has = c->tensors[i] ? kernel_size_bytes(t) : 0;
         if (e->tensors[i] > has)
             fail_msg("%s: operand %zu has %llu bytes, extent states %llu", name, i,
@@ -246,14 +249,15 @@ static void run_changed(check *c)
     kernel_extent e;
     c->changed = true;
     assert_int_equal(posix_memalign(&params, 64, size + 64), 0);
-    const char *more = getenv("EXTENT_CHANGES"); /* for a longer search */
+    const char *more = getenv("EXTENT_CHANGES"); /* number of changes, for a longer search */
     for (long i = more ? strtol(more, NULL, 10) : CHANGES; i > 0; i--) {
         memcpy(params, c->plan->params, size);
         what[0] = 0;
         change(params, size, what, sizeof what);
         void *tensors[KERNEL_TENSORS];
         memcpy(tensors, all, operand_count(c) * sizeof *tensors);
-        if (next() % 4 == 0) tensors[next() % operand_count(c)] = NULL; /* omitted by the step */
+        /* sometimes one operand is missing, as if the plan omitted it */
+        if (next() % 4 == 0) tensors[next() % operand_count(c)] = NULL;
         c->tensors = tensors;
         const kernel_claim claim = claim_of(c, params);
         if (!kernel_extent_of(&e, c->k, &claim)) {
@@ -267,10 +271,10 @@ static void run_changed(check *c)
     free(params);
 }
 
-void extent_check(const kernel *k, const kernel_plan *plan, const kernel_problem *use,
+void extent_check(const kernel *k, const kernel_plan *plan, const kernel_problem *problem,
                   void *const *tensors)
 {
-    check c = {.k = k, .plan = plan, .use = use, .tensors = tensors};
+    check c = {.k = k, .plan = plan, .problem = problem, .tensors = tensors};
     kernel_extent e;
     const kernel_claim claim = claim_of(&c, plan->params);
     if (!kernel_extent_of(&e, k, &claim))

@@ -21,6 +21,7 @@
     X(conv_direct)         \
     X(conv_linear)         \
     X(elementwise)         \
+    X(expand)              \
     X(gather)              \
     X(int_conv)            \
     X(int_matmul)          \
@@ -29,8 +30,9 @@
     X(pool)                \
     X(quantize)            \
     X(reduce)              \
+    X(slice)               \
     X(softmax)             \
-    X(strided)
+    X(transpose)
 
 #define DECLARE(family) extern const kernel KERNELS_##family[];
 FAKE_FAMILIES(DECLARE)
@@ -45,16 +47,18 @@ static const kernel *const FAMILIES[] = {
 enum { MAX_ROWS = 128, NAME_SIZE = 64, HOST_INTS = 16 };
 
 static const kernel *inner[MAX_ROWS];
+static size_t family_of[MAX_ROWS];
 static kernel rows[MAX_ROWS + 1];
 static char names[MAX_ROWS][NAME_SIZE];
 static size_t row_count;
 static fake_cost cost_of;
 static void *cost_user;
 
-/* The parameters of the inner kernel lie behind these. */
+/* Parameters of a fake kernel. Those of the host kernel that it runs follow at INNER_AT. */
 typedef struct params {
     uint32_t inputs, outputs, phases, on_host;
-    uint64_t workspace, scratch; /* of the inner kernel, one behind the other */
+    uint64_t workspace, scratch; /* bytes that the host kernel needs; both lie in one device
+                                    workspace, in this order */
     uint64_t host_bytes[KERNEL_MAX_INPUTS];
 } params;
 
@@ -120,7 +124,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = q->params;
     kernel_claim own = *q;
-    if (q->params_bytes < INNER_AT) return extent_refuse(e, "their size");
+    if (q->params_bytes < INNER_AT) return extent_refuse(e, "size of the parameters");
     if (p->inputs != q->input_count || p->outputs != q->output_count)
         return extent_refuse(e, "number of operands");
     own.params = (const char *)q->params + INNER_AT;
@@ -140,7 +144,7 @@ static bool extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* What is kept until the stream gets there. */
+/* The arguments of an enqueued run, kept until its turn in the stream comes. */
 typedef struct job {
     kernel_run run;
     void *tensors[KERNEL_TENSORS];
@@ -188,12 +192,13 @@ static pgy_status enqueue(const kernel_run *r, device_stream *s, pgy_error *err)
 
 /* ---- The table ------------------------------------------------------------------------------ */
 
-static void add_row(const kernel *k)
+static void add_row(const kernel *k, size_t family)
 {
     if (k->needs > cpu_features()) return;
     if (row_count == MAX_ROWS || strlen(k->name) + sizeof "fake:" > NAME_SIZE) abort();
     snprintf(names[row_count], NAME_SIZE, "fake:%s", k->name);
     inner[row_count] = k;
+    family_of[row_count] = family;
     rows[row_count] = (kernel){.name = names[row_count],
                                .version = k->version,
                                .ops = k->ops,
@@ -212,7 +217,7 @@ void fake_kernels_offer(fake_cost cost, void *user)
     cost_user = user;
     row_count = 0;
     for (size_t i = 0; i < fake_kernel_families(); i++)
-        for (const kernel *k = FAMILIES[i]; k->name; k++) add_row(k);
+        for (const kernel *k = FAMILIES[i]; k->name; k++) add_row(k, i);
     if (kernel_offer(rows, NULL)) abort();
 }
 
@@ -231,4 +236,9 @@ const kernel *fake_kernel_of(const kernel *k)
 size_t fake_kernel_families(void)
 {
     return sizeof FAMILIES / sizeof *FAMILIES;
+}
+
+size_t fake_kernel_family(const kernel *k)
+{
+    return family_of[k - rows];
 }

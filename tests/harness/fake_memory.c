@@ -9,9 +9,11 @@
 #include "base/alloc.h"
 #include "harness/fake_device.h"
 
-enum { KEPT_BLOCKS = 256 }; /* released ones that keep their addresses, the newest */
+/* Released blocks keep their addresses until this many newer ones are released, so that later
+ * accesses are caught. */
+enum { KEPT_BLOCKS = 256 };
 
-static fake_block *blocks; /* the newest first */
+static fake_block *blocks; /* list of all blocks, the newest first */
 
 static void need(bool there, const char *what)
 {
@@ -25,7 +27,7 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Pages with one before and one behind them that nobody has access to. */
+/* Maps pages of a file, with an inaccessible page before and after them. */
 static char *map_pages(int file, size_t size_bytes, int access)
 {
     const size_t page = page_bytes();
@@ -69,7 +71,7 @@ fake_block *fake_block_create(const void *owner, size_t size_bytes, bool shared)
     return b;
 }
 
-/* The last link is cut. */
+/* Unmaps and frees the block that *link points to, and removes it from the list. */
 static void discard(fake_block **link)
 {
     fake_block *b = *link;
@@ -93,7 +95,8 @@ void fake_block_close(fake_block *b)
     }
 }
 
-/* Whoever is there now comes before whoever was there once. */
+/* Searches the newest blocks first: an address may belong to a live block and to an older, released
+ * one. */
 fake_block *fake_block_find(const void *address)
 {
     for (fake_block *b = blocks; b; b = b->next)

@@ -105,7 +105,7 @@ static uint64_t draw_for(const fake_split *s, const char *label, uint64_t what)
     return hash_xxh64(label, strlen(label), hash_xxh64(&what, sizeof what, s->seed));
 }
 
-/* Where there are two devices, each node likes one of them better. */
+/* A random cost per node and device, so that with two devices both get nodes. */
 static double cost_of(const kernel_problem *u, void *user)
 {
     return 1 + (double)(draw_for(user, u->node->name, 1 + u->space) % 1000);
@@ -118,7 +118,8 @@ static bool is_label_of_others(const program *p, size_t step)
     return false;
 }
 
-/* The kernels of the host alone, of which some are those of fake devices. */
+/* Writes a tactic replay with the host program's kernels, some of them replaced by their fake
+ * counterparts. */
 static void save_tactics(const fake_split *s, const fake_split_model *m, const char *path)
 {
     program other = *m->program;
@@ -171,6 +172,22 @@ void fake_split_build(fake_split *s, const fake_split_model *m)
     remove(path);
 }
 
+void fake_split_describe(char *out, size_t size, const fake_split *s, const fake_split_model *m)
+{
+    int at = snprintf(out, size, "draw %d: %zu devices, %d of 100 nodes there, work runs %s\n",
+                      (int)s->seed, s->devices, (int)s->share,
+                      s->schedule == FAKE_LATE ? "late" : "ahead now and then");
+    program *p = s->engine ? fake_split_program(s, m) : NULL;
+    for (size_t i = 0; p && i < p->step_count && (size_t)at < size; i++) {
+        const program_step *step = &p->steps[i];
+        if (step->act != PROGRAM_RUN) continue;
+        at += snprintf(out + at, size - (size_t)at, "    %s '%s': %s on %s\n", step->op_type,
+                       step->label, step->kernel ? step->kernel->name : "definition",
+                       p->spaces[step->space].name);
+    }
+    program_release(p);
+}
+
 void fake_split_destroy(fake_split *s)
 {
     engine_release(s->engine);
@@ -192,7 +209,8 @@ static const char *find_difference(const pgy_tensor_map *a, const pgy_tensor_map
     return NULL;
 }
 
-/* Whoever gets the memory next shall not find a right result in it. */
+/* Poisons the outputs before freeing them, so that a later run cannot find correct results in
+ * reused memory. */
 static void discard(pgy_tensor_map *out)
 {
     for (size_t i = 0; i < pgy_tensor_map_count(out); i++) {

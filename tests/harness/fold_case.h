@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What constant folding makes of small models. */
+/* Helpers for tests of constant folding on small models. */
 #ifndef HARNESS_FOLD_CASE_H
 #define HARNESS_FOLD_CASE_H
 
@@ -7,9 +7,9 @@
 
 #include "harness/graph_case.h"
 
-/* Folds, writes the result out, and reads it again: what is tested is what a user gets. */
+/* Folds the model, saves the result and reads it again, so that tests see what a user gets. */
 pgy_graph *fold_with(model_builder *b, const pgy_fold_options *options);
-/* The operators of what folding makes of the model, as in expect_nodes. */
+/* Folds the model and checks the operators of the result, given as for expect_nodes. */
 void expect_folded(model_builder *b, const char *wanted);
 
 #endif

@@ -6,7 +6,9 @@
 
 #include "base/str.h"
 
-enum { SHOWN = 16 }; /* elements; above, equal ones are shown once and others by their checksum */
+/* Elements shown of a weight. In larger ones, equal elements are shown once, others as a checksum.
+ */
+enum { SHOWN = 16 };
 
 typedef struct text {
     str s;

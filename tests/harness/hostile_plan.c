@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models are texts: an operator, its inputs and its attributes. */
+/* The models of one operator are in a table of texts: operator, inputs, attributes. */
 #include "harness/hostile_plan.h"
 
 #include <stdio.h>
@@ -15,10 +15,11 @@
 
 enum { OPSET = 23, MAX_TENSORS = 16, MAX_ATTRS = 8, MAX_LIST = 16, NETWORKS = 48 };
 
-/* Inputs by blanks: a type, small for data and large for constants, and a shape ("f2,3"), or the
- * values of a list ("I=0,1"); "fs" is a scalar, "-" an omitted input. Types: f float32, h float16,
- * i int64, n int32, u uint8, b int8, t bool. Attributes by blanks: "axis=1", lists end in a comma
- * ("pads=1,1,"), floats begin with ~, texts with '. */
+/* Inputs are separated by blanks. Each is a type letter, lower case for run-time data and upper
+ * case for constants, then a shape ("f2,3") or a list of values ("I=0,1"); "fs" is a scalar, "-" an
+ * omitted input. Types: f float32, h float16, i int64, n int32, u uint8, b int8, t bool. Attributes
+ * are separated by blanks: "axis=1"; lists end in a comma ("pads=1,1,"), floats begin with ~, texts
+ * with '. */
 static const struct {
     const char *op, *domain, *inputs, *attrs;
     size_t outputs;
@@ -125,7 +126,8 @@ static pgy_dtype type_of(char letter)
     }
 }
 
-/* Values 0, 1, 2 ... valid as indices as often as not; or those of the list. */
+/* Fills t with `values`, or if NULL with 0, 1, 2, 0, 1, 2, ..., which are often valid as indices.
+ */
 static pgy_status fill(pgy_tensor *t, const double *values)
 {
     pgy_tensor *counted = NULL;
@@ -155,7 +157,7 @@ static void add_constant(model_builder *b, const char *name, const char *text)
     pgy_tensor_release(t);
 }
 
-/* The next word of a list, in `word`; false: there is none. */
+/* Copies the next blank-separated word of *list into `word`. False: there is none. */
 static bool next_word(char *word, size_t size, const char **list)
 {
     *list += strspn(*list, " ");
@@ -227,7 +229,7 @@ const char *hostile_plan_name(size_t i)
 
 static pgy_status build(size_t i, pgy_error *err)
 {
-    /* Lower levels as well, where there are any (POLYGRAPHY_CPU may have taken them away). */
+    /* Builds for lower instruction sets, too, unless POLYGRAPHY_CPU already excludes AVX2. */
     const bool has_avx2 = cpu_features() >= CPU_AVX2;
     const pgy_cpu_level LEVELS[] = {PGY_CPU_NATIVE, has_avx2 ? PGY_CPU_AVX2 : PGY_CPU_NATIVE,
                                     PGY_CPU_PORTABLE};
@@ -294,7 +296,8 @@ void hostile_plan_sign(void *plan)
     memcpy(bytes, &h, sizeof h);
 }
 
-/* Kinds of sections by how often they are changed. */
+/* The sections to change, drawn with equal chance: sections that are listed more often are changed
+ * more often. */
 static const uint8_t CHANGED[] = {
     PLAN_PARAMS,  PLAN_PARAMS, PLAN_PARAMS,   PLAN_PARAMS,   PLAN_PARAMS,   PLAN_PARAMS,
     PLAN_STEPS,   PLAN_STEPS,  PLAN_STEPS,    PLAN_REFS,     PLAN_REFS,     PLAN_TENSORS,
@@ -359,8 +362,8 @@ static pgy_status feed_input(pgy_tensor_map *feed, const pgy_tensor_info *v, pgy
     return st;
 }
 
-/* One plan in four, as its signature says, runs on two threads: starting one costs more than most
- * runs. */
+/* One plan in four, chosen by its checksum, runs on two threads; not all do, because starting a
+ * thread takes longer than most runs. */
 static size_t threads_for(const void *bytes, size_t size)
 {
     plan_header h;

@@ -43,8 +43,8 @@ static double random_of(int_case *c, pgy_dtype dtype)
 static void add(int_case *c, pgy_dtype dtype, bool constant, int32_t rank, const int64_t *shape,
                 const double *values)
 {
-    const size_t i = c->c.use.input_count++;
-    kernel_tensor *t = &c->c.use.inputs[i];
+    const size_t i = c->c.problem.input_count++;
+    kernel_tensor *t = &c->c.problem.inputs[i];
     pgy_error err = {0};
     c->c.node.input_count++;
     if (rank < 0) return;
@@ -137,34 +137,35 @@ static void compare(const kernel *k, const op_tensor *wanted, const void *got, d
     pgy_tensor_release(declared);
 }
 
-static void run_variant(const kernel *k, int_case *c, const kernel_problem *use, double tolerance)
+static void run_variant(const kernel *k, int_case *c, const kernel_problem *problem,
+                        double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
     kernel_plan plan = {0};
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     size_t sizes[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};
-    if (k->prepare(&plan, use, &err)) fail_msg("%s: %s", k->name, err.text);
-    for (size_t i = 0; i < use->input_count; i++) {
+    if (k->prepare(&plan, problem, &err)) fail_msg("%s: %s", k->name, err.text);
+    for (size_t i = 0; i < problem->input_count; i++) {
         if (!c->declared[i] || (plan.packed_inputs >> i & 1)) continue;
-        sizes[i] = kernel_size_bytes(&use->inputs[i]);
+        sizes[i] = kernel_size_bytes(&problem->inputs[i]);
         tensors[i] = guarded(sizes[i], pgy_tensor_data(c->declared[i]));
     }
     for (size_t p = 0; p < sizeof PARTS / sizeof *PARTS; p++) {
-        for (size_t i = 0; i < use->output_count; i++) {
-            const size_t at = use->input_count + i;
-            sizes[at] = kernel_size_bytes(&use->outputs[i]);
+        for (size_t i = 0; i < problem->output_count; i++) {
+            const size_t at = problem->input_count + i;
+            sizes[at] = kernel_size_bytes(&problem->outputs[i]);
             tensors[at] = guarded(sizes[at], NULL);
         }
         kernel_run_alone(k, &plan, tensors, PARTS[p]);
-        if (p == 0) extent_check(k, &plan, use, tensors);
-        for (size_t i = 0; i < use->output_count; i++) {
-            const size_t at = use->input_count + i;
+        if (p == 0) extent_check(k, &plan, problem, tensors);
+        for (size_t i = 0; i < problem->output_count; i++) {
+            const size_t at = problem->input_count + i;
             compare(k, &c->wanted[i], tensors[at], tolerance);
             release(tensors[at], sizes[at], k);
         }
     }
-    for (size_t i = 0; i < use->input_count; i++)
+    for (size_t i = 0; i < problem->input_count; i++)
         if (tensors[i]) release(tensors[i], sizes[i], k);
     kernel_plan_deinit(&plan);
 }
@@ -174,11 +175,11 @@ static void find_wanted(int_case *c, size_t outputs)
     op_tensor inputs[KERNEL_MAX_INPUTS] = {{0}};
     bool wanted[KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};
-    kernel_problem *use = &c->c.use;
-    for (size_t i = 0; i < use->input_count; i++)
-        inputs[i] = (op_tensor){.dtype = use->inputs[i].dtype, .value = c->stored[i]};
+    kernel_problem *problem = &c->c.problem;
+    for (size_t i = 0; i < problem->input_count; i++)
+        inputs[i] = (op_tensor){.dtype = problem->inputs[i].dtype, .value = c->stored[i]};
     for (size_t i = 0; i < outputs; i++) wanted[i] = true;
-    c->c.node.output_count = use->output_count = outputs;
+    c->c.node.output_count = problem->output_count = outputs;
     const op_host host = {.model_precision = true};
     if (op_run(&c->c.node, inputs, c->wanted, wanted, &host, &err)) fail_msg("%s", err.text);
     for (size_t i = 0; i < outputs; i++) {
@@ -186,7 +187,7 @@ static void find_wanted(int_case *c, size_t outputs)
         int64_t *shape = c->c.shapes[KERNEL_MAX_INPUTS + i];
         if (pgy_tensor_rank(t))
             memcpy(shape, pgy_tensor_shape(t), pgy_tensor_rank(t) * sizeof *shape);
-        use->outputs[i] = (kernel_tensor){
+        problem->outputs[i] = (kernel_tensor){
             .dtype = c->wanted[i].dtype, .rank = (int32_t)pgy_tensor_rank(t), .shape = shape};
     }
 }
@@ -195,15 +196,16 @@ size_t int_case_run(int_case *c, size_t outputs, double tolerance)
 {
     size_t ran = 0;
     find_wanted(c, outputs);
-    c->c.use.node = &c->c.node;
+    c->c.problem.node = &c->c.node;
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->c.node.def->domain, c->c.node.def->name, i);
         if (!k) return ran;
-        kernel_problem use = c->c.use;
+        if (k->device) continue;
+        kernel_problem problem = c->c.problem;
         double cost = -1;
-        if (!kernel_accept(k, &use, &cost)) continue;
+        if (!kernel_accept(k, &problem, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
-        run_variant(k, c, &use, tolerance);
+        run_variant(k, c, &problem, tolerance);
         ran++;
     }
 }

@@ -97,8 +97,8 @@ static kernel_tensor describe(kernel_case *c, size_t slot, int32_t rank, const i
 
 void case_input(kernel_case *c, bool constant, int32_t rank, const int64_t *shape)
 {
-    const size_t i = c->use.input_count++;
-    kernel_tensor *t = &c->use.inputs[i];
+    const size_t i = c->problem.input_count++;
+    kernel_tensor *t = &c->problem.inputs[i];
     c->node.input_count++;
     *t = describe(c, i, rank, shape);
     if (rank < 0) return;
@@ -111,15 +111,15 @@ void case_input(kernel_case *c, bool constant, int32_t rank, const int64_t *shap
 
 void case_output(kernel_case *c, int32_t rank, const int64_t *shape)
 {
-    const size_t i = c->use.output_count++;
+    const size_t i = c->problem.output_count++;
     c->node.output_count++;
-    c->use.outputs[i] = describe(c, KERNEL_MAX_INPUTS + i, rank, shape);
-    if (i == 0) c->wanted = mem_calloc(kernel_count(&c->use.outputs[0]) + 1, sizeof *c->wanted);
+    c->problem.outputs[i] = describe(c, KERNEL_MAX_INPUTS + i, rank, shape);
+    if (i == 0) c->wanted = mem_calloc(kernel_count(&c->problem.outputs[0]) + 1, sizeof *c->wanted);
 }
 
 void case_end(kernel_case *c)
 {
-    for (size_t i = 0; i < c->use.input_count; i++) mem_free(c->inputs[i]);
+    for (size_t i = 0; i < c->problem.input_count; i++) mem_free(c->inputs[i]);
     mem_free(c->wanted);
 }
 
@@ -161,7 +161,8 @@ static void check(const kernel *k, const kernel_case *c, const kernel_tensor *y,
         if (!(fabs(x - w) <= tolerance * scale))
             fail_msg("%s: element %zu is %.9g, not %.9g (largest %.3g)", k->name, i, x, w, scale);
     }
-    /* Lanes beyond the channels are zero, whoever reads them. */
+    /* In a blocked layout, the lanes beyond the last channel must be zero, because kernels may read
+     * them. */
     double sum = 0, real = 0;
     for (size_t i = 0; i < kernel_size_bytes(y) / sizeof *got; i++) sum += fabs((double)got[i]);
     for (size_t i = 0; i < count; i++) real += fabs((double)got[place_of(y, i)]);
@@ -169,37 +170,38 @@ static void check(const kernel *k, const kernel_case *c, const kernel_tensor *y,
         fail_msg("%s: lanes beyond the channels are not zero", k->name);
 }
 
-static void run_variant(const kernel *k, kernel_case *c, const kernel_problem *use,
+static void run_variant(const kernel *k, kernel_case *c, const kernel_problem *problem,
                         double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
     kernel_plan plan = {0};
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};
-    if (k->prepare(&plan, use, &err)) fail_msg("%s: %s", k->name, err.text);
-    for (size_t i = 0; i < use->input_count; i++)
+    if (k->prepare(&plan, problem, &err)) fail_msg("%s: %s", k->name, err.text);
+    for (size_t i = 0; i < problem->input_count; i++)
         if (c->inputs[i] && !(plan.packed_inputs >> i & 1))
-            tensors[i] = arrange(&use->inputs[i], c->inputs[i]);
-    const kernel_tensor *y = &use->outputs[0];
+            tensors[i] = arrange(&problem->inputs[i], c->inputs[i]);
+    const kernel_tensor *y = &problem->outputs[0];
     const size_t size = kernel_size_bytes(y);
     float *first = NULL;
     for (size_t p = 0; p < sizeof PARTS / sizeof *PARTS; p++) {
         float *out = guarded(size);
         memset(out, 0xff, size); /* NaN */
-        tensors[use->input_count] = out;
-        for (size_t i = 1; i < use->output_count; i++)
-            if (use->outputs[i].dtype)
-                tensors[use->input_count + i] = guarded(kernel_size_bytes(&use->outputs[i]));
+        tensors[problem->input_count] = out;
+        for (size_t i = 1; i < problem->output_count; i++)
+            if (problem->outputs[i].dtype)
+                tensors[problem->input_count + i] =
+                    guarded(kernel_size_bytes(&problem->outputs[i]));
         kernel_run_alone(k, &plan, tensors, PARTS[p]);
         if (p == 0) {
             check(k, c, y, out, tolerance);
-            extent_check(k, &plan, use, tensors);
+            extent_check(k, &plan, problem, tensors);
         }
         if (first && memcmp(first, out, size))
             fail_msg("%s: %u parts give other bits than one", k->name, PARTS[p]);
-        for (size_t i = 1; i < use->output_count; i++)
-            if (use->outputs[i].dtype)
-                release(tensors[use->input_count + i], kernel_size_bytes(&use->outputs[i]),
+        for (size_t i = 1; i < problem->output_count; i++)
+            if (problem->outputs[i].dtype)
+                release(tensors[problem->input_count + i], kernel_size_bytes(&problem->outputs[i]),
                         "output", k);
         if (first)
             release(out, size, "output", k);
@@ -207,25 +209,27 @@ static void run_variant(const kernel *k, kernel_case *c, const kernel_problem *u
             first = out;
     }
     release(first, size, "output", k);
-    for (size_t i = 0; i < use->input_count; i++)
-        if (tensors[i]) release(tensors[i], kernel_size_bytes(&use->inputs[i]), "input", k);
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (tensors[i]) release(tensors[i], kernel_size_bytes(&problem->inputs[i]), "input", k);
     kernel_plan_deinit(&plan);
 }
 
 size_t case_run_layout(kernel_case *c, kernel_layout layout, double tolerance)
 {
     size_t ran = 0;
-    c->use.node = &c->node;
+    c->problem.node = &c->node;
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->node.def->domain, c->node.def->name, i);
         if (!k) return ran;
-        kernel_problem use = c->use;
+        if (k->device) continue;
+        kernel_problem problem = c->problem;
         double cost = -1;
-        for (size_t j = 0; j < use.input_count; j++)
-            if (use.inputs[j].rank >= 3 && !use.inputs[j].data) use.inputs[j].layout = layout;
-        if (!kernel_accept(k, &use, &cost)) continue;
+        for (size_t j = 0; j < problem.input_count; j++)
+            if (problem.inputs[j].rank >= 3 && !problem.inputs[j].data)
+                problem.inputs[j].layout = layout;
+        if (!kernel_accept(k, &problem, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
-        run_variant(k, c, &use, tolerance);
+        run_variant(k, c, &problem, tolerance);
         ran++;
     }
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a kernel's operator gives by its reference definition. */
+/* Takes the expected outputs of a kernel_case from the operator's reference definition. */
 #ifndef HARNESS_KERNEL_REFERENCE_H
 #define HARNESS_KERNEL_REFERENCE_H
 
 #include "harness/kernel_case.h"
 
-/* Adds the output: its shape and the wanted values come from the operator. */
+/* Adds the output, with the shape and the expected values that the operator's definition gives. */
 void case_output_of_reference(kernel_case *c);
-/* Every layout is offered to all variants. @return how many ran */
+/* Runs all variants with every layout. @return number of runs */
 size_t case_run_layouts(kernel_case *c, double tolerance);
 
 #endif

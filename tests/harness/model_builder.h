@@ -17,7 +17,7 @@
 
 #include <polygraphy/onnx.h>
 
-/* Growing arrays of one graph or function body. */
+/* The graph, subgraph or function body that is being built. */
 typedef struct model_builder {
     pgy_model *model;
     pgy_onnx_model *proto;
@@ -38,10 +38,10 @@ void builder_end_function(model_builder *body);
 
 void builder_input(model_builder *b, const char *name, pgy_dtype dtype, const char *shape);
 void builder_output(model_builder *b, const char *name, pgy_dtype dtype,
-                    const char *shape); /* dtype NONE: no type */
+                    const char *shape); /* PGY_DTYPE_NONE: the output declares no type */
 void builder_value(model_builder *b, const char *name, pgy_dtype dtype,
                    const char *shape); /* value_info */
-/* Initializers; values NULL = ones. */
+/* Add initializers; `values` NULL: all elements are 1. */
 void builder_floats(model_builder *b, const char *name, const char *shape, const float *values);
 void builder_ints(model_builder *b, const char *name, const char *shape, const int64_t *values);
 void builder_initializer(model_builder *b, const char *name, pgy_tensor *t); /* keeps t */
@@ -60,9 +60,9 @@ void builder_attr_graph(model_builder *b, pgy_onnx_node *n, const char *name,
 void builder_attr_ref(model_builder *b, pgy_onnx_node *n, const char *name,
                       pgy_onnx_attribute_type type, const char *refers_to);
 
-/* As it is built: some fields are not encoded yet. */
+/* The model as it was built, without serialization. */
 pgy_model *builder_finish(model_builder *b);
-/* Serialized and read again, as a file would be. */
+/* The model after serializing and parsing it, like one that was read from a file. */
 pgy_model *builder_finish_bytes(model_builder *b);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs networks: to a model, to bytes and back, so that what was written is what runs; by the
- * reference's executor and by the engine. */
+/* Converts a network to a model, serializes and parses it, and runs the result in the reference and
+ * in the engine, so that the tests cover what a file would hold. */
 #include "harness/network_case.h"
 
 #include <setjmp.h>
@@ -176,7 +176,7 @@ static pgy_status by_engine(pgy_model *model, const pgy_tensor_map *feed, pgy_te
     return st;
 }
 
-/* Over bytes, as a file would be. */
+/* Serializes and parses the model, as if it were read from a file. */
 static pgy_model *to_model(network_case *c)
 {
     pgy_model *built = NULL, *read = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks for tests: run by the reference and by the engine, both checked against expected
- * numbers.
+/* Tests of networks: the reference and the engine run a network, and the outputs of both must equal
+ * expected numbers.
  *
  *     network_case c = net_start();
  *     pgy_value *x = net_floats(&c, "x", "2, 3", (float[]){...});      // an input with its data
@@ -34,21 +34,21 @@ network_case net_start(void);
 pgy_value *net_floats(network_case *c, const char *name, const char *shape, const float *values);
 pgy_value *net_ints(network_case *c, const char *name, const char *shape, const int64_t *values);
 pgy_value *net_bools(network_case *c, const char *name, const char *shape, const bool *values);
-/* Constants. */
+/* Add constants to the network. */
 pgy_value *net_const_floats(network_case *c, const char *shape, const float *values);
 pgy_value *net_const_ints(network_case *c, const char *shape, const int64_t *values);
 pgy_value *net_const(network_case *c, pgy_dtype dtype, const char *shape, const double *values);
 void net_expect(network_case *c, pgy_value *v, const char *shape, const double *values);
 /* Fails the test with the error's text. */
 void net_ok(network_case *c, pgy_status st);
-/* The status must be this, and the text must contain each part. */
+/* Fails the test unless st == wanted and the error's text contains `part`. */
 void net_refused(network_case *c, pgy_status st, pgy_status wanted, const char *part);
-/* The first output of a layer just added; fails the test if it could not be. */
+/* The first output of a layer. Fails the test if adding the layer returned an error in `st`. */
 pgy_value *net_out(network_case *c, pgy_status st, pgy_layer *const *layer);
 void net_finish(network_case *c);
-/* The same, but the run must fail with this in its text. */
+/* Like net_finish, but the run must fail with an error whose text contains `part`. */
 void net_finish_failing(network_case *c, const char *part);
-/* Only destroys. */
+/* Destroys the case without running it. */
 void net_drop(network_case *c);
 
 #endif

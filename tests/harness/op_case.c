@@ -25,9 +25,9 @@ typedef struct case_value {
     bool absent, unknown_data, unknown_rank;
     pgy_dtype dtype;
     size_t rank;
-    char **dims;      /* texts */
-    pgy_tensor *data; /* in storage type */
-    char **elements;  /* texts when some are symbolic */
+    char **dims;      /* texts of the dimensions: numbers or symbols */
+    pgy_tensor *data; /* elements as tensors store them */
+    char **elements;  /* texts of the elements, if some are symbolic */
     size_t element_count;
 } case_value;
 
@@ -40,7 +40,7 @@ typedef struct op_case {
     size_t attr_count;
     case_value in[MAX_VALUES], out[MAX_VALUES];
     size_t in_count, out_count, error_outputs;
-    double tolerance; /* < 0: by type */
+    double tolerance; /* < 0: the default of the element type */
     bool model_precision, bad;
     uint32_t seed;
     str *problems;
@@ -93,7 +93,7 @@ static char *next_word(char **at, bool *quoted)
     return start;
 }
 
-/* "[a, b]" -> texts, cut at commas outside parentheses; *at moves behind the bracket. */
+/* Splits "[a, b]" at commas outside parentheses, and moves *at behind the bracket. */
 static bool read_dims(op_case *c, case_value *v, char **at)
 {
     char *s = strchr(*at, '['), *end = s ? strchr(s, ']') : NULL;
@@ -168,7 +168,7 @@ static bool fill(case_value *v, char *word)
 
 static bool read_symbolic(op_case *c, case_value *v, char *text)
 {
-    /* Elements of expressions hold blanks, so here commas separate. */
+    /* Symbolic elements may contain blanks, so commas separate them. */
     char *s = text;
     v->elements = need(arena_alloc_array(&c->memory, 256, sizeof *v->elements));
     int depth = 0;
@@ -377,7 +377,8 @@ static void compare_inferred(op_case *c, op_infer *infer, size_t i)
     if (!same) problem(c, "output %zu has shape %s", i, str_text(&shape));
     str_clear(&shape);
     if (want->unknown_data) goto done;
-    /* Outputs seen as an input, so that constants count as elements too. */
+    /* op_input_ints reads inputs only, so this passes the outputs as inputs. It also finds the
+     * elements of constants. */
     op_infer view = *infer;
     const bool present = true;
     const op_node one = {.def = infer->node->def, .input_count = 1};

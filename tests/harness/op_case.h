@@ -11,7 +11,8 @@
 typedef struct op_case_report {
     size_t run, failed;
     str text; /* one paragraph per failure */
-    /* Not NULL: takes the cases with values that are to succeed, instead of running them. */
+    /* If not NULL, receives the cases that have values and must succeed, which then do not run
+     * here. */
     void (*visit)(const op_node *n, const op_tensor *inputs, const bool *wanted, void *user);
     void *user;
 } op_case_report;

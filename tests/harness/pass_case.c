@@ -23,7 +23,7 @@ static float number(size_t i)
     return (float)((i * 7919 + 13) % 101) / 50.0f - 1;
 }
 
-/* A weight of made-up numbers above `least` - 1. */
+/* Adds a weight with pseudo-random numbers above `least` - 1. */
 void weights_from(model_builder *b, const char *name, const char *shape, size_t count, float least)
 {
     float values[512];
@@ -107,7 +107,8 @@ static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
     }
 }
 
-/* The graph after all passes has these nodes and gives what it gave; so does what it is saved as.
+/* After all passes the graph must have these nodes and compute the same outputs, also after export
+ * and import.
  */
 static void expect(model_builder *b, const char *nodes)
 {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes on small models: what the graph consists of afterwards, and that the reference gives the
- * same for both. */
+/* Tests of the engine's graph passes on small models: checks the nodes afterwards, and that the
+ * reference computes the same outputs before and after. */
 #ifndef HARNESS_PASS_CASE_H
 #define HARNESS_PASS_CASE_H
 
 #include "harness/model_builder.h"
 
-/* A model with the input x. */
+/* Starts a model with one float32 input, x. */
 model_builder start(const char *shape);
-/* A weight of made-up numbers from -1 to 1. */
+/* Adds a weight with pseudo-random numbers from -1 to 1. */
 void weights(model_builder *b, const char *name, const char *shape, size_t count);
-/* The same above `least` - 1. */
+/* Like weights, but all numbers are above `least` - 1. */
 void weights_from(model_builder *b, const char *name, const char *shape, size_t count, float least);
 void scalar(model_builder *b, const char *name, float value);
 void ints(model_builder *b, const char *name, const char *shape, const int64_t *values);
-/* An attribute of one number in a list. */
+/* Adds an attribute that is a list of one number. */
 pgy_onnx_node *node_ints(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value);
-/* Ends the model in y. After all passes but fuse_elementwise, which would hide what they did, its
- * graph must have these nodes and give what it gave, saved and read again too. */
+/* Makes y the output. After all passes except fuse_elementwise, which would hide the others'
+ * results, the graph must have these nodes and compute the same outputs, also after export and
+ * import. */
 void expect_y(model_builder *b, const char *nodes);
-/* After all passes. */
+/* Like expect_y, but after all passes including fuse_elementwise. */
 void expect_fused_y(model_builder *b, const char *nodes);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer that does not fit what is there is refused by the network and left out. */
+/* Layers are drawn without checking that they fit: the network refuses those that do not, and they
+ * are left out. */
 #include "harness/random_network.h"
 
 #include <math.h>
@@ -11,7 +12,8 @@ enum { MAX_VALUES = 64, MAX_ELEMENTS = 20000 };
 typedef struct maker {
     byte_source *source;
     pgy_network *net;
-    pgy_value *values[MAX_VALUES]; /* float32, of known shape */
+    /* float32 values with known shapes, which later layers may read */
+    pgy_value *values[MAX_VALUES];
     size_t count;
 } maker;
 
@@ -57,7 +59,8 @@ static size_t elements(const pgy_value *v)
     return count;
 }
 
-/* One of the latest; of rank `rank` if there is one, unless it is 0. */
+/* Draws one of the latest values. If rank is not 0, takes a value of that rank; NULL: there is
+ * none. */
 static pgy_value *choose(maker *m, int32_t rank)
 {
     const uint32_t back = pick(m, 6);
@@ -171,7 +174,8 @@ static void elementwise(maker *m)
         shape[i] = form == 1 && i == 1             ? size_of(a, i)
                    : form == 2 && i == a->rank - 1 ? size_of(a, i)
                                                    : 1;
-    if (form || kind == PGY_ELEMENTWISE_DIV) /* by a constant: one number, channels, columns */
+    /* a constant second operand: one number, or one per channel or column */
+    if (form || kind == PGY_ELEMENTWISE_DIV)
         b = weights(m, (size_t)a->rank, shape, 0.4f, 1.0f);
     else if (b && pick(m, 2)) {
         pgy_value *swap = a;
@@ -204,7 +208,7 @@ static void normalization(maker *m)
     if (x->rank < 2) return;
     for (int32_t i = 0; i < x->rank; i++) shape[i] = i == x->rank - 1 ? size_of(x, i) : 1;
     const pgy_normalization p = {.axes = PGY_AXIS(x->rank - 1),
-                                 .epsilon = 0.1, /* small ones would make noise of rounding */
+                                 .epsilon = 0.1, /* a small epsilon would amplify rounding errors */
                                  .scale = weights(m, (size_t)x->rank, shape, 0.3f, 1.0f),
                                  .bias = weights(m, (size_t)x->rank, shape, 0.3f, 0)};
     keep(m, pgy_network_add_normalization(&layer, m->net, x, &p, NULL), &layer);
@@ -236,7 +240,7 @@ static void product(maker *m)
     if (pick(m, 3))
         b = weights(m, (size_t)a->rank, shape, 1.5f / sqrtf((float)k), 0);
     else
-        b = a; /* with itself: attention's scores */
+        b = a; /* a times itself, like attention scores */
     if (!b) return;
     keep(m,
          pgy_network_add_matrix_multiply(&layer, m->net, a, PGY_MATRIX_NONE, b,

@@ -217,32 +217,32 @@ static void check(const kernel *k, size_t output, const kernel_tensor *y, const 
     }
 }
 
-/* In place: output 0 lies in the input's memory. */
+/* Runs a kernel once. `in_place`: output 0 uses the memory of input plan->in_place. */
 static void run_once(const kernel *k, const kernel_plan *plan, const reference_case *c,
-                     const kernel_problem *use, bool in_place, uint32_t parts,
+                     const kernel_problem *problem, bool in_place, uint32_t parts,
                      pgy_tensor *const *want, double tolerance, void **first)
 {
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
-    for (size_t i = 0; i < use->input_count; i++) {
+    for (size_t i = 0; i < problem->input_count; i++) {
         if (!c->inputs[i] || (plan->packed_inputs >> i & 1)) continue;
-        tensors[i] = guarded(kernel_size_bytes(&use->inputs[i]));
-        arrange(tensors[i], &use->inputs[i], c->inputs[i]);
+        tensors[i] = guarded(kernel_size_bytes(&problem->inputs[i]));
+        arrange(tensors[i], &problem->inputs[i], c->inputs[i]);
     }
-    for (size_t i = 0; i < use->output_count; i++) {
-        const size_t size = kernel_size_bytes(&use->outputs[i]);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        const size_t size = kernel_size_bytes(&problem->outputs[i]);
         if (i == 0 && in_place) {
-            tensors[use->input_count] = tensors[plan->in_place];
+            tensors[problem->input_count] = tensors[plan->in_place];
             continue;
         }
-        tensors[use->input_count + i] = guarded(size);
-        memset(tensors[use->input_count + i], 0xff, size);
+        tensors[problem->input_count + i] = guarded(size);
+        memset(tensors[problem->input_count + i], 0xff, size);
     }
     kernel_run_alone(k, plan, tensors, parts);
-    if (parts == 1) extent_check(k, plan, use, tensors);
-    for (size_t i = 0; i < use->output_count; i++) {
-        void *out = tensors[use->input_count + i];
-        const size_t size = kernel_size_bytes(&use->outputs[i]);
-        check(k, i, &use->outputs[i], out, want[i], tolerance);
+    if (parts == 1) extent_check(k, plan, problem, tensors);
+    for (size_t i = 0; i < problem->output_count; i++) {
+        void *out = tensors[problem->input_count + i];
+        const size_t size = kernel_size_bytes(&problem->outputs[i]);
+        check(k, i, &problem->outputs[i], out, want[i], tolerance);
         if (!first[i]) {
             first[i] = mem_alloc(size + 1);
             memcpy(first[i], out, size);
@@ -251,11 +251,11 @@ static void run_once(const kernel *k, const kernel_plan *plan, const reference_c
         }
         if (i > 0 || !in_place) release(out, size, "output", k);
     }
-    for (size_t i = 0; i < use->input_count; i++) {
+    for (size_t i = 0; i < problem->input_count; i++) {
         if (!tensors[i]) continue;
-        const size_t size = kernel_size_bytes(&use->inputs[i]);
+        const size_t size = kernel_size_bytes(&problem->inputs[i]);
         void *again = mem_alloc(size + 1);
-        arrange(again, &use->inputs[i], c->inputs[i]);
+        arrange(again, &problem->inputs[i], c->inputs[i]);
         if (memcmp(again, tensors[i], size) && !(in_place && i == (size_t)plan->in_place))
             fail_msg("%s changes input %zu", k->name, i);
         mem_free(again);
@@ -263,18 +263,18 @@ static void run_once(const kernel *k, const kernel_plan *plan, const reference_c
     }
 }
 
-static void run_variant(const kernel *k, reference_case *c, const kernel_problem *use,
+static void run_variant(const kernel *k, reference_case *c, const kernel_problem *problem,
                         pgy_tensor *const *wanted, double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
     kernel_plan plan = {0};
     void *first[KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};
-    if (k->prepare(&plan, use, &err)) fail_msg("%s: %s", k->name, err.text);
+    if (k->prepare(&plan, problem, &err)) fail_msg("%s: %s", k->name, err.text);
     for (size_t p = 0; p < sizeof PARTS / sizeof *PARTS; p++)
-        run_once(k, &plan, c, use, false, PARTS[p], wanted, tolerance, first);
-    if (plan.in_place >= 0) run_once(k, &plan, c, use, true, 3, wanted, tolerance, first);
-    for (size_t i = 0; i < use->output_count; i++) mem_free(first[i]);
+        run_once(k, &plan, c, problem, false, PARTS[p], wanted, tolerance, first);
+    if (plan.in_place >= 0) run_once(k, &plan, c, problem, true, 3, wanted, tolerance, first);
+    for (size_t i = 0; i < problem->output_count; i++) mem_free(first[i]);
     kernel_plan_deinit(&plan);
 }
 
@@ -304,11 +304,12 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(c->node.def->domain, c->node.def->name, i);
         if (!k) break;
-        kernel_problem use = offered;
+        if (k->device) continue;
+        kernel_problem problem = offered;
         double cost = -1;
-        if (!kernel_accept(k, &use, &cost)) continue;
+        if (!kernel_accept(k, &problem, &cost)) continue;
         if (!(cost >= 0)) fail_msg("%s accepts without a cost", k->name);
-        run_variant(k, c, &use, wanted, tolerance);
+        run_variant(k, c, &problem, wanted, tolerance);
         ran++;
     }
     for (size_t i = 0; i < outputs; i++) pgy_tensor_release(wanted[i]);

@@ -18,7 +18,7 @@ add("constant", "strings", "Constant", 13, {"value_strings": ["a", "bc"]}, [], e
 TEXT["constant"] = """
 case: nothing given
 op: Constant 13
-error: has no value
+error: the node has no attribute with a value
 
 case: two values
 op: Constant 13
@@ -33,7 +33,7 @@ TEXT["constant_of_shape"] = """
 case: negative
 op: ConstantOfShape 9
 in: int64 [2] 3 -1
-error: dimension 1 is -1
+error: dimension 1 of the shape is -1, but must not be negative
 
 case: symbolic
 op: ConstantOfShape 9
@@ -104,7 +104,7 @@ case: below -1
 op: Reshape 14
 in: float32 [2] 1 2
 in: int64 [2] -2 1
-error: dimension 0 of the shape is -2
+error: element 0 of the shape is -2, but must be -1 or more
 
 case: symbolic copy and rest
 op: Reshape 14
@@ -153,7 +153,7 @@ case: not one
 op: Squeeze 13
 in: float32 [1, 3] 1 2 3
 in: int64 [1] 1
-error: dimension 1 is 3, not 1
+error: dimension 1 is 3, but only dimensions of 1 can be squeezed
 
 case: twice
 op: Squeeze 13
@@ -269,7 +269,7 @@ case: does not divide
 op: Split 13
 in: float32 [5] 1 2 3 4 5
 outputs: 2
-error: which 2 outputs do not divide
+error: the axis has 5 elements, which cannot be divided into 2 equal outputs
 
 case: symbolic
 op: Split 13
@@ -302,7 +302,7 @@ in: int64 [1] 0
 in: int64 [1] 2
 in: int64 [1] 0
 in: int64 [1] 0
-error: step 0 is 0
+error: step 0 must not be 0
 
 case: axis out of range
 op: Slice 13
@@ -422,7 +422,7 @@ case: indices larger than the data
 op: GatherElements 13
 in: float32 [2, 2] 1 2 3 4
 in: int64 [1, 3] 0 0 0
-error: indices have 3 elements in axis 1, data have 2
+error: the indices have 3 elements along axis 1, but the data has only 2
 
 case: ranks
 op: GatherElements 13
@@ -444,7 +444,7 @@ case: tuples too long
 op: GatherND 13
 in: float32 [2] 1 2
 in: int64 [1, 2] 0 0
-error: tuples of 2 indices go into 1 axes
+error: the indices are tuples of 2, but the data has 1 axes to index
 
 case: symbolic
 op: GatherND 13
@@ -473,7 +473,7 @@ op: ScatterElements 18
 in: float32 [2] 1 2
 in: int64 [1] 0
 in: float32 [2] 9 9
-error: indices and updates have different shapes
+error: the indices and the updates have different shapes
 
 case: reduction
 op: ScatterElements 18
@@ -539,7 +539,7 @@ case: counts
 op: Tile 13
 in: float32 [2] 1 2
 in: int64 [2] 1 1
-error: has 2 repeats for an input of rank 1
+error: there are 2 repeats for an input of rank 1
 
 case: symbolic
 op: Tile 13
@@ -559,7 +559,7 @@ op: Range 11
 in: int64 [] 0
 in: int64 [] 5
 in: int64 [] 0
-error: delta is 0
+error: input 2 (delta) must not be 0
 
 case: no float step
 op: Range 11
@@ -600,20 +600,20 @@ case: counts
 op: Pad 13
 in: float32 [2] 1 2
 in: int64 [1] 1
-error: has 1 pads for 1 axes
+error: there are 1 pads for 1 axes; there must be two for each axis
 
 case: less than nothing
 op: Pad 13
 in: float32 [2] 1 2
 in: int64 [2] -2 -1
-error: axis 0 would have -1 elements
+error: axis 0 of the output would have -1 elements
 
 case: mode
 op: Pad 13
 attr: mode = "wrap"
 in: float32 [2] 1 2
 in: int64 [2] 1 1
-error: mode is not one that opset 13 knows
+error: attribute mode has a value that opset 13 does not have
 
 case: nothing to continue
 op: Pad 13
@@ -706,7 +706,7 @@ TEXT["eye_like"] = """
 case: rank
 op: EyeLike 9
 in: float32 [2] 1 2
-error: rank 1, not 2
+error: the input has rank 1, but must have rank 2
 
 case: type
 op: EyeLike 9
@@ -721,7 +721,7 @@ case: too long
 op: ReverseSequence 10
 in: float32 [2, 1] 1 2
 in: int64 [1] 3
-error: length 3 is not in [0, 2]
+error: sequence_lens has length 3, which is not in [0, 2]
 
 case: axes
 op: ReverseSequence 10
@@ -740,7 +740,7 @@ op: Dropout 13
 in: float32 [1] 1
 in: float32 [] 1
 in: bool [] true
-error: ratio 1 is not in [0, 1)
+error: input 1 (ratio) is 1, which is not in [0, 1)
 """
 add("unique", "sorted", "Unique", 11, {}, [np.array([2, 1, 1, 3, 4, 3], F32)], outputs=4)
 add("unique", "in order", "Unique", 11, {"sorted": 0}, [np.array([[2, 1, 1], [3, 4, 3]], I64)], outputs=4)
@@ -778,7 +778,7 @@ case: no number
 op: Cast 13
 attr: to = 1
 in: string [1] "hello"
-error: 'hello' is no number
+error: cannot cast the string 'hello' to a number
 
 case: no such type
 op: Cast 13

@@ -166,7 +166,7 @@ case: types must agree
 op: %s 14
 in: float32 [1] 1
 in: float64 [1] 1
-error: input 1 'B' is float64, but input 0 'A' is float32; both have the type T in opset 14
+error: input 1 'B' is float64, but input 0 'A' is float32; both must have the same type (T) in opset 14
 
 case: symbolic
 op: %s 14
@@ -283,7 +283,7 @@ op: Where 16
 in: bool [1] true
 in: float32 [1] 1
 in: int64 [1] 1
-error: input 2 'Y' is int64, but input 1 'X' is float32; both have the type T in opset 16
+error: input 2 'Y' is int64, but input 1 'X' is float32; both must have the same type (T) in opset 16
 """
 
 # ---- Quantization -------------------------------------------------------------------------------
@@ -310,7 +310,7 @@ op: QuantizeLinear 13
 attr: axis = 1
 in: float32 [2, 3] 1 2 3 4 5 6
 in: float32 [2] 1 2
-error: 2 scales do not fit
+error: the number of scales, 2, does not fit axis 1 of 3 elements with block size 0
 
 case: symbolic
 op: QuantizeLinear 13
@@ -325,5 +325,5 @@ op: DequantizeLinear 13
 in: uint8 [1] 1
 in: float32 [] 1
 in: int8 [] 1
-error: input 2 'x_zero_point' is int8, but input 0 'x' is uint8; both have the type T in opset 13
+error: input 2 'x_zero_point' is int8, but input 0 'x' is uint8; both must have the same type (T) in opset 13
 """

@@ -138,7 +138,7 @@ in: float32 [1, 2] 0..
 in: -
 in: float32 [2] 1 1
 in: float32 [2] 0 0
-error: row 4 of input 2
+error: row 4 lies outside the table in input 2, which has 4 rows
 """
 TEXT["contrib_rotary_embedding"] = """
 case: a position beyond the caches
@@ -176,7 +176,7 @@ op: com.microsoft:Attention 1
 attr: num_heads = 3
 in: float32 [1, 1, 4] 0..
 in: float32 [4, 12] 0..
-error: width 4 for 3 heads
+error: a projection has width 4, which does not fit 3 heads
 """
 TEXT["mat_mul_n_bits"] = """
 case: weights of another size

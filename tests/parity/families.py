@@ -349,23 +349,23 @@ def document(results, failures):
     complete = [r for r in rows if r.get("shapes", {}).get("ours") and r["shapes"]["ours"][1] == r["shapes"]["ours"][2]]
     fewer = [r for r in rows if unexplained(r["name"], r.get("shapes", {}).get("problems", []))]
     lines = ["# Models", "",
-             "Made by `tests/parity/families.py PROGRAM FOLDER --markdown docs/models.md` from what `tests/parity/export_models.py FOLDER --exporter both` exports:",
-             "well-known architectures with random weights and few layers, by PyTorch's TorchScript exporter (\"classic\") and its torch.export one (\"new\");",
+             "`tests/parity/families.py PROGRAM FOLDER --markdown docs/models.md` makes this page from the exports of `tests/parity/export_models.py FOLDER --exporter both`:",
+             "well-known architectures with random weights and few layers, exported by PyTorch's TorchScript exporter (\"classic\") and its torch.export exporter (\"new\");",
              "\"dynamic\" ones have named batch, sequence or picture sizes.", "",
-             f"{len(rows)} exports of {len(architectures)} architectures ({by_exporter(rows)}): {len(agree)} agree with ONNX Runtime, {len(complete)} have every shape known,",
+             f"{len(rows)} exports of {len(architectures)} architectures ({by_exporter(rows)}): {len(agree)} agree with ONNX Runtime, {len(complete)} have all shapes known,",
              f"{len(fewer)} have a shape that ONNX or ONNX Runtime's symbolic inference knows better.", "",
-             "Shapes are node outputs whose dimensions are all known, as numbers or names, of all that the side reports (\"fails\": an error, or more than 60 s), with the",
+             "The columns of shapes count the node outputs whose dimensions are all known, as numbers or names, among the outputs that the tool reports (\"fails\": an error, or more than 60 s), with the",
              "declarations of inner values removed from the file. The error of ONNX Runtime is max |y - ref| / (|ref| + rms(ref)) over all outputs against the",
-             f"float64 reference. It may be {FACTOR} times what float32 alone costs there (the reference with every node's result rounded), or {FLOOR:g}. Where rounding",
-             f"alone changes an output by more than {FLIPPED:g}, it decides something (a bucket, an order of near-equal scores), and the rounded reference is the",
-             "one to agree with. Times were taken beside other work on the machine: they tell orders of magnitude.", ""]
+             f"float64 reference. It may be {FACTOR} times the error of float32 rounding alone (the reference with every node's result rounded), or {FLOOR:g}. If rounding",
+             f"alone changes an output by more than {FLIPPED:g}, it decides a result (a bucket, the order of nearly equal scores), and the outputs must agree with the rounded",
+             "reference instead. Times were measured beside other work on the machine and show orders of magnitude only.", ""]
     lines += markdown(results, failures)
     notes = [(r, p) for r in rows for p in r.get("run", {}).get("problems", []) + r.get("shapes", {}).get("problems", [])]
     if notes:
         reasons = {p: why for r, p in notes for (n, start), why in EXPLAINED.items() if r["name"] == n and p.startswith(start)}
-        lines += ["", "## What does not agree", ""] + [f"- {title(r)}: {p}{' (' + reasons[p] + ')' if p in reasons else ''}" for r, p in notes[:60]]
+        lines += ["", "## Disagreements", ""] + [f"- {title(r)}: {p}{' (' + reasons[p] + ')' if p in reasons else ''}" for r, p in notes[:60]]
     if failures:
-        lines += ["", "## What the exporters could not do", "", "In PyTorch's words, or why what it wrote is no valid model. Beside other work on the machine, an export had 400 s.", ""]
+        lines += ["", "## Failed exports", "", "The messages are PyTorch's, or say why the exported model is invalid. An export had 400 s, beside other work on the machine.", ""]
         lines += [f"- {exported(f)}: {reason(why)}" for f, why in sorted(failures.items())]
     return "\n".join(lines) + "\n"
 

@@ -561,25 +561,25 @@ def run_kept(ours, rows):
 
 HALF_MODELS = [
     "## Whole models in 16-bit floats", "",
-    "Models in float16 or bfloat16 can make two camps that differ by more than 1 although no operator is wrong: those that round to 16 bits after every node",
+    "Models in float16 or bfloat16 can split the runtimes into two groups that differ by more than 1 although no operator is wrong: those that round to 16 bits after every node",
     "(PyTorch, `--trt`, `--opref --opref-precision model`), and those that compute longer stretches in a wider type (`--opref`, which rounds once at the end, and",
-    "ONNX Runtime, which computes most 16-bit operators of a CPU in float32 and drops the Casts between them). It happens where a rounding decides something:", "",
-    "- **additive masks**: a score plus -65504 or -1e4 keeps 5 to 0 bits of the score, so in rows that are closed whole, or nearly, what attention looks at depends on",
-    "  the last bit; in float32 the same row is a uniform average, or another choice;",
-    "- **rotary angles** and positions: 2049 is no float16 and 257 no bfloat16, and the cosine of an angle of some hundreds has no correct digit left;",
+    "ONNX Runtime, which computes most 16-bit operators of a CPU in float32 and drops the Casts between them). This happens where a rounding decides a result:", "",
+    "- **additive masks**: a score plus -65504 or -1e4 keeps 5 to 0 bits of the score, so in rows that are masked completely, or nearly so, the attention depends on",
+    "  the last bit; in float32 the same row is a uniform average, or has other weights;",
+    "- **rotary angles** and positions: float16 cannot represent 2049, bfloat16 cannot represent 257, and the cosine of an angle of several hundred has no correct digit;",
     "- arguments of ArgMax, TopK, buckets and comparisons that are almost equal.", "",
-    "To tell this from a fault: run `--opref --opref-precision model` as well as `--opref`. If each camp agrees with one of them, rounding is the cause, and the",
-    "model needs those nodes in float32 (`--keep-fp32`, `--layer-precisions`). The log says so under a comparison of 16-bit outputs that failed, and where the reference",
-    "is given a model that computes in 16 bits.",
+    "To distinguish this from a fault, run both `--opref --opref-precision model` and `--opref`. If each group agrees with one of them, rounding is the cause, and the",
+    "model needs those nodes in float32 (`--keep-fp32`, `--layer-precisions`). The log says so after a failed comparison of 16-bit outputs, and when the reference",
+    "runs a model that computes in 16 bits.",
 ]
 
 
 def write_docs(rows):
-    sides = {"ours": "The reference stands alone", "all": "All three differ", "onnxrt": "ONNX Runtime differs", "evaluator": "ONNX's ReferenceEvaluator differs"}
+    sides = {"ours": "The reference differs from both", "all": "All three differ", "onnxrt": "ONNX Runtime differs", "evaluator": "ONNX's ReferenceEvaluator differs"}
     text = ["# Where the reference and others disagree", "",
-            "Random single-operator models (`tests/parity/random_ops.py`) are run by the reference, by ONNX Runtime (CPU, no graph optimisation) and by ONNX's",
-            "ReferenceEvaluator. Every difference that was found is explained here; one that is not listed fails the tests. Made from `tests/disagreements/table.json` by",
-            "`random_ops.py --write-docs`. Models are in `tests/disagreements/`, with the outputs that the reference gives.", ""]
+            "`tests/parity/random_ops.py` runs random single-operator models in the reference, in ONNX Runtime (CPU, no graph optimisation) and in ONNX's",
+            "ReferenceEvaluator. This page explains every difference found; the tests fail on any other difference. The page is made from `tests/disagreements/table.json` by",
+            "`random_ops.py --write-docs`. `tests/disagreements/` has the models and the outputs of the reference.", ""]
     for side, title in sides.items():
         text += [f"## {title}", "", "| operators | opsets | what | when | why | model |", "| --- | --- | --- | --- | --- | --- |"]
         for row in sorted((r for r in rows if r["side"] == side), key=lambda r: r["op"]):

@@ -2,6 +2,7 @@
 /* For each struct that a caller gives: the whole of it, its defaults, and a call that says in `seen`
  * what it did. For each that the library gives: the size that it wrote. `check` includes this file
  * into a program that runs every older form. */
+#include <polygraphy/debug.h>
 #include <polygraphy/plugin_tune.h>
 #include <polygraphy/polygraphy.h>
 #include <polygraphy/record.h>
@@ -576,6 +577,48 @@ CALL(pgy_judge_options)
     return PGY_OK;
 }
 
+static const pgy_top_k LARGEST[] = {{.output = "y", .k = 1}};
+static pgy_status forget_outputs(pgy_iteration *iteration, void *user, pgy_error *err)
+{
+    (void)err;
+    pgy_tensor_map_clear(iteration->outputs);
+    if (user) ++*(size_t *)user; /* older callers have none */
+    return PGY_OK;
+}
+static size_t forgotten;
+WHOLE(pgy_postprocess, .top_k = LARGEST, .top_k_count = 1, .callback = forget_outputs, .user = &forgotten, .name = "forget")
+DEFAULTS(pgy_postprocess, .top_k = NULL)
+CALL(pgy_postprocess)
+{
+    static const float values[] = {1, 3, 2};
+    static const int64_t shape[] = {3};
+    pgy_results *results = NULL;
+    pgy_tensor_map *outputs = NULL;
+    pgy_tensor *y = NULL;
+    size_t runner = 0;
+    pgy_run_report *report = NULL;
+    pgy_run_options run = pgy_run_options_default();
+    run.postprocess = o;
+    forgotten = 0;
+    TRY(pgy_run(&report, NULL, 0, &run, err));
+    pgy_run_report_destroy(report);
+    TRY(pgy_results_create(&results, err));
+    TRY(pgy_tensor_map_create(&outputs, err));
+    TRY(pgy_tensor_copy(&y, pgy_view_of((void *)values, PGY_F32, 1, shape), err));
+    TRY(pgy_tensor_map_adopt(outputs, "y", y, err));
+    TRY(pgy_results_add_runner(results, "r", &runner, err));
+    TRY(pgy_results_add(results, runner, outputs, 1, err));
+    const pgy_status st = pgy_postprocess_apply(results, o, err);
+    if (!st) {
+        const pgy_tensor_map *now = pgy_results_at(results, runner, 0)->outputs;
+        const pgy_tensor *left = pgy_tensor_map_count(now) ? pgy_tensor_map_at(now, 0) : NULL;
+        SAY("%zu outputs, %s, %zu forgotten", pgy_tensor_map_count(now), left ? pgy_dtype_name(pgy_tensor_dtype(left)) : "-", forgotten);
+    }
+    pgy_tensor_map_destroy(outputs);
+    pgy_results_destroy(results);
+    return st;
+}
+
 static const pgy_judge_options COMPAT = {.size = sizeof COMPAT, .compat = true};
 WHOLE(pgy_run_options, .sequential = true, .warm_up = 1, .judge = &COMPAT, .model_path = "m.onnx")
 static pgy_run_options defaults_pgy_run_options(void)
@@ -647,18 +690,98 @@ CALL(pgy_plugin_tune_options)
     return PGY_OK;
 }
 
+/* ---- Debugging ------------------------------------------------------------------------------- */
+
+static pgy_status judge_good(bool *passed, const char *candidate, void *user, pgy_error *err)
+{
+    (void)candidate, (void)user, (void)err;
+    *passed = true;
+    return PGY_OK;
+}
+
+static bool end_at_once(const pgy_debug_trial *trial, void *user)
+{
+    (void)trial, (void)user;
+    return false;
+}
+
+static pgy_status run_session(const pgy_debug_options *options, const pgy_debug_search *search, pgy_error *err)
+{
+    pgy_debug_session *session = NULL;
+    pgy_debug_summary sum = {0};
+    TRY(pgy_debug_session_create(&session, options, err));
+    const pgy_status st = pgy_debug_session_run(&sum, session, search, err);
+    if (!st) SAY("%zu of %zu", sum.passed, sum.trials);
+    pgy_debug_session_destroy(session);
+    return st;
+}
+
+static const pgy_debug_check GOOD = {.size = sizeof GOOD, .judge = judge_good};
+static const pgy_debug_search ONCE = {.size = sizeof ONCE, .next = end_at_once};
+static const int64_t CODES[] = {1};
+static const char *const DEBUG_COMMAND[] = {"true"};
+
+WHOLE(pgy_debug_check, .command = DEBUG_COMMAND, .command_count = 1, .fail_codes = CODES, .fail_code_count = 1, .pass_codes = CODES, .pass_code_count = 1,
+      .show = PGY_DEBUG_SHOW_NONE, .timeout_s = 100)
+DEFAULTS(pgy_debug_check, .command = NULL)
+CALL(pgy_debug_check)
+{
+    pgy_debug_options options = pgy_debug_options_default();
+    options.check = o;
+    return run_session(&options, &ONCE, err);
+}
+
+WHOLE(pgy_debug_options, .check = &GOOD, .artifact_dir = ".", .keep_candidate = true)
+static pgy_debug_options defaults_pgy_debug_options(void)
+{
+    return pgy_debug_options_default();
+}
+CALL(pgy_debug_options)
+{
+    return run_session(o, &ONCE, err);
+}
+
+WHOLE(pgy_debug_search, .phase = "outputs", .next = end_at_once)
+DEFAULTS(pgy_debug_search, .phase = NULL)
+CALL(pgy_debug_search)
+{
+    pgy_debug_options options = pgy_debug_options_default();
+    options.check = &GOOD;
+    return run_session(&options, o, err);
+}
+
+WHOLE(pgy_debug_reduce_options, .linear = true, .keep_inputs = true, .want_good = true)
+DEFAULTS(pgy_debug_reduce_options, .linear = false)
+CALL(pgy_debug_reduce_options)
+{
+    char candidate[256];
+    pgy_debug_options options = pgy_debug_options_default();
+    pgy_debug_session *session = NULL;
+    pgy_debug_reduction r = {0};
+    snprintf(candidate, sizeof candidate, "%s/candidate.onnx", folder);
+    options.check = &GOOD;
+    options.candidate = candidate;
+    TRY(pgy_debug_session_create(&session, &options, err));
+    const pgy_status st = pgy_debug_reduce(&r, session, model, o, err);
+    if (!st) SAY("%zu nodes, %zu failed, %s", r.bad_nodes, r.failed, r.good ? "a good one" : "none good");
+    pgy_debug_reduction_free(&r);
+    pgy_debug_session_destroy(session);
+    return st;
+}
+
 /* ---- The engine ------------------------------------------------------------------------------ */
 
 static pgy_status build(const pgy_build_config *config, pgy_error *err)
 {
     pgy_engine *e = NULL;
     TRY(pgy_engine_build(&e, model, config, err));
-    SAY("%zu threads, verbosity %d", pgy_engine_config(e)->threads, (int)pgy_engine_config(e)->profiling_verbosity);
+    const pgy_build_config *kept = pgy_engine_config(e);
+    SAY("%zu threads, verbosity %d, budget %d %g", kept->threads, (int)kept->profiling_verbosity, (int)kept->weight_budget, kept->weight_budget_percent);
     pgy_engine_release(e);
     return PGY_OK;
 }
 
-WHOLE(pgy_build_config, .threads = 1, .refittable = true, .profiling_verbosity = PGY_VERBOSITY_NONE)
+WHOLE(pgy_build_config, .threads = 1, .refittable = true, .profiling_verbosity = PGY_VERBOSITY_NONE, .weight_budget = PGY_WEIGHT_BUDGET_PERCENT, .weight_budget_percent = 12.5)
 DEFAULTS(pgy_build_config, .threads = 0)
 CALL(pgy_build_config)
 {
@@ -701,6 +824,135 @@ CALL(pgy_context_options)
     pgy_context_destroy(c);
     pgy_engine_release(e);
     return st;
+}
+
+/* ---- What a context calls -------------------------------------------------------------------- */
+
+/* A context of the model, with room for its output. */
+typedef struct context_case {
+    pgy_engine *engine;
+    pgy_context *context;
+    void *x;
+    char y[4096];
+} context_case;
+
+static pgy_status open_context(context_case *c, const pgy_build_config *config, const pgy_context_options *options, pgy_error *err)
+{
+    const pgy_tensor_info *input;
+    int64_t shape[8];
+    size_t count = 1;
+    TRY(pgy_engine_build(&c->engine, model, config, err));
+    TRY(pgy_context_create(&c->context, c->engine, options, err));
+    input = pgy_metadata_at(pgy_engine_inputs(c->engine), 0);
+    for (int32_t i = 0; i < input->rank; i++) {
+        shape[i] = input->shape[i] < 0 ? 1 : input->shape[i];
+        count *= (size_t)shape[i];
+    }
+    c->x = calloc(count, sizeof(float));
+    TRY(pgy_context_set_input_shape(c->context, input->name, (size_t)input->rank, shape, err));
+    TRY(pgy_context_set_input(c->context, input->name, c->x, count * sizeof(float), err));
+    return pgy_context_set_output(c->context, pgy_metadata_at(pgy_engine_outputs(c->engine), 0)->name, c->y, sizeof c->y, err);
+}
+
+static pgy_status close_context(context_case *c, pgy_status st)
+{
+    pgy_context_destroy(c->context);
+    pgy_engine_release(c->engine);
+    free(c->x);
+    return st;
+}
+
+static size_t calls;
+static void *count_memory(void *user, size_t size_bytes, size_t alignment)
+{
+    (void)user;
+    calls++;
+    return aligned_alloc(alignment, (size_bytes + alignment - 1) / alignment * alignment);
+}
+static void count_release(void *user, void *memory, size_t size_bytes)
+{
+    (void)user, (void)size_bytes;
+    calls += 10;
+    free(memory);
+}
+WHOLE(pgy_allocator, .allocate = count_memory, .release = count_release)
+DEFAULTS(pgy_allocator, .allocate = NULL)
+CALL(pgy_allocator)
+{
+    const pgy_context_options options = {.size = sizeof options, .allocation = PGY_ALLOCATION_STATIC, .allocator = o};
+    context_case c = {0};
+    calls = 0;
+    const pgy_status st = close_context(&c, open_context(&c, NULL, &options, err));
+    SAY("%zu", calls);
+    return st;
+}
+
+static char given_room[4096];
+static void *give_room(void *user, const char *name, size_t size_bytes)
+{
+    (void)user, (void)name;
+    calls++;
+    return size_bytes <= sizeof given_room ? given_room : NULL;
+}
+static void count_filled(void *user, const char *name, pgy_view value)
+{
+    (void)user, (void)name, (void)value;
+    calls += 10;
+}
+WHOLE(pgy_output_allocator, .allocate = give_room, .filled = count_filled)
+DEFAULTS(pgy_output_allocator, .allocate = NULL)
+CALL(pgy_output_allocator)
+{
+    context_case c = {0};
+    calls = 0;
+    pgy_status st = open_context(&c, NULL, NULL, err);
+    if (!st) st = pgy_context_set_output_allocator(c.context, pgy_metadata_at(pgy_engine_outputs(c.engine), 0)->name, o, err);
+    if (!st) st = pgy_context_execute(c.context, err);
+    SAY("%zu", calls);
+    return close_context(&c, st);
+}
+
+static void count_layer(void *user, const char *name, double ms)
+{
+    (void)user, (void)name, (void)ms;
+    calls++;
+}
+static void count_run(void *user, double ms, double layers_ms)
+{
+    (void)user, (void)ms, (void)layers_ms;
+    calls += 100;
+}
+WHOLE(pgy_profiler, .layer = count_layer, .run = count_run)
+DEFAULTS(pgy_profiler, .layer = NULL)
+CALL(pgy_profiler)
+{
+    context_case c = {0};
+    calls = 0;
+    pgy_status st = open_context(&c, NULL, NULL, err);
+    if (!st) st = pgy_context_set_profiler(c.context, o, true, err);
+    if (!st) st = pgy_context_execute(c.context, err);
+    SAY("%zu", calls);
+    return close_context(&c, st);
+}
+
+static bool count_value(void *user, const char *name, pgy_view value)
+{
+    (void)user, (void)name, (void)value;
+    calls++;
+    return true;
+}
+WHOLE(pgy_debug_listener, .tensor = count_value)
+DEFAULTS(pgy_debug_listener, .tensor = NULL)
+CALL(pgy_debug_listener)
+{
+    const pgy_build_config config = {.size = sizeof config, .debug_unfused = true};
+    context_case c = {0};
+    calls = 0;
+    pgy_status st = open_context(&c, &config, NULL, err);
+    if (!st) st = pgy_context_set_debug_listener(c.context, o, err);
+    if (!st) st = pgy_context_execute(c.context, err);
+    SAY("%zu", calls);
+    return close_context(&c, st);
 }
 
 /* ---- Runtimes and operators ------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     pgy_accuracy_results *accuracy = NULL;
     bool passed = false;
 
-    /* Generated inputs: two iterations, the same numbers as the original's defaults. */
+    /* Generated inputs for two iterations, with the numbers that NVIDIA's Polygraphy generates by default. */
     pgy_random_options random = pgy_random_options_default();
     random.iterations = 2;
     pgy_run_options run = pgy_run_options_default();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one runner over a data set of saved inputs and checks every output for NaN and infinity; then looks at the outputs itself: how many digits
- * were classified with a probability over one half. No comparator is involved.
+/* Runs one runner over a data set of saved inputs and checks every output for NaN and infinity. It
+ * also reads the outputs itself and counts the digits that were classified with a probability above
+ * one half.
  *
  *     validate_over_data model.onnx inputs.json
  */

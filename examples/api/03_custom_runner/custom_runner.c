@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A runner made of one function: y = x squared, compared with itself and with a wrong one.
+/* A runner that consists of one function, y = x squared. It is compared with itself and with a
+ * wrong runner.
  *
  *     custom_runner
  */
@@ -20,7 +21,7 @@ static pgy_status square(const pgy_tensor_map *feed, pgy_tensor_map *out, void *
     return pgy_tensor_map_adopt(out, "y", y, err);
 }
 
-/* The wrong one: its first element is off by a thousandth. */
+/* The wrong runner: its first element is off by a thousandth. */
 static pgy_status square_wrong(const pgy_tensor_map *feed, pgy_tensor_map *out, void *user, pgy_error *err)
 {
     pgy_status st = square(feed, out, user, err);
@@ -36,7 +37,7 @@ static pgy_status describe_input(pgy_metadata **out, pgy_error *err)
     return st ? st : pgy_metadata_set(*out, &info, err);
 }
 
-/* Runs both and says whether they agree. */
+/* Runs both runners and reports whether they agree. */
 static pgy_status compare(bool *agree, pgy_infer_callback a, pgy_infer_callback b, const pgy_metadata *inputs, pgy_error *err)
 {
     pgy_runner *runners[2] = {NULL, NULL};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input data from a callback that knows the inputs' shapes, and from a list made beforehand; both feed the same model.
+/* Loads input data from a callback that knows the inputs' shapes, and from a list that is built
+ * before the run; both feed the same model.
  *
  *     data_loaders model.onnx
  */
@@ -9,7 +10,8 @@
 
 enum { ITERATIONS = 3 };
 
-/* A generator: one map per call, NULL at the end. It learns the inputs before the first call. */
+/* A generator: returns one map per call, and NULL at the end. The library passes it the inputs
+ * before the first call. */
 typedef struct ramp {
     const pgy_metadata *inputs;
     int next;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loaders composed lazily: nothing is read until the loader is called, or until a runner that was given it is activated. A step of one's own is put in
- * between. The same steps are then done at once.
+/* Composes loaders lazily: the model is read when the loader is called, or when a runner that uses
+ * it is activated. A custom step is inserted between the others. Then the same steps run
+ * immediately.
  *
  *     lazy_loaders model.onnx out.onnx
  */
@@ -8,7 +9,7 @@
 
 #include <polygraphy/polygraphy.h>
 
-/* A step that the library does not offer: count what went through. */
+/* A step that the library does not offer: counts the models that pass through it. */
 static pgy_status count_nodes(pgy_model **model, void *user, pgy_error *err)
 {
     (void)err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a model and walks it twice: the file as it is, and the graph with inferred shapes.
+/* Reads a model and visits its nodes twice: in the file, and in the graph with inferred shapes.
  *
  *     walk_a_model model.onnx
  */

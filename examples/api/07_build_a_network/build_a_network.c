@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine from the logger to the result: a network made by hand (identity of a tensor with three dynamic dimensions), a profile, a plan that is
- * built or, if it is there already, read; an engine, a context, shapes, buffers; run at once and on a stream.
+/* All steps of the engine: the logger, a network built by hand (identity of a tensor with three
+ * dynamic dimensions), a profile, a plan that is built, or read if it exists, an engine, a context,
+ * shapes and buffers. It runs synchronously and on a stream.
  *
  *     build_a_network identity.onnx identity.plan
  */
@@ -9,7 +10,8 @@
 
 #include <polygraphy/polygraphy.h>
 
-/* The logger: five levels, those of TensorRT by other names; a sink of one's own decides what becomes of a message. */
+/* The logger has TensorRT's five levels under other names; a custom sink decides what happens to a
+ * message. */
 static void log_line(pgy_severity severity, const char *text, size_t size_bytes, void *user)
 {
     const char *level = severity >= PGY_LOG_CRITICAL  ? "INTERNAL_ERROR"
@@ -42,7 +44,7 @@ static void print_tensor(const char *what, const pgy_value *v)
     puts("]");
 }
 
-/* All layers and tensors of a network: type, name, shape, precision. */
+/* Prints all layers and tensors of a network: type, name, shape, precision. */
 static void print_network(const pgy_network *net)
 {
     printf("network %s: %zu layers, %zu tensors\n", pgy_network_name(net), pgy_network_layer_count(net), pgy_network_tensor_count(net));
@@ -73,7 +75,8 @@ static pgy_status build(pgy_engine **out, const char *model_path, const char *pl
     return st;
 }
 
-/* One run at a shape: shape, addresses, execution. stream NULL: at once. */
+/* Runs the context with one shape: sets shape and addresses, and executes. With stream NULL the run
+ * is synchronous. */
 static pgy_status run(bool *right, pgy_context *context, pgy_stream *stream, const int64_t *shape, pgy_error *err)
 {
     float input[6 * 8 * 10], output[6 * 8 * 10];
@@ -88,7 +91,7 @@ static pgy_status run(bool *right, pgy_context *context, pgy_stream *stream, con
     if (!st) st = pgy_context_set_output(context, "outputT0", output, bytes, err);
     if (!st && !stream) st = pgy_context_execute(context, err);
     if (!st && stream) st = pgy_context_enqueue(context, stream, &ticket, err);
-    /* The caller could do something else here: the ticket tells when the run is over. */
+    /* The caller could do other work here; the ticket tells when the run is finished. */
     if (!st && stream) st = pgy_stream_wait(stream, ticket, err);
     *right = !st && memcmp(input, output, bytes) == 0;
     printf("%s at [%lld, %lld, %lld]: %s\n", stream ? "on a stream" : "at once", (long long)shape[0], (long long)shape[1], (long long)shape[2],

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX file -> network -> engine with fp16 -> saved plan -> a runner that is active in one scope only. The log shows the profile and what is built for.
+/* Goes from an ONNX file to a network, an engine with fp16, a saved plan, and a runner that is
+ * active in one scope only. The log shows the profile and the settings of the build.
  *
  *     onnx_to_engine identity.onnx identity_fp16.plan
  *
- * (07_build_a_network writes the model.)
- */
+ * (07_build_a_network writes the model.) */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +26,7 @@ static bool same(const pgy_tensor *a, const pgy_tensor *b)
     return a && b && pgy_tensor_size_bytes(a) == pgy_tensor_size_bytes(b) && memcmp(pgy_tensor_data(a), pgy_tensor_data(b), pgy_tensor_size_bytes(a)) == 0;
 }
 
-/* What is to be done while the runner is active. */
+/* The work that is done while the runner is active. */
 static pgy_status use(pgy_runner *runner, bool *right, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *outputs = NULL;
@@ -38,7 +38,7 @@ static pgy_status use(pgy_runner *runner, bool *right, pgy_error *err)
     return st;
 }
 
-/* The scope: whatever happens inside, the runner is inactive behind it. */
+/* The scope: the runner is inactive after it, also after an error. */
 static pgy_status with_active(pgy_runner *runner, pgy_status (*body)(pgy_runner *runner, bool *right, pgy_error *err), bool *right, pgy_error *err)
 {
     pgy_status st = pgy_runner_activate(runner, err);
@@ -47,7 +47,7 @@ static pgy_status with_active(pgy_runner *runner, pgy_status (*body)(pgy_runner 
     return st;
 }
 
-/* The loader: file, network, model; nothing happens before the runner is activated. */
+/* The loader of the model: file, network, model. It does nothing before the runner is activated. */
 static pgy_status through_network(pgy_model **model, void *user, pgy_error *err)
 {
     pgy_network *net = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plan that was saved, read into memory by oneself, made an engine of and run.
+/* Reads a saved plan into memory, makes an engine from the bytes, and runs it.
  *
  *     load_a_plan identity_fp16.plan
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model in ONNX Runtime and in the engine, over generated data, compared with a tolerance of one's own (CompareFunc.simple(atol=1e-8)); the results are
- * saved.
+/* Runs a model in ONNX Runtime and in the engine on generated data, compares the outputs with a
+ * custom tolerance (CompareFunc.simple(atol=1e-8)), and saves the results.
  *
  *     compare_with_engine identity.onnx results.json
  */
@@ -15,7 +15,7 @@ static pgy_status add_runner(pgy_runner **out, const char *backend, const char *
     return st ? st : pgy_runner_create(out, pgy_backend_find(backend), &source, NULL, NULL, err);
 }
 
-/* Data of one shape, since the model's is dynamic. */
+/* The data have one shape, since the model's is dynamic. */
 static pgy_status make_loader(pgy_data_loader **out, pgy_error *err)
 {
     static const int64_t SHAPE[] = {2, 3, 4};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of one's own in the way from a file to an engine: the loader of the network is extended by one that renames it, that of the configuration by one
- * that sets what the usual settings do not offer; then it is built and run.
+/* Adds custom steps between a file and an engine: one renames the network, and one changes the
+ * configuration in a way that the usual settings do not offer. Then the engine is built and run.
  *
  *     extend_a_loader identity.onnx
  */
@@ -9,7 +9,7 @@
 
 #include <polygraphy/polygraphy.h>
 
-/* Between loading and building: the model as a network, with another name. */
+/* The step between loading and building: renames the network. */
 static pgy_status rename_network(pgy_model **model, void *user, pgy_error *err)
 {
     pgy_network *net = NULL;
@@ -24,7 +24,7 @@ static pgy_status rename_network(pgy_model **model, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-/* The configuration as a usual tool would make it, and then what is wanted besides. */
+/* The usual configuration, with one custom setting. */
 static pgy_build_config usual_config(void)
 {
     return (pgy_build_config){.size = sizeof(pgy_build_config), .has_workspace_limit = true, .workspace_bytes = 16 << 20};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers are used again by the next run: what is to be kept is copied. A runner gives a new map each time, so nothing needs to be copied there.
+/* The next run reuses the buffers of a context, so copy results that you want to keep. A runner
+ * returns a new map for each run, so its results need no copy.
  *
  *     keep_results
  */
@@ -27,7 +28,7 @@ static pgy_status make_engine(pgy_engine **out, pgy_error *err)
     return st;
 }
 
-/* Two runs into the same buffer; the first result is looked at after the second run. */
+/* Runs twice into the same buffer, and reads the first result after the second run. */
 static pgy_status run_twice(bool *right, pgy_context *context, pgy_error *err)
 {
     const int64_t shape[] = {3};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control flow in a network: Fibonacci numbers by a loop with two recurrences, and a branch that takes the last one or its negative.
+/* Control flow in a network: a loop with two recurrences computes Fibonacci numbers, and a branch
+ * returns the last one or its negative.
  *
  *     loops_and_branches
  */
@@ -19,7 +20,7 @@ static pgy_status add_one(pgy_value **out, pgy_network *net, float number, pgy_e
     return st;
 }
 
-/* a, b = b, a + b; `count` times. *all has every b, *last the last. */
+/* Computes a, b = b, a + b `count` times. *all has every b, *last the last one. */
 static pgy_status add_fibonacci(pgy_value **all, pgy_value **last, pgy_network *net, pgy_value *count, pgy_error *err)
 {
     pgy_loop *loop = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Several profiles, contexts and streams: one engine with a profile for small batches and one for large ones; a context for each, which run side by side
- * on streams of their own, one with memory of the caller's.
+/* Uses several profiles, contexts and streams: one engine has a profile for small and one for large
+ * batches. Each profile has a context; the contexts run at the same time on separate streams, and
+ * one of them uses memory of the caller.
  *
  *     profiles_and_contexts
  */
@@ -44,7 +45,7 @@ static pgy_status build(pgy_engine **out, pgy_error *err)
     return st;
 }
 
-/* A context with what it works on. */
+/* A context with its stream and buffers. */
 typedef struct worker {
     pgy_context *context;
     pgy_stream *stream;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timing cache makes builds reproducible and fast: what was measured once is not measured again, and the same kernels are chosen, so that two plans are
- * the same bytes. To edit the cache is to choose kernels (what IAlgorithmSelector was for): one entry gets another kernel, and the engine has it.
+/* A timing cache makes builds fast and reproducible: known kernels are not measured again, and the
+ * builder chooses the same kernels, so two plans have the same bytes. An edited cache selects
+ * kernels (as IAlgorithmSelector did): one entry gets another kernel, and the engine uses it.
  *
  *     timing_cache model.onnx net.cache
  */
@@ -20,7 +21,7 @@ static pgy_status build(void **plan, size_t *size, pgy_model *model, pgy_timing_
     return st;
 }
 
-/* Which kernel is to do which use of an operator. */
+/* Prints, for each cached use of an operator, the kernel that the builder chooses. */
 static void print_entries(const pgy_timing_cache *cache)
 {
     pgy_timing_key keys[8];
@@ -35,7 +36,7 @@ static void print_entries(const pgy_timing_cache *cache)
     }
 }
 
-/* The softmax by narrower vectors, in the entry that has it. */
+/* Selects a softmax kernel with narrower vectors in the entry that has one. */
 static bool choose_other(pgy_timing_cache *cache, char *name, size_t size, pgy_error *err)
 {
     static const char *const NARROWER[][2] = {{"_avx512", "_avx2"}, {"_avx2", "_portable"}, {"_portable", "_avx2"}};
@@ -56,7 +57,7 @@ static bool choose_other(pgy_timing_cache *cache, char *name, size_t size, pgy_e
     return false;
 }
 
-/* How often a kernel's name is in what the engine tells of itself. */
+/* Counts how often a kernel's name is in the engine's description. */
 static size_t uses_of(const void *plan, size_t size, const char *kernel)
 {
     pgy_engine *engine = NULL;
@@ -69,7 +70,7 @@ static size_t uses_of(const void *plan, size_t size, const char *kernel)
     return count;
 }
 
-/* Builds from the edited cache; true if the kernel that was chosen is there more often. */
+/* Builds with the edited cache; true if the chosen kernel occurs more often. */
 static pgy_status build_edited(bool *right, pgy_model *model, pgy_timing_cache *cache, const void *plan, size_t size, pgy_error *err)
 {
     char kernel[128] = "";
@@ -106,7 +107,7 @@ int main(int argc, char **argv)
     if (!st) st = pgy_timing_cache_load(&loaded, argv[2], &err);
     if (!st) print_entries(loaded);
     if (!st) count = pgy_timing_cache_count(loaded);
-    /* From the file alone: a use that is not in it would be an error. */
+    /* Uses only the file: a kernel whose time is not in it would be an error. */
     if (!st) st = build(&plans[1], &sizes[1], model, loaded, true, &err);
     bool chosen = true;
     if (!st) st = build_edited(&chosen, model, loaded, plans[0], sizes[0], &err);

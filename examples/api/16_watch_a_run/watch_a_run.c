@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be seen of an engine at work: time by layer (IProfiler), tensors in between (debug tensors), and kept errors (IErrorRecorder); and of a build: its
- * progress (IProgressMonitor).
+/* Observes a running engine: the time of each layer (IProfiler), intermediate tensors (debug
+ * tensors) and kept errors (IErrorRecorder). It also observes the progress of a build
+ * (IProgressMonitor).
  *
  *     watch_a_run
  */
@@ -86,11 +87,11 @@ static pgy_status watch(bool *right, pgy_context *context, seen *s, pgy_error *e
 {
     const float x[4] = {-1, 2, -3, 4};
     float y[4] = {0};
-    const pgy_profiler profiler = {.user = s, .layer = layer_ran};
-    const pgy_debug_listener listener = {.user = s, .tensor = tensor_is_there};
-    pgy_context_set_profiler(context, &profiler, true);
-    pgy_context_set_debug_listener(context, &listener);
-    pgy_status st = pgy_context_set_input(context, "x", x, sizeof x, err);
+    const pgy_profiler profiler = {.size = sizeof profiler, .user = s, .layer = layer_ran};
+    const pgy_debug_listener listener = {.size = sizeof listener, .user = s, .tensor = tensor_is_there};
+    pgy_status st = pgy_context_set_profiler(context, &profiler, true, err);
+    if (!st) st = pgy_context_set_debug_listener(context, &listener, err);
+    if (!st) st = pgy_context_set_input(context, "x", x, sizeof x, err);
     if (!st) st = pgy_context_set_output(context, "y", y, sizeof y, err);
     if (!st) st = pgy_context_execute(context, err);
     *right = !st && y[0] == 0 && y[1] == 4 && y[3] == 16 && s->positive[0] == 0 && s->positive[1] == 2 && s->positive[3] == 4;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A layer of one's own: the operator SoftClip of ../../operators/soft_clip.c, loaded, put into a network with its field, built and run.
+/* A custom layer: loads the operator SoftClip of ../../operators/soft_clip.c, adds it to a network
+ * with its field, builds the network and runs it.
  *
  *     plug_ins soft_clip.so
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Four ways to other types than float32, over the same product of matrices: the fp16 flag, a type for one layer in the network, quantisation written into
- * the network (Q/DQ), and int8 with a calibrator.
+/* Four ways to compute in other types than float32, for the same matrix product: the fp16 flag, a
+ * type for one layer in the network, quantization in the network (Q/DQ), and int8 with a
+ * calibrator.
  *
  *     precision
  */
@@ -37,7 +38,7 @@ static float scale(size_t i)
     return 1.0f / 127;
 }
 
-/* v quantised and back. */
+/* Quantises *v and dequantises it again. */
 static pgy_status add_q_dq(pgy_value **v, pgy_network *net, pgy_error *err)
 {
     pgy_quantization p = {0};
@@ -73,7 +74,7 @@ static pgy_status make_model(pgy_model **out, kind k, pgy_error *err)
     return st;
 }
 
-/* What flows through for calibration: the batch itself. */
+/* The data for calibration: the batch itself. */
 static pgy_status make_loader(pgy_data_loader **out, pgy_error *err)
 {
     static const int64_t SHAPE[] = {ROWS, INNER};

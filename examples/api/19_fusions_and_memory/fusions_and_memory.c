@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of a network: its layers beside the engine's, where convolution, bias and activation are one (vertical fusion) and reformats are steps of
- * their own; what the engine inspector says; and memory, which tensors use one after another.
+/* Compares the layers of a network with those of the engine, where convolution, bias and activation
+ * are one layer (vertical fusion) and reformats are separate steps. It also shows the engine
+ * inspector, and the memory that tensors share.
  *
  *     fusions_and_memory net.plan
  */
@@ -23,7 +24,7 @@ static pgy_status add_weights(pgy_value **out, pgy_network *net, size_t rank, co
     return st;
 }
 
-/* Convolutions with bias and ReLU, one behind the other. */
+/* A chain of convolutions with bias and ReLU. */
 static pgy_status make_model(pgy_model **out, size_t *layer_count, pgy_error *err)
 {
     static const int64_t DIMS[] = {1, CHANNELS, SIZE, SIZE}, KERNEL[] = {CHANNELS, CHANNELS, 3, 3}, BIAS[] = {CHANNELS};
@@ -48,7 +49,7 @@ static pgy_status make_model(pgy_model **out, size_t *layer_count, pgy_error *er
     return st;
 }
 
-/* @return how many of the plan's layers are not reformats */
+/* @return the number of the plan's layers that are not reformats */
 static size_t print_layers(const pgy_plan_profile *profile)
 {
     size_t count = 0;
@@ -61,7 +62,8 @@ static size_t print_layers(const pgy_plan_profile *profile)
     return count;
 }
 
-/* The engine inspector: in TensorRT's field names. How much it tells is the profiling verbosity that the plan was built with. */
+/* The engine inspector uses TensorRT's field names. Its detail depends on the profiling verbosity
+ * of the build. */
 static pgy_status inspect(bool *found, const pgy_plan *plan, pgy_error *err)
 {
     char *text = NULL;

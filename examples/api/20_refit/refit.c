@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Other weights for an engine that is built: y = x w + bias, where w is exchanged while a context exists; and a plan without weights, which runs once it
- * has been refitted.
+/* Replaces weights of a built engine: y = x w + bias, where w is replaced while a context exists.
+ * It also builds a plan without weights, which runs after it is refitted.
  *
  *     refit
  */
@@ -18,7 +18,7 @@ static pgy_status make_tensor(pgy_tensor **out, size_t rank, const int64_t *shap
     return st;
 }
 
-/* A weight with a name, by which it can be found later. */
+/* Adds a weight with a name, by which the refitter finds it. */
 static pgy_status add_weight(pgy_value **out, pgy_network *net, const char *name, size_t rank, const int64_t *shape, float number, pgy_error *err)
 {
     pgy_tensor *t = NULL;
@@ -60,7 +60,7 @@ static pgy_status build(pgy_engine **out, float w_number, bool strip, pgy_error 
     return st;
 }
 
-/* Is y what w and bias give for ones? */
+/* Is y the right result of w and bias for an input of ones? */
 static pgy_status run(bool *right, pgy_context *context, float w_number, pgy_error *err)
 {
     const float wanted = INNER * w_number + 0.5f;
@@ -76,7 +76,7 @@ static pgy_status run(bool *right, pgy_context *context, float w_number, pgy_err
     return PGY_OK;
 }
 
-/* One weight by its name. */
+/* Replaces one weight, which it finds by its name. */
 static pgy_status refit_weight(pgy_engine *engine, float w_number, pgy_error *err)
 {
     static const int64_t W[] = {INNER, COLUMNS};
@@ -106,7 +106,7 @@ static pgy_status exchange(bool *right, pgy_error *err)
     return st;
 }
 
-/* A plan as bytes, without weights; all of them come back from a model. */
+/* Makes a plan without weights in memory; all weights come from a model again. */
 static pgy_status strip(bool *right, pgy_error *err)
 {
     pgy_engine *built = NULL, *loaded = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model as a network: its layers are listed, each ReLU becomes a GELU, one layer gets another name, the largest class is put behind, and the result is
- * saved, built and run.
+/* Changes a model as a network: lists its layers, replaces each ReLU by a GELU, renames a layer,
+ * adds the largest class as an output, and saves, builds and runs the result.
  *
  *     change_a_model digits.onnx changed.onnx
  */
@@ -18,7 +18,7 @@ static void list_layers(const pgy_network *net)
     }
 }
 
-/* Who took what the layer gives takes v. */
+/* Makes all layers except `but` read v in place of the layer's output. */
 static pgy_status give_instead(pgy_network *net, const pgy_layer *layer, pgy_value *v, const pgy_layer *but, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -45,7 +45,7 @@ static pgy_status replace_relus(pgy_network *net, size_t *count, pgy_error *err)
     return st;
 }
 
-/* The largest class behind the first output. */
+/* Adds the largest class of the first output. */
 static pgy_status add_top(pgy_network *net, pgy_error *err)
 {
     pgy_layer *top = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graph surgery in its shortest form: a model is loaded, a Clip is put behind its first Relu, what is no longer needed
- * goes, nodes are sorted, and the result is saved. Weights are not read: they are copied from file to file.
+/* A short example of graph surgery: loads a model, inserts a Clip after its first Relu, cleans up,
+ * sorts the nodes, and saves the result. Weights are not read: they are copied from file to file.
  *
  *     edit_a_graph digits.onnx edited.onnx
  */
@@ -46,7 +46,7 @@ static pgy_status edit(pgy_gs_graph *g, pgy_error *err)
 {
     pgy_gs_node *relu = first_of(g, "Relu");
     if (!relu || relu->outputs[0]->consumer_count == 0)
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no Relu that anybody reads");
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no Relu whose output a node reads");
     pgy_status st = insert_clip(g, relu, err);
     if (!st) st = pgy_gs_cleanup(g, NULL, err);
     if (!st) st = pgy_gs_toposort(g, NULL, err);

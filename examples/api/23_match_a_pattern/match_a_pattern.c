@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gelu, written out as x / sqrt(2), Erf, + 1, * x, * 0.5, is found and becomes one node. A pattern tells operators and
- * how they hang together; what the constants hold is looked at in each match. The third stretch of this graph looks
- * like a Gelu and ends in * 0.25: it stays.
+/* Finds Gelu, written as x / sqrt(2), Erf, + 1, * x, * 0.5, and replaces it by one node. A pattern
+ * describes operators and their connections; the program checks the values of constants in each
+ * match. The third group of nodes in this graph looks like a Gelu, but ends in * 0.25, so it stays.
  *
  *     match_a_pattern gelu.onnx
  */
@@ -12,7 +12,7 @@
 
 static const float SQRT_2 = 1.41421356f;
 
-/* One node with one output. */
+/* Adds a node with one output. */
 static pgy_status add(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, pgy_gs_tensor *x, pgy_gs_operand y,
                       pgy_error *err)
 {

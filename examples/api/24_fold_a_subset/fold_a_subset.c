@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only some of what is constant is folded: results above 64 KiB, which would make the file large, are still computed
- * when the model runs, and so is every node whose name starts with "calibration/". A second fold without limits takes
- * the rest.
+/* Folds only some constants. Results above 64 KiB would make the file large, so they are still
+ * computed at run time, as are nodes whose names start with "calibration/". A second fold without
+ * limits folds the others.
  *
  *     fold_a_subset folded.onnx
  */
@@ -15,7 +15,7 @@ static bool is_calibration(const pgy_gs_node *n, void *user)
     return strncmp(n->name, user, strlen(user)) == 0;
 }
 
-/* One node with one output, whose name is asked for. */
+/* Adds a node with one output of the given name. */
 static pgy_status add(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, const char *name,
                       const pgy_gs_operand *inputs, size_t count, pgy_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model as text for a reader, as JSON for a program, and as a table of what its operators cost.
+/* Describes a model as text for a reader, as JSON for a program, and as a table of the cost of its
+ * operators.
  *
  *     describe_a_model model.onnx
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two questions before a model is run: how much memory its tensors take, and which of its nodes cannot be run here.
- * The parts on either side of such nodes become models of their own.
+/* Answers two questions before a model runs: how much memory its tensors need, and which nodes are
+ * not supported. The supported and unsupported parts become separate models.
  *
  *     memory_and_capability model.onnx
  */
@@ -8,7 +8,7 @@
 
 #include <polygraphy/polygraphy.h>
 
-/* Sizes need shapes: dynamic dimensions of the inputs are taken as 1. */
+/* Sizes need shapes, so dynamic dimensions of the inputs become 1. */
 static pgy_status fixed_inputs(pgy_metadata *out, const pgy_graph *graph, pgy_error *err)
 {
     pgy_status st = PGY_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model is given 2:4 sparsity; then its weights are taken out and filled with random numbers again, which keeps its
- * shape but not its secrets. Each result is compared with the model before.
+/* Gives a model 2:4 sparsity, strips its weights, and fills them with random numbers. The result
+ * has the same structure, but not the original weights. Each result is compared with the model
+ * before.
  *
  *     weights_and_differences model.onnx
  */
@@ -53,7 +54,7 @@ int main(int argc, char **argv)
     if (!st) st = compare("pruned", model, pruned, &err);
     if (!st) st = pgy_model_strip_weights(&stripped, &taken, model, NULL, &err);
     if (!st) st = pgy_model_reconstruct_weights(&filled, &given, stripped, NULL, &err);
-    if (!st) printf("%zu weights taken out, %zu filled\n", taken, given);
+    if (!st) printf("%zu weights stripped, %zu filled\n", taken, given);
     if (!st) st = compare("filled", model, filled, &err);
     if (st) fprintf(stderr, "error: %s\n", err.text);
     pgy_model_destroy(filled);

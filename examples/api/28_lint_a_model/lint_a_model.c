@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with a model: findings as they come, the verdict, and reports for people and code hosts. The second
- * model reads a tensor that no node makes.
+/* Checks a model: shows findings when they are found, the verdict, and reports for people and code
+ * hosts. The second model reads a tensor that no node produces.
  *
  *     lint_a_model model.onnx report.sarif
  */

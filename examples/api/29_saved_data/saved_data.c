@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of saved inputs and outputs: what is in them, and several as one. Saved verdicts are judged again, by another
- * threshold and without running a model.
+/* Shows, joins and merges files of saved inputs and outputs. It judges saved verdicts again with
+ * another threshold, without running a model.
  *
  *     saved_data model.onnx outputs.json accuracy.json together.json
  */
@@ -15,7 +15,7 @@ static pgy_status make_runner(pgy_runner **out, const char *backend, const char 
     return st ? st : pgy_runner_create(out, pgy_backend_find(backend), &source, NULL, backend, err);
 }
 
-/* Two runners leave their outputs and the verdict in files. */
+/* Runs two runners, and saves their outputs and the verdict. */
 static pgy_status run(char *const *paths, pgy_error *err)
 {
     pgy_runner *runners[2] = {NULL, NULL};
@@ -44,7 +44,7 @@ static pgy_status show(const char *path, pgy_error *err)
     return st;
 }
 
-/* By the largest difference: files of results keep statistics, not elements. */
+/* Judges by the largest difference, because files of results contain statistics, not elements. */
 static pgy_status judge_again(bool *passed, const char *path, double tolerance, pgy_error *err)
 {
     const pgy_number_entry all = {.name = "", .value = {.real = tolerance}};

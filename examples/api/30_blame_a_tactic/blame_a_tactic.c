@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tactic replays of several builds: which kernel does which layer, and which kernels only those builds have whose
- * results were bad. `polygraphy run --save-tactics` and pgy_build_config.save_tactics write such files.
+/* Reads tactic replays of several builds: the kernel of each layer, and the kernels that only
+ * builds with bad results have. `polygraphy run --save-tactics` and pgy_build_config.save_tactics
+ * write these files.
  *
  *     blame_a_tactic replay.json good/ bad/
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node as a model of its own, with the values at its borders recorded by a run of the whole model; then everything
- * up to a tensor as a model; then the values of a tensor inside the model.
+/* Extracts one node as a model, with its inputs and outputs recorded by a run of the whole model;
+ * extracts the model up to a tensor; and records the values of a tensor inside the model.
  *
  *     take_a_model_apart model.onnx node tensor part.onnx
  */
@@ -14,7 +14,7 @@ static void print_map(const char *title, const pgy_tensor_map *m)
         printf("%s %s: %zu elements\n", title, pgy_tensor_map_name(m, i), pgy_tensor_count(pgy_tensor_map_at(m, i)));
 }
 
-/* By the reference, which can also record inside loops; pgy_record_cut does it by a runtime. */
+/* The reference records the values, also inside loops; pgy_record_cut uses a runtime instead. */
 static pgy_status cut_node(const char *path, pgy_model *model, const char *node, pgy_error *err)
 {
     const pgy_cut_selection what = {.size = sizeof what, .nodes = &node, .node_count = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model is cleaned in four ways: constants folded, rewrites that are measured, an edit script, a node of one's own put
- * behind an input.
+/* Cleans up a model in four ways: folds constants, makes measured rewrites, runs an edit script,
+ * and inserts a custom node after an input.
  *
  *     clean_a_model model.onnx 'remove dropout_3'
  */
@@ -23,7 +23,7 @@ static pgy_status fold(pgy_model *model, pgy_error *err)
     return st;
 }
 
-/* Without samples nothing can be measured: only exact rewrites are done. */
+/* Without samples nothing can be measured, so only exact rewrites are made. */
 static pgy_status simplify(pgy_model *model, pgy_error *err)
 {
     const pgy_simplify_options o = pgy_simplify_options_default();

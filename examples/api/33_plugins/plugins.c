@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins: which are in a folder, what they replace, and with which of them the model is fastest. The places come from a
- * file, as pgy_plugin_match, which runs the plugins' Python, would find and save them; with "match" it is asked to.
+/* Lists the plugins of a folder, replaces their matches, and finds the set with which the model is
+ * fastest. The matches come from a file that pgy_plugin_match could have saved; with the word
+ * "match" the program calls it, which runs the plugins' Python scripts.
  *
  *     plugins model.onnx plugins/ places.yaml [match]
  */

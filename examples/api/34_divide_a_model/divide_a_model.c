@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model with attention for several devices: hints are suggested, kept in a file, read again and followed. At last a
- * script is written for edits by hand in Python.
+/* Divides a model with attention among several devices: suggests hints, saves and reads them, and
+ * applies them. Then it writes a Python script for edits by hand.
  *
  *     divide_a_model attention.onnx hints.json divided.onnx edit.py
  */

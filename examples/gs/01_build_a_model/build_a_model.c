@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution, a bias and a ReLU from nothing; the shapes of two tensors are not declared.
+/* Builds a graph with a convolution, a bias and a ReLU; the shapes of two tensors are not declared.
  *
  *     01_build_a_model built.onnx
  */

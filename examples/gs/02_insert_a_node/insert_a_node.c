@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An Add between two nodes. Once it reads tensor1, that tensor has two consumers: the first one is still the node that was there before.
+/* Inserts an Add between two nodes. When it reads tensor1, the tensor has two consumers; the first
+ * one is still the old node.
  *
  *     02_insert_a_node before.onnx after.onnx
  */
@@ -26,7 +27,7 @@ static pgy_status insert(pgy_gs_graph *g, pgy_error *err)
     if (!st) st = pgy_gs_variable(&sum, g, "tensor3", PGY_F32, -1, NULL, err);
     if (!st) st = add_node(g, "Add", "myAdd", TENSORS(first->outputs[0], one), TENSORS(sum), err);
     pgy_gs_node *next = st ? NULL : pgy_gs_node_o(first, 0, 0);
-    if (!st && (!next || strcmp(next->name, "myIdentity1") != 0)) st = pgy_error_set(err, PGY_E_INTERNAL, "the first consumer is another one");
+    if (!st && (!next || strcmp(next->name, "myIdentity1") != 0)) st = pgy_error_set(err, PGY_E_INTERNAL, "expected myIdentity1 as the first consumer");
     return st ? st : pgy_gs_set_input(next, 0, sum, err);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node is taken out: its consumer reads what it read, its outputs are emptied, and cleaning removes it together with its weight.
+/* Removes a node: its consumer reads its input, its outputs are cleared, and the cleanup removes it
+ * together with its weight.
  *
  *     03_remove_a_node before.onnx after.onnx
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node becomes another one, on two copies in two ways: in place, and as a new node between the old one's tensors. The original is as it was.
+/* Replaces a node on two copies of a graph: in place, and by a new node between the tensors of the
+ * old one. The original does not change.
  *
  *     04_replace_a_node original.onnx in_place.onnx new_node.onnx
  */
@@ -13,7 +14,7 @@ static pgy_status replace_in_place(pgy_gs_graph *g, pgy_error *err)
     return st ? st : pgy_gs_set_node_name(add, "mySub", err);
 }
 
-/* tensor2 has two producers until the old node lets go of it. */
+/* tensor2 has two producers until the old node's outputs are cleared. */
 static pgy_status replace_by_new(pgy_gs_graph *g, pgy_error *err)
 {
     pgy_gs_node *add;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A graph is walked by nodes and by tensors, and what is found is printed: all producers ("father") and consumers ("son") of each.
+/* Visits the nodes and the tensors of a graph, and prints all producers ("father") and consumers
+ * ("son") of each.
  *
  *     05_walk_a_graph model.onnx
  */

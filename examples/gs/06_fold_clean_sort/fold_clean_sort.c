@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes in reverse order, a tensor that nobody makes, one that nobody reads: folding, cleaning and sorting, then other inputs and outputs.
+/* A graph with nodes in reverse order, a tensor without a producer and one without a consumer:
+ * folds, cleans up and sorts it, and then changes its inputs and outputs.
  *
  *     06_fold_clean_sort unfinished.onnx folded.onnx clean.onnx trimmed.onnx
  */

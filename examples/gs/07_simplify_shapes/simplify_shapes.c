@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic on shapes, folded away once the input's shape is known: as built, with a static shape, with the dynamic one (nothing to fold), and with
- * a shape of which two dimensions are known.
+/* Arithmetic on shapes that folds once the input's shape is known: without folding, with a static
+ * shape, with a dynamic one (nothing to fold), and with a shape of which two dimensions are known.
  *
  *     07_simplify_shapes dynamic.onnx static.onnx unchanged.onnx partly.onnx
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A piece of a graph: what a node reads becomes the input, what it makes the outputs; cleaning removes the rest.
+/* Extracts a part of a graph: the inputs and outputs of a node become those of the graph, and the
+ * cleanup removes all other nodes.
  *
  *     08_isolate_a_subgraph before.onnx after.onnx
  */

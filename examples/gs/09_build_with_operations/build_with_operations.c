@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operations are registered, for all opsets or for some, and called by name; they give their tensors and nodes numbered names. Then Min and Max
- * become one Clip, by an operation that cuts off what stood there.
+/* Registers operations for all opsets or for some, and calls them by name; they give their tensors
+ * and nodes numbered names. Then an operation replaces Min and Max by one Clip.
  *
  *     09_build_with_operations built.onnx clipped.onnx
  */
 #include "../common.h"
 
-/* The operator that `user` names, with the inputs, outputs and attributes of the call. */
+/* Adds the operator that `user` names, with the inputs, outputs and attributes of the call. */
 static pgy_status build_one(pgy_gs_node **out, pgy_gs_graph *g, const pgy_gs_call *call, void *user, pgy_error *err)
 {
     const pgy_gs_layer_spec spec = {.op = user,
@@ -51,7 +51,7 @@ static pgy_status register_all(pgy_gs_graph *g, pgy_error *err)
     return st;
 }
 
-/* *x becomes the result of an operation on it and, if there is one, `other`. */
+/* Sets *x to the result of an operation on it and, if it is not NULL, `other`. */
 static pgy_status apply(pgy_gs_tensor **x, pgy_gs_graph *g, const char *operation, pgy_gs_tensor *other, const char *name, pgy_error *err)
 {
     const pgy_gs_operand inputs[] = {pgy_gs_tensor_operand(*x), pgy_gs_tensor_operand(other)}, output = pgy_gs_name_operand(name);

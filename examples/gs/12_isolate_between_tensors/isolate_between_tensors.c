@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The piece of a model between two tensors, found by their names.
+/* Extracts the part of a model between two tensors, which are found by their names.
  *
  *     12_isolate_between_tensors before.onnx after.onnx
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node gets another operator and loses an input, one is appended, and the graph another output; inputs that nobody reads any more go.
+/* Changes the operator of a node, removes an input of it, appends a node, changes the graph's
+ * output, and removes unused inputs.
  *
  *     13_modify before.onnx after.onnx
  */
@@ -18,7 +19,7 @@ static pgy_status modify(pgy_gs_graph *g, pgy_error *err)
     const pgy_gs_attr alpha = pgy_gs_attr_float("alpha", 0.02f);
     pgy_gs_node *add = first_of(g, "Add");
     pgy_gs_tensor *y;
-    pgy_status st = add ? PGY_OK : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no Add");
+    pgy_status st = add ? PGY_OK : pgy_error_set(err, PGY_E_NOT_FOUND, "the graph has no Add node");
     for (size_t i = 0; !st && i < add->input_count; i++)
         if (strcmp(add->inputs[i]->name, "b") == 0) st = pgy_gs_remove_input(add, i, err);
     if (!st) st = pgy_gs_set_op(add, "LeakyRelu", err);

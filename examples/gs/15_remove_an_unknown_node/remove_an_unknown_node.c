@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node of an operator that no runtime knows is taken out: the node before it makes what it made.
+/* Removes a node whose operator no runtime knows: the node before it produces its output instead.
  *
  *     15_remove_an_unknown_node before.onnx after.onnx
  */
@@ -24,7 +24,7 @@ static pgy_status remove_fake(pgy_gs_graph *g, pgy_error *err)
     pgy_gs_node *fake = NULL;
     for (size_t i = 0; i < g->node_count; i++)
         if (strcmp(g->nodes[i]->op, "FakeNodeToRemove") == 0) fake = g->nodes[i];
-    if (!fake) return pgy_error_set(err, PGY_E_NOT_FOUND, "there is nothing to remove");
+    if (!fake) return pgy_error_set(err, PGY_E_NOT_FOUND, "the graph has no node to remove");
     pgy_status st = pgy_gs_set_outputs(pgy_gs_node_i(fake, 0, 0), fake->outputs, fake->output_count, err);
     if (!st) st = pgy_gs_set_outputs(fake, NULL, 0, err);
     return st ? st : pgy_gs_cleanup(g, NULL, err);

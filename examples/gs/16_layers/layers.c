@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers: arrays become weights and texts tensors as they are needed, with numbered names.
+/* Builds layers: arrays become weights, and strings become tensors, with numbered names.
  *
  *     16_layers layers.onnx
  */

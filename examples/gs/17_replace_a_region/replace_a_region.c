@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model is written, read again, and what stands between three tensors and a fourth becomes one node. Numbering starts at 0 after reading.
+/* Writes a model, reads it again, and replaces the nodes between three tensors and a fourth by one
+ * node. Numbering starts at 0 after reading.
  *
  *     17_replace_a_region before.onnx after.onnx
  */
 #include "../common.h"
 
-/* A node that reads *x and, if there is one, a bound; *x becomes its output. */
+/* Adds a node that reads *x and, if it is not NULL, a bound. *x becomes its output. */
 static pgy_status add_bounded(pgy_gs_tensor **x, pgy_gs_graph *g, const char *op, const float *bound, const char *name, pgy_error *err)
 {
     pgy_tensor *values = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All dimensions as one, and the last two as one, for a shape that is known only when the model runs.
+/* Flattens all dimensions, and the last two, of a shape that is known only at run time.
  *
  *     18_shape_operations flattened.onnx
  */

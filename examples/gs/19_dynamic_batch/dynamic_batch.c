@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The batch size of a model becomes dynamic: the input's first dimension gets a name, the constant of a Reshape a -1. Declared shapes of what
- * depends on the input would be stale: they are forgotten and inferred anew.
+/* Makes the batch size of a model dynamic: the input's first dimension gets a name, and the
+ * constant of a Reshape a -1. The declared shapes of tensors that depend on the input would be
+ * stale, so they are removed and inferred again.
  *
  *     19_dynamic_batch fixed.onnx dynamic.onnx
  */

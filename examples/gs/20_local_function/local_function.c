@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Self-attention as a function of the model, with three weights that every call must give and two settings with defaults; four calls of it, each
- * followed by a ReLU and a residual sum.
+/* Self-attention as a function of the model, with three weights that every call must give and two
+ * settings with defaults. The graph has four calls, each followed by a ReLU and a residual sum.
  *
  *     20_local_function attention.onnx
  */
@@ -18,7 +18,7 @@ static pgy_status call_op(pgy_gs_tensor **out, pgy_gs_graph *g, const char *op, 
     return add_layer(out, g, op, operands, count, name, attr, attr ? 1 : 0, err);
 }
 
-/* The product of x with a weight that is an attribute of the call. */
+/* Adds the product of x and a weight that is an attribute of the call. */
 static pgy_status project(pgy_gs_tensor **out, pgy_gs_graph *f, pgy_gs_tensor *x, const char *weight, const char *name, pgy_error *err)
 {
     const pgy_gs_attr value = pgy_gs_attr_ref("value", weight, PGY_ATTR_TENSOR);

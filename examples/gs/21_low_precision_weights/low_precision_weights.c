@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights of types that C has no number for: bfloat16 in one model, an 8-bit float in another.
+/* Weights in types that C lacks: bfloat16 in one model, an 8-bit float in another.
  *
  *     21_low_precision_weights bfloat16.onnx float8.onnx
  */

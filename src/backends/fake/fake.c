@@ -28,9 +28,9 @@ static const char *const MODES[] = {"ok",    "nan",   "inf",     "delay", "crash
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--fake-mode", settings, mode, .choices = MODES, .hidden = true,
-                 .help = "what the fake runtime does"),
+                 .help = "behaviour of the fake runtime"),
     PGY_OPT_INT("--fake-delay", settings, delay_ms, .meta = "MS", .hidden = true,
-                .help = "how long --fake-mode delay waits in each inference"),
+                .help = "time that each inference takes with --fake-mode delay"),
     PGY_OPT_END,
 };
 
@@ -54,7 +54,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     size_t i = 0;
     while (MODES[i] && strcmp(MODES[i], mode)) i++;
     if (!MODES[i])
-        return pgy_error_set(err, PGY_E_ARGUMENT, "fake.fake_mode: there is no mode '%s'", mode);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "fake.fake_mode: '%s' is not a mode", mode);
     fake *f = mem_calloc(1, sizeof *f);
     if (!f) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     f->mode = MODES[i];
@@ -126,7 +126,8 @@ static pgy_status activate(void *runner, pgy_error *err)
 {
     fake *f = runner;
     if (mode_is(f, "start"))
-        return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told not to start");
+        return pgy_error_set(err, PGY_E_BACKEND,
+                             "the fake runtime does not start, as fake.fake_mode start demands");
     pgy_status st = pgy_metadata_create(&f->inputs, err);
     if (!st) st = pgy_metadata_create(&f->outputs, err);
     if (!st && f->source) {
@@ -220,9 +221,10 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                         int64_t *time_ns, pgy_error *err)
 {
     const fake *f = runner;
-    (void)time_ns; /* the host measures */
+    (void)time_ns; /* the runner measures the time */
     if (mode_is(f, "error"))
-        return pgy_error_set(err, PGY_E_BACKEND, "the fake runtime was told to fail");
+        return pgy_error_set(err, PGY_E_BACKEND,
+                             "the fake runtime fails, as fake.fake_mode error demands");
     if (mode_is(f, "crash")) raise(SIGSEGV);
     if (mode_is(f, "abort")) abort();
     if (mode_is(f, "delay")) cancel_sleep_ms(f->delay_ms);

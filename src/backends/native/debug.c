@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listener copies debug tensors and keeps them until the inference is over. Types that arrays
- * of the original cannot have are left out with a warning. */
+/* The listener copies debug tensors and keeps them until the inference is over. Element types that
+ * NumPy arrays cannot have are left out with a warning. */
 #include "backends/native/debug.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
 
-static const char LOG_PATH[] = "backend/trt/runner.py";
+static const char LOG_PATH[] = "backends/native/debug.c";
 
 struct native_debug {
     pgy_tensor_map *seen;
-    pgy_status status; /* of copying */
+    pgy_status status; /* first failure to copy a tensor */
     pgy_error error;
 };
 
@@ -48,15 +48,14 @@ pgy_status native_debug_create(native_debug **out, pgy_context *c, const pgy_bui
     if (!config->debug_tensors.count && !config->debug_unfused) return PGY_OK;
     native_debug *d = mem_calloc(1, sizeof *d);
     if (!d) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    const pgy_status st = pgy_tensor_map_create(&d->seen, err);
-    if (st) {
+    const pgy_debug_listener l = {.size = sizeof l, .user = d, .tensor = see};
+    pgy_status st = pgy_tensor_map_create(&d->seen, err);
+    if (!st) st = pgy_context_set_debug_listener(c, &l, err);
+    if (st)
         native_debug_destroy(d);
-        return st;
-    }
-    const pgy_debug_listener l = {.user = d, .tensor = see};
-    pgy_context_set_debug_listener(c, &l);
-    *out = d;
-    return PGY_OK;
+    else
+        *out = d;
+    return st;
 }
 
 pgy_status native_debug_take(native_debug *d, pgy_status st, pgy_tensor_map *out, pgy_error *err)
@@ -66,7 +65,7 @@ pgy_status native_debug_take(native_debug *d, pgy_status st, pgy_tensor_map *out
     for (size_t i = 0; !st && i < pgy_tensor_map_count(d->seen); i++)
         st = pgy_tensor_map_set(out, pgy_tensor_map_name(d->seen, i), pgy_tensor_map_at(d->seen, i),
                                 err);
-    if (!st) LOG(VERBOSE, "%zu debug tensors were seen", pgy_tensor_map_count(d->seen));
+    if (!st) LOG(VERBOSE, "The run reported %zu debug tensors", pgy_tensor_map_count(d->seen));
     pgy_tensor_map_clear(d->seen);
     return st;
 }

@@ -6,25 +6,29 @@
 #include "backends/native/debug.h"
 #include "backends/native/options.h"
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/system.h"
+#include "engine/build/config.h"
 #include "engine/build/progress.h"
 #include "engine/build/shapes.h"
 #include "engine/context/context.h"
 #include "engine/plan/plan.h"
 #include "engine/tactics/replay.h"
+#include "runner/options.h"
 
 extern const pgy_backend BACKEND_native;
 
-static const char LOG_PATH[] = "backend/trt/runner.py";
+static const char LOG_PATH[] = "backends/native/native.c";
+static const char ORIGINAL_PATH[] = "backend/trt/runner.py";
 
 typedef struct native {
     const pgy_backend_model *source;
     native_options options; /* its pointers outlive the runner */
     engine *engine;         /* valid while active, like the members below */
     context *context;
-    native_debug *debug; /* NULL: nothing is marked */
+    native_debug *debug; /* NULL: no debug tensors are marked */
     bool tactics_saved;
 } native;
 
@@ -37,7 +41,9 @@ static pgy_status probe(char *why, size_t why_size)
 static pgy_status create(void **out, const pgy_backend_model *model, const void *options,
                          pgy_error *err)
 {
-    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the engine needs a model");
+    if (!model)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "runtime 'trt' needs a model, and none was given");
     native *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
@@ -68,29 +74,20 @@ static void deactivate(void *runner)
     r->engine = NULL;
 }
 
-/* Saves the tactics once. Kernels are chosen for the first shapes that arrive. */
+/* Saves the tactics once, of the program for the first shapes that arrive. */
 static pgy_status save_tactics(native *r, const program *p, pgy_error *err)
 {
-    const char *path = r->options.config->save_tactics;
     r->tactics_saved = true;
-    if (!p) {
-        LOG(WARNING, "No tactic replay is saved: shapes in this model depend on data, so it is "
-                     "interpreted node by node");
-        return PGY_OK;
-    }
-    LOG(INFO, "Saving tactic replay file to %s", path);
-    return tactics_save(path, p, err);
+    return engine_save_tactics(r->engine, p, err);
 }
 
 static pgy_status save_engine(native *r, pgy_error *err)
 {
-    const pgy_build_config *c = r->options.config;
     program *p = NULL;
     if (!r->options.save_engine) return PGY_OK;
-    LOG(INFO, "Saving engine to %s", r->options.save_engine);
+    LOG_ORIGINAL(INFO, "Saving engine to %s", r->options.save_engine);
     pgy_status st = engine_save(r->engine, r->options.save_engine, err);
-    if (st || !c || !c->save_tactics) return st;
-    st = engine_program_for(&p, r->engine, 0, err);
+    if (!st) st = engine_program_for(&p, r->engine, 0, err);
     if (!st) st = save_tactics(r, p, err);
     program_release(p);
     return st;
@@ -139,7 +136,7 @@ static pgy_status build_profiles(native *r, pgy_error *err)
     return st;
 }
 
-/* Builds and writes the plan as one task for progress reports. */
+/* Builds all programs and writes the plan, as one task for progress reports. */
 static pgy_status build_all(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
@@ -157,14 +154,14 @@ static pgy_status build_all(native *r, pgy_error *err)
 
 static pgy_status build(native *r, pgy_error *err)
 {
-    const pgy_build_config *c = r->options.config;
     const int64_t start = clock_ns();
-    r->tactics_saved = !c || !c->save_tactics;
+    r->tactics_saved = false;
     progress_begin(PROGRESS_ENGINE, 0);
     const pgy_status st = build_all(r, err);
     progress_end();
     if (!st)
-        LOG(INFO, "Finished engine building in %.3f seconds", (double)(clock_ns() - start) * 1e-9);
+        LOG_ORIGINAL(INFO, "Finished engine building in %.3f seconds",
+                     (double)(clock_ns() - start) * 1e-9);
     return st;
 }
 
@@ -174,29 +171,43 @@ static bool asks_for_types(const pgy_build_config *c)
            c->save_quantized;
 }
 
-/* Loads a plan. Nothing is built, so options of building have no effect. */
+static void log_place(const pgy_build_config *c)
+{
+    str place = {0};
+    if (!c || !c->devices.count || !c->devices_first) str_append(&place, "the CPU");
+    for (size_t i = 0; c && i < c->devices.count; i++)
+        str_printf(&place, "%s%s", place.size ? " and " : "", c->devices.items[i]);
+    LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on %s",
+        str_text(&place));
+    str_deinit(&place);
+}
+
+/* Loads a plan. Nothing is built, so build options have no effect. */
 static pgy_status load(native *r, pgy_error *err)
 {
     const pgy_build_config *c = r->options.config;
+    pgy_status st = engine_open(&r->engine, r->source->path, err);
+    if (st) return st;
+    log_place(engine_config(r->engine));
     r->tactics_saved = true;
     if (r->options.save_engine || (c && (c->save_tactics || c->load_tactics || asks_for_types(c))))
-        LOG(WARNING, "The model is a plan already: options on building it have no effect");
-    LOG(INFO, "Loading bytes from %s", r->source->path);
-    const pgy_status st = engine_open(&r->engine, r->source->path, err);
-    return st ? st : create_context(r, err);
+        LOG(WARNING, "The model is a plan: options for building an engine have no effect");
+    LOG_ORIGINAL(INFO, "Loading bytes from %s", r->source->path);
+    return create_context(r, err);
 }
 
-/* POLYGRAPHY_TRT selects the engine for --trt; the built-in one is the only one. */
+/* Checks POLYGRAPHY_TRT, which selects the engine for --trt; so far only the built-in engine
+ * exists. */
 static pgy_status check_engine(pgy_error *err)
 {
     const char *wanted = getenv("POLYGRAPHY_TRT");
     if (!wanted || !*wanted || !strcmp(wanted, "auto") || !strcmp(wanted, "native")) return PGY_OK;
     if (!strcmp(wanted, "tensorrt"))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "POLYGRAPHY_TRT=tensorrt: TensorRT cannot be used by this version; "
-                             "'auto' and 'native' are the built-in engine");
+                             "POLYGRAPHY_TRT=tensorrt: this version cannot use TensorRT; auto and "
+                             "native select the built-in engine");
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "POLYGRAPHY_TRT: '%s' is none of auto, native, tensorrt", wanted);
+                         "POLYGRAPHY_TRT is '%s'; expected auto, native or tensorrt", wanted);
 }
 
 static pgy_status activate(void *runner, pgy_error *err)
@@ -204,8 +215,8 @@ static pgy_status activate(void *runner, pgy_error *err)
     native *r = runner;
     pgy_status st = check_engine(err);
     if (st) return st;
-    LOG(WARNING, "TensorRT is not used: the model runs in the built-in engine, on the CPU");
     const bool is_plan = !r->source->model && r->source->path && plan_is_plan_file(r->source->path);
+    if (!is_plan) log_place(r->options.config);
     st = is_plan ? load(r, err) : build(r, err);
     if (st) deactivate(r);
     return st;
@@ -242,7 +253,7 @@ const pgy_backend BACKEND_native = {
     .name = "trt",
     .runner_prefix = "native-trt-runner",
     .title = "built-in engine",
-    .description = "run inference with the built-in engine, on the CPU",
+    .description = "run inference with the built-in engine, on the CPU or the device of --device",
     .options = NATIVE_OPTIONS,
     .options_size = sizeof(native_options),
     .defaults = native_options_defaults,
@@ -257,3 +268,38 @@ const pgy_backend BACKEND_native = {
     .version = pgy_version,
     .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS,
 };
+
+/* ---- The configuration ---------------------------------------------------------------------- */
+
+typedef struct kept_config {
+    options_object object; /* first member, as options_object demands */
+    arena memory;
+} kept_config;
+
+static void destroy_config(options_object *self)
+{
+    kept_config *k = (kept_config *)self;
+    arena_deinit(&k->memory);
+    mem_free(k);
+}
+
+pgy_status pgy_engine_runner_configure(pgy_backend_options *options, const pgy_build_config *config,
+                                       pgy_error *err)
+{
+    pgy_build_config *copy = NULL;
+    if (!options || options_backend(options) != &BACKEND_native)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a build configuration belongs to options of the backend 'trt' only");
+    kept_config *k = mem_calloc(1, sizeof *k);
+    if (!k) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    atomic_init(&k->object.references, 1);
+    k->object.destroy = destroy_config;
+    const pgy_status st = config_copy(&copy, config, &k->memory, err);
+    if (st) {
+        destroy_config(&k->object);
+        return st;
+    }
+    ((native_options *)options_settings(options))->config = copy;
+    options_adopt(options, &k->object);
+    return PGY_OK;
+}

@@ -1,36 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Option rows of the built-in engine's runner, their checks, and the summary of a build. */
+/* Option descriptions of the built-in engine's runner, their checks, and the summary of a build. */
 #include "backends/native/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
-#include "base/arena.h"
 #include "base/log.h"
 #include "engine/build/config.h"
 #include "engine/build/config_fields.h"
-#include "runner/options.h"
 
-static const char LOG_PATH[] = "backend/trt/util.py";
+static const char ORIGINAL_PATH[] = "backend/trt/util.py";
 
 static const char *const STRATEGIES[] = {"static", "profile", "runtime", NULL};
 
 const pgy_option NATIVE_OPTIONS[] = {
     PGY_OPT_TEXT("--save-engine", native_options, save_engine, .meta = "PATH",
-                 .help = "save the plan, for the usual shapes of the first profile"),
+                 .help = "save the plan, built for the usual shapes of the first profile"),
     PGY_OPT_INT("--optimization-profile", native_options, profile, .meta = "N",
-                .help = "the profile that shapes must lie in; any that fits if not given"),
-    PGY_OPT_TEXT(
-        "--allocation-strategy", native_options, allocation_strategy, .choices = STRATEGIES,
-        .help = "when memory is taken for what is computed: at once, for the largest shapes of "
-                "all profiles; for those of the profile that is used (without "
-                "--optimization-profile: if there is one only); or for the shapes that "
-                "come, which is the default"),
-    PGY_OPT_TEXT("--weight-streaming-budget", native_options, weight_streaming_budget,
-                 .meta = "BYTES",
-                 .help = "-2 (off), -1 (automatic), a share as in '50%', or bytes; no effect on a "
-                         "CPU"),
+                .help = "number of the profile that must admit the input shapes; default: any "
+                        "profile that admits them"),
+    PGY_OPT_TEXT("--allocation-strategy", native_options, allocation_strategy,
+                 .choices = STRATEGIES,
+                 .help = "when the engine allocates memory for intermediate tensors: static, at "
+                         "start, for the largest shapes of all profiles; profile, at start, for "
+                         "the largest shapes of the profile in use (--optimization-profile, or the "
+                         "only one); runtime, which is the default, for the shapes of each run"),
     PGY_OPT_END,
 };
 
@@ -39,16 +33,6 @@ const pgy_option NATIVE_OPTIONS[] = {
 void native_options_defaults(void *options)
 {
     ((native_options *)options)->profile = -1;
-}
-
-static bool is_budget(const char *text)
-{
-    char *end = NULL;
-    const double v = strtod(text, &end);
-    if (end == text || !strpbrk(text, "0123456789")) return false;
-    if (!*end && (v == -1 || v == -2)) return true;
-    if (!strcmp(end, "%")) return v >= 0 && v <= 100;
-    return v >= 0 && (!*end || (strchr("kKmMgG", *end) && !end[1]));
 }
 
 pgy_allocation native_options_allocation(const native_options *o)
@@ -63,21 +47,12 @@ pgy_status native_options_check(size_t *profile, const native_options *o, size_t
                                 pgy_error *err)
 {
     *profile = PROFILE_ANY;
-    if (o->weight_streaming_budget) {
-        if (!is_budget(o->weight_streaming_budget))
-            return pgy_error_set(
-                err, PGY_E_ARGUMENT,
-                "trt.weight_streaming_budget: '%s' is none of -2, -1, a share from "
-                "0%% to 100%%, and a number of bytes, as in '512M'",
-                o->weight_streaming_budget);
-        LOG(WARNING, "trt.weight_streaming_budget: no effect on a CPU");
-    }
     if (o->profile == -1) return PGY_OK;
     if (o->profile < 0 || (uint64_t)o->profile >= count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "trt.optimization_profile: there is no profile %lld; there %s %zu, "
-                             "from 0",
-                             (long long)o->profile, count == 1 ? "is" : "are", count);
+                             "trt.optimization_profile: profile %lld does not exist; the engine "
+                             "has %zu, counted from 0",
+                             (long long)o->profile, count);
     *profile = (size_t)o->profile;
     return PGY_OK;
 }
@@ -119,7 +94,7 @@ static void put_flags(str *out, const pgy_build_config *c)
     put_names(out, "Flags", &list);
 }
 
-/* Adds a row with an enumerator of TensorRT. */
+/* Adds a line to the summary: a title and an enumerator under TensorRT's name. */
 static void put_value(str *out, const char *title, const char *enumeration, const char *field,
                       int value)
 {
@@ -150,10 +125,10 @@ void native_log_build(const pgy_build_config *c, const profile_set *profiles)
 {
     static const pgy_build_config NONE = {.size = sizeof NONE};
     str text = {0};
-    if (!LOG_IS_ON(INFO)) return;
+    if (!pgy_log_is_on(PGY_LOG_INFO, ORIGINAL_PATH)) return;
     if (!c) c = &NONE;
     profiles_text(&text, profiles);
-    LOG(INFO, "Configuring with profiles:[\n%s\n]", str_text(&text));
+    LOG_ORIGINAL(INFO, "Configuring with profiles:[\n%s\n]", str_text(&text));
     str_deinit(&text);
     put_flags(&text, c);
     put_value(&text, "Engine Capability", "EngineCapability", "engine_capability",
@@ -170,43 +145,6 @@ void native_log_build(const pgy_build_config *c, const profile_set *profiles)
     if (c->preview_features.count) put_names(&text, "Preview Features", &c->preview_features);
     if (c->int8 && c->calibration) put_row(&text, "Calibrator", CALIBRATORS[c->calibration->kind]);
     if (c->quantization_flags.count) put_names(&text, "Quantization Flags", &c->quantization_flags);
-    LOG(INFO, "Building engine with configuration:%s", str_text(&text));
+    LOG_ORIGINAL(INFO, "Building engine with configuration:%s", str_text(&text));
     str_deinit(&text);
-}
-
-/* ---- The configuration ---------------------------------------------------------------------- */
-
-typedef struct kept_config {
-    options_object object; /* first */
-    arena memory;
-} kept_config;
-
-static void destroy_config(options_object *self)
-{
-    kept_config *k = (kept_config *)self;
-    arena_deinit(&k->memory);
-    mem_free(k);
-}
-
-extern const pgy_backend BACKEND_native;
-
-pgy_status pgy_engine_runner_configure(pgy_backend_options *options, const pgy_build_config *config,
-                                       pgy_error *err)
-{
-    pgy_build_config *copy = NULL;
-    if (!options || options_backend(options) != &BACKEND_native)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a configuration of the engine is for options of the backend trt");
-    kept_config *k = mem_calloc(1, sizeof *k);
-    if (!k) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    atomic_init(&k->object.references, 1);
-    k->object.destroy = destroy_config;
-    const pgy_status st = config_copy(&copy, config, &k->memory, err);
-    if (st) {
-        destroy_config(&k->object);
-        return st;
-    }
-    ((native_options *)options_settings(options))->config = copy;
-    options_adopt(options, &k->object);
-    return PGY_OK;
 }

@@ -9,17 +9,18 @@
 #include "engine/build/profile.h"
 
 typedef struct native_options {
-    int64_t profile; /* -1: any that the shapes fit */
-    const char *allocation_strategy, *weight_streaming_budget;
-    const char *save_engine;        /* where to write the plan, when active; NULL: nowhere */
-    const pgy_build_config *config; /* of pgy_engine_runner_configure; NULL: defaults */
+    int64_t profile; /* index of the profile; -1: any that the shapes fit */
+    const char *allocation_strategy;
+    const char *save_engine;        /* path to write the plan to on activation; NULL: nowhere */
+    const pgy_build_config *config; /* configuration from pgy_engine_runner_configure; NULL:
+                                       defaults */
 } native_options;
 
 extern const pgy_option NATIVE_OPTIONS[];
 void native_options_defaults(void *options);
 
 /* Checks the options and chooses one of `count` profiles, or PROFILE_ANY without
- * --optimization-profile. Warns of options without effect. */
+ * --optimization-profile. */
 pgy_status native_options_check(size_t *profile, const native_options *o, size_t count,
                                 pgy_error *err) PGY_MUST_CHECK;
 /* The allocation strategy: when the engine allocates memory. */

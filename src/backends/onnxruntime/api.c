@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens ONNX Runtime and fills the table. It asks for the lowest version of the interface first,
- * because the library prints a message when it lacks a version. ONNX Runtime's log is forwarded to
- * this library's log. */
+/* Opens ONNX Runtime and fills the API table. It asks for the lowest API version first, because
+ * ONNX Runtime prints a message when it lacks the version asked for. Its log is forwarded to this
+ * library's log. */
 #include "backends/onnxruntime/api.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "base/dl.h"
 #include "base/log.h"
 
-static const char LOG_PATH[] = "backend/onnxrt/loader.py";
+static const char LOG_PATH[] = "backends/onnxruntime/api.c";
 
 typedef struct ort_base {
     const void *const *(*table)(uint32_t version);
@@ -59,7 +59,7 @@ static void forward_log(void *user, int severity, const char *category, const ch
                                               PGY_LOG_WARNING, PGY_LOG_ERROR, PGY_LOG_ERROR};
     (void)user, (void)category, (void)log_id, (void)location;
     if (severity < 0 || severity > 4) severity = 4;
-    pgy_log_write(SEVERITIES[severity], "backend/onnxrt/runtime", 0, "ONNX Runtime: %s", message);
+    pgy_log_write(SEVERITIES[severity], LOG_PATH, __LINE__, "ONNX Runtime: %s", message);
 }
 
 static int runtime_log_level(void)
@@ -79,7 +79,8 @@ pgy_status ort_check(const ort_api *api, ort_status *status, const char *what, p
     return st;
 }
 
-/* Entries from `count` on are not in this release's table. */
+/* Copies the table's entries that this backend uses. This release's table ends at `count`, so later
+ * entries stay NULL. */
 static void fill(ort_api *api, const void *const *table, int count)
 {
 #define F(index, field, arguments) \
@@ -132,10 +133,12 @@ static pgy_status open_runtime(ort_api *api, pgy_error *err)
     if (!st)
         st = ort_check(
             api, api->create_env(forward_log, NULL, runtime_log_level(), "polygraphy", &api->env),
-            "creating its environment", err);
+            "creating the environment", err);
     if (!st)
-        st = ort_check(api, api->default_allocator(&api->allocator), "getting its allocator", err);
-    if (!st) st = ort_check(api, api->cpu_memory(0, 0, &api->memory), "describing memory", err);
+        st = ort_check(api, api->default_allocator(&api->allocator), "getting the allocator", err);
+    if (!st)
+        st = ort_check(api, api->cpu_memory(0, 0, &api->memory),
+                       "creating the description of CPU memory", err);
     if (!st) LOG(VERBOSE, "Loaded ONNX Runtime | Version: %s | Path: %s", api->version, api->path);
     return st;
 }

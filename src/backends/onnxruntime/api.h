@@ -22,7 +22,7 @@ typedef struct ort_cuda_options ort_cuda_options;
 typedef void (*ort_log_function)(void *user, int severity, const char *category, const char *log_id,
                                  const char *location, const char *message);
 
-/* Minor release numbers, and the number of table entries that these releases have at least. */
+/* Minor versions of ONNX Runtime (1.8, 1.12), and the least number of API table entries in each. */
 enum { ORT_API_MIN = 8, ORT_COUNT_MIN = 170, ORT_API_PROVIDERS = 12, ORT_COUNT_PROVIDERS = 217 };
 enum ort_kind {
     ORT_UNKNOWN,
@@ -42,7 +42,7 @@ typedef struct ort_api {
 #undef V
     const char *(*status_text)(const ort_status *);
     int minor;           /* minor number of the release that was found */
-    const char *version; /* its text */
+    const char *version; /* full version text */
     const char *path;    /* the library's file, as it was opened */
     ort_env *env;        /* one per process, never released */
     ort_allocator *allocator;

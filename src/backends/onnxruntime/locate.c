@@ -31,7 +31,7 @@ static const char HOW[] =
 typedef struct search {
     void *handle;
     char *path;
-    str tried; /* places, for the message */
+    str tried; /* places tried so far, for the error message */
     str why;   /* why the last existing library did not open */
 } search;
 
@@ -180,7 +180,7 @@ static pgy_status try_named(search *s, const char *named, pgy_error *err)
     if (file_is_dir(named) ? try_tree(s, named) : try_library(s, named)) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_NOT_FOUND, "ONNX Runtime was not found: POLYGRAPHY_ONNXRUNTIME is '%s', but %s",
-        named, s->why.size ? str_text(&s->why) : "there is no libonnxruntime.so in it");
+        named, s->why.size ? str_text(&s->why) : "that folder has no libonnxruntime.so");
 }
 
 pgy_status ort_locate(void **handle, char **path, pgy_error *err)

@@ -20,7 +20,7 @@ typedef struct session {
     const ort_api *api;
     ort_session *handle;
     strvec inputs, outputs;
-    ort_form *forms; /* forms of the inputs, then of the outputs */
+    ort_form *forms; /* tensor, sequence or optional: one for each input, then for each output */
 } session;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -41,7 +41,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
                          pgy_error *err)
 {
     if (!model || (!model->path && !model->data))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "ONNX Runtime needs a model");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "ONNX Runtime needs a model, and none was given");
     session *s = mem_calloc(1, sizeof *s);
     if (!s) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     s->model = model;
@@ -220,6 +220,31 @@ static pgy_status take_outputs(pgy_tensor_map *out, session *s, ort_value **valu
     return st;
 }
 
+static bool shares_memory(const pgy_tensor *t, const pgy_tensor_map *feed)
+{
+    const char *data = pgy_tensor_data((pgy_tensor *)t);
+    for (size_t i = 0; i < pgy_tensor_map_count(feed); i++) {
+        pgy_tensor *input = pgy_tensor_map_at(feed, i);
+        const char *begin = pgy_tensor_data(input);
+        if (begin && data >= begin && data < begin + pgy_tensor_size_bytes(input)) return true;
+    }
+    return false;
+}
+
+/* The runtime gives an output that is an input of the model, or a reshaped one, in the memory of
+ * the caller's tensor, which may be released before the output. */
+static pgy_status copy_shared(pgy_tensor_map *out, const pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(out); i++) {
+        pgy_tensor *t = pgy_tensor_map_at(out, i), *copy = NULL;
+        if (pgy_tensor_dtype(t) == PGY_STRING || !shares_memory(t, feed)) continue;
+        st = pgy_tensor_copy(&copy, pgy_tensor_view(t), err);
+        if (!st) st = pgy_tensor_map_adopt(out, pgy_tensor_map_name(out, i), copy, err);
+    }
+    return st;
+}
+
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
@@ -241,6 +266,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
                    "inference", err);
     *time_ns = clock_ns() - begin;
     if (!st) st = take_outputs(out, s, results, err);
+    if (!st) st = copy_shared(out, feed, err);
 done:
     for (size_t i = 0; i < in_count + out_count; i++)
         if (values[i]) s->api->release_value(values[i]);

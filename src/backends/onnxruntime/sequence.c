@@ -39,7 +39,7 @@ pgy_status ort_form_read(ort_form *out, const ort_api *api, const ort_type_info 
     int kind = ORT_UNKNOWN;
     pgy_status st = ort_check(api, api->kind_of(type, &kind), name, err);
     if (st) return st;
-    /* The fed tensors show what an optional holds. */
+    /* The fed tensors show what an optional holds, so its element type is not read here. */
     *out = (ort_form){.form = kind == ORT_TENSOR     ? PGY_FORM_TENSOR
                               : kind == ORT_SEQUENCE ? PGY_FORM_SEQUENCE
                               : kind == ORT_OPTIONAL ? PGY_FORM_OPTIONAL_SEQUENCE
@@ -57,10 +57,10 @@ static pgy_status feed_sequence(ort_value **out, const ort_api *api, const char 
     pgy_status st = elements_count(&count, feed, name, err);
     if (st) return st;
     if (!count)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "input '%s' is a sequence without elements, which ONNX Runtime's "
-                             "interface cannot make",
-                             name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "input '%s' is an empty sequence; the C interface of ONNX Runtime cannot create one",
+            name);
     ort_value **values = mem_calloc(count, sizeof *values);
     if (!values) return no_memory(err);
     for (; !st && made < count; made++) {
@@ -71,8 +71,8 @@ static pgy_status feed_sequence(ort_value **out, const ort_api *api, const char 
             st = no_memory(err);
         else if (!t)
             st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                               "input '%s' is a sequence of sequences, which ONNX Runtime does not "
-                               "take",
+                               "input '%s' is a sequence of sequences; ONNX Runtime takes "
+                               "sequences of tensors only",
                                name);
         else
             st = ort_value_from_tensor(&values[made], api, str_text(&element), t, err);
@@ -97,9 +97,10 @@ pgy_status ort_feed(ort_value **out, const ort_api *api, const char *name, const
         return feed_sequence(out, api, name, feed, err);
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
                          form->form == PGY_FORM_OTHER
-                             ? "input '%s' is neither a tensor nor a sequence of tensors"
-                             : "input '%s' is not given, and ONNX Runtime's interface cannot make "
-                               "an optional without an element",
+                             ? "input '%s' is neither a tensor nor a sequence of tensors; other "
+                               "types cannot be given to ONNX Runtime"
+                             : "input '%s' has no value, and the C interface of ONNX Runtime "
+                               "cannot create an empty optional",
                          name);
 }
 

@@ -13,21 +13,24 @@
 #include "base/str.h"
 #include "base/system.h"
 
-static const char LOG_PATH[] = "backend/onnxrt/loader.py";
+static const char LOG_PATH[] = "backends/onnxruntime/settings.c";
+static const char ORIGINAL_PATH[] = "backend/onnxrt/loader.py";
 
 const pgy_option ORT_OPTIONS[] = {
     PGY_OPT_LIST(
         "--providers --execution-providers", ort_settings, providers, .nargs = PGY_ONE_OR_MORE,
         .meta = "NAME",
-        .help = "execution providers in order of preference, by name or part of it; default: cpu"),
+        .help =
+            "execution providers in order of preference; part of a name is enough; default cpu"),
     PGY_OPT_TEXT("--graph-optimization-level", ort_settings, graph_level, .meta = "NAME",
-                 .help = "ORT_DISABLE_ALL, ORT_ENABLE_BASIC, ORT_ENABLE_EXTENDED, "
-                         "ORT_ENABLE_LAYOUT or ORT_ENABLE_ALL; "
-                         "default: the runtime's own"),
+                 .help = "graph optimizations of the runtime: ORT_DISABLE_ALL, ORT_ENABLE_BASIC, "
+                         "ORT_ENABLE_EXTENDED, ORT_ENABLE_LAYOUT or ORT_ENABLE_ALL; default: the "
+                         "runtime's own choice"),
     PGY_OPT_INT("--onnxrt-threads", ort_settings, threads, .meta = "N",
-                .help = "threads of one inference; default: all processors this process may use"),
+                .help = "number of threads for one inference; default: all processors that this "
+                        "process may use"),
     PGY_OPT_APPEND("--custom-op-library", ort_settings, op_libraries, .meta = "PATH",
-                   .help = "shared library with custom operators; may be given several times"),
+                   .help = "load this shared library of custom operators; may be repeated"),
     PGY_OPT_END,
 };
 
@@ -55,7 +58,7 @@ pgy_status ort_graph_level_from_name(int *out, const char *name, pgy_error *err)
     str_append_py_list(&valid, names, LEVEL_COUNT);
     pgy_status st =
         pgy_error_set(err, PGY_E_ARGUMENT,
-                      "onnxrt.graph_optimization_level: there is no level '%s'; the levels are: %s",
+                      "onnxrt.graph_optimization_level: '%s' is not a level; the levels are: %s",
                       name, str_text(&valid));
     str_deinit(&valid);
     return st;
@@ -103,7 +106,8 @@ static pgy_status append_cuda(ort_options *options, const ort_api *api, pgy_erro
     return st;
 }
 
-/* The generic call takes short names. Most providers write theirs in capitals, but not all. */
+/* Adds a provider by the generic call, which takes short names. Most providers write theirs in
+ * capitals, but not all. */
 static pgy_status append_named(ort_options *options, const ort_api *api, const char *provider,
                                pgy_error *err)
 {
@@ -112,7 +116,8 @@ static pgy_status append_named(ort_options *options, const ort_api *api, const c
     pgy_status st = PGY_OK;
     size_t size = strlen(provider);
     if (size >= sizeof names[0])
-        return pgy_error_set(err, PGY_E_ARGUMENT, "provider name too long: %s", provider);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "onnxrt.providers: the name '%s' is too long",
+                             provider);
     for (int i = 0; i < SPELLINGS; i++) memcpy(names[i], provider, size + 1);
     if (str_ends_with(provider, "ExecutionProvider"))
         names[SHORT][size - strlen("ExecutionProvider")] =
@@ -129,11 +134,11 @@ static pgy_status append_provider(ort_options *options, const ort_api *api, cons
                                   pgy_error *err)
 {
     if (!strcmp(provider, "CPUExecutionProvider"))
-        return PGY_OK; /* always available, as the last provider */
+        return PGY_OK; /* ONNX Runtime always adds the CPU provider last */
     if (api->minor < ORT_API_PROVIDERS)
         return pgy_error_set(
             err, PGY_E_UNSUPPORTED,
-            "ONNX Runtime %s at %s is too old to be asked for %s: 1.%d or newer is needed",
+            "ONNX Runtime %s at %s is too old for the provider %s: 1.%d or newer is needed",
             api->version, api->path, provider, ORT_API_PROVIDERS);
     if (!strcmp(provider, "CUDAExecutionProvider")) return append_cuda(options, api, err);
     return append_named(options, api, provider, err);
@@ -169,13 +174,14 @@ static pgy_status set_providers(ort_options *options, const ort_api *api, const 
     st = resolve(found, &available, wanted, count, err);
     if (st) goto done;
     str_append_py_list(&line, found, count);
-    LOG(START, "Creating ONNX-Runtime Inference Session with providers: %s", str_text(&line));
+    LOG_ORIGINAL(START, "Creating ONNX-Runtime Inference Session with providers: %s",
+                 str_text(&line));
     for (size_t i = 0; !st && i < count; i++) st = append_provider(options, api, found[i], err);
 done:
     str_deinit(&line);
-    if (ort_check(api, api->release_providers(available.items, available.count), "releasing a list",
-                  NULL))
-        LOG(VERBOSE, "the list of providers could not be released");
+    if (ort_check(api, api->release_providers(available.items, available.count),
+                  "releasing the list of providers", NULL))
+        LOG(VERBOSE, "ONNX Runtime could not release its list of providers");
     return st;
 }
 
@@ -204,7 +210,8 @@ static pgy_status set_level(ort_options *options, const ort_api *api, const ort_
                           "setting the optimization level", err);
 }
 
-/* The loader searches its own folders, and not the current one, for a path without a slash. */
+/* Loads a library of custom operators. For a path without a slash the loader searches its own
+ * folders, not the current one. */
 static pgy_status add_library(ort_options *options, const ort_api *api, const char *path,
                               pgy_error *err)
 {
@@ -223,7 +230,8 @@ static pgy_status add_libraries(ort_options *options, const ort_api *api, const 
     for (size_t i = 0; s && !st && i < s->op_libraries.count; i++) {
         const char *path = s->op_libraries.items[i];
         if (path)
-            st = add_library(options, api, path, err); /* NULL: between two uses of the option */
+            st = add_library(options, api, path, err); /* a NULL item separates two uses of the
+                                                          option */
     }
     return st;
 }

@@ -26,8 +26,8 @@ static pgy_status copy_texts(char ***out, const char *name, const pgy_tensor *t,
     for (size_t i = 0; i < count; i++) {
         if (s[i].size && memchr(s[i].data, '\0', s[i].size))
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "input '%s': element %zu has a zero byte, which ONNX Runtime's "
-                                 "interface cannot take",
+                                 "input '%s': the string in element %zu has a zero byte, which the "
+                                 "C interface of ONNX Runtime cannot represent",
                                  name, i);
         if (!size_add(&size, size, s[i].size + 1))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -138,7 +138,8 @@ static pgy_status read_shape(shape *out, const ort_api *api, const char *name,
     if (!st && out->dtype == PGY_DTYPE_NONE)
         st = pgy_error_set(
             err, PGY_E_UNSUPPORTED,
-            "output '%s' has ONNX Runtime's element type %d, which is not known here", name, type);
+            "output '%s' has element type %d of ONNX Runtime, which this library does not know",
+            name, type);
     return st;
 }
 
@@ -154,7 +155,8 @@ static pgy_status check_kind(const ort_api *api, const char *name, const ort_val
                          name, ort_kind_name(kind));
 }
 
-/* The tensor's owner data: releases the value. The table lives as long as the process. */
+/* What a tensor over a value owns: the value, which it releases at the end. The API table lives as
+ * long as the process. */
 typedef struct owner {
     const ort_api *api;
     ort_value *value;

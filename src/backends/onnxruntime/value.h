@@ -12,7 +12,7 @@ pgy_status ort_value_from_tensor(ort_value **out, const ort_api *api, const char
  * in the end. Takes over the value, also on failure. */
 pgy_status ort_value_to_tensor(pgy_tensor **out, const ort_api *api, const char *name,
                                ort_value *value, pgy_error *err) PGY_MUST_CHECK;
-/* "sequence", "map", ... */
+/* The name of an ort_kind: "sequence", "map", ... */
 const char *ort_kind_name(int kind);
 
 #endif

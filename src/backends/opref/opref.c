@@ -18,7 +18,7 @@
 
 extern const pgy_backend BACKEND_opref;
 
-static const char LOG_PATH[] = "backend/pluginref/runner.py";
+static const char LOG_PATH[] = "backends/opref/opref.c";
 
 typedef struct settings {
     const char *precision, *substitute;
@@ -28,23 +28,25 @@ static const char *const PRECISIONS[] = {"float64", "model", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--opref-precision", settings, precision, .choices = PRECISIONS,
-                 .help = "'float64' computes without rounding in between (default); 'model' rounds "
-                         "every tensor to the type "
-                         "that the model declares, as a runtime without wider intermediates would"),
-    PGY_OPT_TEXT("--opref-substitute", settings, substitute, .meta = "PATH",
-                 .help = "outputs of operators that the reference does not know, by tensor name: "
-                         "results that another run saved, or any format of inputs; one iteration"),
+                 .help = "precision of intermediate results: float64 (default) does not round "
+                         "them; model rounds every tensor to the type that the model declares, as "
+                         "a runtime without wider intermediates does"),
+    PGY_OPT_TEXT(
+        "--opref-substitute", settings, substitute, .meta = "PATH",
+        .help =
+            "file with the outputs of operators that the reference does not know, by tensor name: "
+            "results that another run saved, or any format of inputs, with one iteration"),
     PGY_OPT_END,
 };
 
 typedef struct opref {
     const pgy_backend_model *source;
     bool model_precision;
-    char *substitute; /* path, or NULL */
-    /* When active: */
+    char *substitute; /* path of recorded tensors, or NULL */
+    /* The members below are valid while the runner is active. */
     record record;
     pgy_graph *graph;
-    size_t own_inputs; /* inputs of the model; recorded tensors come after them */
+    size_t own_inputs; /* number of the model's inputs; recorded tensors come after them */
     graph_plan plan;
 } opref;
 
@@ -59,10 +61,12 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
 {
     const settings *given = options;
     const char *precision = given && given->precision ? given->precision : PRECISIONS[0];
-    if (!model) return pgy_error_set(err, PGY_E_ARGUMENT, "the reference needs an ONNX model");
+    if (!model)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the reference needs an ONNX model, and none was given");
     if (strcmp(precision, PRECISIONS[0]) != 0 && strcmp(precision, PRECISIONS[1]) != 0)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "opref.opref_precision: '%s' is neither float64 nor model", precision);
+                             "opref.opref_precision is '%s'; expected float64 or model", precision);
     opref *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     r->source = model;
@@ -95,7 +99,7 @@ static void deactivate(void *runner)
     mem_give_back();
 }
 
-/* Replaces unknown operators whose outputs are recorded. */
+/* Replaces unknown operators by recorded tensors of their outputs. */
 static pgy_status substitute(opref *r, pgy_error *err)
 {
     size_t count = 0;
@@ -104,16 +108,15 @@ static pgy_status substitute(opref *r, pgy_error *err)
     pgy_status st = record_load(&r->record, r->substitute, err);
     if (!st) st = graph_substitute(&count, r->graph, r->record.tensors, err);
     if (!st && !count)
-        LOG(WARNING,
-            "opref.opref_substitute has no effect: every operator is known, or its outputs "
-            "are not in the file");
+        LOG(WARNING, "opref.opref_substitute has no effect: the reference knows every operator, or "
+                     "the file has no outputs of the others");
     else if (!st)
-        LOG(INFO, "%zu node(s) of unknown operators are replaced by their recorded outputs", count);
+        LOG(INFO, "Replaced %zu node(s) of unknown operators by their recorded outputs", count);
     return st;
 }
 
-/* On 16-bit models the reference rounds at other places than any runtime. The log says so before a
- * comparison. */
+/* Notes before a comparison that on 16-bit models the reference rounds at other places than any
+ * runtime. */
 static void note_narrow(const opref *r)
 {
     size_t count = 0;
@@ -124,9 +127,9 @@ static void note_narrow(const opref *r)
     }
     if (count)
         LOG(INFO,
-            "%zu of %zu nodes compute in 16-bit floats, and the reference rounds only the "
-            "outputs of the model; opref.opref_precision model rounds after every node, which "
-            "tells differences that come from the place of rounding (docs/disagreements.md)",
+            "%zu of %zu nodes compute in 16-bit floats, but the reference rounds only the outputs "
+            "of the model; to see which differences come from rounding, set opref.opref_precision "
+            "to model, which rounds after every node (docs/disagreements.md)",
             count, r->graph->node_count);
 }
 
@@ -144,8 +147,8 @@ static pgy_status activate(void *runner, pgy_error *err)
     if (!st) st = pgy_graph_infer_shapes(r->graph, NULL, err);
     if (!st) note_narrow(r);
     if (!st)
-        LOG(VERBOSE, "Reference ready: %zu nodes, %s precision", r->graph->node_count,
-            PRECISIONS[r->model_precision]);
+        LOG(VERBOSE, "The reference has loaded the model: %zu nodes, %s precision",
+            r->graph->node_count, PRECISIONS[r->model_precision]);
     pgy_model_destroy(model);
     if (st) deactivate(r);
     return st;

@@ -11,15 +11,14 @@
 #include "data/array_json.h"
 #include "data/feeds.h"
 
-static const char LOG_PATH[] = "backend/pluginref/runner.py";
+static const char LOG_PATH[] = "backends/opref/record.c";
 
 static pgy_status wrong_count(const char *path, size_t count, pgy_error *err)
 {
-    return pgy_error_set(
-        err, PGY_E_ARGUMENT,
-        "opref.opref_substitute: '%s' holds %zu iterations; recorded outputs stand "
-        "for one set of inputs",
-        path, count);
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "opref.opref_substitute: '%s' has %zu iterations; expected one, since the "
+                         "outputs replace nodes for one set of inputs",
+                         path, count);
 }
 
 /* ---- Results -------------------------------------------------------------------------------- */
@@ -38,12 +37,13 @@ static pgy_status read_results(pgy_tensor_map **out, const json_file *file, pgy_
 {
     const json_value *iterations = first_iterations(file->root);
     if (!iterations)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: the results of no runner are in it",
-                             file->path);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "opref.opref_substitute: '%s' has no results of a runner", file->path);
     if (iterations->count != 1) return wrong_count(file->path, iterations->count, err);
     const json_value *outputs = json_get(iterations->first, "outputs");
     if (!outputs || outputs->type != JSON_OBJECT)
-        return pgy_error_set(err, PGY_E_FORMAT, "%s: the first iteration has no outputs",
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "opref.opref_substitute: the first iteration in '%s' has no outputs",
                              file->path);
     return named_arrays_read(out, outputs, file, file->path, "output", err);
 }
@@ -85,7 +85,7 @@ pgy_status record_load(record *r, const char *path, pgy_error *err)
     }
     if (!st && !results) st = read_inputs(&r->tensors, path, err);
     if (!st)
-        LOG(INFO, "Outputs of unknown operators are taken from: %s (%zu tensors)", path,
+        LOG(INFO, "Loaded recorded outputs of unknown operators from %s: %zu tensors", path,
             pgy_tensor_map_count(r->tensors));
     return st;
 }
@@ -116,10 +116,9 @@ pgy_status record_join(pgy_tensor_map **out, record *r, const pgy_tensor_map *fe
     pgy_tensor_map *joined = NULL;
     const uint64_t hash = hash_feed(feed);
     if (r->started && r->inputs != hash)
-        return pgy_error_set(
-            err, PGY_E_ARGUMENT,
-            "the outputs given by opref.opref_substitute belong to one set of inputs, "
-            "but this iteration has others");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the outputs in opref.opref_substitute were recorded for one set of "
+                             "inputs, but this iteration has other inputs: run one iteration only");
     pgy_status st = pgy_tensor_map_copy(&joined, feed, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(r->tensors); i++) {
         const char *name = pgy_tensor_map_name(r->tensors, i);

@@ -8,7 +8,7 @@
 
 typedef struct record {
     pgy_tensor_map *tensors; /* NULL: none */
-    uint64_t inputs;         /* hash of the first inputs */
+    uint64_t inputs;         /* hash of the inputs of the first inference */
     bool started;
 } record;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of a command line and their settings; the rows of the tables. */
+/* Finds the settings of a command line's option groups, and reads the entries of option tables. */
 #include <string.h>
 
 #include "cli/args/parser.h"

@@ -88,7 +88,7 @@ const spelling *parse_find(const parse *p, span text)
     return NULL;
 }
 
-/* A name, or a name and "=value". */
+/* Matches a word that is an option's whole name, or a whole name followed by "=value". */
 static bool match_whole(const parse *p, word *w)
 {
     const char *equals = strchr(w->text, '=');
@@ -157,7 +157,7 @@ static void search_missing(search *s, const parse *p)
     }
 }
 
-/* The beginning of a long name. */
+/* Matches a word that is a prefix of a long option name. */
 static bool match_prefix(const parse *p, word *w, str *names)
 {
     const char *equals = strchr(w->text, '=');
@@ -172,7 +172,7 @@ static bool match_prefix(const parse *p, word *w, str *names)
     return s.found > 0;
 }
 
-/* A short name with a value stuck to it. */
+/* Matches a short option whose value follows without a blank, such as "-oPATH". */
 static bool match_stuck(const parse *p, word *w)
 {
     for (size_t i = 0; i < p->spelling_count; i++) {
@@ -236,16 +236,6 @@ pgy_status args_match_word(args_match *out, args *a, const char *text, pgy_error
 
 /* ---- What is missing, and what was meant ---------------------------------------------------- */
 
-void parse_fail_missing(parse *p, span name, const missing_option *option, const char *value)
-{
-    if (p->stop) return;
-    p->lacks = true;
-    parse_fail(p, "%.*s%s%s is not available in this build (%s); %s%s%s lists all that is missing",
-               (int)name.size, name.data, value ? " " : "", value ? value : "", option->what,
-               option->instead ? option->instead : "", option->instead ? "; " : "",
-               p->a->dialect->original->page);
-}
-
 const missing_option *parse_missing_value(const parse *p, const pgy_option *row, const char *value)
 {
     span name, one;
@@ -272,7 +262,8 @@ bool args_advise(str *out, const args *a, const char *typed)
 
 void args_suggest(str *out, const args *a, const char *typed)
 {
-    /* Suggestions need copies, because a row holds several names in one text. */
+    /* Suggestions need copies of the names: an option table has all spellings in one text.
+     */
     strvec names = {0};
     suggestions near = {0};
     span name;
@@ -286,7 +277,8 @@ void args_suggest(str *out, const args *a, const char *typed)
                 ok = ok && strvec_push_n(&names, name.data, name.size);
     if (ok) near.wanted = names.items[0];
     for (size_t i = 1; ok && i < names.count; i++) suggest_offer(&near, names.items[i]);
-    /* Short names are all similar: drop those clearly farther than the nearest one. */
+    /* All short names are similar to each other, so drop names that are clearly less similar than
+     * the nearest one. */
     while (near.count > 1 && near.distances[near.count - 1] > near.distances[0] + 1) near.count--;
     if (ok) suggest_append(out, &near);
     strvec_deinit(&names);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The original: the program whose command line this one follows. The tables list its options, and
- * the tools and options that this program knows by name but lacks. */
+/* The original: the program whose command line this program follows. The tables list the original's
+ * options, and those tools and options that this program does not have. */
 #ifndef CLI_ARGS_ORIGINAL_H
 #define CLI_ARGS_ORIGINAL_H
 
@@ -11,11 +11,11 @@
 
 typedef struct missing_option {
     const char *commands; /* "run, inspect model": the commands that have it */
-    const char *names;    /* all spellings, blank-separated */
-    const char *values;   /* NULL: the whole option; else only these of its values */
-    bool older;           /* only in older releases: never matched by a prefix */
-    const char *what;     /* what it does in the original */
-    const char *instead;  /* what to use in this program, or NULL */
+    const char *names;    /* all its spellings, separated by blanks */
+    const char *values;   /* NULL: the whole option is missing; else only these values of it */
+    bool older;           /* only older releases have it: must be written in full */
+    const char *what;     /* what the option does in the original */
+    const char *instead;  /* what to use here in its place, or NULL */
 } missing_option;
 
 typedef struct missing_tool {
@@ -31,7 +31,7 @@ typedef struct original_command {
 
 typedef struct original {
     const char *name, *release;
-    const char *page; /* "docs/parity.md": lists what is missing */
+    const char *page; /* "docs/parity.md": the page that lists what is missing */
     const original_command *commands;
     size_t command_count;
     const missing_option *options;

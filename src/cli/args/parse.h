@@ -20,9 +20,10 @@ typedef struct missing_spelling {
 /* A classified word of the command line. */
 typedef struct word {
     const char *text;
-    char kind;                       /* 'A', 'O' or '-' */
-    const spelling *option;          /* of an 'O'; NULL = unknown option */
-    const missing_spelling *missing; /* of an 'O' without option, or NULL */
+    char kind;              /* 'A': argument, 'O': option, '-': the first "--" */
+    const spelling *option; /* for kind 'O': the option; NULL: this program does not have it */
+    /* for an unknown option: the original's option of this name, or NULL */
+    const missing_spelling *missing;
     bool ambiguous;
     const char *value; /* after "=" or stuck to a short option; NULL = none */
 } word;
@@ -43,27 +44,30 @@ typedef struct parse {
     size_t positional_count, positional_capacity;
     word *words;
     size_t word_count;
-    const spelling **used; /* options seen, for exclusion and required */
+    const spelling **used; /* options that were given: to check exclusions and required options */
     size_t used_count, used_capacity;
-    bool stop, help,
-        lacks; /* stop: a usage error was written; lacks: it is about a missing option */
+    bool stop, help, lacks; /* stop: a usage error was written; lacks: that error names an option of
+                               the original that this program does not have */
     bool out_of_memory;
 } parse;
 
 /* Sets a usage error. Only the first call has an effect. */
 void parse_fail(parse *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The row of -h, which is part of every command. */
+/* The option -h, which every command has. */
 extern const pgy_option PARSE_HELP_ROW;
-/* Fills the spellings from the tables of the command line; false: out of memory. */
+/* Collects all spellings from the command's option tables. False: out of memory. */
 bool parse_collect(parse *p);
-/* Finds a word's kind, option and value. `names` gets the candidates of an ambiguous word. */
+/* Finds a word's kind, option and value. For an ambiguous prefix, `names` gets the options that it
+ * could mean. */
 void parse_classify(const parse *p, word *w, str *names);
 void parse_release(parse *p);
 /* The option with exactly this name, or NULL. */
 const spelling *parse_find(const parse *p, span name);
-/* Reports that this program lacks an option, or this value of it if `value` is not NULL. */
+/* Reports that this program lacks an option, or, if `value` is not NULL, only that value of the
+ * option. */
 void parse_fail_missing(parse *p, span name, const missing_option *option, const char *value);
-/* The entry for a value that only the original has; NULL if the original lacks it, too. */
+/* The table entry for an option's value that only the original accepts; NULL: it does not accept it
+ * either. */
 const missing_option *parse_missing_value(const parse *p, const pgy_option *row, const char *value);
 /* "-o/--output", as argparse names an option in messages. */
 const char *parse_row_title(parse *p, const pgy_option *row);

@@ -1,35 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* argparse's algorithm: words are classified as options ('O'), arguments ('A') or the first "--"
- * ('-'), then consumed from left to right, options taking as many A's as their nargs allow and
- * positionals whatever is left. The odd corners ("--x=v" gives exactly one word) are argparse's and
- * are kept because scripts meet them. names.c finds the option of a word. */
+ * ('-'), then consumed from left to right. Options take as many A's as their nargs allow, and
+ * positionals take the others. Oddities of argparse ("--x=v" gives exactly one word) are kept,
+ * because scripts depend on them. names.c finds the option of a word. */
 #include "cli/args/parse.h"
 
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/option.h"
-
-/* ---- Messages ------------------------------------------------------------------------------- */
-
-void parse_fail(parse *p, const char *format, ...)
-{
-    if (p->stop) return;
-    va_list list;
-    va_start(list, format);
-    str_vprintf(&p->a->message, format, list);
-    va_end(list);
-    p->stop = true;
-}
-
-const char *parse_row_title(parse *p, const pgy_option *row)
-{
-    char *text = arena_strdup(&p->a->memory, row->names);
-    if (!text) return row->names;
-    for (char *c = text; *c; c++)
-        if (*c == ' ') *c = '/';
-    return text;
-}
 
 /* ---- Words ---------------------------------------------------------------------------------- */
 
@@ -74,8 +53,9 @@ static bool is_missing(parse *p, const pgy_option *row, const char *value)
     return missing != NULL;
 }
 
-/* The end of a value in a word with several values. Separators inside quotes are part of a name.
- * Those inside brackets belong to another program's syntax, which errors show as a whole. */
+/* The end of the first value in a word with several values. A separator inside quotes is part of a
+ * name. One inside brackets comes from another program's syntax; the error message should show that
+ * value whole. */
 static const char *value_end(const char *text, char separator)
 {
     bool quoted = false;
@@ -197,7 +177,8 @@ static void take_cluster(parse *p, const word *w)
     }
 }
 
-/* How many of the `available` words an option takes. -1: too few; *why is the reason. */
+/* Number of words that an option takes as values if `available` words follow. -1: too few; *why
+ * says what it needs. */
 static long option_arity(pgy_option_nargs nargs, size_t available, const char **why)
 {
     switch (nargs) {

@@ -16,19 +16,20 @@
 typedef struct args args;
 
 /* Options that belong together: one block of the help, stored in one struct. Variants of a group
- * have other rows or checks but the same type of settings. A command has at most one variant, and
+ * have other options or checks but the same settings struct. A command has at most one variant, and
  * code that uses the settings need not know which. */
 typedef struct option_group {
     const char *title;       /* "Data Loader"; NULL = the command's own options */
     const char *description; /* "Options related to ..." */
     const pgy_option *options;
-    const char *settings_type; /* "model_args": the id of the settings; set by ARGS_TYPE */
+    const char *settings_type; /* name of the settings struct, by which args_find finds it; set by
+                                  ARGS_TYPE */
     size_t settings_size;
-    void (*defaults)(void *settings); /* NULL: zeros */
-    /* Checks and converts after parsing, in the order of the groups; may ask for other groups'
-     * settings. NULL: nothing to do. */
+    void (*defaults)(void *settings); /* NULL: all settings start as zero */
+    /* Checks and converts the settings after parsing. Runs in the order of the groups and may read
+     * other groups' settings. NULL: nothing to do. */
     pgy_status (*finish)(void *settings, args *line, pgy_error *err);
-    void (*release)(void *settings); /* NULL: nothing owned */
+    void (*release)(void *settings); /* NULL: the settings own no memory */
 } option_group;
 #define ARGS_TYPE(type) .settings_type = #type, .settings_size = sizeof(type)
 
@@ -37,8 +38,8 @@ typedef struct args_dialect {
     const char *program;             /* its name, {program} in texts */
     const value_syntax *values;      /* syntax of lists and shapes */
     const struct original *original; /* the program that this one follows, or NULL */
-    /* Appends advice for a word that is an option of another program. False: it is none. NULL: the
-     * program knows no others. */
+    /* Appends advice if the word is an option of a similar program (trtexec); false: it is not.
+     * NULL: there is no advice. */
     bool (*advise)(str *out, const char *word);
 } args_dialect;
 extern const args_dialect ARGS_PLAIN; /* for command lines outside a program */
@@ -62,12 +63,13 @@ struct args {
     const char *examples; /* lines for the help, or NULL */
     const args_dialect *dialect;
     const option_group *const *groups; /* NULL-ended */
-    void **settings;                   /* one per group */
-    bool no_abbreviation;              /* commands with a take-the-rest option */
-    arena memory;                      /* words and converted values live here */
+    void **settings;                   /* indexed like `groups`: the group's settings struct */
+    bool no_abbreviation; /* no prefixes of options: for commands where one option takes all
+                             following words */
+    arena memory;         /* words and converted values live here */
     str message;
     strvec unknown;
-    strvec deprecations; /* warnings to log when logging is set up */
+    strvec deprecations; /* warnings about old spellings, logged once logging is set up */
 };
 
 /* groups must outlive the args. @return PGY_E_MEMORY */
@@ -89,7 +91,7 @@ pgy_status args_finish(args *a, pgy_error *err) PGY_MUST_CHECK;
 /* How the parser understands a word. */
 typedef struct args_match {
     const pgy_option *row;         /* NULL = no option of this program */
-    const missing_option *missing; /* NULL = none */
+    const missing_option *missing; /* the original's option that it names; NULL: none */
     span name;                     /* the full spelling */
     bool ambiguous;                /* it is a prefix of several options */
 } args_match;
@@ -105,14 +107,14 @@ void args_print_usage(str *out, const args *a, size_t width);
 void args_print_help(str *out, const args *a, size_t width);
 size_t args_help_width(void); /* COLUMNS, the terminal, or 80 */
 
-/* ---- Every row of every group, for checks and generators ------------------------------------ */
+/* ---- Every option of every group, for checks and generators --------------------------------- */
 typedef void (*args_visitor)(const option_group *group, const pgy_option *row, void *user);
 void args_visit(const option_group *const *groups, args_visitor visit, void *user);
 /* Is `command` ("inspect model") one of "run, inspect model"? */
 bool option_is_listed(const char *commands, const char *command);
-/* The i-th spelling of a row ("--rtol --rel-tol"); false past the last. */
+/* The i-th spelling of an option ("--rtol --rel-tol"); false if there are fewer. */
 bool option_spelling(span *out, const pgy_option *row, size_t i);
-/* The i-th of blank-separated words; false past the last. */
+/* The i-th of blank-separated words; false if there are fewer. */
 bool option_word(span *out, const char *words, size_t i);
 
 #endif

@@ -11,7 +11,8 @@ static bool was_used(const parse *p, const pgy_option *row)
     return false;
 }
 
-/* A positional that is missing after an option that takes every word was probably taken by it. */
+/* A positional is missing: an option that takes a variable number of words probably took it.
+ */
 static void hint_swallowed(parse *p, str *out)
 {
     for (size_t i = p->used_count; i-- > 0;) {
@@ -31,7 +32,7 @@ static bool same_choice(const pgy_option *a, const pgy_option *b)
     return a->exclusive && b->exclusive && !strcmp(a->exclusive, b->exclusive);
 }
 
-/* Checks required rows that exclude each other: one of them is enough. */
+/* Checks a set of required options that exclude each other: one of them is enough. */
 static void check_alternatives(parse *p, const pgy_option *row)
 {
     str names = {0};

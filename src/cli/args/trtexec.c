@@ -68,18 +68,19 @@ bool trtexec_shapes(str *out, const char *text)
 
 typedef struct peer {
     const char *name, *here;
-    enum { FLAG, VALUE, SHAPES } kind; /* what follows `here`: nothing, the value, its shapes */
+    /* what the advice appends to `here`: nothing, trtexec's value, or its shapes, translated */
+    enum { FLAG, VALUE, SHAPES } kind;
 } peer;
 
 static const peer PEERS[] = {
-    {"--onnx", "the model's file without an option, before the other options", FLAG},
-    {"--loadEngine", "the plan's file without an option, before the other options", FLAG},
+    {"--onnx", "the path of the model, without an option, before the other options", FLAG},
+    {"--loadEngine", "the path of the plan, without an option, before the other options", FLAG},
     {"--saveEngine", "--save-engine", VALUE},
     {"--shapes", "--input-shapes", SHAPES},
     {"--minShapes", "--trt-min-shapes", SHAPES},
     {"--optShapes", "--trt-opt-shapes", SHAPES},
     {"--maxShapes", "--trt-max-shapes", SHAPES},
-    {"--memPoolSize", "--pool-limit POOL:BYTES, as in --pool-limit workspace:1G", FLAG},
+    {"--memPoolSize", "--pool-limit POOL:BYTES, such as --pool-limit workspace:1G", FLAG},
     {"--inputIOFormats", "--tensor-formats and --tensor-dtypes", FLAG},
     {"--outputIOFormats", "--tensor-formats and --tensor-dtypes", FLAG},
     {"--calib", "--calibration-cache", VALUE},
@@ -91,7 +92,7 @@ static const peer PEERS[] = {
     {"--layerPrecisions", "--layer-precisions LAYER:TYPE, with blanks between several", FLAG},
     {"--sparsity", "--sparse-weights", FLAG},
     {"--stronglyTyped", "--strongly-typed", FLAG},
-    {"--noTF32", "nothing: TF32 is off without --tf32", FLAG},
+    {"--noTF32", "no option: TF32 is off without --tf32", FLAG},
     {"--directIO", "--direct-io", FLAG},
     {"--stripWeights", "--strip-plan", FLAG},
     {"--allowWeightStreaming", "--weight-streaming", FLAG},
@@ -130,7 +131,7 @@ bool trtexec_advice(str *out, const char *word)
     for (size_t i = 0; i < sizeof PEERS / sizeof *PEERS; i++) {
         const peer *one = &PEERS[i];
         if (!names_peer(word, size, one)) continue;
-        str_printf(out, "'%s' is trtexec's; write %s", one->name, one->here);
+        str_printf(out, "'%s' is an option of trtexec; use %s", one->name, one->here);
         if (one->kind == VALUE) str_printf(out, " %s", equals ? equals + 1 : "VALUE");
         if (one->kind == SHAPES) str_append_char(out, ' ');
         if (one->kind == SHAPES && !(equals && trtexec_shapes(out, equals + 1)))

@@ -49,7 +49,7 @@ static void print_meta(str *out, const pgy_option *row)
     }
 }
 
-/* The value part: "N", "[N]", "N [N ...]". */
+/* Appends the values that an option takes: "N", "[N]", "N [N ...]". */
 static void print_values(str *out, const pgy_option *row)
 {
     str meta = {0};
@@ -66,7 +66,7 @@ static void print_values(str *out, const pgy_option *row)
     str_deinit(&meta);
 }
 
-/* "-o PATH, --output PATH" */
+/* Appends all spellings with their values: "-o PATH, --output PATH". */
 static void print_invocation(str *out, const pgy_option *row)
 {
     if (row->kind == PGY_OPTION_POSITIONAL) {
@@ -143,7 +143,8 @@ static void print_row(str *out, const args *a, const pgy_option *row, size_t wid
 
 /* ---- The whole ------------------------------------------------------------------------------ */
 
-/* Rows of which exactly one is required are shown together: "(-a A | --b)". */
+/* Is it one of several options of which exactly one is required? The usage shows them as "(-a A |
+ * --b)". */
 static bool is_choice(const pgy_option *row)
 {
     return row->required && row->exclusive;
@@ -185,7 +186,7 @@ static void print_usage_item(str *out, const pgy_option *row, const pgy_option *
     str_deinit(&item);
 }
 
-/* Positional arguments, or options without which a command does not run. */
+/* Appends either all positional arguments or all required options. */
 static void usage_rows(str *out, const args *a, bool positionals, size_t *at, size_t indent,
                        size_t width)
 {

@@ -322,7 +322,7 @@ static pgy_status read_bracketed(pgy_tensor_info *out, const char *item, const c
 {
     const char *old = convert_old_shape(item, a);
     if (old)
-        LOG(WARNING, "%s: '%s' is the form of releases before 0.45; it is read as '%s'", option,
+        LOG(WARNING, "%s: '%s' has the syntax of releases before 0.45; it is read as '%s'", option,
             item, old);
     return read_shape(out, old ? old : item, option, a, err);
 }
@@ -367,7 +367,7 @@ pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const ch
 
 /* ---- The rest ------------------------------------------------------------------------------- */
 
-/* top-K[,axis=A] */
+/* Reads "top-K" or "top-K,axis=A". */
 static bool read_top_k(pgy_top_k *out, const char *text)
 {
     if (strncmp(text, "top-", 4)) return false;
@@ -401,9 +401,9 @@ static pgy_status read_dtype(pgy_dtype *out, const char *text, const char *item,
     const pgy_dtype_info *all;
     const size_t count = pgy_dtype_list(&all);
     for (size_t i = 0; i < count; i++) str_printf(&names, "%s%s", i ? ", " : "", all[i].name);
-    const pgy_status st = pgy_error_set(
-        err, PGY_E_ARGUMENT, "%s: '%s': there is no type '%s'; expected auto or one of %s", option,
-        item, text, str_text(&names));
+    const pgy_status st = pgy_error_set(err, PGY_E_ARGUMENT,
+                                        "%s: '%s': unknown type '%s'; expected auto or one of %s",
+                                        option, item, text, str_text(&names));
     str_deinit(&names);
     return st;
 }
@@ -444,7 +444,7 @@ pgy_status values_tensors(const pgy_tensor_info **out, size_t *count, const pgy_
         if (st) return st;
         size_t k = 0;
         while (k < n && strcmp(items[k].name, info.name)) k++;
-        if (k < n) LOG(WARNING, "%s: '%s' is given twice, the last one counts", option, info.name);
+        if (k < n) LOG(WARNING, "%s: duplicate '%s'; the last value is used", option, info.name);
         items[k] = info;
         if (k == n) n++;
     }
@@ -466,7 +466,7 @@ pgy_status values_top_k(const pgy_top_k **out, size_t *out_count, const pgy_text
         items[i].output = pairs[i].key;
         if (!read_top_k(&items[i], pairs[i].value))
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--postprocess: '%s' is not understood; expected top-K or "
+                                 "--postprocess: '%s' is not valid; expected top-K or "
                                  "top-K,axis=A, as in 'top-5' or 'logits:top-5,axis=1'",
                                  pairs[i].value);
     }

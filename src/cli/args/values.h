@@ -13,7 +13,7 @@ struct args;
 
 /* A program's syntax of lists and shapes. */
 typedef struct value_syntax {
-    char separator;    /* separates the values in a word; 0: one value per word */
+    char separator;    /* between values in one word of the command line; 0: one value per word */
     const char *shape; /* example: an image's shape, for texts */
     const char *form;  /* syntax of an input with its shape, for errors */
     pgy_status (*read_shape)(pgy_tensor_info *out, const char *item, const char *option, arena *a,
@@ -38,7 +38,8 @@ typedef struct key_value {
     const char *key;
     const char *value;
 } key_value;
-/* A repeated key keeps its first position and its last value. */
+/* Splits "key:value" items. A repeated key keeps its first position and takes its last value.
+ */
 pgy_status values_split(const key_value **out, size_t *count, const pgy_text_list *list, arena *a,
                         pgy_error *err) PGY_MUST_CHECK;
 
@@ -48,9 +49,9 @@ pgy_status values_stats(const pgy_stat_entry **out, size_t *count, const pgy_tex
                         arena *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status values_ranges(const pgy_value_range **out, size_t *count, const pgy_text_list *list,
                          arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* Names with shapes, in the syntax of the line's program. With brackets, the syntax before 0.45
- * (name,1x2x3) is accepted with a warning, and name:1x2x3 gets an error that shows the right
- * syntax. */
+/* Reads tensor names with shapes, in the syntax of the line's program. With brackets, the syntax
+ * before 0.45 (name,1x2x3) is accepted with a warning, and name:1x2x3 gets an error that shows the
+ * right syntax. */
 pgy_status values_shapes(pgy_metadata **out, const pgy_text_list *list, const char *option,
                          struct args *line, pgy_error *err) PGY_MUST_CHECK;
 /* NAME:SHAPE:DTYPE (without `shapes`: NAME:DTYPE), where "auto" leaves rank -1 or dtype NONE. A

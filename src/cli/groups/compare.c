@@ -13,21 +13,22 @@ static const char LOG_PATH[] = "tools/args/comparator/comparator.py";
 
 static const pgy_option INFERENCE_OPTIONS[] = {
     PGY_OPT_INT("--warm-up", inference_args, warm_up, .meta = "NUM",
-                .help =
-                    "untimed inferences before the first iteration; implies --sequential-runners"),
+                .help = "number of untimed inferences before the first iteration; implies "
+                        "--sequential-runners"),
     PGY_OPT_FLAG("--use-subprocess", inference_args, run.use_subprocess,
-                 .help = "run each runner in a process of its own, so that a crash is a reported "
+                 .help = "run each runner in its own process, so that a crash is reported as a "
                          "failure; implies --sequential-runners"),
     PGY_OPT_FLAG("--sequential-runners", inference_args, run.sequential,
-                 .help = "run each runner to its end before the next one starts"),
+                 .help = "finish each runner before the next one starts"),
     PGY_OPT_TEXT("--save-inputs --save-input-data", inference_args, run.save_inputs, .meta = "PATH",
-                 .help = "save the inputs: a path with an extension is one JSON file, one without "
-                         "is a folder with a file per iteration (unless it is a file already)"),
+                 .help = "save the inputs: to one JSON file if the path has an extension or is a "
+                         "file, otherwise to a folder with one file per iteration"),
     PGY_OPT_TEXT("--save-input-blob", inference_args, run.save_input_blob, .nargs = PGY_OPTIONAL,
                  .constant = ".", .meta = "DIR",
-                 .help = "also save the bare elements of each input as DIR/ITERATION/NAME.bin"),
+                 .help = "also save the raw elements of each input as DIR/ITERATION/NAME.bin"),
     PGY_OPT_TEXT("--save-outputs --save-results", inference_args, run.save_outputs, .meta = "PATH",
-                 .help = "save the outputs of all runners (file or folder, as above)"),
+                 .help =
+                     "save the outputs of all runners, to a file or a folder like --save-inputs"),
     PGY_OPT_TEXT("--write-inputs", inference_args, old_inputs, .hidden = true,
                  .deprecated = "is an older spelling; use --save-inputs"),
     PGY_OPT_TEXT("--write-outputs", inference_args, old_outputs, .hidden = true,
@@ -40,8 +41,8 @@ static void note_folder(const char *option, const char *path)
 {
     if (path && !path_extension(path)[0] && (!file_exists(path) || file_is_dir(path)))
         LOG(INFO,
-            "%s: '%s' has no extension, so it becomes a folder with one file per iteration; end it "
-            "in .json for a single file",
+            "%s: '%s' has no extension, so it becomes a folder with one file per iteration; use "
+            "the extension .json for a single file",
             option, path);
 }
 
@@ -64,7 +65,7 @@ static pgy_status finish_inference(void *settings, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--warm-up: %lld is negative",
                              (long long)s->warm_up);
     if (!s->run.sequential && (s->warm_up || s->run.use_subprocess)) {
-        LOG(WARNING, "%s needs --sequential-runners, which is switched on",
+        LOG(WARNING, "%s needs --sequential-runners and turns it on",
             s->warm_up ? "--warm-up" : "--use-subprocess");
         s->run.sequential = true;
     }
@@ -86,11 +87,11 @@ const option_group GROUP_INFERENCE = {
 static const pgy_option POSTPROCESS_OPTIONS[] = {
     PGY_OPT_LIST("--postprocess --postprocess-func", postprocess_args, words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]top-K[,axis=A]",
-                 .help = "replace outputs by the indices of their K largest values along an axis "
-                         "(default: the last)"),
+                 .help = "replace outputs by the indices of their K largest values along an axis; "
+                         "default: the last axis"),
     PGY_OPT_TEXT("--postprocess-func-script", postprocess_args, script, .meta = "SCRIPT[:FUNC]",
                  .help = "Python script with a function (default postprocess_outputs) that takes "
-                         "and returns an iteration result"),
+                         "an iteration result and returns the changed one"),
     PGY_OPT_LIST("--top-k", postprocess_args, old_top_k, .nargs = PGY_ONE_OR_MORE, .hidden = true,
                  .deprecated = "is an older spelling; use --postprocess top-K"),
     PGY_OPT_END,
@@ -153,35 +154,36 @@ static const char *const FUNCTIONS[] = {"simple",
         PGY_OPT_FLAG(                                                                              \
             "--check-average", compare_args, judge.check_average,                                  \
             .help =                                                                                \
-                "judge the mean of each metric over the iterations instead of each iteration"),    \
-        PGY_OPT_LIST("--compare --compare-func", compare_args, functions,                          \
-                     .nargs = PGY_ONE_OR_MORE, .choices = FUNCTIONS, .meta = "FUNCTION",           \
-                     .help = "comparison functions, all of which must pass: simple, indices, l2, " \
-                             "cosine_similarity, psnr, snr, "                                      \
-                             "perceptual_metrics, distance_metrics (l2 and cosine_similarity), "   \
-                             "quality_metrics (psnr and snr); default simple"),                    \
+                "judge the mean of each metric over all iterations, instead of each iteration"),   \
+        PGY_OPT_LIST(                                                                              \
+            "--compare --compare-func", compare_args, functions, .nargs = PGY_ONE_OR_MORE,         \
+            .choices = FUNCTIONS, .meta = "FUNCTION",                                              \
+            .help = "comparison functions; all of them must pass: simple, indices, l2, "           \
+                    "cosine_similarity, psnr, snr, perceptual_metrics, distance_metrics (l2 and "  \
+                    "cosine_similarity), quality_metrics (psnr and snr); default simple"),         \
         PGY_OPT_TEXT("--compare-func-script", compare_args, script, .meta = "SCRIPT[:FUNC]",       \
                      .help = "Python script with a function (default compare_outputs) that "       \
-                             "judges two iteration results, in place of the functions"),           \
+                             "judges two iteration results; it replaces --compare"),               \
         PGY_OPT_TEXT("--compare-func-name", compare_args, script_function, .hidden = true,         \
                      .deprecated = "is an older spelling; use --compare-func-script SCRIPT:FUNC"), \
         PGY_OPT_TEXT("--save-accuracy-results", compare_args, save_accuracy, .meta = "PATH",       \
                      .help = "save metrics, thresholds and verdicts as JSON"),                     \
-        PGY_OPT_FLAG(                                                                              \
-            "--compat", compare_args, judge.compat,                                                \
-            .help = "where the original passes what was not compared, pass it too, and say so")
+        PGY_OPT_FLAG("--compat", compare_args, judge.compat,                                       \
+                     .help = "give the original's verdict where it passes outputs that were not "  \
+                             "compared, and log a warning")
 
 static const pgy_option COMPARE_OPTIONS[] = {
     SHARED_ROWS,
     PGY_OPT_FLAG("--validate", compare_args, judge.validate,
-                 .help = "fail if any output holds NaN or infinity"),
+                 .help = "fail if any output contains NaN or infinity"),
     PGY_OPT_LIST("--load-outputs --load-results", compare_args, load_outputs,
                  .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
-                 .help = "saved outputs, compared after the runners' own in this order"),
+                 .help = "saved outputs to compare, in this order, after those of the runners"),
     PGY_OPT_LIST("--read-outputs", compare_args, old_load_outputs, .nargs = PGY_ONE_OR_MORE,
                  .hidden = true, .deprecated = "is an older spelling; use --load-outputs"),
-    PGY_OPT_LIST("--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
-                 .help = "write the whole verdict for machines: .json, .xml (JUnit) or .sarif"),
+    PGY_OPT_LIST(
+        "--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
+        .help = "write a machine-readable report of the verdict: .json, .xml (JUnit) or .sarif"),
     PGY_OPT_END,
 };
 static const pgy_option SAVED_OPTIONS[] = {SHARED_ROWS, PGY_OPT_END};

@@ -8,8 +8,8 @@
 
 #include "cli/command.h"
 
-/* The rows of options that are fields of the library's structs write into these structs directly.
- */
+/* Options that set a field of pgy_run_options or pgy_judge_options are parsed directly into `run`
+ * or `judge`. */
 typedef struct inference_args {
     pgy_run_options run;
     int64_t warm_up;

@@ -18,15 +18,15 @@ static const char *const BACKENDS[] = {"numpy", "torch", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_INT("--seed", data_args, seed, .meta = "SEED",
-                .help = "seed of generated data; iteration i uses SEED+i; default 1"),
+                .help = "seed of the generated data; iteration i uses SEED+i; default 1"),
     PGY_OPT_LIST("--val-range", data_args, val_range, .nargs = PGY_ONE_OR_MORE,
                  .meta = "[NAME:][LO,HI]",
-                 .help = "range of generated values, both ends included, for all inputs or by "
-                         "name; default [0,1]"),
+                 .help = "range of the generated values, both ends included, for all inputs or for "
+                         "the named one; default [0,1]"),
     PGY_OPT_INT("--iterations --iters", data_args, iterations, .meta = "NUM",
                 .help = "number of generated inputs; default 1"),
     PGY_OPT_TEXT("--data-loader-backend-module", data_args, backend_module, .choices = BACKENDS,
-                 .help = "whose random numbers to reproduce; default numpy"),
+                 .help = "generate the same random numbers as this module; default numpy"),
     PGY_OPT_LIST("--load-inputs --load-input-data", data_args, load_inputs,
                  .nargs = PGY_ONE_OR_MORE, .meta = "PATH", .exclusive = "custom data",
                  .help = "files or folders of saved inputs: JSON, npz, npy, "
@@ -37,7 +37,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--data-loader-script", data_args, script, .meta = "SCRIPT[:FUNC]",
                  .exclusive = "custom data",
                  .help = "Python script with a function (default load_data) that returns or yields "
-                         "{name: array}"),
+                         "dictionaries {name: array}"),
     PGY_OPT_TEXT("--data-loader-func-name", data_args, script_function, .hidden = true,
                  .deprecated = "is an older spelling; use --data-loader-script SCRIPT:FUNC"),
     OLD_RANGE("--int-min", int_min),
@@ -114,7 +114,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     data_args *s = settings;
     if (!s->load_inputs.given) s->load_inputs = s->old_load_inputs;
     if (s->seed != UNSET && (s->seed < 0 || s->seed > 0xFFFFFFFFll))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "--seed: %lld is not in 0 to 4294967295",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--seed: %lld is not between 0 and 4294967295",
                              (long long)s->seed);
     if (s->iterations != UNSET && s->iterations < 0)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--iterations: %lld is negative",

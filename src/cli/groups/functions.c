@@ -19,22 +19,25 @@ static const pgy_option OPTIONS[] = {
                  .meta = "[OUT:]TOL", .help = "simple: absolute tolerance; default 1e-5"),
     PGY_OPT_LIST("--check-error-stat", function_args, stat, .nargs = PGY_ONE_OR_MORE,
                  .meta = "[OUT:]STAT",
-                 .help = "simple: what is held against the tolerances: elemwise, max, mean, median "
-                         "or quantile; default elemwise"),
-    PGY_OPT_LIST("--error-quantile", function_args, quantile, .nargs = PGY_ONE_OR_MORE,
-                 .meta = "[OUT:]Q", .help = "simple: quantile to check, 0 to 1; default 0.99"),
+                 .help = "simple: error statistic that must be within the tolerances: elemwise, "
+                         "max, mean, median or quantile; default elemwise"),
+    PGY_OPT_LIST(
+        "--error-quantile", function_args, quantile, .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]Q",
+        .help = "simple: quantile for --check-error-stat quantile, from 0 to 1; default 0.99"),
     PGY_OPT_FLAG("--infinities-compare-equal", function_args, infinities_equal,
-                 .help = "simple: infinities of one sign have no difference"),
+                 .help = "simple: treat infinities of the same sign as equal"),
     PGY_OPT_TEXT("--save-heatmaps", function_args, heatmap_dir, .meta = "DIR",
-                 .help = "simple: save error heatmaps as SVG in this folder"),
+                 .help = "simple: save heatmaps of the errors as SVG in this folder"),
     PGY_OPT_FLAG("--show-heatmaps", function_args, show_heatmaps,
-                 .help = "simple: show them with the desktop's viewer"),
+                 .help = "simple: show the heatmaps in the desktop's image viewer"),
     PGY_OPT_TEXT("--save-error-metrics-plot", function_args, error_plot_dir, .meta = "DIR",
-                 .help = "simple: save plots of the errors over the outputs as PNG in this folder"),
+                 .help = "simple: save plots of error against output value as PNG in this folder"),
     PGY_OPT_FLAG("--show-error-metrics-plot", function_args, show_error_plots,
-                 .help = "simple: show them with the desktop's viewer"),
+                 .help = "simple: show the plots in the desktop's image viewer"),
     PGY_OPT_LIST("--index-tolerance", function_args, index_tolerance, .nargs = PGY_ONE_OR_MORE,
-                 .meta = "[OUT:]N", .help = "indices: how far an index may move; default 0"),
+                 .meta = "[OUT:]N",
+                 .help = "indices: largest allowed distance between the positions of an index in "
+                         "two outputs; default 0"),
     PGY_OPT_LIST("--l2-threshold --l2-tolerance", function_args, l2, .nargs = PGY_ONE_OR_MORE,
                  .meta = "[OUT:]T", .help = "l2: largest allowed value; default 1e-5"),
     PGY_OPT_LIST("--cosine-similarity-threshold", function_args, cosine_similarity,
@@ -47,19 +50,19 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_LIST("--lpips-threshold --lpips-tolerance", function_args, lpips,
                  .nargs = PGY_ONE_OR_MORE, .meta = "[OUT:]T",
                  .help = "perceptual_metrics: largest allowed value; default 0.1. LPIPS needs "
-                         "torch and the lpips package, which this program does not use: such a "
-                         "comparison fails as not verified"),
+                         "torch and the lpips package, which this program does not use, so this "
+                         "comparison always fails as not verified"),
     PGY_OPT_END,
 };
 
 const option_group GROUP_FUNCTIONS = {
     .title = "Comparison Functions",
-    .description = "Options of the single comparison functions",
+    .description = "Options related to individual comparison functions",
     .options = OPTIONS,
     ARGS_TYPE(function_args),
 };
 
-/* The words of --compare and the functions they select. */
+/* A value of --compare and the comparison functions that it selects. */
 typedef struct function_word {
     const char *word;
     pgy_compare_kind kinds[2];
@@ -143,8 +146,8 @@ static bool simple_given(const function_args *f)
 static void warn_unused(const bool *selected, const function_args *f)
 {
     if (!selected[PGY_COMPARE_SIMPLE] && simple_given(f))
-        LOG(WARNING,
-            "Options of the 'simple' function are ignored since --compare does not select it");
+        LOG(WARNING, "The options of the comparison function 'simple' are ignored since --compare "
+                     "does not select it");
     for (int kind = PGY_COMPARE_INDICES; kind <= PGY_COMPARE_LPIPS; kind++) {
         const char *option;
         const pgy_text_list *words = threshold_words(f, (pgy_compare_kind)kind, &option);

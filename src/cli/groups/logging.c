@@ -9,19 +9,21 @@
 static const char *const FORMATS[] = {"timestamp", "line-info", "no-colors", NULL};
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_COUNT("-v --verbose", logging_args, verbose, .help = "show more; may be repeated"),
-    PGY_OPT_COUNT("-q --quiet", logging_args, quiet, .help = "show less; may be repeated"),
-    PGY_OPT_LIST("--verbosity", logging_args, verbosity, .nargs = PGY_ONE_OR_MORE,
-                 .meta = "[PATH:]SEVERITY",
-                 .help = "lowest severity shown: ULTRA_VERBOSE, SUPER_VERBOSE, EXTRA_VERBOSE, "
-                         "VERBOSE, INFO, START, FINISH, WARNING, ERROR or "
-                         "CRITICAL; with a path, only for messages from that part, for example "
-                         "comparator:VERBOSE. "
-                         "-v and -q win over the part without a path"),
+    PGY_OPT_COUNT("-v --verbose", logging_args, verbose,
+                  .help = "show more messages; may be repeated"),
+    PGY_OPT_COUNT("-q --quiet", logging_args, quiet,
+                  .help = "show fewer messages; may be repeated"),
+    PGY_OPT_LIST(
+        "--verbosity", logging_args, verbosity, .nargs = PGY_ONE_OR_MORE, .meta = "[PATH:]SEVERITY",
+        .help =
+            "lowest severity shown: ULTRA_VERBOSE, SUPER_VERBOSE, EXTRA_VERBOSE, VERBOSE, INFO, "
+            "START, FINISH, WARNING, ERROR or CRITICAL; with a path, as in comparator:VERBOSE, for "
+            "messages from that path. -v and -q override a severity without a path"),
     PGY_OPT_FLAG("--silent", logging_args, silent,
-                 .help = "show critical errors only; wins over the options above"),
+                 .help = "show critical errors only; overrides the options above"),
     PGY_OPT_LIST("--log-format", logging_args, format, .nargs = PGY_ONE_OR_MORE, .choices = FORMATS,
-                 .help = "parts of each line: timestamp, line-info; no-colors turns colours off"),
+                 .help = "add a timestamp or the source line (line-info) to each message, or turn "
+                         "colours off (no-colors)"),
     PGY_OPT_FLAG("--timestamp", logging_args, old_timestamp, .hidden = true,
                  .deprecated = "is an older spelling; use --log-format timestamp"),
     PGY_OPT_FLAG("--line-info", logging_args, old_line_info, .hidden = true,
@@ -29,7 +31,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--no-color --no-colors", logging_args, old_no_color, .hidden = true,
                  .deprecated = "is an older spelling; use --log-format no-colors"),
     PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH",
-                 .help = "also write every shown line to this file"),
+                 .help = "also write all shown messages to this file"),
     PGY_OPT_END,
 };
 

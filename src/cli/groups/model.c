@@ -17,12 +17,12 @@ static const char *const TYPES[] = {"onnx", "engine", NULL};
 
 #define TYPE_ROW                                                     \
     PGY_OPT_TEXT("--model-type", model_args, type, .choices = TYPES, \
-                 .help = "type of the model; found from the file's extension if not given")
-#define SHAPES_ROW                                                                             \
-    PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE, \
-                 .meta = "NAME:SHAPE",                                                         \
-                 .help = "shapes of generated input data, for example 'image:{shape}'; "       \
-                         "names may be wildcards")
+                 .help = "type of the model; by default the file's extension decides")
+#define SHAPES_ROW                                                                                 \
+    PGY_OPT_LIST("--input-shapes --inputs", model_args, shape_words, .nargs = PGY_ONE_OR_MORE,     \
+                 .meta = "NAME:SHAPE",                                                             \
+                 .help = "shapes of the generated input data, for example 'image:{shape}'; names " \
+                         "may be wildcards")
 
 static const pgy_option RUN_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
@@ -60,8 +60,17 @@ static const pgy_option OVERRIDE_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     PGY_OPT_LIST("--override-input-shapes --override-inputs", model_args, shape_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
-                 .help = "shapes that replace those of the model's inputs, for example "
-                         "'image:{shape}'; another tensor becomes an input"),
+                 .help = "replace the shapes of these inputs, for example 'image:{shape}'; another "
+                         "tensor becomes an input"),
+    PGY_OPT_END,
+};
+
+static const pgy_option FIXED_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
+    PGY_OPT_LIST("--model-input-shapes --model-inputs", model_args, shape_words,
+                 .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
+                 .help = "replace the shapes of these inputs in all iterations, for example "
+                         "'image:{shape}', so that no dimension is dynamic"),
     PGY_OPT_END,
 };
 
@@ -69,8 +78,8 @@ static const pgy_option RECORD_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .help = "path to the model"),
     PGY_OPT_LIST("--model-input-shapes --model-inputs", model_args, shape_words,
                  .nargs = PGY_ONE_OR_MORE, .meta = "NAME:SHAPE",
-                 .help = "shapes of input data that are generated to run the whole model, for "
-                         "example 'image:{shape}'; names may be wildcards"),
+                 .help = "shapes of the data generated to run the whole model, for example "
+                         "'image:{shape}'; names may be wildcards"),
     PGY_OPT_END,
 };
 
@@ -95,12 +104,13 @@ static pgy_status refuse_type(const char *path, pgy_error *err)
     for (size_t i = 0; i < sizeof MISSING_TYPES / sizeof *MISSING_TYPES; i++)
         if (str_ends_with(path, MISSING_TYPES[i].extension))
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "'%s': models of type '%s' cannot be read in this build; "
-                                 "docs/parity.md lists all that is missing",
+                                 "'%s': this program cannot read models of type '%s'; "
+                                 "docs/parity.md lists what is missing",
                                  path, MISSING_TYPES[i].type);
-    return pgy_error_set(
-        err, PGY_E_ARGUMENT,
-        "cannot tell the type of '%s' from its extension; please give --model-type", path);
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "the extension of '%s' does not tell the type of the model: expected "
+                         ".onnx, .plan or .engine; otherwise give --model-type",
+                         path);
 }
 
 /* Makes an existing path absolute, for messages and runtimes. */
@@ -157,4 +167,5 @@ const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_CONVERT = MODEL_GROUP(CONVERT_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_RECORD = MODEL_GROUP(RECORD_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_FIXED = MODEL_GROUP(FIXED_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OVERRIDE = MODEL_GROUP(OVERRIDE_OPTIONS, finish_onnx);

@@ -12,7 +12,7 @@ typedef struct model_args {
     const char *path; /* NULL if not given */
     const char *type;
     pgy_text_list shape_words;
-    pgy_metadata *shapes; /* of --input-shapes; NULL if not given */
+    pgy_metadata *shapes; /* from --input-shapes; NULL if not given */
 } model_args;
 extern const option_group GROUP_MODEL_RUN;      /* model optional, type, shapes */
 extern const option_group GROUP_MODEL_FILE;     /* model required, nothing else */
@@ -21,6 +21,7 @@ extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
 extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes */
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */
 extern const option_group GROUP_MODEL_RECORD;   /* model required, shapes as --model-input-shapes */
+extern const option_group GROUP_MODEL_FIXED;    /* model required, shapes as --model-input-shapes */
 extern const option_group GROUP_MODEL_OVERRIDE; /* model required, shapes to be written into it */
 
 /* Is the model a plan of the engine? */
@@ -47,7 +48,7 @@ extern const option_group GROUP_ONNX_SHAPE;
 
 typedef struct onnx_save_args {
     const char *path;
-    pgy_text_list external; /* one value per use of the option, or "" */
+    pgy_text_list external; /* one item per use of --save-external-data: its value, or "" */
     const char *threshold_text;
     uint64_t threshold;
     bool one_file_per_tensor;
@@ -59,12 +60,13 @@ extern const option_group GROUP_ONNX_WRITE; /* the command has an output option 
 bool model_is_edited(const args *line);
 /* A loader with all steps that the groups of this line ask for, in the documented order. */
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
-/* The same with `outputs` in place of those of --onnx-outputs. `save` includes --save-onnx. */
+/* Like model_loader, but with `outputs` instead of --onnx-outputs, and with the step of --save-onnx
+ * only if `save`. */
 pgy_status model_loader_with(pgy_loader **out, const args *line,
                              const pgy_output_selection *outputs, bool save,
                              pgy_error *err) PGY_MUST_CHECK;
-/* The same in two parts, for commands with a step of their own in between: all up to the conversion
- * to 16 bits, and the conversion. */
+/* model_loader in two parts, for commands that insert a step: first all steps before the conversion
+ * to 16 bits, then that conversion. */
 pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err) PGY_MUST_CHECK;
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err) PGY_MUST_CHECK;
 /* The model file of this line; NULL: none. */

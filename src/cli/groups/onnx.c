@@ -11,38 +11,34 @@ static const char LOG_PATH[] = "tools/args/backend/onnx/loader.py";
 
 /* ---- Loading -------------------------------------------------------------------------------- */
 
-#define READ_ROWS                                                                                 \
-    PGY_OPT_TEXT("--external-data-dir --load-external-data --ext", onnx_load_args,                \
-                 external_data_dir, .meta = "DIR",                                                \
-                 .help =                                                                          \
-                     "folder of externally stored weights; the model's own folder if not given"), \
-        PGY_OPT_FLAG("--ignore-external-data", onnx_load_args, ignore_external_data,              \
-                     .help = "read the structure only, not the externally stored weights"),       \
-        PGY_OPT_FLAG(                                                                             \
-            "--allow-external-data-outside", onnx_load_args, allow_outside,                       \
-            .help = "accept external weights that lie outside that folder (refused otherwise)")
+#define READ_ROWS                                                                    \
+    PGY_OPT_TEXT("--external-data-dir --load-external-data --ext", onnx_load_args,   \
+                 external_data_dir, .meta = "DIR",                                   \
+                 .help = "folder of external weights; default: the model's folder"), \
+        PGY_OPT_FLAG("--ignore-external-data", onnx_load_args, ignore_external_data, \
+                     .help = "read the structure only, not the external weights"),   \
+        PGY_OPT_FLAG(                                                                \
+            "--allow-external-data-outside", onnx_load_args, allow_outside,          \
+            .help = "accept external weights outside that folder; by default they are an error")
 
 #define OUTPUT_ROWS(outputs_, exclude_, by_type_)                                                 \
     PGY_OPT_LIST(outputs_, onnx_load_args, outputs, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",     \
-                 .help = "tensors that become the model's outputs; wildcards are accepted; '*' "  \
-                         "alone (or the older 'mark all') "                                       \
-                         "means every tensor"),                                                   \
+                 .help = "make these tensors the model's outputs; names may be wildcards; '*' "   \
+                         "alone (or the older 'mark all') selects every tensor"),                 \
         PGY_OPT_LIST(exclude_, onnx_load_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME", \
-                     .help = "outputs to remove after that; wildcards are accepted"),             \
+                     .help = "then remove these outputs; names may be wildcards"),                \
         PGY_OPT_LIST(by_type_, onnx_load_args, by_type, .nargs = PGY_ONE_OR_MORE, .meta = "OP",   \
-                     .help = "operators whose outputs become the model's outputs, together with " \
-                             "those named above")
+                     .help = "also make the outputs of these operators outputs of the model")
 
-#define HALF_ROWS                                                                                \
-    PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                           \
-                 .help = "convert float tensors to float16, keeping the types of the model's "   \
-                         "inputs and outputs"),                                                  \
-        PGY_OPT_FLAG("--fp-to-bf16", onnx_load_args, bf16,                                       \
-                     .help = "the same to bfloat16; needs opset 13 or later"),                   \
-        PGY_OPT_LIST("--keep-fp32", onnx_load_args, keep, .nargs = PGY_ONE_OR_MORE,              \
-                     .meta = "NODE",                                                             \
-                     .help = "nodes that stay float32 in that conversion: names, wildcards, or " \
-                             "operators")
+#define HALF_ROWS                                                                               \
+    PGY_OPT_FLAG("--fp-to-fp16", onnx_load_args, fp16,                                          \
+                 .help = "convert float tensors to float16, but keep the types of the model's " \
+                         "inputs and outputs"),                                                 \
+        PGY_OPT_FLAG("--fp-to-bf16", onnx_load_args, bf16,                                      \
+                     .help = "convert them to bfloat16 instead; needs opset 13 or later"),      \
+        PGY_OPT_LIST(                                                                           \
+            "--keep-fp32", onnx_load_args, keep, .nargs = PGY_ONE_OR_MORE, .meta = "NODE",      \
+            .help = "nodes that stay float32 in this conversion: names, wildcards or operators")
 
 static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
@@ -75,7 +71,7 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
     onnx_load_args *s = settings;
     if (s->fp16 && s->bf16)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--fp-to-fp16 and --fp-to-bf16 exclude each other");
+                             "--fp-to-fp16 and --fp-to-bf16 cannot be given together");
     if (s->keep.given && !s->fp16 && !s->bf16)
         LOG(WARNING, "--keep-fp32 has no effect without --fp-to-fp16 or --fp-to-bf16");
     s->mark_all = outputs_mark_all(&s->outputs, line);
@@ -97,8 +93,8 @@ static const pgy_option SHAPE_OPTIONS[] = {
     PGY_OPT_FLAG("--shape-inference --do-shape-inference", onnx_shape_args, infer,
                  .help = "infer shapes when loading the model"),
     PGY_OPT_FLAG("--no-onnxruntime-shape-inference", onnx_shape_args, no_onnxruntime,
-                 .help = "no effect: shapes are inferred without any runtime",
-                 .deprecated = "has no effect here, since shapes are inferred without any runtime"),
+                 .help = "no effect: the program infers shapes without a runtime",
+                 .deprecated = "has no effect: the program infers shapes without a runtime"),
     PGY_OPT_FLAG("--no-const-folding --no-fold-constant", onnx_shape_args, no_folding,
                  .hidden = true, .deprecated = "has no effect any more"),
     PGY_OPT_END,
@@ -112,21 +108,21 @@ const option_group GROUP_ONNX_SHAPE = {
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-#define SAVE_ROWS                                                                               \
-    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external,       \
-                   .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",                       \
-                   .help = "keep weights outside the file, in a file of this name beside it "   \
-                           "(generated if there is no value)"),                                 \
-        PGY_OPT_TEXT("--external-data-size-threshold", onnx_save_args, threshold_text,          \
-                     .meta = "BYTES",                                                           \
-                     .help = "weights of at least this size go outside; K, M and G may follow " \
-                             "the number; default 1024"),                                       \
-        PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor,  \
-                     .help = "one file for each weight")
+#define SAVE_ROWS                                                                                \
+    PGY_OPT_APPEND("--save-external-data --external-data-path", onnx_save_args, external,        \
+                   .nargs = PGY_OPTIONAL, .constant = "", .meta = "NAME",                        \
+                   .help = "store weights in a separate file of this name beside the model; "    \
+                           "without a value the program chooses the name"),                      \
+        PGY_OPT_TEXT("--external-data-size-threshold", onnx_save_args, threshold_text,           \
+                     .meta = "BYTES",                                                            \
+                     .help = "smallest weight that is stored outside the model; K, M and G may " \
+                             "follow the number; default 1024"),                                 \
+        PGY_OPT_FLAG("--no-save-all-tensors-to-one-file", onnx_save_args, one_file_per_tensor,   \
+                     .help = "store each external weight in its own file")
 
 static const pgy_option SAVE_OPTIONS[] = {
     PGY_OPT_TEXT("--save-onnx", onnx_save_args, path, .meta = "PATH",
-                 .help = "save the model as it is given to the runners"),
+                 .help = "save the model that the runners get"),
     SAVE_ROWS,
     PGY_OPT_END,
 };

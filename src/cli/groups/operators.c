@@ -15,15 +15,14 @@ typedef struct operator_args {
 } operator_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_APPEND(
-        "--op-library --plugins", operator_args, libraries, .nargs = PGY_ONE_OR_MORE,
-        .meta = "PATH",
-        .help = "shared objects with operators of other domains, and their tactics for the engine "
-                "(polygraphy/operator.h)"),
+    PGY_OPT_APPEND("--op-library --plugins", operator_args, libraries, .nargs = PGY_ONE_OR_MORE,
+                   .meta = "PATH",
+                   .help = "load shared objects with custom operators and their kernels for the "
+                           "engine (polygraphy/operator.h)"),
     PGY_OPT_TEXT("--max-memory", operator_args, max_memory, .meta = "BYTES",
-                 .help = "how much all tensors and all large blocks may take together; K, M and G "
-                         "may follow the number; default: 15/16 of the memory that is free in "
-                         "the machine and its control groups"),
+                 .help = "memory limit for all tensors together, and for all other blocks of 1 MiB "
+                         "and more; K, M and G may follow the number; default: 15/16 of the memory "
+                         "that is free in the machine and its control groups"),
     PGY_OPT_END,
 };
 
@@ -35,10 +34,11 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     pgy_status st =
         s->max_memory ? value_bytes(&limit, s->max_memory, "--max-memory", err) : PGY_OK;
     if (!st && s->max_memory && !limit)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "--max-memory: nothing can be done in 0 bytes");
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "--max-memory: 0 is not allowed; give a positive number of bytes");
     if (!st && limit) pgy_set_max_memory(limit);
     for (size_t i = 0; !st && i < s->libraries.count; i++) {
-        if (!s->libraries.items[i]) continue; /* the end of one use */
+        if (!s->libraries.items[i]) continue; /* NULL ends the words of one use of the option */
         LOG(INFO, "Loading plugin library: %s", s->libraries.items[i]);
         st = pgy_operators_load(s->libraries.items[i], err);
     }
@@ -47,7 +47,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 
 const option_group GROUP_OPERATORS = {
     .title = "Operators",
-    .description = "Options related to operators and what they may use",
+    .description = "Options related to custom operators and memory",
     .options = OPTIONS,
     ARGS_TYPE(operator_args),
     .finish = finish,

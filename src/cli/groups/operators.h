@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 
-extern const option_group GROUP_OPERATORS; /* its settings take effect by themselves */
+/* Applied when the options are checked: no command reads its settings. */
+extern const option_group GROUP_OPERATORS;
 
 #endif

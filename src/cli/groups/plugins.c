@@ -14,14 +14,14 @@ static const char LOG_PATH[] = "tools/plugin/subtool/plugin_base.py";
 
 #define DIR_ROW                                                                      \
     PGY_OPT_TEXT("--plugin-dir", plugins_args, dir, .required = true, .meta = "DIR", \
-                 .help = "folder of plugins: folders that hold a script pattern.py")
+                 .help = "folder of plugins; each subfolder with a script pattern.py is a plugin")
 
 static const pgy_option OPTIONS[] = {
     DIR_ROW,
     PGY_OPT_LIST("--include", plugins_args, include, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .exclusive = "plugins", .help = "plugins to try; all if not given"),
+                 .exclusive = "plugins", .help = "plugins to try; default: all"),
     PGY_OPT_LIST("--exclude", plugins_args, exclude, .nargs = PGY_ONE_OR_MORE, .meta = "NAME",
-                 .exclusive = "plugins", .help = "plugins not to try"),
+                 .exclusive = "plugins", .help = "plugins to leave out"),
     PGY_OPT_END,
 };
 static const pgy_option DIR_OPTIONS[] = {DIR_ROW, PGY_OPT_END};

@@ -14,7 +14,7 @@ typedef struct plugins_args {
 extern const option_group GROUP_PLUGINS;     /* folder and names */
 extern const option_group GROUP_PLUGINS_DIR; /* the folder alone */
 
-/* The settings of this line, from either group. */
+/* The settings of whichever of the two groups the line's command has. */
 const plugins_args *plugins_settings(const args *line);
 /* The chosen plugins, sorted. A name without a plugin is an error. */
 pgy_status plugins_choose(pgy_plugin_names *out, const plugins_args *s,

@@ -30,12 +30,13 @@ static void add_backend(const pgy_backend *b, size_t i)
     rows[i] = (pgy_option)PGY_OPT_RUNNER(flag_names[i], runner_args, names, b->name,
                                          .help = b->description, .hidden = b->description == NULL);
     if (!b->options) return;
-    backend_groups[backend_group_count++] = (option_group){.title = b->title,
-                                                           .description = "Options of this runtime",
-                                                           .options = b->options,
-                                                           .settings_type = b->name,
-                                                           .settings_size = b->options_size,
-                                                           .defaults = b->defaults};
+    backend_groups[backend_group_count++] =
+        (option_group){.title = b->title,
+                       .description = "Options related to this runner",
+                       .options = b->options,
+                       .settings_type = b->name,
+                       .settings_size = b->options_size,
+                       .defaults = b->defaults};
 }
 
 static void fill(void)
@@ -46,7 +47,7 @@ static void fill(void)
     rows[count] = (pgy_option)PGY_OPT_END;
     runners_group = (option_group){
         .title = "Runners",
-        .description = "Runners to use, in this order; each may be given more than once",
+        .description = "Runners to use, in this order; each one may be given several times",
         .options = rows,
         ARGS_TYPE(runner_args)};
 }
@@ -110,7 +111,7 @@ static pgy_status set_number(pgy_backend_options *o, const pgy_option *row, int6
     return set_words(o, row, words, 1, err);
 }
 
-/* Each use of an option ends in a NULL item. */
+/* Sets an option once per use. In the list, a NULL item ends the words of each use. */
 static pgy_status set_uses(pgy_backend_options *o, const pgy_option *row, const pgy_text_list *list,
                            pgy_error *err)
 {

@@ -19,7 +19,7 @@ size_t group_backend_count(void);
 const option_group *group_backend_at(size_t i);
 /* The group of a backend's options; NULL if it has none. */
 const option_group *group_backend_options(const char *backend);
-/* Has the backend of this name the trait? */
+/* Does the backend of this name have the trait? */
 bool runner_has(const char *backend, pgy_backend_trait trait);
 /* The number of the line's runners that have the trait. */
 size_t runners_with(const args *line, pgy_backend_trait trait);

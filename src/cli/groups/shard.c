@@ -16,46 +16,49 @@ static const char *const PATTERNS[] = {"0", "1", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--parallelism", shard_args, parallelism, .choices = PARALLELISMS,
-                 .help = "what is divided: sequences (CP, the default) or weights (TP)"),
+                 .help = "context parallelism (CP, default) divides sequences, tensor parallelism "
+                         "(TP) divides weights"),
     PGY_OPT_INT("--root", shard_args, options.root, .meta = "RANK",
-                .help = "rank of the root of collectives; default -1"),
+                .help = "root rank of the collectives; default -1"),
     PGY_OPT_INT("--gpus", shard_args, options.group_size, .meta = "N",
-                .help = "devices that take part; 0, the default: all"),
+                .help = "number of devices that take part; default 0: all"),
     PGY_OPT_LIST("--groups", shard_args, groups, .nargs = PGY_ZERO_OR_MORE, .meta = "INDEX",
-                 .help = "indices of communication groups; all ranks if there is none"),
-    PGY_OPT_TEXT("--cp-type", shard_args, cp_type, .choices = CP_TYPES,
                  .help =
-                     "attention keeps its nodes and gathers K and V (native, the default), or "
-                     "becomes one Attention node (fused); ring_attention, of older releases, is "
-                     "native without gathering"),
+                     "indices of communication groups; without an index all ranks form one group"),
+    PGY_OPT_TEXT("--cp-type", shard_args, cp_type, .choices = CP_TYPES,
+                 .help = "native (default): keep the nodes of attention and gather K and V; fused: "
+                         "replace them by one Attention node; ring_attention (of older releases): "
+                         "as native, but do not gather"),
     PGY_OPT_FLAG("--no-suggest-io", shard_args, options.no_io,
                  .help = "do not suggest inputs and outputs"),
     PGY_OPT_INT("--i-idx", shard_args, options.input_axis, .meta = "AXIS",
-                .help = "axis of inputs that is the sequence; default 0. One that is called "
-                        "sequence_length or seq_len goes first"),
+                .help = "sequence axis of inputs; default 0. An axis named sequence_length or "
+                        "seq_len takes precedence"),
     PGY_OPT_INT("--o-idx", shard_args, options.output_axis, .meta = "AXIS",
-                .help = "the same of outputs"),
-    PGY_OPT_INT("--k-idx", shard_args, options.k_axis, .meta = "AXIS", .help = "the same of K"),
-    PGY_OPT_INT("--v-idx", shard_args, options.v_axis, .meta = "AXIS", .help = "the same of V"),
+                .help = "sequence axis of outputs; default 0"),
+    PGY_OPT_INT("--k-idx", shard_args, options.k_axis, .meta = "AXIS",
+                .help = "sequence axis of K; default 0"),
+    PGY_OPT_INT("--v-idx", shard_args, options.v_axis, .meta = "AXIS",
+                .help = "sequence axis of V; default 0"),
     PGY_OPT_TEXT("--i-rank", shard_args, input_rank, .meta = "RANK",
-                 .help = "rank of inputs of unknown shape"),
+                 .help = "rank to assume for inputs of unknown shape"),
     PGY_OPT_TEXT("--o-rank", shard_args, output_rank, .meta = "RANK",
-                 .help = "rank of outputs of unknown shape"),
+                 .help = "rank to assume for outputs of unknown shape"),
     PGY_OPT_TEXT("--kv-rank", shard_args, kv_rank, .meta = "RANK",
-                 .help = "rank of K and V of unknown shape"),
+                 .help = "rank to assume for K and V of unknown shape"),
     PGY_OPT_TEXT("--reduce-op", shard_args, reduce_op, .choices = REDUCE_OPS,
-                 .help = "how reduce_scatter joins; default max"),
+                 .help = "reduction of reduce_scatter; default max"),
     PGY_OPT_TEXT("--scatter-op", shard_args, old_reduce_op, .choices = REDUCE_OPS, .hidden = true,
                  .deprecated = "is an older spelling; use --reduce-op"),
     PGY_OPT_TEXT("--attention-pattern", shard_args, pattern, .choices = PATTERNS,
-                 .help = "attention looked for: MatMul, Softmax, MatMul (0, the default), or the "
-                         "same with q and k scaled by square roots of one value (1)"),
+                 .help = "attention pattern to find: 0 (default): MatMul, Softmax, MatMul; 1: the "
+                         "same where Q and K are each scaled by a square root"),
     PGY_OPT_LIST("--q-shuffle", shard_args, q, .nargs = PGY_ZERO_OR_MORE, .meta = "AXIS",
-                 .help = "order of axes of Q in front of a fused attention"),
+                 .help = "transpose the axes of Q into this order before a fused attention"),
     PGY_OPT_LIST("--k-shuffle", shard_args, k, .nargs = PGY_ZERO_OR_MORE, .meta = "AXIS",
-                 .help = "the same of K"),
+                 .help = "the same for K"),
     PGY_OPT_LIST("--v-shuffle", shard_args, v, .nargs = PGY_ZERO_OR_MORE, .meta = "AXIS",
-                 .help = "the same of V"),
+                 .help = "the same for V"),
     PGY_OPT_FLAG("--is-causal", shard_args, options.attention.is_causal,
                  .help = "the fused attention is causal"),
     PGY_OPT_INT("--nb-rank", shard_args, options.nb_rank, .meta = "N",
@@ -74,7 +77,7 @@ static pgy_status read_int(int64_t *out, const char *text, const char *option, p
     char *end;
     const long long v = strtoll(text, &end, 10);
     if (end == text || *end)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is no integer", option, text);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not an integer", option, text);
     *out = v;
     return PGY_OK;
 }
@@ -84,7 +87,8 @@ static pgy_status read_rank(int64_t *out, const char *text, const char *option, 
     if (!text) return PGY_OK;
     pgy_status st = read_int(out, text, option, err);
     if (!st && (*out < 0 || *out > PGY_MAX_RANK))
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s is no rank", option, text);
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: %s is not a rank between 0 and %d", option,
+                           text, PGY_MAX_RANK);
     return st;
 }
 
@@ -113,8 +117,9 @@ static pgy_status read_order(pgy_shard_order *out, const pgy_text_list *words, c
         const int64_t axis = out->axes[i];
         if (out->count > PGY_MAX_RANK || axis < 0 || axis >= (int64_t)out->count || seen[axis])
             st = pgy_error_set(err, PGY_E_ARGUMENT,
-                               "%s: %lld: these axes are no permutation of 0 to %zu", option,
-                               (long long)axis, out->count - 1);
+                               "%s: axis %lld is repeated or out of range; the axes must be a "
+                               "permutation of 0 to %zu",
+                               option, (long long)axis, out->count - 1);
         else
             seen[axis] = true;
     }
@@ -140,8 +145,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     o->fused = s->cp_type && !strcmp(s->cp_type, CP_TYPES[1]);
     o->no_gather = s->cp_type && !strcmp(s->cp_type, CP_TYPES[2]);
     if (o->no_gather)
-        LOG(WARNING, "--cp-type ring_attention is of older releases; read as native, with "
-                     "gather_kv left off in the hints");
+        LOG(WARNING, "--cp-type ring_attention exists in older releases only; it is read as "
+                     "native, with gather_kv off in the hints");
     o->pattern = s->pattern && *s->pattern == '1';
     o->attention.nb_rank = o->nb_rank;
     pgy_status st = read_rank(&o->input_rank, s->input_rank, "--i-rank", err);

@@ -14,7 +14,7 @@
 /* ---- Configuration: trt_config.c ------------------------------------------------------------ */
 
 typedef struct trt_config_args {
-    pgy_text_list min_words, opt_words, max_words; /* of all uses of the option */
+    pgy_text_list min_words, opt_words, max_words; /* words of all uses of each option */
     const char *precision_constraints;
     const char *calibration_cache, *calibration_class, *quantization, *quantile, *regression_cutoff;
     const char *save_quantized;
@@ -22,7 +22,8 @@ typedef struct trt_config_args {
     const char *save_tactics, *load_tactics, *old_tactics;
     pgy_text_list tactic_sources;
     const char *config_postprocess;
-    bool use_dla, gpu_fallback;
+    bool use_dla;
+    const char *device; /* names, separated by commas */
     pgy_text_list pool_words;
     const char *old_workspace;
     pgy_text_list preview_features, quantization_flags, quantization_words;
@@ -33,7 +34,7 @@ typedef struct trt_config_args {
     bool use_gpu;
     pgy_text_list compute_capabilities;
     pgy_build_config config; /* flags are parsed into it; `finish` fills the rest from the words */
-    bool other_pools;        /* limits for memory pools that a CPU does not have */
+    bool other_pools;        /* --pool-limit names memory pools that a CPU does not have */
     struct trt_calibration *calibration; /* NULL: none */
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */
@@ -57,7 +58,10 @@ extern const option_group GROUP_TRT_NETWORK;
 /* ---- Plans and caches: trt_engine.c --------------------------------------------------------- */
 
 typedef struct trt_engine_args {
-    const char *save_timing_cache, *load_runtime, *dla_strategy;
+    const char *save_timing_cache, *load_runtime, *dla_strategy, *weight_budget;
+    pgy_weight_budget budget; /* weight_budget, parsed: kind, and bytes or percent */
+    uint64_t budget_bytes;
+    double budget_percent;
 } trt_engine_args;
 extern const option_group GROUP_TRT_ENGINE;         /* of run */
 extern const option_group GROUP_TRT_ENGINE_CONVERT; /* caches only */
@@ -78,7 +82,7 @@ pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* trt_profiles.c: makes the profiles. `first`: shapes of --input-shapes, or NULL. */
+/* trt_profiles.c: makes the profiles. `first`: shapes from --input-shapes, or NULL. */
 pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const trt_config_args *s,
                                 const pgy_metadata *first, args *line,
                                 pgy_error *err) PGY_MUST_CHECK;
@@ -93,7 +97,7 @@ pgy_status trt_hooks_load(pgy_build_config *c, const trt_config_args *s, const t
 /* trt_notes.c: logs a warning for each given option that has no effect. */
 void trt_notes(const args *line);
 
-/* trt_names.c: enumerators, accepted in any case. */
+/* trt_names.c: names of TensorRT's enumerators, accepted in upper or lower case. */
 typedef struct trt_names {
     const char *option;
     const char *const *names; /* NULL-ended */

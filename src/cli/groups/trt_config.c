@@ -26,22 +26,24 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
 
 #define SHAPE_ROWS                                                                                 \
     SHAPE_ROW("--trt-min-shapes", min_words,                                                       \
-              "smallest shapes of inputs, for example 'image:{shape}'; each use of the "           \
-              "three shape options makes one more profile; what is left out is taken from the "    \
-              "shapes given before it, in the order --input-shapes, min, opt, max"),               \
-        SHAPE_ROW("--trt-opt-shapes", opt_words, "shapes that the plan is made for first of all"), \
+              "smallest shapes of inputs, for example 'image:{shape}'. The first use of "          \
+              "--trt-min-shapes, --trt-opt-shapes and --trt-max-shapes describes the first "       \
+              "profile, the second use the next, and so on. A shape that is not given is the one " \
+              "given last before it, in the order --input-shapes, min, opt, max"),                 \
+        SHAPE_ROW("--trt-opt-shapes", opt_words, "shapes for which the plan is optimised"),        \
         SHAPE_ROW("--trt-max-shapes", max_words, "largest shapes of inputs"),                      \
         OLD_SHAPE_ROW("--min-shape", min_words, "--trt-min-shapes"),                               \
         OLD_SHAPE_ROW("--opt-shape", opt_words, "--trt-opt-shapes"),                               \
         OLD_SHAPE_ROW("--max-shape", max_words, "--trt-max-shapes")
 
-/* Rows of flags are made from the list of the configuration's fields, and parse into these fields.
- */
+/* Flag options are generated from the list of pgy_build_config fields, and are parsed directly into
+ * these fields. */
 #define FIELD_ROW(kind, member, detail, place, option, help) FIELD_##kind(member, option, help)
 #define FIELD_FLAG(member_, option_, help_) \
     PGY_OPT_FLAG(option_, trt_config_args, config.member_, .help = help_),
 #define FIELD_BOOL(member, option, help)
 #define FIELD_NUMBER(member, option, help)
+#define FIELD_REAL(member, option, help)
 #define FIELD_ENUM(member, option, help)
 #define FIELD_TEXT(member, option, help)
 #define FIELD_NAMES(member, option, help)
@@ -53,83 +55,91 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
 #define FIELD_HOOKS(member, option, help)
 #define FIELD_OBJECT(member, option, help)
 
-#define PRECISION_ROWS                                                                        \
-    PGY_BUILD_CONFIG_PRECISION(FIELD_ROW)                                                     \
-    PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,           \
-                 .choices = CONSTRAINTS,                                                      \
-                 .help = "what to do about a layer that cannot have the type it was "         \
-                         "given: 'obey': an error, 'prefer': a warning; default none"),       \
-        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                 \
-                 "is an older spelling; use --precision-constraints obey"),                   \
-        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),       \
-        TEXT("--calibration-cache", calibration_cache, "PATH",                                \
-             "ranges of tensors for --int8, in TensorRT's form; read if the file is there "   \
-             "and not empty, else written"),                                                  \
-        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",          \
-             "how ranges are found: IInt8EntropyCalibrator2, IInt8EntropyCalibrator, "        \
-             "IInt8MinMaxCalibrator, IInt8LegacyCalibrator; by default each tensor gets "     \
-             "the range with the least squared error"),                                       \
-        LIST("--quantization", quantization_words, PGY_ZERO_OR_MORE, "KIND",                  \
-             "symmetric, the default, or asymmetric: with --int8, give what flows between "   \
-             "layers zero points, which helps where it is not centred on 0; other words are " \
-             "those of --quantization-flags"),                                                \
-        TEXT("--save-quantized", save_quantized, "PATH",                                      \
-             "save the model with the types that the engine gives its layers, as ONNX"),      \
-        TEXT("--quantile", quantile, "Q", "quantile of IInt8LegacyCalibrator"),               \
-        TEXT("--regression-cutoff", regression_cutoff, "C", "cutoff of IInt8LegacyCalibrator")
+#define PRECISION_ROWS                                                                             \
+    PGY_BUILD_CONFIG_PRECISION(FIELD_ROW)                                                          \
+    PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,                \
+                 .choices = CONSTRAINTS,                                                           \
+                 .help = "what the builder does if a layer cannot have the type that "             \
+                         "--layer-precisions requests: obey: fail; prefer: warn and choose "       \
+                         "another type; none: choose another type; default none"),                 \
+        OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                      \
+                 "is an older spelling; use --precision-constraints obey"),                        \
+        OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),            \
+        TEXT("--calibration-cache", calibration_cache, "PATH",                                     \
+             "file with the calibrated range of each tensor for --int8, in TensorRT's format; it " \
+             "is read if it exists and is not empty, otherwise written"),                          \
+        TEXT("--calibration-base-class --calib-base-cls", calibration_class, "NAME",               \
+             "calibration method: IInt8EntropyCalibrator2, IInt8EntropyCalibrator, "               \
+             "IInt8MinMaxCalibrator or IInt8LegacyCalibrator; by default calibration chooses the " \
+             "range with the smallest squared error for each tensor"),                             \
+        LIST("--quantization", quantization_words, PGY_ZERO_OR_MORE, "KIND",                       \
+             "quantization of activations with --int8: symmetric (default), or asymmetric: with "  \
+             "zero points, which is more exact if values are not centred on 0. Flags of "          \
+             "--quantization-flags are accepted too"),                                             \
+        TEXT("--save-quantized", save_quantized, "PATH",                                           \
+             "save an ONNX model that has the types which the engine chose for the layers"),       \
+        TEXT("--quantile", quantile, "Q", "quantile that IInt8LegacyCalibrator uses"),             \
+        TEXT("--regression-cutoff", regression_cutoff, "C",                                        \
+             "cutoff that IInt8LegacyCalibrator uses")
 
-#define CHOICE_ROWS                                                                              \
-    PGY_BUILD_CONFIG_CHOICE(FIELD_ROW)                                                           \
-    TEXT("--load-timing-cache", load_timing_cache, "PATH",                                       \
-         "file of measured times: kernels that it knows are not measured again"),                \
-        PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,        \
-                     .deprecated = "is an older spelling; use --load-timing-cache and "          \
-                                   "--save-timing-cache"),                                       \
-        PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,       \
-                     .meta = "PATH", .exclusive = "tactics",                                     \
-                     .help = "write a tactic replay: which kernel does which node"),             \
-        PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,       \
-                     .meta = "PATH", .exclusive = "tactics",                                     \
-                     .help = "read a tactic replay and use these kernels"),                      \
-        PGY_OPT_TEXT("--tactic-replay", trt_config_args, old_tactics, .hidden = true,            \
-                     .exclusive = "tactics",                                                     \
-                     .deprecated = "is an older spelling; use --load-tactics or "                \
-                                   "--save-tactics"),                                            \
-        LIST("--tactic-sources", tactic_sources, PGY_ZERO_OR_MORE, "NAME",                       \
-             "libraries to take kernels from; no effect: they are all built in"),                \
-        PGY_OPT_INT("--builder-optimization-level", trt_config_args, optimization_level,         \
-                    .meta = "N",                                                                 \
-                    .help = "0 to 5: which kernels are measured where there is a choice. 0 and " \
-                            "1: none, estimates decide; 2: the best three by estimate; 3, the "  \
-                            "default: those close to the best; 4 and 5: all"),                   \
-        LIST("--preview-features", preview_features, PGY_ZERO_OR_MORE, "NAME",                   \
-             "features of TensorRT; no effect"),                                                 \
-        LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",               \
-             "how to quantize; no effect so far"),                                               \
+#define CHOICE_ROWS                                                                            \
+    PGY_BUILD_CONFIG_CHOICE(FIELD_ROW)                                                         \
+    TEXT("--load-timing-cache", load_timing_cache, "PATH",                                     \
+         "timing cache to read: the builder does not measure a kernel whose time is in it"),   \
+        PGY_OPT_TEXT("--timing-cache", trt_config_args, old_timing_cache, .hidden = true,      \
+                     .deprecated = "is an older spelling; use --load-timing-cache and "        \
+                                   "--save-timing-cache"),                                     \
+        PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,     \
+                     .meta = "PATH", .exclusive = "tactics",                                   \
+                     .help = "write a tactic replay: the kernel of each node"),                \
+        PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,     \
+                     .meta = "PATH", .exclusive = "tactics",                                   \
+                     .help = "read a tactic replay and use its kernels"),                      \
+        PGY_OPT_TEXT("--tactic-replay", trt_config_args, old_tactics, .hidden = true,          \
+                     .exclusive = "tactics",                                                   \
+                     .deprecated = "is an older spelling; use --load-tactics or "              \
+                                   "--save-tactics"),                                          \
+        LIST("--tactic-sources", tactic_sources, PGY_ZERO_OR_MORE, "NAME",                     \
+             "libraries to take kernels from; no effect: all kernels are built in"),           \
+        PGY_OPT_INT(                                                                           \
+            "--builder-optimization-level", trt_config_args, optimization_level, .meta = "N",  \
+            .help = "0 to 5: which candidate kernels the builder measures. 0 and 1: none, it " \
+                    "chooses by estimated times; 2: the three with the best estimates; 3 "     \
+                    "(default): those whose estimates are close to the best; 4 and 5: all"),   \
+        LIST("--preview-features", preview_features, PGY_ZERO_OR_MORE, "NAME",                 \
+             "preview features of TensorRT; no effect"),                                       \
+        LIST("--quantization-flags", quantization_flags, PGY_ZERO_OR_MORE, "NAME",             \
+             "quantization flags of TensorRT; no effect"),                                     \
         TEXT("--tiling-optimization-level", tiling_level, "NAME", "no effect")
 
 #define DEVICE_ROWS                                                                                \
     PGY_BUILD_CONFIG_DEVICE(FIELD_ROW)                                                             \
     LIST("--pool-limit --memory-pool-limit", pool_words, PGY_ONE_OR_MORE, "POOL:BYTES",            \
-         "most memory of a kind, for example 'workspace:250M'; K, M and G may follow the "         \
-         "number; kernels that need more than that of 'workspace' beside their tensors are "       \
-         "left out; other pools are not those of a CPU"),                                          \
+         "memory limits of the build, for example 'workspace:250M'; K, M and G may follow the "    \
+         "number. The builder does not choose kernels that need a larger workspace; other pools "  \
+         "have no effect on a CPU"),                                                               \
         PGY_OPT_TEXT("--workspace", trt_config_args, old_workspace, .hidden = true,                \
                      .deprecated = "is an older spelling; use --pool-limit workspace:BYTES"),      \
-        TEXT(                                                                                      \
-            "--hardware-compatibility-level", hardware_level, "NAME",                              \
-            "for which processors: AMPERE_PLUS stands for all with AVX2, SAME_COMPUTE_CAPABILITY " \
-            "and NONE for those of this one's level, as in 'inspect model'"),                      \
+        TEXT("--hardware-compatibility-level", hardware_level, "NAME",                             \
+             "processors that the plan must run on: AMPERE_PLUS: all that have AVX2; NONE "        \
+             "(default) or SAME_COMPUTE_CAPABILITY: those of this machine's level, which "         \
+             "'inspect model' shows"),                                                             \
         TEXT("--runtime-platform", runtime_platform, "NAME", "no effect"),                         \
         PGY_OPT_INT("--max-aux-streams", trt_config_args, max_aux_streams, .meta = "N",            \
                     .help = "no effect on a CPU"),                                                 \
         TEXT("--profiling-verbosity", profiling_verbosity, "NAME",                                 \
-             "how much plans tell about layers: DETAILED, LAYER_NAMES_ONLY or NONE"),              \
+             "how much the plan records about its layers: DETAILED, LAYER_NAMES_ONLY or NONE"),    \
         FLAG("--use-dla", use_dla, "no effect on a CPU"),                                          \
-        FLAG("--allow-gpu-fallback", gpu_fallback, "no effect on a CPU"),                          \
+        TEXT("--device", device, "NAME[,NAME]",                                                    \
+             "device to build for: 'cuda' or 'cuda:0' is the first GPU, a number N is cuda:N, "    \
+             "and 'host' (default) is the CPU. Layers without a kernel for the device run on the " \
+             "host. With 'host' in the list, as in 'cuda,host', each layer runs on the device "    \
+             "with the shortest expected time"),                                                   \
+        FLAG("--allow-gpu-fallback", config.gpu_fallback,                                          \
+             "with --device: build for the host, with a warning, if the device cannot be used"),   \
         TEXT("--trt-config-postprocess-script --trt-cpps", config_postprocess, "LIBRARY[:FUNC]",   \
              "shared object with a function (default postprocess_config) that changes the "        \
-             "finished configuration")
+             "configuration before the build")
 
 static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
                                          PGY_OPT_END};
@@ -138,7 +148,8 @@ static const pgy_option CONVERT_OPTIONS[] = {
     PRECISION_ROWS,
     CHOICE_ROWS,
     DEVICE_ROWS,
-    TEXT("--engine-capability", engine_capability, "NAME", "no effect beyond STANDARD"),
+    TEXT("--engine-capability", engine_capability, "NAME",
+         "STANDARD (default); SAFETY and DLA_STANDALONE have no effect"),
     PGY_OPT_FLAG("--use-gpu", trt_config_args, use_gpu, .exclusive = "targets",
                  .help = "no effect on a CPU"),
     PGY_OPT_LIST("--compute-capabilities", trt_config_args, compute_capabilities,
@@ -250,7 +261,7 @@ static pgy_status check_numbers(trt_config_args *s, arena *a, pgy_error *err)
     pgy_build_config *c = &s->config;
     if (s->optimization_level < -1 || s->optimization_level > 5)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--builder-optimization-level: %lld is not in 0 to 5",
+                             "--builder-optimization-level: %lld is not between 0 and 5",
                              (long long)s->optimization_level);
     if (s->max_aux_streams < -1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--max-aux-streams: %lld is less than 0",
@@ -261,6 +272,34 @@ static pgy_status check_numbers(trt_config_args *s, arena *a, pgy_error *err)
     return st ? st : read_number(s->regression_cutoff, "--regression-cutoff", a, err);
 }
 
+static const char *device_name(arena *a, const char *word, size_t size)
+{
+    const bool number = size && strspn(word, "0123456789") >= size;
+    return arena_printf(a, "%s%.*s", number ? "cuda:" : "", (int)size, word);
+}
+
+/* "host" is not a device of the configuration: it allows nodes to run on the host, too. */
+static pgy_status read_devices(trt_config_args *s, arena *a, pgy_error *err)
+{
+    pgy_build_config *c = &s->config;
+    const char *word = s->device ? s->device : "";
+    const char **names = arena_alloc_array(a, strlen(word) + 1, sizeof *names);
+    if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    c->devices = (pgy_name_list){.items = names};
+    c->devices_first = s->device != NULL;
+    for (size_t size; s->device; word += size + 1) {
+        size = strcspn(word, ",");
+        const char *name = device_name(a, word, size);
+        if (!name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        if (!strcmp(name, "host"))
+            c->devices_first = false;
+        else
+            names[c->devices.count++] = name;
+        if (!word[size]) break;
+    }
+    return PGY_OK;
+}
+
 /* "8.0", "12.1" */
 static pgy_status check_capabilities(const trt_config_args *s, pgy_error *err)
 {
@@ -269,10 +308,9 @@ static pgy_status check_capabilities(const trt_config_args *s, pgy_error *err)
         const size_t major = strspn(text, "0123456789");
         const size_t minor = text[major] == '.' ? strspn(text + major + 1, "0123456789") : 0;
         if (!major || !minor || text[major + 1 + minor])
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "--compute-capabilities: '%s' is not in the form MAJOR.MINOR, as "
-                                 "in '8.6'",
-                                 text);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "--compute-capabilities: '%s' is not in the form MAJOR.MINOR, as in '8.6'", text);
     }
     return PGY_OK;
 }
@@ -346,6 +384,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (!st) st = check_lists(s, a, err);
     if (!st) st = check_numbers(s, a, err);
     if (!st) st = check_capabilities(s, err);
+    if (!st) st = read_devices(s, a, err);
     if (!st) st = read_pools(s, a, err);
     if (st) return st;
     s->config.save_tactics = s->save_tactics;
@@ -354,11 +393,12 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return PGY_OK;
 }
 
-#define CONFIG_GROUP(table)                                                                       \
-    {                                                                                             \
-        .title = "Engine Configuration",                                                          \
-        .description = "Options related to what --trt is built for: profiles, precision, limits", \
-        .options = table, ARGS_TYPE(trt_config_args), .defaults = defaults, .finish = finish      \
+#define CONFIG_GROUP(table)                                                                  \
+    {                                                                                        \
+        .title = "Engine Configuration",                                                     \
+        .description =                                                                       \
+            "Options related to building the engine of --trt: profiles, precision, limits",  \
+        .options = table, ARGS_TYPE(trt_config_args), .defaults = defaults, .finish = finish \
     }
 const option_group GROUP_TRT_CONFIG = CONFIG_GROUP(RUN_OPTIONS);
 const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS);
@@ -370,6 +410,14 @@ static void fill_timing(trt_config_args *s, const trt_engine_args *e)
     pgy_build_config *c = &s->config;
     c->load_timing_cache = s->load_timing_cache ? s->load_timing_cache : s->old_timing_cache;
     c->save_timing_cache = e && e->save_timing_cache ? e->save_timing_cache : s->old_timing_cache;
+}
+
+static void fill_budget(pgy_build_config *c, const trt_engine_args *e)
+{
+    if (!e) return;
+    c->weight_budget = e->budget;
+    c->weight_budget_bytes = e->budget_bytes;
+    c->weight_budget_percent = e->budget_percent;
 }
 
 static void fill_debug(pgy_build_config *c, const trt_network_args *n)
@@ -391,6 +439,7 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
     if (st) return st;
     fill_debug(&s->config, ARGS_OF(line, trt_network_args));
     fill_timing(s, ARGS_OF(line, trt_engine_args));
+    fill_budget(&s->config, ARGS_OF(line, trt_engine_args));
     trt_notes(line);
     *out = &s->config;
     return PGY_OK;

@@ -24,10 +24,10 @@ static pgy_status find(void **out, const char *word, const char *function, const
     const dl_symbol symbol = {colon ? colon + 1 : function, out, true};
     if (!path) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (is_python(path))
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "%s: '%s' is a Python script; the built-in engine takes a shared "
-                             "object with a function '%s'",
-                             option, path, function);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "%s: '%s' is a Python script; expected a shared object with a function '%s'", option,
+            path, function);
     char *absolute = file_exists(path) ? path_absolute(path) : NULL;
     const char *const names[] = {absolute ? absolute : path};
     pgy_status st = dl_open(&handle, names, 1, NULL, err);
@@ -49,7 +49,7 @@ pgy_status trt_hooks_load(pgy_build_config *c, const trt_config_args *s, const t
     size_t count = 0;
     pgy_status st = hooks ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; !st && i < networks; i++) {
-        if (!n->postprocess.items[i]) continue; /* the end of one use */
+        if (!n->postprocess.items[i]) continue; /* NULL ends the words of one use of the option */
         st = find(&function.address, n->postprocess.items[i], "postprocess_network",
                   "--trt-network-postprocess-script", a, err);
         if (!st) hooks[count++] = (pgy_build_hook){.network = function.network};

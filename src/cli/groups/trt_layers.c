@@ -23,8 +23,8 @@ static pgy_status unknown(const char *word, pgy_error *err)
             str_printf(&near, "%s%s", near.size ? ", " : "; similar: ", pgy_trt_layer_at(i)->name);
     const pgy_status st = pgy_error_set(
         err, PGY_E_ARGUMENT,
-        "--trt-outputs-by-type: '%s' is neither a type of layers nor an operator of the model%s",
-        word, str_text(&near));
+        "--trt-outputs-by-type: '%s' is neither a layer type nor an operator of the model%s", word,
+        str_text(&near));
     str_deinit(&near);
     return st;
 }

@@ -12,43 +12,46 @@
                  .help = help_)
 static const pgy_option OPTIONS[] = {
     NAME_LIST("--trt-outputs", outputs, "NAME",
-              "tensors that become the network's outputs; wildcards are accepted; '*' alone (or "
-              "the older 'mark all') means every tensor"),
+              "make these tensors the network's outputs; names may be wildcards; '*' alone (or the "
+              "older 'mark all') selects every tensor"),
     NAME_LIST("--trt-exclude-outputs", exclude, "NAME",
-              "outputs to remove after that; wildcards are accepted"),
+              "then remove these outputs; names may be wildcards"),
     NAME_LIST("--trt-outputs-by-type", by_type, "TYPE",
-              "types of layers (CONVOLUTION, SOFTMAX, ...) or operators (Conv, Softmax, ...) whose "
-              "outputs become the network's outputs, together with those named above"),
-    NAME_LIST(
-        "--layer-precisions", layer_precisions, "LAYER:TYPE",
-        "types to compute layers in: float32, float16, bfloat16 or int8; names may be wildcards"),
+              "also make the outputs of these layer types (CONVOLUTION, SOFTMAX, ...) or operators "
+              "(Conv, Softmax, ...) outputs of the network"),
+    NAME_LIST("--layer-precisions", layer_precisions, "LAYER:TYPE",
+              "compute these layers in float32, float16, bfloat16 or int8; names may be wildcards"),
     NAME_LIST("--tensor-dtypes --tensor-datatypes", tensor_dtypes, "TENSOR:TYPE",
-              "types of inputs and outputs; names may be wildcards"),
+              "set the types of these inputs and outputs; names may be wildcards"),
     PGY_OPT_TEXT("--all-tensor-dtypes --all-tensor-datatypes", trt_network_args, all_dtypes,
-                 .meta = "TYPE", .help = "one type for all inputs and outputs"),
+                 .meta = "TYPE", .help = "set the type of all inputs and outputs"),
     NAME_LIST("--tensor-formats", tensor_formats, "TENSOR:[FORMAT,...]",
-              "memory formats of inputs and outputs; they are LINEAR"),
+              "memory formats of these inputs and outputs; only LINEAR is supported"),
     NAME_LIST("--all-tensor-formats", all_formats, "FORMAT",
-              "memory formats of all inputs and outputs; they are LINEAR"),
-    PGY_OPT_FLAG("--decomposable-attentions", trt_network_args, decomposable_attentions,
-                 .help = "attention may be computed in several steps; it may anyway"),
-    PGY_OPT_FLAG("--strongly-typed", trt_network_args, strongly_typed,
-                 .help = "no effect: types are those of the model in any case"),
+              "memory formats of all inputs and outputs; only LINEAR is supported"),
+    PGY_OPT_FLAG(
+        "--decomposable-attentions", trt_network_args, decomposable_attentions,
+        .help =
+            "allow attention to be computed in several steps; no effect: this is always allowed"),
+    PGY_OPT_FLAG(
+        "--strongly-typed", trt_network_args, strongly_typed,
+        .help =
+            "no effect: without options such as --fp16 the engine keeps the types of the model"),
     NAME_LIST("--mark-debug", mark_debug, "NAME",
-              "tensors to look at while the model runs: they join the results; no fusion swallows "
-              "them; wildcards are accepted"),
+              "add these tensors to the results; no fusion removes them; names may be wildcards"),
     PGY_OPT_FLAG("--mark-unfused-tensors-as-debug-tensors", trt_network_args, mark_unfused,
-                 .help = "all tensors that are left after fusing join the results"),
+                 .help = "add all tensors that fusion keeps to the results"),
     NAME_LIST("--onnx-flags", onnx_flags, "NAME", "flags of TensorRT's ONNX parser; no effect"),
-    PGY_OPT_FLAG("--plugin-instancenorm", trt_network_args, plugin_instancenorm,
-                 .help = "InstanceNormalization from a plug-in; no effect: it is built in"),
+    PGY_OPT_FLAG(
+        "--plugin-instancenorm", trt_network_args, plugin_instancenorm,
+        .help = "use a plug-in for InstanceNormalization; no effect: the operator is built in"),
     PGY_OPT_FLAG("--enable-uint8-asymmetric-quantization-dla", trt_network_args, uint8_dla,
                  .help = "a flag of TensorRT's ONNX parser; no effect",
                  .deprecated = "is deprecated; use --onnx-flags "
                                "ENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA"),
     NAME_LIST("--trt-network-postprocess-script --trt-npps", postprocess, "LIBRARY[:FUNC]",
               "shared objects with a function (default postprocess_network) that changes the "
-              "network, in order"),
+              "network; they run in this order"),
     PGY_OPT_END,
 };
 

@@ -40,13 +40,13 @@ static void note_precision(const trt_config_args *s)
     const note NOTES[] = {
         {s->config.tf32, "--tf32", "no effect on a CPU: float32 is computed in float32"},
         {s->config.fp8, "--fp8",
-         "models with Q/DQ in float8 run as they are; others do not change"},
+         "no effect: models with Q/DQ in float8 run as they are, other models do not change"},
         {calibrates && !s->config.int8 && !has_int8_layer(&s->config),
          "--calibration-cache and other options of calibration", "ignored without --int8"},
         {(s->quantile || s->regression_cutoff) && !legacy, "--quantile, --regression-cutoff",
-         "no effect: they are for IInt8LegacyCalibrator"},
+         "no effect: only IInt8LegacyCalibrator uses them"},
         {s->config.sparse_weights, "--sparse-weights",
-         "no effect: there are no kernels for sparse weights yet"},
+         "no effect: the engine has no kernels for sparse weights yet"},
     };
     SAY(NOTES);
 }
@@ -56,13 +56,14 @@ static void note_choices(const trt_config_args *s)
     const bool measures = s->optimization_level < 0 || s->optimization_level > 1;
     const note NOTES[] = {
         {s->config.error_on_timing_cache_miss && !measures, "--error-on-timing-cache-miss",
-         "no effect: nothing is measured at this optimization level"},
+         "no effect: the builder measures no kernels at this optimization level"},
         {s->config.disable_compilation_cache, "--disable-compilation-cache",
          "no effect: nothing is compiled"},
         {s->tactic_sources.given, "--tactic-sources", "no effect: all kernels are built in"},
-        {s->preview_features.given, "--preview-features", "no effect: these are TensorRT's"},
+        {s->preview_features.given, "--preview-features",
+         "no effect: they are features of TensorRT"},
         {s->quantization_flags.given, "--quantization-flags",
-         "no effect: calibration is before fusion always"},
+         "no effect: calibration always runs before fusion"},
         {s->tiling_level != NULL, "--tiling-optimization-level", "no effect"},
     };
     SAY(NOTES);
@@ -72,19 +73,24 @@ static void note_device(const trt_config_args *s, const trt_engine_args *e)
 {
     const bool capability = s->engine_capability && strcmp(s->engine_capability, "STANDARD") != 0;
     const note NOTES[] = {
-        {s->other_pools, "--pool-limit", "pools other than workspace are not those of a CPU"},
-        {s->config.exclude_lean_runtime, "--exclude-lean-runtime", "no effect: plans hold no code"},
+        {s->other_pools, "--pool-limit", "pools other than workspace have no effect on a CPU"},
+        {s->config.exclude_lean_runtime, "--exclude-lean-runtime",
+         "no effect: plans contain no code"},
         {s->runtime_platform != NULL, "--runtime-platform", "no effect"},
         {s->max_aux_streams >= 0, "--max-aux-streams", "no effect on a CPU"},
         {s->config.weight_streaming, "--weight-streaming", "no effect on a CPU"},
-        {s->config.direct_io, "--direct-io", "no effect: inputs and outputs are linear"},
+        {s->config.direct_io, "--direct-io",
+         "no effect: the engine always uses inputs and outputs in place"},
         {s->use_dla, "--use-dla", "there is no DLA: every layer runs on the CPU"},
-        {s->gpu_fallback, "--allow-gpu-fallback", "no effect on a CPU"},
+        {s->config.gpu_fallback && !s->config.devices.count, "--allow-gpu-fallback",
+         "no effect without --device"},
         {s->config.safety_restricted, "--trt-safety-restricted", "no effect on a CPU"},
-        {capability, "--engine-capability", "no effect: it is STANDARD"},
+        {capability, "--engine-capability",
+         "no effect: the engine's capability is always STANDARD"},
         {s->use_gpu, "--use-gpu", "no effect on a CPU"},
         {s->compute_capabilities.given, "--compute-capabilities", "no effect on a CPU"},
         {e && e->load_runtime, "--load-runtime", "no effect: plans run in the built-in engine"},
+        {e && e->weight_budget, "--weight-streaming-budget", "no effect on a CPU"},
         {e && e->dla_strategy, "--dla-workspace-allocation-strategy", "no effect on a CPU"},
     };
     SAY(NOTES);
@@ -98,9 +104,9 @@ static void note_network(const trt_network_args *s)
         {s->tensor_formats.given && s->all_formats.given, "--tensor-formats",
          "no effect: --all-tensor-formats wins"},
         {s->decomposable_attentions, "--decomposable-attentions",
-         "no effect: attention may always be computed in several steps"},
+         "no effect: the engine may always compute attention in several steps"},
         {s->onnx_flags.given || s->uint8_dla, "--onnx-flags",
-         "no effect: the model is not read by TensorRT's parser"},
+         "no effect: the program does not use TensorRT's parser"},
         {s->plugin_instancenorm, "--plugin-instancenorm",
          "no effect: InstanceNormalization is built in"},
     };
@@ -113,7 +119,8 @@ static void note_data(const data_args *s, const trt_config_args *config)
     if (config->config.calibration) return;
     if (s->load_inputs.given || s->script || s->val_range.given || s->seed >= 0 ||
         s->iterations >= 0)
-        LOG(WARNING, "Options of the data loader: no effect, since nothing is calibrated");
+        LOG(WARNING, "The data loader options have no effect: only calibration reads data, and "
+                     "this build does not calibrate");
 }
 
 /* --onnx-outputs applies to the other runners only. */
@@ -123,7 +130,8 @@ static void note_onnx_outputs(const args *line)
     const runner_args *runners = ARGS_OF(line, runner_args);
     if (!load || !(load->outputs.given || load->exclude.given || load->by_type.given)) return;
     if (runners && runners_with(line, PGY_BACKEND_BUILDS_PLANS) < runners->names.count) return;
-    LOG(WARNING, "--onnx-outputs: no effect; --trt-outputs selects the engine's outputs");
+    LOG(WARNING, "--onnx-outputs, --onnx-exclude-outputs and --onnx-outputs-by-type have no effect "
+                 "on --trt; --trt-outputs selects the engine's outputs");
 }
 
 void trt_notes(const args *line)

@@ -102,8 +102,8 @@ static pgy_status fill_tensors(pgy_build_config *c, const trt_network_args *n, a
 struct trt_calibration {
     pgy_calibration config;
     const args *line;
-    pgy_data_loader *loader; /* given to the configuration */
-    pgy_data_loader *source; /* opened when it is needed */
+    pgy_data_loader *loader; /* loader that the build configuration gets; it reads from `source` */
+    pgy_data_loader *source; /* the command's data, opened on first use */
     const pgy_metadata *inputs;
 };
 
@@ -126,7 +126,7 @@ static pgy_status set_metadata(void *user, const pgy_metadata *inputs, pgy_error
     (void)err;
     struct trt_calibration *c = user;
     c->inputs = inputs;
-    pgy_data_loader_destroy(c->source); /* for another model: from the start */
+    pgy_data_loader_destroy(c->source); /* a new model reads the data from the start */
     c->source = NULL;
     return PGY_OK;
 }

@@ -14,7 +14,7 @@ enum { KINDS = 3 };
 static const char *const OPTION_NAMES[KINDS] = {"--trt-min-shapes", "--trt-opt-shapes",
                                                 "--trt-max-shapes"};
 
-/* The current shapes. */
+/* The current shape of one input. */
 typedef struct shape_entry {
     const char *name;
     size_t count;
@@ -60,7 +60,7 @@ static size_t count_uses(const pgy_text_list *all)
     return count;
 }
 
-/* Dynamic dimensions stay open until the model is known. */
+/* Sets the current shape of an input. Dynamic dimensions stay -1 until the model is known. */
 static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
 {
     int64_t *dims = arena_alloc_array(&r->line->memory, (size_t)info->rank + 1, sizeof *dims);
@@ -71,8 +71,8 @@ static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
         if (info->shape[i] >= 0 || r->warned) continue;
         r->warned = true;
         LOG(WARNING,
-            "Input '%s': dimensions of a profile that are not fixed become those of the model, or "
-            "1; give a number for each to choose another",
+            "Input '%s': the profile has dimensions without a number; they become those of the "
+            "model, or 1. Give a number for each dimension",
             info->name);
     }
     size_t k = 0;
@@ -123,10 +123,10 @@ static pgy_status names_differ(const shape_set *a, const char *what_a, const sha
     str left = {0}, right = {0};
     list_names(&left, a);
     list_names(&right, b);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_ARGUMENT,
-                      "the shapes of a profile name different inputs: %s has [%s], %s has [%s]",
-                      what_a, str_text(&left), what_b, str_text(&right));
+    const pgy_status st = pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "the shapes of a profile must name the same inputs, but %s has [%s] and %s has [%s]",
+        what_a, str_text(&left), what_b, str_text(&right));
     str_deinit(&left);
     str_deinit(&right);
     return st;
@@ -149,10 +149,10 @@ static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t i
             if (!e[k])
                 return names_differ(&sets[0], OPTION_NAMES[0], &sets[k], OPTION_NAMES[k], r->err);
             if (e[k]->count != e[0]->count)
-                return pgy_error_set(r->err, PGY_E_ARGUMENT,
-                                     "profile %zu, input '%s': %s has %zu dimensions, %s has %zu",
-                                     index, e[0]->name, OPTION_NAMES[0], e[0]->count,
-                                     OPTION_NAMES[k], e[k]->count);
+                return pgy_error_set(
+                    r->err, PGY_E_ARGUMENT,
+                    "profile %zu, input '%s': %s has %zu dimensions, but %s has %zu", index,
+                    e[0]->name, OPTION_NAMES[0], e[0]->count, OPTION_NAMES[k], e[k]->count);
         }
         ranges[i] = (pgy_profile_range){.name = e[0]->name,
                                         .count = e[0]->count,
@@ -170,7 +170,7 @@ static void warn_of_carrying(const pgy_text_list *uses, size_t profile)
     for (size_t k = 0; given && k < KINDS; k++)
         if (!uses[k].given)
             LOG(WARNING,
-                "Profile %zu has no %s: the shapes given last before it are taken, in the order "
+                "Profile %zu has no %s: it takes the shapes given last before it, in the order "
                 "--input-shapes, min, opt, max",
                 profile, OPTION_NAMES[k]);
 }

@@ -101,7 +101,7 @@ static void warn_uneven(const pgy_results *all)
         if (pgy_results_iteration_count(all, i) > most) most = pgy_results_iteration_count(all, i);
     for (size_t i = 0; i < pgy_results_runner_count(all); i++)
         if (pgy_results_iteration_count(all, i) < most)
-            LOG(WARNING, "Runner '%s' has %zu iteration(s), others %zu",
+            LOG(WARNING, "Runner '%s' has %zu iteration(s), but other runners have %zu",
                 pgy_results_runner_name(all, i), pgy_results_iteration_count(all, i), most);
 }
 
@@ -130,15 +130,15 @@ pgy_status pgy_saved_concat(const char *path, const char *const *paths, size_t c
         if (st) return st;
         if (kind == PGY_SAVED_ACCURACY)
             return pgy_error_set(err, PGY_E_FORMAT,
-                                 "%s: holds accuracy results, neither inputs nor outputs",
+                                 "%s: found accuracy results; expected inputs or outputs",
                                  paths[i]);
         ++*(kind == PGY_SAVED_RESULTS ? &outputs : &inputs);
         if (inputs && outputs)
-            return pgy_error_set(
-                err, PGY_E_ARGUMENT,
-                "%s holds %s, the files before it %s; only files of one kind can be concatenated",
-                paths[i], kind == PGY_SAVED_RESULTS ? "outputs" : "inputs",
-                kind == PGY_SAVED_RESULTS ? "inputs" : "outputs");
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "%s contains %s, but the files before it contain %s; only files "
+                                 "of one kind can be concatenated",
+                                 paths[i], kind == PGY_SAVED_RESULTS ? "outputs" : "inputs",
+                                 kind == PGY_SAVED_RESULTS ? "inputs" : "outputs");
     }
     return outputs ? concat_outputs(path, paths, count, err)
                    : concat_inputs(path, paths, count, err);

@@ -50,7 +50,7 @@ pgy_status pgy_saved_kind_of(pgy_saved_kind *out, const char *path, pgy_error *e
         if (test_set && file_exists(test_set))
             *out = PGY_SAVED_INPUTS;
         else
-            st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: the folder holds no *.json file", path);
+            st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: the folder has no *.json file", path);
         mem_free(test_set);
     } else if (!st) {
         first = path_join(path, names.items[0]);

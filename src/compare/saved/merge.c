@@ -13,7 +13,7 @@ static const char LOG_PATH[] = "tools/data/subtool/merge.py";
 typedef struct feed_list {
     pgy_tensor_map **maps;
     size_t count, capacity;
-    const char *advice; /* how to join iterations instead */
+    const char *advice; /* for warnings: which command joins iterations without overwriting */
 } feed_list;
 
 static void feed_list_deinit(feed_list *l)
@@ -26,8 +26,8 @@ static void feed_list_deinit(feed_list *l)
 static void warn_overwritten(const char *name, const char *advice)
 {
     LOG_ONCE(WARNING,
-             "Some inputs occur in several files; the later file wins. If you intended to "
-             "concatenate iterations, use '%s'",
+             "Some inputs are in several files; those of the last file are used. To concatenate "
+             "iterations, use '%s'",
              advice);
     LOG(VERBOSE, "Overwriting input '%s'", name);
 }
@@ -65,8 +65,8 @@ static pgy_status merge_results(feed_list *l, const char *path, size_t *count, p
     for (size_t i = 0; !st && i < pgy_results_runner_count(r); i++)
         if (pgy_results_iteration_count(r, i) < *count)
             LOG(WARNING,
-                "%s: runner '%s' has %zu iteration(s), others %zu; the iterations that it lacks "
-                "have none of its tensors",
+                "%s: runner '%s' has %zu iteration(s), but other runners have %zu; the iterations "
+                "that it lacks get no tensors from it",
                 path, pgy_results_runner_name(r, i), pgy_results_iteration_count(r, i), *count);
     pgy_results_destroy(r);
     return st;
@@ -99,14 +99,14 @@ pgy_status pgy_saved_merge(const char *path, const char *const *paths, size_t pa
         st = pgy_saved_kind_of(&kind, from, err);
         if (!st && kind == PGY_SAVED_ACCURACY)
             st = pgy_error_set(err, PGY_E_FORMAT,
-                               "%s: holds accuracy results, neither inputs nor outputs", from);
+                               "%s: found accuracy results; expected inputs or outputs", from);
         else if (!st)
             st = kind == PGY_SAVED_RESULTS ? merge_results(&list, from, &count, err)
                                            : merge_inputs(&list, from, &count, err);
         if (!st && i && count != before)
             LOG(WARNING,
-                "%s has %zu iteration(s), the files before it %zu; iterations that a file lacks "
-                "have none of its tensors",
+                "%s has %zu iteration(s), but the files before it have %zu; iterations that a file "
+                "lacks get no tensors from it",
                 from, count, before);
     }
     if (!st) {

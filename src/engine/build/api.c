@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public side of engines: engine.c with argument checks. A public engine is built for all
- * profiles at once, so that it no longer needs anything of the caller. */
+/* The public functions of engines: those of engine.c with argument checks. A public engine builds
+ * the programs of all profiles at once, so that it borrows nothing from the caller afterwards. */
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "engine/build/engine.h"
@@ -13,6 +13,7 @@ static pgy_status build_profiles(engine *e, pgy_error *err)
         program *p = NULL;
         engine_expect_program(e, i, false);
         st = engine_program_for(&p, e, i, err);
+        if (!st && i == 0) st = engine_save_tactics(e, p, err);
         program_release(p);
     }
     return st;
@@ -22,7 +23,8 @@ pgy_status pgy_engine_build(pgy_engine **out, pgy_model *model, const pgy_build_
                             pgy_error *err)
 {
     engine *e = NULL;
-    if (!out || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "an engine needs a model");
+    if (!out || !model)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'model' must not be NULL");
     progress_begin(PROGRESS_ENGINE, 0);
     pgy_status st = engine_build(&e, model, config, err);
     if (!st) st = build_profiles(e, err);
@@ -38,7 +40,8 @@ pgy_status pgy_engine_build(pgy_engine **out, pgy_model *model, const pgy_build_
 
 pgy_status pgy_engine_open(pgy_engine **out, const char *path, pgy_error *err)
 {
-    if (!out || !path) return pgy_error_set(err, PGY_E_ARGUMENT, "a plan needs a path");
+    if (!out || !path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'path' must not be NULL");
     return engine_open(out, path, err);
 }
 
@@ -46,19 +49,22 @@ pgy_status pgy_engine_load(pgy_engine **out, const void *data, size_t size_bytes
                            pgy_error *err)
 {
     if (!out || (!data && size_bytes))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there are no bytes of a plan");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'data' must not be NULL");
     return engine_load(out, data, size_bytes, borrow, err);
 }
 
 pgy_status pgy_engine_save(pgy_engine *e, const char *path, pgy_error *err)
 {
-    if (!e || !path) return pgy_error_set(err, PGY_E_ARGUMENT, "a plan needs an engine and a path");
+    if (!e || !path)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the engine and 'path' must not be NULL");
     return engine_save(e, path, err);
 }
 
 pgy_status pgy_engine_serialize(void **out, size_t *size_bytes, pgy_engine *e, pgy_error *err)
 {
-    if (!out || !size_bytes || !e) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no engine");
+    if (!out || !size_bytes || !e)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'out', 'size_bytes' and the engine must not be NULL");
     return engine_serialize(out, size_bytes, e, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a configuration field by field, since the caller may free its texts. The copier is sticky:
- * after it runs out of memory it copies nothing more, and the call fails at the end. */
+/* Copies a configuration field by field, since the caller may free its texts. After the copier runs
+ * out of memory it copies nothing more, and the call fails at the end. */
 #include "engine/build/config.h"
 
 #include <string.h>
@@ -123,7 +123,8 @@ static void copy_hooks(copier *c, void *at, size_t count)
     *member = copy(c, *member, count, sizeof **member);
 }
 
-/* NULL: the field needs no deep copy, or what it points to stays the caller's. */
+/* Indexed by config_kind. NULL: a field of this kind needs no deep copy, or what it points to stays
+ * the caller's. */
 static void (*const COPY[])(copier *c, void *at, size_t count) = {
     [CONFIG_FLAG] = NULL,
     [CONFIG_TEXT] = copy_text,
@@ -146,9 +147,14 @@ pgy_status config_take(pgy_build_config *out, const pgy_build_config *from, pgy_
         if (f->kind != CONFIG_ENUM) continue;
         const int value = *(const int *)((const char *)out + f->offset);
         if ((unsigned)value >= config_name_count(f))
-            st = pgy_error_set(err, PGY_E_ARGUMENT, "config.%s: %d is none of its values, 0 to %zu",
-                               f->name, value, config_name_count(f) - 1);
+            st = pgy_error_set(err, PGY_E_ARGUMENT,
+                               "config.%s is %d; expected a value from 0 to %zu", f->name, value,
+                               config_name_count(f) - 1);
     }
+    if (!st && !(out->weight_budget_percent >= 0 && out->weight_budget_percent <= 100))
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "config.weight_budget_percent: %g is not between 0 and 100",
+                           out->weight_budget_percent);
     return st;
 }
 
@@ -179,6 +185,7 @@ pgy_status config_cpu_level(cpu_level *out, const pgy_build_config *config, pgy_
     *out = LEVELS[config->cpu_level];
     if (*out <= has) return PGY_OK;
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "a plan for processors with %s cannot be built here: this one has %s",
+                         "config.cpu_level asks for a plan for processors with %s, but this "
+                         "processor has %s: build the plan on such a processor",
                          cpu_level_name(*out), cpu_level_name(has));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of fields, and the view of it that bindings and programs get. */
+/* The table of configuration fields, and the copy of it that bindings and programs get. */
 #include "engine/build/config_fields.h"
 
 #include <string.h>
@@ -7,17 +7,19 @@
 static const char *const CONSTRAINTS[] = {"NONE", "PREFER", "OBEY", NULL};
 static const char *const CPU_LEVELS[] = {"NATIVE", "PORTABLE", "AVX2", "AVX512", NULL};
 static const char *const CAPABILITIES[] = {"STANDARD", "SAFETY", "DLA_STANDALONE", NULL};
+static const char *const WEIGHT_BUDGETS[] = {"ALL", "AUTOMATIC", "BYTES", "PERCENT", NULL};
 static const char *const VERBOSITIES[] = {"DETAILED", "LAYER_NAMES_ONLY", "NONE", NULL};
 
 enum { LOCAL = false, STORED = true };
 
-/* The meaning of `detail`, by kind. */
+/* The meaning of `detail` in a line of build_config_fields.h, by kind of field. */
 #define DETAIL_FLAG(detail) .log = detail
 #define DETAIL_BOOL DETAIL_FLAG
 #define DETAIL_ENUM(detail) .names = detail
 #define DETAIL_COUNT(detail) .count_offset = offsetof(pgy_build_config, detail)
 #define DETAIL_NOTHING(detail) .count_offset = 0
 #define DETAIL_NUMBER DETAIL_NOTHING
+#define DETAIL_REAL DETAIL_NOTHING
 #define DETAIL_TEXT DETAIL_NOTHING
 #define DETAIL_NAMES DETAIL_NOTHING
 #define DETAIL_TYPES DETAIL_COUNT

@@ -9,7 +9,8 @@
 typedef enum config_kind {
     CONFIG_FLAG, /* bool */
     CONFIG_BOOL = CONFIG_FLAG,
-    CONFIG_NUMBER, /* 8 bytes */
+    CONFIG_NUMBER, /* 8-byte integer */
+    CONFIG_REAL,   /* double */
     CONFIG_ENUM,
     CONFIG_TEXT,
     CONFIG_NAMES,    /* pgy_name_list */
@@ -27,15 +28,15 @@ typedef struct config_field {
     config_kind kind;
     bool stored; /* written into plans */
     size_t offset;
-    size_t count_offset;      /* of arrays: offset of the field with the number of entries */
-    const char *log;          /* of flags: TensorRT's name; NULL: not in the log */
-    const char *const *names; /* of enumerators, NULL-ended */
+    size_t count_offset;      /* for arrays: offset of the field with the number of entries */
+    const char *log;          /* for flags: TensorRT's name; NULL: not in the log */
+    const char *const *names; /* for enumerations: names of the enumerators, NULL-ended */
 } config_field;
 
 size_t config_field_count(void);
 const config_field *config_field_at(size_t i);
 const config_field *config_field_find(const char *name); /* NULL: unknown */
-/* Number of names of an enumerator. */
+/* Number of enumerators of an enumeration field. */
 size_t config_name_count(const config_field *f);
 
 #endif

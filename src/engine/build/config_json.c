@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a configuration as JSON: the fields that differ from their defaults. Objects that only
- * this process can use (caches, callbacks) appear as true. */
+ * this process can use (caches, callbacks) are written as true. */
 #include "base/alloc.h"
 #include "base/json.h"
 #include "engine/build/config.h"
@@ -18,6 +18,12 @@ static void show_number(json_writer *w, const config_field *f, const void *at, s
 {
     (void)count;
     if (*(const uint64_t *)at) json_put_uint(w, f->name, *(const uint64_t *)at);
+}
+
+static void show_real(json_writer *w, const config_field *f, const void *at, size_t count)
+{
+    (void)count;
+    if (*(const double *)at != 0) json_put_real(w, f->name, *(const double *)at);
 }
 
 static void show_enum(json_writer *w, const config_field *f, const void *at, size_t count)
@@ -101,12 +107,13 @@ static void show_pointer(json_writer *w, const config_field *f, const void *at, 
 }
 
 static const shower SHOW[] = {
-    [CONFIG_FLAG] = show_flag,           [CONFIG_NUMBER] = show_number,
-    [CONFIG_ENUM] = show_enum,           [CONFIG_TEXT] = show_text,
-    [CONFIG_NAMES] = show_names,         [CONFIG_TYPES] = show_types,
-    [CONFIG_FORMATS] = show_formats,     [CONFIG_PROFILES] = show_profiles,
-    [CONFIG_CALIBRATION] = show_pointer, [CONFIG_MONITOR] = show_pointer,
-    [CONFIG_HOOKS] = show_pointer,       [CONFIG_OBJECT] = show_pointer,
+    [CONFIG_FLAG] = show_flag,         [CONFIG_NUMBER] = show_number,
+    [CONFIG_REAL] = show_real,         [CONFIG_ENUM] = show_enum,
+    [CONFIG_TEXT] = show_text,         [CONFIG_NAMES] = show_names,
+    [CONFIG_TYPES] = show_types,       [CONFIG_FORMATS] = show_formats,
+    [CONFIG_PROFILES] = show_profiles, [CONFIG_CALIBRATION] = show_pointer,
+    [CONFIG_MONITOR] = show_pointer,   [CONFIG_HOOKS] = show_pointer,
+    [CONFIG_OBJECT] = show_pointer,
 };
 
 pgy_status pgy_build_config_json(char **out, const pgy_build_config *config, pgy_error *err)

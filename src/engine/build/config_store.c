@@ -89,7 +89,7 @@ bool config_save(const pgy_build_config *config, bool (*put_)(const config_setti
 
 typedef struct loader {
     pgy_build_config *config;
-    size_t most; /* upper bound for the entries of a list */
+    size_t most; /* upper bound for the number of entries of a list */
     arena *memory;
 } loader;
 
@@ -170,8 +170,8 @@ pgy_status config_load(pgy_build_config **out, config_setting (*at)(size_t i, co
         const config_setting s = at(i, user);
         if (!load_one(&l, &s))
             return pgy_error_set(err, PGY_E_FORMAT,
-                                 "setting %zu of its configuration, '%.200s' (text '%.200s', value "
-                                 "%lld), is not one that this version knows",
+                                 "setting %zu of its configuration is '%.200s' (text '%.200s', "
+                                 "value %lld), which this version does not know",
                                  i, s.field ? s.field : "", s.text ? s.text : "",
                                  (long long)s.value);
     }

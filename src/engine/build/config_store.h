@@ -9,8 +9,8 @@
 #include "base/arena.h"
 
 typedef struct config_setting {
-    const char *field; /* of pgy_build_config */
-    const char *text;  /* of an entry, or the name of an enumerator; NULL: none */
+    const char *field; /* name of a field of pgy_build_config */
+    const char *text;  /* text of the field or list entry, or name of an enumerator; NULL: none */
     int64_t value;     /* flag, number, or element type as in ONNX files */
 } config_setting;
 

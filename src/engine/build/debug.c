@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Marked names are outputs while the passes run; afterwards each is looked up in the program. */
+/* Marked tensors are outputs of the graph while the passes run; afterwards each is looked up in the
+ * program. */
 #include "engine/build/debug.h"
 
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 
 #include "base/alloc.h"
 
-/* Does the configuration name it, exactly or (if `wildcards`) by a pattern? */
+/* Does the configuration mark a tensor of this name, exactly or (if `wildcards`) by a pattern? */
 static bool is_named(const pgy_build_config *config, const char *name, bool wildcards)
 {
     for (size_t i = 0; config && i < config->debug_tensors.count; i++) {
@@ -68,7 +69,8 @@ pgy_status debug_pin(pgy_graph *g, const pgy_build_config *config, size_t *pinne
     *pinned = 0;
     for (size_t i = 0; config && i < config->debug_tensors.count; i++)
         if (!fits_any(g, config->debug_tensors.items[i]))
-            return pgy_error_set(err, PGY_E_NOT_FOUND, "debug tensor '%s' is not in the model",
+            return pgy_error_set(err, PGY_E_NOT_FOUND,
+                                 "config.debug_tensors: the model has no tensor '%s'",
                                  config->debug_tensors.items[i]);
     for (size_t i = 0; !st && i < values->count; i++) {
         pgy_value *v = values->entries[i].value;
@@ -95,7 +97,8 @@ static uint32_t root_of(const builder *b, uint32_t tensor)
     return tensor;
 }
 
-/* A constant is shown only if its exact name is marked: folding made it from the marked tensor. */
+/* Finds the program's tensor of a value. A constant counts only if its exact name is marked:
+ * folding made it from the marked tensor. */
 static pgy_status find_tensor(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
 {
     const pgy_build_config *config = b->options->config;
@@ -129,7 +132,8 @@ static uint32_t *find_writers(const builder *b)
     return writers;
 }
 
-/* PROGRAM_NO_STEP + 1 is 0, so tensors that are valid from the start come first. */
+/* Sorts marks by step. PROGRAM_NO_STEP + 1 is 0, so tensors that are valid from the start come
+ * first. */
 static int by_step(const void *a, const void *b)
 {
     const program_mark *x = a, *y = b;

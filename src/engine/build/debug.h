@@ -14,9 +14,10 @@ bool debug_is_marked(const pgy_build_config *config, const char *name);
  * counts them. PGY_E_NOT_FOUND: a name matches no tensor. */
 pgy_status debug_pin(pgy_graph *g, const pgy_build_config *config, size_t *pinned,
                      pgy_error *err) PGY_MUST_CHECK;
-/* Takes these outputs away again after the passes. */
+/* Removes these outputs after the passes. */
 void debug_unpin(pgy_graph *g, size_t pinned);
-/* Adds the marks to a program that has its steps, but whose tensors have no place yet. */
+/* Records which debug tensors can be read after which step. The program has its steps, but its
+ * tensors have no place in memory yet. */
 pgy_status debug_find_marks(builder *b, pgy_error *err) PGY_MUST_CHECK;
 /* Returns the elements of a tensor in a blocked layout in row-major order; the caller frees them.
  * NULL: out of memory, or no kernel has such a tensor in blocks. */

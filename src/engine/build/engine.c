@@ -20,7 +20,8 @@
 
 static const char LOG_PATH[] = "backend/trt/loader.py";
 
-static const double CALIBRATION_S = 2; /* a guess, since the number of samples is unknown */
+static const double CALIBRATION_S = 2; /* seconds expected for calibration: a guess, since the
+                                          number of samples is unknown */
 
 engine *engine_retain(engine *e)
 {
@@ -124,7 +125,7 @@ const char *engine_name(const engine *e)
 
 /* ---- Building ------------------------------------------------------------------------------- */
 
-/* Hash of the original file, which plans show. */
+/* Hash of the model's file, which plans show. */
 uint64_t engine_hash_model(pgy_model *model)
 {
     file_map map = {0};
@@ -143,7 +144,7 @@ void engine_import_deinit(engine_import *m)
     *m = (engine_import){0};
 }
 
-/* Debug tensors are outputs while the passes run, so that no pass removes them. */
+/* Runs the passes. Debug tensors are outputs meanwhile, so that no pass removes them. */
 static pgy_status optimise(pgy_graph *g, const pass_target *target, pgy_error *err)
 {
     const pgy_build_config *config = target->config;
@@ -154,7 +155,7 @@ static pgy_status optimise(pgy_graph *g, const pass_target *target, pgy_error *e
     return st;
 }
 
-/* A model may list an output twice; the engine keeps one, since outputs are found by name. */
+/* Removes repeated outputs: a model may list one twice, but the engine finds outputs by name. */
 static void list_outputs_once(pgy_graph *g)
 {
     size_t count = 0;
@@ -175,7 +176,7 @@ pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_b
     pgy_graph *g = m.graph;
     if (!st) graph_set_newer(g, NEWER_WARNED);
     if (!st) list_outputs_once(g);
-    if (!st) st = plan_check(g, err); /* finds unknown operators, also in bodies */
+    if (!st) st = plan_check(g, err); /* fails on unknown operators, also in subgraphs */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = precision_interface(g, config, err);
     if (!st) st = engine_describe(&m.inputs, g->inputs, g->input_count, err);
@@ -194,7 +195,8 @@ pgy_status engine_optimise(engine_import *m, const pgy_build_config *config,
     return optimise(m->graph, &target, err);
 }
 
-/* Ranges from calibration are not part of the model, so such an engine cannot be refitted. */
+/* Keeps the model if the engine is to be refittable. PGY_E_UNSUPPORTED after calibration: its
+ * ranges are not part of the model, so a refit could not repeat the build. */
 static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g, pgy_error *err)
 {
     const pgy_build_config *c = e->config;
@@ -202,8 +204,9 @@ static pgy_status keep_original(engine *e, pgy_model *model, const pgy_graph *g,
     if (!c->refittable) return PGY_OK;
     if (c->int8 && c->calibration && !precision_is_explicit(g))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "a plan with int8 ranges from calibration cannot be refittable: "
-                             "config.save_quantized saves the model with its ranges, which can");
+                             "config.refittable: an engine with int8 ranges from calibration "
+                             "cannot be refitted; save the quantized model by "
+                             "config.save_quantized and build a refittable engine from it");
     e->original = pgy_model_retain(model);
     return PGY_OK;
 }
@@ -276,8 +279,10 @@ pgy_status engine_build_with(engine **out, pgy_model *model, const pgy_build_con
 {
     pgy_build_config changed;
     pgy_model *edited = NULL;
+    const char *devices[PROGRAM_MAX_SPACES];
     pgy_status st = config_take(&changed, config, err);
     if (!st) st = hooks_apply(&edited, &changed, model, err);
+    if (!st) program_drop_devices(&changed, devices);
     if (!st) st = build_model(out, edited, &changed, runner, err);
     pgy_model_destroy(edited);
     return st;

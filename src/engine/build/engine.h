@@ -35,12 +35,12 @@ pgy_status engine_load(engine **out, const void *data, size_t size_bytes, bool b
 engine *engine_retain(engine *e);
 void engine_release(engine *e); /* NULL is fine */
 
-/* In the model's order, as declared and inferred without data. */
+/* Types and shapes in the model's order, as declared, or as inferred without data. */
 const pgy_metadata *engine_inputs(const engine *e);
 const pgy_metadata *engine_outputs(const engine *e);
 const pgy_build_config *engine_config(const engine *e); /* never NULL */
 const profile_set *engine_profiles(const engine *e);    /* never NULL */
-const char *engine_name(const engine *e);               /* of the graph */
+const char *engine_name(const engine *e);               /* name of the graph */
 bool engine_is_stripped(const engine *e);               /* weights are missing: it cannot run */
 /* Grows with each refit: data prepared from programs of an older version is stale. */
 uint64_t engine_version(const engine *e);
@@ -50,9 +50,13 @@ uint64_t engine_version(const engine *e);
  * and shape for each input, in order. */
 pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The same for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed shape. */
+/* Like engine_program, for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed
+ * shape. */
 pgy_status engine_program_for(program **out, engine *e, size_t profile,
                               pgy_error *err) PGY_MUST_CHECK;
+/* Writes the tactics of a program to config.save_tactics, if given. `p` NULL: the graph is
+ * interpreted and has no tactics, which a warning says. */
+pgy_status engine_save_tactics(const engine *e, const program *p, pgy_error *err) PGY_MUST_CHECK;
 /* Infers types and shapes of the outputs for these inputs without building a program. `values`
  * holds the elements of some inputs, or is NULL. */
 pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadata *shapes,
@@ -61,8 +65,8 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
 void engine_tell(engine *e, pgy_status st, const char *text);
 /* Makes a copy of the graph for interpretation; the caller owns it. */
 pgy_status engine_copy_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
-/* Maps the weights of a plan file at once, before the first run, which would fault them in page by
- * page. Only the first call does so. */
+/* Brings the mapped weights of a plan into memory at once; otherwise the first run faults them in
+ * page by page. Only the first call does so. */
 void engine_prefetch(engine *e);
 /* Hash of the file that the model was loaded from; 0: it has no file. */
 uint64_t engine_hash_model(pgy_model *model);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds engines with a calibration runner that is itself made of engines. */
+/* Builds engines and calibrates them by running the model in engines, too. */
 #include "engine/build/engine.h"
 #include "engine/context/calibration_run.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens engines from plan files and writes them. Programs of a plan are made at once, as they are
- * little more than pointers into it; its graphs are read when they are needed. */
+/* Opens engines from plan files and writes them. A plan's programs are made when it is opened, as
+ * they are little more than pointers into it; its graphs are parsed when they are needed. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,11 +11,12 @@
 #include "engine/build/progress.h"
 #include "engine/build/shapes.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "engine/build/engine_plan.c";
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* Makes a replay of the kernels that this library still has, to rebuild the program. */
+/* Makes a replay of the program's kernels that this library still has, to rebuild the program with
+ * them. */
 static pgy_status replay_known(engine *e, size_t index, pgy_error *err)
 {
     program *look = NULL;
@@ -36,13 +37,14 @@ static pgy_status replay_known(engine *e, size_t index, pgy_error *err)
     return st;
 }
 
-/* A missing kernel is no error if the plan holds the whole graph and allows a rebuild. */
+/* Handles a program whose kernel this library lacks: no error if the plan holds the whole graph and
+ * allows a rebuild. */
 static pgy_status do_without(engine *e, size_t index, pgy_error *why, pgy_error *err)
 {
     const uint32_t wanted = PLAN_WHOLE | PLAN_VERSION_COMPATIBLE;
     if ((plan_describe(e->file)->flags & wanted) != wanted)
         return pgy_error_set(err, PGY_E_UNSUPPORTED, "%s", why->text);
-    LOG(WARNING, "%s; it is built anew now, with the other kernels as they were", why->text);
+    LOG(WARNING, "%s; the engine rebuilds this program now and keeps the other kernels", why->text);
     return replay_known(e, index, err);
 }
 
@@ -74,7 +76,7 @@ static pgy_status open_programs(engine *e, pgy_error *err)
     return st;
 }
 
-/* `data` NULL: the file at `path`. */
+/* Reads a plan from `data`, or if that is NULL from the file at `path`. */
 static pgy_status read_plan(engine *e, const char *path, const void *data, size_t size,
                             pgy_error *err)
 {
@@ -144,7 +146,7 @@ pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err)
     pgy_status st = engine_need_original(e, err);
     if (!st && !e->original)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "the engine was not built to be refitted (config.refittable)");
+                           "the engine cannot be refitted: build it with config.refittable");
     if (!st) *out = pgy_model_retain(e->original);
     pthread_mutex_unlock(&e->lock);
     return st;
@@ -155,7 +157,7 @@ pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err)
 /* The programs of all profiles, each once. */
 typedef struct profile_programs {
     program **programs;
-    uint32_t *places; /* for each profile: index of its program */
+    uint32_t *places; /* indexed by profile: index of its program */
     size_t count, profile_count;
 } profile_programs;
 
@@ -166,7 +168,7 @@ static void release_programs(profile_programs *s)
     mem_free(s->places);
 }
 
-/* A stripped plan cannot run, but its programs exist. */
+/* Finds a profile's program in a stripped plan, which has programs although it cannot run. */
 static pgy_status find_stripped(program **out, engine *e, size_t profile)
 {
     const uint32_t place = plan_profile_program(e->file, profile);
@@ -217,7 +219,7 @@ static bool needs_weights(const engine *e, const profile_programs *s)
     return false;
 }
 
-/* The caller holds the lock. Programs that need their nodes look them up in this graph. */
+/* Exports the graph that programs look up their nodes in. The caller holds the lock. */
 static pgy_status export_graph(pgy_model **out, engine *e, pgy_error *err)
 {
     pgy_status st = engine_need_graph(e, err);
@@ -232,8 +234,8 @@ static pgy_status write_plan(engine *e, const char *path, void **data, size_t *s
     pgy_model *model = NULL;
     pgy_status st = gather(&programs, e, err);
     if (!st && !programs.count)
-        LOG(WARNING, "Shapes in this model depend on data: the plan holds the graph only, which is "
-                     "interpreted");
+        LOG(WARNING, "The model has data-dependent shapes: the plan holds the graph only, and the "
+                     "engine interprets it");
     pthread_mutex_lock(&e->lock);
     if (!st) st = export_graph(&model, e, err);
     if (!st) st = engine_need_original(e, err);

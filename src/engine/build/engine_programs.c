@@ -9,9 +9,9 @@
 #include "engine/build/engine_state.h"
 #include "engine/build/shapes.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "engine/build/engine_programs.c";
 
-enum { MAX_PROGRAMS = 8 }; /* besides those of profiles */
+enum { MAX_PROGRAMS = 8 }; /* kept programs, besides those of profiles */
 
 static void release_graph(void *graph)
 {
@@ -84,7 +84,8 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
 
 /* ---- Builds --------------------------------------------------------------------------------- */
 
-/* Only one build measures at a time: concurrent measurements would slow each other's kernels. */
+/* Builds a program. Only one build measures at a time: concurrent measurements would slow each
+ * other's kernels. */
 static pgy_status build_program(program **out, engine *e, pgy_graph *g, const tactics *replay,
                                 pgy_error *err)
 {
@@ -112,7 +113,12 @@ pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metad
     if (st) goto done;
     st = build_program(&made.program, e, g, replay, &why);
     if (st == PGY_E_UNSUPPORTED) {
-        LOG(VERBOSE, "The graph is interpreted: %s", why.text);
+        if (e->config->devices.count)
+            LOG(WARNING,
+                "No layer runs on '%s': the model has data-dependent shapes, so the engine "
+                "interprets it on the host",
+                e->config->devices.items[0]);
+        LOG(VERBOSE, "No program can be built, so the engine interprets the graph: %s", why.text);
         st = PGY_OK;
     } else if (st) {
         pgy_error_set(err, st, "%s", why.text);
@@ -151,8 +157,8 @@ static void end_build(engine *e, const struct engine_build *done)
     pthread_cond_broadcast(&e->built);
 }
 
-/* The caller holds the lock, which is released during the build. *out stays NULL if a refit
- * happened meanwhile, since this build used the old weights. */
+/* Builds a program for these shapes. The caller holds the lock, which is released during the build.
+ * *out stays NULL if a refit happened meanwhile, since this build used the old weights. */
 static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
 {
     struct engine_build this = {shapes, e->builds};
@@ -161,8 +167,8 @@ static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_
     pgy_graph *g = NULL;
     if (engine_is_stripped(e))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan was stripped of its weights: it must be refitted before it "
-                             "can run (convert PLAN --refit-from MODEL.onnx, or refit.h)");
+                             "the plan was stripped of its weights: add them with "
+                             "pgy_refitter_refit before it runs");
     pgy_status st = engine_clone_graph(&g, e, err);
     if (st) return st;
     e->builds = &this;
@@ -223,9 +229,22 @@ pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_erro
     return st;
 }
 
+pgy_status engine_save_tactics(const engine *e, const program *p, pgy_error *err)
+{
+    const char *path = e->config->save_tactics;
+    if (!path) return PGY_OK;
+    if (!p) {
+        LOG(WARNING, "No tactic replay is saved: the model has data-dependent shapes, so the "
+                     "engine interprets it node by node");
+        return PGY_OK;
+    }
+    LOG(INFO, "Saving tactic replay file to %s", path);
+    return tactics_save(path, p, err);
+}
+
 /* ---- Shapes of outputs ---------------------------------------------------------------------- */
 
-/* All output shapes of a program are known. */
+/* Describes a program's outputs, whose shapes are all known. */
 static pgy_status describe_built(pgy_metadata **out, const engine *e, const program *p,
                                  pgy_error *err)
 {

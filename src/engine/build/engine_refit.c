@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "engine/build/engine_state.h"
 
-/* The new graph and programs. */
+/* The new graph and programs, before they replace the engine's. */
 typedef struct refit {
     engine *e;
     engine_import model;
@@ -35,7 +35,8 @@ static pgy_status import(refit *r, pgy_model *model, pgy_error *err)
     if (!st &&
         (!same_values(e->inputs, r->model.inputs) || !same_values(e->outputs, r->model.outputs)))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "the model has other inputs or outputs than the engine");
+                           "the inputs or outputs of the model differ from those of the engine; "
+                           "refit from the model that the engine was built from");
     return st ? st : engine_optimise(&r->model, e->config, NULL, err);
 }
 
@@ -54,7 +55,7 @@ static pgy_status rebuild(refit *r, const built *old, pgy_error *err)
     return PGY_OK;
 }
 
-/* Rebuilds the programs of profiles; others are built when their shapes come again. */
+/* Rebuilds the programs of profiles; those for other shapes are built when these come again. */
 static pgy_status rebuild_all(refit *r, pgy_error *err)
 {
     const engine *e = r->e;
@@ -66,7 +67,7 @@ static pgy_status rebuild_all(refit *r, pgy_error *err)
     return st;
 }
 
-/* Replaces graph and programs. Contexts retain the programs that they are running. */
+/* Replaces the engine's graph and programs. Contexts retain the programs that they are running. */
 static void take_over(refit *r, pgy_model *model, uint64_t hash)
 {
     engine *e = r->e;

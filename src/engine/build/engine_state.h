@@ -14,7 +14,7 @@
 
 /* A program for certain input shapes; program NULL: the graph is interpreted for these shapes. */
 typedef struct built {
-    pgy_metadata *shapes; /* of all inputs, in order */
+    pgy_metadata *shapes; /* type and shape of each input, in the model's order */
     program *program;
     bool pinned;   /* belongs to a profile, so it is never evicted */
     uint64_t used; /* value of `clock` at the last use, to evict the oldest */
@@ -27,7 +27,7 @@ struct pgy_engine {
     const char *name;
     plan_file *file; /* the plan that the engine was opened from, or NULL */
     void *bytes;     /* the bytes of `file`, if the engine owns them */
-    tactics *replay; /* tactics that builds must take; NULL: none */
+    tactics *replay; /* kernels that builds must choose; NULL: free choice */
     timing *timing;  /* NULL: kernels are chosen by estimates */
     profile_set *profiles;
     pgy_metadata *inputs, *outputs;
@@ -38,8 +38,10 @@ struct pgy_engine {
     pthread_mutex_t lock;         /* guards the fields below; not held during a build */
     pthread_cond_t built;         /* signalled when a build ends */
     struct engine_build *builds;  /* builds in progress */
-    pgy_graph *graph;             /* before any shapes are set; of a plan: NULL until needed */
-    pgy_model *original;          /* what a refit starts from; of a plan: NULL until needed */
+    pgy_graph *graph;    /* without concrete shapes; of an engine opened from a plan: NULL until
+                            needed */
+    pgy_model *original; /* model that a refit starts from; of an engine opened from a plan: NULL
+                            until needed */
     uint64_t model_hash;
     built *kept;
     size_t kept_count, kept_capacity;
@@ -80,7 +82,7 @@ pgy_status engine_describe(pgy_metadata **out, pgy_value *const *values, size_t 
 pgy_status engine_need_graph(engine *e, pgy_error *err) PGY_MUST_CHECK;
 pgy_status engine_need_original(engine *e, pgy_error *err) PGY_MUST_CHECK;
 pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MUST_CHECK;
-/* Moves `made` into the list of kept programs; takes it also on failure. */
+/* Moves `made` into the list of kept programs, and takes it also on failure. */
 pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err) PGY_MUST_CHECK;
 void engine_forget(built *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hooks work on a network: the model is converted to one and back. */
+/* Hooks change a network, so the model is converted to a network and back. */
 #include "engine/build/hooks.h"
 
 #include <polygraphy/network.h>
@@ -18,7 +18,7 @@ pgy_status hooks_apply(pgy_model **model, pgy_build_config *config, pgy_model *f
         if (hooks[i].network) st = hooks[i].network(network, err);
     for (size_t i = 0; !st && i < count; i++)
         if (hooks[i].config) st = hooks[i].config(config, network, err);
-    if (st) pgy_error_prefix(err, st, "a function that changes the network: ");
+    if (st) pgy_error_prefix(err, st, "a network hook failed: ");
     if (!st) st = pgy_network_to_model(model, network, err);
     pgy_network_destroy(network);
     return st;

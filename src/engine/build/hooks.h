@@ -6,7 +6,7 @@
 #include <polygraphy/build_config.h>
 #include <polygraphy/onnx.h>
 
-/* Gives the model and configuration that the hooks leave; the caller destroys *model. */
+/* Returns the model and configuration after all hooks; the caller destroys *model. */
 pgy_status hooks_apply(pgy_model **model, pgy_build_config *config, pgy_model *from,
                        pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles are bound to the inputs of a model once: names may be wildcards, and the range of an
- * integer input may bound its elements instead of its shape. Feeds are checked against the bound
- * ranges. */
+/* Binds profiles to the inputs of a model once: names may be wildcards, and the range of an integer
+ * input may bound its elements instead of its shape. Feeds are checked against the bound ranges. */
 #include "engine/build/profile.h"
 
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "base/arena.h"
 #include "base/log.h"
 
-static const char LOG_PATH[] = "backend/trt/profile.py";
+static const char LOG_PATH[] = "engine/build/profile.c";
 
 typedef struct bound_range {
     const pgy_tensor_info *input;
@@ -23,7 +22,7 @@ struct profile_set {
     arena memory;
     pgy_metadata *inputs;
     size_t count, input_count;
-    bound_range *ranges; /* input_count for each profile */
+    bound_range *ranges; /* input_count ranges for each profile, one profile after the other */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -94,7 +93,7 @@ static const pgy_profile_range *range_for(const pgy_profile *p, const char *name
 }
 
 /* Copies a range. Open entries (negative) become the model's dimensions, or 1 if those are open,
- * too; generated data follow the same rule (data/random.c). */
+ * too; generated input data follow the same rule (data/random.c). */
 static pgy_status close_range(pgy_profile_range *out, arena *a, const pgy_tensor_info *input,
                               const pgy_profile_range *r, pgy_error *err)
 {
@@ -150,9 +149,10 @@ static pgy_status does_not_fit(const pgy_tensor_info *input, const pgy_profile_r
     put_dims(&range, r->min, r->count);
     str_printf(&range, " to ");
     put_dims(&range, r->max, r->count);
-    const pgy_status st = pgy_error_set(
-        err, PGY_E_ARGUMENT, "profile %zu, input '%s': the range %s is not one of the model's %s",
-        profile, input->name, str_text(&range), str_text(&model));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT,
+                      "profile %zu, input '%s': the range %s does not fit the model's shape %s",
+                      profile, input->name, str_text(&range), str_text(&model));
     str_deinit(&model);
     str_deinit(&range);
     return st;
@@ -174,11 +174,10 @@ static pgy_status fill_range(bound_range *out, profile_set *s, bool warn, pgy_er
     if (!dynamic || !warn) return PGY_OK;
     str shape = {0};
     put_dims(&shape, dims, out->count);
-    LOG_ONCE(
-        WARNING,
-        "Input '%s' has dimensions that are not fixed and no shapes are given for it: the profile "
-        "takes %s; profile.min, profile.opt and profile.max give a range",
-        input->name, str_text(&shape));
+    LOG_ONCE(WARNING,
+             "Input '%s' has dynamic dimensions and no shapes are given for it: the profile uses "
+             "%s; set a range by profile.min, profile.opt and profile.max",
+             input->name, str_text(&shape));
     str_deinit(&shape);
     return PGY_OK;
 }
@@ -206,7 +205,7 @@ static pgy_status bind_range(bound_range *out, profile_set *s, const pgy_profile
     return check_order(&closed, input->name, index, err);
 }
 
-/* Reports names that match no input. */
+/* Reports profile entries whose name matches no input. */
 static pgy_status check_names(const pgy_profile *p, const profile_set *s, size_t index,
                               pgy_error *err)
 {
@@ -299,8 +298,10 @@ static pgy_status restore(bound_range *out, profile_set *s, const profile_bound 
     int64_t *dims = arena_alloc_array(&s->memory, 3 * r->count + 1, sizeof *dims);
     if (!dims) return no_memory(err);
     if (!is_bound(out->input, b))
-        return pgy_error_set(err, PGY_E_FORMAT, "a profile does not fit input '%s'",
-                             out->input->name);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "a profile's range of shapes does not fit the declared shape of input '%s'",
+            out->input->name);
     if (r->count) {
         memcpy(dims, r->min, r->count * sizeof *dims);
         memcpy(dims + r->count, r->opt, r->count * sizeof *dims);
@@ -354,7 +355,7 @@ static bool is_inside(const bound_range *r, const pgy_tensor *t)
     return true;
 }
 
-/* The first input outside a profile; NULL: all are inside. */
+/* The range of the first input that lies outside a profile; NULL: all lie inside. */
 static const bound_range *find_outside(const profile_set *s, size_t index,
                                        const pgy_tensor_map *feed)
 {

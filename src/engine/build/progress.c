@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls a progress monitor, any function of which may be missing. */
+/* Calls the configuration's progress monitor, which may lack any of its functions. */
 #include "engine/build/progress.h"
 
 #include "base/cancel.h"
 #include "base/progress.h"
 
-/* Measured on one core of a machine of 2023. Only the proportions matter. */
+/* Expected seconds, measured on one core of a machine of 2023. Only the proportions matter. */
 static const double PASSES_PER_NODE = 60e-6, KERNELS_PER_NODE = 20e-6, TIMES_PER_NODE = 0.1,
                     PACKING_PER_NODE = 20e-6, WEIGHT_BYTES = 1e9; /* read or packed in a second */
 
@@ -50,7 +50,7 @@ pgy_status progress_step(const pgy_build_config *c, const char *phase, size_t st
     const pgy_progress_monitor *m = c ? c->monitor : NULL;
     progress_advance(step + 1);
     if (!m || !m->step || m->step(m->user, phase, step)) return cancel_check(err);
-    return pgy_error_set(err, PGY_E_CANCELLED, "the build was cancelled by its progress monitor");
+    return pgy_error_set(err, PGY_E_CANCELLED, "the progress monitor cancelled the build");
 }
 
 void progress_finish(const pgy_build_config *c, const char *phase)

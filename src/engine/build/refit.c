@@ -15,10 +15,10 @@ struct pgy_refitter {
     pgy_model *model;
     const pgy_onnx_graph *graph;
     pgy_metadata *weights;
-    strmap places;    /* name -> index + 1 */
-    pgy_tensor **set; /* NULL: unchanged */
+    strmap places;    /* maps a weight's name to its index + 1 */
+    pgy_tensor **set; /* indexed by weight: its new elements; NULL: unchanged */
     size_t count;
-    uint64_t hash; /* of the one file that all weights come from; 0: there is no such file */
+    uint64_t hash; /* hash of the file that all weights come from; 0: not from a single file */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -58,7 +58,8 @@ static pgy_status list_weights(pgy_refitter *r, pgy_error *err)
 
 pgy_status pgy_refitter_create(pgy_refitter **out, pgy_engine *e, pgy_error *err)
 {
-    if (!out || !e) return pgy_error_set(err, PGY_E_ARGUMENT, "a refitter needs an engine");
+    if (!out || !e)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and the engine must not be NULL");
     pgy_refitter *r = mem_calloc(1, sizeof *r);
     if (!r) return no_memory(err);
     r->engine = engine_retain(e);
@@ -115,7 +116,8 @@ static pgy_status find(size_t *out, const pgy_refitter *r, const char *name, pgy
 pgy_status pgy_refitter_weights(pgy_tensor **out, pgy_refitter *r, const char *name, pgy_error *err)
 {
     size_t i = 0;
-    if (!out || !r) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no refitter");
+    if (!out || !r)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and the refitter must not be NULL");
     const pgy_status st = find(&i, r, name, err);
     if (st) return st;
     if (r->set[i]) {
@@ -123,7 +125,9 @@ pgy_status pgy_refitter_weights(pgy_tensor **out, pgy_refitter *r, const char *n
         return PGY_OK;
     }
     if (pgy_refitter_is_missing(r, i))
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "weight '%s' was stripped", name);
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             "weight '%s' was stripped from the plan; set it before you read it",
+                             name);
     return pgy_onnx_tensor_load(out, r->model, r->graph->initializers[i], err);
 }
 
@@ -140,16 +144,18 @@ static pgy_status check(const pgy_refitter *r, size_t i, const pgy_tensor *t, pg
     const size_t rank = pgy_tensor_rank(t);
     const int64_t *shape = pgy_tensor_shape(t);
     if (pgy_tensor_dtype(t) != wanted->dtype)
-        return pgy_error_set(err, PGY_E_TYPE, "weight '%s' is %s, not %s", wanted->name,
-                             pgy_dtype_name(wanted->dtype), pgy_dtype_name(pgy_tensor_dtype(t)));
+        return pgy_error_set(err, PGY_E_TYPE, "weight '%s' is %s in the engine, but %s was given",
+                             wanted->name, pgy_dtype_name(wanted->dtype),
+                             pgy_dtype_name(pgy_tensor_dtype(t)));
     if (rank == (size_t)wanted->rank &&
         (!rank || memcmp(shape, wanted->shape, rank * sizeof *shape) == 0))
         return PGY_OK;
     str has = {0}, given = {0};
     put_shape(&has, (size_t)wanted->rank, wanted->shape);
     put_shape(&given, rank, shape);
-    const pgy_status st = pgy_error_set(err, PGY_E_SHAPE, "weight '%s' has shape %s, not %s",
-                                        wanted->name, str_text(&has), str_text(&given));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_SHAPE, "weight '%s' has shape %s in the engine, but %s was given",
+                      wanted->name, str_text(&has), str_text(&given));
     str_deinit(&has);
     str_deinit(&given);
     return st;
@@ -160,7 +166,8 @@ pgy_status pgy_refitter_set_weights(pgy_refitter *r, const char *name, pgy_tenso
 {
     pgy_tensor *resident = NULL;
     size_t i = 0;
-    if (!r || !t) return pgy_error_set(err, PGY_E_ARGUMENT, "there are no weights");
+    if (!r || !t)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the refitter and the weights must not be NULL");
     pgy_status st = find(&i, r, name, err);
     if (!st) st = check(r, i, t, err);
     if (!st) st = pgy_tensor_load(&resident, t, err);
@@ -188,19 +195,20 @@ static bool same_node(const pgy_onnx_node *a, const pgy_onnx_node *b)
            same_names(a->outputs, a->output_count, b->outputs, b->output_count);
 }
 
-/* Nodes must be the same; attributes are not compared. */
+/* Has graph g the same nodes as the engine's model? Attributes are not compared. */
 static pgy_status compare(const pgy_refitter *r, const pgy_onnx_graph *g, pgy_error *err)
 {
     if (g->node_count != r->graph->node_count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "this is another model: it has %zu nodes, the engine was built from "
-                             "%zu",
+                             "the model has %zu nodes, but the engine was built from a model with "
+                             "%zu: refit from the same model with other weights",
                              g->node_count, r->graph->node_count);
     for (size_t i = 0; i < g->node_count; i++)
         if (!same_node(g->nodes[i], r->graph->nodes[i]))
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "this is another model: its node %zu, %s '%s', is not that of the "
-                                 "engine, %s '%s'",
+                                 "node %zu of the model is %s '%s', but the engine was built from "
+                                 "a model with %s '%s' there, or its inputs and outputs differ: "
+                                 "refit from the same model with other weights",
                                  i, g->nodes[i]->op_type, g->nodes[i]->name,
                                  r->graph->nodes[i]->op_type, r->graph->nodes[i]->name);
     return PGY_OK;
@@ -209,7 +217,8 @@ static pgy_status compare(const pgy_refitter *r, const pgy_onnx_graph *g, pgy_er
 pgy_status pgy_refitter_set_model(pgy_refitter *r, pgy_model *model, pgy_error *err)
 {
     strmap given = {0};
-    if (!r || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no model");
+    if (!r || !model)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the refitter and the model must not be NULL");
     const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
     pgy_status st =
         g ? compare(r, g, err) : pgy_error_set(err, PGY_E_FORMAT, "the model has no graph");
@@ -220,7 +229,8 @@ pgy_status pgy_refitter_set_model(pgy_refitter *r, pgy_model *model, pgy_error *
         const pgy_onnx_tensor *from = strmap_get(&given, name);
         pgy_tensor *t = NULL;
         st = from ? pgy_onnx_tensor_load(&t, model, from, err)
-                  : pgy_error_set(err, PGY_E_NOT_FOUND, "the model has no weight '%s'", name);
+                  : pgy_error_set(err, PGY_E_NOT_FOUND,
+                                  "the model has no weight '%s', which the engine needs", name);
         if (!st) st = pgy_refitter_set_weights(r, name, t, err);
         pgy_tensor_release(t);
     }
@@ -240,13 +250,14 @@ static pgy_status tell_missing(const pgy_refitter *r, pgy_error *err)
     for (size_t i = 0; i < r->count && listed < LISTED; i++)
         if (pgy_refitter_is_missing(r, i))
             str_printf(&names, "%s'%s'", listed++ ? ", " : "", r->graph->initializers[i]->name);
-    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "%zu weight(s) are missing: %s%s",
-                                        count, str_text(&names), count > listed ? " ..." : "");
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_NOT_FOUND, "%zu stripped weight(s) are not set yet: %s%s", count,
+                      str_text(&names), count > listed ? " ..." : "");
     str_deinit(&names);
     return st;
 }
 
-/* Makes the graph with the weights that were set; `made` gets references of its own. */
+/* Makes a graph with the weights that were set; model `made` retains what the graph refers to. */
 static pgy_status make_graph(pgy_onnx_graph **out, pgy_model *made, const pgy_refitter *r,
                              pgy_error *err)
 {
@@ -291,7 +302,7 @@ static pgy_status make_model(pgy_model **out, const pgy_refitter *r, pgy_error *
 pgy_status pgy_refitter_refit(pgy_refitter *r, pgy_error *err)
 {
     pgy_model *model = NULL;
-    if (!r) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no refitter");
+    if (!r) return pgy_error_set(err, PGY_E_ARGUMENT, "the refitter must not be NULL");
     if (pgy_refitter_missing_count(r)) return tell_missing(r, err);
     pgy_status st = make_model(&model, r, err);
     if (!st) st = engine_refit(r->engine, model, r->hash, err);

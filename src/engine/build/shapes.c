@@ -111,10 +111,11 @@ pgy_status shapes_complete(pgy_metadata **out, const pgy_metadata *inputs,
         input.min_shape = input.max_shape = NULL;
         for (int32_t d = 0; d < input.rank; d++)
             if (input.shape[d] < 0) input.rank = -1;
-        st = input.rank < 0
-                 ? pgy_error_set(err, PGY_E_SHAPE,
-                                 "input '%s' has no fixed shape: a plan needs shapes", input.name)
-                 : pgy_metadata_set(m, &input, err);
+        st = input.rank < 0 ? pgy_error_set(err, PGY_E_SHAPE,
+                                            "input '%s' has no fixed shape, so no program can be "
+                                            "built for the plan; give shapes or a profile",
+                                            input.name)
+                            : pgy_metadata_set(m, &input, err);
     }
     return finish(out, m, st);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inputs and outputs by name: declared, set and inferred shapes, and addresses. */
+/* Inputs and outputs by name: their declared, set and inferred shapes, and their addresses. */
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/sized.h"
 #include "engine/context/state.h"
 
 pgy_status context_bind_names(context *c, pgy_error *err)
@@ -44,7 +45,7 @@ pgy_status bound_need(bound **out, const context *c, const char *name, bool outp
     const size_t count = output ? c->output_count : c->input_count;
     for (size_t i = 0; i < count; i++)
         str_printf(&names, "%s'%s'", i ? ", " : "", c->bounds[from + i].info.name);
-    pgy_error_set(err, PGY_E_NOT_FOUND, "'%s' is no %s of the engine; there are: %s",
+    pgy_error_set(err, PGY_E_NOT_FOUND, "'%s' is not an %s of the engine; it has: %s",
                   name ? name : "", output ? "output" : "input", str_text(&names));
     str_deinit(&names);
     return PGY_E_NOT_FOUND;
@@ -74,12 +75,13 @@ static bool is_aligned(const void *data, pgy_dtype dtype)
 pgy_status bound_check(const bound *b, const char *what, size_t wanted, pgy_error *err)
 {
     if (!b->data && wanted)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' has no address", what, b->info.name);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' has no address: set it before the run",
+                             what, b->info.name);
     if (b->size_bytes < wanted)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' needs %zu bytes and has %zu", what,
-                             b->info.name, wanted, b->size_bytes);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' needs %zu bytes, but its buffer has %zu",
+                             what, b->info.name, wanted, b->size_bytes);
     if (!is_aligned(b->data, b->info.dtype))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' lies at an address that %s cannot have",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the address of %s '%s' is not aligned for %s",
                              what, b->info.name, pgy_dtype_name(b->info.dtype));
     return PGY_OK;
 }
@@ -106,8 +108,8 @@ pgy_status pgy_context_output_bytes(size_t *out, const pgy_context *c, const cha
     if (st) return st;
     if (!bound_is_known(&b->info) || !b->info.dtype)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the size of output '%s' is not known: shapes are missing, or it "
-                             "depends on data",
+                             "the size of output '%s' is unknown: an input has no shape yet, or "
+                             "the size is data-dependent",
                              name);
     return bound_size(out, &b->info, err);
 }
@@ -144,10 +146,15 @@ pgy_status pgy_context_set_output_allocator(pgy_context *c, const char *name,
                                             const pgy_output_allocator *allocator, pgy_error *err)
 {
     bound *b = NULL;
-    const pgy_status st = bound_need(&b, c, name, true, err);
+    pgy_output_allocator taken = {.size = sizeof taken};
+    pgy_status st = bound_need(&b, c, name, true, err);
+    if (!st) st = SIZED_TAKE(pgy_output_allocator, &taken, allocator, err);
+    if (!st && allocator && !taken.allocate)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "the allocator of output '%s' has no allocate",
+                           name);
     if (st) return st;
     b->has_allocator = allocator != NULL;
-    if (allocator) b->allocator = *allocator;
+    b->allocator = taken;
     b->data = NULL;
     b->size_bytes = 0;
     return PGY_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration runs each model in an engine and a context of its own. Those engines need no
- * calibration. */
+/* Runs each model to calibrate in an engine and a context of its own. Those engines need no
+ * calibration themselves. */
 #include "engine/context/calibration_run.h"
 
 #include "engine/context/context.h"

@@ -38,7 +38,13 @@ pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_contex
     pgy_context_options taken = {.size = sizeof taken};
     const pgy_context_options *o = &taken;
     pgy_error own;
+    pgy_allocator allocator = {.size = sizeof allocator};
     pgy_status st = SIZED_TAKE(pgy_context_options, &taken, given, err);
+    if (!st) st = SIZED_TAKE(pgy_allocator, &allocator, taken.allocator, err);
+    if (!st && !allocator.allocate != !allocator.release)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "context.allocator: %s is NULL; give both functions or neither",
+                           allocator.allocate ? "release" : "allocate");
     if (st) return st;
     context *c = mem_calloc(1, sizeof *c);
     if (!c) return context_no_memory(err);
@@ -46,7 +52,7 @@ pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_contex
     c->profile = PROFILE_ANY;
     c->engine = engine_retain(e);
     c->allocation = o->allocation;
-    if (o->allocator) c->allocator = *o->allocator;
+    c->allocator = allocator;
     st = take_team(c, o, err);
     if (!st) st = context_bind_names(c, err);
     if (!st) st = context_plan_memory(c, err);
@@ -128,8 +134,9 @@ pgy_status pgy_context_set_profile(pgy_context *c, size_t profile, pgy_error *er
     if (!err) err = &own;
     pgy_status st = PGY_OK;
     if (profile >= count)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no profile %zu; there %s %zu, from 0",
-                           profile, count == 1 ? "is" : "are", count);
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "profile %zu does not exist; the engine has %zu, counted from 0",
+                           profile, count);
     if (!st) {
         context_set_profile(c, profile);
         st = context_plan_memory(c, err);
@@ -163,7 +170,8 @@ static prepared *find_room(context *c)
     return oldest;
 }
 
-/* Steps with bodies run in a copy of the graph, inferred for these shapes. */
+/* Binds steps with subgraphs to a copy of the graph, inferred for these shapes, since they write
+ * into it. */
 static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
 {
     const pgy_infer_options o = {.size = sizeof o, .inputs = p->shapes};
@@ -219,7 +227,7 @@ static pgy_status find_prepared(prepared **out, context *c, const pgy_tensor_map
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The context may have moved its memory since the last run. */
+/* Places a program's memory again if the context has moved it since the last run. */
 static pgy_status place(context *c, prepared *p, const team *t, pgy_error *err)
 {
     const pgy_status st = context_hold(c, program_memory_bytes(p->program, team_size(t)), err);

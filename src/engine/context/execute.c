@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs on shapes and addresses that were set by name. A program is looked up only when a shape has
- * changed. */
+/* Runs on shapes and addresses that the caller set by name. A program is looked up only when a
+ * shape has changed. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -53,13 +53,13 @@ static pgy_status check_inputs(const context *c, pgy_error *err)
         const bound *b = &c->bounds[i];
         size_t wanted = 0;
         if (b->info.form != PGY_FORM_TENSOR || b->info.dtype == PGY_STRING || !b->info.dtype)
-            return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "input '%s' is no tensor of numbers: pgy_context_run takes it",
-                                 b->info.name);
+            return pgy_error_set(
+                err, PGY_E_UNSUPPORTED,
+                "input '%s' is not a numeric tensor; use pgy_context_run, which takes any value",
+                b->info.name);
         if (!bound_is_known(&b->info))
             return pgy_error_set(err, PGY_E_SHAPE,
-                                 "input '%s' has no shape: the model does not fix it, and none was "
-                                 "set",
+                                 "input '%s' has no shape: the model does not declare it; set one",
                                  b->info.name);
         st = bound_size(&wanted, &b->info, err);
         if (!st) st = bound_check(b, "input", wanted, err);
@@ -78,7 +78,7 @@ static pgy_status find_room(void **out, bound *b, pgy_error *err)
         b->size_bytes = b->data ? wanted : 0;
         if (!b->data && wanted)
             return pgy_error_set(err, PGY_E_MEMORY,
-                                 "the allocator of output '%s' has no room for %zu bytes",
+                                 "the allocator of output '%s' did not provide %zu bytes",
                                  b->info.name, wanted);
     }
     if (!st) st = bound_check(b, "output", wanted, err);
@@ -123,9 +123,10 @@ static pgy_status take_output(bound *b, const pgy_tensor_map *made, pgy_error *e
     const pgy_tensor *t = pgy_tensor_map_find(made, b->info.name);
     void *room = NULL;
     if (!t || pgy_tensor_dtype(t) == PGY_STRING)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "output '%s' is no tensor of numbers: pgy_context_run gives it",
-                             b->info.name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "output '%s' is not a numeric tensor; use pgy_context_run, which returns any value",
+            b->info.name);
     bound_keep(b, pgy_tensor_dtype(t), (int32_t)pgy_tensor_rank(t), pgy_tensor_shape(t));
     const pgy_status st = find_room(&room, b, err);
     if (st) return st;

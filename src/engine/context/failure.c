@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures of a context, and the recorders that receive them. */
+/* Reports failures of a context to the error recorder. */
 #include "engine/context/state.h"
 
 pgy_status context_no_memory(pgy_error *err)

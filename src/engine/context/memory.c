@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a context: one block, which all programs share. It is allocated as the strategy
- * says, and again when a program for new shapes needs more. */
+/* The memory of a context: one block, which all its programs share. It is allocated when the
+ * allocation strategy says, and again when a program for new shapes needs more. */
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "engine/build/shapes.h"
 #include "engine/context/state.h"
 
-static const char LOG_PATH[] = "backend/trt/runner.py";
+static const char LOG_PATH[] = "engine/context/memory.c";
 
 enum { ALIGNMENT = 64 };
 
@@ -41,22 +41,22 @@ pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err)
 {
     if (size_bytes <= c->memory_bytes) return PGY_OK;
     if (is_users(c))
-        return pgy_error_set(err, PGY_E_MEMORY,
-                             "these shapes need %llu bytes of memory, and the context was given "
-                             "%llu",
-                             (unsigned long long)size_bytes, (unsigned long long)c->memory_bytes);
+        return pgy_error_set(
+            err, PGY_E_MEMORY,
+            "the input shapes need %llu bytes of memory, but the caller gave the context %llu",
+            (unsigned long long)size_bytes, (unsigned long long)c->memory_bytes);
     context_give_up(c);
     void *memory = take(c, size_bytes);
     if (!memory || (uintptr_t)memory % ALIGNMENT) {
         if (memory && c->allocator.release)
             c->allocator.release(c->allocator.user, memory, (size_t)size_bytes);
-        return pgy_error_set(err, PGY_E_MEMORY,
-                             memory ? "the allocator's memory is not at a "
-                                      "multiple of 64 (%llu bytes)"
-                                    : "out of memory for an arena of %llu bytes",
-                             (unsigned long long)size_bytes);
+        return pgy_error_set(
+            err, PGY_E_MEMORY,
+            memory ? "the address of the %llu bytes from the allocator is not a multiple of 64"
+                   : "out of memory for an arena of %llu bytes",
+            (unsigned long long)size_bytes);
     }
-    LOG(VERBOSE, "The context holds %llu bytes of memory", (unsigned long long)size_bytes);
+    LOG(VERBOSE, "The context allocated %llu bytes of memory", (unsigned long long)size_bytes);
     c->memory = memory;
     c->memory_bytes = size_bytes;
     return PGY_OK;
@@ -64,7 +64,7 @@ pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err)
 
 /* ---- The largest shapes --------------------------------------------------------------------- */
 
-/* *out NULL: the profile gives an input no largest shape. */
+/* The largest shapes of all inputs in a profile; *out NULL: some input has none. */
 static pgy_status largest_shapes(pgy_metadata **out, const context *c, size_t profile,
                                  pgy_error *err)
 {
@@ -118,8 +118,9 @@ static pgy_status most_bytes(uint64_t *out, const context *c, size_t profile, pg
     const size_t last = profile == PROFILE_ANY ? count : profile + 1;
     uint64_t most = 0;
     if (first >= count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no profile %zu; there are %zu", profile,
-                             count);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "profile %zu does not exist; the engine has %zu, counted from 0",
+                             profile, count);
     for (size_t i = first; i < last; i++) {
         uint64_t bytes = 0;
         const pgy_status st = profile_bytes(&bytes, c, i, err);
@@ -138,7 +139,7 @@ pgy_status context_plan_memory(context *c, pgy_error *err)
         st = most_bytes(&bytes, c, PROFILE_ANY, err);
     else if (c->allocation == PGY_ALLOCATION_PROFILE && c->profile != PROFILE_ANY)
         st = most_bytes(&bytes, c, c->profile, err);
-    /* Another profile may need less. */
+    /* The new profile may need less memory than the old one. */
     if (!st && c->allocation == PGY_ALLOCATION_PROFILE && bytes < c->memory_bytes)
         context_give_up(c);
     return st ? st : context_hold(c, bytes, err);
@@ -158,11 +159,11 @@ pgy_status pgy_context_set_memory(pgy_context *c, void *memory, size_t size_byte
 {
     if (!is_users(c))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "the context takes its memory itself: it was not made with "
-                             "PGY_ALLOCATION_USER");
+                             "the context allocates its own memory; only one created with "
+                             "PGY_ALLOCATION_USER takes memory from the caller");
     if ((uintptr_t)memory % ALIGNMENT)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the memory is not at a multiple of %d",
-                             ALIGNMENT);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the address of the memory is not a multiple of %d", ALIGNMENT);
     c->memory = memory;
     c->memory_bytes = memory ? size_bytes : 0;
     return PGY_OK;

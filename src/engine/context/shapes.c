@@ -124,8 +124,7 @@ pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *e
         st = bound_is_known(b)
                  ? pgy_metadata_set(m, &info, err)
                  : pgy_error_set(err, PGY_E_SHAPE,
-                                 "input '%s' has no shape: the model does not fix it, and "
-                                 "none was set",
+                                 "input '%s' has no shape: the model does not declare it; set one",
                                  b->name);
     }
     if (st)
@@ -135,7 +134,7 @@ pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *e
     return st;
 }
 
-/* Values of the inputs whose elements are shapes. */
+/* Collects the elements of the inputs that hold shapes. */
 static pgy_status shape_values(pgy_tensor_map **out, const context *c, pgy_error *err)
 {
     pgy_tensor_map *values = NULL;

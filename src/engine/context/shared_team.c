@@ -7,7 +7,7 @@
 
 struct pgy_team {
     atomic_size_t users;
-    pthread_mutex_t lock; /* held during a run */
+    pthread_mutex_t lock; /* held while a context runs on the team */
     team *team;
 };
 

@@ -11,7 +11,7 @@
 
 /* A program for certain input shapes; program NULL: the graph is interpreted for these shapes. */
 typedef struct prepared {
-    pgy_metadata *shapes; /* of all inputs, in order */
+    pgy_metadata *shapes; /* type and shape of each input, in the model's order */
     program *program;
     program_context *run;
     pgy_graph *bodies; /* the graph that owns subgraphs which steps run, or NULL */
@@ -19,13 +19,13 @@ typedef struct prepared {
     uint64_t used;     /* value of `clock` at the last use, to evict the oldest */
 } prepared;
 
-/* An input or output by name. */
+/* An input or output that the caller sets by name. */
 typedef struct bound {
     pgy_tensor_info info; /* rank and shape: set by the caller or inferred */
     int64_t shape[PGY_MAX_RANK];
     const pgy_tensor_info *declared; /* as the engine declares it */
     void *data;                      /* NULL: no address */
-    size_t size_bytes;               /* of the room at `data` */
+    size_t size_bytes;               /* size of the memory at `data` */
     bool has_allocator;
     pgy_output_allocator allocator;
 } bound;
@@ -40,7 +40,7 @@ typedef struct layer_times {
     arena memory;
     layer_time *items;
     size_t count, capacity;
-    int64_t *of_steps; /* of the running program, written during the run */
+    int64_t *of_steps; /* indexed by step of the running program, written during the run */
     int64_t whole_ns;
     bool complete;
 } layer_times;
@@ -59,8 +59,8 @@ struct pgy_context {
     size_t kept_count;
     uint64_t clock;
     const program *last;
-    pgy_graph *graph; /* for interpretation; NULL until needed */
-    graph_plan plan;  /* for interpretation */
+    pgy_graph *graph; /* copy of the engine's graph for interpretation; NULL until needed */
+    graph_plan plan;  /* execution plan of `graph` for interpretation */
     interpreter *interpreter;
 
     pgy_allocation allocation;
@@ -75,17 +75,19 @@ struct pgy_context {
     pgy_debug_listener listener;
     strmap hidden; /* names of debug tensors that are switched off */
 
-    bound *bounds; /* inputs, then outputs */
+    bound *bounds; /* the inputs, then the outputs */
     size_t input_count, output_count;
-    prepared *current; /* for the shapes that are set; NULL: not looked up yet */
+    prepared *current; /* the program for the shapes that are set; NULL: not looked up yet */
 };
 
 pgy_status context_no_memory(pgy_error *err);
-/* Drops everything prepared if the engine was refitted since. Call it before using any of it. */
+/* Drops prepared programs if the engine was refitted since they were made. Call it before using
+ * one. */
 void context_follow(context *c);
 /* Reports a failure to the recorder and returns its status. */
 pgy_status context_tell(const context *c, pgy_status st, const pgy_error *err);
-/* The program for shapes that lie in the profile. Takes the shapes, also on failure. */
+/* Finds or builds the program for shapes that lie in the profile. Takes the shapes, also on
+ * failure. */
 pgy_status context_prepare(prepared **out, context *c, pgy_metadata *shapes,
                            pgy_error *err) PGY_MUST_CHECK;
 /* Runs a program on the data of inputs and outputs, in order. Holds the team for the run. */
@@ -103,10 +105,10 @@ void context_give_up(context *c);
 pgy_status context_plan_memory(context *c, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- watch.c ---- */
-/* The callbacks for a run of program p; NULL: the run needs no profiler and no debug tensors. `w`
- * is their memory. */
+/* The callbacks for a run of program p, made in `w`; NULL: the run needs no profiler and no debug
+ * tensors. */
 const program_watch *context_watch(program_watch *w, context *c, const program *p);
-/* The same for interpretation. */
+/* The callbacks for an interpreted run; NULL: it needs none. `w` is their memory. */
 const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c);
 /* Called after a run that took whole_ns: passes the requested times to the profiler. */
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns);
@@ -115,7 +117,7 @@ void context_watch_deinit(context *c);
 /* ---- bind.c ---- */
 pgy_status context_bind_names(context *c, pgy_error *err) PGY_MUST_CHECK;
 bound *bound_find(const context *c, const char *name, bool output); /* NULL: no such name */
-/* The same, but PGY_E_NOT_FOUND lists the valid names. */
+/* Like bound_find, but PGY_E_NOT_FOUND lists the valid names. */
 pgy_status bound_need(bound **out, const context *c, const char *name, bool output,
                       pgy_error *err) PGY_MUST_CHECK;
 bool bound_is_known(const pgy_tensor_info *info);
@@ -128,11 +130,11 @@ void bound_keep(bound *b, pgy_dtype dtype, int32_t rank, const int64_t *shape);
 
 /* ---- shapes.c ---- */
 bool context_is_shape_input(const context *c, size_t i);
-/* Types and shapes of all inputs: the key by which programs are found. */
+/* Types and shapes of all inputs: the key by which the context finds programs. */
 pgy_status context_all_shapes(pgy_metadata **out, const context *c, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- shared_team.c ---- */
-/* Takes the team for one run; other callers wait until it is given back. */
+/* Locks the thread team for one run; other callers wait until it is given back. */
 team *team_take(pgy_team *t);
 void team_give_back(pgy_team *t);
 team *team_within(const pgy_team *t);

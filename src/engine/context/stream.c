@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream is a queue, a thread that empties it, and tickets that count finished work. The latest
- * failures are kept for queries about single tickets. */
+/* A stream is a queue of work items and a thread that runs them in order. A ticket is the number of
+ * an item, which is done once the count of finished items reaches it. The latest failures are kept
+ * for queries about single tickets. */
 #include <polygraphy/runtime.h>
 #include <pthread.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct pgy_stream {
     pthread_cond_t more, done;
     work *first, **end;
     pgy_ticket enqueued, finished;
-    failure failures[KEPT_FAILURES]; /* ring, by number of the failure */
+    failure failures[KEPT_FAILURES]; /* ring buffer, indexed by the number of the failure modulo its
+                                        size */
     uint64_t failure_count;
     failure earliest; /* first failure since the last synchronisation; status PGY_OK: none */
     bool stopping;
@@ -40,7 +42,7 @@ static void note_failure(pgy_stream *s, pgy_ticket ticket, pgy_status st, const 
     if (!s->earliest.status) s->earliest = *f;
 }
 
-/* Waits for work; NULL: the stream is stopping and empty. The caller holds the lock. */
+/* Waits for the next work; NULL: the stream is stopping and empty. The caller holds the lock. */
 static work *next_work(pgy_stream *s)
 {
     while (!s->first && !s->stopping) pthread_cond_wait(&s->more, &s->lock);
@@ -87,7 +89,8 @@ pgy_status pgy_stream_create(pgy_stream **out, pgy_error *err)
     pthread_cond_init(&s->done, NULL);
     if (pthread_create(&s->thread, NULL, stream_main, s)) {
         deinit(s);
-        return pgy_error_set(err, PGY_E_MEMORY, "the thread of a stream could not be started");
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "the system could not start a thread for the stream");
     }
     *out = s;
     return PGY_OK;
@@ -152,7 +155,7 @@ pgy_status pgy_stream_wait(pgy_stream *s, pgy_ticket ticket, pgy_error *err)
     pgy_status st = PGY_OK;
     pthread_mutex_lock(&s->lock);
     if (ticket > s->enqueued)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "ticket %llu was not given out yet",
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "the stream has not issued ticket %llu yet",
                            (unsigned long long)ticket);
     while (!st && s->finished < ticket) pthread_cond_wait(&s->done, &s->lock);
     for (size_t i = 0; !st && i < KEPT_FAILURES; i++) {

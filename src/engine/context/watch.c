@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of profiled and debugged runs: the profiler gets the times of all layers after the run,
- * the listener sees tensors as they are computed. A tensor in a blocked layout is copied to
- * row-major order, so that the program itself stays the same. */
+ * the listener sees debug tensors as they are computed. A tensor in a blocked layout is copied to
+ * row-major order for it, so that the program runs as without listener. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/sized.h"
 #include "engine/build/debug.h"
 #include "engine/context/state.h"
 
-static const char LOG_PATH[] = "backend/trt/runner.py";
+static const char LOG_PATH[] = "engine/context/watch.c";
 
 void context_watch_deinit(context *c)
 {
@@ -20,11 +21,16 @@ void context_watch_deinit(context *c)
 
 /* ---- Times ---------------------------------------------------------------------------------- */
 
-void pgy_context_set_profiler(pgy_context *c, const pgy_profiler *profiler, bool emit)
+pgy_status pgy_context_set_profiler(pgy_context *c, const pgy_profiler *profiler, bool emit,
+                                    pgy_error *err)
 {
+    pgy_profiler taken = {.size = sizeof taken};
+    const pgy_status st = SIZED_TAKE(pgy_profiler, &taken, profiler, err);
+    if (st) return st;
     c->has_profiler = profiler != NULL;
     c->emits = emit;
-    if (profiler) c->profiler = *profiler;
+    c->profiler = taken;
+    return PGY_OK;
 }
 
 static void forget_times(layer_times *t)
@@ -41,7 +47,7 @@ static void add_time(layer_times *t, const char *name, int64_t ns)
     if (copy && mem_grow((void **)&t->items, &t->capacity, t->count + 1, sizeof *t->items))
         t->items[t->count++] = (layer_time){.name = copy, .ns = ns};
     else
-        LOG(WARNING, "Out of memory: the time of '%s' is lost", name);
+        LOG(WARNING, "Out of memory: the profile lacks the time of layer '%s'", name);
 }
 
 static void tell_times(const context *c)
@@ -57,7 +63,8 @@ static void tell_times(const context *c)
         c->profiler.run(c->profiler.user, (double)t->whole_ns * 1e-6, (double)sum * 1e-6);
 }
 
-/* A program has written its times by step; interpreted nodes have added theirs already. */
+/* Collects the times of layers: a program has written them by step, interpreted nodes have added
+ * theirs already. */
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns)
 {
     layer_times *t = &c->times;
@@ -76,18 +83,24 @@ pgy_status pgy_context_report_profile(pgy_context *c, pgy_error *err)
 {
     if (!c->has_profiler || !c->times.complete)
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             c->has_profiler ? "no run has been complete since the profiler was set"
-                                             : "the context has no profiler");
+                             c->has_profiler
+                                 ? "the profiler has no times yet: no run finished since it was set"
+                                 : "the context has no profiler: set one before the run");
     tell_times(c);
     return PGY_OK;
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-void pgy_context_set_debug_listener(pgy_context *c, const pgy_debug_listener *listener)
+pgy_status pgy_context_set_debug_listener(pgy_context *c, const pgy_debug_listener *listener,
+                                          pgy_error *err)
 {
-    c->has_listener = listener != NULL && listener->tensor != NULL;
-    if (c->has_listener) c->listener = *listener;
+    pgy_debug_listener taken = {.size = sizeof taken};
+    const pgy_status st = SIZED_TAKE(pgy_debug_listener, &taken, listener, err);
+    if (st) return st;
+    c->has_listener = taken.tensor != NULL;
+    c->listener = taken;
+    return PGY_OK;
 }
 
 pgy_status pgy_context_set_debug(pgy_context *c, const char *name, bool on, pgy_error *err)
@@ -98,7 +111,8 @@ pgy_status pgy_context_set_debug(pgy_context *c, const char *name, bool on, pgy_
         return context_no_memory(err);
     }
     if (!debug_is_marked(engine_config(c->engine), name))
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "'%s' is no debug tensor of the engine", name);
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             "tensor '%s' is not marked as a debug tensor of the engine", name);
     return strmap_put(&c->hidden, name, on ? NULL : c) ? PGY_OK : context_no_memory(err);
 }
 
@@ -119,7 +133,7 @@ static bool show_blocked(context *c, const program_tensor *t, const void *data)
 {
     void *rows = debug_in_rows(t, data);
     if (!rows) {
-        LOG(WARNING, "Out of memory: '%s' is not shown", t->name);
+        LOG(WARNING, "Out of memory: debug tensor '%s' is not reported", t->name);
         return true;
     }
     const bool goes_on = show_value(c, t->name, t->dtype, (size_t)t->rank, t->shape, rows);
@@ -164,7 +178,7 @@ static bool show_output(void *user, const pgy_value *v, const op_tensor *value)
     if (!c->has_listener || !value->value || value->dtype == PGY_STRING) return true;
     if (!debug_is_marked(engine_config(c->engine), v->name) || is_hidden(c, v->name)) return true;
     if (op_from_storage(&declared, value->value, value->dtype, NULL)) {
-        LOG(WARNING, "Out of memory: '%s' is not shown", v->name);
+        LOG(WARNING, "Out of memory: debug tensor '%s' is not reported", v->name);
         return true;
     }
     const bool goes_on = show_value(c, v->name, value->dtype, pgy_tensor_rank(declared),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder of layers checks its arguments, adds nodes at the end of a level and infers them.
- * Then it either records the nodes as one layer or removes them. */
+/* The builder of layers checks its arguments, appends nodes to a level and infers their types and
+ * shapes. Then it either records the nodes as one layer or removes them. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ builder build_start(pgy_network *net, pgy_layer_type type, pgy_error *err)
 {
     builder b = {.net = net, .type = type, .err = err};
     if (!net) {
-        b.status = pgy_error_set(err, PGY_E_ARGUMENT, "there is no network");
+        b.status = pgy_error_set(err, PGY_E_ARGUMENT, "the network must not be NULL");
         return b;
     }
     const char *word = pgy_layer_type_name(type);
@@ -33,7 +33,9 @@ builder build_start(pgy_network *net, pgy_layer_type type, pgy_error *err)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
     b.box->layer = (pgy_layer){.name = name, .type = type, .network = net, .internal = b.box};
     if (net->root->refused) build_fail(&b, PGY_E_UNSUPPORTED, "%s", net->root->refused);
-    if (net->closed) build_fail(&b, PGY_E_ARGUMENT, "its loop or conditional is closed");
+    if (net->closed)
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "the loop or conditional around it is closed; add layers before you close it");
     return b;
 }
 
@@ -44,8 +46,8 @@ builder build_with(pgy_network *net, pgy_layer_type type, pgy_value *input, pgy_
     return b;
 }
 
-/* Prefixes an error: "layer 'Convolution_0' (CONVOLUTION) of 'x' float32 [1, 3, ?], 'w' float32
- * [8]: " */
+/* Prefixes an error with the layer and its inputs: "layer 'Convolution_0' (CONVOLUTION) of 'x'
+ * float32 [1, 3, ?], 'w' float32 [8]: " */
 static void add_prefix(builder *b, pgy_status st)
 {
     str of = {0};
@@ -86,15 +88,14 @@ static bool can_take(builder *b, const pgy_value *v)
     if (b->status) return false;
     if (v && !network_can_see(b->net, v)) {
         build_fail(b, PGY_E_ARGUMENT,
-                   "tensor '%s' is of another network, or of a body that this "
-                   "layer is not in",
+                   "tensor '%s' belongs to another network, or to a loop or branch that this layer "
+                   "is not in",
                    v->name);
         return false;
     }
     if (v && !network_is_linked(v)) {
         build_fail(b, PGY_E_ARGUMENT,
-                   "tensor '%s' is made by nothing: its layer was removed, or "
-                   "its loop is not closed",
+                   "nothing computes tensor '%s': its layer was removed, or its loop is not closed",
                    v->name);
         return false;
     }
@@ -161,10 +162,10 @@ pgy_node *build_node(builder *b, const char *op, pgy_value *const *inputs, size_
     if (b->status) return NULL;
     const char *domain = split(b, &op);
     if (domain && *domain) check(b, network_import_domain(b->net->root, domain, b->err));
-    while (count && !inputs[count - 1]) count--; /* trailing omitted inputs */
+    while (count && !inputs[count - 1]) count--; /* ONNX wants trailing omitted inputs left out */
     snprintf(stem, sizeof stem, "%.200s_%s", b->box->layer.name, op);
     if (output_count == 0 || output_count > MAX_LAYER_NODES)
-        build_fail(b, PGY_E_ARGUMENT, "%zu outputs; at least 1, at most %d", output_count,
+        build_fail(b, PGY_E_ARGUMENT, "it has %zu outputs; expected 1 to %d", output_count,
                    MAX_LAYER_NODES);
     for (size_t i = 0; !b->status && i < output_count; i++)
         if (!(outputs[i] = value_create_unique(b->net->level, stem, b->err)))
@@ -301,7 +302,7 @@ pgy_value *build_number(builder *b, pgy_dtype dtype, double value)
     return v;
 }
 
-/* ---- What is known -------------------------------------------------------------------------- */
+/* ---- Inferred types and shapes -------------------------------------------------------------- */
 
 static void infer(builder *b)
 {
@@ -320,7 +321,8 @@ int32_t build_rank(builder *b, const pgy_value *v)
 {
     infer(b);
     if (b->status || !v) return 0;
-    if (v->rank < 0) build_fail(b, PGY_E_SHAPE, "the rank of '%s' is not known", v->name);
+    if (v->rank < 0)
+        build_fail(b, PGY_E_SHAPE, "the rank of '%s' is unknown, but this layer needs it", v->name);
     return v->rank < 0 ? 0 : v->rank;
 }
 
@@ -335,7 +337,7 @@ int32_t build_axis(builder *b, int32_t axis, int32_t rank)
 {
     if (b->status) return 0;
     if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
-    build_fail(b, PGY_E_SHAPE, "axis %d is not in [%d, %d)", axis, -rank, rank);
+    build_fail(b, PGY_E_SHAPE, "axis %d is outside of [%d, %d)", axis, -rank, rank);
     return 0;
 }
 
@@ -345,8 +347,8 @@ size_t build_mask_axes(builder *b, int64_t *axes, uint32_t mask, int32_t rank)
     for (int32_t i = 0; i < 32; i++) {
         if (!(mask >> i & 1)) continue;
         if (i >= rank)
-            build_fail(b, PGY_E_SHAPE, "the axes 0x%x have axis %d, but the rank is %d", mask, i,
-                       rank);
+            build_fail(b, PGY_E_SHAPE, "the bit mask of axes 0x%x has axis %d, but the rank is %d",
+                       mask, i, rank);
         axes[count++] = i;
     }
     return b->status ? 0 : count;
@@ -357,13 +359,15 @@ int32_t build_mask_axis(builder *b, uint32_t mask, int32_t rank)
     int64_t axes[32] = {0};
     const size_t count = build_mask_axes(b, axes, mask, rank);
     if (!b->status && count != 1)
-        build_fail(b, PGY_E_ARGUMENT, "the axes 0x%x are not one axis", mask);
+        build_fail(b, PGY_E_ARGUMENT, "the bit mask of axes is 0x%x; expected exactly one axis",
+                   mask);
     return (int32_t)axes[0];
 }
 
-/* ---- The end -------------------------------------------------------------------------------- */
+/* ---- Recording or removing the nodes -------------------------------------------------------- */
 
-/* Removes what was added; the removed values keep no producer, and no caller sees them again. */
+/* Removes the nodes and weights that the builder added. Their values keep no producer, but no
+ * caller has seen them. */
 void build_abandon(builder *b)
 {
     pgy_graph *g = b->net->level, *top = b->net->root->graph;

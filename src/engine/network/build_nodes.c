@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common nodes of layers: casts, transposes, reshapes, sizes as tensors. A node that is known to
+/* Nodes that many layers need: casts, transposes, reshapes, sizes as tensors. A node that would
  * change nothing is not emitted. */
 #include "engine/network/network.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditionals: two levels that are filled while the conditional is open. Closing turns them into
- * one ONNX If. */
+/* Conditionals: two subgraphs that are filled while the conditional is open. Closing turns them
+ * into one ONNX If. */
 #include "engine/network/network.h"
 
 enum { MAX_OUTPUTS = 64 };
 
 struct pgy_conditional {
-    pgy_network *net, *branches[2]; /* else, then */
+    pgy_network *net, *branches[2]; /* index 0: else, 1: then */
     pgy_value *condition;
     pgy_layer *condition_layer, *outputs[MAX_OUTPUTS];
     pgy_value *values[2][MAX_OUTPUTS];
@@ -19,10 +19,11 @@ pgy_status pgy_network_add_conditional(pgy_conditional **out, pgy_network *net,
 {
     builder b = build_with(net, PGY_LAYER_CONDITION, condition, err);
     if (!b.status && build_dtype(&b, condition) != PGY_BOOL)
-        build_fail(&b, PGY_E_TYPE, "a condition is bool, not %s", pgy_dtype_name(condition->dtype));
+        build_fail(&b, PGY_E_TYPE, "the condition is %s; expected bool",
+                   pgy_dtype_name(condition->dtype));
     for (int32_t i = 0; !b.status && i < build_rank(&b, condition); i++)
         if (build_size(&b, condition, i) != 1)
-            build_fail(&b, PGY_E_SHAPE, "a condition is a scalar");
+            build_fail(&b, PGY_E_SHAPE, "the condition is not a scalar");
     if (b.status) return build_finish(&b, NULL);
     pgy_conditional *c = arena_alloc(&state_of(net->level)->memory, sizeof *c);
     if (!c) return network_no_memory(err);
@@ -43,12 +44,12 @@ pgy_network *pgy_conditional_branch(pgy_conditional *c, bool taken_if_true)
     return c->branches[taken_if_true];
 }
 
-/* Branches see the tensors outside anyway; the Identity gives callers a layer to find. */
+/* Adds an Identity, so that callers find a layer: branches can read outer tensors without it. */
 pgy_status pgy_conditional_add_input(pgy_layer **out, pgy_conditional *c, pgy_value *v,
                                      pgy_error *err)
 {
     builder b = build_with(c ? c->net : NULL, PGY_LAYER_CONDITIONAL_INPUT, v, err);
-    if (!b.status && c->closed) build_fail(&b, PGY_E_ARGUMENT, "its conditional is closed");
+    if (!b.status && c->closed) build_fail(&b, PGY_E_ARGUMENT, "its conditional is already closed");
     if (!b.status) b.box->owner = c;
     build_output(&b, build_emit(&b, "Identity", 1, v));
     return build_finish(&b, out);
@@ -58,7 +59,7 @@ static void check_branch(builder *b, const pgy_conditional *c, const pgy_value *
 {
     if (b->status) return;
     if (!v || !network_can_see(c->branches[branch], v) || !network_is_linked(v))
-        build_fail(b, PGY_E_ARGUMENT, "'%s' is no tensor of the branch taken if %s",
+        build_fail(b, PGY_E_ARGUMENT, "tensor '%s' is not available in the branch for %s",
                    v ? v->name : "", branch ? "true" : "false");
 }
 
@@ -68,7 +69,7 @@ pgy_status pgy_conditional_add_output(pgy_layer **out, pgy_conditional *c, pgy_v
     pgy_layer *layer = NULL;
     builder b = build_start(c ? c->net : NULL, PGY_LAYER_CONDITIONAL_OUTPUT, err);
     if (b.status) return build_finish(&b, NULL);
-    if (c->closed) build_fail(&b, PGY_E_ARGUMENT, "its conditional is closed");
+    if (c->closed) build_fail(&b, PGY_E_ARGUMENT, "its conditional is already closed");
     check_branch(&b, c, if_true, true);
     check_branch(&b, c, if_false, false);
     if (!b.status) {
@@ -76,7 +77,7 @@ pgy_status pgy_conditional_add_output(pgy_layer **out, pgy_conditional *c, pgy_v
         b.inputs[b.input_count++] = if_false;
     }
     if (!b.status && (if_true->dtype != if_false->dtype || if_true->rank != if_false->rank))
-        build_fail(&b, PGY_E_TYPE, "the branches give different types or ranks");
+        build_fail(&b, PGY_E_TYPE, "the two branches return different types or ranks");
     if (c->output_count == MAX_OUTPUTS)
         build_fail(&b, PGY_E_UNSUPPORTED, "a conditional has at most %d outputs", MAX_OUTPUTS);
     b.box->owner = c;
@@ -102,8 +103,8 @@ pgy_status pgy_conditional_close(pgy_conditional *c, pgy_error *err)
     if (!c || c->closed || !c->output_count || c->branches[0]->open_count ||
         c->branches[1]->open_count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a conditional is closed once, with outputs, and after what is inside "
-                             "of its branches");
+                             "the conditional cannot be closed: it is closed already, has no "
+                             "outputs, or holds a loop or conditional that is open");
     builder inner[2], outer;
     pgy_graph *const levels[2] = {c->branches[0]->level, c->branches[1]->level};
     pgy_status st = close_branch(&inner[0], c, false, err);

@@ -7,7 +7,7 @@
 #include "engine/network/network.h"
 #include "graph/edit.h"
 
-/* ---- Looking -------------------------------------------------------------------------------- */
+/* ---- Queries -------------------------------------------------------------------------------- */
 
 size_t pgy_network_input_count(const pgy_network *net)
 {
@@ -83,7 +83,7 @@ pgy_status pgy_layer_set_name(pgy_layer *layer, const char *name, pgy_error *err
     pgy_layer *other = pgy_network_find_layer(net, name);
     if (other == layer) return PGY_OK;
     if (other)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has a layer '%s' already",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' already has a layer '%s'",
                              net->level->name, name);
     arena *memory = &state_of(net->level)->memory;
     char *copy = arena_strdup(memory, name);
@@ -114,14 +114,14 @@ pgy_status pgy_network_rename_tensor(pgy_network *net, pgy_value *v, const char 
                                      pgy_error *err)
 {
     if (!net || !v || !network_can_see(net, v) || !network_is_linked(v) || v->sparse)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no tensor of the network",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the network has no tensor '%s'",
                              v ? v->name : "");
     if (!name || !*name) return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor needs a name");
     if (strcmp(v->name, name) == 0) return PGY_OK;
     const graph_state *s = state_of(v->graph);
     for (size_t i = 0; i < s->level_count; i++)
         if (pgy_graph_find_value(s->levels[i], name))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has a tensor '%s' already",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' already has a tensor '%s'",
                                  net->root->graph->name, name);
     pgy_status st = v->initializer ? rename_weight(v, name, err) : PGY_OK;
     return st ? st : value_rename(v, name, err);
@@ -181,14 +181,15 @@ static pgy_status check_exchange(const pgy_layer *layer, size_t i, const pgy_val
         return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' has no input %zu",
                              layer ? layer->name : "", i);
     if (!v || !network_can_see(layer->network, v) || !network_is_linked(v))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s': '%s' is no tensor it can use",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s': tensor '%s' is not available to it",
                              layer->name, v ? v->name : "");
     size_t uses = 0;
     for (size_t k = 0; k < layer->input_count; k++) uses += layer->inputs[k] == layer->inputs[i];
     if (uses != 1 || !is_direct_input(layer, layer->inputs[i]))
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "layer '%s': input %zu cannot be exchanged; add another layer",
-                             layer->name, i);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "layer '%s': input %zu cannot be replaced; add a new layer with the other input",
+            layer->name, i);
     return PGY_OK;
 }
 
@@ -202,14 +203,16 @@ pgy_status pgy_layer_set_input(pgy_layer *layer, size_t i, pgy_value *v, pgy_err
     st = find_uses(&uses, &count, layer, before, err);
     if (st) return st;
     st = set_uses(uses, count, v, err);
-    if (!st) st = pgy_graph_sort(layer->network->level, err); /* finds cycles */
+    if (!st) st = pgy_graph_sort(layer->network->level, err); /* fails on a cycle */
     if (!st) st = network_infer(layer->network, err);
     if (!st) {
         ((pgy_value **)layer->inputs)[i] = v;
         return PGY_OK;
     }
-    pgy_error_prefix(err, st, "layer '%s' cannot take '%s': ", layer->name, v->name);
-    /* Restores only these places: the layer may have read v elsewhere before. */
+    pgy_error_prefix(err, st, "layer '%s' cannot take tensor '%s' as input: ", layer->name,
+                     v->name);
+    /* Restores only the places changed above: where the layer read v before, it must still read
+     * v. */
     if (set_uses(uses, count, before, NULL) || network_infer(layer->network, NULL)) return st;
     return st;
 }
@@ -260,7 +263,7 @@ static pgy_status add_cast(pgy_value **out, casting *c, pgy_value *from, pgy_val
     return PGY_OK;
 }
 
-/* The producer of v writes a new value, and v becomes its cast; so v keeps its name and users. */
+/* Makes v the cast of a new value that its producer writes, so v keeps its name and users. */
 static pgy_status cast_output(casting *c, pgy_value *v)
 {
     pgy_graph *g = v->graph;
@@ -325,15 +328,15 @@ static void undo_casts(casting *c)
 pgy_status pgy_layer_set_precision(pgy_layer *layer, pgy_dtype dtype, pgy_error *err)
 {
     if (!layer || !is_number(dtype))
-        return pgy_error_set(err, PGY_E_TYPE,
-                             "layer '%s' cannot compute in %s; casts lead to "
-                             "float16, bfloat16, float32 and float64",
-                             layer ? layer->name : "", pgy_dtype_name(dtype));
+        return pgy_error_set(
+            err, PGY_E_TYPE,
+            "layer '%s' cannot compute in %s; expected float16, bfloat16, float32 or float64",
+            layer ? layer->name : "", pgy_dtype_name(dtype));
     if (layer->precision == dtype) return PGY_OK;
     if (!is_number(layer->precision) || layer->node_count == 0)
-        return pgy_error_set(err, PGY_E_TYPE, "layer '%s' (%s) computes in %s, which stays",
-                             layer->name, pgy_layer_type_name(layer->type),
-                             pgy_dtype_name(layer->precision));
+        return pgy_error_set(
+            err, PGY_E_TYPE, "layer '%s' (%s) computes in %s and cannot change its type",
+            layer->name, pgy_layer_type_name(layer->type), pgy_dtype_name(layer->precision));
     casting c = {.layer = layer, .err = err};
     pgy_graph *g = layer->network->level;
     pgy_status st = cast_around(&c, dtype);
@@ -354,7 +357,7 @@ pgy_status pgy_layer_set_precision(pgy_layer *layer, pgy_dtype dtype, pgy_error 
     return PGY_OK;
 }
 
-/* ---- Layers that go ------------------------------------------------------------------------- */
+/* ---- Removal of layers ---------------------------------------------------------------------- */
 
 static const char *user_of(const pgy_layer *layer, const pgy_value *v)
 {
@@ -402,7 +405,7 @@ static bool is_layer_of_its_own(const network_root *root, const pgy_value *v)
     return false;
 }
 
-/* Drops weights that only the dropped nodes read, except those added as constant layers. */
+/* Drops weights that only the removed nodes read, except those added as constant layers. */
 static void drop_weights(network_root *root, const pgy_layer *layer)
 {
     for (size_t i = 0; i < layer->node_count; i++)
@@ -417,15 +420,18 @@ static void drop_weights(network_root *root, const pgy_layer *layer)
 pgy_status pgy_network_remove_layer(pgy_network *net, pgy_layer *layer, pgy_error *err)
 {
     if (!net || !layer || layer->network != net)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' is of another network",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' belongs to another network",
                              layer ? layer->name : "");
     if (((layer_box *)layer->internal)->owner)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' is part of a loop or conditional",
-                             layer->name);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "layer '%s' is part of a loop or conditional and cannot be removed on its own",
+            layer->name);
     for (size_t i = 0; i < layer->output_count; i++) {
         const char *user = layer->outputs[i] ? user_of(layer, layer->outputs[i]) : NULL;
         if (user)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' gives '%s', which '%s' needs",
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "layer '%s' cannot be removed: it computes '%s', which '%s' reads",
                                  layer->name, layer->outputs[i]->name, user);
     }
     for (size_t i = layer->node_count; i-- > 0;) node_unlink(layer->nodes[i]);

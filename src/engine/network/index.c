@@ -5,8 +5,8 @@
 
 /* ---- Gather --------------------------------------------------------------------------------- */
 
-/* Gathers slices along an axis, with indices for each item of the batch. The axis moves behind the
- * batch axis, where GatherND with batch_dims = 1 can address it. */
+/* Gathers slices along an axis, with other indices for each item of the batch. The axis moves
+ * behind the batch axis, where GatherND with batch_dims = 1 can address it. */
 static pgy_value *gather_in_batch(builder *b, pgy_value *data, pgy_value *indices, int32_t axis,
                                   int32_t rank)
 {
@@ -14,8 +14,10 @@ static pgy_value *gather_in_batch(builder *b, pgy_value *data, pgy_value *indice
     int64_t perm[2 * PGY_MAX_RANK];
     if (b->status) return NULL;
     if (of_indices < 1 || axis < 1 || rank + of_indices > PGY_MAX_RANK) {
-        build_fail(b, PGY_E_SHAPE, "axis %d with one elementwise axis and indices of rank %d", axis,
-                   of_indices);
+        build_fail(b, PGY_E_SHAPE,
+                   "axis %d and indices of rank %d do not fit one elementwise axis: axis and rank "
+                   "must be at least 1",
+                   axis, of_indices);
         return NULL;
     }
     for (int32_t i = 0; i < rank; i++) perm[i] = i == 1 ? axis : i > 1 && i <= axis ? i - 1 : i;
@@ -43,10 +45,10 @@ pgy_status pgy_network_add_gather(pgy_layer **out, pgy_network *net, pgy_value *
     build_input(&b, indices, "the indices");
     const int32_t rank = build_rank(&b, data);
     if ((size_t)mode > PGY_GATHER_ND)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no gather mode %d", (int)mode);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a gather mode", (int)mode);
     if (elementwise < 0 || (mode == PGY_GATHER_DEFAULT && elementwise > 1) ||
         (mode == PGY_GATHER_ELEMENT && elementwise))
-        build_fail(&b, PGY_E_ARGUMENT, "%d elementwise axes are not possible in this mode",
+        build_fail(&b, PGY_E_ARGUMENT, "this gather mode does not allow %d elementwise axes",
                    elementwise);
     const int32_t at = mode == PGY_GATHER_ND ? 0 : build_axis(&b, axis, rank);
     if (b.status) return build_finish(&b, out);
@@ -74,7 +76,7 @@ pgy_status pgy_network_add_scatter(pgy_layer **out, pgy_network *net, pgy_value 
     build_input(&b, indices, "the indices");
     build_input(&b, updates, "the updates");
     if ((size_t)mode > PGY_SCATTER_ND)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no scatter mode %d", (int)mode);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a scatter mode", (int)mode);
     if (mode == PGY_SCATTER_ND) {
         build_output(&b, build_emit(&b, "ScatterND", 3, data, indices, updates));
     } else {
@@ -101,7 +103,8 @@ pgy_status pgy_network_add_one_hot(pgy_layer **out, pgy_network *net, pgy_value 
 static void check_type(builder *b, pgy_dtype dtype)
 {
     if (dtype != PGY_I32 && dtype != PGY_I64)
-        build_fail(b, PGY_E_TYPE, "indices are int32 or int64, not %s", pgy_dtype_name(dtype));
+        build_fail(b, PGY_E_TYPE, "the type for indices is %s; expected int32 or int64",
+                   pgy_dtype_name(dtype));
 }
 
 pgy_status pgy_network_add_non_zero(pgy_layer **out, pgy_network *net, pgy_value *input,
@@ -117,7 +120,7 @@ pgy_status pgy_network_add_nms(pgy_layer **out, pgy_network *net, const pgy_nms 
 {
     static const int64_t SWAPPED[3] = {0, 2, 1};
     builder b = build_start(net, PGY_LAYER_NMS, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     const pgy_dtype dtype = p->indices_type ? p->indices_type : PGY_I32;
     const int64_t one = 1;
@@ -126,9 +129,9 @@ pgy_status pgy_network_add_nms(pgy_layer **out, pgy_network *net, const pgy_nms 
     build_input(&b, p->max_per_class, "the number of boxes for each class");
     check_type(&b, dtype);
     if ((size_t)p->format > PGY_BOX_CENTER_SIZES)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no box format %d", (int)p->format);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a box format", (int)p->format);
     if (build_rank(&b, p->scores) != 3 || build_rank(&b, p->boxes) != 3)
-        build_fail(&b, PGY_E_SHAPE, "boxes and scores have rank 3");
+        build_fail(&b, PGY_E_SHAPE, "the boxes and the scores do not both have rank 3");
     pgy_value *scores = build_transpose(&b, p->scores, SWAPPED, 3);
     pgy_value *most = build_cast(&b, build_reshape(&b, p->max_per_class, &one, 1), PGY_I64);
     pgy_value *iou = build_number(&b, PGY_F32, p->iou_threshold);
@@ -152,7 +155,7 @@ pgy_status pgy_network_add_reverse_sequence(pgy_layer **out, pgy_network *net, p
     const int32_t time = build_axis(&b, sequence_axis, rank);
     if (!b.status && (batch > 1 || time > 1 || batch == time))
         build_fail(&b, PGY_E_UNSUPPORTED,
-                   "batch axis %d and sequence axis %d; they are 0 and 1, or 1 and 0", batch, time);
+                   "batch axis %d and sequence axis %d; expected 0 and 1, or 1 and 0", batch, time);
     pgy_value *y = build_emit(&b, "ReverseSequence", 2, input, build_cast(&b, lengths, PGY_I64));
     build_int(&b, y, "batch_axis", batch);
     build_output(&b, build_int(&b, y, "time_axis", time));

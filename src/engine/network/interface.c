@@ -8,7 +8,7 @@
 
 /* ---- Inputs --------------------------------------------------------------------------------- */
 
-/* Grows an array of values in the arena by one entry. */
+/* Copies an array of values into the arena, with room for one more. */
 static pgy_value **grown(graph_state *s, pgy_value *const *list, size_t count)
 {
     pgy_value **more = arena_alloc_array(&s->memory, count + 1, sizeof *more);
@@ -43,15 +43,16 @@ static pgy_status make_dims(dim **out, pgy_network *net, const char *name, int32
 {
     graph_state *s = state_of(net->level);
     if (rank < 0 || rank > PGY_MAX_RANK || (rank && !dims))
-        return pgy_error_set(err, PGY_E_SHAPE, "input '%s' has rank %d; 0 to %d are possible", name,
+        return pgy_error_set(err, PGY_E_SHAPE, "input '%s' has rank %d; expected 0 to %d", name,
                              rank, PGY_MAX_RANK);
     dim *made = arena_alloc_array(&s->memory, (size_t)rank + 1, sizeof *made);
     if (!made) return network_no_memory(err);
     for (int32_t i = 0; i < rank; i++) {
         if (dims[i] < -1)
-            return pgy_error_set(err, PGY_E_SHAPE,
-                                 "dimension %d of input '%s' is %lld; -1 is a dynamic one", i, name,
-                                 (long long)dims[i]);
+            return pgy_error_set(
+                err, PGY_E_SHAPE,
+                "dimension %d of input '%s' is %lld; expected a size, or -1 for a dynamic one", i,
+                name, (long long)dims[i]);
         made[i] = dims[i] < 0 ? dim_unknown(&s->dims, NULL) : dim_const(dims[i]);
     }
     *out = made;
@@ -65,7 +66,7 @@ static pgy_status check_name(const pgy_network *net, const char *name, pgy_error
     for (size_t i = 0; i < s->level_count; i++) {
         const pgy_value *v = pgy_graph_find_value(s->levels[i], name);
         if (v && network_is_linked(v))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has a tensor '%s' already",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' already has a tensor '%s'",
                                  net->root->graph->name, name);
     }
     return PGY_OK;
@@ -76,7 +77,9 @@ pgy_status pgy_network_add_input(pgy_value **out, pgy_network *net, const char *
 {
     dim *made;
     if (!out || !net || net->level->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "inputs are of a whole network");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "inputs can only be added to the network itself, not to a loop or branch");
     pgy_status st = check_name(net, name, err);
     if (!st && pgy_dtype_describe(dtype)->dtype == PGY_DTYPE_NONE)
         st = pgy_error_set(err, PGY_E_TYPE, "input '%s' has no element type", name);
@@ -89,7 +92,7 @@ pgy_status pgy_network_add_input(pgy_value **out, pgy_network *net, const char *
 static pgy_status check_input(const pgy_network *net, const pgy_value *v, pgy_error *err)
 {
     if (!net || !v || v->graph != net->level || !v->is_input)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no input of the network",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the network has no input '%s'",
                              v ? v->name : "");
     return PGY_OK;
 }
@@ -137,7 +140,8 @@ pgy_status pgy_network_set_dimension_name(pgy_network *net, pgy_value *input, in
     if (st) return st;
     if (!name || !*name || axis < 0 || axis >= input->rank || input->dims[axis].value >= 0)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "input '%s' has no dynamic dimension %d that could be named",
+                             "input '%s': dimension %d cannot be named: the name is empty, or the "
+                             "dimension is fixed or does not exist",
                              input->name, axis);
     graph_state *s = state_of(net->level);
     op_value declared = box_of(input)->declared;
@@ -172,7 +176,7 @@ pgy_status network_add_output(pgy_network *net, pgy_value *v, pgy_error *err)
 static pgy_status check_tensor(const pgy_network *net, const pgy_value *v, pgy_error *err)
 {
     if (!net || !v || v->graph != net->level || !network_is_linked(v))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no tensor of the network",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the network has no tensor '%s'",
                              v ? v->name : "");
     return PGY_OK;
 }
@@ -183,9 +187,11 @@ pgy_status pgy_network_mark_output(pgy_network *net, pgy_value *v, pgy_error *er
     if (st) return st;
     if (net->level->parent)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s' is of a loop or branch, which has outputs of its own", v->name);
+                             "tensor '%s' is inside of a loop or branch; make it an output of that "
+                             "loop or conditional first",
+                             v->name);
     if (v->is_output)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is an output already", v->name);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%s' is already an output", v->name);
     return network_add_output(net, v, err);
 }
 
@@ -196,7 +202,7 @@ pgy_status pgy_network_unmark_output(pgy_network *net, pgy_value *v, pgy_error *
     pgy_graph *g = net->level;
     size_t kept = 0;
     if (!v->is_output || g->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is no output of the network", v->name);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the network has no output '%s'", v->name);
     for (size_t i = 0; i < g->output_count; i++)
         if (g->outputs[i] != v) g->outputs[kept++] = g->outputs[i];
     g->output_count = kept;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kinds of layers: their names, and the kind of layer for each operator of a model. */
+/* Layer types: their names, and the type for each ONNX operator. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "engine/network/network.h"
 
 static const char *const NAMES[PGY_LAYER_TYPE_COUNT] = {
@@ -92,47 +91,4 @@ pgy_layer_type layer_type_of(const pgy_node *n)
     for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
         if (has_word(OPERATORS[i].operators, n->op_type)) return OPERATORS[i].type;
     return PGY_LAYER_OTHER;
-}
-
-static pgy_status import_layer(pgy_network *net, pgy_node *n, pgy_error *err)
-{
-    arena *memory = &state_of(net->level)->memory;
-    layer_box *box = arena_alloc(memory, sizeof *box);
-    pgy_node **nodes = arena_alloc(memory, sizeof *nodes);
-    pgy_value **inputs = arena_alloc_array(memory, n->input_count + 1, sizeof *inputs);
-    pgy_value **outputs = arena_alloc_array(memory, n->output_count + 1, sizeof *outputs);
-    if (!box || !nodes || !inputs || !outputs) return network_no_memory(err);
-    nodes[0] = n;
-    if (n->input_count) memcpy(inputs, n->inputs, n->input_count * sizeof *inputs);
-    if (n->output_count) memcpy(outputs, n->outputs, n->output_count * sizeof *outputs);
-    box->layer = (pgy_layer){.name = node_label(n),
-                             .type = layer_type_of(n),
-                             .inputs = inputs,
-                             .input_count = n->input_count,
-                             .outputs = outputs,
-                             .output_count = n->output_count,
-                             .nodes = nodes,
-                             .node_count = 1,
-                             .network = net,
-                             .internal = box};
-    layer_set_precision_field(&box->layer);
-    return network_add_record(net, &box->layer, err);
-}
-
-pgy_status layers_import(pgy_network *net, pgy_error *err)
-{
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < net->level->node_count; i++)
-        st = import_layer(net, net->level->nodes[i], err);
-    return st;
-}
-
-pgy_status network_add_record(pgy_network *net, pgy_layer *layer, pgy_error *err)
-{
-    void *layers = net->layers;
-    if (!mem_grow(&layers, &net->layer_capacity, net->layer_count + 1, sizeof *net->layers))
-        return network_no_memory(err);
-    net->layers = layers;
-    net->layers[net->layer_count++] = layer;
-    return PGY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of loops and conditionals: levels below a network, which become graph attributes of
- * a node, and layers that get their outputs when that node is made. */
+/* Common parts of loops and conditionals: subgraphs, which become attributes of an If or Loop node,
+ * and layers that get their outputs when that node is made. */
 #include <stdio.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ void build_level_outputs(builder *b, pgy_value *const *values, size_t count)
 {
     pgy_graph *level = b->net->level;
     for (size_t i = 0; i < level->output_count; i++) level->outputs[i]->is_output = false;
-    level->output_count = 0; /* left by an earlier attempt */
+    level->output_count = 0; /* drops outputs of an earlier attempt to close */
     for (size_t i = 0; !b->status && i < count; i++) {
         pgy_value *v = build_emit(b, "Identity", 1, values[i]);
         pgy_error err = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops. The body is a level that is filled while the loop is open; closing turns it into one ONNX
- * Loop. A while condition is evaluated before an iteration, but ONNX evaluates it at the end of the
+/* Loops. The body is a subgraph that is filled while the loop is open; closing turns it into one
+ * ONNX Loop. TensorRT evaluates a while condition before an iteration, but ONNX at the end of the
  * previous one. So the nodes that compute it are copied twice: outside, on the initial values of
  * the recurrences, and inside, on their next values. */
 #include <string.h>
@@ -19,12 +19,12 @@ typedef struct loop_output {
     pgy_value *v;
     pgy_loop_output_kind kind;
     int32_t axis;
-    size_t recurrence; /* of a last value */
+    size_t recurrence; /* index of the recurrence whose last value it is */
 } loop_output;
 
 struct pgy_loop {
     pgy_network *net, *body;
-    pgy_value *iteration, *running; /* inputs of the body */
+    pgy_value *iteration, *running; /* inputs of the body: iteration number and condition */
     pgy_layer *count_layer, *while_layer;
     pgy_value *count, *condition;
     recurrence recurrences[MAX_PARTS];
@@ -40,9 +40,11 @@ pgy_status pgy_network_add_loop(pgy_loop **out, pgy_network *net, pgy_error *err
 {
     static const op_value COUNTER = {.dtype = PGY_I64}, CONDITION = {.dtype = PGY_BOOL};
     if (!out || !net || net->closed || net->root->refused)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "nothing can be added to this network%s%s",
-                             net && net->root->refused ? ": " : "",
-                             net && net->root->refused ? net->root->refused : "");
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "layers cannot be added: the network is NULL, closed or not editable%s%s",
+            net && net->root->refused ? ": " : "",
+            net && net->root->refused ? net->root->refused : "");
     graph_state *s = state_of(net->level);
     pgy_loop *loop = arena_alloc(&s->memory, sizeof *loop);
     const size_t number = net->root->layer_numbers++;
@@ -70,7 +72,7 @@ static builder start_part(pgy_loop *loop, pgy_network *net, pgy_layer_type type,
                           pgy_error *err)
 {
     builder b = build_with(loop ? net : NULL, type, v, err);
-    if (!b.status && loop->closed) build_fail(&b, PGY_E_ARGUMENT, "its loop is closed");
+    if (!b.status && loop->closed) build_fail(&b, PGY_E_ARGUMENT, "its loop is already closed");
     if (!b.status) b.box->owner = loop;
     return b;
 }
@@ -78,7 +80,8 @@ static builder start_part(pgy_loop *loop, pgy_network *net, pgy_layer_type type,
 static void check_scalar(builder *b, const pgy_value *v)
 {
     for (int32_t i = 0; !b->status && i < build_rank(b, v); i++)
-        if (build_size(b, v, i) != 1) build_fail(b, PGY_E_SHAPE, "a limit of a loop is a scalar");
+        if (build_size(b, v, i) != 1)
+            build_fail(b, PGY_E_SHAPE, "the trip count or condition of a loop must be a scalar");
 }
 
 pgy_status pgy_loop_add_trip_count(pgy_layer **out, pgy_loop *loop, pgy_value *count,
@@ -87,9 +90,9 @@ pgy_status pgy_loop_add_trip_count(pgy_layer **out, pgy_loop *loop, pgy_value *c
     pgy_layer *layer = NULL;
     builder b = start_part(loop, loop ? loop->net : NULL, PGY_LAYER_TRIP_LIMIT, count, err);
     if (!b.status && loop->count)
-        build_fail(&b, PGY_E_ARGUMENT, "the loop has a trip count already");
+        build_fail(&b, PGY_E_ARGUMENT, "the loop already has a trip count");
     if (!b.status && !pgy_dtype_is_integer(build_dtype(&b, count)))
-        build_fail(&b, PGY_E_TYPE, "a trip count is an integer, not %s",
+        build_fail(&b, PGY_E_TYPE, "the trip count is %s; expected an integer",
                    pgy_dtype_name(count->dtype));
     check_scalar(&b, count);
     const pgy_status st = build_finish(&b, &layer);
@@ -105,9 +108,10 @@ pgy_status pgy_loop_add_while(pgy_layer **out, pgy_loop *loop, pgy_value *condit
     pgy_layer *layer = NULL;
     builder b = start_part(loop, loop ? loop->body : NULL, PGY_LAYER_TRIP_LIMIT, condition, err);
     if (!b.status && loop->condition)
-        build_fail(&b, PGY_E_ARGUMENT, "the loop has a condition already");
+        build_fail(&b, PGY_E_ARGUMENT, "the loop already has a condition");
     if (!b.status && build_dtype(&b, condition) != PGY_BOOL)
-        build_fail(&b, PGY_E_TYPE, "a condition is bool, not %s", pgy_dtype_name(condition->dtype));
+        build_fail(&b, PGY_E_TYPE, "the condition is %s; expected bool",
+                   pgy_dtype_name(condition->dtype));
     check_scalar(&b, condition);
     const pgy_status st = build_finish(&b, &layer);
     if (st) return st;
@@ -117,12 +121,12 @@ pgy_status pgy_loop_add_while(pgy_layer **out, pgy_loop *loop, pgy_value *condit
     return PGY_OK;
 }
 
-/* ---- What goes from iteration to iteration -------------------------------------------------- */
+/* ---- Recurrences and iterators -------------------------------------------------------------- */
 
 static void check_outside(builder *b, const pgy_loop *loop, const pgy_value *v)
 {
     if (!b->status && !network_can_see(loop->net, v))
-        build_fail(b, PGY_E_ARGUMENT, "'%s' is not from outside of the loop", v->name);
+        build_fail(b, PGY_E_ARGUMENT, "tensor '%s' is not available outside of the loop", v->name);
 }
 
 pgy_status pgy_loop_add_recurrence(pgy_layer **out, pgy_loop *loop, pgy_value *initial,
@@ -154,14 +158,15 @@ pgy_status pgy_loop_add_recurrence(pgy_layer **out, pgy_loop *loop, pgy_value *i
 pgy_status pgy_loop_set_next(pgy_layer *layer, pgy_value *next, pgy_error *err)
 {
     if (!layer || layer->type != PGY_LAYER_RECURRENCE)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' is no recurrence",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "layer '%s' is not a recurrence of a loop",
                              layer ? layer->name : "");
     const layer_box *box = layer->internal;
     pgy_loop *loop = box->owner;
     const pgy_value *inside = layer->outputs[0];
     if (loop->closed || !next || !network_can_see(loop->body, next) || !network_is_linked(next))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "layer '%s' (RECURRENCE): '%s' is no tensor that the loop can use",
+                             "layer '%s' (RECURRENCE): tensor '%s' is not available in the loop, "
+                             "or the loop is closed",
                              layer->name, next ? next->name : "");
     bool same = next->dtype == inside->dtype && next->rank == inside->rank;
     for (int32_t i = 0; same && i < next->rank; i++)
@@ -171,8 +176,10 @@ pgy_status pgy_loop_set_next(pgy_layer *layer, pgy_value *next, pgy_error *err)
         str a = {0}, b = {0};
         network_describe_value(&a, inside);
         network_describe_value(&b, next);
-        pgy_error_set(err, PGY_E_SHAPE, "layer '%s' (RECURRENCE): %s cannot become %s", layer->name,
-                      str_text(&a), str_text(&b));
+        pgy_error_set(err, PGY_E_SHAPE,
+                      "layer '%s' (RECURRENCE): the recurrence is %s, but its next value is %s; "
+                      "type and shape must agree",
+                      layer->name, str_text(&a), str_text(&b));
         str_deinit(&a);
         str_deinit(&b);
         return PGY_E_SHAPE;
@@ -196,7 +203,7 @@ pgy_status pgy_loop_add_iterator(pgy_layer **out, pgy_loop *loop, pgy_value *ten
     return build_finish(&b, out);
 }
 
-/* ---- What leaves the loop ------------------------------------------------------------------- */
+/* ---- Outputs of the loop -------------------------------------------------------------------- */
 
 static size_t find_recurrence(const pgy_loop *loop, const pgy_value *v)
 {
@@ -214,17 +221,17 @@ pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
     const size_t r = find_recurrence(loop, v);
     int32_t at = 0;
     if ((size_t)kind > PGY_LOOP_REVERSE)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no kind %d of loop output", (int)kind);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a kind of loop output", (int)kind);
     if (kind == PGY_LOOP_LAST_VALUE && r == loop->recurrence_count)
-        build_fail(&b, PGY_E_ARGUMENT, "'%s' is no recurrence of the loop, so it has no last value",
-                   v->name);
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "tensor '%s' is not a recurrence of the loop, so it has no last value", v->name);
     if (kind != PGY_LOOP_LAST_VALUE) at = build_axis(&b, axis, build_rank(&b, v) + 1);
     if (loop->output_count == MAX_PARTS)
         build_fail(&b, PGY_E_UNSUPPORTED, "a loop has at most %d outputs", MAX_PARTS);
     b.box->layer.network = loop->net;
     const pgy_status st = build_finish(&b, &layer);
     if (st) return st;
-    loop->body->layer_count--; /* its record belongs to the outer level */
+    loop->body->layer_count--; /* the layer belongs to the outer network, not to the body */
     loop->outputs[loop->output_count++] =
         (loop_output){.layer = layer, .v = v, .kind = kind, .axis = at, .recurrence = r};
     if (out) *out = layer;
@@ -236,7 +243,7 @@ pgy_status pgy_loop_add_output(pgy_layer **out, pgy_loop *loop, pgy_value *v,
 typedef struct copying {
     builder *to;
     const pgy_loop *loop;
-    bool inside; /* copies read the next values; else the initial ones */
+    bool inside; /* true: copies read the recurrences' next values; false: their initial ones */
     const pgy_value *from[MAX_COPIED];
     pgy_value *made[MAX_COPIED];
     size_t count;
@@ -252,7 +259,8 @@ static pgy_value *copy_node(copying *c, const pgy_node *n, size_t index)
     if (n->subgraph_count || n->input_count > 16 || n->output_count + c->count > MAX_COPIED ||
         c->depth > MAX_COPIED) {
         build_fail(c->to, PGY_E_UNSUPPORTED,
-                   "the condition of the loop depends on '%s', which is too large to be repeated",
+                   "the condition of the loop depends on '%s', which has too many nodes or a "
+                   "subgraph: the condition is copied to a place before the loop",
                    node_label(n));
         return NULL;
     }
@@ -284,14 +292,17 @@ static pgy_value *copy(copying *c, pgy_value *v)
         for (size_t i = 0; i < v->producer->input_count; i++)
             if (v->producer->inputs[i] == c->loop->iteration) {
                 build_fail(c->to, PGY_E_UNSUPPORTED,
-                           "the condition of the loop depends on an iterator ('%s'); it is asked "
-                           "before there is one",
+                           "the condition of the loop depends on the iterator '%s', which has no "
+                           "value before the first iteration",
                            v->name);
                 return NULL;
             }
         return copy_node(c, v->producer, v->output_index);
     }
-    build_fail(c->to, PGY_E_UNSUPPORTED, "the condition of the loop depends on '%s'", v->name);
+    build_fail(
+        c->to, PGY_E_UNSUPPORTED,
+        "the condition of the loop depends on '%s', which has no value before the first iteration",
+        v->name);
     return NULL;
 }
 
@@ -305,21 +316,24 @@ static pgy_value *condition_for(builder *to, const pgy_loop *loop, bool inside)
 
 static pgy_status check_parts(const pgy_loop *loop, pgy_error *err)
 {
-    if (loop->closed) return pgy_error_set(err, PGY_E_ARGUMENT, "the loop is closed already");
+    if (loop->closed) return pgy_error_set(err, PGY_E_ARGUMENT, "the loop is already closed");
     if (loop->body->open_count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a loop inside of the loop is not closed");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a loop or conditional inside of the loop is not closed");
     if (!loop->count && !loop->condition)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "the loop has no trip limit");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the loop has neither a trip count nor a condition");
     if (!loop->output_count) return pgy_error_set(err, PGY_E_ARGUMENT, "the loop has no outputs");
     for (size_t i = 0; i < loop->recurrence_count; i++)
         if (!loop->recurrences[i].next)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "layer '%s' (RECURRENCE) has no next value: pgy_loop_set_next",
-                                 loop->recurrences[i].layer->name);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "layer '%s' (RECURRENCE) has no next value: set it by pgy_loop_set_next",
+                loop->recurrences[i].layer->name);
     return PGY_OK;
 }
 
-/* The outputs of the body: the condition, next values, and the values to gather. */
+/* Sets the outputs of the body: the condition, next values, and the values to stack. */
 static void close_body(builder *b, const pgy_loop *loop)
 {
     pgy_value *values[1 + 2 * MAX_PARTS];
@@ -347,7 +361,8 @@ static pgy_node *make_node(builder *b, const pgy_loop *loop)
     return n;
 }
 
-/* ONNX stacks results along axis 0; moves or reverses that axis as the loop output asks for. */
+/* ONNX stacks results along axis 0. Moves that axis, or reverses it, as the loop output asks
+ * for. */
 static pgy_value *arrange(builder *b, const loop_output *o, pgy_value *v)
 {
     const int64_t start = -1, end = INT64_MIN, axis = 0;
@@ -378,7 +393,7 @@ static pgy_status give(pgy_loop *loop, builder *b, pgy_value *const *results, pg
 pgy_status pgy_loop_close(pgy_loop *loop, pgy_error *err)
 {
     pgy_value *results[MAX_PARTS] = {0};
-    if (!loop) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no loop");
+    if (!loop) return pgy_error_set(err, PGY_E_ARGUMENT, "the loop must not be NULL");
     pgy_status st = check_parts(loop, err);
     if (st) return st;
     builder inner = build_start(loop->body, PGY_LAYER_LOOP, err);

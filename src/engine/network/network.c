@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes networks, empty or from a model, and the models that they become. A network is a graph with
- * records of layers; every loop body and branch is a network of its own over a level of the same
- * graph. */
+/* Networks: their bodies, records of layers, names and values. A network is a graph with records of
+ * layers; every loop body and branch is a network of its own over a subgraph. */
 #include "engine/network/network.h"
-
-#include <polygraphy/transform.h>
 
 #include <string.h>
 
@@ -32,6 +29,16 @@ pgy_status network_add_level(pgy_network **out, network_root *root, pgy_graph *l
     net->root = root;
     net->level = level;
     *out = net;
+    return PGY_OK;
+}
+
+pgy_status network_add_record(pgy_network *net, pgy_layer *layer, pgy_error *err)
+{
+    void *layers = net->layers;
+    if (!mem_grow(&layers, &net->layer_capacity, net->layer_count + 1, sizeof *net->layers))
+        return network_no_memory(err);
+    net->layers = layers;
+    net->layers[net->layer_count++] = layer;
     return PGY_OK;
 }
 
@@ -88,8 +95,7 @@ static pgy_status empty_model(pgy_model **out, const char *name, pgy_error *err)
     return PGY_OK;
 }
 
-/* Opens the graph of a model with one network over it; the caller runs inference. */
-static pgy_status open_root(pgy_network **out, pgy_model *model, pgy_error *err)
+pgy_status network_open(pgy_network **out, pgy_model *model, pgy_error *err)
 {
     network_root *root = mem_calloc(1, sizeof *root);
     if (!root) return network_no_memory(err);
@@ -107,62 +113,10 @@ pgy_status pgy_network_create(pgy_network **out, const char *name, pgy_error *er
     if (!out || !name || !*name)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a network needs a name");
     pgy_status st = empty_model(&model, name, err);
-    if (!st) st = open_root(&net, model, err);
+    if (!st) st = network_open(&net, model, err);
     if (!st) *out = net;
     pgy_model_destroy(model);
     return st;
-}
-
-/* Layers emit nodes of NETWORK_OPSET. A model that cannot be converted keeps its opset. */
-static pgy_status raise_opset(network_root *root, pgy_error *err)
-{
-    pgy_error why = {0};
-    if (pgy_graph_opset(root->graph, "") >= NETWORK_OPSET) return PGY_OK;
-    const pgy_status st = pgy_graph_convert_opset(root->graph, NETWORK_OPSET, NULL, &why);
-    if (!st) return PGY_OK;
-    if (st == PGY_E_MEMORY) return network_no_memory(err);
-    str text = {0};
-    str_printf(&text, "the model has opset %lld, and cannot be converted to %d: %s",
-               (long long)pgy_graph_opset(root->graph, ""), NETWORK_OPSET, why.text);
-    root->refused = str_take(&text);
-    return root->refused ? PGY_OK : network_no_memory(err);
-}
-
-pgy_status pgy_network_from_model(pgy_network **out, pgy_model *model, pgy_error *err)
-{
-    pgy_network *net = NULL;
-    if (!out || !model) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no model");
-    pgy_status st = open_root(&net, model, err);
-    if (!st) st = raise_opset(net->root, err);
-    if (!st) st = pgy_graph_sort(net->level, err);
-    if (!st) st = pgy_graph_infer_shapes(net->level, NULL, err);
-    if (!st) st = layers_import(net, err);
-    if (st)
-        pgy_network_destroy(net);
-    else
-        *out = net;
-    return st;
-}
-
-pgy_status pgy_network_to_model(pgy_model **out, pgy_network *net, pgy_error *err)
-{
-    if (!out || !net || net->level->parent)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "only a whole network becomes a model");
-    if (net->level->output_count == 0)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "network '%s' has no outputs; mark one",
-                             net->level->name);
-    for (size_t i = 0; i < net->root->level_count; i++)
-        if (net->root->levels[i]->open_count)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "network '%s' has a loop or conditional that is not closed",
-                                 net->level->name);
-    for (size_t i = 0; i < net->level->output_count; i++)
-        if (!network_is_linked(net->level->outputs[i]))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "nothing makes output '%s'",
-                                 net->level->outputs[i]->name);
-    pgy_status st = network_place_assertions(net, err);
-    if (!st) st = pgy_graph_sort(net->level, err);
-    return st ? st : pgy_graph_export(out, net->level, err);
 }
 
 const char *pgy_network_name(const pgy_network *net)
@@ -186,7 +140,7 @@ pgy_graph *pgy_network_graph(pgy_network *net)
     return net->level;
 }
 
-/* Infers the whole graph, then open bodies, which no node holds yet. */
+/* Infers the main graph, then open bodies: no node holds these yet, so they are not part of it. */
 pgy_status network_infer(pgy_network *net, pgy_error *err)
 {
     network_root *root = net->root;

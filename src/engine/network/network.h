@@ -14,12 +14,12 @@
 
 enum { NETWORK_OPSET = 24, NETWORK_IR_VERSION = 12, MAX_LAYER_NODES = 64 };
 
-/* What all levels of a network share. */
+/* Shared by all levels of a network: its main graph and the bodies of loops and conditionals. */
 typedef struct network_root {
     pgy_graph *graph;
     size_t layer_numbers; /* counter for made-up names */
-    char *refused;        /* why layers cannot be added; NULL: they can be */
-    pgy_network **levels; /* the top level and all bodies */
+    char *refused;        /* the reason why layers cannot be added; NULL: they can be */
+    pgy_network **levels; /* a network for the main graph and for each body */
     size_t level_count, level_capacity;
     pgy_value **debug;
     size_t debug_count, debug_capacity;
@@ -36,12 +36,13 @@ typedef struct assertion {
 struct pgy_network {
     network_root *root;
     pgy_graph *level;
-    bool closed; /* of a body: no more layers can be added */
+    bool closed; /* for a body of a loop or conditional: no more layers can be added */
     pgy_layer **layers;
     size_t layer_count, layer_capacity;
     assertion *assertions;
     size_t assertion_count, assertion_capacity;
-    pgy_value **outputs; /* the level's array if it was allocated here, with its capacity */
+    pgy_value **outputs; /* the graph's list of outputs, if it was allocated here; room for
+                            output_capacity */
     size_t output_capacity;
     size_t open_count; /* loops and conditionals that are still open */
 };
@@ -49,8 +50,8 @@ struct pgy_network {
 /* pgy_layer.internal; the public struct is its first member. */
 typedef struct layer_box {
     pgy_layer layer;
-    void *owner; /* the pgy_loop or pgy_conditional of their layers */
-    size_t slot; /* index of the owner's recurrence or output */
+    void *owner; /* for a layer of a loop or conditional: that pgy_loop or pgy_conditional */
+    size_t slot; /* index of the recurrence or output in `owner` */
 } layer_box;
 
 /* ---- network.c ------------------------------------------------------------------------------- */
@@ -60,25 +61,27 @@ pgy_status network_no_memory(pgy_error *err);
 pgy_status network_add_level(pgy_network **out, network_root *root, pgy_graph *level,
                              pgy_error *err) PGY_MUST_CHECK;
 pgy_status network_add_record(pgy_network *net, pgy_layer *layer, pgy_error *err) PGY_MUST_CHECK;
+/* Opens the graph of a model with one network over it; the caller runs inference. */
+pgy_status network_open(pgy_network **out, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
 /* Adds an input to a level, with the type and shape of `known`. */
 pgy_status network_declare_input(pgy_value **out, pgy_graph *level, const char *name,
                                  const op_value *known, pgy_error *err) PGY_MUST_CHECK;
 pgy_status network_add_output(pgy_network *net, pgy_value *v, pgy_error *err) PGY_MUST_CHECK;
-/* May a layer of `net` read v? */
+/* May a layer of `net` read v, which may belong to another level? */
 bool network_can_see(const pgy_network *net, const pgy_value *v);
 bool network_is_linked(const pgy_value *v); /* input, constant, or made by an existing node */
-/* "'x' float32 [1, 3, ?]" */
+/* Appends a text such as "'x' float32 [1, 3, ?]". */
 void network_describe_value(str *out, const pgy_value *v);
 pgy_status network_infer(pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
-pgy_status network_place_assertions(pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
 pgy_status network_import_domain(network_root *root, const char *domain,
                                  pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- layers.c -------------------------------------------------------------------------------- */
 
 pgy_layer_type layer_type_of(const pgy_node *n);
-/* Makes records for the nodes of an imported model. */
-pgy_status layers_import(pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- edit.c ---------------------------------------------------------------------------------- */
+
 void layer_set_precision_field(pgy_layer *layer);
 
 /* ---- build.c --------------------------------------------------------------------------------- */
@@ -101,12 +104,12 @@ typedef struct builder {
 /* Opens a builder for a layer with these required inputs (NULL is an error); more can follow. */
 builder build_start(pgy_network *net, pgy_layer_type type, pgy_error *err);
 builder build_with(pgy_network *net, pgy_layer_type type, pgy_value *input, pgy_error *err);
-/* Adds a required input, or one that may be NULL. */
+/* Adds a required input; build_optional adds one that may be NULL. */
 void build_input(builder *b, pgy_value *v, const char *what);
 void build_optional(builder *b, pgy_value *v);
 void build_list(builder *b, pgy_value *const *inputs, size_t count); /* any number, all required */
 void build_output(builder *b, pgy_value *v);
-/* *out (may be NULL) is the layer. */
+/* Records the emitted nodes as a layer, *out (may be NULL). */
 pgy_status build_finish(builder *b, pgy_layer **out) PGY_MUST_CHECK;
 /* Like build_finish, but makes no record; a failure removes what was added. */
 pgy_status build_commit(builder *b) PGY_MUST_CHECK;
@@ -128,20 +131,20 @@ pgy_value *build_floats(builder *b, pgy_value *v, const char *name, const float 
                         size_t count);
 pgy_value *build_text(builder *b, pgy_value *v, const char *name, const char *text);
 
-/* Makes a constant, which becomes a weight of the top level. */
+/* Makes a constant, which becomes a weight of the main graph. */
 pgy_value *build_tensor(builder *b, pgy_tensor *t, const char *stem); /* retains */
 pgy_value *build_vector(builder *b, const int64_t *values, size_t count);
 pgy_value *build_index(builder *b, int64_t value);                  /* int64, rank 0 */
 pgy_value *build_number(builder *b, pgy_dtype dtype, double value); /* rank 0 */
 
-/* Sets levels as graph attributes of a node. */
+/* Sets `levels` as graph attributes of a node. */
 void build_attach(builder *b, pgy_node *n, const char *const *names, pgy_graph *const *levels,
                   size_t count);
 /* Opens a new level below that of `net`. */
 pgy_status build_open_level(pgy_network **out, pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
-/* Makes Identity nodes of the values the outputs of a level that has none yet. */
+/* Gives a level its outputs, an Identity of each value; drops those of an earlier attempt. */
 void build_level_outputs(builder *b, pgy_value *const *values, size_t count);
-/* Gives a layer of a closed loop or conditional its nodes and its output (NULL: it has none). */
+/* Sets the nodes and the output (NULL: none) of a layer when its loop or conditional is closed. */
 pgy_status build_give(pgy_layer *layer, pgy_value *output, pgy_node *const *nodes,
                       size_t node_count, pgy_error *err) PGY_MUST_CHECK;
 
@@ -163,5 +166,9 @@ pgy_value *build_squeeze(builder *b, pgy_value *v, int64_t axis);
 pgy_value *build_dim(builder *b, pgy_value *v, int64_t axis);
 pgy_value *build_element(builder *b, pgy_value *vector, int64_t i);
 pgy_value *build_scalar(builder *b, pgy_value *v); /* one element as rank 0 */
+
+/* ---- plugin.c -------------------------------------------------------------------------------- */
+
+pgy_status network_place_assertions(pgy_network *net, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

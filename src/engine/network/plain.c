@@ -7,7 +7,7 @@ pgy_status pgy_network_add_constant(pgy_layer **out, pgy_network *net, pgy_tenso
                                     pgy_error *err)
 {
     builder b = build_start(net, PGY_LAYER_CONSTANT, err);
-    if (!t) build_fail(&b, PGY_E_ARGUMENT, "there is no tensor");
+    if (!t) build_fail(&b, PGY_E_ARGUMENT, "the tensor must not be NULL");
     pgy_value *v = b.status ? NULL : build_tensor(&b, t, b.box->layer.name);
     build_output(&b, v);
     return build_finish(&b, out);
@@ -40,7 +40,7 @@ pgy_status pgy_network_add_shape(pgy_layer **out, pgy_network *net, pgy_value *i
 
 /* ---- Activations ---------------------------------------------------------------------------- */
 
-/* The attributes that alpha and beta become; NULL: the operator has none. */
+/* The attributes that an activation's alpha and beta become; NULL: the operator has none. */
 static const struct {
     const char *op, *alpha, *beta;
 } ACTIVATIONS[] = {
@@ -92,7 +92,7 @@ pgy_status pgy_network_add_activation(pgy_layer **out, pgy_network *net, pgy_val
 {
     builder b = build_with(net, PGY_LAYER_ACTIVATION, input, err);
     if ((size_t)type >= sizeof ACTIVATIONS / sizeof *ACTIVATIONS)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no activation %d", (int)type);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not an activation", (int)type);
     else
         build_output(&b, activation(&b, input, type, alpha, beta));
     return build_finish(&b, out);
@@ -117,7 +117,7 @@ pgy_status pgy_network_add_unary(pgy_layer **out, pgy_network *net, pgy_value *i
 {
     builder b = build_with(net, PGY_LAYER_UNARY, input, err);
     if ((size_t)operation >= sizeof UNARY / sizeof *UNARY)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no unary operation %d", (int)operation);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a unary operation", (int)operation);
     else
         build_output(&b, build_emit(&b, UNARY[operation], 1, input));
     return build_finish(&b, out);
@@ -133,7 +133,7 @@ static const char *const ELEMENTWISE[] = {
     [PGY_ELEMENTWISE_GREATER] = "Greater", [PGY_ELEMENTWISE_LESS] = "Less",
 };
 
-/* For integers subtract the remainder, which has the divisor's sign, first: then the division is
+/* Subtracts the remainder of integers, which has the divisor's sign, first: then the division is
  * exact. */
 static pgy_value *floor_div(builder *b, pgy_value *x, pgy_value *y)
 {
@@ -149,7 +149,7 @@ pgy_status pgy_network_add_elementwise(pgy_layer **out, pgy_network *net, pgy_va
     builder b = build_with(net, PGY_LAYER_ELEMENTWISE, a, err);
     build_input(&b, b_input, "the second input");
     if ((size_t)operation >= sizeof ELEMENTWISE / sizeof *ELEMENTWISE)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no elementwise operation %d", (int)operation);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not an elementwise operation", (int)operation);
     else if (operation == PGY_ELEMENTWISE_FLOOR_DIV)
         build_output(&b, floor_div(&b, a, b_input));
     else
@@ -170,15 +170,15 @@ pgy_status pgy_network_add_select(pgy_layer **out, pgy_network *net, pgy_value *
                                   pgy_value *a, pgy_value *b_input, pgy_error *err)
 {
     builder b = build_with(net, PGY_LAYER_SELECT, condition, err);
-    build_input(&b, a, "what is taken where the condition is true");
-    build_input(&b, b_input, "what is taken where the condition is false");
+    build_input(&b, a, "the operand for true");
+    build_input(&b, b_input, "the operand for false");
     build_output(&b, build_emit(&b, "Where", 3, condition, a, b_input));
     return build_finish(&b, out);
 }
 
 /* ---- Scale ---------------------------------------------------------------------------------- */
 
-/* Reshapes numbers for each channel so that they broadcast along the channel axis. */
+/* Reshapes one weight for each channel so that they broadcast along the channel axis. */
 static pgy_value *aligned(builder *b, pgy_value *weights, const pgy_scale *p, int32_t rank)
 {
     if (!weights || p->mode == PGY_SCALE_ELEMENTWISE) return weights;
@@ -186,7 +186,8 @@ static pgy_value *aligned(builder *b, pgy_value *weights, const pgy_scale *p, in
     const int32_t axis = build_axis(b, p->channel_axis ? p->channel_axis : 1, rank);
     int64_t dims[PGY_MAX_RANK];
     if (build_rank(b, weights) != 1)
-        build_fail(b, PGY_E_SHAPE, "numbers for each channel have rank 1, not %d", weights->rank);
+        build_fail(b, PGY_E_SHAPE, "the weights for each channel have rank %d; expected 1",
+                   weights->rank);
     for (int32_t i = 0; i < rank; i++) dims[i] = 1;
     dims[axis] = -1;
     return b->status ? NULL : build_reshape(b, weights, dims + axis, (size_t)(rank - axis));

@@ -18,7 +18,7 @@ static void set_field(builder *b, pgy_value *v, const pgy_plugin_field *f)
     case PGY_FIELD_TEXT: build_text(b, v, f->name, f->text); break;
     case PGY_FIELD_INTS: build_ints(b, v, f->name, f->ints, f->count); break;
     case PGY_FIELD_FLOATS: build_floats(b, v, f->name, f->floats, f->count); break;
-    default: build_fail(b, PGY_E_ARGUMENT, "field '%s' has no kind", f->name);
+    default: build_fail(b, PGY_E_ARGUMENT, "field '%s' has an unknown kind", f->name);
     }
 }
 
@@ -29,13 +29,14 @@ pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_network *net, const char 
 {
     builder b = build_start(net, PGY_LAYER_PLUGIN_V3, err);
     if (!domain || !*domain || !op_type || strchr(domain, ':'))
-        build_fail(&b, PGY_E_ARGUMENT, "a plug-in has a domain and a name");
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "the domain of a plug-in is empty or has a ':', or its operator is NULL");
     if (b.status) return build_finish(&b, out);
     build_list(&b, inputs, input_count);
     const int64_t opset = pgy_graph_opset(net->root->graph, domain);
     if (!op_find(domain, op_type, opset ? opset : 1))
         build_fail(&b, PGY_E_NOT_FOUND,
-                   "there is no operator '%s' of domain '%s'; load the library that has it",
+                   "no operator '%s' of domain '%s' is known; load the library that has it",
                    op_type, domain);
     str op = {0};
     str_printf(&op, "%s:%s", domain, op_type);
@@ -48,7 +49,7 @@ pgy_status pgy_network_add_plugin(pgy_layer **out, pgy_network *net, const char 
 
 /* ---- Assertions ----------------------------------------------------------------------------- */
 
-/* 1: all true, 0: some false, -1: known only at run time. */
+/* The value of a condition: 1: all elements true, 0: some false, -1: known only at run time. */
 static int truth_of(pgy_value *v)
 {
     const pgy_tensor *t = box_of(v)->known.data;
@@ -76,10 +77,11 @@ pgy_status pgy_network_add_assertion(pgy_layer **out, pgy_network *net, pgy_valu
     builder b = build_with(net, PGY_LAYER_ASSERTION, condition, err);
     pgy_layer *layer = NULL;
     if (!b.status && build_dtype(&b, condition) != PGY_BOOL)
-        build_fail(&b, PGY_E_TYPE, "the condition is %s, not bool",
+        build_fail(&b, PGY_E_TYPE, "the condition is %s; expected bool",
                    pgy_dtype_name(condition->dtype));
     const int truth = b.status ? -1 : truth_of(condition);
-    if (truth == 0) build_fail(&b, PGY_E_ARGUMENT, "it is false: %s", message ? message : "");
+    if (truth == 0)
+        build_fail(&b, PGY_E_ARGUMENT, "the assertion is false: %s", message ? message : "");
     char *copy =
         b.status ? NULL : arena_strdup(&state_of(net->level)->memory, message ? message : "");
     if (!b.status && !copy) build_fail(&b, PGY_E_MEMORY, "out of memory");
@@ -101,7 +103,7 @@ static pgy_status guard(pgy_network *net, pgy_value *v, assertion *a, pgy_error 
     pgy_value *inner = build_emit(&b, "pgy:Assert", 2, v, a->layer->inputs[0]);
     build_text(&b, inner, "message", a->message);
     if (b.status) return b.status;
-    /* v keeps users and name: it becomes the check's output, and `inner` the producer's. */
+    /* v keeps its users and name: it becomes the check's output, and `inner` the producer's. */
     pgy_node *check = inner->producer;
     node_set_output(check, 0, v);
     node_set_output(producer, index, inner);
@@ -133,8 +135,8 @@ pgy_status network_place_assertions(pgy_network *net, pgy_error *err)
         if (a->placed) continue;
         if (!guarded)
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "layer '%s' (ASSERTION): every output of the network is used "
-                                 "inside of it; mark an Identity of one",
+                                 "layer '%s' (ASSERTION): other layers read every output of the "
+                                 "network; mark the Identity of an output as output instead",
                                  a->layer->name);
         st = guard(net, guarded, a, err);
     }

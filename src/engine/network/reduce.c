@@ -25,7 +25,7 @@ pgy_status pgy_network_add_reduce(pgy_layer **out, pgy_network *net, pgy_value *
     int64_t axes[32];
     const size_t count = build_mask_axes(&b, axes, mask, build_rank(&b, input));
     if ((size_t)operation >= sizeof REDUCTIONS / sizeof *REDUCTIONS)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no reduction %d", (int)operation);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a reduction", (int)operation);
     else if (count == 0)
         build_fail(&b, PGY_E_ARGUMENT, "no axes are given");
     else
@@ -43,12 +43,13 @@ pgy_status pgy_network_add_softmax(pgy_layer **out, pgy_network *net, pgy_value 
     return build_finish(&b, out);
 }
 
-/* ---- The largest ---------------------------------------------------------------------------- */
+/* ---- Top-k ---------------------------------------------------------------------------------- */
 
 static void check_indices(builder *b, pgy_dtype dtype)
 {
     if (dtype != PGY_I32 && dtype != PGY_I64)
-        build_fail(b, PGY_E_TYPE, "indices are int32 or int64, not %s", pgy_dtype_name(dtype));
+        build_fail(b, PGY_E_TYPE, "the type for indices is %s; expected int32 or int64",
+                   pgy_dtype_name(dtype));
 }
 
 static pgy_status topk(builder *b, pgy_layer **out, pgy_value *input, pgy_value *k,
@@ -57,7 +58,7 @@ static pgy_status topk(builder *b, pgy_layer **out, pgy_value *input, pgy_value 
     const int32_t axis = build_mask_axis(b, axes, build_rank(b, input));
     check_indices(b, indices_type);
     if ((size_t)operation > PGY_TOPK_MIN)
-        build_fail(b, PGY_E_ARGUMENT, "there is no top-k operation %d", (int)operation);
+        build_fail(b, PGY_E_ARGUMENT, "%d is not a top-k operation", (int)operation);
     pgy_node *n = build_node(b, "TopK", (pgy_value *[]){input, k}, 2, 2);
     if (n) {
         build_int(b, n->outputs[0], "axis", axis);
@@ -73,7 +74,7 @@ pgy_status pgy_network_add_topk(pgy_layer **out, pgy_network *net, pgy_value *in
                                 pgy_dtype indices_type, pgy_error *err)
 {
     builder b = build_with(net, PGY_LAYER_TOPK, input, err);
-    if (k < 0) build_fail(&b, PGY_E_ARGUMENT, "k is %lld", (long long)k);
+    if (k < 0) build_fail(&b, PGY_E_ARGUMENT, "k is %lld; expected at least 0", (long long)k);
     return topk(&b, out, input, build_vector(&b, &k, 1), operation, axes, indices_type);
 }
 
@@ -95,7 +96,7 @@ pgy_status pgy_network_add_cumulative(pgy_layer **out, pgy_network *net, pgy_val
     builder b = build_with(net, PGY_LAYER_CUMULATIVE, input, err);
     const int32_t at = build_axis(&b, axis, build_rank(&b, input));
     if (operation != PGY_CUMULATIVE_SUM)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no cumulative operation %d", (int)operation);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a cumulative operation", (int)operation);
     pgy_value *y = build_emit(&b, "CumSum", 2, input, build_index(&b, at));
     build_int(&b, y, "exclusive", exclusive);
     build_output(&b, build_int(&b, y, "reverse", reverse));
@@ -121,8 +122,8 @@ static pgy_value *normalise_groups(builder *b, pgy_value *x, int64_t groups, dou
     const int64_t dims[3] = {0, groups, -1}, axis = 2;
     const int64_t channels = build_size(b, x, 1);
     if (!b->status && channels >= 0 && channels % groups)
-        build_fail(b, PGY_E_SHAPE, "%lld channels are not %lld groups", (long long)channels,
-                   (long long)groups);
+        build_fail(b, PGY_E_SHAPE, "%lld channels cannot be divided into %lld groups",
+                   (long long)channels, (long long)groups);
     pgy_value *rows = build_reshape(b, x, dims, 3);
     rows = normalise(b, rows, &axis, 1, epsilon);
     return build_emit(b, "Reshape", 2, rows, build_emit(b, "Shape", 1, x));
@@ -133,7 +134,7 @@ pgy_status pgy_network_add_normalization(pgy_layer **out, pgy_network *net, pgy_
 {
     builder b = build_with(net, PGY_LAYER_NORMALIZATION, input, err);
     int64_t axes[32];
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_optional(&b, p->scale);
     build_optional(&b, p->bias);
@@ -142,9 +143,13 @@ pgy_status pgy_network_add_normalization(pgy_layer **out, pgy_network *net, pgy_
     const double epsilon = p->epsilon != 0 ? p->epsilon : 1e-5;
     if (count == 0 || (p->groups > 1 && (rank < 3 || (p->axes & 3))))
         build_fail(&b, PGY_E_ARGUMENT,
-                   "the axes 0x%x cannot be normalised; groups take the spatial ones", p->axes);
+                   "the bit mask of axes is 0x%x; expected at least one axis, and with groups the "
+                   "spatial axes only",
+                   p->axes);
     if (p->groups > 1 && !b.status && count != (size_t)rank - 2)
-        build_fail(&b, PGY_E_UNSUPPORTED, "groups take all spatial axes, not 0x%x", p->axes);
+        build_fail(&b, PGY_E_UNSUPPORTED,
+                   "with groups, the axes must be all spatial axes, but the bit mask is 0x%x",
+                   p->axes);
     pgy_value *y = p->groups > 1 ? normalise_groups(&b, input, p->groups, epsilon)
                                  : normalise(&b, input, axes, count, epsilon);
     if (p->scale) y = build_emit(&b, "Mul", 2, y, p->scale);
@@ -162,8 +167,8 @@ static pgy_value *operand(builder *b, pgy_value *x, pgy_matrix_operation is, boo
     if (b->status || is == PGY_MATRIX_NONE) return x;
     if (is == PGY_MATRIX_VECTOR) return build_unsqueeze(b, x, left ? -2 : -1);
     if (rank < 2 || is != PGY_MATRIX_TRANSPOSE) {
-        build_fail(b, PGY_E_SHAPE, "an operand of rank %d cannot be used by matrix operation %d",
-                   rank, (int)is);
+        build_fail(b, PGY_E_SHAPE, "an operand of rank %d does not fit matrix operation %d", rank,
+                   (int)is);
         return NULL;
     }
     for (int32_t i = 0; i < rank; i++) perm[i] = i;
@@ -191,7 +196,7 @@ pgy_status pgy_network_add_einsum(pgy_layer **out, pgy_network *net, pgy_value *
 {
     builder b = build_start(net, PGY_LAYER_EINSUM, err);
     if (count == 0 || !inputs || !equation)
-        build_fail(&b, PGY_E_ARGUMENT, "inputs or equation are missing");
+        build_fail(&b, PGY_E_ARGUMENT, "the inputs or the equation are missing");
     build_list(&b, inputs, count);
     pgy_value *y = b.status ? NULL : build_emit_list(&b, "Einsum", inputs, count);
     build_output(&b, build_text(&b, y, "equation", equation));

@@ -5,12 +5,13 @@
 
 /* ---- Attention ------------------------------------------------------------------------------ */
 
-/* Attention as two products: the scores are the weights. */
+/* Attention without softmax: two products, with the scores as the weights. */
 static pgy_value *without_softmax(builder *b, const pgy_attention *p)
 {
     static const int64_t SWAPPED[4] = {0, 1, 3, 2};
     if (p->mask || p->causal) {
-        build_fail(b, PGY_E_UNSUPPORTED, "a mask without softmax has no meaning");
+        build_fail(b, PGY_E_UNSUPPORTED,
+                   "attention without softmax takes neither a mask nor causal masking");
         return NULL;
     }
     pgy_value *scores =
@@ -22,7 +23,7 @@ pgy_status pgy_network_add_attention(pgy_layer **out, pgy_network *net, const pg
                                      pgy_error *err)
 {
     builder b = build_start(net, PGY_LAYER_ATTENTION, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_input(&b, p->query, "the query");
     build_input(&b, p->key, "the key");
@@ -31,7 +32,8 @@ pgy_status pgy_network_add_attention(pgy_layer **out, pgy_network *net, const pg
     const pgy_value *all[3] = {p->query, p->key, p->value};
     for (size_t i = 0; !b.status && i < 3; i++)
         if (build_rank(&b, all[i]) != 4 && !b.status)
-            build_fail(&b, PGY_E_SHAPE, "'%s' is not [batch, heads, length, size]", all[i]->name);
+            build_fail(&b, PGY_E_SHAPE, "'%s' does not have rank 4: [batch, heads, length, size]",
+                       all[i]->name);
     if (p->no_softmax) {
         build_output(&b, b.status ? NULL : without_softmax(&b, p));
     } else {
@@ -46,13 +48,13 @@ pgy_status pgy_network_add_rotary_embedding(pgy_layer **out, pgy_network *net, p
                                             const pgy_rotary_embedding *p, pgy_error *err)
 {
     builder b = build_with(net, PGY_LAYER_ROTARY_EMBEDDING, input, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_input(&b, p->cos_cache, "the cosines");
     build_input(&b, p->sin_cache, "the sines");
     build_optional(&b, p->positions);
     if (build_rank(&b, input) != 4)
-        build_fail(&b, PGY_E_SHAPE, "the input is not [batch, heads, length, size]");
+        build_fail(&b, PGY_E_SHAPE, "the input does not have rank 4: [batch, heads, length, size]");
     pgy_value *positions = p->positions ? build_cast(&b, p->positions, PGY_I64) : NULL;
     pgy_value *y =
         build_emit(&b, "RotaryEmbedding", 4, input, p->cos_cache, p->sin_cache, positions);
@@ -69,7 +71,7 @@ pgy_status pgy_network_add_kvcache_update(pgy_layer **out, pgy_network *net, pgy
     build_input(&b, update, "the update");
     build_input(&b, write_indices, "the write indices");
     if (build_rank(&b, cache) != 4)
-        build_fail(&b, PGY_E_SHAPE, "the cache is not [batch, heads, room, size]");
+        build_fail(&b, PGY_E_SHAPE, "the cache does not have rank 4: [batch, heads, room, size]");
     pgy_value *at = build_cast(&b, write_indices, PGY_I64);
     pgy_value *y = build_emit(&b, "TensorScatter", 3, cache, update, at);
     build_int(&b, y, "axis", 2);
@@ -87,7 +89,8 @@ pgy_status pgy_network_add_recurrent(pgy_layer **out, pgy_network *net, pgy_laye
     builder b = build_with(net, type, input, err);
     if (!p || (type != PGY_LAYER_RNN && !lstm && !gru) ||
         (size_t)(p ? p->direction : 0) > PGY_RNN_BIDIRECTIONAL)
-        build_fail(&b, PGY_E_ARGUMENT, "there are no such parameters, type or direction");
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "the parameters are NULL, or the layer type or direction does not exist");
     if (b.status) return build_finish(&b, out);
     build_input(&b, p->w, "w");
     build_input(&b, p->r, "r");
@@ -116,7 +119,7 @@ static pgy_status quantization(pgy_layer **out, pgy_network *net, pgy_layer_type
 {
     const bool quantize = type == PGY_LAYER_QUANTIZE;
     builder b = build_with(net, type, input, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_input(&b, p->scale, "the scale");
     build_optional(&b, p->zero_point);
@@ -153,10 +156,11 @@ pgy_status pgy_network_add_dynamic_quantize(pgy_layer **out, pgy_network *net, p
     build_optional(&b, double_scale);
     const bool fp4 = to == PGY_F4E2M1;
     if (!fp4 && to != PGY_F8E4M3FN)
-        build_fail(&b, PGY_E_TYPE, "blocks become float8e4m3fn or float4e2m1, not %s",
+        build_fail(&b, PGY_E_TYPE, "the quantized type is %s; expected float8e4m3fn or float4e2m1",
                    pgy_dtype_name(to));
     if (fp4 != (double_scale != NULL))
-        build_fail(&b, PGY_E_ARGUMENT, "the scale of scales is for float4e2m1, which needs it");
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "float4e2m1 needs a double scale, and float8e4m3fn does not take one");
     const int32_t at = build_axis(&b, axis, build_rank(&b, input));
     pgy_node *n =
         build_node(&b, fp4 ? "trt:TRT_FP4DynamicQuantize" : "trt:TRT_MXFP8DynamicQuantize",

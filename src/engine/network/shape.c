@@ -16,8 +16,9 @@ static pgy_value *transpose(builder *b, pgy_value *x, const int32_t *order)
     for (int32_t i = 0; i < rank; i++) {
         if (order[i] < 0 || order[i] >= rank || (seen >> order[i] & 1)) {
             build_fail(b, PGY_E_SHAPE,
-                       "entry %d of a transpose is %d, which is no order of %d axes", i, order[i],
-                       rank);
+                       "entry %d of the transpose order is %d: the order must name each of the %d "
+                       "axes once",
+                       i, order[i], rank);
             return NULL;
         }
         seen |= (uint64_t)1 << order[i];
@@ -32,7 +33,8 @@ pgy_status pgy_network_add_shuffle(pgy_layer **out, pgy_network *net, pgy_value 
     builder b = build_with(net, PGY_LAYER_SHUFFLE, input, err);
     if (!p || (p->reshape && p->reshape_to))
         build_fail(&b, PGY_E_ARGUMENT, "%s",
-                   p ? "two shapes are given" : "there are no parameters");
+                   p ? "both reshape and reshape_to are given; expected one at most"
+                     : "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_optional(&b, p->reshape_to);
     pgy_value *x = transpose(&b, input, p->first_transpose);
@@ -71,7 +73,7 @@ pgy_status pgy_network_add_concatenation(pgy_layer **out, pgy_network *net,
                                          pgy_error *err)
 {
     builder b = build_start(net, PGY_LAYER_CONCATENATION, err);
-    if (count == 0 || !inputs) build_fail(&b, PGY_E_ARGUMENT, "there are no inputs");
+    if (count == 0 || !inputs) build_fail(&b, PGY_E_ARGUMENT, "the layer has no inputs");
     build_list(&b, inputs, count);
     pgy_value *y = b.status ? NULL : build_emit_list(&b, "Concat", inputs, count);
     build_output(&b, build_int(&b, y, "axis", axis));
@@ -80,7 +82,7 @@ pgy_status pgy_network_add_concatenation(pgy_layer **out, pgy_network *net,
 
 /* ---- Fill ----------------------------------------------------------------------------------- */
 
-/* The shape of the result as a tensor. */
+/* The shape of the filled tensor, as a tensor. */
 static pgy_value *shape_of(builder *b, const pgy_fill *p)
 {
     return p->shape ? p->shape : build_vector(b, p->dims, p->rank);
@@ -104,7 +106,7 @@ static pgy_value *random_fill(builder *b, const pgy_fill *p, pgy_dtype dtype)
     return y;
 }
 
-/* alpha + the sum over all axes of index * beta. */
+/* A fill with alpha + the sum over all axes of index * beta. */
 static pgy_value *linspace(builder *b, const pgy_fill *p, pgy_dtype dtype)
 {
     pgy_value *shape = shape_of(b, p);
@@ -113,7 +115,9 @@ static pgy_value *linspace(builder *b, const pgy_fill *p, pgy_dtype dtype)
     pgy_value *y = build_emit(b, "Expand", 2, alpha, shape);
     const int64_t rank = p->shape ? build_size(b, p->shape, 0) : (int64_t)p->rank;
     if (!b->status && (rank < 0 || rank > PGY_MAX_RANK))
-        build_fail(b, PGY_E_SHAPE, "the number of axes of the shape is not known");
+        build_fail(b, PGY_E_SHAPE,
+                   "the number of elements of the shape tensor is unknown, so the rank of the "
+                   "output is unknown, too");
     for (int64_t i = 0; !b->status && i < rank; i++) {
         int64_t dims[PGY_MAX_RANK];
         for (int64_t k = 0; k < rank; k++) dims[k] = 1;
@@ -133,18 +137,19 @@ pgy_status pgy_network_add_fill(pgy_layer **out, pgy_network *net, const pgy_fil
 {
     builder b = build_start(net, PGY_LAYER_FILL, err);
     if (!p || (!p->shape && p->rank && !p->dims) || (p && p->rank > PGY_MAX_RANK))
-        build_fail(&b, PGY_E_ARGUMENT, "there is no shape to fill");
+        build_fail(&b, PGY_E_ARGUMENT, "the shape to fill is missing, or its rank is too high");
     if (b.status) return build_finish(&b, out);
     build_optional(&b, p->shape);
     build_optional(&b, p->alpha_at);
     build_optional(&b, p->beta_at);
     const pgy_dtype dtype = p->dtype ? p->dtype : PGY_F32;
     if ((size_t)p->operation > PGY_FILL_RANDOM_NORMAL)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no fill operation %d", (int)p->operation);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a fill operation", (int)p->operation);
     else if (p->operation == PGY_FILL_LINSPACE)
         build_output(&b, linspace(&b, p, dtype));
     else if (p->alpha_at || p->beta_at)
-        build_fail(&b, PGY_E_UNSUPPORTED, "alpha and beta of random numbers must be numbers");
+        build_fail(&b, PGY_E_UNSUPPORTED,
+                   "for random numbers, alpha and beta must be constants, not tensors");
     else
         build_output(&b, random_fill(&b, p, dtype));
     return build_finish(&b, out);

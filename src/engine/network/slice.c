@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices. With constant numbers inside the bounds they are ONNX's Slice. Otherwise the indices
- * along each axis are computed, mapped into the bounds by the sample mode, and gathered; the fill
- * mode then replaces elements from outside. */
+/* Slices. Constant ranges inside the bounds become ONNX's Slice. Otherwise the indices along each
+ * axis are computed, mapped into the bounds by the sample mode, and gathered; the fill mode then
+ * replaces elements from outside. */
 #include "engine/network/network.h"
 
 typedef struct slicing {
@@ -19,14 +19,14 @@ static void read_axes(slicing *s)
     s->rank = build_rank(s->b, s->input);
     s->count = s->p->count ? s->p->count : (size_t)s->rank;
     if (s->count > (size_t)s->rank)
-        build_fail(s->b, PGY_E_SHAPE, "%zu axes are to be cut, but the input has %d", s->count,
-                   s->rank);
+        build_fail(s->b, PGY_E_SHAPE, "%zu axes are given to slice, but the input has rank %d",
+                   s->count, s->rank);
     for (size_t i = 0; !s->b->status && i < s->count; i++) {
         const int64_t axis = s->p->axes ? s->p->axes[i] : (int64_t)i;
         s->axes[i] = axis < -s->rank || axis >= s->rank ? build_axis(s->b, PGY_MAX_RANK, s->rank)
                                                         : build_axis(s->b, (int32_t)axis, s->rank);
         if (!s->b->status && (seen >> s->axes[i] & 1))
-            build_fail(s->b, PGY_E_SHAPE, "axis %lld is there twice", (long long)s->axes[i]);
+            build_fail(s->b, PGY_E_SHAPE, "axis %lld is given twice", (long long)s->axes[i]);
         seen |= (uint64_t)1 << s->axes[i];
     }
 }
@@ -44,11 +44,12 @@ static void check_bounds(slicing *s, size_t i)
     int64_t steps, last;
     if (size < 0 || __builtin_mul_overflow(size - 1, stride, &steps) ||
         __builtin_add_overflow(start, steps, &last))
-        build_fail(s->b, PGY_E_SHAPE, "the size of axis %lld is %lld", (long long)s->axes[i],
-                   (long long)size);
+        build_fail(s->b, PGY_E_SHAPE,
+                   "the slice of axis %lld has size %lld, which is negative or overflows",
+                   (long long)s->axes[i], (long long)size);
     else if (start < 0 || last < 0 || (room >= 0 && (start >= room || last >= room)))
         build_fail(s->b, PGY_E_SHAPE,
-                   "axis %lld is cut from %lld to %lld, which is outside of its %lld entries",
+                   "the slice of axis %lld goes from %lld to %lld, outside of its %lld elements",
                    (long long)s->axes[i], (long long)start, (long long)last, (long long)room);
 }
 
@@ -66,7 +67,7 @@ static pgy_value *inside(slicing *s)
         check_bounds(s, i);
         if (s->b->status) return NULL;
         ends[i] = s->p->start[i] + s->p->size[i] * strides[i];
-        if (ends[i] < 0) ends[i] = INT64_MIN; /* down to the first entry */
+        if (ends[i] < 0) ends[i] = INT64_MIN; /* a negative end: the slice runs down to entry 0 */
         if (s->p->size[i] == 0) ends[i] = s->p->start[i];
     }
     return build_emit(s->b, "Slice", 5, s->input, build_vector(s->b, s->p->start, s->count),
@@ -74,7 +75,7 @@ static pgy_value *inside(slicing *s)
                       build_vector(s->b, strides, s->count));
 }
 
-/* ---- By place ------------------------------------------------------------------------------- */
+/* ---- Slices by computed index --------------------------------------------------------------- */
 
 static pgy_value *entry(slicing *s, const int64_t *numbers, pgy_value *tensor, size_t i,
                         int64_t otherwise)
@@ -87,7 +88,8 @@ static pgy_value *reflect(builder *b, pgy_value *at, pgy_value *room)
 {
     pgy_value *one = build_index(b, 1), *two = build_index(b, 2);
     pgy_value *period = build_emit(b, "Mul", 2, build_emit(b, "Sub", 2, room, one), two);
-    period = build_emit(b, "Max", 2, period, one); /* of an axis with one entry */
+    period = build_emit(b, "Max", 2, period, one); /* the period of an axis with one entry would
+                                                      be 0 */
     at = build_emit(b, "Mod", 2, at, period);
     return build_emit(b, "Min", 2, at, build_emit(b, "Sub", 2, period, at));
 }
@@ -140,7 +142,7 @@ pgy_status pgy_network_add_slice(pgy_layer **out, pgy_network *net, pgy_value *i
     if (!p || !(p->start || p->start_at) || !(p->size || p->size_at))
         build_fail(&b, PGY_E_ARGUMENT, "start or size is missing");
     if (p && (size_t)p->mode > PGY_SAMPLE_REFLECT)
-        build_fail(&b, PGY_E_ARGUMENT, "there is no sample mode %d", (int)p->mode);
+        build_fail(&b, PGY_E_ARGUMENT, "%d is not a sample mode", (int)p->mode);
     if (b.status) return build_finish(&b, out);
     build_optional(&b, p->start_at);
     build_optional(&b, p->size_at);

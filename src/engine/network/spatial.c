@@ -6,7 +6,7 @@
 
 #include "engine/network/network.h"
 
-/* A window with the attributes that ONNX wants. */
+/* A window with the attributes of ONNX's Conv and pooling operators. */
 typedef struct window {
     size_t axes;
     int64_t stride[PGY_MAX_SPATIAL], dilation[PGY_MAX_SPATIAL], pads[2 * PGY_MAX_SPATIAL];
@@ -18,13 +18,13 @@ static window read_window(builder *b, const pgy_window *p, int32_t rank)
     if (b->status) return w;
     if (rank < 3 || rank > 2 + PGY_MAX_SPATIAL) {
         build_fail(b, PGY_E_SHAPE,
-                   "the input has rank %d; batch, channels and 1 to %d spatial axes are needed",
-                   rank, PGY_MAX_SPATIAL);
+                   "the input has rank %d; expected batch, channels and 1 to %d spatial axes", rank,
+                   PGY_MAX_SPATIAL);
         return w;
     }
     w.axes = (size_t)rank - 2;
     if ((size_t)p->padding_mode > PGY_PADDING_SAME_LOWER)
-        build_fail(b, PGY_E_ARGUMENT, "there is no padding mode %d", (int)p->padding_mode);
+        build_fail(b, PGY_E_ARGUMENT, "%d is not a padding mode", (int)p->padding_mode);
     for (size_t i = 0; i < w.axes; i++) {
         w.stride[i] = p->stride[i] ? p->stride[i] : 1;
         w.dilation[i] = p->dilation[i] ? p->dilation[i] : 1;
@@ -33,9 +33,10 @@ static window read_window(builder *b, const pgy_window *p, int32_t rank)
         const bool pads = p->pre_padding[i] || p->post_padding[i];
         if (w.stride[i] < 0 || w.dilation[i] < 0 || p->pre_padding[i] < 0 || p->post_padding[i] < 0)
             build_fail(b, PGY_E_ARGUMENT,
-                       "stride, dilation or padding of spatial axis %zu is below 0", i);
+                       "stride, dilation or padding of spatial axis %zu is negative", i);
         if (pads && p->padding_mode >= PGY_PADDING_SAME_UPPER)
-            build_fail(b, PGY_E_ARGUMENT, "paddings are given, but the padding mode finds them");
+            build_fail(b, PGY_E_ARGUMENT,
+                       "explicit paddings and a SAME padding mode exclude each other");
     }
     return w;
 }
@@ -51,7 +52,7 @@ static pgy_value *set_window(builder *b, pgy_value *v, const window *w, pgy_padd
 
 /* ---- Convolutions --------------------------------------------------------------------------- */
 
-/* Adds padding at the end, so that the last window that begins inside fits. */
+/* Adds padding at the end of each axis, so that the last window that begins inside fits. */
 static void round_up(builder *b, window *w, const pgy_value *input, const pgy_value *kernel)
 {
     for (size_t i = 0; i < w->axes; i++) {
@@ -61,7 +62,7 @@ static void round_up(builder *b, window *w, const pgy_value *input, const pgy_va
         if (w->stride[i] == 1) continue;
         if (in < 0 || size < 1) {
             build_fail(b, PGY_E_UNSUPPORTED,
-                       "rounding up needs the size of spatial axis %zu to be known", i);
+                       "padding mode EXPLICIT_ROUND_UP needs a fixed size of spatial axis %zu", i);
             return;
         }
         const int64_t room =
@@ -74,7 +75,7 @@ static pgy_status convolve(pgy_layer **out, pgy_network *net, pgy_layer_type typ
                            pgy_value *input, const pgy_convolution *p, pgy_error *err)
 {
     builder b = build_with(net, type, input, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     build_input(&b, p->kernel, "the kernel");
     build_optional(&b, p->bias);
@@ -125,14 +126,14 @@ pgy_status pgy_network_add_pooling(pgy_layer **out, pgy_network *net, pgy_value 
                                    const pgy_pooling *p, pgy_error *err)
 {
     builder b = build_with(net, PGY_LAYER_POOLING, input, err);
-    if (!p) build_fail(&b, PGY_E_ARGUMENT, "there are no parameters");
+    if (!p) build_fail(&b, PGY_E_ARGUMENT, "the parameters must not be NULL");
     if (b.status) return build_finish(&b, out);
     const window w = read_window(&b, &p->window, build_rank(&b, input));
     switch (p->type) {
     case PGY_POOLING_MAX: build_output(&b, pool(&b, "MaxPool", input, &w, p)); break;
     case PGY_POOLING_AVERAGE: build_output(&b, pool(&b, "AveragePool", input, &w, p)); break;
     case PGY_POOLING_MAX_AVERAGE_BLEND: build_output(&b, blend(&b, input, &w, p)); break;
-    default: build_fail(&b, PGY_E_ARGUMENT, "there is no pooling type %d", (int)p->type);
+    default: build_fail(&b, PGY_E_ARGUMENT, "%d is not a pooling type", (int)p->type);
     }
     return build_finish(&b, out);
 }
@@ -142,7 +143,7 @@ pgy_status pgy_network_add_lrn(pgy_layer **out, pgy_network *net, pgy_value *inp
 {
     builder b = build_with(net, PGY_LAYER_LRN, input, err);
     if (size < 1 || size % 2 == 0)
-        build_fail(&b, PGY_E_ARGUMENT, "the window is %lld, which is no odd number above 0",
+        build_fail(&b, PGY_E_ARGUMENT, "the window is %lld; expected an odd number above 0",
                    (long long)size);
     pgy_value *y = build_emit(&b, "LRN", 1, input);
     build_int(&b, y, "size", size);
@@ -160,7 +161,9 @@ pgy_status pgy_network_add_padding(pgy_layer **out, pgy_network *net, pgy_value 
     int64_t pads[2 * PGY_MAX_RANK] = {0};
     const int32_t rank = build_rank(&b, input);
     if (!b.status && (count == 0 || count > (size_t)rank || !pre_padding || !post_padding))
-        build_fail(&b, PGY_E_SHAPE, "%zu axes are to be padded, but the input has %d", count, rank);
+        build_fail(&b, PGY_E_SHAPE,
+                   "paddings are missing or given for %zu axes, but the input has rank %d", count,
+                   rank);
     const size_t first = (size_t)rank - count;
     for (size_t i = 0; !b.status && i < count; i++) {
         pads[first + i] = pre_padding[i];
@@ -202,12 +205,13 @@ pgy_status pgy_network_add_resize(pgy_layer **out, pgy_network *net, pgy_value *
 {
     builder b = build_with(net, PGY_LAYER_RESIZE, input, err);
     if (!p || !!p->dims + !!p->scales + !!p->size != 1)
-        build_fail(&b, PGY_E_ARGUMENT, "either dims, scales or a size must be given");
+        build_fail(&b, PGY_E_ARGUMENT, "exactly one of dims, scales and size must be given");
     if (b.status) return build_finish(&b, out);
     if ((size_t)p->mode > PGY_INTERPOLATION_CUBIC ||
         (size_t)p->coordinates > PGY_COORDINATES_HALF_PIXEL ||
         (size_t)p->nearest_rounding > PGY_RESIZE_ROUND_HALF_DOWN) {
-        build_fail(&b, PGY_E_ARGUMENT, "there is no such interpolation, coordinates or rounding");
+        build_fail(&b, PGY_E_ARGUMENT,
+                   "the interpolation, coordinate transformation or rounding does not exist");
         return build_finish(&b, out);
     }
     build_optional(&b, p->size);
@@ -238,8 +242,8 @@ pgy_status pgy_network_add_grid_sample(pgy_layer **out, pgy_network *net, pgy_va
     build_input(&b, grid, "the grid");
     if (!outside || (size_t)interpolation > PGY_INTERPOLATION_CUBIC)
         build_fail(&b, PGY_E_ARGUMENT,
-                   "sample mode %d with interpolation %d is not possible; modes "
-                   "are FILL, CLAMP and REFLECT",
+                   "sample mode %d or interpolation %d is not supported; expected mode FILL, CLAMP "
+                   "or REFLECT",
                    (int)mode, (int)interpolation);
     if (b.status) return build_finish(&b, out);
     pgy_value *y = build_emit(&b, "GridSample", 2, input, grid);

@@ -9,7 +9,8 @@ static const char FUSED[] = "com.microsoft:FusedConv", OWN[] = "pgy:FusedConv";
 static const char *const KEPT[] = {"auto_pad", "dilations", "group",      "kernel_shape",
                                    "pads",     "strides",   "activation", "activation_params"};
 
-/* Replaces `last` by a FusedConv that keeps everything that n has already. */
+/* Replaces `last` by a FusedConv with the inputs and attributes of n, and with `residual` if not
+ * NULL. */
 static pgy_node *extend(pattern *p, pgy_node *n, pgy_node *last, const char *op,
                         pgy_value *residual)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuses nodes after a DequantizeLinear whose results stay floats: convolutions and products of
- * bytes are summed as integers and scaled, with bias, residual and Relu. Then constants that are
- * still dequantised become float weights. */
+/* Fuses nodes that read a DequantizeLinear and whose results stay floats: Conv and products of
+ * 8-bit tensors become integer sums that are scaled to floats, with bias, residual and Relu. Then
+ * constants that are still dequantised become float weights. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
@@ -59,7 +59,7 @@ static bool fuse_matmul(pattern *p, pgy_node *n)
     return true;
 }
 
-/* QGemm writes floats, but needs its bias in units of the integer sums. */
+/* QGemm writes floats here, but takes its bias as int32 in units of the integer sums. */
 static bool fuse_gemm(pattern *p, pgy_node *n)
 {
     quantized a, b;

@@ -12,7 +12,7 @@ enum { MOST_INPUTS = 30 };
 
 static const char FUSED[] = "pgy:Elementwise";
 
-/* A program and its inputs. */
+/* The steps of an Elementwise node, and the values that they read. */
 typedef struct piece {
     chain program;
     pgy_value *inputs[MOST_INPUTS];
@@ -29,7 +29,7 @@ static bool read_clip(chain_step *s, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* Operators with the same meaning in a program and in a graph, except Clip. */
+/* Converts an operator that has one step of the same meaning; Clip is read elsewhere. */
 static bool read_plain(chain_step *s, const pgy_node *n)
 {
     static const uint32_t SAME[] = {CHAIN_ADD,     CHAIN_SUB,        CHAIN_MUL,     CHAIN_DIV,
@@ -75,7 +75,7 @@ static bool is_float(const pgy_value *v)
     return v && pattern_dtype(v) != PGY_F64 && pattern_is_float(v) && pattern_rank(v) >= 0;
 }
 
-/* Converts n to a program. */
+/* Converts n to the steps of an Elementwise node. */
 static bool read_piece(piece *out, pattern *p, const pgy_node *n)
 {
     if (!n || n->output_count != 1 || !is_float(n->outputs[0])) return false;
@@ -96,7 +96,7 @@ static bool read_piece(piece *out, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* The index of input v, which is added if it is new. */
+/* *at: the index of v among the inputs, to which it is added if it is new. */
 static bool add_input(uint32_t *at, piece *to, pgy_value *v)
 {
     for (*at = 0; *at < to->program.inputs; ++*at)
@@ -137,7 +137,7 @@ static void settle(chain *c)
                 c->steps[i].at[k] = c->inputs + c->steps[i].at[k] - MOST_INPUTS;
 }
 
-/* Fuses the producer of one input into n. */
+/* Fuses n and the producer of its input `joint` into one Elementwise node. */
 static bool join(pattern *p, pgy_node *n, const piece *end, pgy_value *joint)
 {
     piece start, both = {0};

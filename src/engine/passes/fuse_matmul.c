@@ -11,7 +11,7 @@ static const char FUSED[] = "pgy:FusedMatMul";
 
 enum { A, B, BIAS, RESIDUAL };
 
-/* The parts of a product, to be extended and put in the place of `last`. */
+/* Inputs and attributes of the FusedMatMul that is to replace MatMul or Gemm and its neighbours. */
 typedef struct product {
     pgy_value *inputs[4];
     bool turn[2];
@@ -52,7 +52,7 @@ static bool read(product *out, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* Replaces `last` by the fused product; an activation of n is kept. */
+/* Replaces `last` by the FusedMatMul; keeps the activation of n, if n is one already. */
 static bool put(pattern *p, const product *q, const pgy_node *n, pgy_node *last)
 {
     pgy_node *made = pattern_put(p, last, FUSED, q->inputs, 4);
@@ -68,8 +68,8 @@ static bool put(pattern *p, const product *q, const pgy_node *n, pgy_node *last)
 
 /* ---- Before --------------------------------------------------------------------------------- */
 
-/* Splits the exchange of the last two axes off a Transpose that moves other axes, too. The rest, in
- * `order`, moves whole rows. */
+/* Splits Transpose n into a Transpose with permutation `order`, which keeps the last axis last, and
+ * an exchange of the last two axes. *rest: `order` moves any axis. */
 static bool split_order(int64_t *order, const pgy_node *n, size_t rank, bool *rest)
 {
     const pgy_onnx_attribute *perm = node_attribute(n, "perm");
@@ -95,7 +95,7 @@ static bool take_transpose(pattern *p, pgy_node *n)
         if (rank < 2 || !split_order(order, t, (size_t)rank, &rest) || !read(&q, p, n)) continue;
         q.turn[i] = !q.turn[i];
         q.inputs[i] = t->inputs[0];
-        if (rest) { /* the rest of the Transpose makes a new value */
+        if (rest) { /* a Transpose with the other axis moves stays before the product */
             pgy_value *v = value_create_unique(n->graph, t->outputs[0]->name, p->err);
             if (!v) return false;
             pgy_node *moved = pattern_add(p, t, "Transpose", &t->inputs[0], 1, v);
@@ -151,7 +151,8 @@ static bool take_scale(pattern *p, pgy_node *n)
     return put(p, &q, n, user);
 }
 
-/* Returns the bias with one axis if v has one number for each column, else NULL. */
+/* If v has one number for each column of product y, returns v with a single axis, as a bias; else
+ * NULL. */
 static pgy_value *bias_of(pattern *p, pgy_value *v, const pgy_value *y)
 {
     const int32_t rank = pattern_rank(v);
@@ -220,7 +221,8 @@ static bool has_rows_of(const pgy_value *v, const pgy_value *y, const pgy_value 
     return true;
 }
 
-/* Makes `before` with the leading axes of y in place of rows, or returns NULL. */
+/* Makes a value like `before` with the leading axes of y instead of its single axis of rows, or
+ * returns NULL. */
 static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
 {
     const op_value *rows = fold_known(before->outputs[0]), *wanted = fold_known(y);
@@ -239,8 +241,8 @@ static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
     return v && pattern_add(p, before, "Reshape", inputs, 2, v) ? v : NULL;
 }
 
-/* Reshape to rows, product with a matrix, Reshape to leading axes: a product with leading axes
- * needs neither Reshape. */
+/* Removes the Reshapes around a product whose operand was reshaped to a matrix and whose result
+ * gets the leading axes back: FusedMatMul supports leading axes. */
 static bool take_reshapes(pattern *p, pgy_node *n)
 {
     product q;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes between DequantizeLinear and QuantizeLinear run on bytes: convolutions, products, sums,
- * joins and means by integer operators; nodes that only move values or take a maximum unchanged;
- * functions of one value by a table. All rules start at the QuantizeLinear. */
+/* Nodes between DequantizeLinear and QuantizeLinear run on 8-bit integers. Conv, products, sums,
+ * Concat and means become integer operators; nodes that only move elements or take a maximum stay
+ * the same operator; functions of one value become a table of 256 results. All rules start at the
+ * QuantizeLinear. */
 #include <math.h>
 #include <string.h>
 
@@ -14,10 +15,11 @@
 /* The node that makes the input of a QuantizeLinear, ignoring a Relu or Clip in between. */
 typedef struct source {
     pgy_node *n;
-    bool relu; /* results must not be below the zero point */
+    bool relu; /* there is a Relu: results must not be below the zero point */
 } source;
 
-/* Does the Clip only remove values that bytes cannot hold, or all below zero (*below)? */
+/* Is n a Relu or Clip that QuantizeLinear `end` can replace? It may clip what 8 bits cannot hold
+ * anyway and, if *below is set, numbers below 0. */
 static bool is_relu(pattern *p, const pgy_node *n, const quantized *end, bool *below)
 {
     double low = -INFINITY, high = INFINITY;
@@ -55,7 +57,7 @@ static bool find_source(pattern *p, const quantized *end, const char *op, bool w
 
 /* ---- Convolutions and products -------------------------------------------------------------- */
 
-/* Number of weights of a convolution for one output channel. */
+/* Number of products that a convolution sums for one output element. */
 static size_t conv_depth(const pgy_value *w)
 {
     size_t depth = 1;
@@ -239,7 +241,7 @@ static bool is_move(const pgy_node *n)
     return false;
 }
 
-/* Makes the same node for other elements. */
+/* Makes a copy of node `move` that reads x and writes y. */
 static pgy_node *move_bytes(pattern *p, pgy_node *before, const pgy_node *move, pgy_value *x,
                             pgy_value *y)
 {
@@ -251,7 +253,7 @@ static pgy_node *move_bytes(pattern *p, pgy_node *before, const pgy_node *move, 
     return made;
 }
 
-/* Makes a value for bytes that a node before n writes. */
+/* Makes a value in n's graph, for the 8-bit output of a node before n. */
 static pgy_value *new_value(pattern *p, const pgy_node *n)
 {
     pgy_value *v = p->status ? NULL : value_create_unique(n->graph, "quantized", p->err);
@@ -270,7 +272,7 @@ static bool pass_move(pattern *p, pgy_node *n)
         (void)move_bytes(p, n, move, x.x, NULL);
         return true;
     }
-    /* Quantise before the move. */
+    /* Quantise before the move, so that the move has only 8-bit elements to copy. */
     if (!pattern_is_inner(move->inputs[0]) || pattern_dtype(move->inputs[0]) != PGY_F32)
         return false;
     pgy_value *v = new_value(p, n),

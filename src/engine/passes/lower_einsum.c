@@ -8,7 +8,8 @@
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-/* Letters of the axes of an operand or a group; axes of an ellipsis are numbers from 1. */
+/* The Einsum letters of a list of axes; the axes of an ellipsis have the codes 1, 2, ... instead.
+ */
 typedef struct letters {
     size_t count;
     char at[PGY_MAX_RANK];
@@ -88,7 +89,7 @@ static pgy_value *new_value(const pgy_node *n, pattern *p)
     return v;
 }
 
-/* Transposes v from one order of letters to another. */
+/* Transposes v, whose axes have the letters `from`, to the order `to`. */
 static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters *from,
                             const letters *to)
 {
@@ -107,7 +108,7 @@ static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters
     return moved;
 }
 
-/* Sizes of all letters, -1 if not known. */
+/* The size of each letter's axis, indexed by letter; -1: not known. */
 typedef struct sizes {
     int64_t of[256];
 } sizes;
@@ -125,7 +126,7 @@ static bool read_sizes(sizes *s, const equation *e, const pgy_node *n)
     return true;
 }
 
-/* The size of a group joined into one axis; false: not known. */
+/* *out: the product of the sizes of the group's axes; false: not known. */
 static bool joined_size(int64_t *out, const sizes *s, const letters *group)
 {
     *out = 1;
@@ -194,7 +195,7 @@ static bool find_groups(groups *g, const equation *e)
     }
     for (size_t i = 0; i < a->count; i++) {
         if (has(&e->out, a->at[i], NULL)) continue;
-        if (!has(b, a->at[i], NULL)) return false; /* a sum over one operand alone */
+        if (!has(b, a->at[i], NULL)) return false; /* MatMul cannot sum one operand alone */
         add(&g->depth, a->at[i]);
     }
     for (size_t i = 0; i < b->count; i++)

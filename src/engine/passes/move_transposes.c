@@ -19,7 +19,7 @@ static bool read_order(size_t *order, const pgy_node *n, size_t rank)
     return true;
 }
 
-/* Do the axes of other sizes than 1 stay in order? */
+/* Does Transpose n keep all axes of x whose size is not 1 in order, so that no element moves? */
 static bool keeps_order(const pgy_node *n, const pgy_value *x)
 {
     size_t order[PGY_MAX_RANK], last = 0;
@@ -65,7 +65,8 @@ static bool is_elementwise(pattern *p, const pgy_node *n, const pgy_value *x)
     return false;
 }
 
-/* Does a Transpose follow after elementwise nodes that have no other user? */
+/* Does another Transpose follow t, with only elementwise nodes in between, whose results nothing
+ * else uses? */
 static bool is_awaited(pattern *p, const pgy_node *t)
 {
     const pgy_node *n = t;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "engine/passes/pass.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "engine/passes/normalise.c";
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
@@ -15,7 +15,7 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
     const int64_t before = pgy_graph_opset(g, "");
     const pgy_status st = graph_normalise(g, &why);
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
-    if (st) LOG(VERBOSE, "The opset stays %lld: %s", (long long)before, why.text);
+    if (st) LOG(VERBOSE, "The model keeps opset %lld: %s", (long long)before, why.text);
     *changes = pgy_graph_opset(g, "") != before;
     return PGY_OK;
 }

@@ -10,17 +10,18 @@
 
 struct calibration_runner;
 
-/* The target of a build. */
+/* What the engine is built for, as passes with `run_for` need it. */
 typedef struct pass_target {
-    const pgy_build_config *config;          /* NULL: defaults */
-    const struct calibration_runner *runner; /* precision/calibrate.h; NULL: none */
+    const pgy_build_config *config; /* NULL: the default configuration */
+    /* Runs the model on calibration data (precision/calibrate.h); NULL: such data cannot be run. */
+    const struct calibration_runner *runner;
 } pass_target;
 
 typedef struct pass {
     const char *name, *summary;
     /* Rewrites g without changing what it computes; *changes counts the rewrites. */
     pgy_status (*run)(pgy_graph *g, size_t *changes, pgy_error *err);
-    /* Replaces `run` in passes that depend on the target. */
+    /* Called instead of `run`, if set: for passes that depend on the target. */
     pgy_status (*run_for)(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err);
 } pass;
 

@@ -8,7 +8,7 @@
 #include "engine/passes/pass.h"
 #include "engine/tactics/replay.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "engine/passes/passes.c";
 
 static const pass *const PASSES[] = {
 #define PASS(name) &PASS_##name,
@@ -17,7 +17,7 @@ static const pass *const PASSES[] = {
     NULL,
 };
 
-/* Is "-name" a word of the list, or is the list "none"? */
+/* Does `list` switch pass `name` off: does it contain "-<name>", or is it "none"? */
 static bool is_off(const char *list, const char *name)
 {
     if (!list) return false;
@@ -31,7 +31,7 @@ static bool is_off(const char *list, const char *name)
     return false;
 }
 
-/* Saves the graph as <number>_<name>.onnx in the folder. */
+/* Saves the graph after a pass as <number>_<name of the pass>.onnx in `folder`. */
 static pgy_status save(pgy_graph *g, const char *folder, size_t number, const char *name,
                        pgy_error *err)
 {
@@ -46,7 +46,8 @@ static pgy_status save(pgy_graph *g, const char *folder, size_t number, const ch
     return st;
 }
 
-/* Finds the passes switched off: as the replay recorded them, else from the environment. */
+/* Gets the list of passes that are switched off: from the replay file if there is one, else from
+ * the environment. */
 static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error *err)
 {
     const char *given = getenv("POLYGRAPHY_PASSES"), *recorded = NULL;
@@ -57,7 +58,9 @@ static pgy_status find_list(str *out, const pgy_build_config *config, pgy_error 
         recorded = tactics_passes(replay);
     }
     if (recorded && given && strcmp(recorded, given) != 0)
-        LOG(WARNING, "POLYGRAPHY_PASSES is not obeyed: the tactic replay was recorded with '%s'",
+        LOG(WARNING,
+            "POLYGRAPHY_PASSES has no effect: the tactic replay was recorded with '%s', which is "
+            "used instead",
             recorded);
     str_append(out, recorded ? recorded : given ? given : "");
     tactics_destroy(replay);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches floats and the bytes that they are quantised to. */
+/* Matches Q/DQ nodes and reads their scales, zero points and constants. */
 #include "engine/passes/pattern_quantized.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static bool is_byte(pgy_dtype t)
     return t == PGY_I8 || t == PGY_U8;
 }
 
-/* Number of elements of a constant of rank 0 or 1; 0: it is not one, or has an unknown size. */
+/* Number of elements of v, if it is a constant of rank 0 or 1 and known size; else 0. */
 static size_t count_of(const pattern *p, const pgy_value *v)
 {
     if (!pattern_is_constant(p, v) || pattern_rank(v) > 1) return 0;
@@ -61,7 +61,7 @@ bool quantized_read(pattern *p, const pgy_value *v, quantized *q)
     return read_start(p, v, q, &scales) && scales == 1;
 }
 
-/* Scales may be 0: that of a channel whose weights are all 0. */
+/* Are all scales valid? 0 is, because a channel whose weights are all 0 has it. */
 static bool are_factors(pattern *p, pgy_value *v)
 {
     pgy_tensor *t = pattern_floats(p, v);
@@ -140,7 +140,7 @@ void quantized_copy(pattern *p, pgy_node *n, const pgy_node *from)
 
 /* ---- Constants ------------------------------------------------------------------------------ */
 
-/* The result of a DequantizeLinear of constants, by the definition. */
+/* Computes DequantizeLinear n of constants by the operator's definition. */
 static pgy_tensor *dequantised(pattern *p, pgy_node *n)
 {
     op_tensor in[3] = {{0}}, out = {0};

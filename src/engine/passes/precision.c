@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types that the configuration asks for. Runs after the passes that change weights, since
- * weights are rounded here, and before the passes that fuse layers. */
+/* Applies the precision that the configuration asks for. Runs after the passes that change weights,
+ * since weights are rounded here, and before the passes that fuse layers. */
 #include "engine/precision/precision.h"
 
 #include "engine/passes/pass.h"

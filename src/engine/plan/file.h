@@ -8,16 +8,18 @@
 #include "engine/plan/plan.h"
 
 struct plan_file {
-    file_map map; /* if it was opened by path */
-    void *copy;   /* if the bytes were not aligned */
+    file_map map; /* the mapped file, if the plan was opened by path */
+    void *copy;   /* an aligned copy, if the caller's bytes were not aligned */
     bool trusted; /* hashes are not checked */
     const unsigned char *data;
     size_t size;
     const plan_header *header;
-    const plan_section *sections[PLAN_KIND_END];    /* by kind; of constants, the host's */
-    const plan_section *constants[PLAN_MAX_SPACES]; /* by space */
-    const void *at[PLAN_KIND_END];                  /* their records */
-    uint64_t counts[PLAN_KIND_END]; /* number of records, or bytes for sections without records */
+    const plan_section *sections[PLAN_KIND_END];    /* indexed by kind; for PLAN_CONSTANTS: the
+                                                       host's section */
+    const plan_section *constants[PLAN_MAX_SPACES]; /* indexed by space: its PLAN_CONSTANTS */
+    const void *at[PLAN_KIND_END];  /* indexed by kind: the section's first record */
+    uint64_t counts[PLAN_KIND_END]; /* indexed by kind: number of records, or of bytes if the
+                                       section has no records */
     const plan_info_record *info;
     plan_info public;
 };
@@ -32,14 +34,31 @@ static inline const plan_space *plan_space_at(const plan_file *p, uint32_t space
     return (const plan_space *)p->at[PLAN_SPACES] + space;
 }
 
+/* The record of program `i`, and the first step of program `index`. */
+static inline const plan_program *plan_record_of(const plan_file *p, size_t i)
+{
+    return (const plan_program *)p->at[PLAN_PROGRAMS] + i;
+}
+
+static inline const plan_step *plan_steps_of(const plan_file *p, size_t index)
+{
+    return (const plan_step *)p->at[PLAN_STEPS] + plan_record_of(p, index)->steps;
+}
+
+/* NULL for PLAN_NO_TEXT. */
+static inline const char *plan_text_or_null(const plan_file *p, uint32_t text)
+{
+    return text == PLAN_NO_TEXT ? NULL : plan_text(p, text);
+}
+
 /* A program with what its records point to. */
 typedef struct program_view {
     const plan_file *p;
     const plan_program *r;
-    const plan_arena *arenas; /* by space */
+    const plan_arena *arenas; /* indexed by space */
     const plan_tensor *tensors;
     const plan_step *steps;
-    const uint32_t *refs; /* of all programs */
+    const uint32_t *refs; /* the whole PLAN_REFS section */
 } program_view;
 
 /* `r` must lie within the file, with all its records. */

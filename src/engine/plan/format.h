@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plan files: what lies where. Little-endian, without pointers, used where it is mapped.
+/* The layout of plan files: little-endian, without pointers, used where the file is mapped.
  *
  *     plan_header, plan_section[section_count]
  *     sections, each at a multiple of PLAN_ALIGN (PLAN_BULK_ALIGN the large ones)
  *
- * Readers refuse another major version and skip kinds they do not know that are marked optional.
- * The header's hash covers header and section table (with itself as 0). That of a section is
- * checked when the file is opened, of large sections by plan_verify. Texts are offsets into
- * STRINGS. */
+ * Readers refuse another major version, and skip sections of an unknown kind that are marked
+ * optional. The header's hash covers the header, with the hash field as 0, and the section table.
+ * The hash of a small section is checked when the file is opened, that of a large one by
+ * plan_verify. Records refer to texts by offsets into PLAN_STRINGS. */
 #ifndef ENGINE_PLAN_FORMAT_H
 #define ENGINE_PLAN_FORMAT_H
 
@@ -31,63 +31,65 @@ typedef enum plan_kind {
     PLAN_INFO,        /* one plan_info_record */
     PLAN_SETTINGS,    /* plan_setting: the configuration, as in build/config_store.h */
     PLAN_VALUES,      /* plan_value: the model's inputs, then its outputs, as declared */
-    PLAN_DIMS,        /* plan_dim of those */
+    PLAN_DIMS,        /* plan_dim: the dimensions of the values in PLAN_VALUES */
     PLAN_PROFILES,    /* plan_profile */
-    PLAN_RANGES,      /* plan_range: of each profile, for each input */
+    PLAN_RANGES,      /* plan_range: for each profile, one range for each input */
     PLAN_SPACES,      /* plan_space: the host, then the devices that programs use */
     PLAN_PROGRAMS,    /* plan_program */
-    PLAN_ARENAS,      /* plan_arena: of each program, for each space */
-    PLAN_TENSORS,     /* plan_tensor of the programs */
+    PLAN_ARENAS,      /* plan_arena: for each program, one arena for each space */
+    PLAN_TENSORS,     /* plan_tensor: tensors of all programs */
     PLAN_SHAPES,      /* int64: sizes of dimensions */
-    PLAN_STEPS,       /* plan_step of the programs */
-    PLAN_REFS,        /* uint32: tensors of steps and outputs, by their place in their program */
-    PLAN_MARKS,       /* plan_mark: debug tensors */
+    PLAN_STEPS,       /* plan_step: steps of all programs */
+    PLAN_REFS,        /* uint32: tensors that steps and outputs use, as indices into their program's
+                         tensors */
+    PLAN_MARKS,       /* plan_mark: debug tensors, and the step that computes each */
     PLAN_PARAMS,      /* parameters of kernels */
-    PLAN_CONSTANTS,   /* bulk, one for each space: weights that steps read, packed ones too; equal
-                         ones once */
-    PLAN_WEIGHTS,     /* bulk: weights of the models below that are not among the constants */
-    PLAN_MODEL,       /* bulk: the graph after all passes, as an ONNX model */
-    PLAN_SOURCE,      /* bulk: the model before all passes, for refits; may be empty */
+    PLAN_CONSTANTS,   /* large, one section for each space: weights that steps read, some packed by
+                         kernels; equal weights are stored once */
+    PLAN_WEIGHTS, /* large: weights of PLAN_MODEL and PLAN_SOURCE that are not in PLAN_CONSTANTS */
+    PLAN_MODEL,   /* large: the graph after all passes, as an ONNX model */
+    PLAN_SOURCE,  /* large: the model before all passes, for refits; may be empty */
     PLAN_KIND_END
 } plan_kind;
 
-enum { PLAN_OPTIONAL = 1 /* plan_section.flags: readers that do not know the kind go on */ };
+enum { PLAN_OPTIONAL = 1 /* plan_section.flags: readers skip the section if its kind is new */ };
 
 typedef struct plan_header {
     char magic[8];
     uint16_t major, minor;
-    uint32_t header_bytes; /* with the section table */
+    uint32_t header_bytes; /* size of header and section table */
     uint64_t file_bytes;
     uint32_t section_count;
-    uint32_t cpu_level; /* that the kernels need */
-    uint64_t flags;     /* none so far */
+    uint32_t cpu_level; /* instruction-set level that the kernels need */
+    uint64_t flags;     /* no flag is defined yet */
     uint64_t hash;
 } plan_header;
 
 typedef struct plan_section {
     uint32_t kind, version, flags;
-    uint32_t space; /* of CONSTANTS; 0 for other kinds */
+    uint32_t space; /* for PLAN_CONSTANTS: the space that reads them; 0 for other kinds */
     uint64_t offset, size_bytes, hash;
 } plan_section;
 
 enum {
     PLAN_REFITTABLE = 1,
-    PLAN_STRIPPED = 2,          /* CONSTANTS is empty until a refit fills it */
-    PLAN_WHOLE = 4,             /* the graph has all weights: other shapes can be built */
-    PLAN_VERSION_COMPATIBLE = 8 /* kernels that this library no longer has may be chosen anew */
+    PLAN_STRIPPED = 2, /* CONSTANTS is empty until a refit fills it */
+    PLAN_WHOLE = 4,    /* PLAN_MODEL keeps all weights, so programs for other shapes can be built */
+    PLAN_VERSION_COMPATIBLE = 8 /* the engine may replace kernels that a later library lacks */
 };
 
 typedef struct plan_info_record {
-    uint32_t name, library; /* of the model; version of the library that wrote the plan */
-    uint64_t model_hash;    /* of the model that was built, 0: not known */
+    uint32_t name, library; /* texts: name of the model; version of the library that wrote the
+                               plan */
+    uint64_t model_hash;    /* hash of the model file that was built; 0: not known */
     uint32_t flags;
-    uint32_t input_count, output_count; /* of the model */
+    uint32_t input_count, output_count; /* numbers of the model's inputs and outputs */
     uint32_t reserved;
 } plan_info_record;
 
 typedef struct plan_space {
-    uint32_t name, fingerprint; /* of the device; the host's fingerprint is PLAN_NO_TEXT */
-    uint64_t constant_bytes;    /* of its CONSTANTS, also when it was stripped */
+    uint32_t name, fingerprint; /* texts of the device; the host's fingerprint is PLAN_NO_TEXT */
+    uint64_t constant_bytes;    /* size of its constants, even if stripping left them out */
 } plan_space;
 
 typedef struct plan_setting {
@@ -99,39 +101,43 @@ typedef struct plan_setting {
 
 typedef struct plan_value {
     uint32_t name;
-    int32_t dtype, rank; /* type as in ONNX files, 0: unknown; rank -1: unknown */
+    int32_t dtype, rank; /* dtype: ONNX's number of the element type, 0 if unknown; rank: -1 if
+                            unknown */
     uint32_t form;       /* pgy_form */
     uint32_t dims, reserved;
 } plan_value;
 
 typedef struct plan_dim {
-    int64_t value; /* -1: not fixed */
-    uint32_t name; /* or PLAN_NO_TEXT */
+    int64_t value; /* size; -1: not fixed */
+    uint32_t name; /* text: name of a symbolic dimension, or PLAN_NO_TEXT */
     uint32_t reserved;
 } plan_dim;
 
 #define PLAN_NO_PROGRAM UINT32_MAX
 
 typedef struct plan_profile {
-    uint32_t program; /* of its usual shapes; PLAN_NO_PROGRAM: it is interpreted */
+    uint32_t program; /* index of the program for its usual shapes; PLAN_NO_PROGRAM: the graph is
+                         interpreted */
     uint32_t reserved;
 } plan_profile;
 
 typedef struct plan_range {
     uint32_t kind; /* pgy_bound_kind */
     uint32_t count;
-    uint32_t entries; /* place in SHAPES: min, opt, max */
+    uint32_t entries; /* index in PLAN_SHAPES of the min entries, which the opt and max entries
+                         follow */
     uint32_t reserved;
 } plan_range;
 
 typedef struct plan_program {
-    uint32_t tensors, tensor_count; /* inputs first */
+    uint32_t tensors, tensor_count; /* first index in PLAN_TENSORS and number; inputs come first */
     uint32_t steps, step_count;
-    uint32_t outputs; /* place in REFS */
+    uint32_t outputs; /* index in PLAN_REFS of its first output */
     uint32_t marks, mark_count;
-    uint32_t arenas; /* place in ARENAS: one for each space */
+    uint32_t arenas; /* index in PLAN_ARENAS of its arena in space 0, which those of the other
+                        spaces follow */
     uint32_t event_count, reserved;
-    uint64_t workspace_bytes, scratch_bytes; /* largest of any step */
+    uint64_t workspace_bytes, scratch_bytes; /* largest that any step needs */
 } plan_program;
 
 typedef struct plan_arena {
@@ -139,13 +145,13 @@ typedef struct plan_arena {
 } plan_arena;
 
 typedef struct plan_mark {
-    uint32_t step, tensor; /* of their program */
+    uint32_t step, tensor; /* indices into the program's steps and tensors */
 } plan_mark;
 
 typedef struct plan_tensor {
     uint32_t name;
     int32_t dtype, rank;
-    uint32_t shape; /* place in SHAPES */
+    uint32_t shape; /* index in PLAN_SHAPES of the first dimension */
     uint32_t layout, place, space, reserved;
     uint64_t offset, size_bytes;
 } plan_tensor;
@@ -155,12 +161,13 @@ typedef struct plan_tensor {
 typedef struct plan_step {
     uint32_t label, op_type;
     uint32_t act, space, event;      /* as in program_step */
-    uint32_t kernel, kernel_version; /* PLAN_NO_TEXT: the reference definition of the node */
-    uint32_t node;                   /* place in the stored graph, or PLAN_NO_NODE */
+    uint32_t kernel, kernel_version; /* kernel: text with its name; PLAN_NO_TEXT: the node's
+                                        reference definition runs */
+    uint32_t node;                   /* index of its node in the stored graph, or PLAN_NO_NODE */
     uint32_t refs, input_count, captured_count, output_count;
     uint32_t phases, parts, packed_inputs;
     int32_t in_place;
-    uint32_t workspace_place; /* in the arena of its space, in units of 64 bytes */
+    uint32_t workspace_place; /* offset in the arena of its space, in units of 64 bytes */
     uint32_t reserved;
     uint64_t params_offset, params_bytes, packed_offset, packed_bytes;
     uint64_t workspace_bytes, scratch_bytes;

@@ -60,7 +60,7 @@ static void append_name(str *out, const pgy_plan_layer *l, size_t profile)
     if (profile) str_printf(out, " [profile %zu]", profile);
 }
 
-/* The source nodes, in the notation of TensorRT's parser and as a list. */
+/* Writes a layer's source nodes, in the notation of TensorRT's parser and as a list. */
 static void put_sources(json_writer *w, const pgy_plan_layer *l)
 {
     str text = {0};
@@ -142,7 +142,7 @@ static void put_values(json_writer *w, const pgy_plan *p, const pgy_metadata *m,
     }
 }
 
-/* ---- The whole ------------------------------------------------------------------------------ */
+/* ---- The report ----------------------------------------------------------------------------- */
 
 static void put_plan(json_writer *w, const pgy_plan *p)
 {
@@ -211,7 +211,8 @@ pgy_status pgy_plan_inspect(char **out, const pgy_plan *p, pgy_inspect_format fo
 {
     str text = {0};
     pgy_status st = PGY_OK;
-    if (!out || !p) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no plan");
+    if (!out || !p)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and the plan must not be NULL");
     if (format == PGY_INSPECT_JSON)
         st = inspect_json(&text, p, err);
     else
@@ -228,7 +229,7 @@ pgy_status pgy_plan_inspect(char **out, const pgy_plan *p, pgy_inspect_format fo
 pgy_status pgy_engine_inspect(char **out, pgy_engine *e, pgy_inspect_format format, pgy_error *err)
 {
     pgy_plan *look = NULL;
-    if (!e) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no engine");
+    if (!e) return pgy_error_set(err, PGY_E_ARGUMENT, "the engine must not be NULL");
     pgy_status st = plan_look_at_engine(&look, e, err);
     if (!st) st = pgy_plan_inspect(out, look, format, err);
     pgy_plan_close(look);

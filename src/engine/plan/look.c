@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "engine/plan/plan.h"
 
-/* A program of the plan, or of an engine. */
+/* A program of the plan, or of an engine that is described as if it were a plan. */
 typedef struct looked_at {
     program *program;
     pgy_plan_profile view;
@@ -22,7 +22,7 @@ struct pgy_plan {
     const profile_set *profiles;
     profile_set *own_profiles;
     arena memory;
-    looked_at *programs; /* of each profile */
+    looked_at *programs; /* indexed by profile: its program */
     size_t profile_count;
 };
 
@@ -35,8 +35,12 @@ pgy_status pgy_plan_build(const char *path, pgy_model *model, const pgy_build_co
                           pgy_error *err)
 {
     engine *e = NULL;
+    program *p = NULL;
     pgy_status st = engine_build(&e, model, config, err);
     if (!st) st = engine_save(e, path, err);
+    if (!st) st = engine_program_for(&p, e, 0, err);
+    if (!st) st = engine_save_tactics(e, p, err);
+    program_release(p);
     engine_release(e);
     return st;
 }

@@ -12,15 +12,16 @@ typedef struct plan_source {
     const char *name; /* of the graph */
     const program *const *programs;
     size_t program_count;
-    const uint32_t *profile_programs; /* for each profile; PLAN_NO_PROGRAM: interpreted */
+    const uint32_t *profile_programs; /* indexed by profile: its program's index; PLAN_NO_PROGRAM:
+                                         the graph is interpreted */
     const profile_set *profiles;
     const pgy_build_config *config;
     pgy_model *model;    /* the graph that the programs were built from, exported */
-    pgy_model *original; /* before all passes, for refits; NULL: no refits */
-    bool whole;          /* the graph keeps all its weights */
+    pgy_model *original; /* the model before all passes; NULL: the engine cannot be refitted */
+    bool whole;          /* `model` keeps all its weights, so other shapes can be built */
     bool stripped; /* leave out the weights that a refit supplies, and all data derived from them */
-    const pgy_metadata *inputs, *outputs; /* of the model, as declared */
-    uint64_t model_hash;                  /* of the model's file; 0: not known */
+    const pgy_metadata *inputs, *outputs; /* types and shapes that the model declares */
+    uint64_t model_hash;                  /* hash of the model's file; 0: not known */
 } plan_source;
 
 /* The same source gives the same bytes. The file appears whole or not at all. */
@@ -32,7 +33,8 @@ pgy_status plan_serialize(void **out, size_t *size_bytes, const plan_source *s,
 typedef struct plan_info {
     const char *name, *library;
     uint64_t model_hash, file_bytes;
-    uint32_t needs; /* cpu_level, or one that this library does not know */
+    uint32_t needs; /* cpu_level that the kernels need; a newer library's level may be unknown
+                       here */
     uint32_t flags; /* PLAN_REFITTABLE ... */
     size_t profile_count, program_count;
     uint64_t constant_bytes;
@@ -50,14 +52,14 @@ pgy_status plan_open(plan_file **out, const char *path, pgy_error *err) PGY_MUST
  * but no other check. */
 pgy_status plan_parse(plan_file **out, const void *data, size_t size_bytes, bool trusted,
                       pgy_error *err) PGY_MUST_CHECK;
-/* Checks the hashes of the large sections, too. */
+/* Checks also the hashes of the large sections, which plan_open skips. */
 pgy_status plan_verify(const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
 void plan_close(plan_file *p);
-/* Maps the weights at once, before a run reads them. */
+/* Brings the mapped weights into memory at once, so that the first run need not fault them in. */
 void plan_prefetch(const plan_file *p);
 
 const plan_info *plan_describe(const plan_file *p);
-const char *plan_level_name(uint32_t level); /* name of a processor level */
+const char *plan_level_name(uint32_t level); /* name of an instruction-set level */
 pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs,
                          pgy_error *err) PGY_MUST_CHECK;
 /* The configuration that the plan stores, in `memory`; its texts belong to the plan. */
@@ -65,7 +67,7 @@ pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory
                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status plan_profiles(profile_set **out, const plan_file *p, const pgy_metadata *inputs,
                          pgy_error *err) PGY_MUST_CHECK;
-/* The program of a profile; PLAN_NO_PROGRAM: its inputs are interpreted. */
+/* Returns the index of a profile's program; PLAN_NO_PROGRAM: the graph is interpreted for it. */
 uint32_t plan_profile_program(const plan_file *p, size_t profile);
 
 /* Makes a program over the mapped bytes; the file must outlive it. `runnable` false: the program
@@ -73,7 +75,7 @@ uint32_t plan_profile_program(const plan_file *p, size_t profile);
  * not suffice; PGY_E_NOT_FOUND: it needs a kernel that this library lacks. */
 pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool runnable,
                            pgy_error *err) PGY_MUST_CHECK;
-/* NULL: the reference definition */
+/* Returns the name of a step's kernel; NULL: the reference definition runs. */
 const char *plan_kernel_name(const plan_file *p, size_t index, size_t step);
 /* The kernel of a step; NULL: the reference definition, or a kernel that this library lacks. */
 const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step);
@@ -84,7 +86,7 @@ pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_M
 /* The model that a refit starts from; the file must outlive it. It may lack weights. *out NULL: the
  * plan stores none. */
 pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
-/* Does a step need its node? If so, read the graph and call plan_bind. */
+/* Does some step need its node of the stored graph? If so, read the graph and call plan_bind. */
 bool plan_needs_nodes(const program *p);
 pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph *g,
                      pgy_error *err) PGY_MUST_CHECK;

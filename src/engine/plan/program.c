@@ -1,132 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes an open plan runnable: fills the program's tables with pointers into the file, looks up
- * kernels by name and version, and ties steps without kernel to nodes of the stored graph. */
+/* Makes programs of an open plan runnable: fills a program's tables with pointers into the file,
+ * looks up kernels by name and version, and ties steps without kernel to nodes of the stored
+ * graph. */
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/memory.h"
-#include "engine/build/config_store.h"
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
-#include "engine/plan/weights.h"
 #include "engine/program/reference_step.h"
-
-enum { MAX_THREADS = 4096 };
 
 static pgy_status no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while opening the plan");
-}
-
-static const plan_program *record_of(const plan_file *p, size_t i)
-{
-    return (const plan_program *)p->at[PLAN_PROGRAMS] + i;
-}
-
-static const plan_step *steps_of(const plan_file *p, size_t index)
-{
-    return (const plan_step *)p->at[PLAN_STEPS] + record_of(p, index)->steps;
-}
-
-const char *plan_kernel_name(const plan_file *p, size_t index, size_t step)
-{
-    const plan_step *s = &steps_of(p, index)[step];
-    return s->kernel == PLAN_NO_TEXT ? NULL : plan_text(p, s->kernel);
-}
-
-/* ---- Inputs and outputs --------------------------------------------------------------------- */
-
-static pgy_status add_value(pgy_metadata *out, const plan_file *p, const plan_value *v,
-                            pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    const char *names[PGY_MAX_RANK];
-    const plan_dim *dims = p->at[PLAN_DIMS];
-    for (int32_t i = 0; i < v->rank; i++) {
-        const plan_dim *d = &dims[v->dims + (uint32_t)i];
-        shape[i] = d->value;
-        names[i] = d->name == PLAN_NO_TEXT ? NULL : plan_text(p, d->name);
-    }
-    const pgy_tensor_info info = {.name = plan_text(p, v->name),
-                                  .dtype = v->dtype ? pgy_dtype_from_onnx(v->dtype) : 0,
-                                  .rank = v->rank,
-                                  .shape = shape,
-                                  .dim_names = names,
-                                  .form = (pgy_form)v->form};
-    return pgy_metadata_set(out, &info, err);
-}
-
-pgy_status plan_metadata(pgy_metadata **out, const plan_file *p, bool outputs, pgy_error *err)
-{
-    const size_t first = outputs ? p->info->input_count : 0;
-    const size_t count = outputs ? p->info->output_count : p->info->input_count;
-    const plan_value *values = p->at[PLAN_VALUES];
-    pgy_metadata *m = NULL;
-    pgy_status st = pgy_metadata_create(&m, err);
-    for (size_t i = 0; !st && i < count; i++) st = add_value(m, p, &values[first + i], err);
-    if (!st && pgy_metadata_count(m) != count)
-        st = pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: two inputs have one name");
-    if (st)
-        pgy_metadata_destroy(m);
-    else
-        *out = m;
-    return st;
-}
-
-/* ---- Configuration and profiles -------------------------------------------------------------- */
-
-static const char *text_or_null(const plan_file *p, uint32_t text)
-{
-    return text == PLAN_NO_TEXT ? NULL : plan_text(p, text);
-}
-
-static config_setting setting_at(size_t i, const void *user)
-{
-    const plan_file *p = user;
-    const plan_setting *s = &((const plan_setting *)p->at[PLAN_SETTINGS])[i];
-    return (config_setting){
-        .field = plan_text(p, s->field), .text = text_or_null(p, s->text), .value = s->value};
-}
-
-pgy_status plan_config(pgy_build_config **out, const plan_file *p, arena *memory, pgy_error *err)
-{
-    const uint32_t facts = p->info->flags;
-    pgy_build_config *c = NULL;
-    const pgy_status st = config_load(&c, setting_at, p, p->counts[PLAN_SETTINGS], memory, err);
-    if (st) return pgy_error_prefix(err, st, "the plan is damaged: ");
-    if (c->threads > MAX_THREADS) c->threads = 0;
-    c->refittable = facts & PLAN_REFITTABLE;
-    c->strip_plan = facts & PLAN_STRIPPED;
-    c->version_compatible = facts & PLAN_VERSION_COMPATIBLE;
-    *out = c;
-    return PGY_OK;
-}
-
-pgy_status plan_profiles(profile_set **out, const plan_file *p, const pgy_metadata *inputs,
-                         pgy_error *err)
-{
-    const plan_range *ranges = p->at[PLAN_RANGES];
-    const int64_t *entries = p->at[PLAN_SHAPES];
-    const size_t count = p->counts[PLAN_RANGES];
-    profile_bound *bounds = mem_calloc(count + 1, sizeof *bounds);
-    if (!bounds) return no_memory(err);
-    for (size_t i = 0; i < count; i++) {
-        const int64_t *min = entries + ranges[i].entries;
-        bounds[i].kind = (pgy_bound_kind)ranges[i].kind;
-        bounds[i].range = (pgy_profile_range){.count = ranges[i].count,
-                                              .min = min,
-                                              .opt = min + ranges[i].count,
-                                              .max = min + 2 * (size_t)ranges[i].count};
-    }
-    const pgy_status st = profiles_restore(out, bounds, p->counts[PLAN_PROFILES], inputs, err);
-    mem_free(bounds);
-    return st ? pgy_error_prefix(err, st, "the plan is damaged: ") : PGY_OK;
-}
-
-uint32_t plan_profile_program(const plan_file *p, size_t profile)
-{
-    return ((const plan_profile *)p->at[PLAN_PROFILES])[profile].program;
 }
 
 /* ---- The program ---------------------------------------------------------------------------- */
@@ -183,7 +69,7 @@ static void read_spaces(program *out, const plan_file *p, const plan_program *r)
         out->spaces[i] = (program_space){
             .device = i ? NULL : device_host(),
             .name = plan_text(p, from->name),
-            .fingerprint = text_or_null(p, from->fingerprint),
+            .fingerprint = plan_text_or_null(p, from->fingerprint),
             .constants = stripped ? NULL : (void *)(p->data + p->constants[i]->offset),
             .constant_bytes = from->constant_bytes,
             .arena_bytes = arenas[i].size_bytes,
@@ -192,22 +78,24 @@ static void read_spaces(program *out, const plan_file *p, const plan_program *r)
     }
 }
 
-/* Compiled code and choices of kernels hold for this device with these libraries only. */
+/* Finds the space's device and compares its fingerprint: compiled code and the choice of kernels
+ * hold for this device with these libraries only. */
 static pgy_status find_device(program_space *s, pgy_error *err)
 {
     device_properties here;
-    s->device = device_find(s->name);
-    if (!s->device)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan was built for device '%s' (%s), which this process does not "
-                             "have",
-                             s->name, s->fingerprint);
-    const pgy_status st = device_describe(&here, s->device, err);
+    pgy_status st = device_open(&s->device, s->name, err);
+    if (st)
+        return pgy_error_prefix(
+            err, PGY_E_UNSUPPORTED,
+            "the plan was built for device '%s' (%s), which is not available in "
+            "this process: ",
+            s->name, s->fingerprint);
+    st = device_describe(&here, s->device, err);
     if (st) return pgy_error_prefix(err, st, "device '%s': ", s->name);
     if (strcmp(here.fingerprint, s->fingerprint) == 0) return PGY_OK;
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "the plan was built for device '%s' with %s; this one has %s: please "
-                         "convert the model again on this machine",
+                         "the plan was built for device '%s' with %s, but this one has %s: convert "
+                         "the model again on this machine",
                          s->name, s->fingerprint, here.fingerprint);
 }
 
@@ -239,9 +127,9 @@ static pgy_status read_marks(program *out, const plan_file *p, const plan_progra
 
 static pgy_status read_program(program *out, const plan_file *p, size_t index, pgy_error *err)
 {
-    const plan_program *r = record_of(p, index);
+    const plan_program *r = plan_record_of(p, index);
     const plan_tensor *tensors = (const plan_tensor *)p->at[PLAN_TENSORS] + r->tensors;
-    const plan_step *steps = steps_of(p, index);
+    const plan_step *steps = plan_steps_of(p, index);
     out->tensor_count = r->tensor_count;
     out->step_count = r->step_count;
     out->tensors = arena_alloc_array(&out->memory, out->tensor_count, sizeof *out->tensors);
@@ -259,36 +147,25 @@ static pgy_status read_program(program *out, const plan_file *p, size_t index, p
     return read_marks(out, p, r, err);
 }
 
-const char *plan_level_name(uint32_t level)
-{
-    return level <= CPU_AVX512 ? cpu_level_name((cpu_level)level) : "a newer processor";
-}
-
 static pgy_status check_machine(const plan_file *p, const plan_program *r, pgy_error *err)
 {
     const uint64_t arena_bytes = plan_view(p, r).arenas[0].size_bytes;
     const uint64_t limit = memory_limit_bytes();
     if (p->header->cpu_level > (uint32_t)cpu_features())
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan was built for processors with %s; this one has %s: please "
+                             "the plan was built for processors with %s, but this one has %s: "
                              "convert the model again on this machine",
                              plan_level_name(p->header->cpu_level), cpu_level_name(cpu_features()));
     if (arena_bytes > limit || r->workspace_bytes > limit || r->scratch_bytes > limit)
-        return pgy_error_set(err, PGY_E_MEMORY, "the plan needs %llu bytes of memory, more than %s",
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "the plan needs %llu bytes of memory, which exceeds %s",
                              (unsigned long long)arena_bytes, memory_limit_describe().text);
     return PGY_OK;
 }
 
-const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step)
-{
-    const char *name = plan_kernel_name(p, index, step);
-    const plan_step *s = &steps_of(p, index)[step];
-    return name ? kernel_find(name, (uint16_t)s->kernel_version) : NULL;
-}
-
 static pgy_status find_kernels(program *out, const plan_file *p, size_t index, pgy_error *err)
 {
-    const plan_step *steps = steps_of(p, index);
+    const plan_step *steps = plan_steps_of(p, index);
     for (size_t i = 0; i < out->step_count; i++) {
         const char *name = plan_kernel_name(p, index, i);
         if (!name) continue;
@@ -296,16 +173,15 @@ static pgy_status find_kernels(program *out, const plan_file *p, size_t index, p
         if (!out->steps[i].kernel)
             return pgy_error_set(
                 err, PGY_E_NOT_FOUND,
-                "the plan (written by version %s) uses kernel '%s' of version %u, "
-                "which %s",
+                "the plan (written by version %s) uses kernel '%s' of version %u, which %s",
                 p->public.library, name, steps[i].kernel_version,
-                strchr(name, '/') ? "is a plug-in's: --plugins loads its library"
-                                  : "this library does not have: please convert the model again");
+                strchr(name, '/') ? "belongs to a plug-in: load its library with pgy_operators_load"
+                                  : "this version lacks: build the plan again");
         if (!is_kernel_for(out, &out->steps[i]))
-            return pgy_error_set(err, PGY_E_FORMAT,
-                                 "the plan is damaged: step '%s' has kernel '%s', which is not for "
-                                 "device '%s'",
-                                 out->steps[i].label, name, out->spaces[out->steps[i].space].name);
+            return pgy_error_set(
+                err, PGY_E_FORMAT,
+                "the plan is damaged: step '%s' has kernel '%s', which does not run on device '%s'",
+                out->steps[i].label, name, out->spaces[out->steps[i].space].name);
     }
     return PGY_OK;
 }
@@ -317,11 +193,12 @@ pgy_status plan_program_at(program **out, const plan_file *p, size_t i, bool run
     if (!made) return no_memory(err);
     atomic_init(&made->users, 1);
     made->mapped = true;
-    pgy_status st = runnable ? check_machine(p, record_of(p, i), err) : PGY_OK;
+    pgy_status st = runnable ? check_machine(p, plan_record_of(p, i), err) : PGY_OK;
     if (!st) st = read_program(made, p, i, err);
     if (!st && runnable) st = find_devices(made, err);
     if (!st && runnable) st = find_kernels(made, p, i, err);
-    if (!st && runnable) st = plan_prove_program(p, i, err); /* plug-ins may be loaded by now */
+    /* Plug-ins loaded since the plan was opened may supply its kernels. */
+    if (!st && runnable) st = plan_prove_program(p, i, err);
     if (st)
         program_release(made);
     else
@@ -346,52 +223,7 @@ pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *
     return st;
 }
 
-/* ---- The graph ------------------------------------------------------------------------------ */
-
-static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind, pgy_error *err)
-{
-    const plan_section *s = p->sections[kind];
-    const plan_weights_bytes bytes = {.constants = p->at[PLAN_CONSTANTS],
-                                      .weights = p->at[PLAN_WEIGHTS],
-                                      .constant_bytes = p->counts[PLAN_CONSTANTS],
-                                      .weight_bytes = p->counts[PLAN_WEIGHTS]};
-    pgy_model *model = NULL;
-    if (!p->trusted && hash_xxh64(p->at[kind], s->size_bytes, 0) != s->hash)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "the plan is damaged: the checksum of its graph differs");
-    pgy_status st = pgy_model_parse(&model, p->at[kind], s->size_bytes, true, NULL, err);
-    if (!st) st = plan_weights_attach(model, &bytes, err);
-    if (st)
-        pgy_model_destroy(model);
-    else
-        *out = model;
-    return st;
-}
-
-pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
-{
-    pgy_model *model = NULL;
-    pgy_graph *g = NULL;
-    pgy_status st = read_model(&model, p, PLAN_MODEL, err);
-    if (!st) st = pgy_graph_import(&g, model, err);
-    if (!st) graph_set_newer(g, NEWER_TAKEN); /* as at build time */
-    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
-    if (!st && (g->input_count != p->info->input_count || g->output_count != p->info->output_count))
-        st = pgy_error_set(err, PGY_E_FORMAT,
-                           "the plan is damaged: its graph has other inputs or outputs");
-    pgy_model_destroy(model);
-    if (st)
-        pgy_graph_destroy(g);
-    else
-        *out = g;
-    return st ? pgy_error_prefix(err, st, "the graph in the plan: ") : PGY_OK;
-}
-
-pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err)
-{
-    *out = NULL;
-    return p->counts[PLAN_SOURCE] ? read_model(out, p, PLAN_SOURCE, err) : PGY_OK;
-}
+/* ---- Steps without kernel -------------------------------------------------------------------- */
 
 bool plan_needs_nodes(const program *p)
 {
@@ -400,8 +232,8 @@ bool plan_needs_nodes(const program *p)
     return false;
 }
 
-/* A step must have the inputs and outputs of its node, since definitions rely on required inputs.
- * Definitions check types and shapes themselves when they run. */
+/* Has the step the inputs and outputs of its node? Definitions rely on required inputs; they check
+ * types and shapes themselves when they run. */
 static bool is_of(const program *p, const program_step *s, const pgy_node *n)
 {
     const node_box *box = node_box_of(n);
@@ -420,19 +252,23 @@ static bool is_of(const program *p, const program_step *s, const pgy_node *n)
 
 pgy_status plan_bind(program *p, const plan_file *file, size_t index, pgy_graph *g, pgy_error *err)
 {
-    const plan_step *steps = steps_of(file, index);
+    const plan_step *steps = plan_steps_of(file, index);
     for (size_t i = 0; i < p->step_count; i++) {
         program_step *s = &p->steps[i];
         if (s->kernel || s->act != PROGRAM_RUN) continue;
         if (steps[i].node >= g->node_count)
-            return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: node %u is missing",
-                                 steps[i].node);
+            return pgy_error_set(
+                err, PGY_E_FORMAT,
+                "the plan is damaged: a step refers to node %u, which its graph does not have",
+                steps[i].node);
         pgy_node *n = g->nodes[steps[i].node];
         pgy_status st = node_prepare(n, err);
         if (!st) st = node_captures(n, err);
         if (!st && !is_of(p, s, n))
-            st = pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: step '%s' is of no node",
-                               s->label);
+            st = pgy_error_set(
+                err, PGY_E_FORMAT,
+                "the plan is damaged: step '%s' does not match its node in the graph of the plan",
+                s->label);
         if (!st) st = reference_step_bind(s, n, steps[i].node, &p->memory, err);
         if (st) return st;
     }

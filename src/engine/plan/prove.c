@@ -18,8 +18,8 @@ static pgy_status too_small(const program_view *v, const plan_step *s, const cha
                             uint64_t has, uint64_t touched, pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_FORMAT,
-                         "the plan is damaged: step '%s' (kernel '%s'): %s has %llu bytes, but "
-                         "its parameters make it touch %llu",
+                         "the plan is damaged: step '%s' (kernel '%s'): %s has %llu bytes, but the "
+                         "kernel accesses %llu with these parameters",
                          plan_text(v->p, s->label), plan_text(v->p, s->kernel), operand,
                          (unsigned long long)has, (unsigned long long)touched);
 }
@@ -70,8 +70,8 @@ static bool meets_workspace(const plan_step *s, const plan_tensor *t)
     return overlap(&workspace, t);
 }
 
-/* May the first output share the memory of input i? Only the same bytes, if plan and kernel allow
- * it. */
+/* May the first output share the memory of input i? Only if both are the same bytes, and plan and
+ * kernel allow it. */
 static bool is_in_place(const plan_step *s, const kernel_extent *e, uint32_t i,
                         const plan_tensor *x, const plan_tensor *y)
 {
@@ -79,7 +79,7 @@ static bool is_in_place(const plan_step *s, const kernel_extent *e, uint32_t i,
            x->size_bytes == y->size_bytes;
 }
 
-/* A step must not overwrite its inputs, since kernels read data several times. */
+/* Proves that a step does not overwrite its inputs, since kernels read data several times. */
 static pgy_status prove_apart(const program_view *v, const plan_step *s, const kernel_extent *e,
                               pgy_error *err)
 {
@@ -91,7 +91,7 @@ static pgy_status prove_apart(const program_view *v, const plan_step *s, const k
         for (uint32_t o = i < s->input_count ? s->input_count : i + 1; o < count; o++) {
             if (refs[o] == PROGRAM_NO_TENSOR || !overlap(x, &v->tensors[refs[o]])) continue;
             if (o == s->input_count && is_in_place(s, e, i, x, &v->tensors[refs[o]])) continue;
-            return refuse(v, s, "an output overlaps another of its tensors", err);
+            return refuse(v, s, "an output overlaps another tensor of the step", err);
         }
     }
     return PGY_OK;
@@ -101,17 +101,17 @@ static pgy_status prove_memory(const program_view *v, const plan_step *s, const 
                                pgy_error *err)
 {
     if (e->packed > s->packed_bytes)
-        return too_small(v, s, "what is packed", s->packed_bytes, e->packed, err);
+        return too_small(v, s, "its memory for packed weights", s->packed_bytes, e->packed, err);
     if (e->workspace > s->workspace_bytes)
         return too_small(v, s, "its workspace", s->workspace_bytes, e->workspace, err);
     if (e->scratch > s->scratch_bytes)
         return too_small(v, s, "its scratch memory", s->scratch_bytes, e->scratch, err);
     if (e->phases != s->phases || s->parts > e->parts)
-        return refuse(v, s, "it is cut into other parts than its kernel allows", err);
+        return refuse(v, s, "its number of phases or parts differs from that of its kernel", err);
     return PGY_OK;
 }
 
-/* Every operand must lie in memory that the kernel can reach. */
+/* Proves that every operand lies in memory that the kernel's device can reach. */
 static pgy_status prove_spaces(const program_view *v, const plan_step *s, const kernel_extent *e,
                                pgy_error *err)
 {
@@ -133,10 +133,10 @@ static pgy_status prove_step(const program_view *v, const plan_step *s, const ke
         return refuse(v, s, "it has more tensors than a kernel takes", err);
     const kernel_claim claim = claim_of(v, s);
     if (!kernel_extent_of(&e, k, &claim))
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "the plan is damaged: step '%s' (kernel '%s'): its parameters are "
-                             "not valid: %s",
-                             plan_text(v->p, s->label), plan_text(v->p, s->kernel), e.why);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "the plan is damaged: step '%s' (kernel '%s') has invalid parameters: %s",
+            plan_text(v->p, s->label), plan_text(v->p, s->kernel), e.why);
     pgy_status st = prove_spaces(v, s, &e, err);
     if (!st) st = prove_operands(v, s, &e, err);
     if (!st) st = prove_memory(v, s, &e, err);

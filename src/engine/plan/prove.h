@@ -11,8 +11,9 @@
  * repeats the proof. */
 pgy_status plan_prove_program(const plan_file *p, size_t index, pgy_error *err) PGY_MUST_CHECK;
 
-/* Proves that no step touches host memory while a device's copy may still read or write it: what a
- * step checks must not change until it is used. For programs with devices. */
+/* Proves that no step touches host memory while a device's copy may still read or write it:
+ * otherwise data could change after a step has checked it and before it uses it. For programs with
+ * devices. */
 pgy_status plan_prove_order(const program_view *v, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

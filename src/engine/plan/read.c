@@ -11,9 +11,9 @@
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 
-enum { PREFETCH_BYTES = 1 << 30 }; /* a run of a larger plan may not need all weights at once */
+enum { PREFETCH_BYTES = 1 << 30 }; /* a run of a larger plan may not need all its weights */
 
-/* The size of one record in each section; 0: the section holds bytes. */
+/* Indexed by kind: the size of one record of the section; 0: the section holds bytes. */
 static const size_t RECORD_BYTES[PLAN_KIND_END] = {
     [PLAN_INFO] = sizeof(plan_info_record), [PLAN_SETTINGS] = sizeof(plan_setting),
     [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
@@ -64,22 +64,24 @@ static pgy_status check_header(const plan_header *h, size_t size, bool trusted, 
 {
     if (h->major != PLAN_MAJOR)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan has format version %u.%u; this library (%s) reads version "
-                             "%d: please convert the model again",
+                             "the plan has format version %u.%u, but this library (%s) reads "
+                             "version %d: convert the model again",
                              h->major, h->minor, pgy_version(), PLAN_MAJOR);
     if (h->file_bytes != size)
-        return pgy_error_set(err, PGY_E_FORMAT,
-                             "the plan is damaged: it should have %llu bytes, but has %zu",
-                             (unsigned long long)h->file_bytes, size);
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "the plan is damaged: its header says %llu bytes, but the file has %zu",
+            (unsigned long long)h->file_bytes, size);
     if (h->section_count > PLAN_MAX_SECTIONS ||
         h->header_bytes != sizeof *h + h->section_count * sizeof(plan_section) ||
         h->header_bytes > size)
-        return damaged(err, "its section table does not fit");
+        return damaged(err, "its section table exceeds the header or the file");
     plan_header clean = *h;
     clean.hash = 0;
     const uint64_t hash = hash_xxh64(h + 1, h->section_count * sizeof(plan_section),
                                      hash_xxh64(&clean, sizeof clean, 0));
-    return !trusted && hash != h->hash ? damaged(err, "the header's checksum differs") : PGY_OK;
+    return !trusted && hash != h->hash ? damaged(err, "the checksum of its header differs")
+                                       : PGY_OK;
 }
 
 static pgy_status check_hash(const plan_file *p, const plan_section *s, pgy_error *err)
@@ -93,25 +95,27 @@ static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted
 {
     const bool bulk = s->kind >= PLAN_CONSTANTS && s->size_bytes;
     if (s->offset > p->size || s->size_bytes > p->size - s->offset)
-        return damaged(err, "a section lies outside");
+        return damaged(err, "a section exceeds the file");
     if (!s->kind || s->kind >= PLAN_KIND_END) {
         if (s->flags & PLAN_OPTIONAL) return PGY_OK;
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan has a section %u that this library (%s) does not know",
-                             s->kind, pgy_version());
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "the plan has a section of kind %u, which this library (%s) does not know", s->kind,
+            pgy_version());
     }
     if (s->version != 1)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "section %u of the plan has version %u; this library (%s) reads 1",
-                             s->kind, s->version, pgy_version());
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "section %u of the plan has version %u, but this library (%s) reads version 1", s->kind,
+            s->version, pgy_version());
     if (s->offset % (bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN))
         return damaged(err, "a section is not aligned");
     if (s->space >= PLAN_MAX_SPACES || (s->space && s->kind != PLAN_CONSTANTS))
-        return damaged(err, "a section is of no space");
+        return damaged(err, "a section names an unknown device");
     if (s->space ? p->constants[s->space] != NULL : p->sections[s->kind] != NULL)
-        return damaged(err, "a section is there twice");
+        return damaged(err, "a section occurs twice");
     if (RECORD_BYTES[s->kind] && s->size_bytes % RECORD_BYTES[s->kind])
-        return damaged(err, "a section ends within a record");
+        return damaged(err, "the size of a section is not a multiple of its record size");
     if (!s->space) p->sections[s->kind] = s;
     if (s->kind == PLAN_CONSTANTS) p->constants[s->space] = s;
     return bulk || trusted ? PGY_OK : check_hash(p, s, err);
@@ -131,8 +135,8 @@ static pgy_status take_sections(plan_file *p, bool trusted, pgy_error *err)
     }
     const size_t texts = p->counts[PLAN_STRINGS];
     if (!texts || ((const char *)p->at[PLAN_STRINGS])[texts - 1])
-        return damaged(err, "its texts do not end");
-    return p->counts[PLAN_INFO] == 1 ? PGY_OK : damaged(err, "there is no description");
+        return damaged(err, "its strings do not end in a zero byte");
+    return p->counts[PLAN_INFO] == 1 ? PGY_OK : damaged(err, "its description is missing");
 }
 
 pgy_status plan_verify(const plan_file *p, pgy_error *err)
@@ -180,7 +184,8 @@ static pgy_status check_values(const plan_file *p, pgy_error *err)
 {
     const plan_value *values = p->at[PLAN_VALUES];
     if ((uint64_t)p->info->input_count + p->info->output_count != p->counts[PLAN_VALUES])
-        return damaged(err, "the number of inputs and outputs differs");
+        return damaged(err,
+                       "its number of inputs and outputs differs from that of its description");
     for (size_t i = 0; i < p->counts[PLAN_VALUES]; i++)
         if (!is_value(p, &values[i])) return damaged(err, "an input or output is not valid");
     return PGY_OK;
@@ -191,34 +196,35 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
     const plan_info_record *i = p->info;
     const bool stripped = i->flags & PLAN_STRIPPED;
     if (!is_text(p, i->name) || !is_text(p, i->library))
-        return damaged(err, "its description is not valid");
+        return damaged(err, "its description has an invalid name or version");
     if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
-        return damaged(err, "the model that it can be refitted from is missing");
+        return damaged(err, "it is refittable, but the model for refits is missing");
     const plan_setting *settings = p->at[PLAN_SETTINGS];
     for (size_t k = 0; k < p->counts[PLAN_SETTINGS]; k++)
         if (!is_text(p, settings[k].field) ||
             (settings[k].text != PLAN_NO_TEXT && !is_text(p, settings[k].text)))
-            return damaged(err, "its configuration is not valid");
+            return damaged(err, "its configuration has an invalid string");
     return PGY_OK;
 }
 
-/* The host must be the first space, and every space needs its constants. */
+/* The host must be the first space, and every space needs its constants section. */
 static pgy_status check_spaces(const plan_file *p, pgy_error *err)
 {
     const bool stripped = p->info->flags & PLAN_STRIPPED;
     const size_t count = p->counts[PLAN_SPACES];
     if (!count || count > PLAN_MAX_SPACES)
-        return damaged(err, "the number of devices is not valid");
+        return damaged(err, "its number of devices is out of range");
     for (uint32_t i = 0; i < PLAN_MAX_SPACES; i++) {
         const plan_section *constants = p->constants[i];
         if (!constants != (i >= count))
-            return damaged(err, "the constants of a device are missing, or belong to none");
+            return damaged(err,
+                           "a device has no section of constants, or such a section has no device");
         if (i >= count) continue;
         const plan_space *s = plan_space_at(p, i);
         if (!is_text(p, s->name) || (i == 0) != (s->fingerprint == PLAN_NO_TEXT) ||
             (i && !is_text(p, s->fingerprint)) || s->constant_bytes > INT64_MAX ||
             constants->size_bytes != (stripped ? 0 : s->constant_bytes))
-            return damaged(err, "the description of a device is not valid");
+            return damaged(err, "the description of a device is invalid");
     }
     return PGY_OK;
 }
@@ -231,15 +237,15 @@ static pgy_status check_profiles(const plan_file *p, pgy_error *err)
     if (!p->counts[PLAN_PROFILES] ||
         !size_mul(&wanted, p->counts[PLAN_PROFILES], p->info->input_count) ||
         wanted != p->counts[PLAN_RANGES])
-        return damaged(err, "the number of its profiles is not valid");
+        return damaged(err, "its number of profiles is zero, or differs from its ranges");
     for (size_t i = 0; i < p->counts[PLAN_PROFILES]; i++)
         if (profiles[i].program != PLAN_NO_PROGRAM &&
             profiles[i].program >= p->counts[PLAN_PROGRAMS])
-            return damaged(err, "the program of a profile is missing");
+            return damaged(err, "a profile refers to a program that is missing");
     for (size_t i = 0; i < p->counts[PLAN_RANGES]; i++)
         if (ranges[i].kind > PGY_BOUND_ELEMENTS ||
             !is_range(ranges[i].entries, 3 * (uint64_t)ranges[i].count, p->counts[PLAN_SHAPES]))
-            return damaged(err, "a profile is not valid");
+            return damaged(err, "a profile has an invalid range");
     return PGY_OK;
 }
 
@@ -269,7 +275,7 @@ static bool tensor_bytes(uint64_t *out, const plan_file *p, const plan_tensor *t
     return true;
 }
 
-/* The program's input or output that all tensors at this place stand for. */
+/* The program's input or output that a tensor in the caller's memory stands for. */
 static const plan_tensor *callers_tensor(const program_view *v, const plan_tensor *t)
 {
     const bool input = t->place == PROGRAM_INPUT;
@@ -293,7 +299,8 @@ static bool is_tensor(const program_view *v, const plan_tensor *t)
     return callers && !t->space && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
 
-/* Programs are found by input shapes, so these must match the model's inputs by name. */
+/* Has an input the name, type and fixed sizes that the model declares? Programs are found by the
+ * shapes of inputs in the model's order. */
 static bool is_declared(const plan_file *p, const plan_tensor *t, const plan_value *value)
 {
     const plan_dim *dims = (const plan_dim *)p->at[PLAN_DIMS] + value->dims;
@@ -312,21 +319,22 @@ static pgy_status check_interface(const program_view *v, pgy_error *err)
     const uint32_t count = v->r->tensor_count;
     if (info->input_count > count ||
         !is_range(v->r->outputs, info->output_count, v->p->counts[PLAN_REFS]))
-        return damaged(err, "inputs or outputs of a program are missing");
+        return damaged(err, "a program lacks inputs or outputs of the model");
     for (uint32_t i = 0; i < info->input_count; i++)
         if (v->tensors[i].place != PROGRAM_INPUT || v->tensors[i].offset != i)
-            return damaged(err, "an input of a program is not valid");
+            return damaged(err, "an input of a program is not at its place");
     for (uint32_t i = 0; i < info->output_count; i++) {
         const uint32_t t = v->refs[v->r->outputs + i];
         if (t >= count || v->tensors[t].place != PROGRAM_OUTPUT || v->tensors[t].offset != i)
-            return damaged(err, "an output of a program is not valid");
+            return damaged(err, "an output of a program is not at its place");
     }
     for (uint32_t i = 0; i < count; i++)
-        if (!is_tensor(v, &v->tensors[i])) return damaged(err, "a tensor is not valid");
+        if (!is_tensor(v, &v->tensors[i]))
+            return damaged(err, "a tensor of a program has an invalid type, shape or place");
     const plan_value *values = v->p->at[PLAN_VALUES];
     for (uint32_t i = 0; i < info->input_count; i++)
         if (!is_declared(v->p, &v->tensors[i], &values[i]))
-            return damaged(err, "an input of a program is not the model's");
+            return damaged(err, "an input of a program differs from the input of the model");
     return PGY_OK;
 }
 
@@ -347,7 +355,7 @@ static bool is_kernel_step(const program_view *v, const plan_step *s)
            s->scratch_bytes <= v->r->scratch_bytes;
 }
 
-/* A copy moves the same bytes between host and device. Its references are valid. */
+/* Does the copy move the same bytes between host and device? Its references are valid. */
 static bool is_copy_step(const program_view *v, const plan_step *s)
 {
     const uint32_t *refs = v->refs + s->refs;
@@ -365,7 +373,7 @@ static bool is_event_step(const program_view *v, const plan_step *s)
            !s->captured_count && !s->output_count && (s->space || s->act == PROGRAM_WAIT);
 }
 
-/* The reference definition runs on the host. Its references are valid. */
+/* Can the step run by its reference definition, on the host? Its references are valid. */
 static bool is_reference_step(const program_view *v, const plan_step *s)
 {
     const uint64_t count = (uint64_t)s->input_count + s->captured_count + s->output_count;
@@ -385,7 +393,8 @@ static bool is_step(const program_view *v, const plan_step *s)
     return s->kernel == PLAN_NO_TEXT ? is_reference_step(v, s) : is_kernel_step(v, s);
 }
 
-/* A step may only write the program's own memory or an output. */
+/* Are the step's references to tensors valid? It may only write the program's own memory or an
+ * output. */
 static bool has_refs(const program_view *v, const plan_step *s)
 {
     const uint64_t reads = (uint64_t)s->input_count + s->captured_count;
@@ -401,7 +410,7 @@ static bool has_refs(const program_view *v, const plan_step *s)
     return true;
 }
 
-/* Marks must be sorted by step; tensors that are valid from the start come first. */
+/* Are the debug tensors' marks sorted by step, with tensors that are valid from the start first? */
 static bool has_marks(const program_view *v)
 {
     const plan_mark *marks = (const plan_mark *)v->p->at[PLAN_MARKS] + v->r->marks;
@@ -424,16 +433,16 @@ static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_e
         !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]) ||
         !is_range(r->arenas, p->counts[PLAN_SPACES], p->counts[PLAN_ARENAS]) ||
         r->event_count > r->step_count)
-        return damaged(err, "a program lies outside");
+        return damaged(err, "a program exceeds the tables of the plan");
     const program_view v = plan_view(p, r);
     const pgy_status st = check_interface(&v, err);
     if (st) return st;
     for (uint32_t i = 0; i < r->step_count; i++) {
         const plan_step *s = &v.steps[i];
         if (!is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s) || !is_step(&v, s))
-            return damaged(err, "a step is not valid");
+            return damaged(err, "a step has an invalid name, tensor or parameter");
     }
-    return has_marks(&v) ? PGY_OK : damaged(err, "a marked tensor is not valid");
+    return has_marks(&v) ? PGY_OK : damaged(err, "a debug tensor of a program is invalid");
 }
 
 static pgy_status check_programs(const plan_file *p, pgy_error *err)
@@ -452,8 +461,8 @@ static pgy_status check_all(plan_file *p, bool trusted, pgy_error *err)
 {
     if (!plan_is_plan(p->data, p->size) || p->size < sizeof *p->header)
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "this is no plan of the built-in engine (another runtime's engines "
-                             "cannot be read)");
+                             "the file is not a plan of the built-in engine; engines of other "
+                             "runtimes such as TensorRT cannot be read");
     p->header = (const plan_header *)p->data;
     pgy_status st = check_header(p->header, p->size, trusted, err);
     if (!st) st = take_sections(p, trusted, err);
@@ -489,7 +498,7 @@ static void describe(plan_file *p)
     };
 }
 
-/* The map, if any, belongs to p. */
+/* Parses into p, which already holds the file map, if any. */
 static pgy_status parse(plan_file *p, const void *data, size_t size, bool trusted, pgy_error *err)
 {
     p->data = data;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A weight stored outside the model is a TensorProto without elements. An entry of its metadata
- * tells where they are: "constants 4096 640", "weights 0 12", "none <hash>". */
+ * tells where they are, as section, offset and bytes ("constants 4096 640", "weights 0 12"), or
+ * gives the hash of a stripped weight ("none <hash>"). */
 #include "engine/plan/weights.h"
 
 #include <errno.h>
@@ -13,9 +14,9 @@
 static const char KEY[] = "pgy.plan";
 
 enum {
-    INLINE_BYTES = 64,   /* weights up to this size stay in the model */
-    SMALL_FLOATS = 256,  /* elements of the largest float weight that inference reads */
-    SMALL_OTHERS = 4096, /* elements, for other types */
+    INLINE_BYTES = 64,   /* bytes: weights up to this size stay in the model */
+    SMALL_FLOATS = 256,  /* shape inference reads float weights of up to this many elements */
+    SMALL_OTHERS = 4096, /* the same for other types */
     RAW_DATA_FIELD = 9
 };
 
@@ -31,7 +32,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan");
 }
 
-/* ---- Out ------------------------------------------------------------------------------------- */
+/* ---- Writing: weights leave the model -------------------------------------------------------- */
 
 static bool is_small(const pgy_tensor *t)
 {
@@ -141,7 +142,7 @@ pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_poo
     return PGY_OK;
 }
 
-/* ---- In again -------------------------------------------------------------------------------- */
+/* ---- Reading: weights return to the model ---------------------------------------------------- */
 
 static const char *note_of(const pgy_onnx_tensor *t)
 {
@@ -159,7 +160,7 @@ bool plan_weight_is_left_out(const pgy_onnx_tensor *t, uint64_t *hash)
     return true;
 }
 
-/* "<section> <offset> <bytes>" */
+/* Reads a note "<section> <offset> <bytes>". */
 static bool read_note(pgy_bytes *out, const char *note, const plan_weights_bytes *bytes)
 {
     const bool constant = str_starts_with(note, "constants ");
@@ -185,8 +186,7 @@ pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes
         if (!note || str_starts_with(note, "none ")) continue;
         pgy_bytes at;
         if (!read_note(&at, note, bytes))
-            return pgy_error_set(err, PGY_E_FORMAT, "weight '%s' lies outside of the plan",
-                                 t->name);
+            return pgy_error_set(err, PGY_E_FORMAT, "weight '%s' exceeds the plan", t->name);
         t->raw_data = at;
         t->message.raw = (pgy_bytes){0};
         t->message.present |= (uint64_t)1 << RAW_DATA_FIELD;

@@ -10,7 +10,7 @@
 typedef enum plan_weights_rule {
     PLAN_WEIGHTS_ALL,   /* every weight can be read again */
     PLAN_WEIGHTS_SMALL, /* only small weights, which shape inference and operators read */
-    PLAN_WEIGHTS_STRIP  /* the same; for the others the plan keeps a hash */
+    PLAN_WEIGHTS_STRIP  /* like SMALL; for each larger weight the plan keeps a hash */
 } plan_weights_rule;
 
 /* Makes a copy of the model whose weights lie in the pools: in `constants` if it holds the same
@@ -19,13 +19,13 @@ pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_poo
                                plan_pool *weights, plan_weights_rule rule,
                                pgy_error *err) PGY_MUST_CHECK;
 
-/* Sections of an open plan. */
+/* The sections of an open plan that hold weights. */
 typedef struct plan_weights_bytes {
     const unsigned char *constants, *weights;
     uint64_t constant_bytes, weight_bytes;
 } plan_weights_bytes;
-/* Restores the elements of weights in a model that was just parsed from memory of its own. Weights
- * that were left out stay without elements. */
+/* Restores the elements of the weights of a model that was just parsed. Weights that the plan
+ * leaves out stay without elements. */
 pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes,
                                pgy_error *err) PGY_MUST_CHECK;
 

@@ -15,13 +15,14 @@
 
 typedef struct writer {
     const plan_source *source;
-    str small[PLAN_KIND_END];             /* sections by kind */
-    plan_pool bulk[PLAN_KIND_END];        /* sections from PLAN_CONSTANTS on */
-    plan_pool constants[PLAN_MAX_SPACES]; /* of devices; entry 0 is not used */
+    str small[PLAN_KIND_END];      /* indexed by kind: sections made in memory */
+    plan_pool bulk[PLAN_KIND_END]; /* indexed by kind, from PLAN_CONSTANTS on: large sections */
+    plan_pool constants[PLAN_MAX_SPACES]; /* indexed by space: constants of devices; entry 0 is not
+                                             used */
     uint32_t space_count;
-    plan_piece models[2]; /* PLAN_MODEL, PLAN_SOURCE: memory of the writer */
-    pgy_model *bare[2];   /* models that keep alive what pieces borrow */
-    strmap texts;         /* -> offset in STRINGS + 1 */
+    plan_piece models[2]; /* PLAN_MODEL and PLAN_SOURCE: bytes that the writer owns */
+    pgy_model *bare[2];   /* models whose weights the pieces borrow */
+    strmap texts;         /* maps a text to its offset in PLAN_STRINGS + 1 */
     plan_info_record info;
     cpu_level needs;
     bool failed;
@@ -32,7 +33,7 @@ static void put(writer *w, plan_kind kind, const void *record, size_t size)
     str_append_n(&w->small[kind], record, size);
 }
 
-/* The index of the next record. */
+/* The index that the section's next record gets. */
 static uint32_t next(writer *w, plan_kind kind, size_t record_bytes)
 {
     const size_t place = w->small[kind].size / record_bytes;
@@ -147,10 +148,11 @@ static void add_profiles(writer *w)
 
 /* ---- Programs ------------------------------------------------------------------------------- */
 
-/* A program being written. Tensors get new indices, since those that no step reads are left out. */
+/* A program being written. Tensors get new indices, since tensors that no step reads are left
+ * out. */
 typedef struct program_map {
     const program *p;
-    uint32_t *places; /* by tensor: new index + 1; 0: none yet */
+    uint32_t *places; /* indexed by tensor: its new index + 1; 0: none yet */
     uint32_t first, count;
 } program_map;
 
@@ -292,7 +294,7 @@ done:
     mem_free(m.places);
 }
 
-/* All programs of an engine have the same spaces. */
+/* Adds the spaces of the first program: all programs of an engine have the same. */
 static void add_spaces(writer *w)
 {
     const plan_source *s = w->source;
@@ -351,7 +353,7 @@ static uint64_t round_up(uint64_t offset, uint64_t alignment)
     return (offset + alignment - 1) / alignment * alignment;
 }
 
-/* The pieces of a section; `one` is storage for the piece of a section that has only one. */
+/* The pieces that a section consists of; `one` is storage for a section with a single piece. */
 static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_piece *one,
                                    size_t *count)
 {
@@ -396,7 +398,7 @@ static void lay_out(plan_header *h, plan_section *table, const writer *w)
         plan_piece one;
         size_t count;
         memset(&table[i], 0, sizeof table[i]);
-        const bool more = i + 1 >= PLAN_KIND_END; /* constants of devices come last */
+        const bool more = i + 1 >= PLAN_KIND_END; /* sections of devices' constants come last */
         table[i].kind = more ? PLAN_CONSTANTS : i + 1;
         table[i].space = more ? i + 2 - PLAN_KIND_END : 0;
         table[i].version = 1;
@@ -417,7 +419,7 @@ static uint64_t hash_header(const plan_header *h, const plan_section *table)
     return hash_xxh64(table, h->section_count * sizeof *table, hash_xxh64(&clean, sizeof clean, 0));
 }
 
-/* A file, or memory of the right size. */
+/* Output of the writer: a file, or memory of the right size. */
 typedef struct sink {
     file_writer *file;
     unsigned char *data;

@@ -15,25 +15,25 @@
 #include "engine/build/shapes.h"
 #include "evaluate/interface.h"
 
-static const char LOG_PATH[] = "backend/trt/calibrator.py";
+static const char LOG_PATH[] = "engine/precision/calibrate.c";
 
-/* Limit for the outputs of one run, at the usual shapes. */
+/* Limit for the bytes of all outputs that one run calibrates, at the usual shapes. */
 static const uint64_t GROUP_BYTES = 256 << 20;
 static const uint64_t UNKNOWN_BYTES = 16 << 20;
 
 typedef struct group {
-    void *run;           /* handle of the runner */
-    size_t first, count; /* range of tensors */
+    void *run;           /* handle from runner->open */
+    size_t first, count; /* range of indices into calibration.values */
 } group;
 
 typedef struct calibration {
     const pgy_build_config *config;
     const calibration_runner *runner;
     pgy_build_config plain; /* configuration of the float32 engines */
-    pgy_metadata *inputs;   /* as declared */
-    pgy_metadata *usual;    /* with the usual shapes, for generated data */
+    pgy_metadata *inputs;   /* inputs of the model, with their declared shapes */
+    pgy_metadata *usual;    /* the same with the usual shapes, for generated data */
     pgy_value *const *values;
-    histogram **histograms; /* one for each value */
+    histogram **histograms; /* one per element of `values` */
     size_t count;
     group *groups;
     size_t group_count;
@@ -102,7 +102,8 @@ static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *confi
     return st;
 }
 
-/* Makes a profile that allows all shapes of the model, around the usual ones. */
+/* Makes a profile that allows all input shapes of the model, since calibration data may have any of
+ * them. */
 static pgy_status allow_shapes(calibration *c, pgy_error *err)
 {
     const size_t count = pgy_metadata_count(c->usual);
@@ -224,7 +225,7 @@ static pgy_status cut(calibration *c, pgy_graph *g, pgy_error *err)
 static pgy_status create_groups(calibration *c, pgy_graph *g, pgy_error *err)
 {
     pgy_status st = cut(c, g, err);
-    LOG(VERBOSE, "Calibration of %zu tensors, in %zu float32 engines", c->count, c->group_count);
+    LOG(VERBOSE, "Calibrating %zu tensors in %zu float32 engines", c->count, c->group_count);
     for (size_t i = 0; !st && i < c->group_count; i++) st = open_group(&c->groups[i], c, g, err);
     return st;
 }
@@ -253,8 +254,8 @@ static pgy_status run_batch(calibration *c, const pgy_tensor_map *given, pgy_err
     pgy_status st = pgy_feed_match(&feed, given, c->inputs, err);
     for (size_t i = 0; !st && i < c->group_count; i++) st = run_group(c, &c->groups[i], feed, err);
     pgy_tensor_map_destroy(feed);
-    if (st) return pgy_error_prefix(err, st, "calibration data %zu: ", c->batches);
-    LOG(VERBOSE, "Calibrated with data %zu", c->batches);
+    if (st) return pgy_error_prefix(err, st, "sample %zu of the calibration data: ", c->batches);
+    LOG(VERBOSE, "Calibration: ran sample %zu", c->batches);
     c->batches++;
     return PGY_OK;
 }
@@ -274,11 +275,12 @@ static pgy_status run_all(calibration *c, pgy_error *err)
     }
     progress_finish(c->config, PROGRESS_CALIBRATION);
     if (!st && !c->batches)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "config.int8: the calibration data are empty");
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "calibration.data has no samples; int8 needs at least one");
     return st;
 }
 
-/* What int8 does to one tensor, for the log and for the caller's callback. */
+/* Range, scale and error of int8 for tensor i, for the log and for the caller's callback. */
 static pgy_calibrated_tensor describe_tensor(const calibration *c, size_t i, const grid *g)
 {
     const bool asymmetric = c->config->calibration->asymmetric;
@@ -299,7 +301,8 @@ static pgy_calibrated_tensor describe_tensor(const calibration *c, size_t i, con
 static void tell_tensor(const calibration *c, const pgy_calibrated_tensor *t)
 {
     const pgy_calibration *how = c->config->calibration;
-    LOG(VERBOSE, "Calibration: %s '%s' gives '%s': %g to %g, int8 holds %g to %g, SNR %.1f dB",
+    LOG(VERBOSE,
+        "Calibration: %s '%s', tensor '%s': values from %g to %g, int8 range %g to %g, SNR %.1f dB",
         *t->layer ? "layer" : "input", *t->layer ? t->layer : t->name, t->name, t->lowest,
         t->highest, t->held_lowest, t->held_highest, t->snr_db);
     if (how->report) how->report(t, how->report_user);
@@ -317,8 +320,8 @@ static pgy_status take_scales(scale_table *out, const calibration *c, pgy_error 
         const grid g = calibrator_grid(how, h);
         const pgy_calibrated_tensor t = describe_tensor(c, i, &g);
         if (h->strange)
-            LOG(WARNING, "Calibration: '%s' has %llu infinities or NaNs, which are left out", name,
-                (unsigned long long)h->strange);
+            LOG(WARNING, "Calibration: tensor '%s' has %llu infinities or NaNs, which do not count",
+                name, (unsigned long long)h->strange);
         if (!scales_set(out, name, t.scale) ||
             (how->asymmetric && !scales_set_zero(out, name, g.zero)))
             return no_memory(err);
@@ -326,8 +329,8 @@ static pgy_status take_scales(scale_table *out, const calibration *c, pgy_error 
         if (t.snr_db < worst.snr_db) worst = t;
     }
     if (worst.name)
-        LOG(INFO, "Calibration: '%s' suffers most from int8: its SNR is %.1f dB", worst.name,
-            worst.snr_db);
+        LOG(INFO, "Calibration: tensor '%s' loses the most precision in int8: its SNR is %.1f dB",
+            worst.name, worst.snr_db);
     return PGY_OK;
 }
 
@@ -351,7 +354,7 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
     if (!st) st = run_all(&c, err);
     if (!st) st = take_scales(out, &c, err);
     if (!st)
-        LOG(INFO, "Calibrated %zu tensors with %zu inputs, by %s", count, c.batches,
+        LOG(INFO, "Calibrated %zu tensors with %zu samples by %s", count, c.batches,
             calibrator_name(config->calibration->kind));
     deinit(&c);
     return st;
@@ -359,13 +362,13 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
 
 /* ---- The cache or the data ------------------------------------------------------------------ */
 
-/* A requested cache is always written, as with TensorRT; one without scales is filled when a model
- * needs some. */
+/* Writes a cache without scales if no tensor needs one, because TensorRT always writes the
+ * requested cache. A later build that needs scales fills it. */
 static pgy_status save_empty(const pgy_calibration *c, const scale_table *none, pgy_error *err)
 {
     LOG(WARNING,
-        "Calibration cache '%s' gets no scales, since no tensor of the model needs one; it is "
-        "filled by the next calibration",
+        "Calibration cache '%s' is written without scales, since no tensor of the model needs one; "
+        "the next calibration fills it",
         c->cache);
     return calibration_cache_save(c->cache, none, c, err);
 }
@@ -385,24 +388,24 @@ pgy_status calibrate(scale_table *out, pgy_graph *g, pgy_value *const *values, s
         if (kind != c->kind &&
             !(c->kind == PGY_CALIBRATOR_LEAST_ERROR && kind == PGY_CALIBRATOR_ENTROPY_2))
             LOG(WARNING,
-                "The calibration cache is by %s, not by %s; its scales are used all the "
-                "same",
+                "The calibration cache was written by calibrator %s, but %s is configured; the "
+                "engine uses its scales anyway",
                 calibrator_name(kind), calibrator_name(c->kind));
         if (c->asymmetric && !scales_have_zeros(out))
-            LOG(WARNING, "The calibration cache has no zero points: quantization is symmetric; "
-                         "remove the cache to calibrate anew");
+            LOG(WARNING, "The calibration cache has no zero points, so quantization is symmetric; "
+                         "delete the cache to calibrate again");
         return PGY_OK;
     }
     if (!count) return c && c->cache ? save_empty(c, out, err) : PGY_OK;
     if (!c || !c->data || !runner)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "int8 needs ranges of %zu tensors, and the model has no Q/DQ: give "
-                             "calibration data (calibration.data) or a "
-                             "calibration cache (calibration.cache)",
-                             count);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "int8 needs the ranges of %zu tensors, and the model has no Q/DQ: give calibration "
+            "data (calibration.data) or a calibration cache (calibration.cache)",
+            count);
     if (c->data_is_random)
-        LOG(WARNING, "Calibration uses random data: int8 will hold what they reach, not what real "
-                     "data reach; give data by calibration.data");
+        LOG(WARNING, "Calibration uses random data, so the int8 ranges fit random data and not "
+                     "real data; give real data by calibration.data");
     st = measure(out, g, values, count, config, runner, err);
     return st || !c->cache ? st : calibration_cache_save(c->cache, out, c, err);
 }

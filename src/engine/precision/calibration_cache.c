@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration caches in TensorRT's text format, so that both sides can use the other's caches.
- * Names may contain blanks and colons: the scale follows the last ": ". */
+/* Calibration caches in TensorRT's text format, so that TensorRT and this engine can use each
+ * other's caches. Names of tensors may contain blanks and colons: the scale follows the last ": ".
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +10,11 @@
 #include "base/log.h"
 #include "engine/precision/calibrate.h"
 
-static const char LOG_PATH[] = "backend/trt/calibrator.py";
+static const char LOG_PATH[] = "engine/precision/calibration_cache.c";
+static const char ORIGINAL_PATH[] = "backend/trt/calibrator.py";
 
-/* Release in the written header: the one whose calibrators ours imitate. */
+/* TensorRT release (10.13.0) in the header that is written: our calibrators imitate those of this
+ * release. */
 static const char VERSION[] = "101300";
 
 static const char *const NAMES[] = {
@@ -110,7 +113,8 @@ static pgy_status read_header(pgy_calibrator *kind, span line, const place *at, 
     if (!dash || memcmp(line.data, "TRT-", 4) ||
         !is_digits(line.data + 4, (size_t)(dash - line.data) - 4) ||
         dash + 1 == line.data + line.size)
-        return wrong(at, err, "not a header as in 'TRT-8601-EntropyCalibration2'", line);
+        return wrong(at, err, "expected a header such as 'TRT-8601-EntropyCalibration2', found",
+                     line);
     span name = {dash + 1, (size_t)(line.data + line.size - dash) - 1};
     const size_t prefix = sizeof ASYMMETRIC - 1;
     if (name.size > prefix && memcmp(name.data, ASYMMETRIC, prefix) == 0)
@@ -121,8 +125,7 @@ static pgy_status read_header(pgy_calibrator *kind, span line, const place *at, 
         return PGY_OK;
     }
     LOG(WARNING,
-        "Calibration cache '%s': '%.*s' is a calibrator that is not known here; its "
-        "scales are used all the same",
+        "Calibration cache '%s': calibrator '%.*s' is unknown; the engine uses its scales anyway",
         at->path, (int)(name.size < 80 ? name.size : 80), name.data);
     return PGY_OK;
 }
@@ -151,15 +154,15 @@ static pgy_status read_entry(scale_table *out, span line, const place *at, pgy_e
     /* name, ": ", 8 digits */
     if (line.size < 11 || memcmp(line.data + line.size - 10, ": ", 2) ||
         !read_hex(&bits, line.data + line.size - 8))
-        return wrong(at, err, "not in the form 'TENSOR: 8 hex digits'", line);
+        return wrong(at, err, "expected 'TENSOR: 8 hex digits', found", line);
     const size_t size = line.size - 10;
     if (size >= sizeof name || memchr(line.data, 0, size))
-        return wrong(at, err, "not a name of a tensor", line);
+        return wrong(at, err, "the tensor name is too long or has a zero byte", line);
     memcpy(name, line.data, size);
     name[size] = 0;
     memcpy(&scale, &bits, sizeof scale);
     if (!isfinite(scale) || scale < 0)
-        return wrong(at, err, "the scale is no finite positive number", line);
+        return wrong(at, err, "the scale is negative or not finite", line);
     return scales_set(out, name, scale) ? PGY_OK
                                         : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
@@ -191,7 +194,7 @@ pgy_status calibration_cache_load(scale_table *out, pgy_calibrator *kind, bool *
     if (!file_exists(path)) return PGY_OK;
     pgy_status st = file_read(&text, path, err);
     if (!st && text.size) {
-        LOG(INFO, "Loading calibration cache from %s", path);
+        LOG_ORIGINAL(INFO, "Loading calibration cache from %s", path);
         st = calibration_cache_parse(out, kind, text.data, text.size, path, err);
         *found = !st && out->entries.count;
     }
@@ -201,8 +204,8 @@ pgy_status calibration_cache_load(scale_table *out, pgy_calibrator *kind, bool *
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-/* TensorRT reads a cache only with the calibrator in its header. Polygraphy uses entropy 2 unless
- * another one is named, so a cache made without a name gets entropy 2. */
+/* TensorRT reads a cache only with the calibrator that its header names. Polygraphy uses entropy 2
+ * by default, so a cache made without naming a calibrator gets entropy 2. */
 static const char *header_name(const pgy_calibration *c)
 {
     return NAMES[c->kind == PGY_CALIBRATOR_LEAST_ERROR && !c->asymmetric ? PGY_CALIBRATOR_ENTROPY_2
@@ -221,7 +224,7 @@ pgy_status calibration_cache_save(const char *path, const scale_table *scales,
         if (strchr(e->key, '\n')) continue; /* the name would break the line format */
         str_printf(&text, "%s: %08x\n", e->key, (unsigned)bits);
     }
-    LOG(INFO, "Saving calibration cache to %s", path);
+    LOG_ORIGINAL(INFO, "Saving calibration cache to %s", path);
     const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
                                       : file_write_all(path, text.data, text.size, err);
     str_deinit(&text);

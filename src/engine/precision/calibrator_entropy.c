@@ -16,7 +16,8 @@ static const double TIE = 1e-9;
  * clipping would seem to lose nothing. */
 static const double OUTLIERS = 0.1;
 
-/* Sums over the bins before i: of counts, of bins that are not empty, of c log c. */
+/* Prefix sums: entry i has, for the bins before i, the sum of counts c, the number of bins that are
+ * not empty, and the sum of c log c. */
 typedef struct running {
     double count[HISTOGRAM_BINS + 1], used[HISTOGRAM_BINS + 1], log[HISTOGRAM_BINS + 1];
 } running;
@@ -61,7 +62,7 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     size_t best = HISTOGRAM_BINS;
     double least = INFINITY;
     sum_up(&r, counts);
-    /* From the whole range down: numbers of few different sizes lose nothing at many n, and then
+    /* Start with the whole range: if many n are equally good, as with few distinct magnitudes,
      * nothing should be clipped. */
     for (size_t n = HISTOGRAM_BINS; n >= STEPS; n--) {
         const double d = divergence(&r, counts, n);
@@ -74,8 +75,8 @@ static double least_divergent(const histogram *h, const uint64_t *counts)
     return range < h->max ? range : h->max;
 }
 
-/* Zeros, of which Relu makes many, are exact with any scale. If they counted, the first step would
- * seem to lose more the wider it is. */
+/* Computes the range without the zeros, of which Relu makes many. They are exact with any scale,
+ * but would make wide steps seem to lose more. */
 static double without_zeros(const histogram *h, bool like_neighbours)
 {
     uint64_t counts[HISTOGRAM_BINS];

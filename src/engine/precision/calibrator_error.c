@@ -42,7 +42,8 @@ static double squared_error(double x, double scale, double low, double high)
     return (x - y) * (x - y);
 }
 
-/* Two numbers stand for each bin. Bins are narrower than steps, except for the narrowest ranges. */
+/* Mean squared error of one bin, from two numbers in it: two are enough, because bins are narrower
+ * than int8 steps except for very narrow ranges. */
 static double bin_error(double middle, double quarter, double scale, double low, double high)
 {
     return 0.5 * (squared_error(middle - quarter, scale, low, high) +
@@ -56,7 +57,7 @@ double calibrator_error(const histogram *h, const grid *g, bool asymmetric)
     if (g->scale <= 0) return h->square_sum;
     for (size_t i = 0; i < HISTOGRAM_BINS; i++) {
         const double middle = ((double)i + 0.5) * h->width;
-        const uint64_t zeros = i ? 0 : h->zeros; /* zeros are exact */
+        const uint64_t zeros = i ? 0 : h->zeros; /* zeros have no error */
         const uint64_t above = h->counts[i] - h->below[i] - zeros;
         if (above) sum += (double)above * bin_error(middle, quarter, g->scale, low, high);
         if (h->below[i])
@@ -76,10 +77,11 @@ double calibrator_snr_db(const histogram *h, const grid *g, bool asymmetric)
 typedef struct search {
     const histogram *h;
     bool asymmetric;
-    double low, high, error; /* the best so far */
+    double low, high, error; /* the range with the least error so far */
 } search;
 
-/* The first of equal errors wins: the larger range. */
+/* Keeps the range if its error is less than that of all before; so of equal errors the larger
+ * range, which was tried first, stays. */
 static void try_range(search *s, double low, double high)
 {
     const grid g = s->asymmetric ? grid_asymmetric(low, high) : grid_symmetric(high);

@@ -14,7 +14,8 @@ static void double_width(histogram *h)
     h->width *= 2;
 }
 
-/* Makes room up to `max`. A width of 0 means that all numbers so far were 0, in the first bin. */
+/* Widens the bins until they reach `max`. A width of 0 means that all numbers so far were 0; they
+ * are in the first bin. */
 static void stretch(histogram *h, double max)
 {
     if (max <= h->max) return;

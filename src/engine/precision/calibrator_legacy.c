@@ -26,7 +26,8 @@ static double find_quantile(const histogram *h, double quantile)
     return h->max;
 }
 
-/* Where the line through (middle of bin, log of count) meets one number per bin; 0: no tail. */
+/* Fits a line to the points (middle of bin, log of count) of the tail; returns where it falls to
+ * one number per bin. 0: no tail. */
 static double find_tail_end(const histogram *h, double cutoff)
 {
     double n = 0, x1 = 0, x2 = 0, y1 = 0, xy = 0;

@@ -11,20 +11,20 @@
 #include "ops/signature.h"
 #include "tensor/convert.h"
 
-static const char LOG_PATH[] = "backend/trt/config.py";
+static const char LOG_PATH[] = "engine/precision/half.c";
 
 static const float LARGEST_F16 = 65504, LARGEST_BF16 = 0x1.fep127f;
 
 /* Operators that run in 16-bit floats without being named. Others need the range or precision of
  * float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or are rare. */
 static const char *const HALVED[] = {
-    /* products */
+    /* sums of products */
     "Conv",
     "ConvTranspose",
     "MatMul",
     "Gemm",
     "Einsum",
-    /* images */
+    /* image operators: pooling, normalisation of channels, resizing */
     "MaxPool",
     "AveragePool",
     "GlobalAveragePool",
@@ -35,7 +35,7 @@ static const char *const HALVED[] = {
     "Resize",
     "DepthToSpace",
     "SpaceToDepth",
-    /* elements */
+    /* elementwise arithmetic */
     "Add",
     "Sub",
     "Mul",
@@ -67,7 +67,7 @@ static const char *const HALVED[] = {
     "Softplus",
     "Softsign",
     "ThresholdedRelu",
-    /* rows */
+    /* softmax, normalisations, reductions */
     "Softmax",
     "LogSoftmax",
     "LayerNormalization",
@@ -79,7 +79,7 @@ static const char *const HALVED[] = {
     "ReduceSum",
     "Attention",
     "RotaryEmbedding",
-    /* moves */
+    /* operators that only move elements */
     "Reshape",
     "Transpose",
     "Concat",
@@ -147,7 +147,7 @@ static bool is_ours(pgy_dtype t)
 
 /* ---- Can a layer have a type? --------------------------------------------------------------- */
 
-/* Must parameter p, whose value is v, change to t? Values that are in t already need not. */
+/* Must v, the value of parameter p, be converted to type t? Not if it has type t already. */
 static bool changes(const op_signature *s, const op_parameter *p, const pgy_value *v, pgy_dtype t)
 {
     return v && p && v->kind == PGY_VALUE_TENSOR && is_ours(pattern_dtype(v)) &&
@@ -155,7 +155,8 @@ static bool changes(const op_signature *s, const op_parameter *p, const pgy_valu
            op_parameter_set(s, p)->tensors >> pgy_dtype_describe(t)->onnx & 1;
 }
 
-/* Type variables of the signature (bits) that are bound to inputs that change; 0: none. */
+/* Bit set of the signature's type variables for which some input of n must be converted to t; 0:
+ * none. */
 static uint32_t changing_variables(const op_signature *s, const pgy_node *n, pgy_dtype t)
 {
     uint32_t bits = 0;
@@ -184,7 +185,7 @@ static bool is_consistent(const op_signature *s, const pgy_node *n, pgy_dtype t,
     return true;
 }
 
-/* NULL: n cannot run in t. */
+/* The signature with which n can run in type t; NULL: there is none. */
 static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 {
     if (!domain_is_default(n->domain) || IN_LIST(n, NEVER) || n->subgraph_count) return NULL;
@@ -209,8 +210,10 @@ static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
         float a;
         memcpy(&a, &w[i], sizeof a); /* weights may be unaligned */
         a = fabsf(a);
-        if (isfinite(a) && a > LARGEST_F16 && !mask) why = "holds numbers beyond 65504";
-        if (count == 1 && a > 0 && (double)a < 6e-8) why = "is so small that it would be 0";
+        if (isfinite(a) && a > LARGEST_F16 && !mask)
+            why = "has values beyond 65504, the largest float16";
+        if (count == 1 && a > 0 && (double)a < 6e-8)
+            why = "is so small that float16 rounds it to 0";
     }
     pgy_tensor_release(t);
     return why;
@@ -254,7 +257,7 @@ static bool is_quantized_around(const pgy_node *n)
     return reads_quantized(n) || (from && precision_is_activation(n) && reads_quantized(from));
 }
 
-/* bfloat16 if n cannot run in float16 but in bfloat16; else NONE. */
+/* bfloat16, if n can run in it but not in float16; else NONE. */
 static pgy_dtype other_for(const precision *x, const pgy_node *n)
 {
     const bool fits = x->config->bf16 && signature_for(n, PGY_BF16);
@@ -278,17 +281,19 @@ static pgy_dtype fallback_for(precision *x, const pgy_node *n, pgy_dtype asked)
     return other;
 }
 
-/* n takes part in a division that is guarded by a number too small for t. */
+/* Chooses another type for n (NONE: n stays unchanged), because n takes part in a division whose
+ * guard is too small a number for type t. Reports that if the type was asked for. */
 static pgy_dtype unguarded(precision *x, const pgy_node *n, pgy_dtype t, pgy_dtype asked)
 {
     if (asked)
         precision_refuse(x, n, asked,
-                         "it takes part in a division that is kept from 0 by a number too small "
-                         "for the type");
+                         "it is part of a division whose epsilon, which keeps the divisor from 0, "
+                         "is too small for the type");
     return t == PGY_F16 ? other_for(x, n) : PGY_DTYPE_NONE;
 }
 
-/* A cheap layer at the end of the model: its outputs need not be rounded to 16 bits. */
+/* Is n a cheap layer at the end of the model? Running it in 16 bits would only round the outputs.
+ */
 static bool is_last(const pgy_node *n)
 {
     if (n->graph->parent || IN_LIST(n, PRODUCTS)) return false;
@@ -321,7 +326,7 @@ static bool has_type(const pgy_node *n, pgy_dtype t)
     return true;
 }
 
-/* NONE: the layer stays unchanged. */
+/* The type in which layer n is to run; NONE: it stays unchanged. */
 static pgy_dtype choose(precision *x, const pgy_node *n)
 {
     const pgy_dtype asked = precision_asked(x, n);
@@ -332,13 +337,14 @@ static pgy_dtype choose(precision *x, const pgy_node *n)
         if (!reads_float32(n)) return PGY_DTYPE_NONE;
         if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n) || is_last(n))
             return PGY_DTYPE_NONE;
-        const precision_value *out = precision_of(x, n->outputs[0]);
-        if (!out || out->exact) return PGY_DTYPE_NONE;
+        if (n->outputs[0] && id_marks_get(&x->sizes, value_id(n->outputs[0])))
+            return PGY_DTYPE_NONE;
         t = c->fp16 ? PGY_F16 : PGY_BF16;
     }
     if (!signature_for(n, t)) {
         if (is_ours(asked) && !has_type(n, t))
-            precision_refuse(x, n, asked, "the operator has no such form");
+            precision_refuse(x, n, asked,
+                             "the engine has no variant of the operator for these types");
         return PGY_DTYPE_NONE;
     }
     if (t != PGY_F32 && graph_guard_keeps(&x->guards, n, t)) return unguarded(x, n, t, asked);
@@ -380,7 +386,7 @@ static float largest_of(pgy_dtype t)
     return t == PGY_F16 ? LARGEST_F16 : LARGEST_BF16;
 }
 
-/* Limits finite weights so that none becomes infinite. */
+/* Limits finite elements of a weight to the range of type t, so that none becomes infinite. */
 static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
 {
     const mask_use use = graph_mask_use(from);
@@ -394,7 +400,7 @@ static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
     }
     if (clamped)
         pgy_log_write(use == MASK_WHOLE ? PGY_LOG_INFO : PGY_LOG_WARNING, LOG_PATH, __LINE__,
-                      "Weight '%s': %zu values would be infinite in %s and are clamped to +-%g",
+                      "Weight '%s': clamped %zu values that would be infinite in %s to +-%g",
                       from->name, clamped, pgy_dtype_name(t), (double)to);
 }
 
@@ -499,10 +505,12 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     graph_mark_changed(n->graph);
     node_box_of(n)->changed = true;
     x->count[slot_of(t)]++;
-    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in %s", node_label(n), n->op_type, pgy_dtype_name(t));
+    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) computes in %s", node_label(n), n->op_type,
+        pgy_dtype_name(t));
 }
 
-/* Was the value clipped to the range of its type? A Cast of the model itself does not clip. */
+/* Was v clipped to the range of its 16-bit type when it was made? A Cast of the model itself does
+ * not clip. */
 static bool is_limited(const pgy_value *v)
 {
     const pgy_node *cast = v->producer;
@@ -510,7 +518,7 @@ static bool is_limited(const pgy_value *v)
     return clip && !clip->proto && node_is(clip, "Clip");
 }
 
-/* Shortens a Cast to a type that its input exists in already. */
+/* If n casts to a type in which its input exists already, makes n read that value instead. */
 static void shorten_cast(precision *x, pgy_node *n)
 {
     const pgy_dtype t = n->output_count && n->outputs[0] ? pattern_dtype(n->outputs[0]) : 0;

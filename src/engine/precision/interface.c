@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of inputs and outputs: a Cast converts between the caller's type and the model's. */
+/* Types of the model's inputs and outputs: where the caller asks for another type than the model's,
+ * a Cast converts. */
 #include <string.h>
 
 #include "base/log.h"
 #include "engine/precision/precision.h"
 
-static const char LOG_PATH[] = "backend/trt/config.py";
+static const char LOG_PATH[] = "engine/precision/interface.c";
 
 static bool fits(const char *choice, const char *name)
 {
@@ -34,17 +35,17 @@ static pgy_status check(const pgy_value *v, pgy_dtype t, pgy_error *err)
 {
     const pgy_dtype came = pattern_dtype(v);
     const char *why = is_float_type(came) && is_integer_type(t)
-                          ? "; it would need a scale, which QuantizeLinear in the model can give"
+                          ? "; add QuantizeLinear to the model, which has a scale"
                           : "";
     if (v->kind == PGY_VALUE_TENSOR && ((is_float_type(came) && is_float_type(t)) ||
                                         (is_integer_type(came) && is_integer_type(t))))
         return PGY_OK;
     return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "config.tensor_types: '%s' is %s and cannot be %s%s", v->name,
+                         "config.tensor_types: '%s' is %s and cannot become %s%s", v->name,
                          came ? pgy_dtype_name(came) : "of unknown type", pgy_dtype_name(t), why);
 }
 
-/* Makes an inner value with the type that v had. */
+/* Makes a value between v and the model's nodes, with the type that v had before the change. */
 static pgy_value *create_inside(pgy_value *v, pgy_error *err)
 {
     str stem = {0};
@@ -94,9 +95,10 @@ static pgy_status set_output(pgy_value *v, pgy_dtype t, pgy_error *err)
 {
     pgy_node *n = v->producer;
     if (!n)
-        return pgy_error_set(
-            err, PGY_E_UNSUPPORTED,
-            "config.tensor_types: output '%s' is no result of a layer: its type stays", v->name);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "config.tensor_types: output '%s' is not the result of a layer, so "
+                             "its type cannot change",
+                             v->name);
     pgy_value *inside = create_inside(v, err);
     if (!inside) return PGY_E_MEMORY;
     pgy_status st = value_replace_uses(v, inside, err);
@@ -126,7 +128,7 @@ static pgy_status set_types(pgy_graph *g, const pgy_build_config *c, pgy_error *
     return st;
 }
 
-/* ---- What cannot be had --------------------------------------------------------------------- */
+/* ---- Formats that are not available --------------------------------------------------------- */
 
 static bool has_tensor(const pgy_graph *g, const char *choice)
 {
@@ -148,8 +150,8 @@ static void tell_format(const pgy_format_choice *c)
         str_printf(&names, "%s%s", i ? ", " : "", c->formats.items[i]);
     }
     LOG(WARNING,
-        "config.tensor_formats: '%s' is LINEAR, and not %s: the engine has other formats inside "
-        "only",
+        "config.tensor_formats: '%s' stays LINEAR and does not become %s: the engine uses other "
+        "formats inside only",
         c->name, str_text(&names));
     str_deinit(&names);
 }
@@ -158,13 +160,13 @@ pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config, pgy
 {
     for (size_t i = 0; i < config->tensor_type_count; i++)
         if (!has_tensor(g, config->tensor_types[i].name))
-            LOG(WARNING, "config.tensor_types: '%s' is no input or output of the model",
+            LOG(WARNING, "config.tensor_types: the model has no input or output '%s'",
                 config->tensor_types[i].name);
     for (size_t i = 0; i < config->tensor_format_count; i++) {
         if (has_tensor(g, config->tensor_formats[i].name))
             tell_format(&config->tensor_formats[i]);
         else
-            LOG(WARNING, "config.tensor_formats: '%s' is no input or output of the model",
+            LOG(WARNING, "config.tensor_formats: the model has no input or output '%s'",
                 config->tensor_formats[i].name);
     }
     if (!config->tensor_type_count) return PGY_OK;

@@ -8,8 +8,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/passes/pass.h"
+#include "graph/size_arithmetic.h"
 
-static const char LOG_PATH[] = "backend/trt/config.py";
+static const char LOG_PATH[] = "engine/precision/precision.c";
 
 static precision start(pgy_graph *g, const pgy_build_config *config, pgy_error *err)
 {
@@ -28,6 +29,7 @@ static pgy_status finish(precision *x)
     arena_deinit(&x->p.f.memory);
     precision_values_deinit(&x->values);
     graph_guards_deinit(&x->guards);
+    id_marks_deinit(&x->sizes);
     if (!st) st = pgy_graph_remove_unused(g, x->p.err);
     if (!st) st = pgy_graph_sort(g, x->p.err);
     return st ? st : pgy_graph_infer_shapes(g, NULL, x->p.err);
@@ -76,7 +78,7 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
                              const calibration_runner *runner, pgy_error *err)
 {
     if (precision_is_explicit(g)) {
-        LOG(INFO, "The model has Q/DQ: int8 is where they say, and nothing is calibrated%s",
+        LOG(INFO, "The model has Q/DQ, which decide where int8 is used; calibration is skipped%s",
             config->calibration && config->calibration->cache
                 ? "; the calibration cache is neither read nor written"
                 : "");
@@ -89,9 +91,8 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
     precision_quantize(&x);
     if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
     if (!x.p.status && !x.quantized_count)
-        LOG(WARNING,
-            "int8: the model has no layer that can be in int8 (convolutions and products of "
-            "float32 with constant weights can)");
+        LOG(WARNING, "int8: the model has no layer that can compute in int8; expected a "
+                     "convolution or matrix product of float32 with constant weights");
     return finish(&x);
 }
 
@@ -104,20 +105,20 @@ static pgy_status apply_half(pgy_graph *g, const pgy_build_config *config, pgy_e
         x.p.status = graph_guard_mark(&x.guards, g, PGY_F16, err);
     if (!x.p.status && (config->bf16 || asks_for(config, PGY_BF16)))
         x.p.status = graph_guard_mark(&x.guards, g, PGY_BF16, err);
-    precision_mark_exact(&x);
+    if (!x.p.status) x.p.status = graph_size_arithmetic_mark(&x.sizes, g, err);
     precision_halve(&x);
     if (!x.p.status && (x.count[0] || config->fp16))
         LOG(INFO, "Layers in float16: %zu", x.count[0]);
     if (!x.p.status && (x.count[1] || config->bf16))
         LOG(INFO, "Layers in bfloat16: %zu", x.count[1]);
-    if (!x.p.status && x.count[2]) LOG(INFO, "Layers that became float32: %zu", x.count[2]);
+    if (!x.p.status && x.count[2]) LOG(INFO, "Layers converted to float32: %zu", x.count[2]);
     return finish(&x);
 }
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-/* The model's own opset, so that other runtimes support it, but at least one that has the types in
- * use. */
+/* The opset for saving: the model's own, so that runtimes that ran it still can, but at least one
+ * that supports the types in use. */
 static int64_t opset_to_save(const pgy_graph *g, const pgy_build_config *c)
 {
     const int64_t came = pgy_model_opset(pgy_model_proto(g->model), "");
@@ -134,7 +135,7 @@ static pgy_status export_as(pgy_model **out, pgy_graph *g, int64_t version, pgy_
     /* normalising also raised the version of the file format; reset it */
     if (!st) state_of(copy)->ir_version = 0;
     if (!st && pgy_graph_convert_opset(copy, version, NULL, &why))
-        LOG(WARNING, "The model with the types it got is saved in opset %lld, not %lld: %s",
+        LOG(WARNING, "The model with its new types is saved in opset %lld instead of %lld: %s",
             (long long)pgy_graph_opset(g, ""), (long long)version, why.text);
     else if (!st)
         st = pgy_graph_export(out, copy, err);
@@ -150,7 +151,7 @@ static pgy_status save(pgy_graph *g, const pgy_build_config *config, pgy_error *
     if (version < pgy_graph_opset(g, "")) st = export_as(&model, g, version, err);
     if (!st && !model) st = pgy_graph_export(&model, g, err);
     if (!st) {
-        LOG(INFO, "Saving the model with the types it got to %s", config->save_quantized);
+        LOG(INFO, "Saving the model with its new types to %s", config->save_quantized);
         st = pgy_model_save(model, config->save_quantized, NULL, err);
     }
     pgy_model_destroy(model);

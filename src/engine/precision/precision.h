@@ -16,9 +16,9 @@
 pgy_status precision_interface(pgy_graph *g, const pgy_build_config *config,
                                pgy_error *err) PGY_MUST_CHECK;
 
-/* Applies the rest of config: int8 with its calibration (by `runner`, or NULL), 16-bit floats,
- * types of layers; then config->save_quantized. Functions must be inlined. Inputs and outputs keep
- * their types. */
+/* Applies the other precisions of config: int8, calibrated by `runner` (may be NULL), 16-bit
+ * floats, and types of single layers; then saves the model if config->save_quantized asks for it.
+ * Functions must be inlined. Inputs and outputs keep their types. */
 pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
                            const calibration_runner *runner, pgy_error *err) PGY_MUST_CHECK;
 
@@ -26,32 +26,35 @@ pgy_status precision_apply(pgy_graph *g, const pgy_build_config *config,
  * calibration. */
 bool precision_is_explicit(const pgy_graph *g);
 
-/* ---- Parts ----------------------------------------------------------------------------------- */
+/* ---- Shared by the files of precision_apply -------------------------------------------------- */
 
-/* Notes about a value while the graph is rewritten. */
+/* What the rewrite has made of one value of the graph so far. */
 typedef struct precision_value {
     pgy_value *as[3];       /* the value as float16, bfloat16, float32; NULL: not made yet */
     pgy_value *dequantized; /* the value after a Q/DQ pair, or a weight's DequantizeLinear */
     bool quantized;         /* a layer in int8 computes it */
-    bool exact;             /* takes part in shape arithmetic */
-    bool listed;            /* it is in the list of values to calibrate */
+    bool listed;            /* already listed among the values to calibrate */
     float scale;
     int32_t zero; /* zero point of a quantized value */
 } precision_value;
 SIDE_TABLE(precision_values, precision_value)
 
 typedef struct precision {
-    pattern p; /* sticky status; edits */
+    pattern p; /* graph edits; after a failure its status stops all further ones */
     const pgy_build_config *config;
-    const calibration_runner *runner; /* NULL: nothing can be calibrated from data */
-    bool fuses; /* passes fused norms into one node each, so names of layers may be lost */
+    const calibration_runner *runner; /* NULL: calibration data cannot be run */
+    bool fuses; /* normalisations were fused into one node each, so names of their layers may be
+                   lost */
     precision_values values;
-    graph_guards guards;              /* of float16 and bfloat16 */
-    const pgy_value *zero;            /* int8 zero point of the top level */
-    size_t count[3], quantized_count; /* layers; in float16, bfloat16, float32 */
+    graph_guards guards;   /* divisions that a number guards that is too small for float16 or
+                              bfloat16: they stay in float32 */
+    id_marks sizes;        /* values that compute sizes of tensors; stay in float32 by default */
+    const pgy_value *zero; /* the int8 zero point constant that all symmetric tensors share */
+    /* Numbers of layers changed: to float16, bfloat16, float32; to int8. */
+    size_t count[3], quantized_count;
 } precision;
 
-/* The entry of v; NULL: out of memory, and the status is set. */
+/* The entry of v in x->values; NULL: out of memory, recorded in x->p.status. */
 precision_value *precision_of(precision *x, pgy_value *v);
 pgy_status precision_no_memory(precision *x);
 
@@ -62,8 +65,6 @@ pgy_dtype precision_asked(const precision *x, const pgy_node *n);
 void precision_refuse(precision *x, const pgy_node *n, pgy_dtype asked, const char *why);
 /* Warns of names that match no layer, and of missing constraints. */
 void precision_check_choices(const precision *x);
-/* Marks values that shapes are computed from: 16-bit floats are too coarse for sizes. */
-void precision_mark_exact(precision *x);
 
 /* half.c: layers in float16 and bfloat16. */
 void precision_halve(precision *x);

@@ -12,12 +12,12 @@
 #include "base/log.h"
 #include "engine/precision/precision.h"
 
-static const char LOG_PATH[] = "backend/trt/config.py";
+static const char LOG_PATH[] = "engine/precision/quantize.c";
 
 typedef enum role {
     ROLE_NONE,
-    ROLE_LINEAR, /* with a weight as input 1 */
-    ROLE_JOIN,   /* combines tensors that have scales of their own */
+    ROLE_LINEAR, /* Conv, MatMul and the like: input 1 is a weight */
+    ROLE_JOIN,   /* combines elements of its inputs, each of which has its own scale */
     ROLE_MOVE,   /* moves elements, so the result has the scale of input 0 */
 } role;
 
@@ -34,7 +34,7 @@ static const struct {
     {"Concat", ROLE_JOIN},
     {"AveragePool", ROLE_JOIN},
     {"GlobalAveragePool", ROLE_JOIN},
-    /* functions of one number: int8 layers use a table for them */
+    /* functions of one number: in int8 they are a table of results */
     {"LeakyRelu", ROLE_JOIN},
     {"Elu", ROLE_JOIN},
     {"Sigmoid", ROLE_JOIN},
@@ -62,7 +62,7 @@ static role role_of(const pgy_node *n)
     return ROLE_NONE;
 }
 
-/* A limit becomes part of the int8 layer before it. */
+/* Is n a Relu or Clip, which the int8 layer before it can apply to its results? */
 static bool is_limit(const pgy_node *n)
 {
     return node_is(n, "Relu") || node_is(n, "Clip");
@@ -81,23 +81,26 @@ static bool is_data(const precision *x, const pgy_value *v)
 
 /* ---- Which layers --------------------------------------------------------------------------- */
 
-/* NULL: the layer can run in int8 if its scales are known. */
+/* Why layer n cannot run in int8; NULL: it can, if its scales are known. */
 static const char *obstacle(const precision *x, const pgy_node *n)
 {
     const role r = role_of(n);
-    if (r == ROLE_NONE) return "there is no int8 form of the operator";
-    if (n->graph != x->p.f.graph) return "it is in the body of another layer";
+    if (r == ROLE_NONE) return "the engine has no int8 variant of the operator";
+    if (n->graph != x->p.f.graph) return "it is in the subgraph of an If, Loop or Scan";
     for (size_t i = 0; i < data_inputs(n); i++)
-        if (!is_data(x, pattern_input(n, i))) return "an input is no float32 tensor that flows";
-    if (!n->output_count || pattern_dtype(n->outputs[0]) != PGY_F32) return "it gives no float32";
-    if (r == ROLE_MOVE && n->output_count > 1 && n->outputs[1]) return "it gives indices too";
+        if (!is_data(x, pattern_input(n, i)))
+            return "an input is a constant, or is not a float32 tensor";
+    if (!n->output_count || pattern_dtype(n->outputs[0]) != PGY_F32)
+        return "its output is not float32";
+    if (r == ROLE_MOVE && n->output_count > 1 && n->outputs[1])
+        return "it has a second output, the indices";
     if (r != ROLE_LINEAR) return NULL;
     const pgy_value *w = pattern_input(n, 1);
     if (!w || pattern_dtype(w) != PGY_F32 || pattern_rank(w) < 2) return "it has no float32 weight";
-    if (!pattern_is_constant(&x->p, w)) return "its weight is no constant";
+    if (!pattern_is_constant(&x->p, w)) return "its weight is not a constant";
     if (node_is(n, "Gemm") &&
         (pattern_float(n, "alpha", 1) != 1 || pattern_int(n, "transA", 0) != 0))
-        return "it scales or turns what flows in";
+        return "its attribute alpha or transA changes the input";
     return NULL;
 }
 
@@ -105,7 +108,8 @@ typedef struct marking {
     precision *x;
     const scale_table *scales; /* NULL: assume that every tensor has one */
     bool all;                  /* ignore the choices for single layers */
-    bool *leads; /* by node: its result reaches an int8 layer, possibly through moves */
+    bool *leads; /* indexed by node: does its result reach an int8 layer, possibly through nodes
+                    that can follow in int8? */
 } marking;
 
 static bool is_scale_known(const marking *m, const pgy_value *v)
@@ -126,7 +130,7 @@ static bool is_wanted(const marking *m, const pgy_node *n)
     return asked == PGY_I8 || (asked == PGY_DTYPE_NONE && (m->x->config->int8 || m->all));
 }
 
-/* Goes from the last node to the first, so that users are marked before. */
+/* Sets m->leads, from the last node to the first, since a node depends on its users. */
 static void mark_leads(marking *m, pgy_graph *g)
 {
     for (size_t i = g->node_count; i-- > 0;) {
@@ -170,7 +174,8 @@ static void tell(const marking *m, const pgy_node *n, const char *why)
     if (asked_of(m, n) == PGY_I8)
         precision_refuse(m->x, n, PGY_I8, why);
     else if (role_of(n) == ROLE_LINEAR)
-        LOG(VERBOSE, "Layer '%s' (%s) is not in int8: %s", node_label(n), n->op_type, why);
+        LOG(VERBOSE, "Layer '%s' (%s) does not compute in int8: %s", node_label(n), n->op_type,
+            why);
 }
 
 /* Will the layer run in int8? */
@@ -186,10 +191,10 @@ static bool judge(const marking *m, const pgy_node *n)
     if (role_of(n) != ROLE_LINEAR && asked_of(m, n) != PGY_I8 && !follows(m, n)) return false;
     if (!missing) return true;
     if (asked_of(m, n) == PGY_I8)
-        tell(m, n, "there is no scale of what flows in");
+        tell(m, n, "an input has no scale");
     else if (role_of(n) == ROLE_LINEAR)
-        LOG(WARNING, "Layer '%s' (%s) is not in int8: there is no scale of '%s'", node_label(n),
-            n->op_type, missing);
+        LOG(WARNING, "Layer '%s' (%s) does not compute in int8: tensor '%s' has no scale",
+            node_label(n), n->op_type, missing);
     return false;
 }
 
@@ -215,7 +220,8 @@ static void mark(marking *m)
 
 /* ---- Which tensors -------------------------------------------------------------------------- */
 
-/* Lists what int8 layers would read if no layer were exempted: one cache fits every choice. */
+/* Lists the tensors to calibrate: what int8 layers would read if --layer-precisions exempted none,
+ * so that one cache fits every choice. */
 static pgy_value **list_tensors(precision *x, size_t *count)
 {
     pgy_graph *g = x->p.f.graph;
@@ -446,7 +452,7 @@ static void quantize_layer(precision *x, pgy_node *n)
         if (v) x->p.status = node_set_input(n, i, v, x->p.err);
     }
     x->quantized_count++;
-    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) is in int8", node_label(n), n->op_type);
+    LOG(EXTRA_VERBOSE, "Layer '%s' (%s) computes in int8", node_label(n), n->op_type);
 }
 
 static void take_scales(precision *x, const scale_table *scales, pgy_value *const *values,
@@ -477,7 +483,7 @@ void precision_quantize(precision *x)
     pgy_graph *g = x->p.f.graph;
     scale_table scales = {0};
     size_t count = 0;
-    if (has_linear_bodies(g)) LOG(INFO, "Bodies of branches and loops are not quantized");
+    if (has_linear_bodies(g)) LOG(INFO, "Subgraphs of If, Loop and Scan are not quantized");
     pgy_value **values = list_tensors(x, &count);
     if (!x->p.status)
         x->p.status = calibrate(&scales, g, values, count, x->config, x->runner, x->p.err);

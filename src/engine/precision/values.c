@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes about each value while precision is changed. */
+/* The table of what precision changes have made of each value. */
 #include "engine/precision/precision.h"
 
 pgy_status precision_no_memory(precision *x)

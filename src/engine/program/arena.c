@@ -17,7 +17,8 @@ static size_t read_count(const program_step *s)
     return (size_t)s->input_count + s->captured_count;
 }
 
-/* The last step during which step i may read operand k: a copy reads host memory asynchronously. */
+/* The last step during which step i may read its operand k: a copy goes on reading host memory
+ * while later steps run. */
 static uint32_t last_read(const builder *b, uint32_t i, size_t k)
 {
     const program_step *s = &b->p->steps[i];
@@ -42,7 +43,8 @@ static void find_lives(const builder *b, life *lives)
     }
 }
 
-/* False if the step reads it twice: writing in place would overwrite the other operand. */
+/* Does the step read this tensor as one operand only? Else writing in place would overwrite the
+ * other operand. */
 static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
 {
     size_t reads = 0;
@@ -69,8 +71,8 @@ static void share(builder *b, life *lives, uint32_t index)
     lives[source].last = lives[to].last;
 }
 
-/* Collects what needs a place in a space: tensors that own memory, and workspaces, which live for
- * one step. */
+/* Collects what needs an offset in the arena of a space: tensors that own memory, and workspaces,
+ * which live for one step. */
 static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
                      uint64_t **places)
 {

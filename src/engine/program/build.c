@@ -3,9 +3,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "engine/build/debug.h"
 #include "engine/build/progress.h"
 #include "engine/program/build.h"
+
+static const char LOG_PATH[] = "engine/program/build.c";
 
 static pgy_status bind_inputs(builder *b, pgy_error *err)
 {
@@ -80,6 +83,25 @@ static pgy_status build_all(builder *b, pgy_error *err)
     return st ? st : progress_step(config, PROGRESS_PROGRAM, 2, err);
 }
 
+/* Logs how many layers each device runs, and names each layer on the host, since it may cost two
+ * copies. */
+static void log_places(const program *p)
+{
+    size_t layers[PROGRAM_MAX_SPACES] = {0};
+    str text = {0};
+    if (p->space_count == 1) return;
+    for (size_t i = 0; i < p->step_count; i++) {
+        const program_step *s = &p->steps[i];
+        layers[s->space] += s->act == PROGRAM_RUN;
+        if (s->act == PROGRAM_RUN && !s->space)
+            LOG(VERBOSE, "On the host: %s '%s'", s->op_type, s->label);
+    }
+    for (uint32_t i = 0; i < p->space_count; i++)
+        str_printf(&text, "%s%zu on %s", i ? ", " : "", layers[i], p->spaces[i].name);
+    LOG(INFO, "Layers: %s", str_text(&text));
+    str_deinit(&text);
+}
+
 pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pgy_error *err)
 {
     static const pgy_build_config NONE = {.size = sizeof NONE};
@@ -96,6 +118,7 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
     id_places_deinit(&b.bound);
+    if (!st) log_places(b.p);
     if (st)
         program_release(b.p);
     else

@@ -7,13 +7,14 @@
 #include "engine/tactics/replay.h"
 #include "graph/side_table.h"
 
-/* During a build, tensors that are views of one another form a tree; only the root has memory. */
+/* During a build, views and the tensors that they view form trees; only a tree's root has
+ * memory. */
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant */
     bool stored;          /* the constant is already in the program's constants */
-    /* the same elements in another space or layout; 0: not made */
+    /* indexed by space and layout: the tensor with the same elements there; 0: not made yet */
     uint32_t moved[PROGRAM_MAX_SPACES][KERNEL_MAX_FORMATS];
 } build_tensor;
 
@@ -32,15 +33,15 @@ typedef struct builder {
 typedef struct build_node {
     pgy_node *node;
     op_node op;
-    uint32_t *tensors; /* inputs, captured values, outputs */
+    uint32_t *tensors; /* indices of its tensors: inputs, then captured values, then outputs */
     size_t input_count, captured_count, output_count;
     bool is_view;
     bool free; /* kernels may run it; else the reference definition must */
     /* selection sets these: */
-    const kernel *kernel; /* NULL: the reference definition */
-    kernel_problem use;   /* at first all linear, then in the layouts that the kernel wants; empty:
-                           * the node has too many tensors   for kernels */
-    double cost_ns;       /* the kernel's estimate */
+    const kernel *kernel;   /* NULL: the reference definition */
+    kernel_problem problem; /* all layouts are linear at first, then as the kernel wants; empty if
+                               the node has too many tensors for kernels */
+    double cost_ns;         /* the kernel's estimate */
 } build_node;
 
 /* ---- tensors.c ---- */
@@ -58,7 +59,7 @@ pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
                       pgy_error *err) PGY_MUST_CHECK;
 /* The tensor that v is bound to; PROGRAM_NO_TENSOR: none. */
 uint32_t build_bound(const builder *b, const pgy_value *v);
-/* Does inference know the elements, so that no step must compute them? */
+/* Does shape inference know the elements, so that no step must compute them? */
 bool build_is_constant(pgy_value *v);
 /* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
@@ -67,7 +68,7 @@ pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY
 /* Reserves 64-byte aligned room in the constants of a space. */
 pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
                                pgy_error *err) PGY_MUST_CHECK;
-/* The tensor that owns the memory. */
+/* The tensor whose memory this tensor uses: itself, or the root of its views. */
 uint32_t build_root(const builder *b, uint32_t tensor);
 
 /* ---- steps.c ---- */
@@ -77,13 +78,13 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count,
                        pgy_error *err) PGY_MUST_CHECK;
 /* Appends a reorder or copy between two tensors. */
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err) PGY_MUST_CHECK;
-/* The same to a tensor of the caller, in as many steps as it takes. */
+/* Appends the steps that bring a tensor into the caller's memory for this output. */
 pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- order.c ---- */
-/* Adds the records and waits that a program with devices needs. */
+/* Adds the event steps (PROGRAM_RECORD, PROGRAM_WAIT) that a program with devices needs. */
 pgy_status build_order(builder *b, pgy_error *err) PGY_MUST_CHECK;
-/* The last step during which a copy may still read its source on the host. */
+/* The last step during which copy `step` may still read its source on the host. */
 uint32_t build_last_use(const builder *b, uint32_t step);
 
 /* ---- arena.c ---- */

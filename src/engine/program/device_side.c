@@ -4,6 +4,7 @@
 #include "engine/program/device_side.h"
 
 #include "base/alloc.h"
+#include "engine/program/device_graphs.h"
 
 typedef struct place {
     device *device;
@@ -13,11 +14,13 @@ typedef struct place {
 
 struct device_side {
     program *p;
-    place places[PROGRAM_MAX_SPACES]; /* entry 0 is not used */
+    place places[PROGRAM_MAX_SPACES]; /* indexed by space; entry 0, the host, is not used */
     device_event **events;
-    void **loaded;                         /* of each step */
-    atomic_int **fault;                    /* of each step; NULL: the step has no device kernel */
-    atomic_int *words[PROGRAM_MAX_SPACES]; /* shared: of all steps of a space */
+    device_graphs *graphs;
+    void **loaded;      /* indexed by step: its loaded kernel */
+    atomic_int **fault; /* indexed by step: its fault word; NULL: the step has no device kernel */
+    atomic_int *words[PROGRAM_MAX_SPACES]; /* indexed by space: the fault words of its steps, in
+                                              memory shared with the host */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -43,7 +46,22 @@ static pgy_status open_place(device_side *d, uint32_t space, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "device '%s': ", s->name) : PGY_OK;
 }
 
-/* Events belong to the device that records them. */
+/* Refuses programs whose inputs or outputs lie on a device: callers pass tensors on the host. */
+static pgy_status check_callers_tensors(const program *p, pgy_error *err)
+{
+    for (size_t i = 0; i < p->tensor_count; i++) {
+        const program_tensor *t = &p->tensors[i];
+        if (t->space && (t->place == PROGRAM_INPUT || t->place == PROGRAM_OUTPUT))
+            return pgy_error_set(err, PGY_E_INTERNAL,
+                                 "%s '%s' is in the memory of device '%s': inputs and outputs must "
+                                 "be on the host, with a copy to or from the device",
+                                 t->place == PROGRAM_INPUT ? "input" : "output", t->name,
+                                 p->spaces[t->space].name);
+    }
+    return PGY_OK;
+}
+
+/* Makes each event on the device that records it. A wait without an earlier record is an error. */
 static pgy_status create_events(device_side *d, pgy_error *err)
 {
     const program *p = d->p;
@@ -52,6 +70,10 @@ static pgy_status create_events(device_side *d, pgy_error *err)
         const program_step *s = &p->steps[i];
         if (s->act == PROGRAM_RECORD && !d->events[s->event])
             st = device_event_create(&d->events[s->event], p->spaces[s->space].device, err);
+        else if (s->act == PROGRAM_WAIT && !d->events[s->event])
+            st = pgy_error_set(err, PGY_E_INTERNAL,
+                               "Wait '%s': no earlier step records the event that it waits for",
+                               s->label);
     }
     return st;
 }
@@ -65,9 +87,11 @@ pgy_status device_side_create(device_side **out, program *p, pgy_error *err)
     d->loaded = mem_calloc(p->step_count + 1, sizeof *d->loaded);
     d->fault = mem_calloc(p->step_count + 1, sizeof *d->fault);
     pgy_status st = d->events && d->loaded && d->fault ? PGY_OK : no_memory(err);
+    if (!st) st = check_callers_tensors(p, err);
     if (!st) st = program_make_resident(p, err);
     for (uint32_t i = 1; !st && i < p->space_count; i++) st = open_place(d, i, err);
     if (!st) st = create_events(d, err);
+    if (!st) st = device_graphs_create(&d->graphs, p, err);
     if (st)
         device_side_destroy(d);
     else
@@ -78,6 +102,7 @@ pgy_status device_side_create(device_side **out, program *p, pgy_error *err)
 void device_side_destroy(device_side *d)
 {
     if (!d) return;
+    device_graphs_destroy(d->graphs);
     for (size_t i = 0; d->loaded && i < d->p->step_count; i++)
         if (d->loaded[i] && d->p->steps[i].kernel->unload)
             d->p->steps[i].kernel->unload(d->loaded[i]);
@@ -116,13 +141,15 @@ pgy_status device_side_prepare(device_side *d, launch *l, size_t step, pgy_error
     d->fault[step] = &d->words[s->space][step];
     l->run.fault = d->fault[step];
     l->run.loaded = d->loaded[step];
+    device_graphs_add(d->graphs, step, l);
     return PGY_OK;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-void device_side_start(device_side *d)
+void device_side_start(device_side *d, bool watched)
 {
+    device_graphs_start(d->graphs, watched);
     for (size_t i = 0; i < d->p->step_count; i++)
         if (d->fault[i])
             atomic_store_explicit(d->fault[i], KERNEL_FAULT_NONE, memory_order_relaxed);
@@ -159,7 +186,11 @@ pgy_status device_side_step(device_side *d, size_t step, const launch *l, void *
                             pgy_error *err)
 {
     const program_step *s = &d->p->steps[step];
-    const pgy_status st = do_step(d, s, l, addresses, err);
+    bool done = false;
+    pgy_status st = PGY_OK;
+    if (s->act == PROGRAM_RUN)
+        st = device_graphs_step(&done, d->graphs, step, d->places[s->space].stream, err);
+    if (!st && !done) st = do_step(d, s, l, addresses, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", s->op_type, s->label) : PGY_OK;
 }
 

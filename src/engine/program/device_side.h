@@ -18,10 +18,11 @@ char *device_side_constants(const device_side *d, uint32_t space);
 pgy_status device_side_prepare(device_side *d, launch *l, size_t step,
                                pgy_error *err) PGY_MUST_CHECK;
 
-/* Clears the faults before a run. */
-void device_side_start(device_side *d);
-/* Runs or enqueues a step that the host does not compute. `addresses`: of the step's tensors. Only
- * one thread may call it. */
+/* Clears the faults before a run. A profiled or debugged run (`watched`) enqueues each step alone,
+ * without graphs. */
+void device_side_start(device_side *d, bool watched);
+/* Runs or enqueues a step that the host does not compute. `addresses` has the address of each
+ * tensor of the step. Only one thread may call it. */
 pgy_status device_side_step(device_side *d, size_t step, const launch *l, void *const *addresses,
                             pgy_error *err) PGY_MUST_CHECK;
 /* Ends a run, also a failed one: if `waits`, waits for all enqueued work; then finds the first step

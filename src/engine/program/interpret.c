@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference executor runs the nodes, and this table gives each node a kernel for the shapes it
- * sees. Prepared kernels are kept by node and shapes. Without a kernel the definition runs on
- * copies in storage types, and floats are then rounded to the declared type. */
+/* The reference executor runs the nodes, and this table of operators gives each node a kernel for
+ * the shapes of its inputs. Prepared kernels are kept by node and shapes. Without a kernel the
+ * definition runs on copies in storage types, and floats are then rounded to the declared type. */
 #include "engine/program/interpret.h"
 
 #include <string.h>
@@ -27,8 +27,8 @@ typedef struct prepared {
 struct interpreter {
     execute_operators operators;
     team *team;
-    strmap kept;   /* key -> prepared */
-    prepared *all; /* list of all of them */
+    strmap kept;   /* maps a key of node and shapes to the prepared kernel */
+    prepared *all; /* list of all prepared kernels */
     void *memory;  /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
@@ -45,8 +45,8 @@ typedef struct call {
     const bool *wanted;
     const op_host *host;
     arena memory;
-    pgy_tensor **declared; /* the inputs in their declared types */
-    kernel_problem use;
+    pgy_tensor **declared; /* for each input: the tensor in its declared type */
+    kernel_problem problem;
 } call;
 
 static pgy_status no_memory(pgy_error *err)
@@ -69,7 +69,7 @@ static pgy_status align(pgy_tensor **t, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- By definition -------------------------------------------------------------------------- */
+/* ---- Nodes without a kernel ----------------------------------------------------------------- */
 
 static pgy_status widen(op_tensor *out, const call *c, size_t i, pgy_error *err)
 {
@@ -102,7 +102,7 @@ static pgy_status run_definition(call *c, op_tensor *outputs, pgy_error *err)
     op_tensor *in = arena_alloc_array(&c->memory, node->input_count, sizeof *in);
     if (!in) return no_memory(err);
     for (size_t i = 0; !st && i < node->input_count; i++) st = widen(&in[i], c, i, err);
-    /* Floats stay in storage types within a node, as in a reference step. */
+    /* Within a node floats keep their storage types, as in a reference step of a program. */
     for (size_t i = 0; i < node->input_count; i++)
         host.model_precision |= in[i].value && in[i].dtype == PGY_BF16;
     if (!st) st = op_run(node, in, outputs, c->wanted, &host, err);
@@ -123,7 +123,7 @@ static bool is_view(const call *c)
     return false;
 }
 
-/* The inferred shape; false: it is not fully known. */
+/* Reads the inferred shape; false: some dimension is unknown. */
 static bool shape_of(int64_t *shape, const op_value *v)
 {
     if (!v->dtype || v->rank < 0 || v->rank > PGY_MAX_RANK) return false;
@@ -162,7 +162,7 @@ static bool is_constant(const pgy_value *v)
 static bool describe_use(call *c, const op_value *outputs)
 {
     const op_node *node = c->node;
-    kernel_problem *u = &c->use;
+    kernel_problem *u = &c->problem;
     *u = (kernel_problem){
         .node = node, .input_count = node->input_count, .output_count = node->output_count};
     for (size_t i = 0; i < node->input_count; i++) {
@@ -208,18 +208,18 @@ static void choose(prepared *p, const call *c)
         const kernel *k = kernel_for(domain_of(c->n), c->n->op_type, i);
         if (!k) return;
         if (k->device) continue; /* interpreted values are on the host */
-        kernel_problem use = c->use;
+        kernel_problem problem = c->problem;
         double cost = 0;
-        if (!kernel_accept(k, &use, &cost) || !is_linear(&use)) continue;
+        if (!kernel_accept(k, &problem, &cost) || !is_linear(&problem)) continue;
         if (p->kernel && cost >= p->cost_ns) continue;
         p->kernel = k;
         p->cost_ns = cost;
     }
 }
 
-/* ---- What is kept --------------------------------------------------------------------------- */
+/* ---- Kept kernels --------------------------------------------------------------------------- */
 
-/* Appends a number in bytes that are never zero, with six bits each. */
+/* Appends a number to a key, six bits to a byte, so that no byte is zero. */
 static void append_number(str *key, uint64_t v)
 {
     do str_append_char(key, (char)(0x40 | (v & 63) | (v > 63 ? 0x80 : 0)));
@@ -251,18 +251,19 @@ static pgy_status in_declared(call *c, size_t i, pgy_error *err);
 static pgy_status prepare(prepared *p, call *c, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < c->use.input_count; i++) {
+    for (size_t i = 0; !st && i < c->problem.input_count; i++) {
         if (!c->inputs[i].value || !is_constant(c->n->inputs[i])) continue;
         st = in_declared(c, i, err);
-        if (!st) c->use.inputs[i].data = pgy_tensor_data(c->declared[i]);
+        if (!st) c->problem.inputs[i].data = pgy_tensor_data(c->declared[i]);
     }
     if (!st) choose(p, c);
     if (st || !p->kernel) return st;
-    kernel_problem use = c->use;
+    kernel_problem problem = c->problem;
     double cost;
-    if (!kernel_accept(p->kernel, &use, &cost))
-        return node_error(c->n, err, PGY_E_INTERNAL, "its kernel gives two answers");
-    st = p->kernel->prepare(&p->plan, &use, err);
+    if (!kernel_accept(p->kernel, &problem, &cost))
+        return node_error(c->n, err, PGY_E_INTERNAL,
+                          "its kernel refuses a problem that it accepted before");
+    st = p->kernel->prepare(&p->plan, &problem, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name) : PGY_OK;
 }
 
@@ -271,8 +272,8 @@ static pgy_status find(prepared **out, call *c, pgy_error *err)
     interpreter *it = c->it;
     str key = {0};
     append_number(&key, (uint64_t)(uintptr_t)c->n);
-    append_tensors(&key, c->use.inputs, c->use.input_count);
-    append_tensors(&key, c->use.outputs, c->use.output_count);
+    append_tensors(&key, c->problem.inputs, c->problem.input_count);
+    append_tensors(&key, c->problem.outputs, c->problem.output_count);
     prepared *p = key.failed ? NULL : strmap_get(&it->kept, str_text(&key));
     pgy_status st = key.failed ? no_memory(err) : PGY_OK;
     if (!st && !p) {
@@ -295,7 +296,7 @@ static pgy_status find(prepared **out, call *c, pgy_error *err)
 
 /* ---- Running a kernel ----------------------------------------------------------------------- */
 
-/* Converts input i to its declared type, at an aligned address. */
+/* Converts input i from its storage type to its declared type, at an aligned address. */
 static pgy_status in_declared(call *c, size_t i, pgy_error *err)
 {
     const op_tensor *t = &c->inputs[i];
@@ -310,7 +311,7 @@ static pgy_status in_declared(call *c, size_t i, pgy_error *err)
     return st;
 }
 
-/* One block: workspace, then scratch of each part. */
+/* Grows the single block that holds workspace, then scratch memory of each part. */
 static pgy_status hold_memory(interpreter *it, size_t wanted, pgy_error *err)
 {
     if (wanted <= it->memory_bytes) return PGY_OK;
@@ -348,7 +349,7 @@ static pgy_status create_output(op_tensor *out, const call *c, const kernel_tens
     pgy_status st = pgy_shape_count(&count, (size_t)t->rank, t->shape, err);
     if (!st) st = pgy_dtype_size_bytes(&bytes, t->dtype, count, err);
     if (!st && limit && bytes > limit)
-        st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes goes beyond %s", bytes,
+        st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes exceeds %s", bytes,
                            memory_limit_describe_other(limit).text);
     if (!st) st = tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name);
@@ -358,7 +359,7 @@ static pgy_status create_output(op_tensor *out, const call *c, const kernel_tens
 
 static pgy_status run_kernel(call *c, const prepared *p, op_tensor *outputs, pgy_error *err)
 {
-    const kernel_problem *u = &c->use;
+    const kernel_problem *u = &c->problem;
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < u->input_count; i++) {

@@ -28,7 +28,7 @@ typedef struct interpreter_watch {
 } interpreter_watch;
 /* Sets the callbacks for the next runs; borrowed, NULL: none. */
 void interpreter_watch_by(interpreter *it, const interpreter_watch *watch);
-/* Number of nodes that ran by a kernel so far. */
+/* Number of node executions so far that used a kernel. */
 uint64_t interpreter_kernel_runs(const interpreter *it);
 
 #endif

@@ -2,7 +2,8 @@
 /* Adds waits between host and devices. A device runs its steps in order, but later than the host
  * enqueues them. So the host must wait for a copy before it reads the copied data, and data that a
  * copy reads on the host must not change until the host has waited for a later event. Waits are
- * steps of their own, so a run decides nothing. */
+ * steps of their own, so a run decides nothing. No wait is added for work that an earlier wait
+ * already covers, even if by way of another device. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,20 +11,30 @@
 
 /* A wait that some step needs. */
 typedef struct wait {
-    uint32_t before; /* step */
-    uint32_t who;    /* space */
-    uint32_t copy;   /* the step to wait for; PROGRAM_NO_STEP: all of `stream` */
-    uint32_t stream; /* space */
+    uint32_t before; /* index of the step that the wait comes before */
+    uint32_t who;    /* space that waits; 0: the host */
+    uint32_t copy;   /* index of the copy to wait for; PROGRAM_NO_STEP: for all work of `stream` */
+    uint32_t stream; /* space whose stream is waited for */
 } wait;
+
+/* Indexed by stream (space): index + 1 of the last step that has ended for certain. */
+typedef struct passed {
+    uint32_t of[PROGRAM_MAX_SPACES];
+} passed;
+
+/* Indexed by stream (space): index + 1 of the step to wait for; 0: none. */
+typedef passed needed;
 
 typedef struct ordering {
     builder *b;
-    uint32_t *copies; /* of each root on the host: index + 1 of the step that copies it there */
+    uint32_t *copies; /* indexed by tensor that owns host memory: index + 1 of the step that copies
+                         into it */
     wait *waits;
     size_t count, capacity;
-    /* [a][b]: index + 1 of the last copy on stream b that space a has waited for */
-    uint32_t passed[PROGRAM_MAX_SPACES][PROGRAM_MAX_SPACES];
-    uint32_t *events; /* of each copy: index + 1 of its event */
+    passed spaces[PROGRAM_MAX_SPACES]; /* indexed by space: what has ended when its next step
+                                          starts */
+    passed *steps_passed;              /* indexed by step: what has ended when it ends */
+    uint32_t *events;                  /* indexed by copy step: index + 1 of its event; 0: none */
     program_step *steps;
     size_t step_count;
 } ordering;
@@ -52,10 +63,27 @@ static uint32_t reader_of(const program_step *s)
     return s->act == PROGRAM_COPY ? s->space : 0;
 }
 
-/* Once the host has waited for a copy, all steps enqueued later run after it. */
-static bool is_passed(const ordering *o, uint32_t who, uint32_t stream, uint32_t copy)
+static void join(passed *to, const passed *from)
 {
-    return o->passed[0][stream] > copy || o->passed[who][stream] > copy;
+    for (size_t i = 0; i < PROGRAM_MAX_SPACES; i++)
+        if (from->of[i] > to->of[i]) to->of[i] = from->of[i];
+}
+
+/* What the host has waited for has ended for devices, too: a device's step starts after the host
+ * has enqueued it. */
+static bool is_passed(const ordering *o, uint32_t who, uint32_t stream, uint32_t step)
+{
+    return o->spaces[0].of[stream] > step || o->spaces[who].of[stream] > step;
+}
+
+/* Does some other step that is waited for end after this one, so that one wait serves for both? */
+static bool is_behind_another(const ordering *o, const needed *n, uint32_t stream)
+{
+    for (uint32_t other = 1; other < o->b->p->space_count; other++)
+        if (other != stream && n->of[other] &&
+            o->steps_passed[n->of[other] - 1].of[stream] >= n->of[stream])
+            return true;
+    return false;
 }
 
 static bool wait_for_operands(ordering *o, uint32_t index)
@@ -63,19 +91,34 @@ static bool wait_for_operands(ordering *o, uint32_t index)
     const builder *b = o->b;
     const program_step *s = &b->p->steps[index];
     const uint32_t who = reader_of(s);
-    uint32_t latest[PROGRAM_MAX_SPACES] = {0};
+    needed latest = {0};
     for (size_t i = 0; i < read_count(s); i++) {
         if (s->tensors[i] == PROGRAM_NO_TENSOR) continue;
         const uint32_t copied = o->copies[build_root(b, s->tensors[i])];
         if (!copied || b->tensors[s->tensors[i]].t.space) continue;
         const uint32_t stream = b->p->steps[copied - 1].space;
         if (stream == who || is_passed(o, who, stream, copied - 1)) continue;
-        if (copied > latest[stream]) latest[stream] = copied;
+        if (copied > latest.of[stream]) latest.of[stream] = copied;
     }
     for (uint32_t stream = 1; stream < b->p->space_count; stream++) {
-        if (!latest[stream]) continue;
-        if (!add_wait(o, index, who, latest[stream] - 1, stream)) return false;
-        o->passed[who][stream] = latest[stream];
+        if (!latest.of[stream] || is_behind_another(o, &latest, stream)) continue;
+        if (!add_wait(o, index, who, latest.of[stream] - 1, stream)) return false;
+        join(&o->spaces[who], &o->steps_passed[latest.of[stream] - 1]);
+    }
+    return true;
+}
+
+/* Makes the host wait at the end of a run for the last step of each stream. */
+static bool wait_for_ends(ordering *o, const needed *last)
+{
+    const program *p = o->b->p;
+    const uint32_t end = (uint32_t)p->step_count;
+    for (uint32_t stream = 1; stream < p->space_count; stream++) {
+        const uint32_t step = last->of[stream] - 1;
+        if (!last->of[stream] || is_passed(o, 0, stream, step)) continue;
+        if (is_behind_another(o, last, stream)) continue;
+        const uint32_t copy = p->steps[step].act == PROGRAM_COPY ? step : PROGRAM_NO_STEP;
+        if (!add_wait(o, end, 0, copy, stream)) return false;
     }
     return true;
 }
@@ -83,22 +126,22 @@ static bool wait_for_operands(ordering *o, uint32_t index)
 static bool find_waits(ordering *o)
 {
     const builder *b = o->b;
-    bool used[PROGRAM_MAX_SPACES] = {0}, room = true;
-    const uint32_t end = (uint32_t)b->p->step_count;
-    for (uint32_t i = 0; room && i < end; i++) {
+    needed last = {0};
+    for (uint32_t i = 0; i < b->p->step_count; i++) {
         const program_step *s = &b->p->steps[i];
-        used[s->space] = true;
-        room = wait_for_operands(o, i);
+        if (!wait_for_operands(o, i)) return false;
+        passed *own = &o->spaces[s->space];
+        if (s->space) join(own, &o->spaces[0]);
+        if (s->space) own->of[s->space] = last.of[s->space] = i + 1;
+        o->steps_passed[i] = *own;
         if (s->act != PROGRAM_COPY) continue;
         const uint32_t to = s->tensors[1];
         if (!b->tensors[to].t.space) o->copies[build_root(b, to)] = i + 1;
     }
-    for (uint32_t stream = 1; room && stream < b->p->space_count; stream++)
-        if (used[stream]) room = add_wait(o, end, 0, PROGRAM_NO_STEP, stream);
-    return room;
+    return wait_for_ends(o, &last);
 }
 
-/* ---- The new list --------------------------------------------------------------------------- */
+/* ---- The step list with waits --------------------------------------------------------------- */
 
 static void put(ordering *o, program_act act, uint32_t space, uint32_t event, const char *label)
 {
@@ -148,7 +191,8 @@ pgy_status build_order(builder *b, pgy_error *err)
     if (b->p->space_count == 1) return PGY_OK;
     o.copies = mem_calloc(b->tensor_count + 1, sizeof *o.copies);
     o.events = mem_calloc(b->p->step_count + 1, sizeof *o.events);
-    if (!o.copies || !o.events || !find_waits(&o)) {
+    o.steps_passed = mem_calloc(b->p->step_count + 1, sizeof *o.steps_passed);
+    if (!o.copies || !o.events || !o.steps_passed || !find_waits(&o)) {
         st = no_memory(err);
         goto done;
     }
@@ -160,6 +204,7 @@ pgy_status build_order(builder *b, pgy_error *err)
 done:
     mem_free(o.copies);
     mem_free(o.events);
+    mem_free(o.steps_passed);
     mem_free(o.waits);
     return st;
 }

@@ -46,7 +46,7 @@ static int by_area(const void *a, const void *b)
     return p == q ? by_size(a, b) : p < q ? 1 : -1;
 }
 
-/* Intervals that live while most bytes are alive come first. */
+/* Intervals that live at steps where most bytes are alive come first. */
 static int by_breadth(const void *a, const void *b)
 {
     const program_interval *x = *(program_interval *const *)a, *y = *(program_interval *const *)b;
@@ -99,8 +99,9 @@ static uint64_t place_in_order(program_interval **order, size_t count, layout *l
 
 /* ---- Bounds --------------------------------------------------------------------------------- */
 
-/* Returns the most bytes alive at any step, and sets for each interval the most during its life.
- * The maximum is always at the start of an interval. `by_start` is sorted by first step. */
+/* Returns the most bytes alive at any step, and stores in each interval's `breadth` the most bytes
+ * alive during its life. The maximum is always at the start of an interval. `by_start` is sorted by
+ * first step. */
 static uint64_t find_bound(program_interval **by_start, size_t count)
 {
     uint64_t most = 0;
@@ -135,8 +136,8 @@ typedef struct search {
     uint32_t random;
 } search;
 
-/* Sum of the bytes by which intervals exceed the bound. In a model of many equal layers the order
- * improves one layer at a time, which this sum shows before the arena's size changes. */
+/* Sum of the bytes by which intervals end above the bound. In a model of many equal layers the
+ * order improves one layer at a time, which this sum shows before the arena's size changes. */
 static uint64_t find_excess(const search *s)
 {
     uint64_t excess = 0;
@@ -164,7 +165,7 @@ static size_t draw(search *s, size_t below)
     return (size_t)(((uint64_t)s->random * below) >> 32);
 }
 
-/* Picks an interval that exceeds the bound, or sometimes any. */
+/* Picks the interval to move: one that ends above the bound, or sometimes any. */
 static size_t pick(search *s)
 {
     const size_t start = draw(s, s->count), looked_at = draw(s, 4) ? s->count : 0;
@@ -175,7 +176,8 @@ static size_t pick(search *s)
     return start;
 }
 
-/* Places it before one that overlaps it in time: the order matters only among those. */
+/* Moves an interval in the order before one that overlaps it in time: only their order affects
+ * offsets. */
 static void move_forward(search *s, size_t from)
 {
     program_interval *moved = s->order[from];
@@ -187,7 +189,7 @@ static void move_forward(search *s, size_t from)
     s->order[to] = moved;
 }
 
-/* Shuffles the intervals that overlap it in time. */
+/* Shuffles the order of the intervals that overlap interval `at` in time. */
 static void shuffle_around(search *s, size_t at)
 {
     const program_interval *middle = s->order[at];

@@ -13,8 +13,8 @@
 typedef enum program_place {
     PROGRAM_ARENA,    /* offset into the arena */
     PROGRAM_CONSTANT, /* offset into the constants */
-    PROGRAM_INPUT,    /* the caller's; offset = index of the graph's input */
-    PROGRAM_OUTPUT    /* the caller's; offset = index of the graph's output */
+    PROGRAM_INPUT,    /* the caller's memory; offset = index of the graph's input */
+    PROGRAM_OUTPUT    /* the caller's memory; offset = index of the graph's output */
 } program_place;
 
 typedef struct program_tensor {
@@ -33,7 +33,8 @@ typedef struct program_tensor {
 /* What a step does. The first thread enqueues, or waits for, everything but host kernels and
  * definitions; work of one space runs in the order of its steps. */
 typedef enum program_act {
-    PROGRAM_RUN,    /* runs its kernel on the device of its space; without kernel, the definition */
+    PROGRAM_RUN,    /* runs its kernel on its space's device, or on the host its node's reference
+                       definition */
     PROGRAM_COPY,   /* copies between the host and its device, on the stream of its space */
     PROGRAM_RECORD, /* records its event on the stream of its space */
     PROGRAM_WAIT,   /* makes its space wait for its event; space 0: the host waits */
@@ -41,39 +42,42 @@ typedef enum program_act {
 } program_act;
 
 typedef struct program_step {
-    const char *label, *op_type; /* of the node; a reorder or copy has its tensor's name */
+    const char *label, *op_type; /* label and operator of the node; a reorder or copy has its
+                                    tensor's name */
     program_act act;
     uint32_t space;
-    uint32_t event;            /* of RECORD and WAIT: one of the program's */
+    uint32_t event;            /* for RECORD and WAIT: index of the event */
     const kernel *kernel;      /* NULL: the reference definition of the node runs */
     kernel_plan plan;          /* packed bytes lie in the constants, at packed_offset */
-    uint64_t packed_offset;    /* in the constants of its space */
-    uint64_t workspace_offset; /* in the arena of its space */
-    pgy_node *node;            /* of the graph, for the reference; else NULL */
-    uint32_t node_index;       /* of a reference step: its place in the graph */
-    const op_node *op;         /* of a reference step; NULL: it has bodies, so `node` is run */
-    const uint32_t *tensors;   /* inputs, captured values of a reference step, then outputs;
-                                  PROGRAM_NO_TENSOR where omitted */
+    uint64_t packed_offset;    /* offset in the constants of its space */
+    uint64_t workspace_offset; /* offset in the arena of its space */
+    pgy_node *node;            /* for a reference step: its node in the graph; else NULL */
+    uint32_t node_index;       /* for a reference step: the index of its node in the graph */
+    const op_node *op; /* for a reference step: its operator; NULL: it has subgraphs, so `node`
+                          is run */
+    const uint32_t *tensors; /* indices of its tensors: inputs, captured values of a reference step,
+                                then outputs; PROGRAM_NO_TENSOR where omitted */
     uint32_t input_count, captured_count, output_count;
     double cost_ns; /* selection's estimate */
 } program_step;
 
 /* A tensor that can be read after a step. */
 typedef struct program_mark {
-    uint32_t step; /* that computes it; PROGRAM_NO_STEP: it is valid from the start */
+    uint32_t step; /* the step that computes it; PROGRAM_NO_STEP: it is valid from the start */
     uint32_t tensor;
 } program_mark;
 
 #define PROGRAM_NO_STEP UINT32_MAX
 
-enum { PROGRAM_MAX_SPACES = 4 }; /* PLAN_MAX_SPACES */
+enum { PROGRAM_MAX_SPACES = 4 }; /* equals PLAN_MAX_SPACES */
 
 /* The memory of one device, in which tensors of the program lie. */
 typedef struct program_space {
     device *device;                 /* NULL: the plan is only inspected */
-    const char *name, *fingerprint; /* of the device; fingerprint NULL: the host */
-    double copy_ns, copy_rate;      /* of copies from and to the host: device_properties */
-    void *constants;                /* on the host, 64-byte aligned; devices get a copy */
+    const char *name, *fingerprint; /* name and fingerprint of the device; the host's fingerprint
+                                       is NULL */
+    double copy_ns, copy_rate; /* cost of copies from and to the host, as in device_properties */
+    void *constants;           /* on the host, 64-byte aligned; devices get a copy */
     uint64_t constant_bytes, arena_bytes, arena_bound;
     void *resident;        /* the device's copy of the constants, made for the first context */
     device_stream *stream; /* the stream that copied it */
@@ -89,12 +93,15 @@ typedef struct program {
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
     bool mapped; /* constants and parameters lie in a plan file */
-    void *owner; /* owner of the data pointed into, released with it; may be NULL */
+    void *owner; /* owner of external data that the program points into, released with it; may be
+                    NULL */
     void (*release_owner)(void *owner);
-    size_t workspace_bytes, scratch_bytes; /* largest of any step; workspaces lie in the arenas */
+    size_t workspace_bytes, scratch_bytes; /* largest that any step needs; workspaces lie in the
+                                              arenas */
     size_t input_count, output_count;
-    const uint32_t *outputs;   /* tensor of each graph output */
-    const program_mark *marks; /* in order of steps, those from the start first */
+    const uint32_t *outputs;   /* indexed by graph output: its tensor */
+    const program_mark *marks; /* sorted by step; tensors that are valid from the start come
+                                  first */
     size_t mark_count;
 } program;
 
@@ -113,7 +120,7 @@ typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
     const struct tactics *replay;   /* tactics to obey (tactics/replay.h); NULL: none */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
-    size_t threads;                 /* that will run it */
+    size_t threads;                 /* number of threads that will run the program */
 } build_options;
 
 /* Builds a program from a graph whose shapes are all known (inference with concrete inputs has
@@ -134,7 +141,8 @@ void program_context_destroy(program_context *c);
 /* Does a step run subgraphs? Such a run writes into their graph, so each context needs a copy of
  * the graph, with shapes inferred as for the program. */
 bool program_needs_graph(const program *p);
-/* Do steps run by reference? They point to nodes of the graph that the program was built from. */
+/* Does some step run by its reference definition? Such steps point to nodes of the graph that the
+ * program was built from. */
 bool program_points_to_graph(const program *p);
 pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
 /* Bytes of memory that a run with `threads` threads needs. */
@@ -148,7 +156,7 @@ void program_context_stop_by(program_context *c, atomic_int *failed);
 
 /* Callbacks of profiled and debugged runs; NULL members are not called. */
 typedef struct program_watch {
-    int64_t *times; /* of each step, in nanoseconds */
+    int64_t *times; /* indexed by step, in nanoseconds */
     /* Called on one thread while the others wait; returns false to end the run. */
     bool (*show)(void *user, const program *p, const program_mark *mark, const void *data);
     void *user;
@@ -158,7 +166,7 @@ typedef struct program_watch {
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,
                            const program_watch *watch, pgy_error *err) PGY_MUST_CHECK;
 
-/* Memory that is needed during steps [first, last]. */
+/* A block of memory that is needed during steps [first, last]. */
 typedef struct program_interval {
     uint32_t first, last;
     uint64_t size_bytes;
@@ -170,8 +178,11 @@ typedef struct program_interval {
  * such device. */
 pgy_status program_find_spaces(program *p, const pgy_build_config *config,
                                pgy_error *err) PGY_MUST_CHECK;
-/* Does the process have the devices that a configuration names? */
+/* Can the devices that a configuration names be used? */
 pgy_status program_check_devices(const pgy_build_config *config, pgy_error *err) PGY_MUST_CHECK;
+/* If the configuration permits it (gpu_fallback), leaves out the devices that cannot be used, with
+ * a warning for each. The names of the others go into `kept`. */
+void program_drop_devices(pgy_build_config *config, const char *kept[PROGRAM_MAX_SPACES]);
 /* Estimates the time of a copy between the host and a device. */
 double program_copy_ns(const program *p, uint32_t space, double size_bytes);
 /* Copies the constants to each device that does not have them yet. */

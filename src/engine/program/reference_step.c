@@ -46,7 +46,8 @@ static void keep(void *data, void *user)
     (void)data, (void)user;
 }
 
-/* Floats stay wide within a node, except bfloat16: ONNX's expected values round each step to it. */
+/* Must each operation within the node round? Floats stay wide, except bfloat16, since ONNX's
+ * expected values round each operation to it. */
 static bool rounds_within(const program *p, const program_step *s)
 {
     const uint32_t *outputs = s->tensors + s->input_count + s->captured_count;
@@ -78,9 +79,8 @@ static pgy_status store(const program_tensor *t, void *data, const op_tensor *va
     if (!st && (pgy_tensor_rank(declared) != (size_t)t->rank ||
                 pgy_tensor_size_bytes(declared) != t->size_bytes))
         st = pgy_error_set(err, PGY_E_SHAPE,
-                           "%s '%s': '%s' came out in another shape than was "
-                           "inferred",
-                           s->op_type, s->label, t->name);
+                           "%s '%s': the shape of '%s' differs from the inferred shape", s->op_type,
+                           s->label, t->name);
     /* memmove, since a plan may place an output over an input, and the result may be a view of that
      * input. */
     if (!st && t->size_bytes) memmove(data, pgy_tensor_data(declared), t->size_bytes);

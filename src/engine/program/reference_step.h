@@ -8,12 +8,12 @@
 
 /* Prepares node n for running as a step: its subgraphs and functions. */
 pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Ties a step to its node. A step without bodies gets an operator of its own in `memory`, so that
- * its runs do not read the graph, which other threads may be changing. */
+/* Ties a step to its node. A step without subgraphs gets a copy of the operator in `memory`, so
+ * that its runs do not read the graph, which other threads may be changing. */
 pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,
                                pgy_error *err) PGY_MUST_CHECK;
-/* `addresses`: of the step's tensors. A step with bodies needs `node`, and `operators` for the
- * nodes in them (may be NULL). */
+/* `addresses` has the address of each tensor of the step. A step with subgraphs needs `node`, and
+ * `operators` (may be NULL) for the nodes in them. */
 pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
                               void *const *addresses, const execute_operators *operators,
                               pgy_error *err) PGY_MUST_CHECK;

@@ -14,7 +14,8 @@
 #include "engine/program/reference_step.h"
 #include "kernels/launch.h"
 
-/* An address that the caller gives for each run. */
+/* An input's or output's address, which the caller gives for each run and which is stored in
+ * `addresses`. */
 typedef struct patch {
     size_t entry, index;
     bool output;
@@ -27,15 +28,16 @@ struct program_context {
     bool placed;
     char *arena, *scratch;
     size_t scratch_stride;
-    void **addresses; /* of the tensors of all steps, one step after the other */
-    size_t *starts;   /* per step: index of its first address */
-    launch *launches; /* per step: its kernel, ready to run; empty for reference steps */
-    bool single;      /* no step is cut, so one thread runs everything */
+    void **addresses; /* addresses of the tensors of all steps, one step after the other */
+    size_t *starts;   /* indexed by step: index of its first entry in `addresses` */
+    launch *launches; /* indexed by step: its kernel, ready to run; empty for reference steps */
+    bool single;      /* no step is cut into parts, so one thread runs everything */
     patch *patches;
     size_t patch_count;
     device_side *devices;     /* NULL: the program has none */
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
-    pgy_node **bodies; /* per step: its node in the context's own graph; NULL: no graph bound */
+    pgy_node **bodies; /* indexed by step: its node in the context's own graph; NULL: no graph
+                          bound */
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
     pgy_error error;
@@ -174,7 +176,9 @@ pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *e
         if (n) st = node_prepare(n, err);
         if (n && !st) st = node_captures(n, err);
         if (!st && (!n || !is_of(s, n)))
-            st = pgy_error_set(err, PGY_E_INTERNAL, "step '%s' is of no node", s->label);
+            st = pgy_error_set(err, PGY_E_INTERNAL,
+                               "step '%s' does not match its node in the graph; rebuild the plan",
+                               s->label);
         if (!st) st = reference_step_prepare(n, err);
         c->bodies[i] = n;
     }
@@ -225,7 +229,7 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     c->failed = &c->own_failed;
     c->scratch_stride = round_up(p->scratch_bytes);
     pgy_status st = allocate(c) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    /* A body runs on one thread of the team while the others wait. */
+    /* The body of a branch or loop runs on one thread of the team while the others wait. */
     if (!st && program_needs_graph(p)) st = interpreter_create(&c->interpreter, NULL, err);
     if (!st && p->space_count > 1) st = device_side_create(&c->devices, p, err);
     if (!st) st = prepare_launches(c, err);
@@ -259,7 +263,7 @@ static void run_on_device(program_context *c, size_t index)
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
-/* Steps that one thread runs alone. */
+/* Runs a step that one thread runs alone. */
 static void run_alone(program_context *c, size_t index)
 {
     const program_step *s = &c->p->steps[index];
@@ -320,7 +324,7 @@ typedef struct watched_run {
     size_t shown; /* number of marks shown so far */
 } watched_run;
 
-/* False: the run must end. */
+/* Shows a debug tensor to the listener. False: the run must end. */
 static bool show_mark(const watched_run *r, const program_mark *m)
 {
     program_context *c = r->c;
@@ -350,7 +354,8 @@ static void show_marks(watched_run *r, uint32_t step)
     }
 }
 
-/* Profiled times include the work on devices, and debugged tensors must be complete. */
+/* Waits for device work after a step: profiled times include it, and debugged tensors must be
+ * complete. */
 static void settle(program_context *c, uint32_t step)
 {
     int none = PGY_OK;
@@ -377,7 +382,7 @@ static void walk_watched(size_t thread, size_t size, void *user)
     }
 }
 
-/* ---- The whole ------------------------------------------------------------------------------ */
+/* ---- A whole run ---------------------------------------------------------------------------- */
 
 static pgy_status tell_failure(const program_context *c, pgy_error *err)
 {
@@ -417,7 +422,7 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     }
     atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
     atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
-    if (c->devices) device_side_start(c->devices);
+    if (c->devices) device_side_start(c->devices, watch != NULL);
     if (watch) {
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
         team_run(c->team, walk_watched, &r);

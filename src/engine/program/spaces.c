@@ -5,21 +5,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/str.h"
+#include "base/log.h"
 #include "engine/program/program.h"
 
-static pthread_mutex_t uploading = PTHREAD_MUTEX_INITIALIZER;
+static const char LOG_PATH[] = "engine/program/spaces.c";
 
-static pgy_status unknown_device(const char *name, pgy_error *err)
-{
-    str names = {0};
-    device *d;
-    for (size_t i = 0; (d = device_at(i)); i++) str_printf(&names, "%s%s", i ? ", " : "", d->name);
-    pgy_error_set(err, PGY_E_NOT_FOUND, "there is no device '%s'; this process has: %s", name,
-                  str_text(&names));
-    str_deinit(&names);
-    return PGY_E_NOT_FOUND;
-}
+static pthread_mutex_t uploading = PTHREAD_MUTEX_INITIALIZER;
 
 static pgy_status describe_space(program_space *s, program *p, device *d, pgy_error *err)
 {
@@ -44,14 +35,15 @@ pgy_status program_find_spaces(program *p, const pgy_build_config *config, pgy_e
                              "the configuration names %zu devices; an engine has at most %d",
                              names->count, PROGRAM_MAX_SPACES - 1);
     for (size_t i = 0; i < names->count; i++) {
-        device *d = device_find(names->items[i]);
-        if (!d) return unknown_device(names->items[i], err);
+        device *d = NULL;
+        const pgy_status found = device_open(&d, names->items[i], err);
+        if (found) return found;
         for (uint32_t k = 0; k < p->space_count; k++)
             if (p->spaces[k].device == d)
                 return pgy_error_set(err, PGY_E_ARGUMENT,
                                      k ? "the configuration names device '%s' twice"
-                                       : "'%s' is always there: a configuration names what else "
-                                         "nodes may run on",
+                                       : "device '%s' is always used: name only additional devices "
+                                         "in the configuration",
                                      d->name);
         const pgy_status st = describe_space(&p->spaces[p->space_count++], p, d, err);
         if (st) return st;
@@ -59,12 +51,38 @@ pgy_status program_find_spaces(program *p, const pgy_build_config *config, pgy_e
     return PGY_OK;
 }
 
+/* Only a stream shows that a device can be used: its memory may be full, or its owner another
+ * process. */
+static pgy_status try_device(device *d, pgy_error *err)
+{
+    device_stream *s = NULL;
+    const pgy_status st = device_stream_create(&s, d, err);
+    device_stream_destroy(s);
+    return st;
+}
+
 pgy_status program_check_devices(const pgy_build_config *config, pgy_error *err)
 {
     program p = {0};
-    const pgy_status st = program_find_spaces(&p, config, err);
+    pgy_status st = program_find_spaces(&p, config, err);
+    for (uint32_t i = 1; !st && i < p.space_count; i++) st = try_device(p.spaces[i].device, err);
     arena_deinit(&p.memory);
     return st;
+}
+
+void program_drop_devices(pgy_build_config *config, const char *kept[PROGRAM_MAX_SPACES])
+{
+    const pgy_name_list all = config->devices;
+    if (!config->gpu_fallback || all.count >= PROGRAM_MAX_SPACES) return;
+    config->devices = (pgy_name_list){.items = kept};
+    for (size_t i = 0; i < all.count; i++) {
+        pgy_error why = {0};
+        const pgy_build_config one = {.devices = {.items = all.items + i, .count = 1}};
+        if (!program_check_devices(&one, &why))
+            kept[config->devices.count++] = all.items[i];
+        else
+            LOG(WARNING, "The engine is built without device '%s': %s", all.items[i], why.text);
+    }
 }
 
 double program_copy_ns(const program *p, uint32_t space, double size_bytes)
@@ -87,7 +105,7 @@ static pgy_status upload(program_space *s, pgy_error *err)
         device_release(s->stream, s->resident);
         s->resident = NULL;
     }
-    return st ? pgy_error_prefix(err, st, "weights for device '%s': ", s->name) : PGY_OK;
+    return st ? pgy_error_prefix(err, st, "copying weights to device '%s': ", s->name) : PGY_OK;
 }
 
 pgy_status program_make_resident(program *p, pgy_error *err)

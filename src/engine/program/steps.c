@@ -42,10 +42,11 @@ static pgy_status keep_packed(program_step *step, builder *b, pgy_error *err)
     return st;
 }
 
-static pgy_status prepare(program_step *step, builder *b, const kernel_problem *use, pgy_error *err)
+static pgy_status prepare(program_step *step, builder *b, const kernel_problem *problem,
+                          pgy_error *err)
 {
     program *p = b->p;
-    pgy_status st = step->kernel->prepare(&step->plan, use, err);
+    pgy_status st = step->kernel->prepare(&step->plan, problem, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", step->op_type, step->label);
     st = keep_packed(step, b, err);
     if (step->plan.workspace_bytes > p->workspace_bytes)
@@ -54,7 +55,7 @@ static pgy_status prepare(program_step *step, builder *b, const kernel_problem *
     return st;
 }
 
-/* Adds a copy between the host and a device, in the same layout. */
+/* Adds a step that copies between the host and a device, in the same layout. */
 static pgy_status copy_between(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {
     const program_tensor *x = &b->tensors[from].t, *y = &b->tensors[to].t;
@@ -78,9 +79,9 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {
     if (b->tensors[from].t.space != b->tensors[to].t.space) return copy_between(b, from, to, err);
     const bool same = b->tensors[from].t.layout == b->tensors[to].t.layout;
-    kernel_problem use = {.input_count = 1, .output_count = 1};
-    use.inputs[0] = build_describe(b, from);
-    use.outputs[0] = build_describe(b, to);
+    kernel_problem problem = {.input_count = 1, .output_count = 1};
+    problem.inputs[0] = build_describe(b, from);
+    problem.outputs[0] = build_describe(b, to);
     program_step step = {.label = b->tensors[from].t.name,
                          .op_type = same ? "Copy" : "Reorder",
                          .kernel = kernel_find(same ? "copy" : "reorder", 1),
@@ -91,19 +92,19 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     tensors[0] = from;
     tensors[1] = to;
     step.tensors = tensors;
-    if (!kernel_accept(step.kernel, &use, &step.cost_ns))
-        return pgy_error_set(err, PGY_E_INTERNAL, "'%s' cannot be moved to another layout",
+    if (!kernel_accept(step.kernel, &problem, &step.cost_ns))
+        return pgy_error_set(err, PGY_E_INTERNAL, "no kernel can change the layout of tensor '%s'",
                              step.label);
     pgy_status st = build_store_constant(b, from, err);
-    if (!st) st = prepare(&step, b, &use, err);
+    if (!st) st = prepare(&step, b, &problem, err);
     if (!st) st = add_step(b, &step, err);
     if (st) kernel_plan_deinit(&step.plan);
     return st;
 }
 
-/* Finds the intermediate place on the way to a layout and space: layouts change on the host, blocks
- * change to other blocks by way of linear, and data between two devices pass through the host.
- * False: one step is enough. */
+/* Finds the intermediate layout and space when one step cannot reach the target: layouts change on
+ * the host, blocks change to other blocks by way of linear, and data between two devices pass
+ * through the host. False: one step is enough. */
 static bool find_detour(kernel_layout *layout, uint32_t *space, const program_tensor *from)
 {
     const bool far = from->space != *space;
@@ -118,8 +119,8 @@ static bool find_detour(kernel_layout *layout, uint32_t *space, const program_te
     return true;
 }
 
-/* Returns the tensor in a layout and space: itself, or a copy that is made once. Constants are
- * stored there instead. */
+/* Returns the tensor with the same elements in this layout and space: itself, or a copy that is
+ * made once. For a constant the copy is a constant too, without a step. */
 static pgy_status bring(uint32_t *out, builder *b, uint32_t tensor, kernel_layout layout,
                         uint32_t space, pgy_error *err)
 {
@@ -164,7 +165,8 @@ static bool is_view(const pgy_node *n)
     return false;
 }
 
-/* A view of a constant becomes one now; other views wait until selection knows the layouts. */
+/* Makes the view of a constant a constant now; other views wait until selection knows the
+ * layouts. */
 static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
 {
     n->is_view = true;
@@ -182,7 +184,7 @@ static pgy_status open_view(build_node *n, builder *b, pgy_error *err)
 static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
 {
     uint32_t from;
-    const kernel_tensor *wanted = &n->use.inputs[0];
+    const kernel_tensor *wanted = &n->problem.inputs[0];
     const pgy_status st = bring(&from, b, n->tensors[0], wanted->layout, wanted->space, err);
     if (st) return st;
     build_tensor *view = &b->tensors[n->tensors[1]];
@@ -190,7 +192,7 @@ static pgy_status emit_view(build_node *n, builder *b, pgy_error *err)
     if (view->t.dtype != source->t.dtype ||
         (source->t.layout == KERNEL_LINEAR && view->t.size_bytes != source->t.size_bytes))
         return node_error(n->node, err, PGY_E_INTERNAL,
-                          "the view is not of the size of its source");
+                          "the size or type of the view differs from its source");
     view->root = source->root;
     view->t.layout = source->t.layout;
     view->t.space = source->t.space;
@@ -236,12 +238,14 @@ static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
 static bool describe_use(build_node *n, const builder *b)
 {
     const uint32_t *outputs = n->tensors + n->input_count + n->captured_count;
-    n->use = (kernel_problem){.node = &n->op};
+    n->problem = (kernel_problem){.node = &n->op};
     if (n->input_count > KERNEL_MAX_INPUTS || n->output_count > KERNEL_MAX_OUTPUTS) return false;
-    n->use.input_count = n->input_count;
-    n->use.output_count = n->output_count;
-    for (size_t i = 0; i < n->input_count; i++) n->use.inputs[i] = build_describe(b, n->tensors[i]);
-    for (size_t i = 0; i < n->output_count; i++) n->use.outputs[i] = build_describe(b, outputs[i]);
+    n->problem.input_count = n->input_count;
+    n->problem.output_count = n->output_count;
+    for (size_t i = 0; i < n->input_count; i++)
+        n->problem.inputs[i] = build_describe(b, n->tensors[i]);
+    for (size_t i = 0; i < n->output_count; i++)
+        n->problem.outputs[i] = build_describe(b, outputs[i]);
     return true;
 }
 
@@ -256,7 +260,7 @@ static pgy_status open_step(build_node *n, builder *b, pgy_error *err)
 {
     const node_box *box = node_box_of(n->node);
     if (!box->def && !box->function)
-        return node_error(n->node, err, PGY_E_UNSUPPORTED, "its operator is not known");
+        return node_error(n->node, err, PGY_E_UNSUPPORTED, "the engine does not know its operator");
     n->op = (op_node){.def = box->def,
                       .name = node_label(n->node),
                       .opset = box->opset,
@@ -284,8 +288,8 @@ static void place_outputs(const build_node *c, builder *b)
     for (size_t i = 0; i < n->output_count; i++) {
         if (!n->outputs[i]) continue;
         program_tensor *t = &b->tensors[c->tensors[c->input_count + c->captured_count + i]].t;
-        t->layout = c->kernel ? c->use.outputs[i].layout : KERNEL_LINEAR;
-        t->space = c->kernel ? c->use.outputs[i].space : 0;
+        t->layout = c->kernel ? c->problem.outputs[i].layout : KERNEL_LINEAR;
+        t->space = c->kernel ? c->problem.outputs[i].space : 0;
         const kernel_tensor k = {
             .dtype = t->dtype, .rank = t->rank, .shape = t->shape, .layout = t->layout};
         t->size_bytes = kernel_size_bytes(&k);
@@ -303,7 +307,7 @@ static pgy_status bring_inputs(build_node *c, builder *b, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < c->input_count + c->captured_count; i++) {
-        const kernel_tensor *wanted = c->kernel ? &c->use.inputs[i] : NULL;
+        const kernel_tensor *wanted = c->kernel ? &c->problem.inputs[i] : NULL;
         st = bring(&c->tensors[i], b, c->tensors[i], wanted ? wanted->layout : KERNEL_LINEAR,
                    wanted ? wanted->space : 0, err);
     }
@@ -336,14 +340,14 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
     program_step step = {.label = arena_strdup(&b->p->memory, node_label(n)),
                          .op_type = arena_strdup(&b->p->memory, n->op_type),
                          .kernel = c->kernel,
-                         .space = c->kernel ? c->use.space : 0,
+                         .space = c->kernel ? c->problem.space : 0,
                          .tensors = c->tensors,
                          .input_count = (uint32_t)n->input_count,
                          .captured_count = (uint32_t)c->captured_count,
                          .output_count = (uint32_t)n->output_count,
                          .cost_ns = c->cost_ns};
     if (!step.label || !step.op_type) return no_memory(err);
-    st = c->kernel ? prepare(&step, b, &c->use, err) : bind_node(&step, b, n, err);
+    st = c->kernel ? prepare(&step, b, &c->problem, err) : bind_node(&step, b, n, err);
     if (!st) st = store_constants(c, b, step.plan.packed_inputs, err);
     if (!st) st = add_step(b, &step, err);
     if (st) kernel_plan_deinit(&step.plan);

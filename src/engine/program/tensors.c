@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tensors of a program being built, and the map from values to tensors. */
+/* The tensors of a program being built, and the map from graph values to tensors. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -57,7 +57,7 @@ static pgy_status check_size(const pgy_value *v, const int64_t *shape, pgy_error
     pgy_status st = pgy_shape_count(&count, (size_t)v->rank, shape, err);
     if (!st) st = pgy_dtype_size_bytes(&bytes, v->dtype, count, err);
     if (!st && bytes > memory_limit_bytes())
-        st = pgy_error_set(err, PGY_E_MEMORY, "%zu bytes go beyond %s", bytes,
+        st = pgy_error_set(err, PGY_E_MEMORY, "its %zu bytes exceed %s", bytes,
                            memory_limit_describe().text);
     return st ? pgy_error_prefix(err, st, "tensor '%s': ", v->name) : PGY_OK;
 }
@@ -66,18 +66,19 @@ pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, progr
                             pgy_error *err)
 {
     if (v->kind != PGY_VALUE_TENSOR || !v->dtype || v->rank < 0 || v->dtype == PGY_STRING)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "type or rank of '%s' is not known before "
-                             "the data, or it is no tensor of numbers",
-                             v->name);
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "the type or rank of '%s' is unknown before the run, or it is not a numeric tensor",
+            v->name);
     int64_t *shape = arena_alloc_array(&b->p->memory, (size_t)v->rank, sizeof *shape);
     const char *name = arena_strdup(&b->p->memory, v->name);
     if (!shape || !name) return no_memory(err);
     for (int32_t i = 0; i < v->rank; i++) {
         shape[i] = v->dims[i].value;
         if (shape[i] < 0)
-            return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "dimension %d of '%s' is not known before the data", i, v->name);
+            return pgy_error_set(
+                err, PGY_E_UNSUPPORTED,
+                "dimension %d of '%s' is unknown before the run: it is data-dependent", i, v->name);
     }
     const pgy_status st = check_size(v, shape, err);
     if (st) return st;
@@ -139,7 +140,9 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
     build_tensor *made = &b->tensors[*out];
     if (pgy_tensor_dtype(t) != made->t.dtype || pgy_tensor_size_bytes(t) != made->t.size_bytes) {
         pgy_tensor_release(t);
-        return pgy_error_set(err, PGY_E_FORMAT, "constant '%s' is not as it is declared", v->name);
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "the type or size of constant '%s' differs from its declaration",
+                             v->name);
     }
     made->constant = t;
     return build_bind(b, v, *out, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses layouts for all nodes together, as a PBQP. A node is a variable whose states are its
- * forms. A value with one reader is an edge between two nodes. A value with several readers is a
- * variable too, whose states are sets of places, so that a reorder that serves two readers is paid
- * once. Fixed layouts of inputs and outputs become costs of states. */
+ * choices of formats. A value with one reader is an edge between two nodes. A value with several
+ * readers is a variable too, whose states are sets of places, so that a reorder that serves two
+ * readers is paid once. Fixed layouts of inputs and outputs become costs of states. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,20 +13,21 @@ enum { OUTSIDE = UINT32_MAX };
 
 /* A reader of a tensor: an input of a node, or the caller, who reads outputs. */
 typedef struct reader {
-    uint32_t node; /* OUTSIDE: the caller */
-    uint32_t slot; /* index into the form's layouts; OUTSIDE: it needs the linear layout */
-    uint32_t next; /* of the same tensor */
+    uint32_t node; /* index of the reading node; OUTSIDE: the caller */
+    uint32_t slot; /* index in select_choice.places; OUTSIDE: the reader needs the linear layout on
+                      the host */
+    uint32_t next; /* index of the tensor's next reader */
 } reader;
 
 typedef struct net {
     selection *s;
     pbqp *p;
-    uint32_t outside;    /* the variable with one state that stands for everything but nodes */
-    uint32_t *values;    /* of each tensor: its variable, or OUTSIDE */
-    uint32_t *guesses;   /* of each tensor with a variable: its state in the first guess */
-    uint32_t *producers; /* of each tensor: its node, or OUTSIDE */
-    uint32_t *outputs;   /* which of the node's outputs it is */
-    uint32_t *first;     /* its first reader */
+    uint32_t outside;    /* the PBQP variable with one state that stands for the caller */
+    uint32_t *values;    /* indexed by tensor: its PBQP variable, or OUTSIDE */
+    uint32_t *guesses;   /* indexed by tensor with a variable: the state in the first guess */
+    uint32_t *producers; /* indexed by tensor: the node that produces it, or OUTSIDE */
+    uint32_t *outputs;   /* indexed by tensor: which output of its producer it is */
+    uint32_t *first;     /* indexed by tensor: index of its first reader */
     reader *readers;
     size_t reader_count;
 } net;
@@ -36,7 +37,7 @@ static pgy_status no_memory(pgy_error *err)
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
 }
 
-/* ---- Who reads what ------------------------------------------------------------------------- */
+/* ---- Readers of each tensor ----------------------------------------------------------------- */
 
 static void add_reader(net *w, uint32_t tensor, uint32_t node, uint32_t slot)
 {
@@ -71,10 +72,10 @@ static void connect(net *w)
     const selection *s = w->s;
     for (uint32_t i = 0; i < s->count; i++) {
         const build_node *n = s->nodes[i].n;
-        const size_t inputs = n->use.input_count, reads = n->input_count + n->captured_count;
+        const size_t inputs = n->problem.input_count, reads = n->input_count + n->captured_count;
         for (size_t k = 0; k < reads; k++)
             add_reader(w, n->tensors[k], i, k < inputs ? (uint32_t)k : OUTSIDE);
-        for (size_t k = 0; k < n->use.output_count; k++) {
+        for (size_t k = 0; k < n->problem.output_count; k++) {
             const uint32_t t = n->tensors[reads + k];
             if (t == PROGRAM_NO_TENSOR) continue;
             w->producers[t] = i;
@@ -87,32 +88,32 @@ static void connect(net *w)
 
 /* ---- Layouts of states ---------------------------------------------------------------------- */
 
-static unsigned wanted(const net *w, const reader *r, size_t form)
+static unsigned wanted(const net *w, const reader *r, size_t choice)
 {
     if (r->slot == OUTSIDE) return KERNEL_LINEAR;
-    return w->s->nodes[r->node].forms[form].places[r->slot];
+    return w->s->nodes[r->node].choices[choice].places[r->slot];
 }
 
-static size_t forms_of(const net *w, uint32_t node)
+static size_t choices_of(const net *w, uint32_t node)
 {
-    return node == OUTSIDE ? 1 : w->s->nodes[node].form_count;
+    return node == OUTSIDE ? 1 : w->s->nodes[node].choice_count;
 }
 
-static unsigned given(const net *w, uint32_t tensor, size_t form)
+static unsigned given(const net *w, uint32_t tensor, size_t choice)
 {
     const uint32_t node = w->producers[tensor];
     if (node == OUTSIDE) return KERNEL_LINEAR;
-    return w->s->nodes[node].forms[form].places[w->outputs[tensor]];
+    return w->s->nodes[node].choices[choice].places[w->outputs[tensor]];
 }
 
-/* The places in which some form produces or reads the tensor. */
+/* The places in which some choice produces or reads the tensor. */
 static uint32_t places_in_play(const net *w, uint32_t tensor)
 {
     uint32_t mask = 0;
-    for (size_t f = 0; f < forms_of(w, w->producers[tensor]); f++)
+    for (size_t f = 0; f < choices_of(w, w->producers[tensor]); f++)
         mask |= UINT32_C(1) << given(w, tensor, f);
     for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next)
-        for (size_t f = 0; f < forms_of(w, w->readers[r].node); f++)
+        for (size_t f = 0; f < choices_of(w, w->readers[r].node); f++)
             mask |= UINT32_C(1) << wanted(w, &w->readers[r], f);
     return mask;
 }
@@ -124,7 +125,7 @@ static uint32_t variable_of(const net *w, uint32_t node)
 
 static bool add_direct(net *w, uint32_t tensor, const reader *r)
 {
-    const size_t rows = forms_of(w, w->producers[tensor]), columns = forms_of(w, r->node);
+    const size_t rows = choices_of(w, w->producers[tensor]), columns = choices_of(w, r->node);
     double *costs = arena_alloc_array(w->s->memory, rows * columns, sizeof *costs);
     if (!costs) return false;
     for (size_t i = 0; i < rows; i++)
@@ -135,12 +136,12 @@ static bool add_direct(net *w, uint32_t tensor, const reader *r)
                          costs);
 }
 
-/* The producer's side of a value: places in the set that the producer does not write cost a
- * reorder. */
+/* Adds the cost between a value's producer and the value's set of places: a reorder for each place
+ * in the set that the producer does not write. */
 static bool add_producer(net *w, uint32_t tensor, uint32_t value, const uint32_t *sets,
                          size_t count)
 {
-    const size_t rows = forms_of(w, w->producers[tensor]);
+    const size_t rows = choices_of(w, w->producers[tensor]);
     double *costs = arena_alloc_array(w->s->memory, rows * count, sizeof *costs);
     if (!costs) return false;
     for (size_t i = 0; i < rows; i++)
@@ -156,7 +157,7 @@ static bool add_producer(net *w, uint32_t tensor, uint32_t value, const uint32_t
 
 static bool add_reading(net *w, const reader *r, uint32_t value, const uint32_t *sets, size_t count)
 {
-    const size_t rows = forms_of(w, r->node);
+    const size_t rows = choices_of(w, r->node);
     double *costs = arena_alloc_array(w->s->memory, rows * count, sizeof *costs);
     if (!costs) return false;
     for (size_t i = 0; i < rows; i++)
@@ -193,14 +194,14 @@ size_t select_sets(uint32_t sets[SELECT_MAX_SETS], uint32_t in_play, uint32_t ne
     return count;
 }
 
-/* The places in which the guess needs a value. */
-static uint32_t needed_by(const net *w, uint32_t tensor, const uint32_t *forms)
+/* The places in which the readers need a value if nodes take these choices. */
+static uint32_t needed_by(const net *w, uint32_t tensor, const uint32_t *choices)
 {
     const uint32_t p = w->producers[tensor];
-    uint32_t needed = UINT32_C(1) << given(w, tensor, p == OUTSIDE ? 0 : forms[p]);
+    uint32_t needed = UINT32_C(1) << given(w, tensor, p == OUTSIDE ? 0 : choices[p]);
     for (uint32_t r = w->first[tensor]; r != OUTSIDE; r = w->readers[r].next) {
         const uint32_t n = w->readers[r].node;
-        needed |= UINT32_C(1) << wanted(w, &w->readers[r], n == OUTSIDE ? 0 : forms[n]);
+        needed |= UINT32_C(1) << wanted(w, &w->readers[r], n == OUTSIDE ? 0 : choices[n]);
     }
     return needed;
 }
@@ -221,7 +222,7 @@ static bool add_shared(net *w, uint32_t tensor, uint32_t in_play, uint32_t neede
     return true;
 }
 
-static bool add_value(net *w, uint32_t tensor, const uint32_t *forms)
+static bool add_value(net *w, uint32_t tensor, const uint32_t *choices)
 {
     const build_tensor *t = &w->s->b->tensors[tensor];
     if (w->first[tensor] == OUTSIDE || w->s->b->tensors[t->root].constant) return true;
@@ -229,7 +230,7 @@ static bool add_value(net *w, uint32_t tensor, const uint32_t *forms)
     if ((mask & (mask - 1)) == 0) return true;
     const reader *r = &w->readers[w->first[tensor]];
     return r->next == OUTSIDE ? add_direct(w, tensor, r)
-                              : add_shared(w, tensor, mask, needed_by(w, tensor, forms));
+                              : add_shared(w, tensor, mask, needed_by(w, tensor, choices));
 }
 
 static bool add_nodes(net *w)
@@ -237,53 +238,53 @@ static bool add_nodes(net *w)
     static const double FREE[1] = {0};
     for (size_t i = 0; i < w->s->count; i++) {
         select_node *n = &w->s->nodes[i];
-        double *costs = arena_alloc_array(w->s->memory, n->form_count, sizeof *costs);
+        double *costs = arena_alloc_array(w->s->memory, n->choice_count, sizeof *costs);
         if (!costs) return false;
-        for (size_t f = 0; f < n->form_count; f++) costs[f] = n->forms[f].cost_ns;
-        if (!pbqp_add_node(w->p, &n->variable, n->form_count, costs)) return false;
+        for (size_t f = 0; f < n->choice_count; f++) costs[f] = n->choices[f].cost_ns;
+        if (!pbqp_add_node(w->p, &n->variable, n->choice_count, costs)) return false;
     }
     return pbqp_add_node(w->p, &w->outside, 1, FREE);
 }
 
 /* ---- A first guess -------------------------------------------------------------------------- */
 
-/* Greedy guess: from front to back, each node takes its cheapest form. */
-static void guess(const net *w, uint32_t *forms)
+/* Greedy guess: from front to back, each node takes its cheapest choice. */
+static void guess(const net *w, uint32_t *choices)
 {
     const selection *s = w->s;
     for (uint32_t i = 0; i < s->count; i++) {
         const select_node *n = &s->nodes[i];
         double best = PBQP_NEVER;
-        for (size_t f = 0; f < n->form_count; f++) {
-            double cost = n->forms[f].cost_ns;
-            for (size_t k = 0; k < n->n->use.input_count; k++) {
+        for (size_t f = 0; f < n->choice_count; f++) {
+            double cost = n->choices[f].cost_ns;
+            for (size_t k = 0; k < n->n->problem.input_count; k++) {
                 const uint32_t t = n->n->tensors[k];
                 if (t == PROGRAM_NO_TENSOR || s->b->tensors[s->b->tensors[t].root].constant)
                     continue;
-                const size_t from = w->producers[t] == OUTSIDE ? 0 : forms[w->producers[t]];
-                cost += select_reorder_ns(s, t, given(w, t, from), n->forms[f].places[k]);
+                const size_t from = w->producers[t] == OUTSIDE ? 0 : choices[w->producers[t]];
+                cost += select_reorder_ns(s, t, given(w, t, from), n->choices[f].places[k]);
             }
             if (cost >= best) continue;
             best = cost;
-            forms[i] = (uint32_t)f;
+            choices[i] = (uint32_t)f;
         }
     }
 }
 
-pgy_status select_layouts(selection *s, uint32_t *forms, bool guessed, pgy_error *err)
+pgy_status select_layouts(selection *s, uint32_t *choices, bool guessed, pgy_error *err)
 {
     net w = {.s = s, .p = pbqp_create(s->memory)};
     if (!w.p || !allocate(&w) || !add_nodes(&w)) return no_memory(err);
     connect(&w);
-    if (!guessed) guess(&w, forms);
+    if (!guessed) guess(&w, choices);
     for (uint32_t t = 0; t < s->b->tensor_count; t++)
-        if (!add_value(&w, t, forms)) return no_memory(err);
+        if (!add_value(&w, t, choices)) return no_memory(err);
     uint32_t *states = arena_alloc_array(s->memory, pbqp_node_count(w.p) + 1, sizeof *states);
     if (!states) return no_memory(err);
-    memcpy(states, forms, s->count * sizeof *states);
+    memcpy(states, choices, s->count * sizeof *states);
     for (uint32_t t = 0; t < s->b->tensor_count; t++)
         if (w.values[t] != OUTSIDE) states[w.values[t]] = w.guesses[t];
     if (!pbqp_solve(w.p, states)) return no_memory(err);
-    memcpy(forms, states, s->count * sizeof *forms);
+    memcpy(choices, states, s->count * sizeof *choices);
     return PGY_OK;
 }

@@ -2,8 +2,7 @@
 /* The candidates run in turn, round after round, so that other load on the machine affects all of
  * them. Noise only adds time, so the shortest run is the best figure. The measured time is the
  * thread's CPU time: one thread runs the parts of a step one after the other, and the longest part
- * counts, so other processes do not change the result. Data are random and never zero: some
- * processors are faster on zeros, and slower on sums of denormal numbers. */
+ * counts, so other processes do not change the result. */
 #include "engine/select/measure.h"
 
 #include <string.h>
@@ -18,12 +17,12 @@
 enum {
     WARM_UPS = 2,
     FEWEST_ROUNDS = 5,
-    CLOSE_ROUNDS = 12, /* if two candidates are nearly equal */
+    CLOSE_ROUNDS = 12, /* rounds if two candidates are nearly equal */
     MOST_ROUNDS = 40,
     ROUNDS_NS = 4000000, /* short kernels run in more rounds, until each has run this long */
     SAMPLE_NS = 10000,   /* shorter runs are repeated within a round */
     MOST_REPEATS = 200,
-    ROTATED_BYTES = 6 << 20, /* more than the caches of one core */
+    ROTATED_BYTES = 6 << 20, /* size of all copies of the tensors: exceeds a core's caches */
     MOST_SETS = 32,
     SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS
 };
@@ -42,12 +41,14 @@ typedef struct bench {
     size_t threads;
     trial *trials;
     size_t count;
-    const kernel_problem *use; /* of the first candidate: all have the same types and shapes */
+    const kernel_problem *problem; /* problem of the first candidate: all have the same types and
+                                      shapes */
     size_t offsets[SLOTS], stride, sets;
-    void *constants[KERNEL_MAX_INPUTS]; /* constants that some candidate reads while it runs */
+    void *constants[KERNEL_MAX_INPUTS]; /* indexed by input: its elements, if it is a constant that
+                                           some candidate reads while it runs */
     char *memory, *workspace;
     size_t scratch_at, scratch_stride;
-    size_t turn; /* selects the set of tensors */
+    size_t turn; /* index of the copy of the tensors that the next launch uses */
 } bench;
 
 static size_t round_up(size_t n)
@@ -65,73 +66,15 @@ static size_t slot_count(const kernel_problem *u)
     return u->input_count + u->output_count;
 }
 
-/* ---- Data ----------------------------------------------------------------------------------- */
-
-static uint32_t random_next(uint32_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 17;
-    *seed ^= *seed << 5;
-    return *seed;
-}
-
-/* A bfloat16 is the upper half of a float32; a float16 has the same sign bit and a shorter
- * exponent. */
-static void fill_halves(uint16_t *to, size_t count, bool brain, uint32_t *seed)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t bits = random_next(seed);
-        to[i] = (uint16_t)(brain ? (bits & 0x807f) | 0x3f00 : (bits & 0x83ff) | 0x3800);
-    }
-}
-
-static void fill_floats(float *to, size_t count, uint32_t *seed)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t bits = (random_next(seed) & 0x807fffff) | 0x3f000000; /* 0.5 to 1, or less */
-        memcpy(&to[i], &bits, sizeof bits);
-    }
-}
-
-/* Small positive numbers, which are valid indices and divisors, too. */
-static void fill_integers(uint8_t *to, size_t count, size_t item, uint32_t *seed)
-{
-    memset(to, 0, count * item);
-    for (size_t i = 0; i < count; i++) to[i * item] = (uint8_t)(1 + random_next(seed) % 2);
-}
-
-static void fill_bytes(uint8_t *to, size_t count, uint32_t *seed)
-{
-    for (size_t i = 0; i < count; i++) to[i] = (uint8_t)(1 + random_next(seed) % 254);
-}
-
-void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes)
-{
-    uint32_t seed = 2463534242u;
-    const size_t bits = pgy_dtype_describe(dtype)->bits;
-    if (dtype == PGY_F32)
-        fill_floats(to, size_bytes / 4, &seed);
-    else if (dtype == PGY_F16 || dtype == PGY_BF16)
-        fill_halves(to, size_bytes / 2, dtype == PGY_BF16, &seed);
-    else if (dtype == PGY_F64)
-        for (size_t i = 0; i < size_bytes / 8; i++)
-            ((double *)to)[i] = 0.5 + (double)(random_next(&seed) >> 8) * 0x1p-25;
-    else if (dtype == PGY_BOOL)
-        for (size_t i = 0; i < size_bytes; i++) ((uint8_t *)to)[i] = random_next(&seed) >> 7 & 1;
-    else if (bits > 8)
-        fill_integers(to, size_bytes / (bits / 8), bits / 8, &seed);
-    else
-        fill_bytes(to, size_bytes, &seed);
-}
-
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-/* The largest size of a tensor in the layouts of all candidates; 0: omitted or constant. */
+/* The largest size of this input or output over the layouts of all candidates; 0: omitted or
+ * constant. */
 static size_t slot_bytes(const bench *b, size_t slot)
 {
     size_t most = 0;
     for (size_t i = 0; i < b->count; i++) {
-        const kernel_tensor *t = slot_of(b->trials[i].c->use, slot);
+        const kernel_tensor *t = slot_of(b->trials[i].c->problem, slot);
         const size_t bytes = t->dtype && !t->data ? kernel_size_bytes(t) : 0;
         if (bytes > most) most = bytes;
     }
@@ -144,7 +87,7 @@ static bool prepare_all(bench *b, int64_t until)
     bool any = false;
     for (size_t i = 0; i < b->count; i++) {
         trial *t = &b->trials[i];
-        t->prepared = clock_ns() < until && !t->c->kernel->prepare(&t->plan, t->c->use, NULL);
+        t->prepared = clock_ns() < until && !t->c->kernel->prepare(&t->plan, t->c->problem, NULL);
         t->lost = !t->prepared;
         any |= t->prepared;
         t->parts = program_parts(t->c->estimate_ns, t->plan.parts, b->threads);
@@ -161,8 +104,8 @@ static bool need_constant(const bench *b, size_t input)
 
 static bool copy_constants(bench *b)
 {
-    for (size_t i = 0; i < b->use->input_count; i++) {
-        const kernel_tensor *t = &b->use->inputs[i];
+    for (size_t i = 0; i < b->problem->input_count; i++) {
+        const kernel_tensor *t = &b->problem->inputs[i];
         if (!t->dtype || !t->data || !need_constant(b, i)) continue;
         const size_t bytes = kernel_size_bytes(t);
         b->constants[i] = mem_alloc_aligned(64, bytes + 64);
@@ -175,7 +118,7 @@ static bool copy_constants(bench *b)
 static bool allocate(bench *b)
 {
     size_t workspace = 0, scratch = 0, total;
-    for (size_t i = 0; i < slot_count(b->use); i++) {
+    for (size_t i = 0; i < slot_count(b->problem); i++) {
         b->offsets[i] = b->stride;
         b->stride += round_up(slot_bytes(b, i));
     }
@@ -198,9 +141,9 @@ static bool allocate(bench *b)
 static void fill_all(bench *b)
 {
     memset(b->memory, 0, b->stride * b->sets);
-    for (size_t i = 0; i < b->use->input_count; i++) {
+    for (size_t i = 0; i < b->problem->input_count; i++) {
         const size_t bytes = slot_bytes(b, i);
-        if (bytes) measure_fill(b->memory + b->offsets[i], b->use->inputs[i].dtype, bytes);
+        if (bytes) measure_fill(b->memory + b->offsets[i], b->problem->inputs[i].dtype, bytes);
     }
     for (size_t s = 1; s < b->sets; s++) memcpy(b->memory + s * b->stride, b->memory, b->stride);
 }
@@ -228,16 +171,16 @@ static void find_tensors(void **tensors, bench *b, const trial *t)
 {
     char *set = b->memory + b->turn * b->stride;
     b->turn = (b->turn + 1) % b->sets;
-    for (size_t i = 0; i < slot_count(b->use); i++) {
-        const kernel_tensor *tensor = slot_of(t->c->use, i);
-        const bool packed = i < b->use->input_count && (t->plan.packed_inputs >> i & 1);
+    for (size_t i = 0; i < slot_count(b->problem); i++) {
+        const kernel_tensor *tensor = slot_of(t->c->problem, i);
+        const bool packed = i < b->problem->input_count && (t->plan.packed_inputs >> i & 1);
         tensors[i] = !tensor->dtype || packed ? NULL
                      : tensor->data           ? b->constants[i]
                                               : set + b->offsets[i];
     }
 }
 
-/* A launch on the next set of tensors. */
+/* Makes a launch on the next copy of the tensors. */
 static launch next_launch(void **tensors, bench *b, const trial *t)
 {
     launch l = launch_of(t->c->kernel, &t->plan, t->parts);
@@ -290,7 +233,7 @@ static double best_of(const bench *b)
     return best;
 }
 
-/* Drops candidates that cannot win any more. */
+/* Drops candidates whose time exceeds `factor` times the best: they cannot win any more. */
 static void drop_lost(bench *b, double factor)
 {
     const double best = best_of(b);
@@ -355,7 +298,7 @@ static bool measure_on_host(measure_candidate *candidates, size_t count, size_t 
     b.trials = mem_calloc(count, sizeof *b.trials);
     for (size_t i = 0; b.trials && i < count; i++)
         if (!candidates[i].device) b.trials[b.count++].c = &candidates[i];
-    b.use = b.count ? b.trials[0].c->use : NULL;
+    b.problem = b.count ? b.trials[0].c->problem : NULL;
     const bool ready = b.count && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
     if (ready) {
         fill_all(&b);

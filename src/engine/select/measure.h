@@ -8,7 +8,7 @@
 /* A kernel with a problem that it has accepted. */
 typedef struct measure_candidate {
     const kernel *kernel;
-    const kernel_problem *use;
+    const kernel_problem *problem;
     double estimate_ns;
     double time_ns; /* out; negative: not measured. A candidate that is clearly slower than the best
                      * is dropped early, so its time is rough */
@@ -18,8 +18,8 @@ typedef struct measure_candidate {
 /* Runs the candidates in turn on random data and keeps the shortest time of each: at least five
  * runs after two warm-up runs. Several copies of the tensors take turns, so that data come from a
  * distant cache, as in a model. The time is that of `threads` threads. Measuring stops at `until`
- * (clock_ns); candidates without a time by then stay without. False: out of memory or time, nothing
- * was measured. */
+ * (clock_ns); candidates without a time by then keep time_ns negative. False: out of memory or
+ * time, nothing was measured. */
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until);
 /* The shortest time of a device's kernel; negative: it could not be measured. */
 double measure_on_device(const measure_candidate *c, int64_t until);

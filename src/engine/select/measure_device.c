@@ -31,7 +31,7 @@ static size_t slot_count(const kernel_problem *u)
     return u->input_count + u->output_count;
 }
 
-/* Copies bytes of the host to the device; NULL: zeros. */
+/* Allocates device memory and copies host bytes to it; `from` NULL: zeros. */
 static pgy_status put(void **out, device_bench *b, const void *from, size_t size_bytes)
 {
     pgy_status st = device_allocate(out, b->stream, size_bytes + 1, NULL);
@@ -43,7 +43,7 @@ static pgy_status put(void **out, device_bench *b, const void *from, size_t size
 
 static pgy_status put_tensor(device_bench *b, size_t slot)
 {
-    const kernel_problem *u = b->c->use;
+    const kernel_problem *u = b->c->problem;
     const kernel_tensor *t = slot_of(u, slot);
     const bool input = slot < u->input_count;
     if (!t->dtype || (input && (b->plan.packed_inputs >> slot & 1))) return PGY_OK;
@@ -69,12 +69,12 @@ static pgy_status prepare(device_bench *b)
 {
     const kernel *k = b->c->kernel;
     device *d = b->c->device;
-    pgy_status st = k->prepare(&b->plan, b->c->use, NULL);
+    pgy_status st = k->prepare(&b->plan, b->c->problem, NULL);
     if (!st) st = device_stream_create(&b->stream, d, NULL);
     if (!st) st = device_event_create(&b->start, d, NULL);
     if (!st) st = device_event_create(&b->end, d, NULL);
     if (!st && k->load) st = k->load(&b->loaded, k, &b->plan, d, NULL);
-    for (size_t i = 0; !st && i < slot_count(b->c->use); i++) st = put_tensor(b, i);
+    for (size_t i = 0; !st && i < slot_count(b->c->problem); i++) st = put_tensor(b, i);
     if (!st && b->plan.packed) st = put(&b->packed, b, b->plan.packed, b->plan.packed_bytes);
     if (!st && b->plan.workspace_bytes) st = put(&b->workspace, b, NULL, b->plan.workspace_bytes);
     return st;
@@ -82,7 +82,7 @@ static pgy_status prepare(device_bench *b)
 
 static void clean_up(device_bench *b)
 {
-    const kernel_problem *u = b->c->use;
+    const kernel_problem *u = b->c->problem;
     for (size_t i = 0; b->stream && i < slot_count(u); i++) {
         if (slot_of(u, i)->space)
             device_release(b->stream, b->tensors[i]);

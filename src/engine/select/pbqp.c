@@ -15,13 +15,13 @@ enum { MOST_TRIALS = 20000, MOST_SWEEPS = 16, NO_EDGE = UINT32_MAX };
 
 typedef struct edge {
     uint32_t a, b;
-    uint32_t next_a, next_b; /* next edges in the lists of both nodes */
+    uint32_t next_a, next_b; /* indices of the next edge in the edge lists of nodes a and b */
     double *cost;
     bool gone;
 } edge;
 
 typedef struct node {
-    uint32_t count, first; /* number of states, first edge */
+    uint32_t count, first; /* number of states; index of the first edge */
     double *cost;
     uint32_t degree;
     bool gone;
@@ -206,7 +206,7 @@ static void take_out(work *w, uint32_t n)
     }
 }
 
-/* The remaining edges of a node, at most two. */
+/* Collects the remaining edges of a node, at most two. */
 static size_t edges_of(uint32_t *found, const pbqp *p, uint32_t n)
 {
     size_t count = 0;
@@ -261,7 +261,8 @@ static void fix(work *w, uint32_t n, uint32_t state)
     take_out(w, n);
 }
 
-/* take_out lowers the neighbours' degrees. */
+/* Removes nodes with one state or up to two neighbours. take_out queues neighbours that may
+ * follow. */
 static bool reduce(work *w)
 {
     while (w->head != w->tail) {
@@ -283,9 +284,9 @@ static bool reduce(work *w)
     return true;
 }
 
-/* ---- What cannot be reduced ----------------------------------------------------------------- */
+/* ---- Nodes that cannot be reduced ----------------------------------------------------------- */
 
-/* Cost of a state if each neighbour takes its best state beside it. */
+/* Cost of a state if each neighbour takes its best state for it. */
 static double outlook(const pbqp *p, uint32_t n, uint32_t state)
 {
     double total = p->nodes[n].cost[state];
@@ -395,10 +396,10 @@ static bool enumerate(work *w)
     return true;
 }
 
-/* ---- The way back --------------------------------------------------------------------------- */
+/* ---- States of the removed nodes ------------------------------------------------------------ */
 
-/* Goes through removed nodes in reverse: the neighbours that a node had when it was removed are
- * decided by now, and determine its best state. */
+/* Sets the states of removed nodes in reverse order: the neighbours that a node had when it was
+ * removed are decided by now, and determine its best state. */
 static void decide(const work *w, uint32_t *states)
 {
     const pbqp *p = &w->p;
@@ -432,7 +433,7 @@ static void improve(const pbqp *p, uint32_t *states)
             double best_cost = PBQP_NEVER;
             uint32_t best = states[n];
             for (uint32_t k = 0; k < p->nodes[n].count; k++) {
-                const uint32_t i = (states[n] + k) % p->nodes[n].count; /* the present one first */
+                const uint32_t i = (states[n] + k) % p->nodes[n].count; /* present state first */
                 double cost = p->nodes[n].cost[i];
                 for (uint32_t e = p->nodes[n].first; e != NO_EDGE; e = next_edge(p, e, n))
                     cost += pair_cost(p, e, n, i, states[other_end(p, e, n)]);

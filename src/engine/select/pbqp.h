@@ -17,8 +17,8 @@ typedef struct pbqp pbqp;
 pbqp *pbqp_create(arena *memory);
 /* A node with `count` states, at least one. Nodes are numbered from 0. False: out of memory. */
 bool pbqp_add_node(pbqp *p, uint32_t *index, size_t count, const double *costs);
-/* costs[i * states of b + k]: state i of `a` with state k of `b`. A pair may have several edges.
- * False: out of memory. */
+/* Adds an edge. costs[i * (states of b) + k] is the cost of state i of `a` with state k of `b`. Two
+ * nodes may have several edges. False: out of memory. */
 bool pbqp_add_edge(pbqp *p, uint32_t a, uint32_t b, const double *costs);
 size_t pbqp_node_count(const pbqp *p);
 double pbqp_cost(const pbqp *p, const uint32_t *states);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selection in order: gather the forms of each node, cost them by estimates, find the best layouts;
- * then repeat with measured times. The layouts of the first solution get a small advantage there,
- * so that noise does not change the choice. */
+/* Selection in order: gather the format choices of each node, cost them by estimates, find the best
+ * layouts; then repeat with measured times. The layouts of the first solution get a small advantage
+ * there, so that noise does not change the choice. */
 #include "engine/select/select.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "engine/build/config.h"
 #include "engine/build/progress.h"
 
-static const double ADVANTAGE = 0.98; /* of the layouts that estimates prefer */
+static const double ADVANTAGE = 0.98; /* factor on the costs of layouts that the estimates prefer */
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -36,37 +36,38 @@ static pgy_status gather(selection *s, build_node *nodes, pgy_error *err)
     return st;
 }
 
-static pgy_status choose(uint32_t *forms, selection *s, pgy_error *err)
+static pgy_status choose(uint32_t *choices, selection *s, pgy_error *err)
 {
     select_estimate(s);
-    pgy_status st = select_layouts(s, forms, false, err);
+    pgy_status st = select_layouts(s, choices, false, err);
     if (st || !s->timing) return st;
     st = select_measure(s, err);
     for (size_t i = 0; !st && i < s->count; i++)
-        if (s->nodes[i].form_count > 1) s->nodes[i].forms[forms[i]].cost_ns *= ADVANTAGE;
-    return st ? st : select_layouts(s, forms, true, err);
+        if (s->nodes[i].choice_count > 1) s->nodes[i].choices[choices[i]].cost_ns *= ADVANTAGE;
+    return st ? st : select_layouts(s, choices, true, err);
 }
 
-/* Stores in each node the problem as its kernel accepts it. */
-static pgy_status hand_over(const selection *s, const uint32_t *forms, pgy_error *err)
+/* Stores the choices in the nodes: each gets the problem as its kernel accepts it. */
+static pgy_status hand_over(const selection *s, const uint32_t *choices, pgy_error *err)
 {
     for (size_t i = 0; i < s->count; i++) {
         const select_node *n = &s->nodes[i];
-        const select_form *f = &n->forms[forms[i]];
-        kernel_problem use;
+        const select_choice *f = &n->choices[choices[i]];
+        kernel_problem problem;
         if (f->variant == SELECT_NONE) {
             n->n->cost_ns = f->cost_ns;
             if (n->n->is_view) {
-                n->n->use.inputs[0].layout = select_layout_of(f->places[0]);
-                n->n->use.inputs[0].space = select_space_of(f->places[0]);
+                n->n->problem.inputs[0].layout = select_layout_of(f->places[0]);
+                n->n->problem.inputs[0].space = select_space_of(f->places[0]);
             }
             continue;
         }
         const select_variant *v = &n->variants[f->variant];
-        if (!select_use(&use, n, v))
+        if (!select_problem(&problem, n, v))
             return node_error(n->n->node, err, PGY_E_INTERNAL,
-                              "kernel '%s' does not take what it took before", v->kernel->name);
-        n->n->use = use;
+                              "kernel '%s' refuses a problem that it accepted before",
+                              v->kernel->name);
+        n->n->problem = problem;
         n->n->kernel = v->kernel;
         n->n->cost_ns = v->estimate_ns;
     }
@@ -78,11 +79,11 @@ pgy_status select_kernels(builder *b, build_node *nodes, size_t count, arena *me
 {
     selection s = {
         .b = b, .memory = memory, .count = count, .timing = b->options->timing, .scale = 1};
-    uint32_t *forms = arena_alloc_array(memory, count + 1, sizeof *forms);
-    pgy_status st = forms ? config_cpu_level(&s.level, b->options->config, err) : no_memory(err);
+    uint32_t *choices = arena_alloc_array(memory, count + 1, sizeof *choices);
+    pgy_status st = choices ? config_cpu_level(&s.level, b->options->config, err) : no_memory(err);
     if (!st) st = gather(&s, nodes, err);
-    if (!st) st = choose(forms, &s, err);
-    if (!st) st = hand_over(&s, forms, err);
+    if (!st) st = choose(choices, &s, err);
+    if (!st) st = hand_over(&s, choices, err);
     strmap_deinit(&s.kernels);
     strmap_deinit(&s.limited);
     return st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Costs of forms. First by estimates of the kernels, then by times from the timing cache or from
- * measuring; the optimisation level decides which kernels are measured, and equal nodes share
- * times. The kernel with the best estimate is kept unless another one is clearly faster. */
+/* Costs of format choices. They come first from the kernels' estimates, then from the timing cache
+ * or from measuring; the optimisation level decides which kernels are measured, and equal nodes
+ * share times. The kernel with the best estimate is kept unless another one is clearly faster. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,31 +13,32 @@
 #include "engine/select/pbqp.h"
 #include "engine/select/select.h"
 
-static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
+static const char LOG_PATH[] = "engine/select/times.c";
 
 enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
 static const double NEAR = 1.5;     /* level 3 measures estimates up to this multiple of the best */
-static const double CLEARLY = 0.98; /* of the usual kernel's time */
+static const double CLEARLY = 0.98; /* another kernel must take less than this part of the usual
+                                       kernel's time */
 static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* per byte, by estimate */
-enum { REORDER_NS = 300 };                                      /* minimum */
+enum { REORDER_NS = 300 };                                      /* least time of a reorder */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
 static void estimate_node(select_node *n)
 {
     n->usual = SELECT_NONE;
-    for (size_t f = 0; f < n->form_count && n->variant_count; f++)
-        n->forms[f].variant = SELECT_NONE;
+    for (size_t f = 0; f < n->choice_count && n->variant_count; f++)
+        n->choices[f].variant = SELECT_NONE;
     for (size_t i = 0; i < n->variant_count; i++) {
         const select_variant *v = &n->variants[i];
-        select_form *f = &n->forms[v->form];
+        select_choice *f = &n->choices[v->choice];
         if (f->variant == SELECT_NONE || v->estimate_ns < n->variants[f->variant].estimate_ns)
             f->variant = i;
         if (n->usual == SELECT_NONE || v->estimate_ns < n->variants[n->usual].estimate_ns)
             n->usual = i;
     }
-    for (size_t f = 0; f < n->form_count && n->variant_count; f++)
-        n->forms[f].cost_ns = n->variants[n->forms[f].variant].estimate_ns;
+    for (size_t f = 0; f < n->choice_count && n->variant_count; f++)
+        n->choices[f].cost_ns = n->variants[n->choices[f].variant].estimate_ns;
 }
 
 void select_estimate(selection *s)
@@ -56,13 +57,13 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     t.layout = to;
     const size_t to_bytes = kernel_size_bytes(&t);
     const double bytes = (double)(from_bytes > to_bytes ? from_bytes : to_bytes);
-    double each = 0; /* blocks change to other blocks by way of linear */
+    double each = 0; /* estimated ns per byte; blocks change to other blocks by way of linear */
     if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
     if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
     return (REORDER_NS + bytes * each) * s->scale;
 }
 
-/* Layouts change on the host, and data between two devices pass through it. */
+/* Layouts change on the host, and data between two devices pass through the host. */
 double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to)
 {
     const uint32_t source = select_space_of(from), target = select_space_of(to);
@@ -78,14 +79,15 @@ double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, uns
 
 /* ---- The cache ------------------------------------------------------------------------------ */
 
-/* Ignores cached tactics of other library versions or processors: no variant matches them. */
-static void look_up(const selection *s, select_node *n, select_form *f)
+/* Takes the time of a choice from the cache. Tactics of other library versions or processors match
+ * no variant and are ignored. */
+static void look_up(const selection *s, select_node *n, select_choice *f)
 {
     pgy_timing_entry entry;
     if (f->timed || !pgy_timing_cache_query(&entry, s->timing->cache, &f->key)) return;
     for (size_t i = 0; i < n->variant_count; i++) {
         select_variant *v = &n->variants[i];
-        if (&n->forms[v->form] != f || timing_tactic_of(v->kernel) != entry.tactic) continue;
+        if (&n->choices[v->choice] != f || timing_tactic_of(v->kernel) != entry.tactic) continue;
         f->variant = i;
         f->cost_ns = v->time_ns = (double)entry.milliseconds * 1e6;
         f->timed = true;
@@ -95,7 +97,7 @@ static void look_up(const selection *s, select_node *n, select_form *f)
 
 static void look_up_all(const selection *s, select_node *n)
 {
-    for (size_t f = 0; f < n->form_count; f++) look_up(s, n, &n->forms[f]);
+    for (size_t f = 0; f < n->choice_count; f++) look_up(s, n, &n->choices[f]);
 }
 
 static void put_at(kernel_tensor *t, uint8_t place)
@@ -106,21 +108,22 @@ static void put_at(kernel_tensor *t, uint8_t place)
 
 static pgy_status make_keys(selection *s, select_node *n, pgy_error *err)
 {
-    for (size_t f = 0; f < n->form_count; f++) {
-        kernel_problem use = n->n->use;
-        const uint8_t *places = n->forms[f].places;
-        for (size_t i = 0; i < use.input_count; i++) put_at(&use.inputs[i], places[i]);
-        for (size_t i = 0; i < use.output_count; i++)
-            put_at(&use.outputs[i], places[use.input_count + i]);
-        if (!timing_key(&n->forms[f].key, s->timing, &use, select_domain(n->n), n->n->node->op_type,
-                        n->kernels))
+    for (size_t f = 0; f < n->choice_count; f++) {
+        kernel_problem problem = n->n->problem;
+        const uint8_t *places = n->choices[f].places;
+        for (size_t i = 0; i < problem.input_count; i++) put_at(&problem.inputs[i], places[i]);
+        for (size_t i = 0; i < problem.output_count; i++)
+            put_at(&problem.outputs[i], places[problem.input_count + i]);
+        if (!timing_key(&n->choices[f].key, s->timing, &problem, select_domain(n->n),
+                        n->n->node->op_type, n->kernels))
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory while kernels are chosen");
     }
     return PGY_OK;
 }
 
-/* Rounds times as the cache does, so that a build from the cache decides the same way. */
-static pgy_status keep(selection *s, select_node *n, select_form *f, pgy_error *err)
+/* Stores the measured time, rounded as the cache does, so that a build from the cache decides the
+ * same way. */
+static pgy_status keep(selection *s, select_node *n, select_choice *f, pgy_error *err)
 {
     const select_variant *v = &n->variants[f->variant];
     const pgy_timing_entry entry = {.tactic = timing_tactic_of(v->kernel),
@@ -139,7 +142,8 @@ static int by_estimate(const void *a, const void *b)
     return ((*p)->estimate_ns > (*q)->estimate_ns) - ((*p)->estimate_ns < (*q)->estimate_ns);
 }
 
-/* The variants to measure at this level, of forms that the cache does not know. */
+/* Lists the variants to measure at this optimisation level, of choices that the cache does not
+ * know. */
 static size_t candidates_of(select_variant **out, const selection *s, const select_node *n)
 {
     const int64_t level = s->timing->level;
@@ -151,26 +155,26 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
     qsort(sorted, count, sizeof(select_variant *), by_estimate);
     if (level == 2 && count > BEST_OF_LEVEL_2) count = BEST_OF_LEVEL_2;
     for (size_t i = 0; i < count; i++)
-        if (!n->forms[sorted[i]->form].timed &&
+        if (!n->choices[sorted[i]->choice].timed &&
             (level != 3 || sorted[i]->estimate_ns <= NEAR * best))
             out[kept++] = sorted[i];
     return kept;
 }
 
-/* Measuring very short kernels costs more than it gains; only the highest levels do it. */
+/* Is measuring worth its time? For very short kernels only at the highest optimisation levels. */
 static bool is_worth(const selection *s, const select_node *n)
 {
     return n->variant_count > 1 &&
            (s->timing->level >= 4 || n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
 }
 
-/* Chooses the fastest of the form's measured variants; the form's usual one comes first. */
-static void decide(select_node *n, select_form *f, select_variant *const *measured, size_t count)
+/* Chooses the fastest of the choice's measured variants; the choice's usual one comes first. */
+static void decide(select_node *n, select_choice *f, select_variant *const *measured, size_t count)
 {
     const select_variant *usual = NULL, *best = NULL;
     for (size_t i = 0; i < count; i++) {
         const select_variant *v = measured[i];
-        if (&n->forms[v->form] != f || v->time_ns < 0) continue;
+        if (&n->choices[v->choice] != f || v->time_ns < 0) continue;
         if (!usual) usual = v;
         if (!best || v->time_ns < best->time_ns) best = v;
     }
@@ -186,10 +190,10 @@ static void run_candidates(selection *s, const select_node *n, select_variant **
     const int64_t start = clock_ns();
     size_t ready = 0;
     for (size_t i = 0; uses && i < count; i++) {
-        if (!select_use(&uses[ready], n, v[i])) continue;
+        if (!select_problem(&uses[ready], n, v[i])) continue;
         c[ready] =
             (measure_candidate){.kernel = v[i]->kernel,
-                                .use = &uses[ready],
+                                .problem = &uses[ready],
                                 .device = v[i]->space ? s->b->p->spaces[v[i]->space].device : NULL,
                                 .estimate_ns = v[i]->estimate_ns};
         v[ready++] = v[i];
@@ -217,7 +221,8 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
     if (!count) return PGY_OK;
     if (t->config->error_on_timing_cache_miss)
         return node_error(n->n->node, err, PGY_E_NOT_FOUND,
-                          "the timing cache has no time for it, and a miss is to be an error");
+                          "the timing cache has no time for this node, and "
+                          "config.error_on_timing_cache_miss makes that an error");
     if (t->left_ns <= 0) {
         t->unmeasured++;
         return PGY_OK;
@@ -226,11 +231,11 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
     st = cancel_check(err); /* times of a cancelled measurement are not kept */
     if (st) return st;
     t->measured++;
-    for (size_t f = 0; !st && f < n->form_count; f++) {
-        select_form *form = &n->forms[f];
-        if (form->timed) continue;
-        decide(n, form, wanted, count);
-        if (n->variants[form->variant].time_ns >= 0) st = keep(s, n, form, err);
+    for (size_t f = 0; !st && f < n->choice_count; f++) {
+        select_choice *choice = &n->choices[f];
+        if (choice->timed) continue;
+        decide(n, choice, wanted, count);
+        if (n->variants[choice->variant].time_ns >= 0) st = keep(s, n, choice, err);
     }
     return st;
 }
@@ -250,28 +255,28 @@ static void find_scale(selection *s)
 {
     double times = 0, estimates = 0;
     for (size_t i = 0; i < s->count; i++)
-        for (size_t f = 0; f < s->nodes[i].form_count; f++) {
-            const select_form *form = &s->nodes[i].forms[f];
-            if (!form->timed) continue;
-            times += form->cost_ns;
-            estimates += s->nodes[i].variants[form->variant].estimate_ns;
+        for (size_t f = 0; f < s->nodes[i].choice_count; f++) {
+            const select_choice *choice = &s->nodes[i].choices[f];
+            if (!choice->timed) continue;
+            times += choice->cost_ns;
+            estimates += s->nodes[i].variants[choice->variant].estimate_ns;
         }
     s->scale = estimates > 0 && times > 0 ? times / estimates : 1.0 / (double)s->timing->threads;
 }
 
-/* Scales the estimates of forms without a time, so that they compare with the measured forms. */
+/* Scales the estimates of choices without a time, so that they compare with the measured ones. */
 static void scale_node(const selection *s, select_node *n)
 {
     double ratio = 0;
-    for (size_t f = 0; f < n->form_count; f++) {
-        const select_form *form = &n->forms[f];
-        if (!form->timed) continue;
-        const double own = form->cost_ns / n->variants[form->variant].estimate_ns;
+    for (size_t f = 0; f < n->choice_count; f++) {
+        const select_choice *choice = &n->choices[f];
+        if (!choice->timed) continue;
+        const double own = choice->cost_ns / n->variants[choice->variant].estimate_ns;
         if (ratio == 0 || own < ratio) ratio = own;
     }
     if (!(ratio > 0)) ratio = s->scale;
-    for (size_t f = 0; f < n->form_count; f++)
-        if (!n->forms[f].timed) n->forms[f].cost_ns *= ratio;
+    for (size_t f = 0; f < n->choice_count; f++)
+        if (!n->choices[f].timed) n->choices[f].cost_ns *= ratio;
 }
 
 static pgy_status measure_all(selection *s, select_node *const *order, size_t count, pgy_error *err)
@@ -307,10 +312,11 @@ pgy_status select_measure(selection *s, pgy_error *err)
     if (st) return st;
     find_scale(s);
     for (size_t i = 0; i < s->count; i++) scale_node(s, &s->nodes[i]);
-    if (s->timing->measured)
-        LOG(VERBOSE, "Kernels were measured for %zu uses of operators", s->timing->measured);
+    if (s->timing->measured) LOG(VERBOSE, "Measured kernels for %zu problems", s->timing->measured);
     if (s->timing->unmeasured)
-        LOG(VERBOSE, "Time to measure is over: kernels of %zu nodes are chosen by estimate",
+        LOG(VERBOSE,
+            "The time limit for measuring is reached: the kernels of %zu nodes are chosen by "
+            "estimate",
             s->timing->unmeasured);
     return PGY_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds the ways to run a node: asks every kernel of its operator for each layout that the inputs
- * may have. Answers with the same layouts are one form. A tactic replay keeps only what it names.
+ * may have. Answers with the same layouts are one choice of formats. A tactic replay keeps only
+ * what it names.
  */
 #include <string.h>
 
@@ -9,9 +10,9 @@
 #include "base/log.h"
 #include "engine/select/select.h"
 
-static const char LOG_PATH[] = "backend/trt/algorithm_selector.py";
+static const char LOG_PATH[] = "engine/select/variants.c";
 
-static const double REFERENCE_NS = 20; /* per element: so slow that every kernel wins */
+static const double REFERENCE_NS = 20; /* ns per element: so slow that every kernel wins */
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -90,7 +91,7 @@ static const kernel_list *kernels_of(selection *s, const build_node *n)
 
 /* Does the kernel need more memory than allowed? Only preparing tells, so the answer is cached. */
 static bool is_too_large(selection *s, const select_node *n, const kernel *k,
-                         const kernel_problem *use)
+                         const kernel_problem *problem)
 {
     const pgy_build_config *config = s->b->options->config;
     const size_t threads = s->b->options->threads ? s->b->options->threads : cpu_count();
@@ -98,7 +99,7 @@ static bool is_too_large(selection *s, const select_node *n, const kernel *k,
     str name = {0};
     if (!config->has_workspace_limit) return false;
     const timing nowhere = {.threads = threads};
-    if (!timing_key(&key, s->timing ? s->timing : &nowhere, use, select_domain(n->n),
+    if (!timing_key(&key, s->timing ? s->timing : &nowhere, problem, select_domain(n->n),
                     n->n->node->op_type, n->kernels))
         return false;
     for (size_t i = 0; i < sizeof key.bytes; i++) str_printf(&name, "%02x", key.bytes[i]);
@@ -107,7 +108,7 @@ static bool is_too_large(selection *s, const select_node *n, const kernel *k,
     if (!known) {
         kernel_plan plan = {0};
         known = "fits";
-        if (!k->prepare(&plan, use, NULL)) {
+        if (!k->prepare(&plan, problem, NULL)) {
             if (plan.workspace_bytes + plan.scratch_bytes * threads > config->workspace_bytes)
                 known = "too large";
             kernel_plan_deinit(&plan);
@@ -129,17 +130,17 @@ static bool is_possible(const kernel_problem *wanted)
     return true;
 }
 
-static void offer(kernel_problem *use, const kernel_problem *linear, kernel_layout layout)
+static void offer(kernel_problem *problem, const kernel_problem *linear, kernel_layout layout)
 {
-    *use = *linear;
-    for (size_t i = 0; i < use->input_count; i++)
-        if (select_can_reorder(&use->inputs[i])) use->inputs[i].layout = layout;
+    *problem = *linear;
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (select_can_reorder(&problem->inputs[i])) problem->inputs[i].layout = layout;
 }
 
-bool select_use(kernel_problem *out, const select_node *n, const select_variant *v)
+bool select_problem(kernel_problem *out, const select_node *n, const select_variant *v)
 {
     double cost;
-    offer(out, &n->n->use, v->offered);
+    offer(out, &n->n->problem, v->offered);
     out->space = v->space;
     return kernel_accept(v->kernel, out, &cost);
 }
@@ -149,68 +150,70 @@ static uint8_t place_of(const kernel_tensor *t)
     return select_place(t->layout, t->space);
 }
 
-static bool has_places(const select_form *f, const kernel_problem *use)
+static bool has_places(const select_choice *f, const kernel_problem *problem)
 {
-    for (size_t i = 0; i < use->input_count; i++)
-        if (f->places[i] != place_of(&use->inputs[i])) return false;
-    for (size_t i = 0; i < use->output_count; i++)
-        if (f->places[use->input_count + i] != place_of(&use->outputs[i])) return false;
+    for (size_t i = 0; i < problem->input_count; i++)
+        if (f->places[i] != place_of(&problem->inputs[i])) return false;
+    for (size_t i = 0; i < problem->output_count; i++)
+        if (f->places[problem->input_count + i] != place_of(&problem->outputs[i])) return false;
     return true;
 }
 
-/* The form with these layouts; makes it if needed. NULL: out of memory. */
-static select_form *form_of(selection *s, select_node *n, const kernel_problem *use)
+/* Finds the node's choice with these layouts, or makes it. NULL: out of memory. */
+static select_choice *choice_of(selection *s, select_node *n, const kernel_problem *problem)
 {
-    for (size_t i = 0; i < n->form_count; i++)
-        if (has_places(&n->forms[i], use)) return &n->forms[i];
-    uint8_t *places = arena_alloc_array(s->memory, use->input_count + use->output_count + 1, 1);
+    for (size_t i = 0; i < n->choice_count; i++)
+        if (has_places(&n->choices[i], problem)) return &n->choices[i];
+    uint8_t *places =
+        arena_alloc_array(s->memory, problem->input_count + problem->output_count + 1, 1);
     if (!places) return NULL;
-    for (size_t i = 0; i < use->input_count; i++) places[i] = place_of(&use->inputs[i]);
-    for (size_t i = 0; i < use->output_count; i++)
-        places[use->input_count + i] = place_of(&use->outputs[i]);
-    select_form *f = &n->forms[n->form_count++];
-    *f = (select_form){.places = places, .variant = SELECT_NONE};
+    for (size_t i = 0; i < problem->input_count; i++) places[i] = place_of(&problem->inputs[i]);
+    for (size_t i = 0; i < problem->output_count; i++)
+        places[problem->input_count + i] = place_of(&problem->outputs[i]);
+    select_choice *f = &n->choices[n->choice_count++];
+    *f = (select_choice){.places = places, .variant = SELECT_NONE};
     return f;
 }
 
-static bool is_there(const select_node *n, const kernel *k, uint32_t form, uint32_t space)
+static bool is_there(const select_node *n, const kernel *k, uint32_t choice, uint32_t space)
 {
     for (size_t i = 0; i < n->variant_count; i++)
-        if (n->variants[i].kernel == k && n->variants[i].form == form &&
+        if (n->variants[i].kernel == k && n->variants[i].choice == choice &&
             n->variants[i].space == space)
             return true;
     return false;
 }
 
-/* False: out of memory. */
+/* Asks kernel k for a variant whose inputs have the offered layout. False: out of memory. */
 static bool ask(selection *s, select_node *n, const kernel *k, kernel_layout offered,
                 uint32_t space)
 {
-    kernel_problem use;
+    kernel_problem problem;
     double cost = 0;
-    offer(&use, &n->n->use, offered);
-    use.space = space;
-    if (!kernel_accept(k, &use, &cost) || !is_possible(&use) || is_too_large(s, n, k, &use))
+    offer(&problem, &n->n->problem, offered);
+    problem.space = space;
+    if (!kernel_accept(k, &problem, &cost) || !is_possible(&problem) ||
+        is_too_large(s, n, k, &problem))
         return true;
-    const select_form *f = form_of(s, n, &use);
+    const select_choice *f = choice_of(s, n, &problem);
     if (!f) return false;
-    const uint32_t form = (uint32_t)(f - n->forms);
-    if (is_there(n, k, form, space)) return true;
+    const uint32_t choice = (uint32_t)(f - n->choices);
+    if (is_there(n, k, choice, space)) return true;
     n->variants[n->variant_count++] = (select_variant){.kernel = k,
                                                        .offered = offered,
                                                        .space = space,
-                                                       .form = form,
+                                                       .choice = choice,
                                                        .estimate_ns = cost,
                                                        .time_ns = -1};
     return true;
 }
 
-/* The layouts in which inputs may be offered. */
+/* The set of layouts in which the node's inputs may be offered to kernels. */
 static uint8_t offered_layouts(const selection *s, const build_node *n)
 {
     uint8_t mask = 1 << KERNEL_LINEAR;
-    for (size_t i = 0; i < n->use.input_count; i++)
-        if (select_can_reorder(&n->use.inputs[i])) mask |= s->masks[n->tensors[i]];
+    for (size_t i = 0; i < n->problem.input_count; i++)
+        if (select_can_reorder(&n->problem.inputs[i])) mask |= s->masks[n->tensors[i]];
     return mask;
 }
 
@@ -230,13 +233,13 @@ static bool ask_all(selection *s, select_node *n, const kernel_list *list)
 
 /* ---- Replays -------------------------------------------------------------------------------- */
 
-/* Block sizes as a replay lists them: of tensors that are not constants. */
+/* Lists block sizes as a replay does, of all tensors that are not constants. */
 static size_t blocks_of(uint32_t *out, const select_node *n, const select_variant *v, bool outputs)
 {
-    const kernel_problem *use = &n->n->use;
-    const uint8_t *places = n->forms[v->form].places + (outputs ? use->input_count : 0);
-    const kernel_tensor *tensors = outputs ? use->outputs : use->inputs;
-    const size_t count = outputs ? use->output_count : use->input_count;
+    const kernel_problem *problem = &n->n->problem;
+    const uint8_t *places = n->choices[v->choice].places + (outputs ? problem->input_count : 0);
+    const kernel_tensor *tensors = outputs ? problem->outputs : problem->inputs;
+    const size_t count = outputs ? problem->output_count : problem->input_count;
     size_t listed = 0;
     for (size_t i = 0; i < count; i++)
         if (tensors[i].dtype && !tensors[i].data)
@@ -271,19 +274,30 @@ static bool keep_if(select_node *n, const tactic *t, bool layouts_too)
     return true;
 }
 
-/* Drops forms without variants. */
-static void drop_empty_forms(select_node *n)
+/* Drops choices without variants. */
+static void drop_empty_choices(select_node *n)
 {
     size_t kept = 0;
-    for (uint32_t f = 0; f < n->form_count; f++) {
+    for (uint32_t f = 0; f < n->choice_count; f++) {
         bool used = false;
-        for (size_t i = 0; i < n->variant_count; i++) used |= n->variants[i].form == f;
+        for (size_t i = 0; i < n->variant_count; i++) used |= n->variants[i].choice == f;
         if (!used) continue;
         for (size_t i = 0; i < n->variant_count; i++)
-            if (n->variants[i].form == f) n->variants[i].form = (uint32_t)kept;
-        n->forms[kept++] = n->forms[f];
+            if (n->variants[i].choice == f) n->variants[i].choice = (uint32_t)kept;
+        n->choices[kept++] = n->choices[f];
     }
-    n->form_count = kept;
+    n->choice_count = kept;
+}
+
+/* Drops the host's variants of a node if a device has kernels for it. */
+static void keep_devices(select_node *n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n->variant_count; i++)
+        if (n->variants[i].space) n->variants[kept++] = n->variants[i];
+    if (!kept) return;
+    n->variant_count = kept;
+    drop_empty_choices(n);
 }
 
 static pgy_status obey(selection *s, select_node *n, pgy_error *err)
@@ -291,41 +305,44 @@ static pgy_status obey(selection *s, select_node *n, pgy_error *err)
     const tactics *replay = s->b->options->replay;
     const tactic *t = replay ? tactics_find(replay, node_label(n->n->node)) : NULL;
     if (replay && !t)
-        LOG_ONCE(WARNING, "The tactic replay does not name '%s'; its kernel is chosen freely",
+        LOG_ONCE(WARNING,
+                 "The tactic replay has no entry for node '%s'; the engine chooses its kernel",
                  node_label(n->n->node));
+    if (!t && s->b->options->config->devices_first) keep_devices(n);
     if (!t) return PGY_OK;
     if (tactic_is(t, NULL)) {
-        n->variant_count = n->form_count = 0;
+        n->variant_count = n->choice_count = 0;
         return PGY_OK;
     }
     if (!keep_if(n, t, true) && !keep_if(n, t, false))
         return node_error(n->n->node, err, PGY_E_NOT_FOUND,
-                          "the tactic replay wants '%s', which is no choice for this node here",
+                          "the tactic replay names kernel '%s', which is not a candidate for this "
+                          "node on this machine",
                           tactic_name(t));
-    drop_empty_forms(n);
+    drop_empty_choices(n);
     return PGY_OK;
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-/* Adds the form of nodes that run by reference: linear, on the host. A view is possible in any
+/* Adds the choice of nodes that run by reference: linear, on the host. A view is possible in any
  * space, and an Identity in any layout, too. */
-static bool add_plain_forms(selection *s, select_node *n)
+static bool add_plain_choices(selection *s, select_node *n)
 {
-    const kernel_problem *use = &n->n->use;
+    const kernel_problem *problem = &n->n->problem;
     const bool any = n->n->is_view && node_is(n->n->node, "Identity");
     const uint8_t mask = any ? offered_layouts(s, n->n) : 1 << KERNEL_LINEAR;
     double count = 0;
-    for (size_t i = 0; !n->n->is_view && i < use->output_count; i++)
-        if (use->outputs[i].dtype) count += (double)kernel_count(&use->outputs[i]);
-    const uint32_t spaces = n->n->is_view && !use->inputs[0].data ? s->b->p->space_count : 1;
+    for (size_t i = 0; !n->n->is_view && i < problem->output_count; i++)
+        if (problem->outputs[i].dtype) count += (double)kernel_count(&problem->outputs[i]);
+    const uint32_t spaces = n->n->is_view && !problem->inputs[0].data ? s->b->p->space_count : 1;
     for (unsigned place = 0; place < SELECT_LAYOUTS * spaces; place++) {
         const kernel_layout layout = select_layout_of(place);
-        kernel_problem given = *use;
+        kernel_problem given = *problem;
         if (!(mask >> layout & 1)) continue;
         if (any) given.inputs[0].layout = given.outputs[0].layout = layout;
         if (n->n->is_view) given.inputs[0].space = given.outputs[0].space = select_space_of(place);
-        select_form *f = form_of(s, n, &given);
+        select_choice *f = choice_of(s, n, &given);
         if (!f) return false;
         f->cost_ns = count * REFERENCE_NS;
     }
@@ -334,14 +351,14 @@ static bool add_plain_forms(selection *s, select_node *n)
 
 static void note_outputs(selection *s, const select_node *n)
 {
-    const kernel_problem *use = &n->n->use;
+    const kernel_problem *problem = &n->n->problem;
     const uint32_t *tensors = n->n->tensors + n->n->input_count + n->n->captured_count;
-    for (size_t o = 0; o < use->output_count; o++) {
+    for (size_t o = 0; o < problem->output_count; o++) {
         if (tensors[o] == PROGRAM_NO_TENSOR) continue;
         s->masks[tensors[o]] = 0;
-        for (size_t f = 0; f < n->form_count; f++)
+        for (size_t f = 0; f < n->choice_count; f++)
             s->masks[tensors[o]] |=
-                (uint8_t)(1 << select_layout_of(n->forms[f].places[use->input_count + o]));
+                (uint8_t)(1 << select_layout_of(n->choices[f].places[problem->input_count + o]));
     }
 }
 
@@ -354,13 +371,13 @@ pgy_status select_gather(selection *s, select_node *n, pgy_error *err)
     n->usual = SELECT_NONE;
     n->kernels = list->hash;
     n->variants = arena_alloc_array(s->memory, most, sizeof *n->variants);
-    n->forms = arena_alloc_array(s->memory, most, sizeof *n->forms);
-    if (!n->variants || !n->forms || !ask_all(s, n, list)) return no_memory(err);
-    const bool plain = !n->form_count;
-    if (!plain) note_outputs(s, n); /* before the replay filters */
+    n->choices = arena_alloc_array(s->memory, most, sizeof *n->choices);
+    if (!n->variants || !n->choices || !ask_all(s, n, list)) return no_memory(err);
+    const bool plain = !n->choice_count;
+    if (!plain) note_outputs(s, n); /* a replay must not hide layouts from readers */
     const pgy_status st = n->n->free ? obey(s, n, err) : PGY_OK;
     if (st) return st;
-    if (!n->form_count && !add_plain_forms(s, n)) return no_memory(err);
+    if (!n->choice_count && !add_plain_choices(s, n)) return no_memory(err);
     if (plain) note_outputs(s, n);
     return PGY_OK;
 }

@@ -16,7 +16,7 @@
 
 static const char REFERENCE[] = "reference";
 
-/* Components per element of tensors, in their order. */
+/* Elements per block of a node's inputs or outputs, in their order. */
 typedef struct blocks {
     int64_t *items;
     size_t count;
@@ -34,7 +34,7 @@ struct tactics {
     strmap by_label;
 };
 
-/* A positive number, which every reader accepts. */
+/* Hash of a kernel's name as a positive number, which every reader of replays accepts. */
 static int64_t number_of(const char *name)
 {
     return (int64_t)(hash_xxh64(name, strlen(name), 0) & INT64_MAX);
@@ -72,7 +72,7 @@ static void write_dtype(json_writer *w, pgy_dtype dtype)
     str_deinit(&text);
 }
 
-/* Strides in elements, or in vectors of a block of channels. */
+/* Writes a tensor's strides, in elements, or for a blocked layout in blocks of channels. */
 static void write_strides(json_writer *w, const program_tensor *t)
 {
     const int64_t block = (int64_t)kernel_block(t->layout);
@@ -126,7 +126,7 @@ static bool is_move(const program_step *s)
            (s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy")));
 }
 
-/* Lists the first of several steps with the same label. */
+/* Writes the steps; of several steps with the same label only the first. */
 static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
 {
     strmap seen = {0};
@@ -171,7 +171,7 @@ void tactics_destroy(tactics *t)
     mem_free(t);
 }
 
-/* A number of at most 64 bits; no kernel has a larger one. */
+/* Reads a number of at most 64 bits; no kernel has a larger one. */
 static bool read_number(int64_t *out, const char *digits)
 {
     errno = 0;
@@ -179,7 +179,7 @@ static bool read_number(int64_t *out, const char *digits)
     return !errno;
 }
 
-/* Entries that are not numbers, as in older files, match nothing. */
+/* Copies block sizes. Entries that are not numbers, as in older files, match nothing. */
 static bool copy_blocks(blocks *out, const pgy_tactic_operand *items, size_t count, arena *memory)
 {
     out->items = arena_alloc_array(memory, count + 1, sizeof *out->items);
@@ -229,7 +229,7 @@ pgy_status tactics_load(tactics **out, const char *path, pgy_error *err)
     return st;
 }
 
-/* ---- Of a program --------------------------------------------------------------------------- */
+/* ---- Tactics of a program ------------------------------------------------------------------- */
 
 pgy_status tactics_create(tactics **out, pgy_error *err)
 {
@@ -237,7 +237,7 @@ pgy_status tactics_create(tactics **out, pgy_error *err)
     return *out ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-/* Takes the blocks of the tensors that write_tensors lists. */
+/* Takes the block sizes of the tensors that write_tensors lists. */
 static bool take_blocks(blocks *out, tactics *t, const program *p, const uint32_t *tensors,
                         size_t count)
 {
@@ -279,7 +279,7 @@ pgy_status tactics_of(tactics **out, const program *p, pgy_error *err)
     return st;
 }
 
-/* ---- Use ------------------------------------------------------------------------------------ */
+/* ---- Queries -------------------------------------------------------------------------------- */
 
 const char *tactics_passes(const tactics *t)
 {

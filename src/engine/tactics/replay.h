@@ -7,15 +7,15 @@
 
 typedef struct tactics tactics;
 
-/* Writes a tactic for each node, by label; reorders are not listed. The same program gives the same
- * bytes. */
+/* Writes the kernel and layouts of each node under the node's label; reorders are not listed. The
+ * same program gives the same bytes. */
 pgy_status tactics_save(const char *path, const program *p, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_load(tactics **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void tactics_destroy(tactics *t);
 /* The tactics of a program, without a file. */
 pgy_status tactics_of(tactics **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_create(tactics **out, pgy_error *err) PGY_MUST_CHECK;
-/* Adds: kernel k runs step s of p; NULL: the reference definition. */
+/* Adds the entry that kernel k runs step s of p; k NULL: the reference definition runs it. */
 pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
                        pgy_error *err) PGY_MUST_CHECK;
 
@@ -24,11 +24,11 @@ const char *tactics_passes(const tactics *t);
 
 /* A replay's entry for a node. */
 typedef struct tactic tactic;
-/* NULL: the replay has no entry. */
+/* Returns NULL if the replay has no entry for this label. */
 const tactic *tactics_find(const tactics *t, const char *label);
-/* Does it name this kernel? NULL: the reference definition. */
+/* Does the entry name kernel k? k NULL: does it name the reference definition? */
 bool tactic_is(const tactic *t, const kernel *k);
-/* Do its inputs and outputs have blocks of these numbers of elements? */
+/* Do the entry's inputs and outputs have these block sizes, in elements per block? */
 bool tactic_has_blocks(const tactic *t, const uint32_t *in, size_t in_count, const uint32_t *out,
                        size_t out_count);
 /* The kernel's name, or its number if the file has no name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the JSON of a tactic replay. Numbers are copied digit by digit, since implementations and
- * tactics may be of any size. */
+/* Reads the JSON of a tactic replay. Numbers are kept as their digits, since an implementation or
+ * tactic number may exceed 64 bits. */
 #include "engine/tactics/replay_file.h"
 
 #include "base/alloc.h"
@@ -18,7 +18,7 @@ static bool is_class(const json_value *object, const char *name)
     return v && v->type == JSON_STRING && span_equals(v->raw, name);
 }
 
-/* Whole numbers too large for 64 bits are JSON_REAL, with their digits kept. */
+/* Is it a whole number? Those too large for 64 bits are JSON_REAL, with their digits kept. */
 static bool is_integer(const json_value *v)
 {
     if (!v) return false;
@@ -47,7 +47,7 @@ static const char *read_digits(reader *r, const json_value *v)
     return digits;
 }
 
-/* TensorRT before 8.6 did not record vectorised dimensions. */
+/* Reads a vectorised dimension or its size, which TensorRT before 8.6 did not record. */
 static const char *read_optional(reader *r, const json_value *v)
 {
     return v && v->type == JSON_NULL ? NULL : read_digits(r, v);
@@ -121,8 +121,8 @@ static pgy_status read_layer(pgy_tactic_layer *l, arena *memory, const json_valu
     if (!l->name || must.failed || may.failed) return no_memory(err);
     if (must.bad || (strict && may.bad))
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "line %u: layer '%s' has no algorithm that can be read", v->line,
-                             l->name);
+                             "line %u: the algorithm of layer '%s' is missing or malformed",
+                             v->line, l->name);
     return PGY_OK;
 }
 
@@ -134,7 +134,9 @@ static pgy_status read_replay(pgy_tactic_replay *r, const file_map *map, bool st
     if (st) return st;
     const json_value *replay = json_get(root, "replay");
     if (!is_class(root, "TacticReplayData") || !replay || replay->type != JSON_OBJECT)
-        return pgy_error_set(err, PGY_E_FORMAT, "this is not a tactic replay");
+        return pgy_error_set(
+            err, PGY_E_FORMAT,
+            "the file is not a tactic replay");
     const json_value *passes = json_get(root, "passes");
     if (passes && passes->type == JSON_STRING) {
         r->passes = json_string(passes, &r->memory, NULL);

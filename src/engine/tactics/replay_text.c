@@ -9,7 +9,7 @@ static void append_optional(str *out, const char *digits)
     str_append(out, digits ? digits : "None");
 }
 
-/* (1, 2), (1,), () */
+/* Ends a Python tuple of `count` items: (1, 2), (1,), (). */
 static void end_tuple(str *out, size_t count)
 {
     str_append(out, count == 1 ? ",)" : ")");

@@ -10,15 +10,16 @@
 #include "base/json.h"
 #include "base/log.h"
 
-static const char LOG_PATH[] = "tools/inspect/subtool/diff_tactics.py";
+static const char LOG_PATH[] = "engine/tactics/suspects.c";
+static const char ORIGINAL_PATH[] = "tools/inspect/subtool/diff_tactics.py";
 
 enum { DEEPEST = 64 }; /* limit for nested folders: a link may lead back */
 
-/* Algorithms by layer, each once, in the order of first appearance. */
+/* The algorithms of each layer, each once, in the order of first appearance. */
 struct pgy_tactic_set {
-    strmap layers; /* name -> strvec */
+    strmap layers; /* maps a layer's name to the strvec of its algorithms */
     strvec paths;
-    size_t skipped; /* files */
+    size_t skipped; /* number of files that were skipped */
 };
 
 static pgy_status no_memory(pgy_error *err)
@@ -72,13 +73,13 @@ static pgy_status add_file(pgy_tactic_set *s, const char *path, pgy_error *err)
 {
     pgy_tactic_replay *r = NULL;
     pgy_error why = {0};
-    LOG(INFO, "Loading tactic replay file from %s", path);
+    LOG_ORIGINAL(INFO, "Loading tactic replay file from %s", path);
     pgy_status st = pgy_tactic_replay_load(&r, path, &why);
     if (st == PGY_E_NOT_FOUND && !file_exists(path)) return PGY_OK; /* the caller reports it */
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
         s->skipped++;
-        LOG(WARNING, "Skipped, since it cannot be read as a tactic replay: %s", why.text);
+        LOG(WARNING, "Skipping a file that is not a readable tactic replay: %s", why.text);
         return PGY_OK;
     }
     st = strvec_push(&s->paths, path) ? PGY_OK : no_memory(err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of measuring, and the keys of timing caches. */
+/* The state of measuring kernels, and the keys of timing caches. */
 #include "engine/tactics/timing.h"
 
 #include <stdlib.h>
@@ -10,10 +10,11 @@
 #include "base/log.h"
 #include "base/str.h"
 
-static const char LOG_PATH[] = "backend/trt/config.py";
+static const char LOG_PATH[] = "engine/tactics/timing.c";
+static const char ORIGINAL_PATH[] = "backend/trt/config.py";
 
 enum { DEFAULT_LEVEL = 3 };
-/* Seconds that measuring may take, by level. */
+/* Indexed by builder optimisation level: seconds that measuring may take. */
 static const double BUDGET[] = {0, 0, 3, 6, 30, 600};
 
 static pgy_status no_memory(pgy_error *err)
@@ -28,18 +29,21 @@ static pgy_status load_cache(timing *t, const char *path, pgy_error *err)
 {
     pgy_timing_cache *loaded = NULL;
     pgy_error why = {0};
-    LOG(INFO, "Loading tactic timing cache from %s", path);
+    LOG_ORIGINAL(INFO, "Loading tactic timing cache from %s", path);
     pgy_status st = pgy_timing_cache_load(&loaded, path, &why);
     if (st == PGY_E_NOT_FOUND) {
-        LOG(WARNING, "Timing cache file %s not found, falling back to empty timing cache.", path);
+        LOG_ORIGINAL(WARNING, "Timing cache file %s not found, falling back to empty timing cache.",
+                     path);
         return PGY_OK;
     }
     if (st) return pgy_error_set(err, st, "%s", why.text);
     if (strcmp(pgy_timing_cache_device(loaded), t->device) != 0)
-        LOG(WARNING, "Timing cache '%s' was made on '%s'; its times do not hold on '%s'", path,
+        LOG(WARNING, "Timing cache '%s' was measured on '%s'; its times do not apply to '%s'", path,
             pgy_timing_cache_device(loaded), t->device);
     st = pgy_timing_cache_combine(t->cache, loaded, true, err);
-    if (!st) LOG(VERBOSE, "Timing cache '%s': %zu entries", path, pgy_timing_cache_count(loaded));
+    if (!st)
+        LOG(VERBOSE, "Loaded timing cache '%s' with %zu entries", path,
+            pgy_timing_cache_count(loaded));
     pgy_timing_cache_destroy(loaded);
     return st;
 }
@@ -76,7 +80,7 @@ pgy_status timing_save(timing *t, pgy_error *err)
 {
     const char *path = t->config->save_timing_cache;
     if (!path) return PGY_OK;
-    LOG(INFO, "Saving tactic timing cache to %s", path);
+    LOG_ORIGINAL(INFO, "Saving tactic timing cache to %s", path);
     const pgy_status st = pgy_timing_cache_save_merged(t->cache, path, err);
     return st ? pgy_error_prefix(err, st, "saving the timing cache: ") : PGY_OK;
 }
@@ -133,7 +137,7 @@ static bool put_attrs(str *s, const op_node *n)
     return true;
 }
 
-/* Keys contain small constants, since kernels may read them. */
+/* Adds a tensor to a key, with the elements of a small constant, since kernels may read them. */
 static void put_tensor(str *s, const kernel_tensor *t)
 {
     put_number(s, (int64_t)t->dtype);

@@ -7,26 +7,28 @@
 
 #include "engine/tactics/timing_cache.h"
 
-/* One build at a time may use it. */
+/* Only one build may use it at a time. */
 typedef struct timing {
     const pgy_build_config *config;
     int64_t level; /* builder optimisation level */
     pgy_timing_cache *cache, *own;
     bool changed;    /* the cache has times that are in no file */
-    size_t threads;  /* that will run the program */
+    size_t threads;  /* number of threads that will run the program */
     int64_t left_ns; /* time left for measuring, shared by all builds */
     char device[128];
-    size_t measured, known, unmeasured; /* problems of the current build */
+    size_t measured, known, unmeasured; /* numbers of problems in the current build */
 } timing;
 
-/* Uses the cache of the config, or loads that of its file. The config is borrowed. */
+/* Uses the config's timing cache, or else loads the timing cache file that the config names. The
+ * config is borrowed. */
 pgy_status timing_create(timing **out, const pgy_build_config *config,
                          pgy_error *err) PGY_MUST_CHECK;
 void timing_destroy(timing *t); /* NULL is fine */
 /* Merges the times into the config's file, if it names one. */
 pgy_status timing_save(timing *t, pgy_error *err) PGY_MUST_CHECK;
-/* The key of a problem, with its present layouts. `op` and `domain` name its operator. `kernels`: a
- * hash of the kernels that could be asked, since other kernels may lead to another choice. */
+/* Makes the cache key of a problem with its present layouts. `op` and `domain` name its operator.
+ * `kernels`: a hash of all kernels considered, since with other kernels another one may be the
+ * fastest. */
 bool timing_key(pgy_timing_key *out, const timing *t, const kernel_problem *u, const char *domain,
                 const char *op, uint64_t kernels);
 

@@ -118,7 +118,7 @@ static void unlock(const pgy_timing_cache *c)
     pthread_mutex_unlock((pthread_mutex_t *)&c->lock);
 }
 
-/* The first row whose key is not smaller. */
+/* The index of the first entry whose key is not smaller. */
 static size_t find(const pgy_timing_cache *c, const pgy_timing_key *key)
 {
     size_t low = 0, high = c->count;
@@ -196,7 +196,9 @@ pgy_status pgy_timing_cache_update(pgy_timing_cache *c, const pgy_timing_key *ke
 {
     const timing_row row = {.key = *key, .entry = *entry};
     if (!is_time(entry->milliseconds))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%g milliseconds are no time",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the time of a timing cache entry is %g milliseconds; expected a "
+                             "finite number of at least 0",
                              (double)entry->milliseconds);
     lock(c);
     const size_t at = find(c, key);
@@ -220,7 +222,7 @@ void pgy_timing_cache_reset(pgy_timing_cache *c)
 
 /* ---- Combining ------------------------------------------------------------------------------ */
 
-/* Merges the rows of both; where both have a key, `a` wins. */
+/* Merges the entries of two caches; where both have a key, the entry of `a` wins. */
 static size_t merge(timing_row *out, const timing_row *a, size_t a_count, const timing_row *b,
                     size_t b_count)
 {
@@ -236,7 +238,7 @@ static size_t merge(timing_row *out, const timing_row *a, size_t a_count, const 
     return count;
 }
 
-/* Copies the rows, so that the locks of two caches are never held together. */
+/* Copies the entries, so that the locks of two caches are never held together. */
 static bool copy_rows(timing_row **out, size_t *count, const pgy_timing_cache *c)
 {
     lock(c);
@@ -254,8 +256,8 @@ pgy_status pgy_timing_cache_combine(pgy_timing_cache *c, const pgy_timing_cache 
     size_t more_count, whole;
     if (!ignore_mismatch && strcmp(c->device, other->device) != 0)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the timing cache is for '%s', the other one for '%s'", c->device,
-                             other->device);
+                             "the timing cache was measured on '%s', but the other one on '%s'",
+                             c->device, other->device);
     if (c == other) return PGY_OK;
     if (!copy_rows(&more, &more_count, other)) return no_memory(err);
     lock(c);

@@ -9,9 +9,9 @@
 #include "base/log.h"
 #include "engine/tactics/timing_cache.h"
 
-static const char LOG_PATH[] = "backend/trt/loader.py";
+static const char LOG_PATH[] = "engine/tactics/timing_cache_file.c";
 
-/* An empty file is an empty cache: scripts make temporary files first. */
+/* Reads a cache file. An empty file is an empty cache: scripts make temporary files first. */
 static pgy_status read_cache(pgy_timing_cache **out, pgy_timing_form *form, const char *path,
                              pgy_error *err)
 {
@@ -25,7 +25,7 @@ static pgy_status read_cache(pgy_timing_cache **out, pgy_timing_form *form, cons
     return st ? pgy_error_prefix(err, st, "timing cache '%s': ", path) : PGY_OK;
 }
 
-/* Without write access there is no lock file, and no writer either. */
+/* Takes no lock where the folder does not allow a lock file. */
 pgy_status pgy_timing_cache_load(pgy_timing_cache **out, const char *path, pgy_error *err)
 {
     file_lock *lock = NULL;
@@ -48,7 +48,7 @@ static pgy_status write_cache(const pgy_timing_cache *c, const char *path, pgy_t
     return st;
 }
 
-/* The folder must be there before the lock can be. */
+/* Creates the folder first, where the lock file goes. */
 static pgy_status take_lock(file_lock **out, const char *path, pgy_error *err)
 {
     char *folder = path_dirname(path);
@@ -68,7 +68,7 @@ pgy_status pgy_timing_cache_save(const pgy_timing_cache *c, const char *path, pg
     return st;
 }
 
-/* An unreadable file is replaced. */
+/* Merges the entries of the file at `path` into c. An unreadable file is replaced. */
 static pgy_status merge_old(pgy_timing_cache *c, pgy_timing_form *form, const char *path,
                             pgy_error *err)
 {
@@ -78,7 +78,7 @@ static pgy_status merge_old(pgy_timing_cache *c, pgy_timing_form *form, const ch
     if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
     if (st) {
         *form = PGY_TIMING_BINARY;
-        LOG(WARNING, "%s; it is replaced", why.text);
+        LOG(WARNING, "%s; a new file replaces it", why.text);
         return PGY_OK;
     }
     st = old ? pgy_timing_cache_combine(c, old, true, err) : PGY_OK;

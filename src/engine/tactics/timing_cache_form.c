@@ -30,7 +30,7 @@ typedef struct header {
     char magic[MAGIC_BYTES];
     uint32_t version, device_bytes;
     uint64_t count;
-    uint64_t hash; /* of the whole file, with this field as 0 */
+    uint64_t hash; /* hash of the whole file, with this field as 0 */
 } header;
 
 typedef struct record {
@@ -51,12 +51,13 @@ pgy_timing_form timing_form_of(const void *data, size_t size_bytes)
 
 static pgy_status newer(uint64_t version, pgy_error *err)
 {
-    return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "the timing cache has version %llu, this library reads up to %d",
-                         (unsigned long long)version, VERSION);
+    return pgy_error_set(
+        err, PGY_E_UNSUPPORTED,
+        "the timing cache has version %llu, but this library reads versions up to %d",
+        (unsigned long long)version, VERSION);
 }
 
-/* Can the text be stored in one line and read back unchanged? */
+/* Can the processor's name be stored in one line and read back unchanged? */
 static bool is_device(const char *text, size_t size)
 {
     if (!size || size > MOST_DEVICE || text[0] == ' ' || text[size - 1] == ' ') return false;
@@ -82,7 +83,8 @@ static pgy_status check_header(const header *h, size_t size_bytes, pgy_error *er
         (rest - h->device_bytes) / sizeof(record) != h->count ||
         (rest - h->device_bytes) % sizeof(record))
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "the timing cache is damaged: %zu bytes do not hold %llu entries",
+                             "the timing cache is damaged: its %zu bytes do not match its header, "
+                             "which has %llu entries",
                              size_bytes, (unsigned long long)h->count);
     return PGY_OK;
 }
@@ -96,10 +98,10 @@ static pgy_status read_records(pgy_timing_cache *c, const char *data, uint64_t c
         const timing_row row = {.key = r.key,
                                 .entry = {.tactic = r.tactic, .milliseconds = r.milliseconds}};
         if (!timing_cache_append(c, &row))
-            return pgy_error_set(err, PGY_E_FORMAT,
-                                 "the timing cache is damaged: entry %llu is out of order or has "
-                                 "no time",
-                                 (unsigned long long)i);
+            return pgy_error_set(
+                err, PGY_E_FORMAT,
+                "the timing cache is damaged: entry %llu is out of order or has an invalid time",
+                (unsigned long long)i);
     }
     return PGY_OK;
 }
@@ -110,7 +112,7 @@ static pgy_status parse_binary(pgy_timing_cache **out, const char *data, size_t 
     header h;
     pgy_timing_cache *c = NULL;
     if (size_bytes < MAGIC_BYTES || memcmp(data, MAGIC, MAGIC_BYTES) != 0)
-        return pgy_error_set(err, PGY_E_FORMAT, "this is not a timing cache of this engine");
+        return pgy_error_set(err, PGY_E_FORMAT, "the file is not a timing cache of this engine");
     if (size_bytes < sizeof h)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the timing cache is damaged: it ends in its "
@@ -123,7 +125,7 @@ static pgy_status parse_binary(pgy_timing_cache **out, const char *data, size_t 
                              "the timing cache is damaged: its checksum is wrong");
     if (!is_device(data + sizeof h, h.device_bytes))
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "the timing cache is damaged: its processor has no name");
+                             "the timing cache is damaged: its processor name is invalid");
     st = timing_cache_make(&c, data + sizeof h, h.device_bytes, err);
     if (!st) st = read_records(c, data + sizeof h + h.device_bytes, h.count, err);
     if (st)
@@ -203,12 +205,12 @@ static pgy_status read_row(pgy_timing_cache *c, const char *line, const char *en
     pgy_timing_entry there;
     if (!parse_row(&row, line, end))
         return pgy_error_set(err, PGY_E_FORMAT,
-                             "line %zu: not a key of %d digits, a tactic of %d digits and "
-                             "milliseconds: '%.*s'",
+                             "line %zu: expected a key of %d digits, a tactic of %d digits and "
+                             "milliseconds; found '%.*s'",
                              number, DIGITS_OF_KEY, DIGITS_OF_TACTIC,
                              (int)(end - line < 100 ? end - line : 100), line);
     if (pgy_timing_cache_query(&there, c, &row.key))
-        return pgy_error_set(err, PGY_E_FORMAT, "line %zu: the key is there already", number);
+        return pgy_error_set(err, PGY_E_FORMAT, "line %zu: the key occurs twice", number);
     const pgy_status st = pgy_timing_cache_update(c, &row.key, &row.entry, err);
     return st ? pgy_error_prefix(err, st, "line %zu: ", number) : PGY_OK;
 }
@@ -251,7 +253,7 @@ static pgy_status parse_text(pgy_timing_cache **out, const char *data, size_t si
     const char *last = second ? end_of(named, second) : named;
     if (!version || (size_t)(last - named) <= start || memcmp(named, DEVICE_START, start) != 0 ||
         !is_device(named + start, (size_t)(last - named) - start))
-        return pgy_error_set(err, PGY_E_FORMAT, "line 2: '%s' and a processor are missing",
+        return pgy_error_set(err, PGY_E_FORMAT, "line 2: expected '%s' and the name of a processor",
                              DEVICE_START);
     pgy_status st = timing_cache_make(&c, named + start, (size_t)(last - named) - start, err);
     if (!st) st = read_rows(c, second + 1, end, err);
@@ -276,7 +278,7 @@ static void write_text(str *out, const pgy_timing_cache *c)
     }
 }
 
-/* ---- Both ----------------------------------------------------------------------------------- */
+/* ---- Either format -------------------------------------------------------------------------- */
 
 pgy_status pgy_timing_cache_parse(pgy_timing_cache **out, const void *data, size_t size_bytes,
                                   pgy_error *err)

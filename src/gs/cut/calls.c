@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A selection may name nodes and tensors inside the bodies of local functions. The calls on the way
- * to them are inlined, and no others, so that a part may begin and end in a body and has the
- * weights and attributes of the call. Bodies are searched before anything is inlined. A name
- * without the path of a call is enough if only one call leads to it. */
+/* A selection may name nodes and tensors inside bodies of local functions. Only the calls that lead
+ * to them are inlined, so that a part may begin and end in a body and has the weights and
+ * attributes of that call. Bodies are searched before anything is inlined. A name without the path
+ * of a call is enough if only one call leads to it. */
 #include <string.h>
 
 #include "base/suggest.h"
@@ -12,7 +12,7 @@
 
 enum { MAX_STEPS = 1000000 };
 
-/* ---- Names alone ----------------------------------------------------------------------------- */
+/* ---- Names without the path of a call -------------------------------------------------------- */
 
 static pgy_status several_calls(const found_calls *calls, pgy_error *err)
 {
@@ -24,14 +24,15 @@ static pgy_status several_calls(const found_calls *calls, pgy_error *err)
                    module ? "" : "/", module ? "" : calls->name);
     if (calls->count > SHOWN_CALLS) str_append(&list, ", ...");
     const pgy_status st =
-        pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' is in the bodies of %zu calls; %s %s",
+        pgy_error_set(err, PGY_E_ARGUMENT, "%s '%s' is in the function bodies of %zu calls; %s %s",
                       WHAT[calls->what], calls->name, calls->count,
                       module ? "choose one as the subgraph:" : "write one of", str_text(&list));
     str_deinit(&list);
     return st;
 }
 
-/* The call whose body has the name. *path NULL: no call; several calls are an error. */
+/* Finds the path of the call whose function's body has the name. *path NULL: none. Several calls
+ * are an error. */
 static pgy_status find_one(const char **path, entry *e, kind what, const char *name, pgy_error *err)
 {
     found_calls calls = {.what = what, .name = name};
@@ -44,7 +45,7 @@ static pgy_status find_one(const char **path, entry *e, kind what, const char *n
     return PGY_OK;
 }
 
-/* The error for a path into a call whose function has no such node. */
+/* Fails if the path leads to a call whose function has no node of the remaining path. */
 static pgy_status check_body(entry *e, const char *path, pgy_error *err)
 {
     for (size_t i = 0; i < e->level->node_count; i++) {
@@ -77,9 +78,9 @@ static pgy_status enter_node(entry *e, const char **name, pgy_error *err)
     return *name ? entry_go(&end, e, e->level, NODE, *name, err) : gs_no_memory(err);
 }
 
-/* ---- Tensors, levels ------------------------------------------------------------------------- */
+/* ---- Tensors and graphs ---------------------------------------------------------------------- */
 
-/* The part of a path that leads to the graph at its end; NULL: that is the top graph, or out of
+/* The part of a path that leads to the graph end->level; NULL: that is the main graph, or out of
  * memory. */
 static const char *level_of_path(entry *e, const char *path, const place *end)
 {
@@ -87,8 +88,8 @@ static const char *level_of_path(entry *e, const char *path, const place *end)
     return size ? arena_strndup(e->memory, path, size - (*end->rest != '\0')) : NULL;
 }
 
-/* Names are looked up in the graph at the end of the path from now on; if that is a function's
- * body, in the graph with the call. */
+/* Makes the graph at the end of the path the one in which names are looked up. If the path ends in
+ * a function's body, that is the graph with the inlined call. */
 static pgy_status enter_level(entry *e, pgy_cut_selection *s, const char *path, pgy_error *err)
 {
     place end = {0};
@@ -130,7 +131,8 @@ static pgy_status enter_tensor(entry *e, pgy_cut_selection *s, const char **name
 
 /* ---- Patterns and modules -------------------------------------------------------------------- */
 
-/* True if the path of a node in the bodies behind a call fits. */
+/* True if the path of some node in the called function's body, or in bodies that it calls, fits the
+ * pattern or module. */
 static bool fits_inside(entry *e, const pgy_gs_node *call, const char *pattern, const char *module)
 {
     const pgy_gs_graph *f = entry_callee(e, call);
@@ -149,7 +151,7 @@ static bool fits_inside(entry *e, const pgy_gs_node *call, const char *pattern, 
     return fits;
 }
 
-/* Inlines the calls of the level that contain a fitting node. */
+/* Inlines those calls in e->level whose bodies have a node that fits the pattern or module. */
 static pgy_status enter_fitting(entry *e, const char *pattern, const char *module, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -188,7 +190,7 @@ static pgy_status enter_pattern(entry *e, const char *pattern, pgy_error *err)
     return fits_level(e->level, pattern) ? PGY_OK : enter_fitting(e, pattern, NULL, err);
 }
 
-/* Enters the call whose body has the nodes of a module. */
+/* Finds the only call whose function's body has nodes of the module, and inlines it. */
 static pgy_status enter_its_call(entry *e, pgy_cut_selection *s, const char **name,
                                  const char *module, pgy_error *err)
 {
@@ -231,7 +233,8 @@ static pgy_status enter_any_node(entry *e, pgy_cut_selection *s, const char **na
                : enter_node(e, name, err);
 }
 
-/* Names in the body of a call are paths in the graph around the call. */
+/* Resolves a list of names. In the body of an inlined call they get the prefix "<call>/", their
+ * path in the graph around it. */
 static pgy_status enter_each(const char *const **names, size_t count, entry *e,
                              pgy_cut_selection *s, enter_name enter, pgy_error *err)
 {
@@ -258,10 +261,10 @@ static pgy_status enter_selected(entry *e, pgy_cut_selection *s, pgy_error *err)
     if (!st) st = enter_each(&s->to, s->to_count, e, s, enter_tensor, err);
     if (!st && e->path.failed) st = gs_no_memory(err);
     if (!st && !e->steps)
-        st = pgy_error_set(
-            err, PGY_E_UNSUPPORTED,
-            "the search stopped after %d nodes in bodies of functions; write the path of a call",
-            MAX_STEPS);
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "the search stopped after %d nodes in function bodies; write the path "
+                           "of a call instead of a name",
+                           MAX_STEPS);
     return st;
 }
 

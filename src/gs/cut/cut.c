@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A part of a model: finds its inputs, outputs, and the constants that belong to it. */
+/* Cuts a part out of a model: finds the part's inputs and outputs, and the constants that belong to
+ * it. */
 #include "gs/cut/cut.h"
 
 #include <string.h>
@@ -7,16 +8,6 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "gs/cut/calls.h"
-
-pgy_status cut_each_use(const pgy_node *n, cut_take take, void *user, pgy_error *err)
-{
-    const node_box *box = node_box_of(n);
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < n->input_count; i++)
-        if (n->inputs[i]) st = take(n->inputs[i], user, err);
-    for (size_t i = 0; !st && i < box->captured_count; i++) st = take(box->captured[i], user, err);
-    return st;
-}
 
 static pgy_status push(value_list *list, pgy_value *v, pgy_error *err)
 {
@@ -40,7 +31,7 @@ static void value_list_free(value_list *list)
     mem_free(list->names);
 }
 
-/* ---- What goes along ------------------------------------------------------------------------- */
+/* ---- Constants that become part of the cut --------------------------------------------------- */
 
 static bool is_weight(const pgy_value *v)
 {
@@ -54,7 +45,7 @@ static bool is_inside(const pgy_cut *c, const pgy_value *v)
 
 typedef struct use_check {
     const pgy_cut *c;
-    bool holds; /* every tensor so far is a weight or depends on weights only */
+    bool holds; /* all values checked so far are weights or depend on weights only */
 } use_check;
 
 static pgy_status check_use(pgy_value *v, void *user, pgy_error *err)
@@ -97,8 +88,8 @@ static pgy_status add_constant(pgy_value *v, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-/* Nodes that depend on weights only, such as Constant, become part of the cut, so their results are
- * not inputs. The level is sorted, so one pass from the end finds them all. */
+/* Adds nodes that depend on weights only, such as Constant, so that their results do not become
+ * inputs of the part. Nodes are sorted, so one pass from the end finds all. */
 static pgy_status add_constants(pgy_cut *c, pgy_error *err)
 {
     pgy_status st = find_constants(c, err);
@@ -107,9 +98,9 @@ static pgy_status add_constants(pgy_cut *c, pgy_error *err)
     return st;
 }
 
-/* ---- Borders --------------------------------------------------------------------------------- */
+/* ---- Inputs and outputs of the part ---------------------------------------------------------- */
 
-/* Each value once. */
+/* Appends a value to the list unless it is listed already. */
 static pgy_status push_new(pgy_cut *c, value_list *list, pgy_value *v, pgy_error *err)
 {
     if (id_marks_get(&c->listed, value_id(v))) return PGY_OK;
@@ -130,7 +121,8 @@ static pgy_status take_any_output(pgy_value *v, void *user, pgy_error *err)
     return is_inside(c, v) ? push_new(c, &c->outputs, v, err) : PGY_OK;
 }
 
-/* A constant that nodes outside also read is not an output of the part. */
+/* A constant result that nodes outside the part read is not an output, because it is the same in
+ * every run. */
 static pgy_status take_output(pgy_value *v, void *user, pgy_error *err)
 {
     const pgy_cut *c = user;
@@ -138,7 +130,7 @@ static pgy_status take_output(pgy_value *v, void *user, pgy_error *err)
     return take_any_output(v, user, err);
 }
 
-/* Outputs of the part that nothing reads. */
+/* Adds results of the part's nodes that nothing reads to its outputs. */
 static pgy_status take_ends(pgy_cut *c, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -183,7 +175,9 @@ static pgy_status find_borders(pgy_cut *c, const pgy_cut_selection *s, pgy_error
         if (c->inside[i]) st = cut_each_use(c->level->nodes[i], take_input, c, err);
     if (!st) st = find_outputs(c, s, err);
     if (!st && !c->outputs.count)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "the selected part has no outputs");
+        st = pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "the selected part has no outputs: nothing outside of it reads its values");
     return st;
 }
 
@@ -194,7 +188,8 @@ static pgy_status copy_iterations(pgy_cut *c, const pgy_cut_selection *s, pgy_er
     for (size_t i = 0; i < s->iteration_count; i++) {
         list[i] = s->iterations[i];
         if (list[i] < 0)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "iteration %lld: iterations count from 0",
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "iteration %lld does not exist: iterations count from 0",
                                  (long long)list[i]);
     }
     c->iterations = list;

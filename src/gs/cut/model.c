@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds the model of a part. Nodes and weights are the messages of the whole model; inputs and
- * outputs get new declarations. */
+/* Builds the model of a part. It shares the NodeProto and TensorProto messages of the whole model;
+ * inputs and outputs get new declarations. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -63,8 +63,8 @@ static pgy_onnx_type *make_tensor_type(maker *m, pgy_dtype dtype)
     return type;
 }
 
-/* Types of sequences and optionals, if the element type is known. Elements get no shapes, because
- * one run does not tell those of others. */
+/* Makes the type of a sequence or optional, if the element type is known. Elements get no shapes,
+ * because shapes seen in one run may differ in another. */
 static pgy_onnx_type *make_nested_type(maker *m, const op_value *known)
 {
     if (!known->sequence) return make_tensor_type(m, known->dtype);
@@ -170,8 +170,8 @@ static bool any_calls(pgy_onnx_node *const *nodes, size_t count, const pgy_onnx_
     return false;
 }
 
-/* True if the node, or one in its subgraphs, calls the function. The recursion is as deep as the
- * file, which the reader limits. */
+/* True if the node, or a node in its subgraphs, calls the function. Recursion is limited, because
+ * the file reader limits the nesting of subgraphs. */
 static bool calls(const pgy_onnx_node *n, const pgy_onnx_function *f)
 {
     if (!strcmp(n->op_type, f->name) && !strcmp(n->domain, f->domain) &&
@@ -186,7 +186,7 @@ static bool calls(const pgy_onnx_node *n, const pgy_onnx_function *f)
     return false;
 }
 
-/* Functions that the part calls, directly or through other functions. */
+/* Adds the functions that the part calls, directly or through other functions. */
 static bool add_functions(maker *m, pgy_onnx_model *model, const pgy_onnx_model *from)
 {
     bool *used = make(m, from->function_count, sizeof *used);
@@ -220,7 +220,7 @@ static pgy_status build(maker *m, const pgy_tensor_map *inputs, const pgy_tensor
     if (!model) return graph_no_memory(m->err);
     *model = *from;
     model->message.raw = (pgy_bytes){0};
-    model->message.unknown_count = 0; /* training info refers to the whole model */
+    model->message.unknown_count = 0; /* drops training info, which refers to the whole model */
     if (model->ir_version < IR_OF_FREE_WEIGHTS) model->ir_version = IR_OF_FREE_WEIGHTS;
     model->graph = make_graph(m, inputs, outputs);
     if (!model->graph || !add_functions(m, model, from)) return graph_no_memory(m->err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths, patterns and names of modules in a selection. */
+/* String functions for a selection's names: paths, patterns and module names. */
 #include <string.h>
 
 #include "base/str.h"
@@ -47,7 +47,7 @@ bool cut_is_under(const char *name, const char *module)
     return !*name || is_separator(*name);
 }
 
-/* PyTorch stores the list as one text: "['', 'encoder', 'encoder.layer.0']". */
+/* PyTorch stores a node's list of modules as one string: "['', 'encoder', 'encoder.layer.0']". */
 bool cut_has_scope(const pgy_onnx_node *n, const char *module)
 {
     str quoted = {0};

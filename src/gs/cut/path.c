@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths through subgraphs and calls: finding what they lead to, and inlining the calls on the way.
- * Bodies are searched before anything is inlined. */
+/* Paths through subgraphs and calls of local functions: finds the node, tensor, graph or module
+ * that a path leads to, and inlines the calls on the way. Function bodies are searched before
+ * anything is inlined. */
 #include "gs/cut/path.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ bool entry_step(entry *e)
     return e->steps && e->steps--;
 }
 
-/* Appends a name to the path. @return the path's size before, for pop */
+/* Appends a name to the path. @return the path's size before, for entry_pop */
 size_t entry_push(entry *e, const char *name)
 {
     const size_t size = e->path.size;
@@ -40,9 +41,9 @@ const char *entry_join(entry *e, const char *path, const char *name)
     return arena_printf(e->memory, "%s/%s", path, name);
 }
 
-/* ---- Looking --------------------------------------------------------------------------------- */
+/* ---- Searching ------------------------------------------------------------------------------- */
 
-/* True if the level itself has the item. */
+/* True if g itself (not a subgraph) has a node, tensor or module with the name. */
 bool entry_holds(entry *e, const pgy_gs_graph *g, kind what, const char *name)
 {
     if (what == TENSOR) return pgy_gs_find_tensor(g, name) != NULL;
@@ -70,7 +71,7 @@ static bool node_leads(entry *e, const pgy_gs_node *n, kind what, const char *pa
     return false;
 }
 
-/* True if the path leads from this level to such an item. */
+/* True if the path leads from g to a node, tensor, graph or module. */
 bool entry_leads(entry *e, const pgy_gs_graph *g, kind what, const char *path)
 {
     bool found = entry_holds(e, g, what, path);
@@ -110,7 +111,7 @@ void entry_find_calls(entry *e, found_calls *out, const pgy_gs_graph *g)
     e->depth--;
 }
 
-/* ---- Entering -------------------------------------------------------------------------------- */
+/* ---- Inlining -------------------------------------------------------------------------------- */
 
 static pgy_status note_outer(entry *e, const char *call, const char *name, const char *outer,
                              pgy_error *err)
@@ -120,7 +121,8 @@ static pgy_status note_outer(entry *e, const char *call, const char *name, const
     return path && kept && strmap_put(&e->outer, path, (void *)kept) ? PGY_OK : gs_no_memory(err);
 }
 
-/* Inlines a call, and notes which tensors around the call its function's inputs and outputs are. */
+/* Inlines a call, and records in e->outer which tensors the call passes for the function's inputs
+ * and outputs. */
 pgy_status entry_inline(entry *e, pgy_gs_node *n, pgy_error *err)
 {
     const pgy_gs_graph *f = entry_callee(e, n);
@@ -160,7 +162,7 @@ static pgy_status go_by_node(place *out, entry *e, pgy_gs_node *n, kind what, co
     return PGY_OK;
 }
 
-/* Follows a path that leads to an item, and inlines the calls on the way. */
+/* Follows a path to a node, tensor, graph or module, and inlines the calls on the way. */
 pgy_status entry_go(place *out, entry *e, pgy_gs_graph *g, kind what, const char *path,
                     pgy_error *err)
 {

@@ -11,56 +11,60 @@
 
 enum { SHOWN_CALLS = 6, MAX_DEPTH = 256 };
 
-/* What a path leads to. */
+/* What a path names. */
 typedef enum kind { NODE, TENSOR, LEVEL, MODULE } kind;
 
-/* The state of entering calls for one selection. */
+/* State while a selection's names are resolved and the calls on the way are inlined. */
 typedef struct entry {
-    pgy_gs_graph *top, *level; /* level: where names are looked up */
+    pgy_gs_graph *top, *level; /* level: the graph in which names are looked up */
     gs_function_index functions;
     arena *memory;
-    const char *inside; /* the selected nodes' names begin with this: "<call>/"; NULL: any */
-    strmap outer;       /* "<call>/<input or output>" -> name of that tensor around the call */
-    str path;           /* of the current node or level */
-    size_t steps;       /* nodes that the search may still visit; recursive functions have no end */
+    const char *inside; /* prefix "<call>/" of the names of all selected nodes; NULL: any name */
+    strmap outer; /* "<call>/<input or output>" -> name of the tensor that the call passes for it */
+    str path;     /* path of the current node or graph */
+    size_t steps; /* number of nodes that the search may still visit, because recursive functions
+                     never end */
     size_t depth;
     bool changed;
 } entry;
 
-/* Calls whose function's body has an item. */
+/* Calls of functions whose body has a node, tensor or module with the name. */
 typedef struct found_calls {
     kind what;
     const char *name;
-    const char *paths[SHOWN_CALLS]; /* the first ones */
+    const char *paths[SHOWN_CALLS]; /* paths of the first calls; count includes all */
     size_t count;
 } found_calls;
 
-/* The end of a path. */
+/* What a path led to. */
 typedef struct place {
-    bool found, is_call; /* is_call: the path named a function's body, which is inlined now */
-    const char *rest;    /* the path in `level` */
-    const char *tensor;  /* its name */
+    bool found, is_call; /* is_call: the path named a call; its function's body is inlined now */
+    const char *rest;    /* rest of the path, from `level` on */
+    const char *tensor;  /* name of the tensor in `level` */
     pgy_gs_graph *level;
 } place;
 
 /* The function that a node calls; NULL: none. */
 const pgy_gs_graph *entry_callee(const entry *e, const pgy_gs_node *n);
-/* Counts a visited node. False: the budget is used up. */
+/* Counts a visited node. False: the limit of visited nodes (steps) is reached. */
 bool entry_step(entry *e);
 /* Appends a name to the path. @return the path's size before, for entry_pop */
 size_t entry_push(entry *e, const char *name);
 void entry_pop(entry *e, size_t size);
 /* "<path>/<name>"; NULL: out of memory. */
 const char *entry_join(entry *e, const char *path, const char *name);
-/* True if the level itself has the item. */
+/* True if g itself (not a subgraph) has a node, tensor or module with the name. */
 bool entry_holds(entry *e, const pgy_gs_graph *g, kind what, const char *name);
-/* True if the path leads from this level to such an item. */
+/* True if the path leads from g to a node, tensor, graph or module. */
 bool entry_leads(entry *e, const pgy_gs_graph *g, kind what, const char *path);
-/* Adds the calls inside g, nested ones included. */
+/* Adds the calls of functions with the wanted item, in g, its subgraphs and the bodies of called
+ * functions.
+ */
 void entry_find_calls(entry *e, found_calls *out, const pgy_gs_graph *g);
-/* Inlines a call, and notes which tensors around the call its function's inputs and outputs are. */
+/* Inlines a call, and records in e->outer which tensors the call passes for the function's inputs
+ * and outputs. */
 pgy_status entry_inline(entry *e, pgy_gs_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* Follows a path that leads to an item, and inlines the calls on the way. */
+/* Follows a path to a node, tensor, graph or module, and inlines the calls on the way. */
 pgy_status entry_go(place *out, entry *e, pgy_gs_graph *g, kind what, const char *path,
                     pgy_error *err) PGY_MUST_CHECK;
 

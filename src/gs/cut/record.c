@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records the values of a part's inputs and outputs. The whole model runs by the operators'
- * definitions, and the values are kept for one run of the part's graph: the first, or the one in
- * the given iterations of the loops around it. */
+ * definitions. The part's graph may run often, in loops; values are kept of its first run, or of
+ * its run in the iterations that the caller gave for the loops around it. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,25 +13,25 @@
 
 enum { MAX_LEVELS = GRAPH_MAX_DEPTH + 1 };
 
-/* A graph around the part, or the part's own graph. */
+/* The part's graph, or a graph around it. */
 typedef struct around {
     const pgy_graph *graph;
-    const pgy_node *loop; /* the loop whose body it is; NULL: it runs once */
-    int64_t wanted;       /* the wanted iteration; -1: any */
-    int64_t runs;         /* runs since the graph around it began to run */
-    int64_t most;         /* the same, within the wanted iterations of the loops around it */
+    const pgy_node *loop; /* the Loop, Scan or SequenceMap with this body; NULL: none */
+    int64_t wanted;       /* the iteration to record; -1: the first that runs */
+    int64_t runs;         /* number of runs since the graph around it began to run */
+    int64_t most;         /* largest `runs` while the outer loops are in wanted iterations */
 } around;
 
 typedef struct recording {
     const pgy_cut *c;
-    pgy_tensor_map *values; /* by name, which is unique for the inputs and outputs of one level */
-    strmap kept;            /* names with recorded values; an empty optional has none */
+    pgy_tensor_map *values; /* recorded values by name; names of one graph's values are unique */
+    strmap kept;            /* names of recorded values, and of empty optionals */
     around levels[MAX_LEVELS];
-    size_t level_count; /* the outermost first */
-    bool runs, ran;     /* the part's graph is in its recorded run */
+    size_t level_count; /* number of levels; levels[0] is the main graph */
+    bool runs, ran;     /* runs: the part's graph is in the run to record; ran: that run began */
 } recording;
 
-/* ---- Which time ------------------------------------------------------------------------------ */
+/* ---- Choosing the run to record -------------------------------------------------------------- */
 
 static bool is_loop(const pgy_node *n)
 {
@@ -45,7 +45,9 @@ static pgy_status find_levels(recording *r, pgy_error *err)
     size_t loops = 0;
     for (const pgy_graph *g = c->level; g; g = g->parent) r->level_count++;
     if (r->level_count > MAX_LEVELS)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "the part is nested too deep in subgraphs");
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the part is inside of %zu nested subgraphs; at most %d are supported",
+                             r->level_count - 1, MAX_LEVELS - 1);
     const pgy_graph *g = c->level;
     for (size_t i = r->level_count; i-- > 0; g = g->parent) {
         const pgy_node *owner = level_of(g)->owner;
@@ -58,14 +60,15 @@ static pgy_status find_levels(recording *r, pgy_error *err)
         loops++;
     }
     if (c->iteration_count <= loops) return PGY_OK;
-    return pgy_error_set(
-        err, PGY_E_ARGUMENT,
-        "iterations of %zu loop%s are given, but around the part there %s %zu%s%s%s",
-        c->iteration_count, c->iteration_count == 1 ? "" : "s", loops == 1 ? "is" : "are", loops,
-        last ? ": the innermost is '" : "", last ? node_label(last) : "", last ? "'" : "");
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "iterations are given for %zu loop%s, but the part is inside of %zu%s%s%s",
+                         c->iteration_count, c->iteration_count == 1 ? "" : "s", loops,
+                         last ? ": the innermost is '" : "", last ? node_label(last) : "",
+                         last ? "'" : "");
 }
 
-/* Counts a run of the level. True if it is the wanted one, of this level and of all around it. */
+/* Counts a run of levels[at]. True if this graph and all graphs around it are in their wanted
+ * iterations. */
 static bool is_time(recording *r, size_t at)
 {
     bool outer = true;
@@ -99,8 +102,8 @@ static bool is_border(const pgy_cut *c, const pgy_value *v)
     return is_listed(&c->inputs, v) || is_listed(&c->outputs, v);
 }
 
-/* Records the values that exist before the first node runs: those of outer graphs, inputs and
- * constants. */
+/* Records the listed values that exist before the first node of the part's graph runs: captured
+ * values, inputs and constants. */
 static pgy_status keep_present(recording *r, const value_list *list, execute_level *level,
                                pgy_error *err)
 {
@@ -151,7 +154,7 @@ static pgy_status run(recording *r, const pgy_tensor_map *feed, pgy_error *err)
     if (!st) st = pgy_tensor_map_create(&results, err);
     if (!st)
         st = execute_graph(&plan, g, feed, results, true, &limits,
-                           err); /* so the part's inputs and outputs are saved */
+                           err); /* true: the model's precision, in which values are saved */
     pgy_tensor_map_destroy(results);
     graph_plan_deinit(&plan);
     return st;
@@ -164,8 +167,8 @@ static pgy_status never_ran(const recording *r, pgy_error *err)
         const around *a = &r->levels[i];
         if (!a->loop || a->wanted < a->most) continue;
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "loop '%s' around the part runs %lld time%s with these inputs: "
-                             "there is no iteration %lld",
+                             "loop '%s' around the part runs %lld time%s with these inputs, so "
+                             "iteration %lld does not exist",
                              node_label(a->loop), (long long)a->most, a->most == 1 ? "" : "s",
                              (long long)a->wanted);
     }
@@ -177,7 +180,7 @@ static pgy_status never_ran(const recording *r, pgy_error *err)
     return st;
 }
 
-/* Saves a tensor, or the elements of a sequence. *found: there was a value. */
+/* Copies a tensor, or the elements of a sequence, to `out`. *found: `from` has the value. */
 static pgy_status collect_value(bool *found, pgy_tensor_map *out, const char *name,
                                 const pgy_tensor_map *from, pgy_error *err)
 {
@@ -193,8 +196,8 @@ static pgy_status collect_value(bool *found, pgy_tensor_map *out, const char *na
     return st;
 }
 
-/* Moves the values of one side to a map of its own; inputs of the model keep the values that were
- * fed. */
+/* Collects the values of the part's inputs, or of its outputs, in a new map. An input of the model
+ * has the value in `feed`. */
 static pgy_status collect(pgy_tensor_map **out, const recording *r, const value_list *list,
                           const pgy_tensor_map *feed, pgy_error *err)
 {
@@ -208,7 +211,7 @@ static pgy_status collect(pgy_tensor_map **out, const recording *r, const value_
         if (!st && !found && !strmap_has(&r->kept, v->name))
             st = pgy_error_set(
                 err, PGY_E_NOT_FOUND,
-                "'%s', an input or output of the part, is never computed with these inputs",
+                "the run with these inputs does not compute '%s', an input or output of the part",
                 v->name);
     }
     if (!st) {

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selects nodes. Names of nodes may contain slashes, so a path is read from the left: a node whose
- * name the path begins with, then one of its subgraphs, and so on. */
+/* Selects nodes. Node names may contain slashes, so a path is matched from the left: against names
+ * of nodes of the main graph, then of that node's subgraphs, and so on. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/suggest.h"
 #include "gs/cut/calls.h"
 #include "gs/cut/cut.h"
+
+pgy_status cut_each_use(const pgy_node *n, cut_take take, void *user, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        if (n->inputs[i]) st = take(n->inputs[i], user, err);
+    for (size_t i = 0; !st && i < box->captured_count; i++) st = take(box->captured[i], user, err);
+    return st;
+}
 
 static pgy_status not_found(const suggestions *near, const char *what, const char *wanted,
                             pgy_error *err)
@@ -19,9 +29,9 @@ static pgy_status not_found(const suggestions *near, const char *what, const cha
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Subgraphs by path ----------------------------------------------------------------------- */
 
-/* The subgraph that the path leads to; *rest is the remaining path. NULL: none. */
+/* The deepest subgraph that the path leads to from g; *rest: the remaining path. NULL: none. */
 static pgy_graph *descend(pgy_graph *g, const char *path, const char **rest)
 {
     for (size_t i = 0; i < g->node_count; i++) {
@@ -95,8 +105,10 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
         pgy_graph *deeper =
             chosen || is_named(c->graph, name) ? NULL : descend(c->graph, name, &rest);
         if (deeper && deeper != c->level)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "node '%s' is of another graph than '%s'",
-                                 name, s->nodes[0]);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "nodes '%s' and '%s' are in different graphs; select nodes of one graph", name,
+                s->nodes[0]);
         const size_t before = c->inside_count;
         if (take_named(c, deeper ? rest : name) &&
             (c->inside_count > before || !cut_is_pattern(name)))
@@ -111,8 +123,8 @@ static pgy_status select_nodes(pgy_cut *c, const pgy_cut_selection *s, bool chos
 
 /* ---- Nodes of modules ------------------------------------------------------------------------ */
 
-/* Finds a path in `text` that ends in the module: "model.encoder.layer.0" for "layer.0". The
- * character before the path tells a name from a quoted scope. */
+/* Finds in `text` a longer path that ends with the module: "model.encoder.layer.0" for "layer.0".
+ * `text` is a name or PyTorch's list of scopes, where a quote precedes each path. */
 static bool find_longer(str *out, const char *text, const char *module)
 {
     const size_t size = strlen(module);
@@ -141,11 +153,11 @@ static pgy_status no_module(const pgy_cut *c, const char *wanted, const char *mo
             if (!strcmp(n->proto->metadata_props[k]->key, CUT_SCOPES))
                 found = find_longer(&longer, n->proto->metadata_props[k]->value, module);
     }
-    const pgy_status st = pgy_error_set(
-        err, PGY_E_NOT_FOUND,
-        "there is no node of a module '%s': neither names nor scopes of nodes begin "
-        "so%s%s%s",
-        wanted, found ? "; did you mean '" : "", str_text(&longer), found ? "'?" : "");
+    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND,
+                                        "no node belongs to a module '%s': neither the name nor "
+                                        "the scope of a node begins with it%s%s%s",
+                                        wanted, found ? "; did you mean '" : "", str_text(&longer),
+                                        found ? "'?" : "");
     str_deinit(&longer);
     return st;
 }
@@ -195,13 +207,14 @@ static bool is_listed(pgy_value *const *list, size_t count, const pgy_value *v)
     return false;
 }
 
-/* Marks of one walk over the level's nodes, which are sorted. */
+/* One traversal of the sorted nodes, which marks those that depend on given tensors or that they
+ * depend on. */
 typedef struct walk {
     const pgy_cut *c;
     pgy_value *const *ends;
     size_t end_count;
     bool *marks;
-    bool hit; /* of the current node */
+    bool hit; /* the current node depends on a marked node or on one of `ends` */
 } walk;
 
 static pgy_status note_forward(pgy_value *v, void *user, pgy_error *err)
@@ -224,7 +237,7 @@ static pgy_status mark_forward(walk *w, pgy_error *err)
     return st;
 }
 
-/* Marks the producer of a value that a marked node uses; the walk stops at `ends`. */
+/* Marks the producer of a value that a marked node reads, unless the value is in `ends`. */
 static pgy_status note_backward(pgy_value *v, void *user, pgy_error *err)
 {
     (void)err;
@@ -266,7 +279,7 @@ static pgy_status select_between(pgy_cut *c, const pgy_cut_selection *s, pgy_err
                          s->to_count ? s->to[0] : "the outputs");
 }
 
-/* ---- Names that are inside of subgraphs ------------------------------------------------------ */
+/* ---- Names inside subgraphs, without a path -------------------------------------------------- */
 
 enum { SHOWN_LEVELS = 6 };
 
@@ -296,7 +309,7 @@ static bool has_value(const pgy_graph *g, const char *name)
 typedef struct found_levels {
     level_has has;
     const char *name;
-    pgy_graph *items[SHOWN_LEVELS]; /* the first ones */
+    pgy_graph *items[SHOWN_LEVELS]; /* the first graphs found; count includes all */
     size_t count;
 } found_levels;
 
@@ -311,7 +324,8 @@ static void find_levels(found_levels *out, pgy_graph *g)
             find_levels(out, g->nodes[i]->subgraphs[k]);
 }
 
-/* A name that the top graph lacks needs no path if only one subgraph has it. */
+/* Selects the only subgraph that has the name, if the main graph lacks it. Several subgraphs are an
+ * error. */
 static pgy_status find_below(pgy_cut *c, const char *what, const char *name, level_has has,
                              pgy_error *err)
 {
@@ -365,7 +379,8 @@ pgy_status cut_select(pgy_cut *c, const pgy_cut_selection *s, pgy_error *err)
     for (size_t i = 0; !st && i < s->module_count; i++) st = select_module(c, s->modules[i], err);
     if (!st && (s->from_count || s->to_count)) st = select_between(c, s, err);
     if (!st && !c->inside_count)
-        st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "nothing is selected: name nodes, modules, or tensors to cut between");
+        st =
+            pgy_error_set(err, PGY_E_ARGUMENT,
+                          "the selection is empty: name nodes, modules, or tensors to cut between");
     return st;
 }

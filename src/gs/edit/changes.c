@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists what an edit changed, by comparing two documents level by level. Nodes are paired by name,
- * unnamed ones by their first output, and tensors by name. Elements of weights are not read. */
+/* Lists what an edit changed, by comparing the model before and after it, graph by graph. Nodes are
+ * paired by name, unnamed nodes by their first output, and tensors by name. Elements of weights are
+ * not read. */
 #include <polygraphy/gs_script.h>
 
 #include <string.h>
@@ -14,7 +15,7 @@ typedef struct comparison {
     arena *memory;
     pgy_gs_change *items;
     size_t count, capacity;
-    const char *graph; /* path of the current level */
+    const char *graph; /* path of the graph that is compared now */
     bool failed;
 } comparison;
 
@@ -53,7 +54,8 @@ static bool same_stored(const pgy_onnx_tensor *a, const pgy_onnx_tensor *b)
 static bool same_attribute(const pgy_gs_attribute *a, const pgy_gs_attribute *b)
 {
     if ((a->graphs != NULL) != (b->graphs != NULL)) return false;
-    if (a->graphs) return a->graph_count == b->graph_count; /* graphs are compared as levels */
+    if (a->graphs)
+        return a->graph_count == b->graph_count; /* subgraphs are compared on their own */
     if (a->value == b->value) return true;
     const pgy_onnx_attribute *x = a->value, *y = b->value;
     if (x->message.raw.data && y->message.raw.data)
@@ -85,7 +87,8 @@ static const char *node_title(const pgy_gs_node *n)
     return "";
 }
 
-/* The key that pairs nodes: the title, with k in it for the k-th node of that title. */
+/* The key that pairs nodes before and after: the title, plus "#k" for the k-th node with that
+ * title. */
 static const char *node_key(comparison *c, strmap *seen, const pgy_gs_node *n)
 {
     const char *title = arena_printf(c->memory, "%c%s", *n->name ? 'n' : 'o', node_title(n));
@@ -295,7 +298,8 @@ static int64_t version_of(const pgy_gs_graph *g, const char *domain)
     return 0;
 }
 
-/* Imports except the default domain, which the opset covers. */
+/* Compares opset imports, except that of the default domain, which the graph's opset field covers.
+ */
 static void compare_imports(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {
     for (int gone = 0; gone < 2; gone++) {
@@ -311,7 +315,7 @@ static void compare_imports(comparison *c, const pgy_gs_graph *before, const pgy
     }
 }
 
-/* The fields of the graph and model around the nodes. */
+/* Compares the fields of the graph and model other than nodes and tensors. */
 static void compare_headers(comparison *c, const pgy_gs_graph *before, const pgy_gs_graph *after)
 {
     compare_imports(c, before, after);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of a list of changes (changes_text.c), for changes.c. Each call appends. */
+/* Formats tensors, nodes and attributes for the list of an edit's changes (changes.c). Each
+ * function appends to `s`. */
 #ifndef GS_EDIT_CHANGES_H
 #define GS_EDIT_CHANGES_H
 

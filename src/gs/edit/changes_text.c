@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a list of changes writes types, edges and attributes. */
+/* Formats types, edges and attributes for the list of an edit's changes. */
 #include "gs/edit/changes.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void put_element_type(str *s, const pgy_gs_tensor *t)
     str_append(s, "]");
 }
 
-/* Names only the outermost sequence or optional. */
+/* Of nested sequences and optionals, names only the outermost. */
 void change_put_type(str *s, const pgy_gs_tensor *t)
 {
     const bool is_list = t->type_kind == PGY_VALUE_SEQUENCE && t->kind == PGY_GS_VARIABLE;
@@ -43,7 +43,8 @@ void change_put_edges(str *s, const pgy_gs_node *n)
     str_append(s, ")");
 }
 
-/* A short text of an attribute's value. Different values have different texts or raw bytes. */
+/* Appends a short text of an attribute's value. Different values may have the same text, such as
+ * two tensors. */
 void change_put_attribute(str *s, const pgy_gs_attribute *attribute)
 {
     const pgy_onnx_attribute *a = attribute->value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dead-code elimination. Innermost levels come first, so that outer tensors which only dead inner
- * nodes read become dead, too. Nodes are removed in bulk: each use list is filtered once, however
- * many dead nodes it names. */
+/* Dead-code elimination. Innermost subgraphs are cleaned first: a tensor that only their dead nodes
+ * read is then dead, too. Nodes are removed in bulk, so each tensor's list of consumers or
+ * producers is filtered once, not once per dead node. */
 #include "gs/edit/cleanup.h"
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Appends the subgraphs of a node list. */
+/* Appends the subgraphs of the nodes to `l`. */
 static pgy_status push_subgraphs(gs_level_list *l, pgy_gs_node *const *nodes, size_t count,
                                  pgy_error *err)
 {
@@ -20,7 +20,7 @@ static pgy_status push_subgraphs(gs_level_list *l, pgy_gs_node *const *nodes, si
     return st;
 }
 
-/* ---- Outputs that go ------------------------------------------------------------------------- */
+/* ---- Removing outputs ------------------------------------------------------------------------ */
 
 pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err)
 {
@@ -33,7 +33,7 @@ pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err)
     return st ? st : pgy_gs_set_output(n, j, none, err);
 }
 
-/* A graph input needs no producer, so its producers lose that output. */
+/* A graph input needs no producer: its producers drop that output. */
 static pgy_status cut_producers(pgy_gs_tensor *t, pgy_error *err)
 {
     while (t->producer_count) {
@@ -55,7 +55,7 @@ static int64_t import_version(const pgy_gs_graph *g, const char *domain)
     return 1;
 }
 
-/* The first output that may be omitted. A variadic list of outputs must stay complete. */
+/* Index of the first output that may be omitted. A variadic list of outputs must stay complete. */
 static size_t first_optional_output(const pgy_gs_node *n)
 {
     const char *domain = strcmp(n->domain, "ai.onnx") ? n->domain : "";
@@ -93,7 +93,7 @@ static pgy_status drop_unused_outputs(pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- Nodes that go --------------------------------------------------------------------------- */
+/* ---- Removing nodes -------------------------------------------------------------------------- */
 
 static size_t keep_unmarked(pgy_gs_node **uses, size_t count, uint64_t epoch)
 {
@@ -103,8 +103,8 @@ static size_t keep_unmarked(pgy_gs_node **uses, size_t count, uint64_t epoch)
     return kept;
 }
 
-/* Detaches the marked nodes from all their tensors; marks each filtered tensor, so that it is
- * filtered once. */
+/* Removes all marked nodes from the consumers and producers of n's tensors. A filtered tensor gets
+ * the mark, so that it is filtered only once. */
 static void detach_marked(pgy_gs_node *n, uint64_t epoch)
 {
     for (size_t i = 0; i < n->input_count; i++) {
@@ -137,7 +137,7 @@ pgy_status gs_detach_inside(pgy_gs_node *n, pgy_error *err)
     return st;
 }
 
-/* Removes the nodes of g that are not `used`, and detaches what their subgraphs read. */
+/* Removes the nodes of g that are not `used`, and detaches the nodes of their subgraphs. */
 static pgy_status remove_nodes(pgy_gs_graph *g, const bool *used, pgy_error *err)
 {
     gs_level_list inner = {0};
@@ -176,12 +176,12 @@ done:
     return st;
 }
 
-/* ---- A level --------------------------------------------------------------------------------- */
+/* ---- One graph or subgraph ------------------------------------------------------------------- */
 
 typedef struct reach {
     const pgy_gs_graph *g;
-    bool *used;    /* by place in g */
-    size_t *stack; /* used nodes whose dependencies are not visited yet */
+    bool *used;    /* indexed by node of g: an output of g depends on the node */
+    size_t *stack; /* indices of used nodes whose inputs are not visited yet */
     size_t depth, used_count;
 } reach;
 
@@ -232,7 +232,7 @@ static pgy_status reach_all(reach *r, pgy_error *err)
     return st;
 }
 
-/* Removes tensors that were not reached from a list. */
+/* Removes the unused tensors from a list of weights or graph inputs. */
 static size_t keep_reached(pgy_gs_tensor **items, size_t count)
 {
     size_t kept = 0;
@@ -281,7 +281,7 @@ pgy_status pgy_gs_cleanup(pgy_gs_graph *g, const pgy_gs_cleanup_options *given, 
         st = gs_level_list_push(g->functions[i], &l, err);
     for (size_t i = 0; i < l.count && !options->keep_subgraphs && !st; i++)
         st = push_subgraphs(&l, l.items[i]->nodes, l.items[i]->node_count, err);
-    /* Inputs of inner levels and functions are positional, so they stay. */
+    /* Inputs of subgraphs and functions are positional, so only g itself may lose inputs. */
     for (size_t i = l.count; i-- > 0 && !st;)
         st = clean_level(l.items[i], options, i == 0 && options->remove_unused_graph_inputs, err);
     mem_free(l.items);

@@ -5,8 +5,8 @@
 
 #include "gs/graph/gs.h"
 
-/* Drops output j of a node. The last output is removed; any other becomes an omitted slot, so that
- * the rest keep their places. */
+/* Drops output j of a node. The last output is removed; any other becomes an omitted output, so
+ * that the later outputs keep their indices. */
 pgy_status gs_drop_output(pgy_gs_node *n, size_t j, pgy_error *err) PGY_MUST_CHECK;
 /* Detaches all nodes in n's subgraphs, before n itself is removed, so that outer tensors lose these
  * readers. */

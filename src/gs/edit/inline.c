@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inlines calls of local functions, from the outside in: the nodes of a copied body are visited
- * like those of the level, so inner calls see resolved attributes, and a body is copied once per
- * call. A level changes as a whole or not at all. */
+/* Inlines calls of local functions. A copied body is searched for further calls, so inner calls see
+ * the attribute values of the outer call. On failure a graph's node list stays as it was. */
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
@@ -12,7 +11,8 @@
 
 enum { MAX_NODES = 2000000 };
 
-/* Nodes to visit: those of a level, and on top of it those of copied bodies. */
+/* A stack entry with nodes to visit: at the bottom those of the graph, above them those of copied
+ * bodies. */
 typedef struct frame {
     gs_node_list nodes;
     size_t next;
@@ -22,7 +22,7 @@ typedef struct frame {
 typedef struct expansion {
     inliner *x;
     const gs_function_index *index;
-    const pgy_gs_node *only; /* the one call to inline; NULL: all */
+    const pgy_gs_node *only; /* the only call to inline; NULL: inline all calls */
     pgy_gs_graph *into;
     frame *frames;
     size_t frame_count, frame_capacity;
@@ -31,7 +31,8 @@ typedef struct expansion {
 
 /* ---- Opsets ---------------------------------------------------------------------------------- */
 
-/* The function's opset of a domain must equal that of the graph that its nodes move to. */
+/* Checks that the function and the graph that it is inlined in use the same opset of a domain. Adds
+ * the domain if the graph lacks it. */
 static pgy_status merge_import(const pgy_gs_graph *into, const pgy_gs_graph *f, const char *domain,
                                pgy_error *err)
 {
@@ -67,7 +68,7 @@ static pgy_status merge_imports(const pgy_gs_graph *into, const pgy_gs_graph *f,
     return st;
 }
 
-/* ---- A level --------------------------------------------------------------------------------- */
+/* ---- One graph or subgraph ------------------------------------------------------------------- */
 
 static pgy_status push_frame(expansion *e, frame f, pgy_error *err)
 {
@@ -118,7 +119,7 @@ static pgy_status expand_all(expansion *e, pgy_error *err)
     return st;
 }
 
-/* Makes the result the level's list. */
+/* Makes e->result the node list of the graph. */
 static pgy_status install(expansion *e, pgy_error *err)
 {
     pgy_gs_graph *g = e->into;
@@ -140,7 +141,7 @@ static pgy_status install(expansion *e, pgy_error *err)
     return PGY_OK;
 }
 
-/* Inlines all calls of one level, nested ones included. */
+/* Inlines all calls in one graph, and the calls in the inlined bodies. */
 static pgy_status expand_level(inliner *x, const gs_function_index *index, pgy_gs_graph *g,
                                const pgy_gs_node *only, pgy_error *err)
 {
@@ -192,8 +193,8 @@ pgy_status gs_inline_call_by_path(pgy_gs_node *n, pgy_error *err)
 
 /* ---- All calls ------------------------------------------------------------------------------- */
 
-/* Counts the nodes of a level and its inner levels after inlining; MAX_NODES + 1 stands for
- * more. */
+/* Counts the nodes that a graph and its subgraphs would have after inlining; MAX_NODES + 1 stands
+ * for any larger count. */
 static pgy_status count_unfolded(size_t *out, const gs_function_index *index, const size_t *sizes,
                                  const pgy_gs_graph *g, pgy_error *err)
 {
@@ -213,8 +214,8 @@ static pgy_status count_unfolded(size_t *out, const gs_function_index *index, co
     return st;
 }
 
-/* Recursive functions never end, and functions that each call the next one twice grow
- * exponentially. Both are found before anything is copied. */
+/* Fails before anything is copied if functions are recursive, or if inlining makes more than
+ * MAX_NODES nodes: functions that each call the next one twice grow exponentially. */
 static pgy_status check_end(const gs_document *d, const gs_function_index *index, pgy_error *err)
 {
     order calls;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies the body of a function for one call. Its inputs and outputs map to those of the call, its
- * other tensors to new ones whose names are free in the whole document. The map is kept in the
- * body's tensors: `scratch` holds the copy if `mark` equals the epoch of this call. */
+/* Copies the body of a function for one call. The function's inputs and outputs become those of the
+ * call; its other tensors become new ones, with names that are free in the whole document. The
+ * body's tensors point to their copies: `scratch` is the copy if `mark` equals the epoch of this
+ * call. */
 #include "gs/edit/inline.h"
 
 #include "base/alloc.h"
@@ -22,7 +23,8 @@ typedef struct copying {
     pgy_error *err;
 } copying;
 
-/* A level of the body with its copy, and the pair around them. */
+/* A graph of the function (its body or a subgraph), the graph that receives the copy, and the
+ * enclosing pair. */
 typedef struct pairing {
     const pgy_gs_graph *from;
     pgy_gs_graph *to;
@@ -47,8 +49,8 @@ static bool has_name(const char *name, const void *names)
     return gs_names_find(names, name, gs_hash(name));
 }
 
-/* "<name>_<call>" or "<call>/<name>", followed by a number if that is taken. NULL: out of
- * memory. */
+/* Makes "<name>_<call>" or "<call>/<name>", followed by a number if the name is in `taken`. NULL:
+ * out of memory. */
 static const char *free_name(const copying *c, const char *name, const gs_names *taken)
 {
     gs_document *d = c->x->document;
@@ -86,7 +88,8 @@ static pgy_gs_graph *new_home(const copying *c, const pairing *level, const pgy_
     return c->into;
 }
 
-/* A function's names of dimensions mean nothing outside it. */
+/* Makes symbolic dimensions unknown, because a function's dimension names mean nothing outside it.
+ */
 static pgy_status forget_names(pgy_gs_tensor *t, gs_document *d, pgy_error *err)
 {
     pgy_dim *dims = NULL;
@@ -118,7 +121,7 @@ static pgy_status copy_tensor(pgy_gs_tensor **out, copying *c, const pairing *le
     return st;
 }
 
-/* The copy of a body's tensor. Every omitted slot gets a new object. */
+/* Finds or creates the copy of a tensor. Each omitted input or output gets a new tensor. */
 static pgy_status find_tensor(pgy_gs_tensor **out, copying *c, const pairing *level,
                               const pgy_gs_tensor *from)
 {
@@ -135,7 +138,7 @@ static pgy_status find_tensor(pgy_gs_tensor **out, copying *c, const pairing *le
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* The call's value of a parameter, else its default, else NULL. */
+/* The value that the call gives an attribute parameter, else its default, else NULL. */
 static const pgy_gs_attribute *find_argument(const copying *c, const char *parameter)
 {
     const pgy_gs_attribute *given = pgy_gs_find_attr(c->call, parameter);
@@ -145,7 +148,8 @@ static const pgy_gs_attribute *find_argument(const copying *c, const char *param
     return given;
 }
 
-/* Graphs in the call's attributes are used without a copy, because they read the call's level. */
+/* Graphs in the call's attributes are used without a copy, because they read tensors around the
+ * call. */
 static pgy_status bind_graphs(const pgy_gs_attribute *a, const copying *c, const pairing *level)
 {
     pgy_status st = PGY_OK;
@@ -191,7 +195,7 @@ static pgy_status copy_graphs(pgy_gs_attribute *out, copying *c, const pairing *
     return PGY_OK;
 }
 
-/* Drops an attribute that refers to a parameter without a value. */
+/* Copies a node's attributes, except those that refer to a function parameter without a value. */
 static pgy_status copy_attributes(pgy_gs_node *to, copying *c, const pairing *level,
                                   const pgy_gs_node *from)
 {
@@ -216,7 +220,7 @@ static pgy_status copy_attributes(pgy_gs_node *to, copying *c, const pairing *le
     return PGY_OK;
 }
 
-/* ---- Nodes and levels ------------------------------------------------------------------------ */
+/* ---- Nodes and graphs ------------------------------------------------------------------------ */
 
 static pgy_status attach_copies(pgy_gs_node *to, copying *c, const pairing *level,
                                 const pgy_gs_node *from)
@@ -266,7 +270,8 @@ static pgy_status copy_node(pgy_gs_node **out, copying *c, const pairing *level,
     return st;
 }
 
-/* A subgraph in two attributes is copied twice, so marks of the first copy must go. */
+/* Clears the marks of copied tensors: a subgraph that two attributes hold is copied twice, and each
+ * copy needs its own tensors. */
 static void forget_level(const pgy_gs_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) tensor_box(g->inputs[i])->mark = 0;
@@ -326,7 +331,7 @@ static pgy_status copy_subgraph(pgy_gs_graph **out, copying *c, const pairing *u
 
 /* ---- A call ---------------------------------------------------------------------------------- */
 
-/* Adds an Identity that makes `to` from `from`. */
+/* Adds an Identity node that reads `from` and writes `to`. */
 static pgy_status add_identity(gs_node_list *out, copying *c, const pairing *level,
                                const pgy_gs_tensor *from, pgy_gs_tensor *to)
 {
@@ -350,7 +355,7 @@ static bool is_made_by(const pgy_gs_graph *f, const pgy_gs_tensor *t)
     return false;
 }
 
-/* Maps the function's inputs and outputs to those of the call. */
+/* Makes the call's inputs and outputs stand for the function's in the copied body. */
 static void map_interface(copying *c)
 {
     const pgy_gs_node *n = c->call;
@@ -369,10 +374,10 @@ static pgy_status check_arity(const copying *c)
 {
     const pgy_gs_node *n = c->call;
     if (n->input_count <= c->f->input_count && n->output_count <= c->f->output_count) return PGY_OK;
-    return gs_node_error(
-        n, c->err, PGY_E_FORMAT,
-        "has %zu inputs and %zu outputs, but function '%.200s' takes %zu and gives %zu",
-        n->input_count, n->output_count, c->f->name, c->f->input_count, c->f->output_count);
+    return gs_node_error(n, c->err, PGY_E_FORMAT,
+                         "has %zu inputs and %zu outputs, but function '%.200s' has %zu and %zu",
+                         n->input_count, n->output_count, c->f->name, c->f->input_count,
+                         c->f->output_count);
 }
 
 pgy_status inliner_copy_body(gs_node_list *out, inliner *x, const pgy_gs_node *n,

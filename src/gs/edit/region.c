@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces a region by one node. The region is found from its outputs: it is their producers, and
- * upwards all that nothing else needs. So inner nodes with readers elsewhere stay. */
+/* Replaces a region by one node. The region consists of the producers of its outputs and of those
+ * nodes before them that nothing else needs. A node whose results are also read elsewhere stays. */
 #include "base/alloc.h"
 #include "gs/edit/cleanup.h"
 
@@ -40,7 +40,7 @@ static pgy_status push_producers(pgy_gs_tensor *t, void *user, pgy_error *err)
     return st;
 }
 
-/* Removes nodes that lost all readers, and upwards those that only these read. */
+/* Removes nodes whose results nothing reads any more, then the nodes that only those read. */
 static pgy_status remove_dead(gs_node_list *dying, const pgy_gs_graph *g, const pgy_gs_node *keep,
                               pgy_error *err)
 {
@@ -59,7 +59,7 @@ pgy_status pgy_gs_replace_region(pgy_gs_node **out, pgy_gs_graph *g, const pgy_g
                                  pgy_error *err)
 {
     pgy_gs_node *added = NULL;
-    gs_node_list dying = {0}; /* nodes that lost an output and may be dead */
+    gs_node_list dying = {0}; /* producers of replaced outputs; each may be dead now */
     pgy_status st = pgy_gs_add_node(&added, g, spec, err);
     for (size_t i = 0; i < spec->output_count && !st; i++)
         if (!pgy_gs_is_omitted(spec->outputs[i]))

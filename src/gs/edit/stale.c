@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared shapes after an edit: forgets those that may be wrong, and infers unknown ones. The
- * strict graph infers them, from the model that an export would write. */
+/* Declared shapes after an edit: forgets those that may be wrong, and infers unknown ones. Shape
+ * inference runs on a pgy_graph of the exported model. */
 #include <polygraphy/gs_script.h>
 
 #include <string.h>
@@ -12,9 +12,9 @@
 /* ---- Forgetting ------------------------------------------------------------------------------ */
 
 typedef struct stain {
-    strmap names; /* of tensors that depend on the changed one */
-    bool found;   /* a dependency of the current node */
-    bool ranks;   /* forget these too */
+    strmap names; /* names of tensors that depend on the changed one */
+    bool found;   /* the current node depends on one of `names` */
+    bool ranks;   /* forget ranks, too, not only dimensions */
 } stain;
 
 static pgy_status look(pgy_gs_tensor *t, void *user, pgy_error *err)
@@ -73,7 +73,7 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
     bool grew = true;
     pgy_status st = PGY_OK;
     if (!strmap_put(&s.names, from->name, NULL)) st = gs_no_memory(err);
-    while (!st && grew) { /* repeats only if the list is not sorted */
+    while (!st && grew) { /* a second pass finds more only if the nodes are not sorted */
         grew = false;
         for (size_t i = 0; !st && i < g->node_count; i++) st = spread(&s, g->nodes[i], &grew, err);
     }
@@ -85,7 +85,7 @@ pgy_status pgy_gs_forget_shapes(pgy_gs_graph *g, pgy_gs_tensor *from, bool ranks
 
 enum { MAX_NESTED = 8 };
 
-/* The element type of a sequence or optional. */
+/* Copies the inferred element type of a sequence or optional. */
 static pgy_status copy_nested(pgy_gs_tensor *t, const op_value *known, pgy_error *err)
 {
     pgy_value_kind kinds[MAX_NESTED];
@@ -100,7 +100,7 @@ static pgy_status copy_nested(pgy_gs_tensor *t, const op_value *known, pgy_error
     return pgy_gs_set_nested_type(t, kinds, depth, known->dtype, known->rank, dims, err);
 }
 
-/* Inference names unknown sizes itself; such names tell a reader nothing. */
+/* Inference invents names for unknown sizes; these are copied as unknown. */
 static pgy_status copy_type(pgy_gs_tensor *t, pgy_value *v, pgy_error *err)
 {
     const op_value *known = &box_of(v)->known;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Topological orders. By default nodes are sorted by level, and within a level as onnx-graphsurgeon
- * sorts them. The stable order only moves producers in front of the first node that needs them. */
+/* Topological orders of nodes and functions. The default order of nodes is that of
+ * onnx-graphsurgeon. The stable order only moves producers in front of the first node that needs
+ * them. */
 #include "gs/edit/toposort.h"
 #include "base/alloc.h"
 #include "base/sized.h"
@@ -47,8 +48,8 @@ static pgy_status gather_needs(order *o, const pgy_gs_graph *g, pgy_error *err)
     return PGY_OK;
 }
 
-/* "node a -> node b -> node a", in the direction of the data. The middle of a long cycle is left
- * out. */
+/* Makes the error "node a -> node b -> node a" for a cycle, in the direction of the data. Omits the
+ * middle of a long cycle. */
 static pgy_status node_cycle(const order *o, const pgy_gs_graph *g, pgy_error *err)
 {
     str text = {0};
@@ -96,7 +97,7 @@ done:
 typedef struct callees {
     order *order;
     const gs_function_index *index;
-    gs_level_list pending; /* subgraphs to visit */
+    gs_level_list pending; /* subgraphs whose calls are still to be visited */
 } callees;
 
 static pgy_status need_callees(callees *c, const pgy_gs_graph *g, pgy_error *err)
@@ -168,7 +169,7 @@ done:
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Graphs and subgraphs -------------------------------------------------------------------- */
 
 typedef struct level_order {
     pgy_gs_graph *g;
@@ -205,7 +206,7 @@ static pgy_status add_levels(sorting *s, pgy_gs_graph *g, const pgy_gs_sort_opti
     return st;
 }
 
-/* Swaps the level's list with the kept one. */
+/* Swaps the graph's node list with level->nodes. */
 static void swap_order(const level_order *level)
 {
     pgy_gs_graph *g = level->g;
@@ -217,8 +218,8 @@ static void swap_order(const level_order *level)
     }
 }
 
-/* Inner levels first, because a node's dependencies include the outer tensors of its subgraphs, in
- * their order. If a level cannot be sorted, all are restored. */
+/* Sorts subgraphs before the graphs around them: a node depends on the values that its subgraphs
+ * capture, in the order of their nodes. If one graph cannot be sorted, all orders are restored. */
 static pgy_status sort_levels(sorting *s, bool stable, pgy_error *err)
 {
     size_t first = s->count;

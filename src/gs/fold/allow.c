@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which nodes may fold: those that depend on constants only, except random operators, quantisers
- * (they mark the precision of what follows, so a runtime must find them), and operators that make
- * sequences, which no constant can hold. An operator without a definition is left alone, unless it
- * is of the default domain: then it is tried, so that the user sees the failure. */
+/* Decides which nodes may fold: those that depend on constants only. Exceptions are random
+ * operators, quantising operators (a runtime reads the precision from them), and operators that
+ * make sequences, which no initializer can hold. An operator that this library cannot compute is
+ * left alone; if it is of the default domain, it is tried, so that the user sees the failure. */
 #include <string.h>
 
 #include "gs/fold/fold.h"
@@ -14,7 +14,7 @@ enum {
     ALLOW_UNKNOWN,
     ALLOW_YES,
     ALLOW_NO
-}; /* values of gs_folder.function_allowed; NO while a function is examined */
+}; /* values of gs_folder.function_allowed; ALLOW_NO while a function is examined */
 enum { MAX_DEPTH = 64 };
 
 static const char *const SEQUENCES[] = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert",
@@ -62,10 +62,10 @@ static bool operator_allowed(const pgy_gs_graph *g, const pgy_gs_node *n)
     return !(def->flags & OP_RANDOM) && !drops(n, opset);
 }
 
-/* ---- What is inside it ----------------------------------------------------------------------- */
+/* ---- Subgraphs and called functions ---------------------------------------------------------- */
 
-/* `bound`: references to attributes of the enclosing function have values, because a call gives
- * them. */
+/* True if n and everything inside it can be computed. bound: n is in a function body that is
+ * examined for a call, which gives attribute references their values. */
 static bool node_allowed(gs_folder *f, const pgy_gs_graph *g, const pgy_gs_node *n, bool bound,
                          size_t depth);
 
@@ -82,7 +82,7 @@ static bool function_allowed(gs_folder *f, size_t place, size_t depth)
 {
     uint8_t *known = &f->function_allowed[place];
     if (*known == ALLOW_UNKNOWN) {
-        *known = ALLOW_NO; /* which is the answer for a recursive function */
+        *known = ALLOW_NO; /* the answer for a recursive call, found while the body is examined */
         if (body_allowed(f, f->document->functions[place], true, depth)) *known = ALLOW_YES;
     }
     return *known == ALLOW_YES;
@@ -104,7 +104,7 @@ static bool node_allowed(gs_folder *f, const pgy_gs_graph *g, const pgy_gs_node 
     return true;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 typedef struct dependencies {
     const gs_folder *f;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exporters do shape arithmetic in floats: Cast to float, Mul, Cast back. Here the node gets the
- * integers themselves, if that changes nothing but rounding errors: every input must be such a Cast
- * or a constant of whole numbers, every reader must cast back to the same type, and nothing else
- * may read the result. The result of a comparison is bool in both cases, so the Casts after it
- * stay. */
+/* Some exporters compute shapes in floats: Cast to float, Mul, Cast back. This pass lets the node
+ * compute with the integers themselves, where only rounding errors change: every input must be such
+ * a Cast or a constant of whole numbers, and every consumer must cast back to the same integer
+ * type. The result of a comparison is bool either way, so Casts after it stay. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@
 
 typedef struct exact_op {
     const char *op;
-    int64_t since; /* first opset in which it takes integers */
+    int64_t since; /* first opset in which the operator takes integers */
     bool compares;
 } exact_op;
 
@@ -22,11 +21,11 @@ static const exact_op OPS[] = {
     {"Greater", 9, true}, {"Less", 9, true},
 };
 
-/* The change of one node. */
+/* The planned change of one node. */
 typedef struct elision {
     pgy_gs_node *node;
     const exact_op *op;
-    pgy_dtype dtype; /* type of the integers */
+    pgy_dtype dtype; /* integer type in which the node will compute */
 } elision;
 
 static const exact_op *find_op(const pgy_gs_node *n, int64_t opset)
@@ -42,14 +41,14 @@ static pgy_dtype cast_target(const pgy_gs_node *n)
     return is_cast ? pgy_dtype_from_onnx((int)pgy_gs_attr_as_int(n, "to", 0)) : PGY_DTYPE_NONE;
 }
 
-/* The Cast to float32 that makes t; NULL: t has another producer. */
+/* The Cast to float32 that makes t; NULL: t is made otherwise. */
 static const pgy_gs_node *cast_of(const pgy_gs_tensor *t)
 {
     const pgy_gs_node *n = t->producer_count == 1 ? t->producers[0] : NULL;
     return n && cast_target(n) == PGY_F32 ? n : NULL;
 }
 
-/* ---- Is it exact? ---------------------------------------------------------------------------- */
+/* ---- Checks that integers give the same result ----------------------------------------------- */
 
 static bool readers_cast_back(const gs_folder *f, const pgy_gs_node *n, pgy_dtype *dtype)
 {
@@ -109,7 +108,7 @@ static bool inputs_are_exact(const elision *e)
 
 /* ---- Rewiring -------------------------------------------------------------------------------- */
 
-/* A name that no tensor of the document has. */
+/* Makes a constant with a name that no tensor of the document has. */
 static pgy_status make_constant(pgy_gs_tensor **out, pgy_gs_graph *g, const pgy_gs_tensor *like,
                                 pgy_tensor *values, pgy_error *err)
 {
@@ -122,7 +121,8 @@ static pgy_status make_constant(pgy_gs_tensor **out, pgy_gs_graph *g, const pgy_
     return st;
 }
 
-/* The constant itself if nothing else reads it, else a new one. */
+/* Converts constant input i to integers: the constant itself if nothing else reads it, else a copy.
+ */
 static pgy_status convert_constant(const gs_folder *f, const elision *e, size_t i, pgy_error *err)
 {
     pgy_gs_tensor *t = e->node->inputs[i], *made = NULL;
@@ -153,8 +153,8 @@ static pgy_status bypass_inputs(const gs_folder *f, const elision *e, pgy_error 
     return st;
 }
 
-/* The node makes the result of one Cast, and the readers of the other Casts read that. Casts that
- * make an output of a graph stay, and change nothing any more. */
+/* Lets the node compute the output of one of its Casts directly; what read the other Casts' outputs
+ * reads that. A Cast that makes a graph output stays, but now casts to the type that it reads. */
 static pgy_status bypass_outputs(const gs_folder *f, const elision *e, pgy_error *err)
 {
     pgy_gs_tensor *r = e->node->outputs[0];
@@ -168,7 +168,7 @@ static pgy_status bypass_outputs(const gs_folder *f, const elision *e, pgy_error
         pgy_gs_node *cast = r->consumers[i];
         pgy_gs_tensor *other = cast->output_count ? cast->outputs[0] : NULL;
         if (other && gs_fold_is_output(f, other)) {
-            st = pgy_gs_set_input(cast, 0, result, err); /* leaves the list */
+            st = pgy_gs_set_input(cast, 0, result, err); /* removes the Cast from r->consumers */
             continue;
         }
         if (other) st = pgy_gs_replace_uses(other, result, err);

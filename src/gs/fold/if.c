@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces an If with a constant condition by the branch it takes. The branch's nodes move to the
- * place of the If; its outputs become the If's outputs, and its inner tensors get names that are
- * free in the enclosing graph. The nodes of the other branch are detached. */
+/* Replaces an If with a constant condition by the branch that it takes. The branch's nodes move to
+ * the position of the If; its outputs become the If's outputs, and its inner tensors get names that
+ * are free in the enclosing graph. The nodes of the other branch are detached. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,48 +10,22 @@
 #include "gs/fold/fold.h"
 #include "gs/graph/document.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
+static const char LOG_PATH[] = "gs/fold/if.c";
 
 typedef struct inlining {
     gs_folder *f;
     pgy_gs_graph *g;
-    pgy_gs_node **nodes; /* the new list, in the store, with room for the largest result */
+    pgy_gs_node **nodes; /* new node list of g, in the document's memory, with room for the nodes of
+                            all branches */
     size_t count, capacity;
     pgy_gs_node *node; /* the If */
     pgy_gs_graph *branch;
-    size_t index; /* place of the branch in the new list */
-    strmap
-        names; /* names of g's nodes, each with 1 + the last number behind it; NULL: free again */
+    size_t index; /* index in the new list of the branch's first node */
+    strmap names; /* name of a node of g -> 1 + the last number appended to the name; NULL: free
+                     again */
 } inlining;
 
 /* ---- Names ----------------------------------------------------------------------------------- */
-
-static bool is_inside(const pgy_gs_graph *g, const pgy_gs_graph *outer)
-{
-    for (; g; g = g->parent)
-        if (g == outer) return true;
-    return false;
-}
-
-/* True if a tensor of this name in graph `user` would clash with another tensor, or hide one. */
-static bool is_taken(const char *name, const void *user)
-{
-    const pgy_gs_graph *g = user;
-    const gs_document *d = graph_box(g)->document;
-    for (const gs_named *item = gs_names_find(&d->tensor_names, name, gs_hash(name)); item;
-         item = item->next) {
-        const pgy_gs_graph *home = tensor_box(item->owner)->home;
-        if (strcmp(item->name, name) == 0 && (is_inside(home, g) || is_inside(g, home)))
-            return true;
-    }
-    return false;
-}
-
-void gs_fold_free_name(str *name, const pgy_gs_graph *g)
-{
-    uint64_t number = 1;
-    name_make_free(name, &number, is_taken, g);
-}
 
 static bool take_name(inlining *x, const char *name, uintptr_t number)
 {
@@ -93,12 +67,12 @@ static pgy_status rename_tensor(const inlining *x, pgy_gs_tensor *t, pgy_error *
     return st;
 }
 
-/* A constant that is also read outside the branch keeps its name. */
+/* True for a constant that only the branch reads, so it may get a name that is free in g. */
 static bool is_local(const inlining *x, const pgy_gs_tensor *t)
 {
     if (t->kind != PGY_GS_CONSTANT) return false;
     for (size_t i = 0; i < t->consumer_count; i++)
-        if (!is_inside(t->consumers[i]->graph, x->branch)) return false;
+        if (!gs_fold_is_inside(t->consumers[i]->graph, x->branch)) return false;
     return true;
 }
 
@@ -117,7 +91,8 @@ static pgy_status rename_tensors(const inlining *x, pgy_error *err)
 
 /* ---- Outputs --------------------------------------------------------------------------------- */
 
-/* Inner subgraphs may have a tensor of the branch as an output. */
+/* Replaces a tensor among the outputs of nested subgraphs, which may output a tensor of the branch.
+ */
 static void replace_in_outputs(const pgy_gs_graph *g, pgy_gs_tensor *from, pgy_gs_tensor *to)
 {
     for (size_t i = 0; i < g->node_count; i++) {
@@ -132,7 +107,7 @@ static void replace_in_outputs(const pgy_gs_graph *g, pgy_gs_tensor *from, pgy_g
     }
 }
 
-/* Notes that t keeps its name. */
+/* Marks t, so that it keeps its name. */
 static pgy_status note_output(const inlining *x, const pgy_gs_tensor *t, pgy_error *err)
 {
     fold_state *s = gs_fold_state(x->f, tensor_box(t)->serial);
@@ -186,7 +161,7 @@ static pgy_status set_constant(pgy_gs_tensor *to, pgy_gs_tensor *from, pgy_error
     return st;
 }
 
-/* Each output of the If gets its producer in the branch, or becomes a constant. */
+/* Lets a node of the branch make output i of the If, or makes that output a constant. */
 static pgy_status move_output(inlining *x, size_t i, pgy_error *err)
 {
     pgy_gs_tensor *from = x->branch->outputs[i], *to = x->node->outputs[i], *omitted = NULL;
@@ -202,7 +177,7 @@ static pgy_status move_output(inlining *x, size_t i, pgy_error *err)
     return add_identity(x, from, to, err);
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- Replacing all Ifs ----------------------------------------------------------------------- */
 
 static void drop_graph(pgy_gs_graph *g)
 {
@@ -270,7 +245,8 @@ static size_t count_uses(const pgy_gs_node *n, const pgy_gs_graph *g)
     return count;
 }
 
-/* True if another attribute shares a graph of n, which then must stay whole. */
+/* True if another attribute holds a subgraph of n, too; then the nodes of that subgraph must not
+ * move. */
 static bool is_shared(const gs_document *d, const pgy_gs_node *n)
 {
     size_t uses = 0, own = 0;
@@ -286,7 +262,7 @@ static bool is_shared(const gs_document *d, const pgy_gs_node *n)
     return uses > own;
 }
 
-/* The branch that is taken, or NULL. */
+/* The branch that an If takes; NULL: n is no If that can be replaced. */
 static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool warn)
 {
     bool taken = false;
@@ -299,13 +275,14 @@ static pgy_gs_graph *find_branch(const gs_folder *f, const pgy_gs_node *n, bool 
         return branch;
     if (warn)
         LOG(WARNING,
-            "node '%s' (If) is kept: its branch is missing, has inputs, or has fewer outputs than "
-            "the If",
+            "node '%s' (If) is not folded: its branch is missing, has inputs, or has fewer outputs "
+            "than the If",
             gs_node_label(n));
     return NULL;
 }
 
-/* *found: at least one If can be inlined. */
+/* Allocates the new node list, large enough for all branches. *found: at least one If can be
+ * replaced. */
 static pgy_status make_room(inlining *x, bool *found, pgy_error *err)
 {
     const pgy_gs_graph *g = x->g;

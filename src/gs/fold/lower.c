@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns the outputs of Constant nodes into constants. A tensor attribute is used as it is, without
- * reading its elements. A value that a call of the enclosing function gives stays a node. */
+/* Turns the outputs of Constant nodes into constants. A tensor attribute becomes the initializer,
+ * without reading its elements. A Constant whose value is a parameter of the enclosing function
+ * stays a node. */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -8,7 +9,7 @@
 #include "gs/fold/fold.h"
 #include "gs/graph/type.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
+static const char LOG_PATH[] = "gs/fold/lower.c";
 
 typedef struct constant_form {
     const char *name;
@@ -77,7 +78,8 @@ static pgy_status set_items(pgy_gs_tensor *t, const pgy_onnx_attribute *a,
 static pgy_status set_sparse(pgy_gs_tensor *t, const pgy_onnx_sparse_tensor *sparse, pgy_error *err)
 {
     const pgy_gs_tensor before = *t;
-    if (!sparse->values) return pgy_error_set(err, PGY_E_FORMAT, "its sparse value is empty");
+    if (!sparse->values)
+        return pgy_error_set(err, PGY_E_FORMAT, "its attribute sparse_value has no values");
     t->kind = PGY_GS_CONSTANT;
     t->stored = NULL;
     t->sparse = sparse;

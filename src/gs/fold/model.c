@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Builds a strict graph for the reference's executor from nodes of surgery: a model with these
- * nodes, their subgraphs, and the functions that they call. Constants become inputs, in functions
- * Constant nodes, because a function has no weights. */
+/* Builds a pgy_graph for the executor of operator definitions from nodes of an editable graph: a
+ * model with these nodes, their subgraphs and the functions that they call. Constants become graph
+ * inputs. In functions they become Constant nodes, because an ONNX function has no initializers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,11 +18,13 @@ typedef struct builder {
     gs_folder *f;
     pgy_model *model;
     uint32_t date;
-    size_t input_count;             /* the first values are the inputs */
-    pgy_onnx_function **functions;  /* by place in the document; NULL: not called so far */
-    size_t *pending, pending_count; /* places of functions whose bodies are still to be built */
-    size_t function_count;          /* called */
-    pgy_gs_tensor **constants;      /* constants of the current function */
+    size_t input_count; /* number of inputs of the model; they are the first of its values */
+    pgy_onnx_function *
+        *functions; /* indexed like document.functions; NULL: no node built so far calls it */
+    size_t *pending,
+        pending_count;     /* indices of called functions, in the order in which bodies are built */
+    size_t function_count; /* number of called functions */
+    pgy_gs_tensor **constants; /* constants that the current function's body reads */
     size_t constant_count, constant_capacity;
     bool in_function;
 } builder;
@@ -64,7 +66,7 @@ static pgy_status note_function_constant(builder *b, pgy_gs_tensor *t, pgy_error
     return PGY_OK;
 }
 
-/* A constant is an input of the model. */
+/* Makes a constant an input of the model or, in a function, one of b->constants. */
 static pgy_status note_constant(builder *b, pgy_gs_tensor *t, pgy_error *err)
 {
     const bool known = !b->in_function && gs_fold_known(b->f, t);
@@ -144,7 +146,7 @@ static pgy_status note_call(builder *b, const pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Errors name an unnamed node after its first output. */
+/* Names an unnamed node after its first output, for error messages. */
 static const char *node_name(const pgy_gs_node *n)
 {
     for (size_t i = 0; !*n->name && i < n->output_count; i++)
@@ -315,7 +317,8 @@ static pgy_status build_function(builder *b, size_t place, pgy_error *err)
                               .doc_string = "",
                               .input_count = g->input_count,
                               .output_count = g->output_count};
-    b->date = ++b->f->date; /* the list is for this function only */
+    b->date =
+        ++b->f->date; /* b->constants is of this function only, so older marks must not count */
     pgy_status st = build_parameters(b, to, g, err);
     if (!st) st = build_body(b, to, g, err);
     if (!st) st = build_imports(b, &to->opset_imports, &to->opset_import_count, g, err);
@@ -336,7 +339,7 @@ static pgy_status build_functions(builder *b, pgy_onnx_model *to, pgy_error *err
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- The model ------------------------------------------------------------------------------- */
 
 static pgy_status build_top(builder *b, pgy_onnx_graph *to, pgy_gs_node *const *nodes, size_t count,
                             pgy_error *err)

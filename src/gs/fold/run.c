@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strict side of folding: runs the nodes in order with the reference's executor, in the model's
- * own precision. Values are held in their declared types, and released after the last use unless
- * they become constants. A view of its input shares the input's bytes. */
+/* Runs the nodes to fold in order, by their operators' definitions, in the model's own precision.
+ * Values are held in their declared types, and released after the last use unless they become
+ * constants. The result of a view operator shares its input's bytes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,7 +9,8 @@
 #include "gs/fold/model.h"
 #include "transform/fold.h"
 
-static const uint64_t MAX_STORAGE_BYTES = 1ull << 33; /* of one result, at eight bytes an element */
+static const uint64_t MAX_STORAGE_BYTES =
+    1ull << 33; /* limit of one result, at eight bytes per element */
 
 static fold_value *value_of(const fold_run *r, pgy_value *v)
 {
@@ -22,7 +23,8 @@ static pgy_status read_value(fold_value *v, pgy_error *err)
 {
     if (v->value || v->sequence) return PGY_OK;
     if (v->computed)
-        return pgy_error_set(err, PGY_E_INTERNAL, "the value of '%s' is gone", v->tensor->name);
+        return pgy_error_set(err, PGY_E_INTERNAL, "folding released the value of '%s' too early",
+                             v->tensor->name);
     v->origin = v->tensor->stored;
     return pgy_gs_values(&v->value, v->tensor, err);
 }
@@ -70,7 +72,7 @@ static pgy_status compute_general(fold_run *r, pgy_node *n, pgy_error *err)
     return fold_compute(r->out, n, &from, &limits, err);
 }
 
-/* The shape of n's result, if n's shape rule knows it. */
+/* Infers the shape of n's result. False: unknown. */
 static bool foresee_shape(int64_t *shape, size_t *rank, fold_run *r, pgy_node *n)
 {
     const bool wanted = true;
@@ -190,14 +192,16 @@ pgy_status gs_fold_run_node(fold_run *r, size_t i, pgy_error *err)
     return st;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------- */
+/* ---- Start and end --------------------------------------------------------------------------- */
 
 static pgy_status link_values(fold_run *r, pgy_error *err)
 {
     const fold_model *m = r->model;
     for (size_t i = 0; i < m->value_count; i++) {
         const pgy_value *v = pgy_graph_find_value(m->graph, m->values[i].name);
-        if (!v) return pgy_error_set(err, PGY_E_INTERNAL, "folding lost a tensor");
+        if (!v)
+            return pgy_error_set(err, PGY_E_INTERNAL,
+                                 "folding cannot find a tensor in its own copy of the model");
         size_t *place = id_places_at(&r->places, value_id(v));
         if (!place) return graph_no_memory(err);
         *place = i;
@@ -205,7 +209,7 @@ static pgy_status link_values(fold_run *r, pgy_error *err)
     return PGY_OK;
 }
 
-/* An invalid node is reported when it runs. */
+/* Counts the reads of each value by n. Ignores an invalid node, which fails when it runs. */
 static void count_uses(fold_run *r, pgy_node *n)
 {
     const node_box *box = node_box_of(n);
@@ -242,7 +246,7 @@ pgy_status gs_fold_run_init(fold_run *r, fold_model *m, uint64_t size_threshold,
     r->in = mem_calloc(wide, sizeof *r->in);
     r->out = mem_calloc(wide, sizeof *r->out);
     if (!r->in || !r->out) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while folding");
-    /* Loops with 0 iterations take the shapes of their results from inference. */
+    /* A loop with 0 iterations needs inferred shapes for its results. */
     if (inside && pgy_graph_infer_shapes(m->graph, NULL, &why)) return PGY_OK;
     return PGY_OK;
 }

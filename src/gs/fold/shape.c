@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Folds Shape, Size, and Gather and Slice of a Shape from declared shapes. Only the dimensions that
- * are read must be static. Gathers and Slices come first, because they read fewer. */
+/* Folds Shape, Size, and Gather and Slice of a Shape, by declared shapes. Only the dimensions that
+ * a node reads must be static; Gather and Slice are folded first, because they read fewer of them
+ * than Shape. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "gs/fold/fold.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
+static const char LOG_PATH[] = "gs/fold/shape.c";
 
-/* The result of a Shape node. */
+/* The dimensions that a Shape node returns. */
 typedef struct shape_part {
     const pgy_dim *dims;
     int64_t count;
 } shape_part;
 
-/* The part of it that is read: elements `at[i]`, in a new shape. */
+/* What a Gather or Slice reads of a Shape: dimension at[i] becomes element i of a result of this
+ * shape. */
 typedef struct selection {
     int64_t *at;
     size_t count, rank;
@@ -42,7 +44,7 @@ static bool shape_of(shape_part *out, const gs_folder *f, const pgy_gs_node *n)
     return true;
 }
 
-/* The Shape that makes input 0 of n. */
+/* Finds the Shape node that makes input 0 of n. */
 static bool shape_behind(shape_part *out, const gs_folder *f, const pgy_gs_node *n)
 {
     const pgy_gs_tensor *data = n->input_count ? n->inputs[0] : NULL;
@@ -58,7 +60,7 @@ static void warn(const pgy_gs_node *n, const char *text)
     str_deinit(&line);
 }
 
-/* ---- What a node selects --------------------------------------------------------------------- */
+/* ---- Dimensions that a Gather or Slice reads ------------------------------------------------- */
 
 static bool gathered(selection *s, pgy_gs_node *n, const shape_part *from)
 {
@@ -75,7 +77,7 @@ static bool gathered(selection *s, pgy_gs_node *n, const shape_part *from)
     return true;
 }
 
-/* A list of one number; false: t is something else. */
+/* Reads a 1-D constant with one number; false: t is something else. */
 static bool single(int64_t *out, pgy_gs_tensor *t)
 {
     int64_t *items = NULL, shape[PGY_MAX_RANK];
@@ -125,7 +127,7 @@ static bool sliced(selection *s, pgy_gs_node *n, const shape_part *from)
     end = step > 0 ? clamp(end, 0, count) : clamp(end, -1, count - 1);
     s->at = mem_calloc((size_t)count, sizeof *s->at);
     if (!s->at) return false;
-    if (step > count) step = count + 1; /* no sum below overflows */
+    if (step > count) step = count + 1; /* limited, so that no sum below overflows */
     if (step < -count) step = -count - 1;
     for (int64_t i = start; step > 0 ? i < end : i > end; i += step) s->at[s->count++] = i;
     s->rank = 1;
@@ -146,7 +148,8 @@ static bool whole(selection *s, pgy_gs_node *n, const shape_part *from)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* A result above the threshold is kept, because it may lead to a smaller one. */
+/* Keeps a result above the size threshold for this run only, because other nodes may fold to
+ * smaller results with it. */
 static pgy_status set_known(gs_folder *f, const pgy_gs_tensor *t, pgy_tensor *values,
                             pgy_error *err)
 {
@@ -183,7 +186,7 @@ static pgy_status take(gs_folder *f, pgy_gs_node *n, selection *s, const shape_p
 
 typedef struct shape_rule {
     const char *op;
-    bool behind; /* true: the Shape makes input 0; false: the node is the Shape */
+    bool behind; /* true: a Shape makes the node's input 0; false: the node is the Shape */
     bool (*select)(selection *s, pgy_gs_node *n, const shape_part *from);
 } shape_rule;
 

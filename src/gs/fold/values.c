@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Computes what depends on constants only, and makes it constant. A node is not run if its results
- * are known to exceed the threshold and lead to nothing smaller. Without partitioning the first
- * failure leaves the level as it was; with it, only what depends on the failed node stays. */
+/* Computes the nodes of a graph that depend on constants only, and makes their results constants. A
+ * node is not run if its results exceed the size threshold and no smaller result needs them. If a
+ * node fails, nothing in the graph is folded; with partitioning, only the failed node and those
+ * that depend on it stay. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,7 +12,7 @@
 #include "gs/fold/fold.h"
 #include "gs/fold/model.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
+static const char LOG_PATH[] = "gs/fold/values.c";
 
 typedef struct level_run {
     gs_folder *f;
@@ -20,7 +21,7 @@ typedef struct level_run {
     fold_run run;
 } level_run;
 
-/* ---- What is to be run ----------------------------------------------------------------------- */
+/* ---- Selecting nodes ------------------------------------------------------------------------- */
 
 static bool is_wanted(const gs_folder *f, const pgy_gs_tensor *t)
 {
@@ -44,7 +45,7 @@ static bool is_needed(const gs_folder *f, const pgy_gs_node *n)
     return false;
 }
 
-/* Removes nodes that need not run from `nodes`, which are in running order. */
+/* Removes nodes that need not run from `nodes`, which are in topological order. */
 static pgy_status select_nodes(gs_folder *f, pgy_gs_node **nodes, size_t *count, pgy_error *err)
 {
     size_t first = *count;
@@ -61,7 +62,7 @@ static pgy_status select_nodes(gs_folder *f, pgy_gs_node **nodes, size_t *count,
     return PGY_OK;
 }
 
-/* Reports the failure of a node, as an error or a warning. */
+/* Reports a node's failure: as an error if options.fail is set, else as a warning. */
 static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status failure,
                        const char *text, pgy_error *err)
 {
@@ -75,8 +76,8 @@ static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status fail
         st = pgy_error_set(err, failure, "%s", str_text(&line));
     else if (r->f->options.partitioning == PGY_GS_PARTITION_NONE)
         LOG(WARNING,
-            "Nothing was folded in graph '%s', because a node failed; partitioning would fold the "
-            "others. %s",
+            "Nothing was folded in graph '%s', because a node failed; set partitioning to fold the "
+            "other nodes. %s",
             r->g->name, str_text(&line));
     else
         LOG(WARNING, "Not folded: %s", str_text(&line));
@@ -84,7 +85,8 @@ static pgy_status tell(const level_run *r, const pgy_gs_node *n, pgy_status fail
     return st;
 }
 
-/* *kept: false if a failure discards all results. */
+/* Runs the selected nodes. *kept: false if a node failed and, without partitioning, all results are
+ * discarded. */
 static pgy_status run_nodes(level_run *r, bool *kept, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -101,7 +103,8 @@ static pgy_status run_nodes(level_run *r, bool *kept, pgy_error *err)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* A record with the bytes of another and the shape of `values`. */
+/* Makes t a constant that shares the bytes of initializer `origin`, with the shape of `values`.
+ */
 static pgy_status set_shared(pgy_gs_tensor *t, const pgy_onnx_tensor *origin,
                              const pgy_tensor *values, pgy_error *err)
 {

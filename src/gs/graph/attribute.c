@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of nodes. A value is a message, which is replaced as a whole; a graph is edited in
- * place. Setting a graph checks that it does not contain the node, so no graph can contain
+/* Attributes of nodes. A value is an AttributeProto, which is replaced as a whole; a subgraph is
+ * edited in place. Setting a subgraph fails if it contains the node, so no graph can contain
  * itself. */
 #include "gs/graph/attribute.h"
 
@@ -109,10 +109,10 @@ static pgy_status fill(pgy_onnx_attribute *to, gs_document *d, const pgy_gs_attr
         return to->ints ? PGY_OK : gs_no_memory(err);
     case PGY_ATTR_STRINGS: return copy_texts(to, d, a, err);
     default:
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "attribute '%.200s': a value of type %d can only be set from a stored "
-                             "attribute",
-                             a->name, (int)a->type);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "attribute '%.200s': type %d cannot be set from a value, only from a stored attribute",
+            a->name, (int)a->type);
     }
 }
 
@@ -217,7 +217,7 @@ static pgy_status check_graph(const pgy_gs_node *n, pgy_gs_graph *g, pgy_error *
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' belongs to another document",
                              g->name);
     if (g->is_function || g == gs_node_box(n)->document->top)
-        return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' is no subgraph", g->name);
+        return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' is not a subgraph", g->name);
     const pgy_status st = n->graph ? look_inside(g, &s, err) : PGY_OK;
     if (!st && s.found)
         return gs_node_error(n, err, PGY_E_ARGUMENT, "graph '%.200s' would contain itself",
@@ -233,7 +233,8 @@ static void hold_graph(pgy_gs_node *n, pgy_gs_graph *g)
     if (n->graph) gs_set_parent(g, n->graph);
 }
 
-/* One graph, or the graphs of a stored attribute of another node of this document. */
+/* Sets the attribute's subgraph, if the value is a graph.
+ */
 static pgy_status set_graphs(pgy_gs_attribute *to, pgy_gs_node *n, const pgy_gs_attr *a,
                              pgy_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies a graph into a document of its own. Boxes are new. Texts, shapes, weights and attribute
- * values are shared, because they are never changed in place; the new store keeps the old one
- * alive. Use lists are built by attaching the nodes in order, as an import does. */
+/* Copies a graph into a document of its own. Graphs, nodes and tensors are new. Names, shapes,
+ * weights and attribute values are shared, because they are never changed in place; the new
+ * document keeps the old one's memory alive. Consumers and producers get the order of an import,
+ * because nodes are attached in order. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +11,7 @@
 
 typedef struct copying {
     gs_document *from, *to;
-    uint64_t walk; /* tensors with this mark have a copy: `tensors[place]` */
+    uint64_t walk; /* a tensor whose `seen` equals this has a copy: tensors[place] */
     pgy_gs_tensor_list tensors;
     pgy_error *err;
 } copying;
@@ -202,7 +203,7 @@ static pgy_status copy_functions(copying *c)
     to->functions = gs_alloc(to, from->function_count, sizeof(*to->functions));
     if (!to->functions) return gs_no_memory(c->err);
     to->function_capacity = from->function_count;
-    c->walk = ++c->from->walk; /* the copied level may itself be a function */
+    c->walk = ++c->from->walk; /* the copied graph may itself be one of the functions */
     for (size_t i = 0; i < from->function_count; i++) {
         const pgy_status st = copy_level(&to->functions[i], c, from->functions[i], NULL);
         if (st) return st;
@@ -212,8 +213,8 @@ static pgy_status copy_functions(copying *c)
     return PGY_OK;
 }
 
-/* The copy of a subgraph becomes a top graph, so it must not inherit the fields of the file's
- * model. */
+/* Sets the model's fields in the copy. Only a copied main graph refers to the imported file, so a
+ * copied subgraph does not get the file's other fields, such as metadata. */
 static void make_top(copying *c, const pgy_gs_graph *from)
 {
     pgy_gs_graph *top = c->to->top;
@@ -232,7 +233,8 @@ static void make_top(copying *c, const pgy_gs_graph *from)
 
 pgy_status pgy_gs_copy(pgy_gs_graph **out, const pgy_gs_graph *g, pgy_error *err)
 {
-    if (!out || !g) return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph to copy");
+    if (!out || !g)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and the graph must not be NULL");
     copying c = {.from = graph_box(g)->document, .err = err};
     c.walk = ++c.from->walk;
     for (size_t i = 0; i < c.from->graph_count; i++) graph_box(c.from->graphs[i])->twin = NULL;

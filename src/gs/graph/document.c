@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates and destroys documents, and holds what all levels share: memory, the list of levels,
- * opsets, names, and the marks of what was changed. All memory is in the arena of the store, which
- * exported models keep alive; nothing that leaves the graph is freed before the document. */
+/* Creates and destroys documents, and holds what a main graph, its subgraphs and functions share:
+ * memory, lists of graphs, opsets and marks of edited graphs. Removed nodes and tensors stay in
+ * memory as long as the document; exported models keep that memory alive. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,7 +33,7 @@ pgy_status gs_keep_text(const char **out, gs_document *d, const char *text, pgy_
     const uint8_t *bad = text_find_bad((const uint8_t *)text, strlen(text));
     if (bad)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%.*s' is followed by byte 0x%02x, which is not UTF-8",
+                             "the text is not UTF-8: '%.*s' is followed by byte 0x%02x",
                              (int)(bad - (const uint8_t *)text), text, *bad);
     const char *kept = gs_strdup(d, text);
     if (!kept) return gs_no_memory(err);
@@ -247,8 +247,8 @@ const pgy_gs_opset *gs_find_import(const pgy_gs_graph *g, const char *domain)
     return NULL;
 }
 
-/* Is g the root or inside it? What is found for g holds for the levels around it, too, and is kept
- * for this walk: levels may be nested as deeply as there are levels. */
+/* True if g is the root or nested in it. Caches the result in g and the graphs around it for this
+ * walk, because nesting may be deep. */
 static bool is_below(pgy_gs_graph *g, const pgy_gs_graph *root, uint64_t walk)
 {
     const pgy_gs_graph *up = g;
@@ -261,7 +261,7 @@ static bool is_below(pgy_gs_graph *g, const pgy_gs_graph *root, uint64_t walk)
     return below;
 }
 
-/* The subgraphs show what their root shows. */
+/* Copies the opset imports of a main graph or function to all its subgraphs. */
 static void publish_imports(pgy_gs_graph *root)
 {
     gs_document *d = graph_box(root)->document;
@@ -274,7 +274,8 @@ static void publish_imports(pgy_gs_graph *root)
 pgy_status pgy_gs_set_import(pgy_gs_graph *g, const char *domain, int64_t version, pgy_error *err)
 {
     if (!g || version < 0)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%lld is no version of an opset",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "%lld is not an opset version; expected 0 (remove) or more",
                              (long long)version);
     pgy_gs_graph *root = (pgy_gs_graph *)gs_root(g);
     gs_document *d = graph_box(g)->document;
@@ -302,7 +303,8 @@ pgy_status pgy_gs_set_import(pgy_gs_graph *g, const char *domain, int64_t versio
 pgy_status pgy_gs_set_opset(pgy_gs_graph *g, int64_t version, pgy_error *err)
 {
     if (version < 1)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "%lld is no version of the opset",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "%lld is not an opset version; expected 1 or more",
                              (long long)version);
     return pgy_gs_set_import(g, "", version, err);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edges. A node's slots and the tensors' use lists are two views of one relation: every change goes
- * through `join` and `leave`, which keep them in step. A use list is in order of attachment;
- * detaching a node removes its first entry, as `list.remove` does in the original. */
+/* Edges. Nodes list their inputs and outputs, tensors their consumers and producers; `join` and
+ * `leave` change the tensors' lists so that both agree. These are in order of attachment; detaching
+ * a node removes its first entry, like `list.remove` in onnx-graphsurgeon. */
 #include <string.h>
 
 #include "gs/graph/document.h"
 
-/* One side of a node: its slots, and which of a tensor's use lists names the node for them. */
+/* Selects inputs or outputs: a node's input list with a tensor's consumers, or its output list with
+ * a tensor's producers. */
 typedef struct side {
     bool outputs;
 } side;
@@ -37,9 +38,9 @@ static size_t *user_capacity_of(side s, pgy_gs_tensor *t)
     return s.outputs ? &tensor_box(t)->producer_capacity : &tensor_box(t)->consumer_capacity;
 }
 
-/* ---- Use lists ------------------------------------------------------------------------------- */
+/* ---- Consumers and producers of a tensor ----------------------------------------------------- */
 
-/* Puts n at the end of the tensor's users. */
+/* Appends n to the tensor's consumers or producers. */
 static pgy_status join(side s, pgy_gs_tensor *t, pgy_gs_node *n, pgy_error *err)
 {
     size_t *count = user_count_of(s, t);
@@ -50,8 +51,8 @@ static pgy_status join(side s, pgy_gs_tensor *t, pgy_gs_node *n, pgy_error *err)
     return PGY_OK;
 }
 
-/* Moves the entries before the removed one or those after it, whichever are fewer, because long
- * lists are mostly taken apart from the front. */
+/* Moves the entries before the removed one or those after it, whichever are fewer, because entries
+ * of long lists are mostly removed from the front. */
 static void remove_user(side s, pgy_gs_tensor *t, size_t at)
 {
     pgy_gs_node ***users = users_of(s, t);
@@ -80,7 +81,7 @@ static void leave_last(side s, pgy_gs_tensor *t)
     --*user_count_of(s, t);
 }
 
-/* ---- Slots ----------------------------------------------------------------------------------- */
+/* ---- Inputs and outputs of a node ------------------------------------------------------------ */
 
 static pgy_status attach(side s, pgy_gs_node *n, size_t i, pgy_gs_tensor *t, pgy_error *err)
 {
@@ -156,7 +157,7 @@ static pgy_status check_slot(side s, pgy_gs_node *n, size_t i, size_t end, pgy_e
 {
     if (!n) return pgy_error_set(err, PGY_E_ARGUMENT, "the node must not be NULL");
     if (i < end) return PGY_OK;
-    return gs_node_error(n, err, PGY_E_NOT_FOUND, "there is no %s %zu, there are %zu",
+    return gs_node_error(n, err, PGY_E_NOT_FOUND, "%s %zu does not exist; the node has %zu",
                          s.outputs ? "output" : "input", i, *slot_count_of(s, n));
 }
 
@@ -220,7 +221,8 @@ pgy_status pgy_gs_remove_output(pgy_gs_node *n, size_t i, pgy_error *err)
 }
 
 /* Attaches the new tensors before it detaches the old ones, so that a failure can be undone. The
- * order of the use lists is the same either way, because detaching removes the first entry. */
+ * order of consumers and producers is the same either way, because detaching removes a node's first
+ * entry. */
 static pgy_status set_slots(side s, pgy_gs_node *n, pgy_gs_tensor *const *tensors, size_t count,
                             pgy_error *err)
 {
@@ -257,7 +259,7 @@ pgy_status pgy_gs_set_outputs(pgy_gs_node *n, pgy_gs_tensor *const *tensors, siz
     return set_slots(OUTPUTS, n, tensors, count, err);
 }
 
-/* ---- Whole use lists ------------------------------------------------------------------------- */
+/* ---- All consumers or producers at once ------------------------------------------------------ */
 
 static size_t slot_of(side s, pgy_gs_node *n, const pgy_gs_tensor *t)
 {

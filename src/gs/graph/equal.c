@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Equality of nodes and graphs: tensors are compared by name, attributes by value in any order. */
+/* Equality of nodes and graphs. Tensors are equal if their names are; attributes may be in any
+ * order. */
 #include <string.h>
 
 #include "gs/graph/document.h"
@@ -7,7 +8,7 @@
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* Compares elements, which may be stored in different ways. */
+/* Compares the elements of two tensors, which may be stored in different fields of TensorProto. */
 static bool same_elements(gs_document *da, const pgy_onnx_tensor *a, gs_document *db,
                           const pgy_onnx_tensor *b)
 {

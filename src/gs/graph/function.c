@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local functions: new ones, their parameters, finding them and calling them. */
+/* Local functions: creating, finding, removing and calling them, and their attribute parameters. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "gs/graph/document.h"
 #include "gs/graph/registry.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/function.py";
+static const char LOG_PATH[] = "gs/graph/function.c";
 static const char DEFAULT_DOMAIN[] = "onnx_graphsurgeon";
 
 pgy_gs_graph *pgy_gs_find_function(const pgy_gs_graph *g, const char *domain, const char *name,
@@ -35,8 +35,7 @@ pgy_status pgy_gs_function(pgy_gs_graph **out, pgy_gs_graph *g, const char *name
     if (!domain) domain = DEFAULT_DOMAIN;
     if (pgy_gs_find_function(g, domain, name, ""))
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "there is a function '%.200s' of domain '%.200s' already", name,
-                             domain);
+                             "a function '%.200s' of domain '%.200s' already exists", name, domain);
     const char *kept = NULL;
     pgy_status st = gs_keep_text(&kept, d, domain, err);
     if (!st) st = gs_grow(d, &d->functions, d->function_count, &d->function_capacity, err);
@@ -64,7 +63,7 @@ pgy_status pgy_gs_add_parameter(pgy_gs_graph *function, const char *name, const 
     for (size_t i = 0; i < count; i++)
         if (strcmp(function->parameters[i].name, name) == 0)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "function '%.200s' has a parameter '%.200s' already",
+                                 "function '%.200s' already has a parameter '%.200s'",
                                  function->name, name);
     if (value && value->type == PGY_ATTR_GRAPH)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
@@ -121,14 +120,15 @@ pgy_status pgy_gs_remove_function(pgy_gs_graph *function, pgy_error *err)
     size_t at = 0;
     while (at < d->function_count && d->functions[at] != function) at++;
     if (at == d->function_count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' was removed already",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' is already removed",
                              function->name);
     pgy_status st = find_call(d->top, &x, err);
     for (size_t i = 0; !st && i < d->function_count; i++)
         if (i != at) st = find_call(d->functions[i], &x, err);
     if (!st && x.found)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "function '%.200s' is called by '%.200s'",
-                           function->name, gs_node_label(x.found));
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "function '%.200s' cannot be removed: '%.200s' calls it", function->name,
+                           gs_node_label(x.found));
     if (st) return st;
     memmove(&d->functions[at], &d->functions[at + 1],
             (d->function_count - at - 1) * sizeof *d->functions);
@@ -158,7 +158,8 @@ static void warn_call(const pgy_gs_graph *f, const pgy_gs_call *call)
     }
 }
 
-/* New outputs of a call get the types of the function's outputs. */
+/* Copies the types of the function's outputs to those call outputs that were created for it.
+ */
 static pgy_status take_types(pgy_gs_node *n, const pgy_gs_graph *f, const pgy_gs_operand *outputs,
                              pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions by identity: a sorted list of their places. */
+/* Finds functions by name, domain and overload in a sorted list of their indices. */
 #include "gs/graph/function_index.h"
 
 #include "base/alloc.h"

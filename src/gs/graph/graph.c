@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Levels: their inputs and outputs, and new subgraphs. */
+/* Graphs and subgraphs: sets their inputs and outputs, and creates subgraphs. */
 #include <string.h>
 
 #include "gs/graph/document.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers: one call makes a node with its constants and outputs. Names come from one counter per
- * graph, which advances with every attempt and is never reset, so a chain of calls gives the same
- * names as the original. */
+/* Layers: one call makes a node with its constants and outputs. Names are numbered by one counter
+ * per graph, which advances with every tried name and is never reset, so a sequence of calls gives
+ * the same names as onnx-graphsurgeon. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -56,7 +56,8 @@ pgy_gs_operand pgy_gs_omitted_operand(void)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* The call in progress, with the tensors made or given so far; the graph does not list them yet. */
+/* One call of pgy_gs_layer, with the tensors made or given so far; the graph does not list them
+ * yet. */
 typedef struct call {
     pgy_gs_graph *g;
     pgy_gs_tensor **tensors;
@@ -78,7 +79,7 @@ static bool is_node_name(const char *name, const void *user)
     return pgy_gs_find_node(c->g, name);
 }
 
-/* "<prefix>_<n>" with the next n that gives a free name. */
+/* Makes "<prefix>_<n>" with the next n for which the name is free. */
 static pgy_status next_name(str *out, const call *c, const char *prefix, name_is_taken taken)
 {
     str_clear(out);
@@ -87,7 +88,7 @@ static pgy_status next_name(str *out, const call *c, const char *prefix, name_is
     return out->failed ? gs_no_memory(c->err) : PGY_OK;
 }
 
-/* ---- Making what operands ask for ------------------------------------------------------------ */
+/* ---- Creating the operands' tensors ---------------------------------------------------------- */
 
 static pgy_status make_list(pgy_tensor **out, const pgy_gs_operand *o, pgy_error *err)
 {
@@ -98,7 +99,8 @@ static pgy_status make_list(pgy_tensor **out, const pgy_gs_operand *o, pgy_error
     pgy_tensor *t = NULL;
     if (list) from = ints ? (const void *)o->value.ints : (const void *)o->value.floats;
     if (!from && o->count)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a list of numbers needs its numbers");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the array of a list of numbers must not be NULL");
     const pgy_status st = pgy_tensor_create(&t, ints ? PGY_I64 : PGY_F32, list, shape, err);
     if (st) return st;
     if (pgy_tensor_size_bytes(t)) memcpy(pgy_tensor_data(t), from, pgy_tensor_size_bytes(t));
@@ -142,12 +144,12 @@ static pgy_status resolve(pgy_gs_tensor **out, const call *c, const pgy_gs_opera
         *out = o->value.tensor;
         return *out ? PGY_OK
                     : pgy_error_set(c->err, PGY_E_ARGUMENT,
-                                    "an operand of kind tensor needs its tensor");
+                                    "the tensor of an operand must not be NULL");
     case PGY_GS_NAME: return make_variable(out, c, o->value.text);
     case PGY_GS_ARRAY:
         if (!o->value.array)
             return pgy_error_set(c->err, PGY_E_ARGUMENT,
-                                 "an operand of kind array needs its array");
+                                 "the array of an operand must not be NULL");
         return make_constant(out, c, CONSTANT_PREFIX, o->value.array);
     case PGY_GS_OMITTED: return pgy_gs_omitted(out, c->g, c->err);
     case PGY_GS_INTS:
@@ -155,7 +157,7 @@ static pgy_status resolve(pgy_gs_tensor **out, const call *c, const pgy_gs_opera
     case PGY_GS_INT:
     case PGY_GS_FLOAT: return make_list_constant(out, c, o);
     }
-    return pgy_error_set(c->err, PGY_E_ARGUMENT, "there is no operand kind %d", (int)o->kind);
+    return pgy_error_set(c->err, PGY_E_ARGUMENT, "%d is not a kind of operand", (int)o->kind);
 }
 
 static pgy_status resolve_all(call *c, const pgy_gs_operand *operands, size_t count)
@@ -174,7 +176,7 @@ static pgy_status check_outputs(const pgy_gs_layer_spec *spec, pgy_error *err)
         const pgy_gs_operand_kind kind = spec->outputs[i].kind;
         if (kind != PGY_GS_TENSOR && kind != PGY_GS_NAME && kind != PGY_GS_OMITTED)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "output %zu of a layer '%.100s' must be a tensor or a name", i,
+                                 "output %zu of layer '%.100s' must be a tensor or a name", i,
                                  spec->op);
     }
     return PGY_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index of a document by name: an open-addressed table of chains. A chain holds all items of
- * one name on any level, so edits of edges and lists never invalidate it; a look-up filters the few
- * items of one chain. Hashes are kept in the table, so a probe reads an item only if its hash
- * matches. */
+/* The index of a document's tensors or nodes by name: an open-addressed hash table of chains. A
+ * chain links all items of one name, in whatever graph they are, so it stays valid when edges or
+ * node lists change; a look-up filters the few items of a chain. Hashes are in the table, so a
+ * probe reads an item only if its hash matches. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ void gs_names_deinit(gs_names *names)
     *names = (gs_names){0};
 }
 
-/* The slot of a name, or the free slot for it. */
+/* The table slot that holds a name, or the free slot where it belongs. */
 static gs_slot *slot_of(const gs_names *names, const char *name, uint64_t hash)
 {
     const size_t mask = names->slot_count - 1;

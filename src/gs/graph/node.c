@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates and renames nodes, and moves them in and out of the lists of levels. A node's place in
- * its list is a hint, which is corrected when it proves wrong. */
+/* Creates and renames nodes, and adds them to and removes them from the node lists of graphs. A
+ * node's stored index in that list is a hint, which is corrected when it proves wrong. */
 #include <string.h>
 
 #include "gs/graph/attribute.h"
@@ -63,8 +63,8 @@ static void renumber(pgy_gs_graph *g)
     for (size_t i = 0; i < g->node_count; i++) gs_node_box(g->nodes[i])->index_hint = i;
 }
 
-/* A node that leaves a list shifts the later ones forward. So the search starts at the hint, goes a
- * few places towards the front, and then corrects all hints. */
+/* Removing a node lowers the indices of later nodes. So the search starts at the hint and goes a
+ * few places towards the front; if that fails, all hints of the graph are corrected. */
 size_t pgy_gs_node_index(const pgy_gs_node *n)
 {
     enum { NEAR = 64 };
@@ -118,7 +118,7 @@ pgy_status pgy_gs_place_node(pgy_gs_node *n, pgy_gs_graph *g, size_t i, pgy_erro
     const size_t end = g->node_count - (n->graph == g);
     if (i > end)
         return gs_node_error(n, err, PGY_E_NOT_FOUND,
-                             "there is no place %zu: the graph has %zu nodes", i, end);
+                             "place %zu does not exist: the graph has %zu nodes", i, end);
     pgy_status st = gs_grow(box->document, &g->nodes, g->node_count, &box->node_capacity, err);
     if (st) return st;
     pgy_gs_unlist_node(n);

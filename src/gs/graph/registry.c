@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registered operations. Which one a name calls depends on the graph's opset: first an operation
- * registered for that opset, then one for all opsets, then a local function. Among equals the
- * newest wins. */
+/* Registered operations. A name calls the operation registered for the graph's opset, else one for
+ * all opsets, else a local function. Of several operations, the one registered last. */
 #include "gs/graph/registry.h"
 
 #include <stdio.h>
@@ -13,10 +12,10 @@
 
 enum { MAX_INVOKE_DEPTH = 200 };
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/ir/graph.py";
+static const char LOG_PATH[] = "gs/graph/registry.c";
 
 struct gs_registered {
-    pgy_gs_operation operation; /* texts and lists are in the store */
+    pgy_gs_operation operation; /* its strings and lists are copies in the document's memory */
 };
 
 /* ---- Registering ----------------------------------------------------------------------------- */
@@ -36,9 +35,10 @@ static pgy_status check(const pgy_gs_operation *o, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "operation '%.200s': the list of opsets is empty or NULL", o->name);
     if (o->max_inputs && o->max_inputs < o->min_inputs)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "operation '%.200s': at least %zu inputs are more than at most %zu",
-                             o->name, o->min_inputs, o->max_inputs);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "operation '%.200s': the lower limit of %zu inputs exceeds the upper limit of %zu",
+            o->name, o->min_inputs, o->max_inputs);
     const char *kinds = o->input_kinds ? o->input_kinds : "";
     const size_t good = strspn(kinds, "tncif?");
     if (kinds[good])
@@ -55,8 +55,8 @@ static void warn_overload(const gs_document *d, const pgy_gs_operation *o)
         const pgy_gs_operation *other = &d->operations[i].operation;
         if (strcmp(other->name, o->name) != 0 || !other->opsets == !o->opsets) continue;
         LOG(WARNING,
-            "Operation '%s' is registered both for all opsets and for some: where both fit, that "
-            "for some is called",
+            "Operation '%s' is registered for all opsets and for certain opsets; where both fit, "
+            "the one for certain opsets is called",
             o->name);
         return;
     }
@@ -118,7 +118,8 @@ static pgy_gs_graph *find_local(const gs_document *d, const char *name)
     for (size_t i = 0; i < d->function_count; i++) {
         if (strcmp(d->functions[i]->name, name) != 0) continue;
         if (found) {
-            LOG_ONCE(WARNING, "There are several functions '%s': that of domain '%s' is called",
+            LOG_ONCE(WARNING,
+                     "Several domains have a function '%s'; the call uses that of domain '%s'",
                      name, found->domain);
             break;
         }
@@ -133,7 +134,7 @@ static void append_opsets(str *s, const gs_document *d, const char *name)
         const pgy_gs_operation *o = &d->operations[i].operation;
         if (strcmp(o->name, name) != 0) continue;
         for (size_t k = 0; k < o->opset_count; k++)
-            str_printf(s, "%s%lld", s->size ? ", " : "; there is one for opset ",
+            str_printf(s, "%s%lld", s->size ? ", " : "; it is registered for opset ",
                        (long long)o->opsets[k]);
     }
 }

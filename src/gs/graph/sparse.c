@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes a sparse weight dense when its values are read. INT64 indices give the place of each stored
- * element, either as a linear position or as a row of coordinates. */
+/* Makes a sparse initializer dense when its elements are read. Its INT64 indices give the position
+ * of each stored element, as a linear index or as a row of coordinates. */
 #include "gs/graph/sparse.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static pgy_status refuse(const scatter_args *x, pgy_error *err, const char *what
     return pgy_error_set(err, PGY_E_FORMAT, "sparse weight '%.200s': %s", x->name, what);
 }
 
-/* The place of element i in the dense array; false: it is out of range. */
+/* The linear index of stored element i in the dense tensor; false: it is out of range. */
 static bool place_of(size_t *out, const scatter_args *x, size_t i, bool linear)
 {
     const int64_t *indices = pgy_tensor_data(x->indices);
@@ -45,7 +45,7 @@ static pgy_status scatter(const scatter_args *x, pgy_error *err)
     if (pgy_tensor_dtype(x->indices) != PGY_I64) return refuse(x, err, "its indices are not int64");
     if (index_rank < 1 || index_rank > 2 || (size_t)shape[0] != count ||
         (!linear && (size_t)shape[1] != x->sparse->dim_count))
-        return refuse(x, err, "its indices do not fit its values");
+        return refuse(x, err, "the shape of its indices does not match its values");
     if (item == 0 || dtype == PGY_STRING)
         return refuse(x, err, "its element type is not supported");
     const char *from = pgy_tensor_data(x->values);

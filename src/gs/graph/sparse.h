@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sparse weights made dense. */
+/* Converts sparse initializers to dense tensors. */
 #ifndef GS_GRAPH_SPARSE_H
 #define GS_GRAPH_SPARSE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creates and renames tensors, and turns variables into constants and back; nodes keep their slots.
- * A constant is the record that an export writes, and its elements are read only on request. */
+/* Creates and renames tensors, and turns variables into constants and back; nodes stay connected. A
+ * constant refers to the TensorProto that an export writes; its elements are read only on request.
+ */
 #include <string.h>
 
 #include "base/pytext.h"
@@ -38,7 +39,7 @@ void gs_tensor_take(pgy_gs_tensor *t, const pgy_gs_tensor *from)
     t->sparse = from->sparse;
 }
 
-/* dims are copied, texts too. */
+/* Copies dims with their names. */
 static pgy_status set_shape(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, const pgy_dim *dims,
                             pgy_error *err)
 {
@@ -47,7 +48,8 @@ static pgy_status set_shape(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, con
         return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': unknown element type %d",
                              t->name, (int)dtype);
     if (rank > 0 && !dims)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': a shape of rank %d needs dims",
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "tensor '%.200s': the dims of a shape of rank %d must not be NULL",
                              t->name, rank);
     const size_t count = rank > 0 ? (size_t)rank : 0;
     pgy_dim *copies = gs_alloc(d, count, sizeof(*copies));
@@ -68,7 +70,8 @@ static pgy_status no_argument(pgy_error *err, const char *what)
     return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor needs a graph and %s", what);
 }
 
-/* Not in the index yet, so a later failure leaves nothing behind. */
+/* Creates a tensor outside the document's index of names, so that a failure in the caller leaves
+ * nothing behind. */
 static pgy_status create_named(pgy_gs_tensor **out, pgy_gs_graph *g, const char *name,
                                pgy_error *err)
 {
@@ -140,7 +143,7 @@ pgy_status pgy_gs_values(pgy_tensor **out, pgy_gs_tensor *t, pgy_error *err)
     pgy_model *store = tensor_box(t)->document->store;
     if (t->kind != PGY_GS_CONSTANT)
         return pgy_error_set(err, PGY_E_NOT_FOUND,
-                             "tensor '%.200s' is a variable: it has no values", t->name);
+                             "tensor '%.200s' has no values, because it is a variable", t->name);
     return t->stored ? pgy_onnx_tensor_load(out, store, t->stored, err)
                      : gs_sparse_load(out, store, t->sparse, err);
 }
@@ -184,7 +187,8 @@ pgy_status pgy_gs_set_type(pgy_gs_tensor *t, pgy_dtype dtype, int32_t rank, cons
     if (!t) return pgy_error_set(err, PGY_E_ARGUMENT, "the tensor must not be NULL");
     if (t->kind == PGY_GS_CONSTANT)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "tensor '%.200s' is a constant: its type is that of its values",
+                             "the type of tensor '%.200s' cannot change, because it is a constant; "
+                             "replace its values",
                              t->name);
     const pgy_status st = set_shape(t, dtype, rank, dims, err);
     if (st) return st;
@@ -200,14 +204,15 @@ static pgy_status check_nested(const pgy_gs_tensor *t, const pgy_value_kind *kin
 {
     if (t->kind == PGY_GS_CONSTANT)
         return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "tensor '%.200s' is a constant: its type is that of its values",
+                             "the type of tensor '%.200s' cannot change, because it is a constant; "
+                             "replace its values",
                              t->name);
     if (dtype == PGY_DTYPE_NONE)
         return pgy_error_set(err, PGY_E_TYPE,
                              "tensor '%.200s': a sequence or optional needs an element type",
                              t->name);
     if (depth > MAX_NESTED)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': types are nested too deep",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "tensor '%.200s': its type is nested too deeply",
                              t->name);
     for (size_t i = 0; i < depth; i++)
         if (kinds[i] != PGY_VALUE_SEQUENCE && kinds[i] != PGY_VALUE_OPTIONAL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declarations of tensors: read from ValueInfo messages and weights, and written as TypeProto.
- * Nothing is refused: a type that this library does not know counts as unknown, and its message is
- * kept. */
+/* Types and shapes of tensors: read from ValueInfoProto and initializers, written as TypeProto. No
+ * type is refused: one that this library does not know counts as unknown, and its message is kept.
+ */
 #include "gs/graph/type.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static pgy_dim dim_of(const pgy_onnx_dim *d)
     return (pgy_dim){has_value && d->dim_value >= 0 ? d->dim_value : -1, NULL};
 }
 
-/* Each element of a sequence has its own shape, so the sequence has none. */
+/* A sequence has no shape, because each of its elements has its own. */
 static const pgy_onnx_shape *shape_of(pgy_value_kind kind, const pgy_onnx_tensor_type *part)
 {
     const bool has = part && (kind == PGY_VALUE_TENSOR || kind == PGY_VALUE_SPARSE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the editable graph back to a model. A message that is still correct is passed on, and the
- * writer copies its bytes; only edited parts get new messages. An unchanged document gives the old
- * model. Weights and declarations are in export_tensor.c. */
+/* Exports an editable graph as a model. An imported message that is still correct is reused, and
+ * the writer copies its bytes; only edited parts get new messages. An unedited graph gives the
+ * imported model's bytes. export_tensor.c exports weights and declarations. */
 #include "gs/io/export.h"
 
 #include <string.h>
@@ -10,22 +10,12 @@
 #include "base/log.h"
 #include "base/sized.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/exporters/onnx_exporter.py";
+static const char LOG_PATH[] = "gs/io/export.c";
 enum { FUNCTION_IR = 8, OVERLOAD_IR = 10 };
-
-void *export_alloc(exporter *x, size_t count, size_t item_bytes)
-{
-    return pgy_model_alloc(x->model, count ? count : 1, item_bytes);
-}
-
-pgy_status export_no_memory(exporter *x)
-{
-    return pgy_error_set(x->err, PGY_E_MEMORY, "out of memory while exporting the graph");
-}
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
-/* The messages of the attribute's graphs; an attribute of type GRAPH takes the first. */
+/* True if the attribute holds its first graph in `g`, not in the list `graphs`. */
 static bool holds_single(const pgy_onnx_attribute *a)
 {
     return a->g || pgy_onnx_attribute_kind(a) == PGY_ATTR_GRAPH;
@@ -161,9 +151,9 @@ pgy_status export_nodes(pgy_onnx_node ***out, exporter *x, pgy_gs_graph *g, size
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
-/* Renaming or retyping an input or output does not mark its level. */
+/* False if an input or output was renamed or retyped, which does not mark its graph as changed. */
 static bool same_interface(pgy_gs_tensor *const *tensors, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -224,7 +214,8 @@ pgy_status export_level(pgy_onnx_graph **out, exporter *x, pgy_gs_graph *g)
 
 /* ---- Functions ------------------------------------------------------------------------------- */
 
-/* A function has no weights, so they become Constant nodes at the front. */
+/* Makes a Constant node for a weight. A function has no initializers, so its weights become nodes
+ * at the front. */
 static pgy_onnx_node *constant_node(exporter *x, const pgy_gs_tensor *t)
 {
     pgy_onnx_node *n = export_alloc(x, 1, sizeof(*n));
@@ -338,7 +329,8 @@ static int64_t ir_version_of(const exporter *x)
     const pgy_gs_graph *g = x->document->top;
     if (graph_box(g)->ir_version_set) return g->ir_version;
     const int64_t first = g->ir_version ? g->ir_version : export_ir_of_opset(g->opset);
-    /* A file that lists weights as inputs keeps doing so. */
+    /* A file of an IR version that lists weights as inputs keeps its version, unless a type or
+     * opset needs a higher one. */
     return x->ir_version > first && x->ir_version > export_ir_of_type(PGY_F32) ? x->ir_version
                                                                                : first;
 }

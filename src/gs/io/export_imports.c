@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The versions that a model declares: those of the operator sets of its nodes, and an IR version
- * that has all it uses. */
+/* The versions that a model declares: opset imports for the domains of its nodes, and the IR
+ * version that supports the opset and the types in use. */
 #include <string.h>
 
 #include "base/str.h"
@@ -10,7 +10,8 @@ typedef struct first_version {
     int64_t from, ir;
 } first_version;
 
-/* IR versions by the opset they came with, newest first. Weights that are not inputs need IR 4. */
+/* The opset with which each IR version came, newest first. IR 4 is the least, because only since
+ * then may weights be no inputs. */
 static const first_version IR_OF_OPSET[] = {{28, 14}, {25, 13}, {24, 12}, {23, 11}, {21, 10},
                                             {19, 9},  {15, 8},  {12, 7},  {11, 6},  {10, 5}};
 enum { OLDEST_IR = 4 };
@@ -73,7 +74,7 @@ static pgy_onnx_opset *make_import(exporter *x, const char *domain, int64_t vers
     return o;
 }
 
-/* Reuses the stored message if it says the same. */
+/* Reuses the imported message if it has the same domain and version. */
 static pgy_onnx_opset *export_import(exporter *x, const pgy_gs_opset *from,
                                      pgy_onnx_opset *const *stored, size_t stored_count)
 {

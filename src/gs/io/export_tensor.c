@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights and declarations. A record of the file that is still correct is written as it is. A
- * renamed weight is a copy of its record under the new name; its elements are not read. A weight is
- * written on the level it was made for or, if nothing there uses it, on the level that does; and
- * once per nest of levels. */
+/* Exports weights and declarations. A TensorProto of the file that is still correct is written as
+ * it is; a renamed weight gets a copy that shares its elements. A weight is written in the graph
+ * that it was made for, else in the graph that uses it, and not again in subgraphs of that graph.
+ */
 #include <string.h>
 
 #include "base/log.h"
 #include "gs/graph/type.h"
 #include "gs/io/export.h"
 
-/* ---- Which weights --------------------------------------------------------------------------- */
+/* ---- Choosing the weights of a graph --------------------------------------------------------- */
 
 static pgy_status add_weight(level_tensors *lt, pgy_gs_tensor *t, pgy_error *err)
 {
@@ -20,7 +20,7 @@ static pgy_status add_weight(level_tensors *lt, pgy_gs_tensor *t, pgy_error *err
     return st;
 }
 
-/* Finds weights of this level that only inner levels use. */
+/* Finds weights of the graph `home` that only its subgraphs use. */
 typedef struct inside {
     level_tensors *lt;
     const pgy_gs_graph *home;
@@ -58,7 +58,7 @@ void export_tensors_leave(level_tensors *lt)
     pgy_gs_tensor_list_free(&lt->all);
 }
 
-/* True for a tensor of an enclosing level, which declares it. */
+/* True for a tensor of an enclosing graph, which declares it. */
 static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
     if (!g->parent || tensor_box(t)->home == g) return false;
@@ -67,7 +67,8 @@ static bool is_outer(const pgy_gs_tensor *t, const pgy_gs_graph *g)
     return true;
 }
 
-/* An unused tensor of the file is written unless another tensor of the level took its name. */
+/* True if an unused tensor of the file is written, because no other tensor of the graph took its
+ * name. */
 static bool is_kept(const pgy_gs_graph *g, const pgy_gs_tensor *t)
 {
     const pgy_gs_tensor *other = pgy_gs_find_tensor(g, t->name);
@@ -164,7 +165,8 @@ static pgy_onnx_value_info *export_info(exporter *x, const pgy_gs_tensor *t,
     return info->type || !says_something(t) ? info : NULL;
 }
 
-/* The file's declaration is unchanged, so types that this library does not know pass through. */
+/* True if the file's declaration is still valid. It may have a type that this library does not
+ * know. */
 static bool is_declared(const pgy_gs_tensor *t)
 {
     const pgy_onnx_type *type = t->info ? t->info->type : NULL;
@@ -179,7 +181,8 @@ static pgy_status check_type(exporter *x, const pgy_gs_tensor *t, const char *wh
     return pgy_error_set(x->err, PGY_E_TYPE, "%s '%.200s' has no element type", what, t->name);
 }
 
-/* True if the file's value info says more of a weight than the weight itself. */
+/* True if a weight has an unchanged value info with more than type and shape (doc string,
+ * metadata), which the initializer cannot hold. */
 static bool has_own_info(const pgy_gs_tensor *t, const pgy_gs_graph *g)
 {
     const pgy_onnx_value_info *info = t->info;

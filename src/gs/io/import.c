@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a model to its editable graph. A name is looked up in its own level first; inputs of nodes
- * then look outwards. Weights stay records of the file. Weights and value infos that no node uses
- * are kept for the export. An import accepts whatever an edit could repair. */
+/* Converts a model to an editable graph. Names are looked up in the graph itself, for inputs of
+ * nodes then in enclosing graphs. Weights refer to the file's TensorProto. Weights and value infos
+ * that no node uses are kept for the export. An import accepts errors that an edit could repair. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,7 +10,7 @@
 #include "gs/graph/type.h"
 #include "gs/io/import.h"
 
-static const char LOG_PATH[] = "onnx_graphsurgeon/importers/onnx_importer.py";
+static const char LOG_PATH[] = "gs/io/import.c";
 enum { DEFAULT_OPSET = 11 };
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static pgy_status import_attributes(pgy_gs_node *n, import_scope *l, const pgy_o
     return PGY_OK;
 }
 
-/* Reserves the final size of both lists, because edges are attached one by one. */
+/* Reserves memory for all inputs and outputs of n, because edges are attached one by one. */
 static bool reserve(pgy_gs_node *n, gs_document *d, const pgy_onnx_node *from)
 {
     gs_node *box = gs_node_box(n);
@@ -103,8 +103,8 @@ static pgy_status import_node(pgy_gs_node **out, import_scope *l, const pgy_onnx
     return st;
 }
 
-/* All outputs are named before any node is read, so that an unsorted level finds its own
- * tensors. */
+/* Creates the outputs of all nodes before any inputs are read, so that unsorted nodes read the
+ * graph's own tensors, not outer ones of the same name. */
 static pgy_status name_outputs(import_scope *l, pgy_onnx_node *const *nodes, size_t count)
 {
     size_t total = 0, next = 0;
@@ -147,7 +147,7 @@ static pgy_status import_nodes(import_scope *l, pgy_onnx_node *const *nodes, siz
     return st;
 }
 
-/* ---- Levels ---------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 static pgy_status import_level(import_scope *l, const pgy_onnx_graph *from)
 {
@@ -194,7 +194,7 @@ static pgy_status read_imports(pgy_gs_graph *g, pgy_onnx_opset *const *from, siz
     g->import_count = count;
     const pgy_gs_opset *standard = gs_find_import(g, "");
     if (!standard)
-        LOG(WARNING, "%s imports no version of the standard operators: opset %lld is assumed", what,
+        LOG(WARNING, "%s does not import the standard operators; opset %lld is assumed", what,
             (long long)fallback);
     g->opset = standard ? standard->version : fallback;
     return PGY_OK;
@@ -266,7 +266,7 @@ static pgy_status import_function(gs_document *d, const pgy_onnx_function *from,
     return PGY_OK;
 }
 
-/* If several functions have the same identity, calls mean the first. */
+/* Warns of functions with the same name, domain and overload; calls use the first. */
 static pgy_status note_same_functions(const gs_document *d, pgy_error *err)
 {
     gs_function_index index;

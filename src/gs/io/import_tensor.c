@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of a level that is imported: by name, from weights, and from declarations. */
+/* Creates the tensors of a graph that is being imported: from names, weights, and declarations. */
 #include "gs/io/import.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ static pgy_gs_tensor *find_local(const import_scope *l, const char *name, uint64
     return item ? item->owner : NULL;
 }
 
-/* The local table holds items of the document's index. Its names are unique, so it leaves the
- * chains of the index alone. */
+/* Adds a tensor to the names of its graph. The table refers to entries of the document's index, but
+ * does not change their links, because its names are unique. */
 static pgy_status add_local(import_scope *l, pgy_gs_tensor *t)
 {
     if (!gs_names_put(&l->local, &tensor_box(t)->named)) return gs_no_memory(l->err);
@@ -111,7 +111,8 @@ pgy_status import_interface(import_scope *l, pgy_gs_tensor ***items, size_t *cou
     return PGY_OK;
 }
 
-/* A value info must not hide a tensor of an enclosing level, so it is only kept. */
+/* Creates the tensor of a value info. If an enclosing graph has a tensor of that name, the new one
+ * is not found by name, so that it does not hide the outer one. */
 static pgy_status make_declared(pgy_gs_tensor **out, import_scope *l, const char *name)
 {
     const uint64_t hash = gs_hash(name);

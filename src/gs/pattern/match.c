@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds matches of a pattern. For each node that fits the pattern's first node, the steps of the
- * plan are tried in turn; where several readers of a tensor fit, the search backtracks. Tries are
- * limited, so that an ambiguous graph ends in an error and not in hours of search. */
+/* Finds matches of a pattern. For each node that fits the pattern's first node, the search follows
+ * the steps of the plan; where several consumers of a tensor fit, it backtracks. The number of
+ * tried nodes is limited, so that an ambiguous graph ends in an error and not in hours of search.
+ */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -9,17 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of tries: of a search, and in addition per node. */
+/* A search may try MIN_TRIES nodes, plus NODE_TRIES for each node of the graph. */
 enum { MIN_TRIES = 4000000, NODE_TRIES = 256 };
 
-/* Memory that all matches of a call share. */
+/* Memory that all matches of one search share. */
 typedef struct match_batch {
     arena memory;
 } match_batch;
 
 typedef struct match_entry {
     const char *name;
-    pgy_gs_node *node; /* NULL: `nested` */
+    pgy_gs_node *node; /* NULL: the entry is a nested pattern's match, in `nested` */
     pgy_gs_match *nested;
 } match_entry;
 
@@ -30,22 +31,22 @@ typedef struct match_box {
     const char **constant_names;
 } match_box;
 
-/* State of a step: the remaining candidates are list[next...]. */
+/* State of one step of the plan: nodes list[next] to list[count - 1] are still to be tried. */
 typedef struct cursor {
     pgy_gs_node *const *list;
     size_t count, next;
-    size_t bound; /* number of slots bound before this step */
+    size_t bound; /* number of slots with a tensor before this step; backtracking returns to it */
 } cursor;
 
 typedef struct matcher {
     const plan *plan;
     const pgy_gs_graph *g;
     pgy_gs_tensor **outputs; /* outputs of the graph, sorted by address */
-    pgy_gs_node **nodes;     /* by node of the plan */
-    pgy_gs_tensor **tensors; /* by slot of the plan; NULL: not bound */
-    size_t *trail;           /* slots in the order of binding */
+    pgy_gs_node **nodes;     /* indexed by node of the plan: the matched node */
+    pgy_gs_tensor **tensors; /* indexed by slot of the plan: the matched tensor; NULL: none yet */
+    size_t *trail;           /* slots in the order in which they got tensors */
     size_t bound;
-    cursor *cursors; /* by step */
+    cursor *cursors; /* indexed by step of the plan */
     uint64_t tries, max_tries;
 } matcher;
 
@@ -56,7 +57,8 @@ static bool bind(matcher *m, size_t slot, pgy_gs_tensor *t)
     const plan_slot *s = &m->plan->slots[slot];
     if (m->tensors[slot]) return m->tensors[slot] == t;
     if (s->kind == PATTERN_CONSTANT && t->kind != PGY_GS_CONSTANT) return false;
-    /* With more readers than the pattern has uses, some are outside. */
+    /* If the tensor has more consumers than the whole pattern has inputs, some are outside the
+     * match. */
     if (s->inner && t->consumer_count > m->plan->input_count) return false;
     m->tensors[slot] = t;
     m->trail[m->bound++] = slot;
@@ -106,7 +108,7 @@ static int compare_tensors(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Inner tensors have no reader outside the match. */
+/* True if nothing outside the match reads its inner tensors. */
 static bool is_closed(const matcher *m)
 {
     for (size_t i = 0; i < m->plan->slot_count; i++) {
@@ -257,7 +259,7 @@ pgy_status pgy_gs_match_all(pgy_gs_match **out, size_t *count, const pgy_gs_patt
                             const pgy_gs_graph *g, pgy_error *err)
 {
     if (!out || !count || !p || !g)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a search needs a pattern and a graph");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the pattern and the graph must not be NULL");
     plan pl = {0};
     matcher m = {0};
     match_list found = {0};

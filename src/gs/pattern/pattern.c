@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declares patterns. A pattern is a small graph: slots in the order of declaration, and nodes whose
- * inputs are earlier slots, so a pattern cannot contain a cycle. */
+/* Declares patterns. A pattern is a small graph: slots (tensors) in the order of declaration, and
+ * nodes that read earlier slots only, so a pattern cannot contain a cycle. */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -60,7 +60,7 @@ pgy_status pgy_gs_pattern_constant(pgy_gs_slot *out, pgy_gs_pattern *p, const ch
     if (!slot.name) return gs_no_memory(err);
     for (size_t i = 0; i < p->slot_count; i++)
         if (p->slots[i].name && !strcmp(p->slots[i].name, slot.name))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "the pattern has a constant '%s' already",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "the pattern already has a constant '%s'",
                                  slot.name);
     pgy_status st = add_slots(p, 1, &slot, err);
     if (!st) *out = (pgy_gs_slot)(p->slot_count - 1);
@@ -97,7 +97,7 @@ static pgy_status check_node(const pgy_gs_pattern *p, const pgy_gs_pattern_node 
     for (size_t i = 0; i < node->input_count && !st; i++) st = check_slot(p, node->inputs[i], err);
     for (size_t i = 0; i < p->node_count && *name && !st; i++)
         if (!strcmp(p->nodes[i].spec.name, name))
-            st = pgy_error_set(err, PGY_E_ARGUMENT, "the pattern has a node '%s' already", name);
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "the pattern already has a node '%s'", name);
     return st;
 }
 
@@ -132,7 +132,7 @@ pgy_status pgy_gs_pattern_outputs(pgy_gs_pattern *p, const pgy_gs_slot *slots, s
         if (p->slots[slots[i]].kind != PATTERN_MADE)
             return pgy_error_set(
                 err, PGY_E_ARGUMENT,
-                "tensor %d cannot be an output of the pattern: none of its nodes makes it",
+                "tensor %d cannot be an output of the pattern: no node of the pattern computes it",
                 (int)slots[i]);
     }
     size_t *outputs = arena_alloc_array(&p->memory, count ? count : 1, sizeof *outputs);

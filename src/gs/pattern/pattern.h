@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Patterns as declared (pattern.c), and as matched: flattened into one list of nodes, with the
- * order of the search (plan.c, match.c). */
+/* Patterns in two forms: as the caller declared them (pattern.c), and as a plan for the search,
+ * with nested patterns flattened into one list of nodes (plan.c, match.c). */
 #ifndef GS_PATTERN_PATTERN_H
 #define GS_PATTERN_PATTERN_H
 
@@ -11,12 +11,12 @@ typedef enum pattern_kind { PATTERN_VARIABLE, PATTERN_CONSTANT, PATTERN_MADE } p
 
 typedef struct pattern_slot {
     pattern_kind kind;
-    const char *name; /* of a constant */
+    const char *name; /* name of a constant */
 } pattern_slot;
 
 typedef struct pattern_node {
-    pgy_gs_pattern_node spec; /* texts and inputs are in the pattern's memory */
-    size_t output;            /* the first of its output slots, which are consecutive */
+    pgy_gs_pattern_node spec; /* its strings and inputs are in the pattern's memory */
+    size_t output; /* index of its first output in the pattern's slots; the others follow */
     size_t output_count;
 } pattern_node;
 
@@ -26,37 +26,37 @@ struct pgy_gs_pattern {
     size_t slot_count, slot_capacity;
     pattern_node *nodes;
     size_t node_count, node_capacity;
-    size_t *outputs; /* declared */
+    size_t *outputs; /* slots that the caller declared as outputs */
     size_t output_count;
 };
 
 size_t pattern_count(const pgy_gs_pattern *p, pattern_kind kind);
 
-/* ---- Unfolded -------------------------------------------------------------------------------- */
+/* ---- Flattened patterns ---------------------------------------------------------------------- */
 
 typedef struct plan_slot {
     pattern_kind kind;
-    bool inner; /* made in the pattern and not a declared output */
+    bool inner; /* a node of the pattern makes it, and it is not a declared output */
 } plan_slot;
 
 typedef struct plan_node {
     const pattern_node *node;
-    size_t *inputs, *outputs; /* places in plan.slots */
+    size_t *inputs, *outputs; /* indices in plan.slots */
 } plan_node;
 
-/* How a node is found: as producer or consumer of a tensor that an earlier step bound. */
+/* How the search finds a node: as producer or consumer of a tensor that an earlier step matched. */
 typedef struct plan_step {
     size_t node, slot,
-        position; /* position: the index of the slot among the node's inputs (outputs) */
+        position; /* position: index of `slot` among the node's inputs, or outputs if is_producer */
     bool is_producer;
 } plan_step;
 
 /* One instance of a pattern: the top pattern or a nested one. */
 typedef struct plan_instance {
     const pgy_gs_pattern *pattern;
-    size_t *slots;                   /* by slot of the pattern, the place in plan.slots */
-    size_t *nodes;                   /* by node of the pattern, the place in plan.nodes */
-    struct plan_instance **children; /* by node of the pattern; NULL for an operator */
+    size_t *slots;                   /* indexed by slot of the pattern: the index in plan.slots */
+    size_t *nodes;                   /* indexed by node of the pattern: the index in plan.nodes */
+    struct plan_instance **children; /* indexed by pattern node: nested instance; NULL: operator */
 } plan_instance;
 
 typedef struct plan {
@@ -66,7 +66,7 @@ typedef struct plan {
     plan_node *nodes;
     size_t node_count, node_capacity;
     plan_step *steps;   /* node_count steps; the first one tries every node of the graph */
-    size_t input_count; /* of all nodes together */
+    size_t input_count; /* total number of inputs of all nodes */
     plan_instance *top;
     size_t instance_count;
 } plan;

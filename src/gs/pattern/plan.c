@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flattens a pattern and plans the search: after the first node, each node is found through a
- * tensor that is bound by then. Producers come first, because a tensor has one; then readers of
- * inner tensors, which are few; then readers of other tensors. */
+/* Flattens a pattern and plans the search: each node after the first is found through a tensor that
+ * an earlier step matched. Steps to a producer come first, because a tensor has only one; then
+ * steps to consumers of inner tensors, which have few; then to other consumers. */
 #include "gs/pattern/pattern.h"
 
 #include "base/alloc.h"
@@ -70,15 +70,15 @@ static pgy_status unfold_nested(plan_instance *in, plan *p, size_t i, int depth,
     return st;
 }
 
-/* variables: slots of the outer pattern that the pattern's variables stand for; NULL: they get new
- * slots. */
+/* Appends the slots and nodes of a pattern to the plan. variables: the plan's slots for the
+ * pattern's variables, in order; NULL: they get new slots. */
 static pgy_status unfold(plan_instance **out, plan *p, const pgy_gs_pattern *pattern,
                          const size_t *variables, int depth, pgy_error *err)
 {
     if (depth > MAX_DEPTH)
         return pgy_error_set(err, PGY_E_ARGUMENT, "patterns are nested at most %d deep", MAX_DEPTH);
     if (p->instance_count++ == MAX_NESTED)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "a pattern holds at most %d nested ones",
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a pattern holds at most %d nested patterns",
                              MAX_NESTED);
     plan_instance *in = arena_alloc(&p->memory, sizeof *in);
     if (!in) return gs_no_memory(err);
@@ -102,7 +102,8 @@ static pgy_status unfold(plan_instance **out, plan *p, const pgy_gs_pattern *pat
     return st;
 }
 
-/* Rates a way to a node: fewer candidates are better; 0: no way yet. */
+/* Rates the best step to a node, higher for fewer candidates; 0: no matched tensor leads to the
+ * node yet. */
 static int rate_way(plan_step *out, const plan *p, size_t node, const bool *known)
 {
     const plan_node *n = &p->nodes[node];

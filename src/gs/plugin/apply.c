@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which plugins of a folder are wanted, and all instances of one of them replaced. */
+/* Chooses the requested plugins among those of a folder, and replaces all matches of a plugin's
+ * pattern. */
 #include <polygraphy/plugin.h>
 
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "base/pytext.h"
 #include "base/sized.h"
 
-static const char LOG_PATH[] = "tools/plugin/subtool/plugin_base.py";
+static const char LOG_PATH[] = "gs/plugin/apply.c";
 
 /* ---- Choosing ------------------------------------------------------------------------------- */
 
@@ -27,8 +28,9 @@ static pgy_status check_names(const char *const *names, size_t count, const pgy_
         if (contains((const char *const *)all->items, all->count, names[i])) continue;
         str known = {0};
         str_append_py_list(&known, (const char *const *)all->items, all->count);
-        pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "%s: '%s' has no plugin '%s', only %s",
-                                      field, dir, names[i], str_text(&known));
+        pgy_status st =
+            pgy_error_set(err, PGY_E_NOT_FOUND, "%s: folder '%s' has no plugin '%s', only %s",
+                          field, dir, names[i], str_text(&known));
         str_deinit(&known);
         return st;
     }
@@ -59,7 +61,7 @@ pgy_status pgy_plugin_choose(pgy_plugin_names *out, const pgy_plugin_selection *
             mem_free(all.items[i]);
     }
     all.count = kept;
-    if (!kept) LOG(WARNING, "'%s' has no plugin to try", s->dir);
+    if (!kept) LOG(WARNING, "Folder '%s' has no plugin to try", s->dir);
     *out = all;
     return PGY_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin configurations: read from YAML and from the JSON of the helper process, written as YAML in
- * PyYAML's layout. Each has an arena of its own. */
+/* Plugin configurations: read from YAML or from the JSON of the Python helper process, and written
+ * as YAML in PyYAML's layout. Each configuration has its own arena. */
 #include "gs/plugin/plugin.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The first failure is kept; later reads do nothing. */
+/* The first failure is kept, and later reads do nothing, so callers check only once. */
 typedef struct reader {
     const char *where;
     arena *memory;
@@ -55,11 +55,11 @@ static const char *text(reader *r, const json_value *v, const char *what)
     }
     const char *s = json_string(v, r->memory, &size);
     if (!s) r->st = no_memory(r->err);
-    if (s && strlen(s) != size) bad(r, v, "a text with a zero byte");
+    if (s && strlen(s) != size) bad(r, v, "expected a string without zero bytes");
     return s ? s : "";
 }
 
-/* A name may look like a number. */
+/* A tensor name may look like a number, so YAML gives a number; its text is the name. */
 static const char *tensor_name(reader *r, const json_value *v)
 {
     if (!r->st && v && v->type == JSON_INT && v->raw.size) {
@@ -67,7 +67,7 @@ static const char *tensor_name(reader *r, const json_value *v)
         if (!s) r->st = no_memory(r->err);
         return s ? s : "";
     }
-    return text(r, v, "a tensor is given by its name");
+    return text(r, v, "expected the name of a tensor");
 }
 
 static const char *const *names(size_t *count, reader *r, const json_value *instance,
@@ -76,7 +76,7 @@ static const char *const *names(size_t *count, reader *r, const json_value *inst
     const json_value *v = json_get(instance, key);
     *count = 0;
     if (!v || v->type != JSON_ARRAY) {
-        bad(r, v ? v : instance, "an instance needs lists 'inputs' and 'outputs'");
+        bad(r, v ? v : instance, "expected an instance with lists 'inputs' and 'outputs'");
         return NULL;
     }
     const char **items = allocate(r, v->count, sizeof *items);
@@ -100,7 +100,7 @@ static void read_list(pgy_plugin_value *out, reader *r, const json_value *v)
         mixed |= item->kind != items[0].kind &&
                  (item->kind == PGY_PLUGIN_TEXT || items[0].kind == PGY_PLUGIN_TEXT);
     }
-    if (mixed) bad(r, v, "a list of texts and numbers is no attribute");
+    if (mixed) bad(r, v, "expected a list of strings only or of numbers only");
     for (size_t i = 0; real && i < out->count; i++) {
         if (items[i].kind != PGY_PLUGIN_REAL) items[i].real = (double)items[i].integer;
         items[i].kind = PGY_PLUGIN_REAL;
@@ -124,16 +124,16 @@ static void read_value(pgy_plugin_value *out, reader *r, const json_value *v, bo
         break;
     case JSON_STRING:
         out->kind = PGY_PLUGIN_TEXT;
-        out->text = text(r, v, "a text");
+        out->text = text(r, v, "expected a string");
         break;
     case JSON_ARRAY:
         if (!in_list) {
             read_list(out, r, v);
             break;
         }
-        bad(r, v, "a list in a list is no attribute");
+        bad(r, v, "expected a list without nested lists");
         break;
-    default: bad(r, v, "an attribute is a number, a text, true, false, or a list of these");
+    default: bad(r, v, "expected a number, a string, true, false, or a list of these");
     }
 }
 
@@ -142,7 +142,7 @@ static void read_attributes(pgy_plugin_instance *out, reader *r, const json_valu
     const json_value *v = json_get(instance, "attributes");
     if (!v || v->type == JSON_NULL) return;
     if (v->type != JSON_OBJECT) {
-        bad(r, v, "'attributes' is no mapping");
+        bad(r, v, "expected a mapping for 'attributes'");
         return;
     }
     pgy_plugin_value *items = allocate(r, v->count, sizeof *items);
@@ -151,7 +151,7 @@ static void read_attributes(pgy_plugin_instance *out, reader *r, const json_valu
         item->name = arena_strndup(r->memory, i->key.data, i->key.size);
         if (!item->name) r->st = no_memory(r->err);
         if (!r->st && (!i->key.size || strlen(item->name) != i->key.size))
-            bad(r, i, "an attribute without a proper name");
+            bad(r, i, "the name of an attribute is empty or has a zero byte");
         read_value(item, r, i, false);
     }
     out->attributes = items;
@@ -160,13 +160,16 @@ static void read_attributes(pgy_plugin_instance *out, reader *r, const json_valu
 static void read_places(pgy_plugin_places *out, reader *r, const json_value *v)
 {
     const json_value *list = json_get(v, "instances");
-    out->name = text(r, json_get(v, "name"), "a plugin needs 'name', 'op' and 'instances'");
-    out->op = text(r, json_get(v, "op"), "a plugin needs 'name', 'op' and 'instances'");
-    out->domain = json_get(v, "domain") ? text(r, json_get(v, "domain"), "a domain is a text") : "";
+    out->name = text(r, json_get(v, "name"), "expected a plugin with 'name', 'op' and 'instances'");
+    out->op = text(r, json_get(v, "op"), "expected a plugin with 'name', 'op' and 'instances'");
+    out->domain = json_get(v, "domain")
+                      ? text(r, json_get(v, "domain"), "expected a string for 'domain'")
+                      : "";
     if (!r->st && (!*out->name || strchr(out->name, '/') || !*out->op))
-        bad(r, v, "the name of a plugin is that of its folder, and its operator has one too");
+        bad(r, v,
+            "'name' must be the folder of the plugin, without '/', and 'op' must not be empty");
     if (!list || list->type != JSON_ARRAY) {
-        bad(r, v, "a plugin needs a list 'instances'");
+        bad(r, v, "expected a plugin with a list 'instances'");
         return;
     }
     pgy_plugin_instance *items = allocate(r, list->count, sizeof *items);
@@ -175,7 +178,8 @@ static void read_places(pgy_plugin_places *out, reader *r, const json_value *v)
         item->inputs = names(&item->input_count, r, i, "inputs");
         item->outputs = names(&item->output_count, r, i, "outputs");
         read_attributes(item, r, i);
-        if (!r->st && !item->output_count) bad(r, i, "an instance without outputs");
+        if (!r->st && !item->output_count)
+            bad(r, i, "expected an instance with at least one output");
     }
     out->instances = items;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugin configurations: the private side of the public struct, and their tree form. */
+/* Plugin configurations: the private struct behind the public one, and its conversion from YAML or
+ * JSON. */
 #ifndef GS_PLUGIN_PLUGIN_H
 #define GS_PLUGIN_PLUGIN_H
 
@@ -13,10 +14,10 @@ typedef struct plugin_config {
     arena memory;
 } plugin_config;
 
-/* From a list of {"name", "op", "instances"}, as read from YAML or JSON; skips nulls. */
+/* Reads a configuration from a parsed list of {"name", "op", "instances"}; skips null items. */
 pgy_status plugin_config_read(pgy_plugin_config **out, const json_value *list, const char *where,
                               pgy_error *err) PGY_MUST_CHECK;
-/* The instances of one plugin as JSON, for the helper process. */
+/* Writes the instances of one plugin as JSON, for the Python helper process. */
 pgy_status plugin_instances_json(str *out, const pgy_plugin_places *p,
                                  pgy_error *err) PGY_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces a region that a plugin found by one node. */
+/* Replaces the nodes that a plugin's pattern matched by one node. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,9 +8,9 @@
 #include "gs/graph/gs.h"
 #include "gs/plugin/plugin.h"
 
-static const char LOG_PATH[] = "tools/plugin/subtool/replace.py";
+static const char LOG_PATH[] = "gs/plugin/replace.c";
 
-/* NULL: a tensor is missing, which is logged. */
+/* Finds all tensors by name. *out NULL: a tensor is missing, which is logged. */
 static pgy_status find_all(pgy_gs_tensor ***out, const pgy_gs_graph *g, const char *const *names,
                            size_t count, const pgy_plugin_places *p, pgy_error *err)
 {
@@ -23,14 +23,14 @@ static pgy_status find_all(pgy_gs_tensor ***out, const pgy_gs_graph *g, const ch
         if (!st) continue;
         mem_free(items);
         if (st == PGY_E_MEMORY) return gs_no_memory(err);
-        LOG(WARNING, "An instance of %s is not replaced: %s", p->name, why.text);
+        LOG(WARNING, "Skipping an instance of plugin %s: %s", p->name, why.text);
         return PGY_OK;
     }
     *out = items;
     return PGY_OK;
 }
 
-/* Copies lists to the document's memory, which outlives the call. */
+/* Makes a list attribute. The list is in the document's memory, because it outlives this call. */
 static bool make_list(pgy_gs_attr *out, gs_document *d, const pgy_plugin_value *v)
 {
     const pgy_plugin_kind kind = v->count ? v->items[0].kind : PGY_PLUGIN_INT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the plugins' own scripts in the helper process. They get the model as a file and return
- * their matches as JSON. */
+/* Runs the plugins' pattern.py scripts in a Python helper process. They get the model as a file and
+ * return their matches as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ pgy_status pgy_plugin_list(pgy_plugin_names *out, const char *dir, pgy_error *er
     strvec all = {0};
     pgy_plugin_names names = {0};
     if (!file_is_dir(dir))
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "there is no plugin folder '%s'", dir);
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "plugin folder '%s' does not exist", dir);
     pgy_status st = file_list_dir(&all, dir, "", err);
     if (!st) names.items = mem_calloc(all.count + 1, sizeof *names.items);
     if (!st && !names.items) st = no_memory(err);
@@ -75,8 +75,7 @@ static void model_file_release(model_file *f)
 {
     if (f->temporary) {
         str data = {0};
-        str_printf(&data, "%s.data",
-                   f->temporary); /* weights of a model that is too large for one file */
+        str_printf(&data, "%s.data", f->temporary); /* weights, if the model exceeds one file */
         if (!data.failed) unlink(str_text(&data));
         str_deinit(&data);
     }
@@ -108,7 +107,7 @@ static pgy_status start(python_script **out, const char *dir, const char *name, 
     return st;
 }
 
-/* Appends the matches of one script, a JSON object. */
+/* Runs one plugin's script on the model and appends its matches, a JSON object. */
 static pgy_status ask_places(str *out, const char *dir, const char *name, const char *model,
                              pgy_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes in edit scripts: 3, 0.5, text, [1,2], or with a prefix that gives the kind. */
+/* Parses attribute values in edit scripts: 3, 0.5, text, [1,2], or with a prefix that gives the
+ * kind, such as int:3. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,13 +49,13 @@ static bool is_whole(const char *text)
     return *text && !text[strspn(text, "0123456789")];
 }
 
-/* Quoted pieces are text. */
+/* True for text: anything quoted, and whatever is not a number. */
 static bool is_text(piece p)
 {
     return strchr(p.quoted, '1') || !value_is_number(p.text);
 }
 
-/* 'i': whole numbers, 'f': numbers, 's': texts, '?': numbers and texts. */
+/* Kind of a list's items. 'i': all integers, 'f': all numbers, 's': all texts, '?': mixed. */
 static char kind_of(const piece_list *list)
 {
     char kind = 'i';
@@ -80,9 +81,10 @@ static pgy_status attr_guess(pgy_gs_attr *out, const char *name, piece p, arena 
     }
     const char kind = kind_of(&list);
     if (kind == '?')
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'%s' has numbers and texts; write texts:%s if all are texts", p.text,
-                             p.text);
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'%s' mixes numbers and strings; write texts:%s to make all of them strings", p.text,
+            p.text);
     if (is_list)
         return kind == 'i'   ? attr_ints(out, name, &list, a, err)
                : kind == 'f' ? attr_floats(out, name, &list, a, err)

@@ -22,7 +22,7 @@ typedef enum param_kind {
 } param_kind;
 
 typedef struct param {
-    const char *name; /* lower case, in the call's arena */
+    const char *name; /* name of the argument */
     param_kind kind;
     bool optional, repeated, given;
 } param;
@@ -33,7 +33,7 @@ typedef struct grammar {
     arena *memory;
 } grammar;
 
-/* One word of the usage text, without brackets and dots. */
+/* Adds the argument that one word of the usage text declares; `word` has no brackets and dots. */
 static bool add_param(grammar *g, const char *word, size_t size, bool optional, bool repeated)
 {
     char *name = arena_strndup(g->memory, word, size);
@@ -131,7 +131,7 @@ static pgy_status unknown(grammar *g, const char *name, const verb *v, pgy_error
             names[count++] = g->params[i].name;
     gs_suggest(&near, name, names, count);
     const pgy_status st =
-        pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not understood%s; usage: %s %s", name,
+        pgy_error_set(err, PGY_E_ARGUMENT, "unknown argument '%s'%s; usage: %s %s", name,
                       str_text(&near), v->text.name, v->text.arguments);
     str_deinit(&near);
     return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on edges and tensors: the slots of nodes, declarations, types, values. */
+/* Verbs on edges and tensors: inputs and outputs of nodes, declarations, types, values. */
 #include <string.h>
 
 #include "gs/script/script.h"
@@ -96,7 +96,7 @@ static pgy_status check_free(const pgy_gs_script *s, const char *name, pgy_error
 {
     if (!*name) return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor needs a name");
     if (ref_find_tensor(s, name))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is a tensor '%s' already", name);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "a tensor '%s' already exists", name);
     return PGY_OK;
 }
 
@@ -160,7 +160,7 @@ pgy_status verb_to_constant(pgy_gs_script *s, const call *c, pgy_error *err)
     bool plain;
     pgy_status st = ref_tensor_arg(&t, s, c, "tensor", err);
     if (!st && pgy_gs_is_omitted(t))
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "a slot that is left out");
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "an omitted slot cannot become a weight");
     if (!st) st = value_tensor(&values, &plain, *call_get(c, "values"), c->memory, err);
     if (!st) st = pgy_gs_to_constant(t, values, err);
     pgy_tensor_release(values);

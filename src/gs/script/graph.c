@@ -12,20 +12,22 @@ static pgy_status check_inputs(const tensor_refs *list, pgy_error *err)
 {
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i]->kind == PGY_GS_CONSTANT || pgy_gs_is_omitted(list->items[i]))
-            return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is a weight and cannot be an input",
+            return pgy_error_set(err, PGY_E_ARGUMENT, "weight '%s' cannot be an input of the graph",
                                  list->items[i]->name);
     return PGY_OK;
 }
 
-/* A tensor can be an input only once. Bodies of loops and functions may output it twice. */
+/* Fails if t is listed twice as input, or as output of the main graph. Only subgraphs and functions
+ * may output a tensor twice. */
 static pgy_status check_twice(const pgy_gs_script *s, pgy_gs_tensor *const *before, size_t count,
                               const pgy_gs_tensor *t, bool inputs, pgy_error *err)
 {
     const bool matters = inputs || (!s->current->parent && !s->current->is_function);
     for (size_t i = 0; matters && i < count; i++)
         if (before[i] == t)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' would be an %s of the graph twice",
-                                 t->name, inputs ? "input" : "output");
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "tensor '%s' would become an %s of the graph twice", t->name,
+                                 inputs ? "input" : "output");
     return PGY_OK;
 }
 
@@ -101,8 +103,8 @@ static pgy_status find_input(pgy_gs_tensor **out, const pgy_gs_script *s, const 
         }
     }
     gs_suggest(&near, name, names, g->input_count);
-    const pgy_status st = pgy_error_set(err, PGY_E_NOT_FOUND, "'%s' is no input of the graph%s",
-                                        name, str_text(&near));
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_NOT_FOUND, "the graph has no input '%s'%s", name, str_text(&near));
     str_deinit(&near);
     return st;
 }
@@ -120,15 +122,16 @@ pgy_status verb_set_input_shape(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* ---- What the model says of itself ----------------------------------------------------------- */
+/* ---- Fields of the model --------------------------------------------------------------------- */
 
-/* An unknown version of ONNX's own operators is an error, unless the model has it already. */
+/* Fails for an opset of ONNX's own operators that this library does not know, unless the model has
+ * it already. */
 static pgy_status check_opset(const pgy_gs_script *s, int64_t version, pgy_error *err)
 {
     const int newest = op_newest_opset();
     if (version <= newest || version == s->current->opset) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "opset %lld is newer than %d, the newest that is known",
+                         "opset %lld is newer than %d, the newest that this version knows",
                          (long long)version, newest);
 }
 
@@ -213,7 +216,7 @@ static pgy_status read_partitioning(pgy_gs_partitioning *out, const call *c, pgy
             return PGY_OK;
         }
     return how ? pgy_error_set(err, PGY_E_ARGUMENT,
-                               "--partition: '%s' is not one of none, basic, recursive", how)
+                               "--partition is '%s'; expected none, basic or recursive", how)
                : PGY_OK;
 }
 
@@ -272,8 +275,7 @@ pgy_status verb_inline(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = ref_node_arg(&n, s, c, "node", err);
     if (st) return st;
     if (!n) {
-        s->current =
-            s->top; /* inlining removed all functions, so the script goes back to the top graph */
+        s->current = s->top; /* leaves a function, since inlining removes all functions */
         return pgy_gs_inline_functions(s->top, err);
     }
     st = pgy_gs_inline_call(&done, n, err);

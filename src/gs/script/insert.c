@@ -6,10 +6,10 @@
 #include "gs/script/script.h"
 
 typedef struct insertion {
-    pgy_gs_node *after, *before; /* at most one */
+    pgy_gs_node *after, *before; /* anchors of the new node; at most one is given */
     size_t slot;
-    pgy_gs_tensor *met;    /* the anchor's tensor */
-    pgy_gs_node **readers; /* readers of `met` before the edit */
+    pgy_gs_tensor *met;    /* the anchor's output (after) or input (before) where the node goes */
+    pgy_gs_node **readers; /* consumers of `met` before the edit */
     size_t reader_count;
     operand_refs inputs, outputs;
     attr_refs attrs;
@@ -23,7 +23,8 @@ static pgy_status find_anchor(insertion *x, pgy_gs_script *s, const call *c, pgy
     if (!st && x->after && x->before)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "after= and before= exclude each other");
     if (!st && call_has(c, "slot") && !x->after && !x->before)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "slot= needs after= or before=, whose slot it is");
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "slot= names a slot of the node in after= or before=; give one of them");
     if (!st) st = call_int(&slot, c, "slot", 0, INT32_MAX, 0, err);
     if (!st && x->after) {
         st = node_slot(&x->slot, x->after, x->after->output_count, "output", slot, err);
@@ -35,7 +36,7 @@ static pgy_status find_anchor(insertion *x, pgy_gs_script *s, const call *c, pgy
     }
     if (!st && x->met && pgy_gs_is_omitted(x->met))
         st = gs_node_error(x->after ? x->after : x->before, err, PGY_E_ARGUMENT,
-                           "leaves slot %zu out", x->slot);
+                           "its slot %zu is omitted", x->slot);
     if (!st && x->after) {
         x->reader_count = x->met->consumer_count;
         x->readers = arena_alloc_array(c->memory, x->reader_count + 1, sizeof(pgy_gs_node *));
@@ -46,7 +47,7 @@ static pgy_status find_anchor(insertion *x, pgy_gs_script *s, const call *c, pgy
     return st;
 }
 
-/* One output with a generated name: "conv_out". */
+/* Gives the new node one output with a generated name, such as "conv_out". */
 static pgy_status name_output(operand_refs *out, const char *op, arena *a, pgy_error *err)
 {
     char *base = arena_printf(a, "%s_out", op);
@@ -65,7 +66,7 @@ static pgy_status set_output_type(const pgy_gs_node *n, const call *c, pgy_error
     type_spec type;
     if (!p) return PGY_OK;
     if (n->output_count == 0 || pgy_gs_is_omitted(n->outputs[0]))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "type=: there is no output");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "type= needs an output of the new node");
     const pgy_status st = value_type(&type, *p, c->memory, err);
     return st ? st : value_apply_type(n->outputs[0], &type, err);
 }
@@ -96,8 +97,8 @@ static pgy_status read_instead(pgy_gs_node *n, const pgy_gs_tensor *from, pgy_gs
     return st;
 }
 
-/* The new node goes after its anchor: readers of the anchor's tensor read the new output. An output
- * of the graph keeps its name unless outputs= gives another. */
+/* Connects the new node after its anchor: consumers of the anchor's output read the new output. A
+ * graph output keeps its name unless outputs= gives another. */
 static pgy_status wire_after(pgy_gs_script *s, const insertion *x, pgy_gs_node *n, const call *c,
                              pgy_error *err)
 {
@@ -111,7 +112,8 @@ static pgy_status wire_after(pgy_gs_script *s, const insertion *x, pgy_gs_node *
         if (x->readers[i] != n) st = read_instead(x->readers[i], met, made, err);
     if (st || place == g->output_count) return st;
     if (call_has(c, "outputs")) return graph_set_output(g, place, made, c->memory, err);
-    /* The anchor makes a new tensor of the same type; the new node makes the graph's output. */
+    /* From here on, the anchor makes a new tensor of the same type, and the new node makes the
+     * graph output. */
     st = pgy_gs_set_type(made, met->dtype, met->rank, met->dims, err);
     if (!st) st = pgy_gs_replace_uses(made, met, err);
     if (!st) st = read_instead(n, met, made, err);
@@ -165,7 +167,8 @@ pgy_status verb_insert(pgy_gs_script *s, const call *c, pgy_error *err)
     return st;
 }
 
-/* Outputs of `layer` are stems of generated names; $tensor:NAME is an existing tensor. */
+/* Outputs of the verb `layer`: NAME is the stem of a generated name; an unquoted $ refers to an
+ * existing tensor. */
 static pgy_status base_outputs(operand_refs *out, pgy_gs_script *s, const piece *list, arena *a,
                                pgy_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verbs on subgraphs and functions: entering and leaving, new ones, and calls. */
+/* Verbs on subgraphs and functions: entering, leaving, creating and calling them. */
 #include <string.h>
 
 #include "gs/edit/toposort.h"
@@ -38,7 +38,7 @@ static pgy_status no_function(const pgy_gs_script *s, const char *name, arena *a
     return st;
 }
 
-/* The function of this name and, if it is given, domain. */
+/* Finds the function of the name and, if the script's line gives it, the domain. */
 static pgy_status find_function(pgy_gs_graph **out, const pgy_gs_script *s, const call *c,
                                 const char *name, pgy_error *err)
 {
@@ -48,9 +48,10 @@ static pgy_status find_function(pgy_gs_graph **out, const pgy_gs_script *s, cons
         pgy_gs_graph *f = s->top->functions[i];
         if (strcmp(f->name, name) != 0 || (domain && strcmp(f->domain, domain) != 0)) continue;
         if (found && !domain && strcmp(found->domain, f->domain) != 0)
-            return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "domains '%s' and '%s' have a function '%s': write domain=",
-                                 found->domain, f->domain, name);
+            return pgy_error_set(
+                err, PGY_E_ARGUMENT,
+                "domains '%s' and '%s' both have a function '%s'; choose one by domain=",
+                found->domain, f->domain, name);
         if (!found) found = f;
     }
     if (!found) return no_function(s, name, c->memory, err);
@@ -67,12 +68,12 @@ pgy_status verb_leave(pgy_gs_script *s, const call *c, pgy_error *err)
 {
     (void)c;
     if (s->current == s->top)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no graph around this one");
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the graph has no enclosing graph to return to");
     s->current = s->current->parent ? s->current->parent : s->top;
     return PGY_OK;
 }
 
-/* ---- New ones -------------------------------------------------------------------------------- */
+/* ---- Creating subgraphs and functions -------------------------------------------------------- */
 
 static pgy_gs_tensor *find_listed(const tensor_refs *list, const char *name)
 {
@@ -81,7 +82,7 @@ static pgy_gs_tensor *find_listed(const tensor_refs *list, const char *name)
     return NULL;
 }
 
-/* New variables of the current level. A name that is an input already means that input. */
+/* Creates variables of the current graph. A name that is listed in `inputs` means that input. */
 static pgy_status make_variables(tensor_refs *out, pgy_gs_script *s, const call *c,
                                  const char *argument, const tensor_refs *inputs, pgy_error *err)
 {
@@ -96,7 +97,7 @@ static pgy_status make_variables(tensor_refs *out, pgy_gs_script *s, const call 
         if (!*name)
             st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: a tensor needs a name", argument);
         else if (!t && (find_listed(out, name) || ref_find_tensor(s, name)))
-            st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: there is a tensor '%s' already", argument,
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "%s: a tensor '%s' already exists", argument,
                                name);
         else if (!t)
             st = pgy_gs_variable(&t, s->current, name, PGY_DTYPE_NONE, -1, NULL, err);
@@ -122,7 +123,7 @@ pgy_status verb_new_subgraph(pgy_gs_script *s, const call *c, pgy_error *err)
     pgy_status st = ref_node_arg(&n, s, c, "node", err);
     if (st) return st;
     if (pgy_gs_find_attr(n, attribute))
-        return gs_node_error(n, err, PGY_E_ARGUMENT, "has an attribute '%s' already", attribute);
+        return gs_node_error(n, err, PGY_E_ARGUMENT, "already has an attribute '%s'", attribute);
     st = pgy_gs_subgraph(&made, n->graph, name ? name : attribute, err);
     if (st) return st;
     const pgy_gs_attr a = pgy_gs_attr_graph(attribute, made);
@@ -163,7 +164,7 @@ pgy_status verb_add_parameter(pgy_gs_script *s, const call *c, pgy_error *err)
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-/* Named outputs without a type get the types of the function's outputs. */
+/* Copies the types of the function's outputs to outputs of the call that have none. */
 static pgy_status take_types(const pgy_gs_node *n, const pgy_gs_graph *f, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -177,8 +178,8 @@ static pgy_status take_types(const pgy_gs_node *n, const pgy_gs_graph *f, pgy_er
     return st;
 }
 
-/* Looks for functions that call each other in a cycle, while the script's budget for searches
- * lasts. */
+/* Fails if functions call each other in a cycle. Stops checking when the script has used up
+ * checks_left. */
 static pgy_status check_recursion(pgy_gs_script *s, pgy_error *err)
 {
     order calls;

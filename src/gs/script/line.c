@@ -48,12 +48,12 @@ bool piece_is(piece p, const char *text)
 /* ---- Words ----------------------------------------------------------------------------------- */
 
 typedef struct reader {
-    const char *at, *start; /* of the line */
+    const char *at, *start; /* at: next character; start: first character of the line */
     size_t lines;
     str text, quoted;
 } reader;
 
-/* True at a backslash that ends a line: the next line continues this one. */
+/* True at a backslash that ends a line, so that the next line continues it. */
 static bool is_joint(const char *p)
 {
     return p[0] == '\\' && (p[1] == '\n' || (p[1] == '\r' && p[2] == '\n'));

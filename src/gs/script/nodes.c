@@ -48,11 +48,11 @@ static pgy_status keep_output(pgy_gs_node *n, pgy_gs_tensor *in, pgy_gs_tensor *
     pgy_gs_graph *g = n->graph;
     if (in->producer_count != 1 || is_input(g, in) || graph_output_index(g, in) < g->output_count)
         return gs_node_error(n, err, PGY_E_UNSUPPORTED,
-                             "its output '%s' cannot be made by another node: '%s' %s", out->name,
+                             "its output '%s' cannot be kept: its input '%s' %s", out->name,
                              in->name,
                              is_input(g, in)      ? "is an input of the graph"
-                             : in->producer_count ? "is an output of the graph too"
-                                                  : "is made by no node");
+                             : in->producer_count ? "is also an output of the graph"
+                                                  : "has no node that computes it");
     pgy_gs_node *maker = in->producers[0];
     size_t slot = 0;
     while (maker->outputs[slot] != in) slot++;
@@ -69,7 +69,7 @@ static pgy_status remove_one(pgy_gs_script *s, pgy_gs_node *n, const call *c, pg
     size_t slot = 0;
     const char *keep = call_text(c, "keep");
     if (keep && strcmp(keep, "input") != 0 && strcmp(keep, "output") != 0)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "keep=%s: write input or output", keep);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "keep= is '%s'; expected input or output", keep);
     pgy_status st = call_int(&wanted, c, "slot", 0, INT32_MAX, 0, err);
     if (st) return st;
     if (call_has(c, "--cut")) {
@@ -79,13 +79,14 @@ static pgy_status remove_one(pgy_gs_script *s, pgy_gs_node *n, const call *c, pg
     for (size_t i = 1; i < n->output_count; i++)
         if (!pgy_gs_is_omitted(n->outputs[i]) && is_used(g, n->outputs[i]))
             return gs_node_error(n, err, PGY_E_ARGUMENT,
-                                 "its output '%s' is used too; --cut leaves the readers without",
+                                 "its output '%s' has readers, too, which cannot read its input "
+                                 "instead; --cut removes the node anyway",
                                  n->outputs[i]->name);
     st = node_slot(&slot, n, n->input_count, "input", wanted, err);
     if (st) return st;
     pgy_gs_tensor *in = n->inputs[slot], *out = n->output_count ? n->outputs[0] : NULL;
     if (pgy_gs_is_omitted(in))
-        return gs_node_error(n, err, PGY_E_ARGUMENT, "leaves input %zu out", slot);
+        return gs_node_error(n, err, PGY_E_ARGUMENT, "its input %zu is omitted", slot);
     if (!out || !is_used(g, out)) {
         pgy_gs_remove_node(n);
         return PGY_OK;
@@ -181,7 +182,8 @@ pgy_status verb_place(pgy_gs_script *s, const call *c, pgy_error *err)
     if (st) return st;
     pgy_gs_node *other = after ? after : before;
     if (call_has(c, "index") + (after != NULL) + (before != NULL) != 1)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "write one of INDEX, after= and before=");
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "expected exactly one of INDEX, after= and before=");
     st = call_int(&index, c, "index", 0, (int64_t)s->current->node_count - 1, 0, err);
     if (st || other == n) return st;
     if (other && other->graph != s->current)

@@ -16,15 +16,19 @@ static pgy_status check_single(const pgy_gs_graph *g, const pgy_gs_node *found, 
     for (size_t i = 0; i < g->node_count; i++)
         if (strcmp(g->nodes[i]->name, found->name) == 0) count++;
     if (count < 2) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "%zu nodes are called '%s'; write @ and a tensor that it makes", count,
-                         found->name);
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "%zu nodes have the name '%s'; write @TENSOR, where TENSOR is an output of the node", count,
+        found->name);
 }
 
 pgy_status ref_node(pgy_gs_node **out, pgy_gs_script *s, piece p, pgy_error *err)
 {
     pgy_gs_node *found = p.text[0] ? pgy_gs_find_node(s->current, p.text) : NULL;
-    if (!p.text[0]) return pgy_error_set(err, PGY_E_ARGUMENT, "a node without name; write @tensor");
+    if (!p.text[0])
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "the name of a node is empty; write @TENSOR, where TENSOR is an output of the node");
     if (found) {
         const pgy_status st = check_single(s->current, found, err);
         if (!st) *out = found;
@@ -34,7 +38,7 @@ pgy_status ref_node(pgy_gs_node **out, pgy_gs_script *s, piece p, pgy_error *err
     pgy_gs_tensor *t = ref_find_tensor(s, p.text + 1);
     if (!t) return pgy_gs_get_tensor(&t, s->current, p.text + 1, err);
     if (t->producer_count == 0)
-        return pgy_error_set(err, PGY_E_NOT_FOUND, "no node makes '%s'", t->name);
+        return pgy_error_set(err, PGY_E_NOT_FOUND, "no node computes '%s'", t->name);
     *out = t->producers[0];
     return PGY_OK;
 }
@@ -84,7 +88,7 @@ const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena 
     return kept;
 }
 
-/* "$out", "$in[1]", "$out[0]@conv". `rest` is behind "$out". */
+/* Resolves "$out", "$in[1]" or "$out[0]@conv". rest: the text behind "$out" or "$in". */
 static pgy_status find_slot(pgy_gs_tensor **out, pgy_gs_script *s, piece p, piece rest, bool is_out,
                             const pgy_gs_node *anchor, arena *a, pgy_error *err)
 {
@@ -100,8 +104,8 @@ static pgy_status find_slot(pgy_gs_tensor **out, pgy_gs_script *s, piece p, piec
     const char *index = arena_strndup(a, size > 2 ? rest.text + 1 : "", size > 2 ? size - 2 : 0);
     if (!index) return gs_no_memory(err);
     if (size && (rest.text[0] != '[' || rest.text[size - 1] != ']' || !piece_int(&slot, index)))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not understood; write $out[1]@node",
-                             p.text);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' is not a slot; expected a form such as $out[1]@node", p.text);
     if (!anchor)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' needs a node: write %s@node", p.text,
                              p.text);
@@ -160,7 +164,7 @@ static pgy_status read_operand(pgy_gs_operand *out, pgy_tensor **held, pgy_gs_sc
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* "const:INT64[3]=1", "2", "3" are one item. */
+/* Joins "const:INT64[3]=1", "2", "3" to one item, because a comma also separates elements. */
 static pgy_status join_values(piece_list *out, const piece_list *items, size_t *i, arena *a,
                               pgy_error *err)
 {
@@ -244,7 +248,7 @@ pgy_status ref_new_outputs(operand_refs *out, pgy_gs_script *s, const piece *lis
     return st ? st : ref_operands(out, s, *list, NULL, a, err);
 }
 
-/* The tensor of an operand, made as pgy_gs_layer would make it. */
+/* Gives the tensor of an operand; creates it, if necessary, as pgy_gs_layer would. */
 static pgy_status make_operand(pgy_gs_tensor **out, pgy_gs_graph *g, const pgy_gs_operand *o,
                                pgy_tensor *values, arena *a, pgy_error *err)
 {

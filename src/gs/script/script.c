@@ -40,7 +40,7 @@ static pgy_status unknown_verb(const char *name, pgy_error *err)
     return st;
 }
 
-/* Looks for a cycle, while the script's budget for searches lasts. */
+/* Fails if the nodes form a cycle. Stops checking when the script has used up checks_left. */
 static pgy_status check_cycles(pgy_gs_script *s, pgy_error *err)
 {
     pgy_gs_node **order = NULL;
@@ -68,7 +68,7 @@ static pgy_status run_line(pgy_gs_script *s, const piece_list *words, arena *a, 
     return st ? pgy_error_prefix(err, st, "%s: ", v->text.name) : PGY_OK;
 }
 
-/* A model can hold UTF-8 only. */
+/* Fails if the script is not UTF-8, because strings in a model must be. */
 static pgy_status check_text(const char *source, const char *text, pgy_error *err)
 {
     const char *end = text + strlen(text);
@@ -76,8 +76,8 @@ static pgy_status check_text(const char *source, const char *text, pgy_error *er
     size_t size;
     for (const char *p = text; p < end; p += size)
         if (!(size = utf8_read(p, end, &c)))
-            return pgy_error_set(err, PGY_E_FORMAT, "%s:1: text is not UTF-8 at byte %zu", source,
-                                 (size_t)(p - text));
+            return pgy_error_set(err, PGY_E_FORMAT, "%s:1: the text is not UTF-8 at byte %zu",
+                                 source, (size_t)(p - text));
     return PGY_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Edit scripts, private side: from a line to pieces, from pieces to a call of a verb, and the
- * readers of arguments. All that is read from a line is in the arena of that line. */
+/* Private interface of edit scripts: splits a line into pieces (words), binds them to the arguments
+ * of a verb (command), and parses arguments. What is read from a line is in the arena of that line.
+ */
 #ifndef GS_SCRIPT_SCRIPT_H
 #define GS_SCRIPT_SCRIPT_H
 
@@ -15,7 +16,7 @@
  * quotes or after a backslash, else '0'; both are terminated. */
 typedef struct piece {
     const char *text, *quoted;
-    size_t column; /* in the line, from 1 */
+    size_t column; /* column in the line, from 1 */
 } piece;
 typedef struct piece_list {
     piece *items;
@@ -33,7 +34,7 @@ bool piece_starts(piece p, const char *prefix); /* unquoted */
 bool piece_is(piece p, const char *text);
 /* Split at unquoted commas outside brackets. "" gives none, ",," three empty ones. */
 pgy_status piece_split(piece_list *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
-/* The same; [brackets] around the list are optional. */
+/* Like piece_split, but the list may be in [brackets]. */
 pgy_status piece_items(piece_list *out, piece p, arena *a, pgy_error *err) PGY_MUST_CHECK;
 bool piece_push(piece_list *list, piece p, arena *a);
 
@@ -47,14 +48,14 @@ typedef struct verb {
 } verb;
 
 typedef struct call_arg {
-    const char *name; /* "node", "inputs", "--stable" */
+    const char *name; /* name of the argument: "node", "inputs", "--stable" */
     piece value;
 } call_arg;
 struct call {
     const verb *verb;
     call_arg args[24];
     size_t arg_count;
-    piece_list rest;      /* words of a repeated argument */
+    piece_list rest;      /* words of a repeated argument, "..." in the usage text */
     piece_list attr_keys; /* names and values of attributes, in pairs */
     piece_list attrs;
     arena *memory;
@@ -65,9 +66,9 @@ pgy_status call_bind(call *out, const verb *v, const piece_list *words, arena *a
                      pgy_error *err) PGY_MUST_CHECK;
 const piece *call_get(const call *c, const char *name); /* NULL: not given */
 bool call_has(const call *c, const char *name);
-/* The text, or NULL if it is not given. */
+/* The argument's text; NULL: it is not given. */
 const char *call_text(const call *c, const char *name);
-/* The number, which must be in [low, high]; `fallback` if it is not given. */
+/* Reads an integer argument, which must be in [low, high]; `fallback` if it is not given. */
 pgy_status call_int(int64_t *out, const call *c, const char *name, int64_t low, int64_t high,
                     int64_t fallback, pgy_error *err) PGY_MUST_CHECK;
 bool piece_int(int64_t *out, const char *text); /* false: the text is not an integer */
@@ -76,9 +77,9 @@ bool piece_int(int64_t *out, const char *text); /* false: the text is not an int
 
 typedef struct type_spec {
     pgy_value_kind kinds[8]; /* of sequences and optionals, from the outside in */
-    size_t depth;            /* of `kinds`; 0: a tensor */
+    size_t depth;            /* number of `kinds`; 0: a tensor */
     bool has_kind;           /* seq(...), optional(...) or tensor(...) was written */
-    pgy_dtype dtype;         /* NONE: not given */
+    pgy_dtype dtype;         /* PGY_DTYPE_NONE: not given */
     bool has_shape;          /* "[...]" was there */
     int32_t rank;            /* -1: unknown */
     pgy_dim *dims;
@@ -108,7 +109,7 @@ pgy_status value_bad_element(const char *text, const pgy_dtype_info *type, pgy_e
 
 struct pgy_gs_script {
     pgy_gs_graph *top, *current;
-    pgy_gs_tensor_list declared; /* by `variable` and `constant`, used or not */
+    pgy_gs_tensor_list declared; /* made by verbs `variable` and `constant`, used or not */
     size_t checks_left;          /* nodes that searches for cycles may still visit */
 };
 
@@ -119,7 +120,8 @@ pgy_status ref_node(pgy_gs_node **out, pgy_gs_script *s, piece p, pgy_error *err
 /* The argument `name` of a call as a node; NULL if it is not given. */
 pgy_status ref_node_arg(pgy_gs_node **out, pgy_gs_script *s, const call *c, const char *name,
                         pgy_error *err) PGY_MUST_CHECK;
-/* An existing tensor of this level, of an enclosing one, or declared; NULL: none has the name. */
+/* Finds a tensor of the current graph, of an enclosing one, or declared; NULL: none has the name.
+ */
 pgy_gs_tensor *ref_find_tensor(const pgy_gs_script *s, const char *name);
 /* One item: a tensor, $out, $in, $none, const:... New constants get generated names. @param anchor
  * the node that $in and $out refer to; NULL: none */
@@ -159,9 +161,9 @@ void ref_attrs_release(attr_refs *refs);
 /* A free name for a node (or tensor) of the level, generated as pgy_gs_layer does. */
 const char *ref_new_name(pgy_gs_graph *g, const char *base, bool of_node, arena *a);
 
-/* ---- What verbs share (nodes.c) -------------------------------------------------------------- */
+/* ---- Helpers of several verbs (nodes.c) ------------------------------------------------------ */
 
-/* Place among the graph's outputs; output_count: it is not one. */
+/* Index of t among the graph's outputs; g->output_count: it is no output. */
 size_t graph_output_index(const pgy_gs_graph *g, const pgy_gs_tensor *t);
 /* Makes t output i of the graph. */
 pgy_status graph_set_output(pgy_gs_graph *g, size_t i, pgy_gs_tensor *t, arena *a,
@@ -221,8 +223,8 @@ VERB(verb_enter_function);
 VERB(verb_leave);
 #undef VERB
 
-/* The rows of the table. */
-const verb *verb_find(const char *name); /* NULL: none */
-const verb *verb_at(size_t i);           /* NULL: after the last */
+/* Look-ups in the table of verbs. */
+const verb *verb_find(const char *name); /* NULL: no such verb */
+const verb *verb_at(size_t i);           /* NULL: i is after the last verb */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Python script that loads a model with onnx-graphsurgeon, leaves room for edits, and saves it
- * again. It needs nothing but the packages onnx and onnx-graphsurgeon. */
+/* Writes a Python script that loads a model with onnx-graphsurgeon, leaves room for edits, and
+ * saves it. The script needs only the packages onnx and onnx-graphsurgeon. */
 #include <polygraphy/gs_script.h>
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void append_path(str *out, const char *name, const char *path)
     str_append_char(out, '\n');
 }
 
-/* "net.onnx" -> "net_updated.onnx" */
+/* Appends the path of the script's result: "net_updated.onnx" for "net.onnx". */
 static void append_updated(str *out, const char *path)
 {
     const char *extension = path_extension(path);

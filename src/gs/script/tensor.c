@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in edit scripts: ones[2,3], INT64[2]=1,2, [1,2], 0.5, @file.npy. */
+/* Parses tensors in edit scripts: ones[2,3], INT64[2]=1,2, [1,2], 0.5, @file.npy. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,28 +13,29 @@ typedef struct elements {
     bool known[PGY_MAX_RANK];
 } elements;
 
-/* Flattens a value, or nested lists that must form a full shape. */
+/* Collects the elements of a value or of nested lists, which must have equal lengths at each depth.
+ */
 static pgy_status gather(elements *e, piece p, size_t depth, arena *a, pgy_error *err)
 {
     piece_list items;
     if (!piece_starts(p, "[")) {
         if (e->flat.count && e->rank != depth)
             return pgy_error_set(err, PGY_E_SHAPE,
-                                 "'%s' is nested less or more deeply than the values before it",
+                                 "'%s' has another nesting depth than the values before it",
                                  p.text);
         e->rank = depth;
         return piece_push(&e->flat, p, a) ? PGY_OK : gs_no_memory(err);
     }
-    if (depth == 8) return pgy_error_set(err, PGY_E_SHAPE, "lists are nested too deep");
+    if (depth == 8) return pgy_error_set(err, PGY_E_SHAPE, "lists are nested too deeply");
     pgy_status st = piece_items(&items, p, a, err);
     if (st) return st;
     if (e->known[depth] && e->shape[depth] != (int64_t)items.count)
-        return pgy_error_set(err, PGY_E_SHAPE, "'%s' differs in length from the lists beside it",
-                             p.text);
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "'%s' has another length than the other lists of its level", p.text);
     e->known[depth] = true;
     e->shape[depth] = (int64_t)items.count;
     if (items.count == 0) {
-        if (depth) return pgy_error_set(err, PGY_E_SHAPE, "an empty list inside a list");
+        if (depth) return pgy_error_set(err, PGY_E_SHAPE, "a list inside a list is empty");
         e->rank = 1;
     }
     for (size_t i = 0; !st && i < items.count; i++)
@@ -85,11 +86,13 @@ static pgy_status read_element(pgy_tensor *t, size_t i, const char *text,
         if (!value_is_number(text)) return value_bad_element(text, type, err);
         ((double *)pgy_tensor_data(t))[i] = strtod(text, NULL);
         return PGY_OK;
-    default: return pgy_error_set(err, PGY_E_UNSUPPORTED, "values of %s", type->onnx_name);
+    default:
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "elements of type %s cannot be written as values", type->onnx_name);
     }
 }
 
-/* The type in which elements are read, before the cast to their own. */
+/* The 64-bit type as which elements are parsed before they are cast to their own type. */
 static pgy_dtype wide_type(const pgy_dtype_info *type)
 {
     switch (type->kind) {
@@ -100,7 +103,7 @@ static pgy_dtype wide_type(const pgy_dtype_info *type)
     }
 }
 
-/* Makes a tensor from one piece per element, or from one piece for all. */
+/* Makes a tensor from one text per element, or from one text for all elements. */
 static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, const int64_t *shape,
                               const piece_list *flat, pgy_error *err)
 {
@@ -109,7 +112,7 @@ static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, co
     size_t count;
     pgy_status st = pgy_shape_count(&count, rank, shape, err);
     if (!st && flat->count != count && flat->count != 1)
-        st = pgy_error_set(err, PGY_E_SHAPE, "%zu values are given for a shape of %zu elements",
+        st = pgy_error_set(err, PGY_E_SHAPE, "%zu values are given, but the shape has %zu elements",
                            flat->count, count);
     if (!st) st = pgy_tensor_create(&wide, wide_type(type), rank, shape, err);
     for (size_t i = 0; !st && i < count && i < flat->count; i++)
@@ -129,7 +132,7 @@ static pgy_status make_tensor(pgy_tensor **out, pgy_dtype dtype, size_t rank, co
     return st;
 }
 
-/* A tensor of 0, 1, 2..., or of one value everywhere. */
+/* Makes a tensor of 0, 1, 2..., or of one value in all elements. */
 static pgy_status make_filled(pgy_tensor **out, const char *fill, const type_spec *type, arena *a,
                               pgy_error *err)
 {
@@ -157,13 +160,14 @@ static pgy_status make_filled(pgy_tensor **out, const char *fill, const type_spe
 
 static pgy_status check_static(const type_spec *type, const char *text, pgy_error *err)
 {
-    if (type->depth) return pgy_error_set(err, PGY_E_TYPE, "'%s': only tensors have values", text);
+    if (type->depth)
+        return pgy_error_set(err, PGY_E_TYPE, "'%s' is not a tensor type, so it has no values",
+                             text);
     if (type->has_shape && type->rank < 0)
         return pgy_error_set(err, PGY_E_SHAPE, "'%s': values need a shape", text);
     for (int32_t i = 0; i < type->rank; i++)
         if (type->dims[i].value < 0)
-            return pgy_error_set(err, PGY_E_SHAPE, "'%s': values need dimensions that are numbers",
-                                 text);
+            return pgy_error_set(err, PGY_E_SHAPE, "'%s': values need fixed dimensions", text);
     return PGY_OK;
 }
 
@@ -179,7 +183,7 @@ static pgy_status read_filled(pgy_tensor **out, const char *fill, piece rest, ar
     return st ? st : make_filled(out, fill, &type, a, err);
 }
 
-/* Numbers and lists without a type: INT64 if all are whole, else FLOAT. */
+/* Reads numbers and lists without a type, as INT64 if all are integers, else as FLOAT. */
 static pgy_status read_plain(pgy_tensor **out, piece p, arena *a, pgy_error *err)
 {
     elements e = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of edit scripts: numbers, element types, shapes. tensor.c and attr.c read tensors and
+/* Parses numbers, element types and shapes in edit scripts. tensor.c and attr.c parse tensors and
  * attributes. */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +71,7 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err)
     pgy_status st = piece_items(&items, p, a, err);
     if (st) return st;
     if (items.count > PGY_MAX_RANK)
-        return pgy_error_set(err, PGY_E_SHAPE, "a shape of %zu dimensions is too long",
+        return pgy_error_set(err, PGY_E_SHAPE, "the shape has %zu dimensions, which is too many",
                              items.count);
     out->dims = arena_alloc_array(a, items.count + 1, sizeof *out->dims);
     if (!out->dims) return gs_no_memory(err);
@@ -81,7 +81,7 @@ pgy_status value_shape(type_spec *out, piece p, arena *a, pgy_error *err)
     return st;
 }
 
-/* Strips "seq(", "optional(" and "tensor(" from a type. */
+/* Reads and strips "seq(", "optional(" and "tensor(" from a type. */
 static pgy_status read_kinds(type_spec *out, piece *p, arena *a, pgy_error *err)
 {
     static const struct {
@@ -99,7 +99,7 @@ static pgy_status read_kinds(type_spec *out, piece *p, arena *a, pgy_error *err)
         if (p->text[whole - 1] != ')' || p->quoted[whole - 1] != '0')
             return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' lacks its ')'", p->text);
         if (out->depth == sizeof out->kinds / sizeof *out->kinds)
-            return pgy_error_set(err, PGY_E_ARGUMENT, "types are nested too deep");
+            return pgy_error_set(err, PGY_E_ARGUMENT, "the type is nested too deeply");
         piece inner = piece_from(*p, size);
         inner.text = arena_strndup(a, inner.text, whole - size - 1);
         inner.quoted = arena_strndup(a, inner.quoted, whole - size - 1);

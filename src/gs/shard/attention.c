@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds attention layers: MatMul(q, k), Softmax, and MatMul with v, where nothing else reads the
- * values in between. In pattern 1 q and k are first multiplied by the square root of a scale that
- * is computed from q's shape; that computation is recognised by its operators, from the end to the
- * start. */
+ * values in between. In pattern 1, q and k are first multiplied by the square root of a scale that
+ * is computed from q's shape; is_scale recognises that computation by its operators. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -30,8 +29,8 @@ static bool is_op(const pgy_gs_node *n, const char *op, size_t inputs)
            !strcmp(n->op, op);
 }
 
-/* The only reader of a node's only output; NULL if there are more, or it is an output of the
- * graph. */
+/* The only consumer of a node's only output; NULL if it has several, or if the output is a graph
+ * output. */
 static pgy_gs_node *only_reader(const pgy_gs_node *n)
 {
     const pgy_gs_tensor *t = n->outputs[0];
@@ -56,13 +55,13 @@ static bool find_plain(shard_attention *out, pgy_gs_node *n)
     return true;
 }
 
-/* True for the square root of Cast(Div(., Cast(Sqrt(Cast(Slice(Shape(q))))))); *scale is the value
- * under the root. */
+/* True if `root` computes Sqrt(Cast(Div(., Cast(Sqrt(Cast(Slice(Shape(q)))))))); *scale: the input
+ * of that outer Sqrt. */
 static bool is_scale(pgy_gs_tensor **scale, const pgy_gs_node *root, const pgy_gs_tensor *q)
 {
     static const struct {
         const char *op;
-        size_t inputs, slot; /* the input slot that leads further up */
+        size_t inputs, slot; /* index of the input that leads on towards q */
     } CHAIN[] = {{"Cast", 1, 0}, {"Div", 2, 1},   {"Cast", 1, 0}, {"Sqrt", 1, 0},
                  {"Cast", 1, 0}, {"Slice", 3, 0}, {"Shape", 1, 0}};
     if (!is_op(root, "Sqrt", 1)) return false;
@@ -100,7 +99,7 @@ pgy_status shard_find_attention(shard_attention **out, size_t *count, const pgy_
     shard_attention *items = NULL, found;
     size_t n = 0, capacity = 0;
     if (pattern != 0 && pattern != 1)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no attention pattern %d", pattern);
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%d is not an attention pattern", pattern);
     for (size_t i = 0; i < g->node_count; i++) {
         if (!(pattern ? find_scaled : find_plain)(&found, g->nodes[i])) continue;
         if (!mem_grow((void **)&items, &capacity, n + 1, sizeof *items)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Context parallelism. Hinted inputs are scattered; each hinted attention layer gathers the tensors
- * it needs whole (or becomes one Attention node); hinted outputs are gathered, unless they are
- * whole already because Q was gathered. */
+/* Context parallelism: splits the sequence among ranks. Graph inputs in the hints are scattered;
+ * each attention layer gathers the tensors that it needs whole (or becomes one Attention node);
+ * graph outputs in the hints are gathered, unless gathering Q made them whole already. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,14 +10,16 @@
 #include "gs/graph/gs.h"
 #include "gs/shard/shard.h"
 
-static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
+static const char LOG_PATH[] = "gs/shard/context.c";
+static const char ORIGINAL_PATH[] = "tools/multi_device/subtool/shard.py";
 
 typedef struct context_work {
     shard_work base;
-    shard_attention *layers; /* product NULL: the layer is done */
+    shard_attention *layers; /* a layer that is done has product NULL */
     size_t layer_count;
-    strmap scattered; /* hinted inputs, each with the tensor that readers of it use now */
-    strmap gathered;  /* outputs of gathers */
+    strmap
+        scattered;   /* name of a graph input -> the scattered tensor that its consumers read now */
+    strmap gathered; /* names of tensors that gathers made */
     bool q_gathered;
 } context_work;
 
@@ -80,7 +82,8 @@ static pgy_status shuffle(pgy_gs_tensor **out, context_work *w, pgy_gs_tensor *t
     return o.given && o.count ? shard_transpose(out, &w->base, t, o.axes, o.count, err) : PGY_OK;
 }
 
-/* Removes the three nodes; the nodes that scale q and k stay in front of the new one. */
+/* Replaces the layer's MatMuls and Softmax by one Attention node; nodes that scale q and k stay in
+ * front of it. */
 static pgy_status fuse_layer(context_work *w, shard_attention *a, const pgy_fused_attention *f,
                              pgy_error *err)
 {
@@ -120,14 +123,14 @@ static pgy_status change_layer(context_work *w, const pgy_attention_hint *hint, 
         shard_attention *a = &w->layers[i];
         if (!a->product || shard_q(a) != q) continue;
         found = true;
-        LOG(INFO, "Processing attention layer: q=%s, gather_q=%s, gather_kv=%s", hint->q,
-            hint->gather_q ? "True" : "False", hint->gather_kv ? "True" : "False");
+        LOG_ORIGINAL(INFO, "Processing attention layer: q=%s, gather_q=%s, gather_kv=%s", hint->q,
+                     hint->gather_q ? "True" : "False", hint->gather_kv ? "True" : "False");
         st = hint->replace ? fuse_layer(w, a, hint->replace, err) : gather_layer(w, a, hint, err);
         a->product = NULL;
         break;
     }
     if (!st && !found)
-        LOG(WARNING, "No attention layer has the Q tensor '%s' (any more): its hint is not used",
+        LOG(WARNING, "The hint for Q tensor '%s' has no effect: no attention layer has this tensor",
             hint->q);
     return st;
 }
@@ -152,7 +155,7 @@ pgy_status pgy_shard_context(pgy_gs_graph *g, const pgy_shard_hints *hints, int 
     pgy_status st = shard_begin(&w.base, g, hints, err);
     if (!st) st = scatter_inputs(&w, err);
     if (!st) st = shard_find_attention(&w.layers, &w.layer_count, g, pattern, err);
-    if (!st) LOG(INFO, "Found %zu attention pattern matches in the graph.", w.layer_count);
+    if (!st) LOG_ORIGINAL(INFO, "Found %zu attention pattern matches in the graph.", w.layer_count);
     for (size_t i = 0; !st && i < hints->layer_count; i++)
         st = change_layer(&w, &hints->layers[i], err);
     if (!st && !w.q_gathered) st = gather_outputs(&w, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shard hints as JSON, in Polygraphy's form: each object has its class as the last key. Release
- * 0.49 had the settings of collectives at the top level; its layout is recognised by the missing
- * keys. All that is read is in one arena with the struct. */
+/* Shard hints as JSON, in Polygraphy's form: each object has its class as the last key. Polygraphy
+ * 0.49 had the settings of collectives at the top level; that layout is recognised by its missing
+ * keys. The hints and their strings share one arena. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,9 +10,9 @@
 #include "data/feeds.h"
 #include "gs/shard/shard.h"
 
-static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
+static const char LOG_PATH[] = "gs/shard/hints.c";
 
-enum { MAX_RANKS = 4096 }; /* bounds the number of ranks, each of which may become a file */
+enum { MAX_RANKS = 4096 }; /* limit of the number of ranks, because each rank may become a file */
 
 static const char *const PARALLELISMS[] = {
     [PGY_PARALLEL_CONTEXT] = "CP", [PGY_PARALLEL_TENSOR] = "TP"};
@@ -27,7 +27,7 @@ void pgy_shard_hints_destroy(pgy_shard_hints *hints)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The first failure is kept; later reads give zeros. */
+/* The first failure is kept, and later reads give zeros, so callers check only once. */
 typedef struct reader {
     json_file *file;
     arena *memory;
@@ -66,17 +66,17 @@ static int64_t integer(reader *r, const json_value *object, const char *key, boo
 {
     const json_value *v = member(r, object, key, required);
     if (!v) return fallback;
-    if (v->type != JSON_INT) bad(r, v, key, "no integer");
+    if (v->type != JSON_INT) bad(r, v, key, "not an integer");
     return v->integer;
 }
 
-/* Null and absent: -1. */
+/* Reads a tensor's rank; -1 if it is null or absent. */
 static int64_t rank(reader *r, const json_value *object, const char *key, bool required)
 {
     const json_value *v = member(r, object, key, required);
     if (is_null(v)) return -1;
     if (v->type != JSON_INT || v->integer < 0 || v->integer > PGY_MAX_RANK) {
-        bad(r, v, key, "neither null nor a possible rank");
+        bad(r, v, key, "neither null nor a valid rank");
         return -1;
     }
     return v->integer;
@@ -95,13 +95,13 @@ static const char *text(reader *r, const json_value *object, const char *key, bo
     const json_value *v = member(r, object, key, required);
     if (!v) return fallback;
     if (v->type != JSON_STRING) {
-        bad(r, v, key, "no text");
+        bad(r, v, key, "not a string");
         return fallback;
     }
     size_t size;
     const char *s = json_string(v, r->memory, &size);
     if (!s) r->st = pgy_error_set(r->err, PGY_E_MEMORY, "out of memory");
-    if (s && strlen(s) != size) bad(r, v, key, "a text with a zero byte");
+    if (s && strlen(s) != size) bad(r, v, key, "a string with a zero byte");
     return s;
 }
 
@@ -109,7 +109,7 @@ static const json_value *list(reader *r, const json_value *object, const char *k
 {
     const json_value *v = member(r, object, key, required);
     if (v && v->type != JSON_ARRAY) {
-        bad(r, v, key, "no list");
+        bad(r, v, key, "not a list");
         return NULL;
     }
     return v;
@@ -121,7 +121,7 @@ static const int64_t *integers(size_t *count, reader *r, const json_value *v, co
     if (!v) return NULL;
     int64_t *items = allocate(r, v->count, sizeof *items);
     for (const json_value *i = v->first; i && items; i = i->next) {
-        if (i->type != JSON_INT) bad(r, i, key, "no list of integers");
+        if (i->type != JSON_INT) bad(r, i, key, "not a list of integers");
         items[(*count)++] = i->integer;
     }
     return items;
@@ -193,7 +193,7 @@ static void check_reduce_op(reader *r, const json_value *at, const char *op)
     static const char *const KNOWN[] = {"sum", "prod", "min", "max", "avg"};
     for (size_t i = 0; i < sizeof KNOWN / sizeof *KNOWN; i++)
         if (op && !strcmp(op, KNOWN[i])) return;
-    bad(r, at, "reduce_op", "none of sum, prod, min, max and avg");
+    bad(r, at, "reduce_op", "not one of sum, prod, min, max and avg");
 }
 
 static void collectives(pgy_shard_hints *h, reader *r, const json_value *root)
@@ -202,8 +202,9 @@ static void collectives(pgy_shard_hints *h, reader *r, const json_value *root)
     const bool old = !r->st && !v;
     if (old) {
         LOG(WARNING,
-            "%s has the layout of Polygraphy 0.49, which is converted; 'template shard-hints' "
-            "writes the new one",
+            "%s has the layout of Polygraphy 0.49 and is converted; pgy_shard_suggest creates "
+            "hints "
+            "in the new layout",
             r->file->path);
         v = root;
     } else {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that sharding adds. One counter names nodes and tensors. A collective is inserted between a
- * tensor and all its readers; it works along axis 0, so another axis needs a Transpose before and
- * after it. */
+/* Adds nodes for sharding, numbered by one counter for node and tensor names. A collective is
+ * inserted between a tensor and all its consumers. It works along axis 0, so any other axis needs a
+ * Transpose before and after it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,20 +116,20 @@ static pgy_status add_collective(pgy_gs_tensor **out, shard_work *s, pgy_gs_tens
                      in, err);
 }
 
-/* The permutation that swaps axis 0 with the axis of the collective. */
+/* Makes the permutation that swaps axis 0 with the axis of the collective. */
 static pgy_status exchange(int64_t *perm, size_t *rank, const pgy_gs_tensor *t,
                            const shard_collective *c, pgy_error *err)
 {
     const int64_t known = t->rank >= 0 ? t->rank : c->rank;
     if (known < 0)
         return pgy_error_set(err, PGY_E_SHAPE,
-                             "tensor '%s' is cut along axis %lld, but its rank is neither in the "
-                             "model nor in the hints (infer shapes, or give a rank)",
+                             "tensor '%s' is to be split along axis %lld, but its rank is unknown: "
+                             "infer shapes, or give a rank in the hints",
                              t->name, (long long)c->axis);
     if (known > PGY_MAX_RANK || c->axis < 0 || c->axis >= known)
         return pgy_error_set(err, PGY_E_SHAPE,
-                             "tensor '%s' is to be cut along axis %lld, but has rank %lld", t->name,
-                             (long long)c->axis, (long long)known);
+                             "tensor '%s' is to be split along axis %lld, but has rank %lld",
+                             t->name, (long long)c->axis, (long long)known);
     for (int64_t i = 0; i < known; i++) perm[i] = i;
     perm[0] = c->axis;
     perm[c->axis] = 0;
@@ -161,8 +161,8 @@ pgy_status shard_insert(pgy_gs_tensor **out, shard_work *s, pgy_gs_tensor *t, sh
     if (!st) st = add_collective(&last, s, last, &c, err);
     if (!st && rank) st = shard_transpose(&last, s, last, perm, rank, err);
     if (st) return st;
-    /* The first new node is the last reader of t, so the readers before it move to the new
-     * tensor. */
+    /* The first new node is t's last consumer. All consumers move to the new tensor, then this node
+     * back to t. */
     pgy_gs_node *first = t->consumers[t->consumer_count - 1];
     st = pgy_gs_replace_uses(t, last, err);
     if (!st) st = pgy_gs_set_input(first, 0, t, err);

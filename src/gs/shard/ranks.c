@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensor parallelism: makes the graph of one rank. The MatMuls before an attention or a gate keep a
- * part of their columns, and the MatMul after it keeps the matching rows, so its results are
- * partial sums, which an AllReduce adds up. The nodes between work on each column separately. */
+/* Tensor parallelism: makes the graph of one rank. MatMuls before an attention or gated MLP keep a
+ * part of their weight's columns, and the MatMul after it keeps the matching rows. Its results are
+ * partial sums, which an AllReduce adds up. The nodes in between work on each column separately. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,9 +9,9 @@
 #include "gs/graph/gs.h"
 #include "gs/shard/shard.h"
 
-static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
+static const char LOG_PATH[] = "gs/shard/ranks.c";
 
-enum { MAX_WALK = 64 }; /* bound of the nodes between two MatMuls */
+enum { MAX_WALK = 64 }; /* limit of the number of nodes between two MatMuls */
 
 typedef struct ranks_work {
     shard_work base;
@@ -25,7 +25,7 @@ static bool is_op(const pgy_gs_node *n, const char *op)
     return n && !strcmp(n->op, op);
 }
 
-/* ---- Ways between products ------------------------------------------------------------------- */
+/* ---- Paths between MatMuls ------------------------------------------------------------------- */
 
 static bool is_weight(const pgy_gs_tensor *t)
 {
@@ -33,7 +33,7 @@ static bool is_weight(const pgy_gs_tensor *t)
     return t->producer_count == 1 && is_op(t->producers[0], "Constant");
 }
 
-/* The input that leads further up: the first that is not a weight. */
+/* The input to follow upwards from n: the first that is not a weight; NULL: none. */
 static pgy_gs_tensor *way_up(const pgy_gs_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
@@ -62,8 +62,8 @@ static pgy_gs_node *product_below(const pgy_gs_tensor *t)
     return NULL;
 }
 
-/* Cuts constants that are added between a MatMul and t. A Reshape to fixed sizes is only
- * reported. */
+/* Splits biases that are added between the MatMul and t. Warns of a Reshape to a constant shape,
+ * which is not adapted. */
 static pgy_status cut_way(ranks_work *w, const pgy_gs_tensor *t, const pgy_gs_node *product,
                           int64_t columns, pgy_error *err)
 {
@@ -77,7 +77,9 @@ static pgy_status cut_way(ranks_work *w, const pgy_gs_tensor *t, const pgy_gs_no
             other->dims[other->rank - 1].value == columns && columns > 1)
             st = shard_cut_bias(&w->cut, other, err);
         else if (is_op(n, "Reshape") && weight)
-            LOG(WARNING, "%s (Reshape) stands between parts and may set sizes of the whole",
+            LOG(WARNING,
+                "%s (Reshape) is between split weights; its constant shape may still have the "
+                "sizes of the whole tensor",
                 gs_node_label(n));
         t = way_up(n);
     }
@@ -106,7 +108,7 @@ static pgy_status divide_heads(ranks_work *w, pgy_gs_node *n, const char *name, 
     return pgy_gs_set_attr(n, &a, err);
 }
 
-/* Cuts axis 2 of the cache of keys and values, if its size is known. */
+/* Divides axis 2 of a key or value cache among the ranks, if its size is known. */
 static pgy_status divide_cache(ranks_work *w, const pgy_gs_node *n, pgy_gs_tensor *t,
                                pgy_error *err)
 {
@@ -149,11 +151,12 @@ static pgy_status cut_attention(ranks_work *w, pgy_gs_node *n, pgy_error *err)
     pgy_gs_node *result = n->output_count ? product_below(n->outputs[0]) : NULL;
     if (n->input_count < 3 || !result)
         return gs_node_error(n, err, PGY_E_UNSUPPORTED,
-                             "it lacks inputs Q, K, V or a MatMul behind it");
+                             "its inputs Q, K, V or the MatMul behind it are missing");
     for (size_t i = 0; !st && i < 3; i++) {
         pgy_gs_node *product = product_above(n->inputs[i]);
         st = product ? cut_columns(w, n->inputs[i], product, err)
-                     : gs_node_error(n, err, PGY_E_UNSUPPORTED, "no MatMul makes its %s", NAMES[i]);
+                     : gs_node_error(n, err, PGY_E_UNSUPPORTED, "no MatMul computes its input %s",
+                                     NAMES[i]);
     }
     if (!st) st = cut_rows(w, result, err);
     if (!st) st = divide_heads(w, n, "num_q_heads", err);
@@ -176,7 +179,7 @@ static pgy_gs_tensor *other_factor(const pgy_gs_node *mul, const pgy_gs_tensor *
     return mul->inputs[mul->inputs[0] == t];
 }
 
-/* gate * Sigmoid(gate) * up, or Sigmoid(gate) * up. */
+/* Finds the products behind a Sigmoid: gate * Sigmoid(gate) * up, or Sigmoid(gate) * up. */
 static bool find_gate(pgy_gs_tensor **up, const pgy_gs_node **joined, const pgy_gs_node *sigmoid)
 {
     const pgy_gs_tensor *t = sigmoid->outputs[0];
@@ -213,7 +216,8 @@ static pgy_status cut_mlp(ranks_work *w, const pgy_gs_node *sigmoid, pgy_error *
     pgy_gs_node *up = found ? product_above(up_end) : NULL;
     pgy_gs_node *down = found ? product_below(joined->outputs[0]) : NULL;
     if (!has_weight(gate) || !has_weight(up) || !has_weight(down) || gate == up) {
-        LOG(WARNING, "%s (Sigmoid) is no gate between MatMuls: what is around it stays whole",
+        LOG(WARNING,
+            "%s (Sigmoid) is not a gate between MatMuls, so the weights around it are not split",
             gs_node_label(sigmoid));
         return PGY_OK;
     }
@@ -241,8 +245,9 @@ pgy_status pgy_shard_tensors(pgy_gs_graph *g, const pgy_shard_hints *hints, int6
     ranks_work w = {.cut = {.rank = rank, .ranks = hints->nb_rank}};
     pgy_gs_tensor *made;
     if (hints->nb_rank < 1 || rank < 0 || rank >= hints->nb_rank)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "there is no rank %lld of %lld", (long long)rank,
-                             (long long)hints->nb_rank);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "rank %lld does not exist: the hints have %lld ranks, from 0",
+                             (long long)rank, (long long)hints->nb_rank);
     pgy_status st = shard_begin(&w.base, g, hints, err);
     if (!st) st = cut_all(&w, err);
     if (!st) st = shard_check_cuts(&w.cut, g, err);
@@ -250,7 +255,8 @@ pgy_status pgy_shard_tensors(pgy_gs_graph *g, const pgy_shard_hints *hints, int6
         st = shard_insert(&made, &w.base, w.sums[i]->outputs[0],
                           (shard_collective){"all_reduce", "sum", 0, -1}, err);
     if (!st && !w.sum_count)
-        LOG(WARNING, "The model has no layer whose weights could be cut: every rank gets it whole");
+        LOG(WARNING,
+            "The model has no layer whose weights can be split: every rank gets the whole model");
     if (!st) st = pgy_gs_cleanup(g, NULL, err);
     if (!st) st = pgy_gs_toposort(g, NULL, err);
     mem_free(w.sums);

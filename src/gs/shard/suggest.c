@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Suggests hints for a model: its attention layers, and the graph's inputs and outputs that depend
- * on each other through them. */
+/* Suggests shard hints for a model: its attention layers, and the graph inputs and outputs that are
+ * connected with them. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -55,9 +55,9 @@ static pgy_status check_names(const pgy_gs_graph *g, pgy_error *err)
     return st;
 }
 
-/* ---- What is connected ----------------------------------------------------------------------- */
+/* ---- Connected tensors ----------------------------------------------------------------------- */
 
-/* Marks all tensors that can be reached from a node, upwards or downwards. */
+/* Marks all tensors that a node depends on or, if `down`, that depend on it. */
 typedef struct reach {
     gs_node_list stack;
     uint64_t epoch;
@@ -133,7 +133,7 @@ static pgy_status connected(const pgy_shard_tensor **out, size_t *out_count, sug
     if (!st) st = reach_all(&r, err);
     for (size_t i = 0; !st && i < all_count; i++) {
         if (tensor_box(all[i])->mark != r.epoch) continue;
-        tensor_box(all[i])->mark = 0; /* each once */
+        tensor_box(all[i])->mark = 0; /* lists each tensor only once */
         LOG(INFO, "Found dependent tensor %s", all[i]->name);
         items[n++] = describe(all[i], down ? o->output_axis : o->input_axis,
                               down ? o->output_rank : o->input_rank);
@@ -210,7 +210,7 @@ static pgy_status add_settings(suggestion *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* Copies names, because the hints outlive the graph. */
+/* Copies a name, because the hints outlive the graph. */
 static bool keep_name(const char **name, suggestion *s)
 {
     *name = arena_strdup(&s->box->memory, *name);

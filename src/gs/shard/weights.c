@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts weights. The part is a record of its own shape, whose elements are copied from the whole
- * weight when the model is saved, so memory holds one part at a time. Types below 8 bits are cut in
- * packed form. */
+/* Splits weights. A rank's part is a TensorProto without elements; these are copied from the whole
+ * weight when the model is saved, so memory holds one part at a time. Types below 8 bits are split
+ * in packed form. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +15,11 @@
 static const char LOG_PATH[] = "tools/multi_device/subtool/shard.py";
 
 enum {
-    MAX_STEPS = 16, /* bound of the nodes between a weight and its MatMul */
+    MAX_STEPS = 16, /* limit of the number of nodes between a weight and its MatMul */
     LARGE_BYTES = 1 << 20
 };
 
-/* A part of a stored tensor, in the store's memory. */
+/* The part of an initializer that this rank keeps. Allocated in the document's memory. */
 typedef struct slice {
     const pgy_onnx_tensor *whole;
     pgy_model *store;
@@ -29,7 +29,7 @@ typedef struct slice {
 
 typedef struct cut_record {
     pgy_gs_tensor *tensor;
-    size_t axis, readers; /* readers that asked for the cut */
+    size_t axis, readers; /* number of nodes that read the weight and accept its split */
 } cut_record;
 
 void shard_cut_deinit(shard_cut *c)
@@ -38,7 +38,7 @@ void shard_cut_deinit(shard_cut *c)
     strmap_deinit(&c->done);
 }
 
-/* Drops the file's pages of this tensor from memory. */
+/* Releases the mapped file's pages of this tensor, after a part of it was copied. */
 static void forget(const slice *s, const pgy_tensor *t)
 {
     const bool inside = s->whole->raw_data.size > 0;
@@ -73,13 +73,13 @@ static pgy_status bad_size(const pgy_gs_tensor *t, size_t axis, int64_t ranks, p
 {
     char *text = pgy_gs_tensor_text(t);
     pgy_status st =
-        pgy_error_set(err, PGY_E_SHAPE, "%s cannot be cut into %lld parts along axis %zu",
+        pgy_error_set(err, PGY_E_SHAPE, "%s cannot be split into %lld parts along axis %zu",
                       text ? text : t->name, (long long)ranks, axis);
     pgy_text_free(text);
     return st;
 }
 
-/* Computes where the parts lie; the import checked the sizes. */
+/* Computes where the part's bytes are in the whole weight. */
 static pgy_status plan_slice(slice *s, const shard_cut *c, const pgy_gs_tensor *t, size_t axis,
                              pgy_error *err)
 {
@@ -123,7 +123,7 @@ static pgy_status cut_values(const shard_cut *c, pgy_gs_tensor *t, size_t axis, 
     gs_document *d = tensor_box(t)->document;
     pgy_onnx_tensor *made = NULL;
     if (!t->stored)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "weight '%s' is sparse: it cannot be cut",
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "weight '%s' is sparse and cannot be split",
                              t->name);
     slice *s = gs_alloc(d, 1, sizeof *s);
     int64_t *dims = gs_alloc(d, t->rank > 0 ? (size_t)t->rank : 1, sizeof *dims);
@@ -131,7 +131,7 @@ static pgy_status cut_values(const shard_cut *c, pgy_gs_tensor *t, size_t axis, 
     *s = (slice){.whole = t->stored, .store = d->store, .dims = dims};
     pgy_status st = plan_slice(s, c, t, axis, err);
     if (st) return st;
-    if (!c->rank) log_cut(t, s); /* one value for all */
+    if (!c->rank) log_cut(t, s); /* logged for rank 0 only, because all ranks split alike */
     pgy_onnx_tensor like = *t->stored;
     like.dims = dims;
     st = pgy_model_computed_tensor(&made, d->store, &like, make_slice, s, err);
@@ -140,13 +140,14 @@ static pgy_status cut_values(const shard_cut *c, pgy_gs_tensor *t, size_t axis, 
     return st;
 }
 
-/* Cuts a constant once, even if several nodes ask for it. */
+/* Splits a constant once, even if several nodes ask for it. */
 static pgy_status cut_constant(shard_cut *c, pgy_gs_tensor *t, size_t axis, pgy_error *err)
 {
     cut_record *r = strmap_get(&c->done, t->name);
     if (r && r->axis != axis)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "weight '%s' is needed in parts along axis %zu and along axis %zu",
+                             "weight '%s' would have to be split along axis %zu and along axis "
+                             "%zu; only one axis is possible",
                              t->name, r->axis, axis);
     if (r) {
         r->readers++;
@@ -161,7 +162,7 @@ static pgy_status cut_constant(shard_cut *c, pgy_gs_tensor *t, size_t axis, pgy_
     return cut_values(c, t, axis, err);
 }
 
-/* Replaces a Constant node by its value. */
+/* If a Constant node makes t, makes t a constant instead. */
 static pgy_status take_constant(pgy_gs_tensor *t, pgy_error *err)
 {
     pgy_gs_node *n = t->producer_count == 1 ? t->producers[0] : NULL;
@@ -178,7 +179,7 @@ static pgy_gs_node *maker(const pgy_gs_tensor *t)
     return t->producer_count == 1 ? t->producers[0] : NULL;
 }
 
-/* The constant of scales that are quantised themselves; NULL: they are not. */
+/* The constant that t is, or from which DequantizeLinear and Cast make t; *out NULL: none. */
 static pgy_status find_constant(pgy_gs_tensor **out, pgy_gs_tensor *t, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -200,8 +201,8 @@ static pgy_status find_constant(pgy_gs_tensor **out, pgy_gs_tensor *t, pgy_error
 static pgy_status cut_tensor(shard_cut *c, pgy_gs_tensor *t, size_t axis, int depth,
                              pgy_error *err);
 
-/* Cuts scales or zero points with a weight cut along `axis`: per tensor, per place of an axis, or
- * per block. */
+/* Splits scales or zero points of a weight that is split along `axis`, if they differ along it:
+ * per-tensor ones stay, per-axis and per-block ones are split. */
 static pgy_status cut_scales(shard_cut *c, const pgy_gs_node *n, size_t slot, size_t axis,
                              int depth, pgy_error *err)
 {
@@ -210,7 +211,7 @@ static pgy_status cut_scales(shard_cut *c, const pgy_gs_node *n, size_t slot, si
     pgy_status st = find_constant(&values, n->inputs[slot], err);
     if (st) return st;
     if (!values)
-        return gs_node_error(n, err, PGY_E_UNSUPPORTED, "its input '%s' is no weight",
+        return gs_node_error(n, err, PGY_E_UNSUPPORTED, "its input '%s' is not a weight",
                              n->inputs[slot]->name);
     if (values->rank == 0 || (values->rank == 1 && values->dims[0].value == 1)) return PGY_OK;
     if (values->rank == 1 && !pgy_gs_attr_as_int(n, "block_size", 0)) {
@@ -237,15 +238,16 @@ static pgy_status cut_tensor(shard_cut *c, pgy_gs_tensor *t, size_t axis, int de
     if (t->kind == PGY_GS_CONSTANT) return cut_constant(c, t, axis, err);
     const pgy_gs_node *n = maker(t);
     if (!n || !n->input_count || depth >= MAX_STEPS)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%s' is no weight that could be cut",
-                             t->name);
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "tensor '%s' is not a weight that can be split", t->name);
     if (!strcmp(n->op, "Cast") || !strcmp(n->op, "Identity"))
         return cut_tensor(c, n->inputs[0], axis, depth + 1, err);
     if (!strcmp(n->op, "Transpose") && axis < 2)
         return cut_tensor(c, n->inputs[0], 1 - axis, depth + 1, err);
     if (!strcmp(n->op, "DequantizeLinear")) return cut_quantized(c, n, axis, depth, err);
-    return gs_node_error(n, err, PGY_E_UNSUPPORTED,
-                         "it makes the weight '%s', which cannot be cut behind it", t->name);
+    return gs_node_error(
+        n, err, PGY_E_UNSUPPORTED,
+        "it computes the weight '%s', and a weight cannot be split behind this operator", t->name);
 }
 
 pgy_status shard_cut_weight(shard_cut *c, pgy_gs_node *product, size_t axis, pgy_error *err)
@@ -267,7 +269,8 @@ pgy_status shard_check_cuts(const shard_cut *c, const pgy_gs_graph *g, pgy_error
         const cut_record *r = c->done.entries[i].value;
         if (gs_is_graph_output(g, r->tensor) || r->tensor->consumer_count > r->readers)
             return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                                 "weight '%s' is also read where it is needed as a whole",
+                                 "weight '%s' cannot be split: another node, or the graph as "
+                                 "output, needs the whole weight",
                                  r->tensor->name);
     }
     return PGY_OK;

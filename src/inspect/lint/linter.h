@@ -10,14 +10,14 @@ typedef struct linter {
     lint_report *report;
     pgy_model *model;
     pgy_graph *graph;  /* NULL: the model has no valid graph, or no nodes */
-    pgy_node **stored; /* nodes in the order of the file, in which the original runs them */
+    pgy_node **stored; /* nodes in file order, because the original runs them in that order */
     const pgy_finding *findings;
     size_t finding_count;
-    size_t *next_of_node; /* per finding: the next finding of the same node, or LINT_NONE */
-    bool *is_said;        /* per finding: already reported, or not to be reported */
+    size_t *next_of_node; /* indexed by finding: the next finding of the same node, or LINT_NONE */
+    bool *is_said;        /* indexed by finding: already reported, or not to be reported */
     strmap first_of_node; /* path of a node -> &next_of_node[its first finding] */
     pgy_metadata *inputs;
-    pgy_tensor_map *values; /* everything computed so far */
+    pgy_tensor_map *values; /* tensor name -> value, for all tensors computed so far */
     const pgy_backend *backend;
     const pgy_backend_options *backend_options;
     bool opened; /* the runtime opened the whole model: later failures depend on data */

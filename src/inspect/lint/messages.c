@@ -35,7 +35,7 @@ static void drop_runtime_prefix(char *text)
     memmove(text, from, strlen(from) + 1);
 }
 
-/* Removes phrases that only say that there is an error. */
+/* Removes phrases without information, such as "Error: ". */
 static void drop_phrases(char *text)
 {
     static const char *const PHRASES[] = {"This is an invalid model. ",

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "inspect/lint/report.h"
 
-static const char LOG_PATH[] = "tools/check/subtool/lint.py";
+static const char LOG_PATH[] = "inspect/lint/names.c";
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -35,7 +35,7 @@ pgy_status lint_name_nodes(pgy_node *const *nodes, size_t count, arena *memory, 
         nodes[i]->name = unique_name(&taken, i, &number, memory);
         ok = nodes[i]->name && strmap_put(&taken, nodes[i]->name, nodes[i]);
         if (ok)
-            LOG(VERBOSE, "Node %zu (%s) has no name: it is called %s here", i, nodes[i]->op_type,
+            LOG(VERBOSE, "Node %zu (%s) has no name; the report calls it %s", i, nodes[i]->op_type,
                 nodes[i]->name);
     }
     strmap_deinit(&taken);
@@ -44,11 +44,11 @@ pgy_status lint_name_nodes(pgy_node *const *nodes, size_t count, arena *memory, 
 
 #define NONE SIZE_MAX
 
-/* Linked lists of the nodes that share a name: `first` has the first node, `next` the next one of
- * each. */
+/* Linked lists of the nodes that share a name, as indices of nodes. */
 typedef struct name_lists {
-    size_t *next, *last; /* last: valid for the first place of a list */
-    strmap first;        /* name -> &next[first place] */
+    size_t *next, *last; /* next: the next node with this name, or NONE; last: indexed by a list's
+                            first node, the last one */
+    strmap first;        /* name -> &next[index of its first node] */
 } name_lists;
 
 static bool make_lists(name_lists *l, pgy_node *const *nodes, size_t count)

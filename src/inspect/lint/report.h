@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-/* Codes of findings that do not come from pgy_graph_check. */
+/* Codes of findings of the lint itself; the others come from pgy_graph_check. */
 #define LINT_CODE_LOAD "load-failed"
 #define LINT_CODE_RUNTIME "runtime-failed"
 #define LINT_CODE_DATA "generated-data"

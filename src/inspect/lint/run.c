@@ -10,7 +10,7 @@
 #include "base/pytext.h"
 #include "inspect/lint/linter.h"
 
-static const char LOG_PATH[] = "tools/check/subtool/lint.py";
+static const char LOG_PATH[] = "inspect/lint/run.c";
 static const char RUNTIME[] = "onnxrt";
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
@@ -23,12 +23,12 @@ static pgy_status choose_backend(linter *l, pgy_error *err)
     l->backend = wanted;
     l->backend_options = l->options.backend_options;
     if (wanted && wanted->probe(why, sizeof why) == PGY_OK) return PGY_OK;
-    LOG(WARNING, "%s; the float64 reference is used instead",
+    LOG(WARNING, "%s; lint uses the float64 reference instead",
         wanted ? why : "ONNX Runtime is not available");
     l->backend = pgy_backend_find_trait(PGY_BACKEND_IS_REFERENCE);
     l->backend_options = NULL;
     return l->backend ? PGY_OK
-                      : pgy_error_set(err, PGY_E_NOT_FOUND, "there is no reference backend");
+                      : pgy_error_set(err, PGY_E_NOT_FOUND, "this build has no reference backend");
 }
 
 /* A runtime that refuses its settings says nothing about the model. */
@@ -128,7 +128,8 @@ static pgy_status first_feed(linter *l, pgy_error *err)
     if (!st) st = pgy_data_loader_set_metadata(data, l->inputs, err);
     if (!st) st = pgy_data_loader_next(&feed, data, err);
     if (!st && !feed)
-        st = pgy_error_set(err, PGY_E_ARGUMENT, "there is no input data to run the model on");
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "the data loader has no input data; lint needs one iteration");
     if (!st) st = pgy_feed_match(&l->values, feed, l->inputs, err);
     /* If the caller's data do not fit, that says nothing about the model. */
     if (st && !l->misuse && l->options.data)
@@ -154,16 +155,16 @@ static void append_generated(str *out, const linter *l)
 }
 
 static const char ADVICE[] =
-    "Dynamic dimensions are 1 unless 'inputs' of pgy_lint_options says otherwise, values are in "
-    "[0, 1] unless 'random' does; 'data' takes data of your own";
+    "Set pgy_lint_options.inputs to change dynamic dimensions (default 1), .random to change the "
+    "range of values (default [0, 1]), or .data to use your own data";
 
 /* Warns that the runtime accepts the model, but it fails on generated data. */
 static void blame_data(linter *l)
 {
     str text = {0};
     if (!l->opened || l->options.data || !pgy_metadata_count(l->inputs)) return;
-    str_append(&text, "The runtime accepts the model and fails on generated data, so the data may "
-                      "be at fault: ");
+    str_append(&text, "The runtime accepts the model but fails on generated data, so the data may "
+                      "be the cause: ");
     append_generated(&text, l);
     str_printf(&text, ". %s", l->options.data_advice ? l->options.data_advice : ADVICE);
     if (!text.failed)

@@ -184,11 +184,10 @@ static pgy_status check_shape(const pgy_tensor_info *given, const pgy_value *v, 
     append_shape(&wanted, v);
     for (int32_t i = 0; i < given->rank; i++)
         str_printf(&text, "%s%lld", i ? "," : "", (long long)given->shape[i]);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_SHAPE,
-                      "inputs %s:[%s]: the model declares the shape %s for this input. Give "
-                      "one that fits, or change the model first",
-                      given->name, str_text(&text), str_text(&wanted));
+    const pgy_status st = pgy_error_set(err, PGY_E_SHAPE,
+                                        "inputs %s:[%s]: the model declares the shape %s for this "
+                                        "input; give a shape that fits, or change the model first",
+                                        given->name, str_text(&text), str_text(&wanted));
     str_deinit(&wanted);
     str_deinit(&text);
     return st;
@@ -202,7 +201,7 @@ pgy_status lint_take_shapes(linter *l, pgy_error *err)
         const pgy_value *v = pgy_graph_find_value(l->graph, given->name);
         if (v && !v->is_input)
             return pgy_error_set(err, PGY_E_ARGUMENT,
-                                 "inputs %s: the tensor is no input of the model", given->name);
+                                 "inputs %s: the tensor is not an input of the model", given->name);
         const pgy_status st = v ? check_shape(given, v, err) : PGY_OK;
         if (st) return st;
     }

@@ -6,7 +6,7 @@
 
 enum { MAX_DEPTH = 12 };
 
-/* Is x as good as minus infinity, so that softmax makes it 0 next to any score? */
+/* Is x so low that, as a score, softmax makes it 0 next to any other score? */
 static bool is_closing(const pgy_value *like, double x)
 {
     return x < -1e30 || (pattern_dtype(like) == PGY_F16 && x <= -65504);
@@ -34,7 +34,8 @@ static attention_product product_of(const pattern *p, const pgy_node *n)
 
 static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth);
 
-/* True if the mask has one number per key and does not broadcast the scores to more axes. */
+/* True if the mask's last axis has one number per key, and adding the mask does not add axes to the
+ * scores. */
 static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mask,
                       const pgy_value *scores, const pgy_value *result)
 {
@@ -219,7 +220,7 @@ static bool same_lead(attention_lead a, attention_lead b)
     return dim_equal(a.batch, b.batch) && dim_equal(a.heads, b.heads);
 }
 
-/* May `query` heads share `heads`? */
+/* Do the numbers of heads allow several query heads to share each key or value head? */
 static bool shares(const pattern *p, attention_lead query, attention_lead heads)
 {
     if (!dim_equal(query.batch, heads.batch)) return false;
@@ -228,7 +229,7 @@ static bool shares(const pattern *p, attention_lead query, attention_lead heads)
            heads.heads.value > 0 && query.heads.value % heads.heads.value == 0;
 }
 
-/* Are batches and heads the same everywhere? */
+/* Do all operands, masks and gains agree in batch and heads? */
 static bool agree(attention *a, const pattern *p)
 {
     attention_lead k, v, other;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of an Attention that was recognised in elementary nodes. The recognised values have
- * three, four or five axes; the new nodes use four, or three with the heads side by side. */
+/* Attention as recognised in elementary nodes: operands, masks and factors. The recognised values
+ * have three, four or five axes; the new Attention uses four, or three whose last axis holds all
+ * heads side by side. */
 #ifndef TRANSFORM_FUSE_ATTENTION_H
 #define TRANSFORM_FUSE_ATTENTION_H
 
@@ -8,7 +9,8 @@
 
 enum { ATTENTION_Q, ATTENTION_K, ATTENTION_V, ATTENTION_OPERANDS, ATTENTION_MAX_MASKS = 4 };
 
-/* Batch and heads. With three axes the first one is the heads; with five the first one is 1. */
+/* Sizes of the leading axes, batch and heads. A value with three axes has no batch; one with five
+ * has an additional first axis of size 1. */
 typedef struct attention_lead {
     dim batch, heads;
 } attention_lead;
@@ -16,21 +18,22 @@ typedef struct attention_lead {
 typedef struct attention_operand {
     pgy_value *v;     /* [batch, heads, length, size] */
     bool turned;      /* v is [batch, heads, size, length] */
-    bool lies_apart;  /* v is [batch, length, heads, size] itself */
-    bool leads;       /* v is [length, batch, heads, size] itself */
-    pgy_node *joined; /* the Concat of a cache and v that attention reads; or NULL */
-    pgy_value
-        *apart; /* the same value as [batch, length, heads, size], with as many axes, or NULL */
+    bool lies_apart;  /* v is [batch, length, heads, size] */
+    bool leads;       /* v is [length, batch, heads, size] */
+    pgy_node *joined; /* the Concat of a key or value cache and v, which the nodes read instead of
+                         v; NULL: no cache */
+    pgy_value *apart; /* another value with the same elements as [batch, length, heads, size] and as
+                         many axes as v, or NULL */
 } attention_operand;
 
 /* A mask that is added to the scores, or a condition that selects among them. */
 typedef struct attention_mask {
     pgy_value *v;
-    const pgy_value *scores; /* to which it is applied */
-    double factor;           /* of v, if the masked scores are multiplied */
+    const pgy_value *scores; /* the scores (Q K') that the mask is added to */
+    double factor;           /* factor for v, because the scores are multiplied after v was added */
     bool negative;           /* v is subtracted */
-    bool chooses, opposite;  /* v is a condition; true keeps the score or, if opposite, closes it */
-    double closed;           /* number written to closed positions */
+    bool chooses, opposite;  /* v is a condition; true keeps the score or, if opposite, masks it */
+    double closed;           /* the score that masked positions get */
 } attention_mask;
 
 /* Kinds of products, by the last axes of the factors and of the result. */
@@ -49,13 +52,14 @@ typedef struct attention {
     attention_operand of[ATTENTION_OPERANDS];
     attention_mask masks[ATTENTION_MAX_MASKS];
     size_t mask_count;
-    pgy_value *gain; /* a factor for each head, or NULL */
+    pgy_value *gain; /* a factor of the scores for each head, or NULL */
     const pgy_value *gained;
-    double scale, cap; /* cap 0: none */
-    bool wide;         /* the softmax is in float32, the rest in 16 bits */
-    bool deep;         /* while reading: a mask can no longer be included */
-    bool grouped;      /* repetitions of heads are skipped */
-    bool plain;        /* the engine supports it, too */
+    double scale, cap; /* scale of the scores; cap of cap * tanh(scores / cap), 0: none */
+    bool wide;         /* softmax runs in float32, everything else in 16-bit floats */
+    bool deep;    /* while reading: cap or gain was passed, so masks found further back cannot be
+                     merged */
+    bool grouped; /* operands are read through the repetition of heads that several queries share */
+    bool plain;   /* simple enough for the engine's own Attention kernels */
     attention_lead lead;
 } attention;
 
@@ -67,17 +71,17 @@ bool attention_lead_of(attention_lead *out, const pgy_value *v);
 bool attention_has_perm(const pgy_node *n, const char *digits); /* "0213" */
 /* Removes a constant factor from v and multiplies *scale by it. */
 pgy_value *attention_unscaled(pattern *p, pgy_value *v, double *scale);
-/* The input of the view that makes v, if the view keeps the last two axes; or NULL. v must be inner
- * unless `open` is set. */
+/* The input of the Reshape-like node that makes v, if it keeps the last two axes; or NULL. Unless
+ * `open` is set, nothing else may use v. */
 pgy_value *attention_seen_through(pgy_value *v, bool open);
 /* Reads operand i from a value v in the order [length, batch, heads, size]. */
 void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v);
-/* If keys and values are Concats of a cache and new ones, and both Concats are outputs of the
- * level, replaces them by the new ones. */
+/* If keys and values are each a Concat of a cache and new rows, and both Concats are outputs of the
+ * graph, replaces the operands by the new rows. */
 void attention_split_cache(attention *a, pattern *p);
-/* Reads operand i from a factor of a product, back over Transposes, Reshapes, constant factors and,
- * if a->grouped, the repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: [..,
- * size, length]. */
+/* Reads operand i from factor v of a product, back over Transposes, Reshapes, constant factors and,
+ * if a->grouped, the repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: v is
+ * [.., size, length]. */
 void attention_read_operand(attention *a, pattern *p, size_t i, pgy_value *v, bool apart,
                             bool turned);
 bool attention_operand_lead(attention_lead *out, const attention_operand *o);
@@ -92,32 +96,35 @@ attention_product attention_einsum(const pgy_node *n, size_t rank);
 
 /* ---- attention_mask.c ------------------------------------------------------------------------ */
 
-/* Can these masks be merged into one input? */
+/* Can the masks in `a` be merged into one mask input? */
 bool attention_masks_fit(const attention *a, const pattern *p);
-/* Makes the mask input; NULL: none is needed, or p->status is set. *causal: the causal attribute
- * replaces the triangle. */
+/* Makes the mask input; NULL: none is needed, or p->status is set. *causal: Attention needs
+ * is_causal, because the mask leaves out the causal triangle. */
 pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool *causal);
 
 /* ---- attention_causal.c ---------------------------------------------------------------------- */
 
-/* Is it the causal triangle? Together with other masks (not `alone`) its closed positions must stay
- * closed. */
+/* Is m the causal triangle? If not `alone`, other masks are added, so masked positions must be
+ * masked by enough to stay so. */
 bool attention_mask_is_causal(pattern *p, const attention_mask *m, bool alone);
 
 /* ---- attention_floor.c ----------------------------------------------------------------------- */
 
-/* A finite number, above the lowest one, that closes a position just as well. */
+/* A finite number, above the lowest one of the type, that as a mask also makes the softmax 0. */
 double attention_floor(pgy_dtype dtype);
-/* May a mask of numbers hold the lowest or the largest number of its type? */
+/* May v, a mask that is added to scores, hold the lowest or the largest number of its type? */
 bool attention_needs_floor(pattern *p, pgy_value *v);
 
-/* ---- attention_make.c ------------------------------------------------------------------------ */
+/* ---- attention_nodes.c ----------------------------------------------------------------------- */
 
 /* Creates a value in n's level; NULL: out of memory. */
 pgy_value *attention_value(pattern *p, const pgy_node *n);
 /* Adds or removes axis 0, of size 1, by operator `op`. */
 pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v);
 pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count);
+
+/* ---- attention_make.c ------------------------------------------------------------------------ */
+
 /* Replaces the recognised nodes by Attention; n is the last product. */
 bool attention_make(const attention *a, pattern *p, pgy_node *n);
 

@@ -9,7 +9,7 @@
 
 enum { MAX_TRIANGLE = 1 << 24, MAX_STEPS = 16 };
 
-/* inside: where key - query <= offset */
+/* a tensor [.., query, key] that is `inside` where key - query <= offset, else `outside` */
 typedef struct triangle {
     double inside, outside;
     int64_t offset;
@@ -19,8 +19,8 @@ static bool read(triangle *t, pattern *p, pgy_value *v, size_t depth);
 
 /* ---- Numbers -------------------------------------------------------------------------------- */
 
-/* Reads the elements as float64, also those of conditions; the caller releases the result, or NULL.
- */
+/* Reads the elements of a constant, bool ones too, as float64; the caller releases them. NULL: v is
+ * not constant, or too large. */
 static pgy_tensor *elements(pattern *p, pgy_value *v)
 {
     pgy_tensor *stored = NULL, *wide = NULL;
@@ -47,7 +47,7 @@ static bool read_number(pattern *p, pgy_value *v, double *out)
     return good;
 }
 
-/* Reads the same, or a tensor that a run fills with one number. */
+/* Does the same as read_number, also for a tensor that a node fills with one number at run time. */
 static bool read_fill(pattern *p, pgy_value *v, double *out)
 {
     const pgy_node *fill = pattern_from(v, "ConstantOfShape"), *expand = pattern_from(v, "Expand");
@@ -110,7 +110,7 @@ static bool read_trilu(triangle *t, pattern *p, const pgy_node *n)
     return true;
 }
 
-/* True if a Slice starts at the first row and key, with steps of 1. */
+/* True if a Slice starts at the first query and the first key, with steps of 1. */
 static bool starts_at_front(pattern *p, const pgy_node *slice)
 {
     const int64_t *starts, *steps;
@@ -132,8 +132,8 @@ static bool holds_places(pgy_dtype t)
     return t == PGY_I64 || t == PGY_I32 || t == PGY_F32 || t == PGY_F64;
 }
 
-/* Recognises positions 0, 1, ... plus *shift, along the keys (returns -1) or the queries (-2); 0:
- * something else. */
+/* Is v the positions 0, 1, ... plus *shift? Returns their axis, -1 (keys) or -2 (queries), or 0 if
+ * v is something else. */
 static int32_t read_places(pattern *p, pgy_value *v, int64_t *shift, size_t depth)
 {
     static const char *const SAME[] = {"Unsqueeze", "Reshape", "Cast", "Identity"};
@@ -172,7 +172,7 @@ static bool read_comparison(triangle *t, pattern *p, const pgy_node *n, size_t d
     const int32_t x = read_places(p, n->inputs[0], &a, depth),
                   y = x ? read_places(p, n->inputs[1], &b, depth) : 0;
     if (!y || x == y) return false;
-    /* key < query + c, or not; c counts one more where they may be equal */
+    /* the comparison is key < query + c or its opposite; <= adds 1 to c */
     const bool keys_first = x == -1, below = keys_first == (less || most);
     const int64_t distance = keys_first ? b - a : a - b;
     const bool equal_inside = below ? most || least : less || greater;
@@ -195,14 +195,15 @@ static double apply(const char *op, double x, double y)
     }
 }
 
-/* Is input i not repeated along queries or keys? */
+/* Does input i have the full sizes of queries and keys, so that n does not broadcast it along these
+ * axes? */
 static bool keeps_axes(const pgy_node *n, size_t i)
 {
     return pattern_same_size(n->inputs[i], -1, n->outputs[0], -1) &&
            pattern_same_size(n->inputs[i], -2, n->outputs[0], -2);
 }
 
-/* Reads an elementwise operation on a triangle and a number. */
+/* Reads an elementwise operation on a triangle and a number, which gives another triangle. */
 static bool read_pair(triangle *t, pattern *p, const pgy_node *n, size_t depth)
 {
     static const char *const OPS[] = {"Add", "And", "Sub", "Mul", "Equal", "Greater", "Less", "Or"};

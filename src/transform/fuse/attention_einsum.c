@@ -22,8 +22,9 @@ static const char *const TEMPLATES[][TERMS] = {
     [ATTENTION_LEADING_VALUES] = {"bhij", "jbhd", "ibhd"},
 };
 
-/* Normalises one term of `size` characters, without blanks. It may contain capitals itself: a clash
- * with those for the dots only hides a product. */
+/* Normalises one term of the equation, of `size` characters, without blanks. If the term uses
+ * capitals itself, they may clash with those for the dots; then a product is only not recognised.
+ */
 static bool read_term(char *out, const char *text, size_t size, size_t rank)
 {
     const char *dots = memchr(text, '.', size);
@@ -54,7 +55,8 @@ static bool read_equation(equation *out, const pgy_node *n, size_t rank)
            read_term(out->terms[2], arrow + 2, strlen(arrow + 2), rank);
 }
 
-/* True if axes of the template and letters of the equation map one to one. */
+/* True if the equation is the template with other letters: axes of the template and letters map one
+ * to one. */
 static bool matches(const equation *e, size_t rank, const char *const *template)
 {
     char letter_of[128] = {0}, axis_of[128] = {0};

@@ -9,7 +9,8 @@
 
 enum { MAX_DEPTH = 16, MAX_VISITS = 256, MAX_ELEMENTS = 1 << 24 };
 
-/* Operators whose results are elements of their inputs, or sums and products of these. */
+/* Operators that may pass the lowest number on: their results are elements of their inputs, or sums
+ * and products of these. */
 static const char *const PASSED_ON[] = {
     "Add",       "Cast",      "Concat",  "Div",       "Expand",
     "Gather",    "Identity",  "Max",     "Min",       "Mul",
@@ -59,7 +60,8 @@ static bool is_passed_on(const pgy_node *n)
     return false;
 }
 
-/* Inputs of the model may hold any number; other operators do not make masks. */
+/* May v hold the lowest number of its type? Inputs of the model may hold any number; operators that
+ * are not in PASSED_ON do not make masks. */
 static bool may_hold_lowest(pattern *p, pgy_value *v, size_t depth, size_t *visits)
 {
     if (!v || !pattern_is_float(v) || depth > MAX_DEPTH || ++*visits > MAX_VISITS) return false;

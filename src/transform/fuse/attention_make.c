@@ -3,40 +3,17 @@
  * queries, keys, values and the result all have that order, else with four axes. */
 #include "transform/fuse/attention.h"
 
-enum { FLOAT32 = 1 }; /* in TensorProto */
+enum { FLOAT32 = 1 }; /* code of FLOAT in TensorProto.DataType */
 
-/* The last replaced node, and the order of its result. */
+/* The last node that Attention replaces, and the order of its result's axes. */
 typedef struct ending {
     pgy_node *node;
-    int32_t rank;  /* of its result */
+    int32_t rank;  /* rank of its result */
     bool leads;    /* the result is [length, batch, heads, size] */
     bool together; /* the result is [batch, length, heads, size], of three axes without the batch */
 } ending;
 
-/* ---- Small makers --------------------------------------------------------------------------- */
-
-pgy_value *attention_value(pattern *p, const pgy_node *n)
-{
-    pgy_value *v = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v;
-}
-
-pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count)
-{
-    pgy_value *list = NULL;
-    const pgy_status st =
-        value_create_ints(&list, n->graph, n->outputs[0]->name, values, count, p->err);
-    if (st && !p->status) p->status = st;
-    return list;
-}
-
-pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v)
-{
-    static const int64_t FIRST[] = {0};
-    pgy_value *inputs[] = {v, attention_ints(p, n, FIRST, 1)}, *made = attention_value(p, n);
-    return made && inputs[1] && pattern_add(p, n, op, inputs, 2, made) ? made : NULL;
-}
+/* ---- Helpers -------------------------------------------------------------------------------- */
 
 static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const int64_t *perm)
 {
@@ -48,15 +25,15 @@ static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const int64_t
 
 /* ---- Heads side by side --------------------------------------------------------------------- */
 
-/* The size, or -1 for Reshape to infer it. */
+/* The size of axis d of v, or -1, which makes Reshape infer it. */
 static int64_t known_size(const pgy_value *v, int32_t d)
 {
     const int64_t size = pattern_size(v, d);
     return size > 0 ? size : -1;
 }
 
-/* Makes [batch, length, heads * size] of [batch, length, heads, size], which a Reshape has often
- * made of just that. */
+/* Turns [batch, length, heads, size] into [batch, length, heads * size]. Often v itself is a
+ * Reshape of such a value, which is then used. */
 static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
 {
     const pgy_node *cut = pattern_from(v, "Reshape");
@@ -75,7 +52,7 @@ static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
     return made && inputs[1] && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
 }
 
-/* The shape that splits the heads again, in the order of the result. */
+/* The shape input of a Reshape that splits the heads of the result again. */
 static pgy_value *apart_shape(pattern *p, const pgy_node *n, const pgy_value *result, int64_t heads)
 {
     const int64_t last = pattern_size(result, -1), length = known_size(result, -3);
@@ -156,7 +133,7 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
 
 /* ---- Four axes ------------------------------------------------------------------------------ */
 
-/* [batch, heads, length, size] */
+/* Returns operand o in the order [batch, heads, length, size]. */
 static pgy_value *whole(pattern *p, pgy_node *n, const attention_operand *o)
 {
     static const int64_t APART[] = {0, 2, 1, 3}, TURNED[] = {0, 1, 3, 2}, LEADING[] = {1, 2, 0, 3};
@@ -209,9 +186,9 @@ static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending 
     return true;
 }
 
-/* ---- Where it ends -------------------------------------------------------------------------- */
+/* ---- The last replaced node ------------------------------------------------------------------ */
 
-/* Does v have the batch and heads of the attention? */
+/* Do the leading axes of v equal batch and heads of the attention? */
 static bool has_lead(const attention *a, const pgy_value *v)
 {
     attention_lead own;

@@ -8,7 +8,7 @@
 
 /* ---- Looking -------------------------------------------------------------------------------- */
 
-/* True if the leading axes match batch and heads, so that the mask needs no change. */
+/* True if the leading axes of the mask match batch and heads, so that they need no Reshape. */
 static bool fits_lead(const attention *a, const attention_mask *m)
 {
     attention_lead lead;
@@ -49,8 +49,8 @@ static pgy_value *operation(pattern *p, pgy_node *n, const char *op, pgy_value *
     return made && pattern_add(p, n, op, inputs, count, made) ? made : NULL;
 }
 
-/* Makes condition ? open : closed, where a finite `closed` is raised to attention_floor at least.
- */
+/* Makes a Where of condition, `open` and `closed`; a finite `closed` is raised to attention_floor
+ * if it is lower. */
 static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pgy_value *condition,
                               bool opposite, double closed)
 {
@@ -78,7 +78,8 @@ static pgy_value *make_floored(pattern *p, pgy_node *n, pgy_value *v)
     return operation(p, n, "Max", inputs, 2);
 }
 
-/* Makes one mask with at most four axes, as a condition (true is open) or as numbers. */
+/* Turns mask m into a condition (true keeps the score) or, if `numbers` is set, into numbers to
+ * add; at most four axes. */
 static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bool numbers)
 {
     pgy_value *v = m->v;
@@ -100,7 +101,7 @@ static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bo
     return operation(p, n, "Max", limits, 2);
 }
 
-/* The number of queries as a list of one element. */
+/* The number of queries, as an int64 tensor of one element. */
 static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
 {
     const int32_t axis = attention_length_axis(&a->of[ATTENTION_Q]);
@@ -111,7 +112,7 @@ static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
     return shape ? made : NULL;
 }
 
-/* Repeats a single row for every query. */
+/* Repeats a mask that has only one row for all queries. */
 static pgy_value *widen(const attention *a, pattern *p, pgy_node *n, pgy_value *mask)
 {
     static const int64_t ONES[] = {1, 1};
@@ -134,7 +135,7 @@ pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool
     const attention_mask *kept[ATTENTION_MAX_MASKS];
     size_t count = 0;
     bool numbers = false, whole = false;
-    /* With a cache, the operator's own triangle starts at another key. */
+    /* With a cache, is_causal shifts the triangle by the length of the cache. */
     const bool can_be_causal = !a->of[ATTENTION_K].joined;
     pgy_value *mask = NULL;
     *causal = false;

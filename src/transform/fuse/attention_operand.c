@@ -72,7 +72,7 @@ static pgy_value *ungrouped(pgy_value *v)
     return x;
 }
 
-/* Goes one step back over a node that only reorders axes; false: there is none. */
+/* Moves operand o back over one node that only reorders axes; false: o->v has no such producer. */
 static bool step_back(attention_operand *o, pattern *p, size_t i)
 {
     static const char *const SWAP[] = {"021", "0132", "01243"},

@@ -82,7 +82,7 @@ static bool scale_weight(pgy_value **out, pattern *p, const pgy_node *n, const a
     *out = NULL;
     if (w && channels_view(&view, n, pgy_tensor_rank(w), pgy_tensor_shape(w)) &&
         view.channels * view.groups == a->count) {
-        double *x = op_f64(w); /* a copy, or the graph's own: never written */
+        double *x = op_f64(w); /* may be the graph's own elements, so they are never written */
         double *y = mem_alloc(pgy_tensor_count(w) * sizeof *y + 1);
         for (size_t o = 0, at = 0; y && o < view.outer; o++) {
             const size_t group = o / (view.outer / view.groups);
@@ -143,7 +143,7 @@ bool fuse_channels(pattern *p, pgy_node *n)
               ? user->inputs[0] == n->outputs[0] && read_batch_norm(&a, p, user)
               : read_arithmetic(&a, p, user, n->outputs[0], 1)))
         return false;
-    /* A consumer that broadcasts the product to more axes does not fit. */
+    /* A consumer that broadcasts the result to more elements cannot move into the weights. */
     if (!pattern_same_shape(user->outputs[0], n->outputs[0]) || !scale_weight(&weight, p, n, &a) ||
         !shift_bias(&bias, p, n, &a))
         return false;

@@ -2,8 +2,8 @@
 /* Fuses Min and Max with one number each, in either order, into Clip. */
 #include "transform/fuse/fuse.h"
 
-/* The variable operand of a Min or Max, with its constant operand in *bound and *number; NULL: n
- * does not fit. */
+/* Returns the variable operand of a Min or Max, and its constant operand as value *bound and as
+ * *number. NULL: n is no such node. */
 static pgy_value *take_apart(pattern *p, const pgy_node *n, const char *op, pgy_value **bound,
                              double *number)
 {

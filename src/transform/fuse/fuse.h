@@ -11,8 +11,8 @@
 #include "transform/fuse/fusions.def"
 #undef FUSION
 
-/* For the engine: moves scales and shifts of channels into the weights, from BatchNormalization or
- * arithmetic. */
+/* For the engine: moves BatchNormalization, or Mul, Div, Add and Sub per channel, into the weights
+ * of the Conv or product before it. */
 bool fuse_channels(pattern *p, pgy_node *n);
 bool fuse_batch_norm_product(pattern *p, pgy_node *n);
 /* All rules for x times a function of x. */

@@ -2,7 +2,7 @@
 /* A product of matrices and the addition behind it. */
 #include "transform/fuse/fuse.h"
 
-/* May c be added to the product y by Gemm: does it broadcast to y alone? */
+/* May c be Gemm's third input: does it broadcast to the shape of product y, not y to its shape? */
 static bool fits(const pgy_value *c, const pgy_value *y)
 {
     const int32_t rank = pattern_rank(c);

@@ -16,8 +16,8 @@ static bool is_all(pattern *p, pgy_value *v, double wanted)
     return good;
 }
 
-/* If the consumer of *last combines it with a constant of one element per channel by `op`, moves
- * *last there and returns the constant, else NULL. */
+/* If the only consumer of *last combines its result by `op` with a constant of one element per
+ * channel, sets *last to that consumer and returns the constant; else NULL. */
 static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_value *x)
 {
     pgy_node *user = pattern_user(*last);
@@ -34,7 +34,7 @@ static pgy_value *take(pattern *p, pgy_node **last, const char *op, const pgy_va
     return made;
 }
 
-/* A weight with `number` for each channel of x. */
+/* Makes a weight with one element per channel of x, all equal to `number`. */
 static pgy_value *fill(pattern *p, const pgy_value *x, double number)
 {
     const int64_t channels = pattern_size(x, 1);
@@ -60,7 +60,8 @@ static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *las
     return list;
 }
 
-/* For results in another shape than x, whose scale and shift cannot be included. */
+/* Replaces the nodes where the result has another shape than x: scale and shift behind it then stay
+ * separate nodes. */
 static bool put_before(pattern *p, pgy_value *x, pgy_node *n, pgy_node *last, int64_t groups,
                        double epsilon)
 {

@@ -55,7 +55,7 @@ static bool is_mish(pattern *p, pgy_node *n, const pattern_product *q, pgy_value
            pgy_graph_opset(n->graph, "") >= 18 && put(p, n, "Mish", x);
 }
 
-/* Is n the product of x and what a form knows? */
+/* Recognises one form: n is the product of x and a certain function v of x. */
 typedef bool (*product_form)(pattern *p, pgy_node *n, const pattern_product *q, pgy_value *x,
                              pgy_value *v);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves an operation with constants per column from behind a Reshape that splits the columns of a
- * Gemm to the front of it, where it can merge with the Gemm. */
+/* A Reshape splits the columns of a Gemm's result, and an Add, Mul, Sub or Div with constants per
+ * column follows. Moves that operation in front of the Reshape, where it can merge with the Gemm.
+ */
 #include <string.h>
 
 #include "transform/fuse/fuse.h"
 
 typedef struct site {
     pgy_node *n, *view, *gemm;
-    pgy_value *shown, *constant; /* operands of n; shown: what the view makes */
-    int32_t axes;                /* number of last axes of `shown` that form the columns */
+    pgy_value *shown, *constant; /* operands of n; shown: the output of the Reshape */
+    int32_t axes; /* how many of the last axes of `shown` together are the columns of the Gemm */
     int64_t columns;
 } site;
 
@@ -21,7 +22,7 @@ static bool is_operation(const site *s)
     return false;
 }
 
-/* A Gemm whose weights nothing else uses. */
+/* Is this a Gemm whose weight is constant and has no other use, so that it may be changed? */
 static bool is_suitable(const pattern *p, const pgy_node *gemm)
 {
     const pgy_value *w = gemm ? pattern_input(gemm, 1) : NULL;
@@ -74,7 +75,7 @@ static bool read_site(site *s, const pattern *p, pgy_node *n)
            is_suitable(p, s->gemm) && read_axes(s) && fits(s);
 }
 
-/* Index in the constant of the number for a column. */
+/* Index in the constant of the element for this column of the Gemm. */
 static size_t place(const site *s, size_t column)
 {
     size_t at = 0, step = 1;

@@ -13,7 +13,7 @@ typedef enum change_kind { BY_FUNCTION, MOVED, NEW_ATTRIBUTE, AXIS_SIGN } change
 /* Type and rank of the input that replaces an attribute. */
 typedef enum input_form {
     FORM_INTS,      /* int64, rank 1 */
-    FORM_INTS1,     /* an int in an int64 of rank 1 */
+    FORM_INTS1,     /* one int, as an int64 tensor of rank 1 */
     FORM_FLOATS,    /* float32, rank 1 */
     FORM_SCALAR,    /* a float of the type of input 0 */
     FORM_SCALAR_F32 /* a float32 */
@@ -52,8 +52,8 @@ void keep(rewrite *r)
 
 /* ---- Attributes that became inputs ---------------------------------------------------------- */
 
-/* For an attribute that refers to one of the enclosing function: a Constant with the same reference
- * makes the input. */
+/* For an attribute that refers to one of the enclosing function: makes the input by a Constant with
+ * the same reference. */
 static pgy_value *parameter_input(rewrite *r, const change *c, const pgy_onnx_attribute *a)
 {
     static const char *const NAMES[] = {"value_ints", "value_int", "value_floats", "value_float",
@@ -113,10 +113,11 @@ static void move_down(rewrite *r, const change *c)
         const pgy_tensor *t = rw_constant(r, c->input);
         const bool wants_ints = c->form == FORM_INTS || c->form == FORM_INTS1;
         if (!t)
-            rw_refuse(r, "input %zu '%s' is computed, but opset %lld has only the attribute '%s'",
+            rw_refuse(r,
+                      "input %zu '%s' is not constant, but in opset %lld it is the attribute '%s'",
                       c->input, v->name, (long long)r->version, c->attribute);
         else if (pgy_tensor_dtype(t) != (wants_ints ? PGY_I64 : PGY_F64))
-            rw_refuse(r, "input %zu '%s' is of a type that attribute '%s' cannot hold", c->input,
+            rw_refuse(r, "input %zu '%s' has a type that attribute '%s' cannot hold", c->input,
                       v->name, c->attribute);
         else if (c->form == FORM_INTS)
             rw_set_ints(r, r->node, c->attribute, op_i64(t), pgy_tensor_count(t));
@@ -152,7 +153,9 @@ static void new_attribute_down(rewrite *r, const change *c)
     const pgy_onnx_attribute *a = node_attribute(r->node, c->attribute);
     if (!a || r->status) return;
     if (!is_neutral(a, c->value))
-        rw_refuse(r, "attribute '%s' came with opset %d, and only %s can be expressed without it",
+        rw_refuse(r,
+                  "attribute '%s' was introduced in opset %d; without it, only the value %s can be "
+                  "expressed",
                   c->attribute, c->version, c->value);
     rw_drop(r, c->attribute);
 }

@@ -10,18 +10,18 @@ enum { Q, K, V, MASK, PAST_K, PAST_V };
 static const int64_t SWAP_HEADS[4] = {0, 2, 1, 3}, SWAP_LAST[4] = {0, 1, 3, 2};
 
 typedef struct heads {
-    bool flat;     /* inputs of rank 3: batch, length, heads * size */
-    int64_t q, kv; /* how many */
+    bool flat;     /* inputs have rank 3: [batch, length, heads * size] */
+    int64_t q, kv; /* number of query heads; number of key and value heads */
 } heads;
 
 static bool read_heads(heads *h, rewrite *r)
 {
     const int32_t rank = rw_rank(rw_input(r, Q));
     h->flat = rank == 3;
-    if (rank != 3 && rank != 4) rw_refuse(r, "the rank of its inputs is not known");
+    if (rank != 3 && rank != 4) rw_refuse(r, "the rank of its inputs is unknown");
     h->q = rw_int(r, "q_num_heads", rank == 4 ? rw_size(rw_input(r, Q), 1) : -1);
     h->kv = rw_int(r, "kv_num_heads", rank == 4 ? rw_size(rw_input(r, K), 1) : -1);
-    if (h->q < 1 || h->kv < 1) rw_refuse(r, "the number of its heads is not known");
+    if (h->q < 1 || h->kv < 1) rw_refuse(r, "its number of heads is unknown");
     return !r->status;
 }
 
@@ -32,13 +32,14 @@ static pgy_value *by_heads(rewrite *r, const heads *h, pgy_value *x, int64_t cou
     return rw_transpose(r, rw_emit(r, "Reshape", 2, x, rw_vector(r, shape, 4)), SWAP_HEADS, 4);
 }
 
-/* Repeats each head of keys or values for the query heads that share it. */
+/* Repeats each head of keys or values x as often as query heads share it. */
 static pgy_value *shared(rewrite *r, const heads *h, pgy_value *x)
 {
     const int64_t two = 2, times[5] = {1, 1, h->q / h->kv, 1, 1}, front[3] = {0, h->q, -1};
     if (h->q == h->kv) return x;
     if (h->q % h->kv)
-        rw_refuse(r, "%lld heads cannot share %lld", (long long)h->q, (long long)h->kv);
+        rw_refuse(r, "%lld query heads cannot share %lld key and value heads", (long long)h->q,
+                  (long long)h->kv);
     pgy_value *size = rw_dim(r, x, 3);
     pgy_value *many = rw_emit(r, "Expand", 2, rw_unsqueeze(r, x, &two, 1), rw_vector(r, times, 5));
     return rw_emit(r, "Reshape", 2, many, rw_concat(r, rw_vector(r, front, 3), size, 0));
@@ -63,7 +64,7 @@ static pgy_value *zero_or_closed(rewrite *r, pgy_value *open)
     return v;
 }
 
-/* Query i sees keys up to i + past length. */
+/* Bias for causal attention: query i sees keys up to i + length of the past. */
 static pgy_value *causal_bias(rewrite *r, pgy_value *q, pgy_value *k)
 {
     pgy_value *rows = rw_positions(r, q, 2, 1);
@@ -76,14 +77,14 @@ static pgy_value *causal_bias(rewrite *r, pgy_value *q, pgy_value *k)
 static pgy_value *bias_of(rewrite *r, pgy_value *q, pgy_value *k)
 {
     pgy_value *mask = rw_input(r, MASK), *bias = NULL;
-    if (mask && !rw_dtype(mask)) rw_refuse(r, "the type of its mask is not known");
+    if (mask && !rw_dtype(mask)) rw_refuse(r, "the type of its mask is unknown");
     if (mask) bias = rw_dtype(mask) == PGY_BOOL ? zero_or_closed(r, mask) : mask;
     if (!rw_int(r, "is_causal", 0)) return bias;
     pgy_value *causal = causal_bias(r, q, k);
     return bias ? rw_emit(r, "Add", 2, bias, causal) : causal;
 }
 
-/* Softmax of the scores, with rows of zeros where no key is open. */
+/* Softmax of the scores; rows in which all keys are masked become 0. */
 static pgy_value *probabilities(rewrite *r, pgy_value *scores, bool masked)
 {
     const int64_t last = -1;
@@ -155,7 +156,7 @@ void attention_23_down(rewrite *r)
 
 /* ---- Rotary embedding ----------------------------------------------------------------------- */
 
-/* Gathers a cache row for each position and adds an axis for the heads. */
+/* Gathers the row of the cosine or sine cache for each position, and adds an axis for the heads. */
 static pgy_value *cache_rows(rewrite *r, size_t input)
 {
     const int64_t two = 2;
@@ -190,7 +191,7 @@ void rotary_down(rewrite *r)
     const int64_t shape[4] = {0, 0, rw_int(r, "num_heads", 0), -1};
     const int64_t part = rw_int(r, "rotary_embedding_dim", 0);
     const bool interleaved = rw_int(r, "interleaved", 0) != 0;
-    if (rank != 3 && rank != 4) rw_refuse(r, "the rank of its input is not known");
+    if (rank != 3 && rank != 4) rw_refuse(r, "the rank of its input is unknown");
     pgy_value *by_position = rank == 3 ? rw_emit(r, "Reshape", 2, x, rw_vector(r, shape, 4))
                                        : rw_transpose(r, x, SWAP_HEADS, 4);
     pgy_value *all = by_position;

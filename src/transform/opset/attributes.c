@@ -30,14 +30,14 @@ void cast_like_down(rewrite *r)
 {
     const pgy_dtype dtype = rw_dtype(rw_input(r, 1));
     if (!dtype) {
-        rw_refuse(r, "the type of input 1 is not known, and Cast needs it");
+        rw_refuse(r, "Cast needs the type of input 1, which is unknown");
         return;
     }
     rw_become(r, "Cast", 1, rw_input(r, 0));
     rw_set_int(r, r->node, "to", pgy_dtype_describe(dtype)->onnx);
 }
 
-/* The attribute only affects float8, which older versions lack. */
+/* Drops `saturate`, which only affects float8 types; older versions lack them. */
 void saturate_down(rewrite *r)
 {
     rw_drop(r, "saturate");
@@ -121,8 +121,8 @@ static void refuse_size(rewrite *r, size_t i, dim size)
     str text = {0};
     dim_print(&text, size);
     rw_refuse(r,
-              "element %zu of the shape, '%s', may be 0, which means no elements here (allowzero) "
-              "and a size to copy there",
+              "element %zu of the shape, '%s', may be 0: with allowzero that means no elements, "
+              "but the target opset copies the input's size",
               i, str_text(&text));
     str_deinit(&text);
 }
@@ -146,8 +146,8 @@ static void check_zeros(rewrite *r)
         count = (size_t)y->rank;
     else
         rw_refuse(r,
-                  "the shape '%s' is computed, and whether a size can be 0 is not known: it "
-                  "means no elements here (allowzero) and a size to copy there",
+                  "the shape '%s' is not constant and may hold 0: with allowzero that means no "
+                  "elements, but the target opset copies the input's size",
                   shape->name);
     for (size_t i = 0; i < count && !r->status; i++) {
         const dim size = values ? dim_const(values[i]) : s->elements ? s->elements[i] : y->dims[i];
@@ -171,7 +171,8 @@ void slice_10_down(rewrite *r)
     const int64_t *steps = rw_constant_ints(r, 4, &count);
     for (size_t i = 0; steps && i < count; i++)
         if (steps[i] != 1)
-            rw_refuse(r, "step %lld: there are only steps of 1", (long long)steps[i]);
+            rw_refuse(r, "step %lld cannot be expressed: the target opset has steps of 1 only",
+                      (long long)steps[i]);
     rw_cut_inputs(r, 4);
 }
 
@@ -186,7 +187,7 @@ void pad_axes_down(rewrite *r)
     }
     const int64_t *axes = rw_constant_ints(r, 3, &count);
     const int64_t *pads = rw_constant_ints(r, 1, &pad_count);
-    if (rank < 0) rw_refuse(r, "axes need a known rank");
+    if (rank < 0) rw_refuse(r, "the axes need a known rank, but the rank of the input is unknown");
     if (!r->status && pad_count != 2 * count)
         rw_refuse(r, "there are %zu pads for %zu axes", pad_count, count);
     for (size_t i = 0; !r->status && i < count; i++) {
@@ -204,7 +205,8 @@ void pad_axes_down(rewrite *r)
 
 void pad_wrap_down(rewrite *r)
 {
-    if (rw_is(r, "mode", "wrap", "constant")) rw_refuse(r, "mode 'wrap' came with opset 19");
+    if (rw_is(r, "mode", "wrap", "constant"))
+        rw_refuse(r, "mode 'wrap' was introduced in opset 19");
 }
 
 void gemm_11_down(rewrite *r)
@@ -217,7 +219,8 @@ void split_18_up(rewrite *r)
     if (!rw_input(r, 1)) rw_set_int(r, r->node, "num_outputs", (int64_t)r->node->output_count);
 }
 
-/* Computes, at run time, the sizes of n parts of a length, of which the last may be smaller. */
+/* Makes nodes that compute the sizes of the n outputs of a Split of `length` elements; the last one
+ * may be smaller. */
 static pgy_value *computed_parts(rewrite *r, pgy_value *length, int64_t n)
 {
     pgy_value *chunk =
@@ -243,13 +246,14 @@ void split_18_down(rewrite *r)
         return;
     }
     if (n > MOST) {
-        rw_refuse(r, "there are more than %d outputs of unequal length", MOST);
+        rw_refuse(r, "it has more than %d outputs of unequal length", MOST);
         return;
     }
     const int64_t chunk = (length + n - 1) / n;
     for (int64_t i = 0; i < n; i++) parts[i] = i + 1 < n ? chunk : length - chunk * (n - 1);
     if (parts[n - 1] < 0)
-        rw_refuse(r, "length %lld has no %lld parts", (long long)length, (long long)n);
+        rw_refuse(r, "an axis of length %lld cannot be split into %lld parts", (long long)length,
+                  (long long)n);
     rw_set_input(r, 1, rw_vector(r, parts, (size_t)n));
 }
 
@@ -268,12 +272,13 @@ void scatter_11_down(rewrite *r)
 void scatter_18_down(rewrite *r)
 {
     if (rw_is(r, "reduction", "max", "none") || rw_is(r, "reduction", "min", "none"))
-        rw_refuse(r, "reductions min and max came with opset 18");
+        rw_refuse(r, "reductions 'min' and 'max' were introduced in opset 18");
 }
 
 void one_output_down(rewrite *r)
 {
-    if (rw_wants(r, 1)) rw_refuse(r, "output 1 came with opset %lld", (long long)r->version + 1);
+    if (rw_wants(r, 1))
+        rw_refuse(r, "output 1 was introduced in opset %lld", (long long)r->version + 1);
     rw_cut_outputs(r, 1);
 }
 
@@ -282,10 +287,10 @@ void dropout_12_down(rewrite *r)
     const pgy_tensor *training = rw_constant(r, 2);
     if (!rw_input(r, 2)) return;
     if (!training)
-        rw_refuse(r, "input 2 'training_mode' is computed");
+        rw_refuse(r, "input 2 'training_mode' is not constant");
     else if (pgy_tensor_dtype(training) != PGY_BOOL || pgy_tensor_count(training) != 1 ||
              *(const uint8_t *)pgy_tensor_data(training))
-        rw_refuse(r, "its training mode came with opset 12");
+        rw_refuse(r, "training mode was introduced in opset 12");
     rw_cut_inputs(r, 2);
 }
 
@@ -294,7 +299,7 @@ static int64_t element(const int64_t *list, size_t count, size_t i, int64_t fall
     return list && i < count ? list[i] : fallback;
 }
 
-/* Do the windows fit exactly along all axes? */
+/* Does the last pooling window end exactly at the padded end of every axis? */
 static bool windows_fit(rewrite *r)
 {
     size_t sizes = 0, strides = 0, pads = 0, dilations = 0;
@@ -327,7 +332,7 @@ void mask_type(rewrite *r)
 {
     const pgy_dtype data = rw_dtype(rw_input(r, 0)), other = r->version >= 10 ? data : PGY_BOOL;
     if (!rw_wants(r, 1)) return;
-    if (!data) rw_refuse(r, "the type of its input is not known");
+    if (!data) rw_refuse(r, "the type of its input is unknown");
     pgy_value *old = rw_detach(r, 1);
     if (!old) return;
     box_of(r->node->outputs[1])->known.dtype = r->version >= 10 ? PGY_BOOL : data;
@@ -345,7 +350,7 @@ void roi_align_up(rewrite *r)
 void roi_align_down(rewrite *r)
 {
     if (!rw_is(r, "coordinate_transformation_mode", "output_half_pixel", "half_pixel"))
-        rw_refuse(r, "coordinates are always those of 'output_half_pixel' there");
+        rw_refuse(r, "the target opset has the coordinates 'output_half_pixel' only");
     rw_drop(r, "coordinate_transformation_mode");
 }
 
@@ -364,7 +369,8 @@ void grid_sample_up(rewrite *r)
 void grid_sample_down(rewrite *r)
 {
     const int32_t rank = rw_rank(rw_input(r, 0));
-    if (rank != 4) rw_refuse(r, "it samples inputs of rank 4 only, and this rank is %d", (int)rank);
+    if (rank != 4)
+        rw_refuse(r, "its input has rank %d, but the target opset samples rank 4 only", (int)rank);
     rename_mode(r, "linear", "bilinear", "");
     rename_mode(r, "cubic", "bicubic", "");
 }
@@ -389,12 +395,12 @@ void dft_down(rewrite *r)
 
 void attention_24_down(rewrite *r)
 {
-    if (rw_input(r, 6)) rw_refuse(r, "input 6 'nonpad_kv_seqlen' came with opset 24");
+    if (rw_input(r, 6)) rw_refuse(r, "input 6 'nonpad_kv_seqlen' was introduced in opset 24");
     rw_cut_inputs(r, 6);
 }
 
-/* Older versions require the input. An omitted one has no element, so the result is the constant
- * false. */
+/* Older versions of OptionalHasElement require the input. If it is omitted, the result is the
+ * constant false. */
 void optional_down(rewrite *r)
 {
     pgy_tensor *none = NULL;
@@ -407,5 +413,5 @@ void optional_down(rewrite *r)
 
 void scan_9(rewrite *r)
 {
-    rw_refuse(r, "Scan has a batch axis in opset 8, and none from opset 9 on");
+    rw_refuse(r, "Scan has a batch axis in opset 8, but not from opset 9 on");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface between the conversion of a graph (opset.c) and the table of changes
- * (opset/adapters.c). */
+/* Lets opset.c, which converts a graph, use opset/adapters.c, the table of what changed in each
+ * operator. */
 #ifndef TRANSFORM_OPSET_CONVERT_H
 #define TRANSFORM_OPSET_CONVERT_H
 
@@ -13,15 +13,16 @@ enum { OPSET_OLDEST = 7, OPSET_NEWEST = 28 };
 typedef struct conversion {
     int64_t version; /* target opset */
     bool up;
-    pgy_transform_note *notes; /* obstacles to the conversion; texts in `memory` */
+    pgy_transform_note *notes; /* what the target opset cannot express; texts are in `memory` */
     size_t count, capacity;
-    strmap noted; /* operators and nodes */
+    strmap noted; /* operators and nodes that have a note already */
+    node_origins origins;
     arena memory;
 } conversion;
 
-/* Did the operator change between version step - 1 and step? */
+/* Did the operator change between opset step - 1 and opset step? */
 bool adapter_exists(const char *op_type, int64_t step);
-/* Rewrites r->node from version step - 1 to step, or back if not `up`. */
+/* Rewrites r->node from opset step - 1 to opset step if `up`, else from step to step - 1. */
 void adapter_apply(rewrite *r, int64_t step, bool up);
 
 #endif

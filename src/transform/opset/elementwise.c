@@ -140,7 +140,8 @@ static bool same_shapes(const rewrite *r)
 
 void broadcast_down(rewrite *r)
 {
-    if (!same_shapes(r)) rw_refuse(r, "its inputs must certainly have one shape below opset 8");
+    if (!same_shapes(r))
+        rw_refuse(r, "below opset 8 its inputs must have one shape, which is not certain here");
 }
 
 static pgy_value *sum_of_inputs(rewrite *r, size_t count)

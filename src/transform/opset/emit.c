@@ -15,8 +15,7 @@ static void make(rewrite *r, pgy_value *out, const char *op_type, size_t count, 
     if (r->status) return;
     r->status = node_create(&n, r->graph, op_type, inputs, count, &out, 1, r->err);
     if (r->status) return;
-    node_box_of(n)->origin = node_box_of(r->node)->origin;
-    if (node_box_of(n)->origin) node_box_of(n)->origin->rewritten = true;
+    rw_note_rewritten(r, n);
     if (count && inputs[0] && !rw_dtype(out)) box_of(out)->known.dtype = rw_dtype(inputs[0]);
 }
 
@@ -129,7 +128,7 @@ pgy_value *rw_scalar_like(rewrite *r, double value, pgy_value *like)
     const pgy_dtype dtype = rw_dtype(like);
     if (dtype) return rw_scalar(r, dtype, value);
     if (r->version < 15 && r->target < 15) {
-        rw_refuse(r, "the type of its input is not known");
+        rw_refuse(r, "the type of its input is unknown");
         return NULL;
     }
     pgy_value *v = rw_emit(r, "CastLike", 2, rw_scalar(r, PGY_F32, value), like);
@@ -150,7 +149,7 @@ pgy_value *rw_cast_like(rewrite *r, pgy_value *v, pgy_value *like)
     if (r->status) return NULL;
     if (rw_dtype(like)) return rw_cast(r, v, rw_dtype(like));
     if (r->version < 15 && r->target < 15) {
-        rw_refuse(r, "the type of its input is not known");
+        rw_refuse(r, "the type of its input is unknown");
         return NULL;
     }
     pgy_value *out = rw_emit(r, "CastLike", 2, v, like);
@@ -189,7 +188,7 @@ pgy_value *rw_dim(rewrite *r, pgy_value *x, int64_t axis)
     const int64_t size = rw_size(x, (int32_t)axis);
     if (size >= 0) return rw_vector1(r, size);
     if (axis < 0 && rw_rank(x) >= 0) axis += rw_rank(x);
-    if (axis < 0 && r->version < 11) rw_refuse(r, "the rank of its input is not known");
+    if (axis < 0 && r->version < 11) rw_refuse(r, "the rank of its input is unknown");
     pgy_value *shape = rw_emit(r, "Shape", 1, x);
     if (shape) box_of(shape)->known.dtype = PGY_I64;
     return rw_with_int(r, rw_emit(r, "Gather", 2, shape, rw_vector1(r, axis)), "axis", 0);

@@ -49,7 +49,9 @@ static pgy_value *along_axis(rewrite *r, size_t i)
     int64_t axis = rw_int(r, "axis", 1);
     if (!rw_input(r, i)) return NULL;
     if (rank < 0 || rw_rank(rw_input(r, i)) != 1)
-        rw_refuse(r, "scales per axis came with opset 13, and its ranks are not known");
+        rw_refuse(
+            r,
+            "scales per axis were introduced in opset 13, and the ranks of its inputs are unknown");
     if (axis < 0) axis += rank;
     for (int32_t k = 0; !r->status && k < rank; k++)
         if (k != axis) others[count++] = k;
@@ -80,7 +82,9 @@ void quantize_axis_down(rewrite *r)
         return;
     }
     if (type != PGY_U8 && type != PGY_I8)
-        rw_refuse(r, "scales per axis came with opset 13, and its type is neither int8 nor uint8");
+        rw_refuse(
+            r,
+            "scales per axis were introduced in opset 13, and its type is neither int8 nor uint8");
     pgy_value *x = rw_cast(r, rw_input(r, 0), PGY_F32), *zero = along_axis(r, ZERO);
     pgy_value *rounded = rw_emit(r, "Round", 1, rw_emit(r, "Div", 2, x, along_axis(r, SCALE)));
     pgy_value *moved = zero ? rw_emit(r, "Add", 2, rounded, zero) : rounded;
@@ -98,12 +102,12 @@ void quantize_output_down(rewrite *r)
     rw_drop(r, "output_dtype");
     if (type == 0 || rw_input(r, ZERO) || r->status) return;
     if (dtype == PGY_DTYPE_NONE || pgy_dtype_describe(dtype)->bits < 8) {
-        rw_refuse(r, "output type %lld came with opset 21", (long long)type);
+        rw_refuse(r, "output type %lld was introduced in opset 21", (long long)type);
         return;
     }
     const int64_t one = 1;
     pgy_tensor *zero = NULL;
-    r->status = pgy_tensor_create(&zero, dtype, 1, &one, r->err); /* zeroed */
+    r->status = pgy_tensor_create(&zero, dtype, 1, &one, r->err); /* zero-initialised */
     pgy_value *shape = rw_emit(r, "Shape", 1, rw_input(r, SCALE));
     pgy_value *zeros = rw_emit(r, "ConstantOfShape", 1, shape);
     if (zeros) {

@@ -28,12 +28,12 @@ void batch_norm_9_up(rewrite *r)
         return;
     }
     if (wants_statistics(r))
-        rw_refuse(r, "statistics per element (spatial = 0) ended with opset 8");
+        rw_refuse(r, "statistics per element (spatial = 0) were removed after opset 8");
     rw_cut_outputs(r, 1);
     per_element(r);
 }
 
-/* Older versions signal training by more than one output. */
+/* Before opset 14, more than one output means training mode. */
 void batch_norm_14_up(rewrite *r)
 {
     if (!wants_statistics(r)) {
@@ -41,14 +41,14 @@ void batch_norm_14_up(rewrite *r)
         return;
     }
     if (rw_wants(r, 3) || rw_wants(r, 4))
-        rw_refuse(r, "the outputs saved_mean and saved_var ended with opset 13");
+        rw_refuse(r, "the outputs saved_mean and saved_var were removed after opset 13");
     rw_cut_outputs(r, 3);
     rw_set_int(r, r->node, "training_mode", 1);
 }
 
 void batch_norm_14_down(rewrite *r)
 {
-    if (rw_int(r, "training_mode", 0)) rw_refuse(r, "its training mode came with opset 14");
+    if (rw_int(r, "training_mode", 0)) rw_refuse(r, "training mode was introduced in opset 14");
     rw_drop(r, "training_mode");
     rw_cut_outputs(r, 1);
 }
@@ -67,7 +67,7 @@ static pgy_value *narrowed(rewrite *r, pgy_value *v, pgy_value *like)
     return rw_dtype(like) && rw_dtype(like) == rw_dtype(v) ? v : rw_cast_like(r, v, like);
 }
 
-/* 1 / sqrt(mean of squares + epsilon) */
+/* Returns 1 / sqrt(mean(x * x) + epsilon). */
 static pgy_value *inverse_root(rewrite *r, pgy_value *x, const int64_t *axes, size_t count)
 {
     pgy_value *epsilon = rw_scalar_like(r, (double)rw_float(r, "epsilon", 1e-5f), x);
@@ -125,7 +125,7 @@ void rms_norm_down(rewrite *r)
     rw_become(r, "Mul", 2, narrowed(r, unit, x), scale);
 }
 
-/* Opset 18 has a scale per group, 21 one per channel. */
+/* The scale is per group in opset 18, per channel from 21 on. */
 void group_norm_down(rewrite *r)
 {
     const int64_t last = 2, second = 1, groups[3] = {0, rw_int(r, "num_groups", 0), -1};

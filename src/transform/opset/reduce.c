@@ -5,7 +5,7 @@
 
 #include "transform/opset/adapters.h"
 
-/* The elementwise operators that equal a reduction over no axes. */
+/* Reductions over no axes, and the elementwise operator that each then equals. */
 static const struct {
     const char *op_type, *element;
 } ELEMENTS[] = {{"ReduceL1", "Abs"}, {"ReduceL2", "Abs"}, {"ReduceLogSum", "Log"}};
@@ -24,7 +24,7 @@ static void reduce_nothing(rewrite *r)
         rw_become(r, "Identity", 1, x);
 }
 
-/* Empty axes mean all axes or, with noop_with_empty_axes, none. */
+/* Axes that are empty or missing mean all axes or, with noop_with_empty_axes, none. */
 void reduce_empty_down(rewrite *r)
 {
     size_t count = 0;

@@ -9,7 +9,7 @@
 enum { SCALES_10 = 1, ROI = 1, SCALES = 2, SIZES = 3 };
 
 typedef struct growth {
-    bool grows, shrinks, whole; /* whole: all factors are integers */
+    bool grows, shrinks, whole; /* whole: all scale factors are integers */
 } growth;
 
 /* Reads how the constant scales of input i change the sizes; false: the scales are computed. */
@@ -31,7 +31,7 @@ static bool read_growth(growth *out, rewrite *r, size_t i)
 {
     if (r->status) return false;
     if (find_growth(out, r, i)) return true;
-    rw_refuse(r, "its scales are computed, so it is not known whether sizes grow or shrink");
+    rw_refuse(r, "its scales are not constant, so sizes may grow or shrink");
     return false;
 }
 
@@ -45,8 +45,8 @@ static void say_asymmetric(rewrite *r, const char *nearest_mode)
     rw_set_input(r, ROI, r->target >= 13 ? NULL : rw_floats(r, NULL, 0));
 }
 
-/* Later targets are reached by upsample_11_up instead, since here the operator is known to grow,
- * even without constant scales. */
+/* Used only if the target is opset 10; for later targets upsample_11_up converts the Upsample,
+ * which is known to enlarge even if its scales are computed. */
 void upsample_10_up(rewrite *r)
 {
     if (r->target == 10) rw_rename(r, "Resize");
@@ -68,7 +68,7 @@ void resize_10_down(rewrite *r)
         rw_rename(r, "Upsample");
 }
 
-/* ---- 10 and 11 ------------------------------------------------------------------------------ */
+/* ---- Between opset 10 and 11 ----------------------------------------------------------------- */
 
 /* Resizes the growing axes first, then the shrinking ones, by two nodes. */
 static void in_two_steps(rewrite *r)
@@ -107,22 +107,22 @@ static void scales_from_sizes(rewrite *r)
     const int64_t *sizes = rw_constant_ints(r, SIZES, &count);
     if (r->status || count == 0) return;
     if (count > PGY_MAX_RANK) {
-        rw_refuse(r, "there are %zu sizes", count);
+        rw_refuse(r, "it has %zu sizes, more than an input can have axes", count);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         const int64_t old = rw_size(rw_input(r, 0), (int32_t)i);
         scales[i] = old > 0 ? (float)sizes[i] / (float)old : 0;
         if (old <= 0 || (int64_t)floorf(scales[i] * (float)old) != sizes[i]) {
-            rw_refuse(r, "size %lld of axis %zu cannot be given as a factor", (long long)sizes[i],
-                      i);
+            rw_refuse(r, "size %lld of axis %zu cannot be expressed as a scale",
+                      (long long)sizes[i], i);
             return;
         }
     }
     rw_set_input(r, SCALES, rw_floats(r, scales, count));
 }
 
-/* Do coordinate mode and rounding select the same pixels as opset 10? */
+/* Do coordinate mode and rounding of this Resize select the same pixels as Resize of opset 10? */
 static bool falls_alike(rewrite *r, const growth *g)
 {
     static const char KEY[] = "coordinate_transformation_mode", ROUND[] = "nearest_mode";
@@ -145,13 +145,13 @@ void resize_11_down(rewrite *r)
     scales_from_sizes(r);
     if (!read_growth(&g, r, SCALES)) return;
     if (!falls_alike(r, &g))
-        rw_refuse(r, "its mode, coordinates and rounding are not those of opset 10");
+        rw_refuse(r, "opset 10 lacks its combination of mode, coordinates and rounding");
     for (size_t i = 0; i < sizeof YOUNG / sizeof *YOUNG; i++) rw_drop(r, YOUNG[i]);
     rw_set_input(r, SCALES_10, rw_input(r, SCALES));
     rw_cut_inputs(r, 2);
 }
 
-/* ---- Later ---------------------------------------------------------------------------------- */
+/* ---- From opset 13 on ------------------------------------------------------------------------ */
 
 /* (i + 0.5) / scale, rounded down, is the half-pixel position rounded to the nearest, up if tied.
  */
@@ -160,12 +160,12 @@ void resize_13_up(rewrite *r)
     static const char KEY[] = "coordinate_transformation_mode", ROUND[] = "nearest_mode";
     if (!rw_is(r, KEY, "tf_half_pixel_for_nn", "half_pixel")) return;
     if (!rw_is(r, "mode", "nearest", "nearest") || !rw_is(r, ROUND, "floor", "round_prefer_floor"))
-        rw_refuse(r, "coordinates 'tf_half_pixel_for_nn' ended with opset 12");
+        rw_refuse(r, "coordinates 'tf_half_pixel_for_nn' were removed after opset 12");
     rw_set_string(r, r->node, KEY, "half_pixel");
     rw_set_string(r, r->node, ROUND, "round_prefer_ceil");
 }
 
-/* Inputs that are optional from opset 13 on must be present, but empty, before. */
+/* Before opset 13, roi and scales must be present, if only as empty tensors. */
 void resize_13_down(rewrite *r)
 {
     if (!rw_input(r, ROI)) rw_set_input(r, ROI, rw_floats(r, NULL, 0));
@@ -185,7 +185,7 @@ static void spread_scales(rewrite *r, const int64_t *axes, size_t count, int32_t
     float full[PGY_MAX_RANK];
     const pgy_tensor *t = rw_constant(r, SCALES);
     if (!t || pgy_tensor_dtype(t) != PGY_F64 || pgy_tensor_count(t) != count) {
-        rw_refuse(r, "its scales are computed, and axes came with opset 18");
+        rw_refuse(r, "axes were introduced in opset 18, and its scales are not constant");
         return;
     }
     for (int32_t i = 0; i < rank; i++) full[i] = 1;
@@ -199,8 +199,7 @@ static void spread_sizes(rewrite *r, const int64_t *axes, size_t count, int32_t 
     pgy_value *parts[PGY_MAX_RANK];
     size_t given = 0;
     const int64_t *sizes = rw_constant_ints(r, SIZES, &given);
-    if (!r->status && given != count)
-        rw_refuse(r, "there are %zu sizes for %zu axes", given, count);
+    if (!r->status && given != count) rw_refuse(r, "it has %zu sizes for %zu axes", given, count);
     for (int32_t i = 0; !r->status && i < rank; i++) parts[i] = NULL;
     for (size_t i = 0; !r->status && i < count; i++)
         parts[axis_at(r, axes, i, rank)] = rw_vector1(r, sizes[i]);
@@ -219,9 +218,9 @@ void resize_18_down(rewrite *r)
     const int64_t *axes = rw_ints(r, "axes", &count);
     if (!axes) return;
     rw_drop(r, "axes");
-    if (rank < 0) rw_refuse(r, "axes need a known rank");
+    if (rank < 0) rw_refuse(r, "the axes need a known rank, but the rank of the input is unknown");
     if (rw_is(r, "coordinate_transformation_mode", "tf_crop_and_resize", "half_pixel"))
-        rw_refuse(r, "a region of some axes only came with opset 18");
+        rw_refuse(r, "a region of interest over some axes was introduced in opset 18");
     if (r->status) return;
     const pgy_tensor *sizes = rw_input(r, SIZES) ? rw_constant(r, SIZES) : NULL;
     if (rw_input(r, SIZES) && !(sizes && pgy_tensor_count(sizes) == 0))
@@ -252,5 +251,5 @@ void resize_19_down(rewrite *r)
     if (sizes_are_exact(r))
         rw_set_string(r, r->node, KEY, "half_pixel");
     else
-        rw_refuse(r, "coordinates 'half_pixel_symmetric' came with opset 19");
+        rw_refuse(r, "coordinates 'half_pixel_symmetric' were introduced in opset 19");
 }

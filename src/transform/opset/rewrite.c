@@ -25,6 +25,15 @@ void rw_no_memory(rewrite *r)
     if (!r->status) r->status = graph_no_memory(r->err);
 }
 
+void rw_note_rewritten(rewrite *r, const pgy_node *n)
+{
+    node_origin **entry = r->origins ? node_origins_at(r->origins, node_id(n)) : NULL;
+    if (r->origins && !entry) rw_no_memory(r);
+    if (!entry) return;
+    if (!*entry) *entry = node_origins_get(r->origins, node_id(r->node)); /* n is a new node */
+    if (*entry) (*entry)->rewritten = true;
+}
+
 /* ---- Reading -------------------------------------------------------------------------------- */
 
 pgy_value *rw_input(const rewrite *r, size_t i)
@@ -61,7 +70,9 @@ const pgy_onnx_attribute *rw_attr(rewrite *r, const char *name)
 {
     const pgy_onnx_attribute *a = node_attribute(r->node, name);
     if (a && a->ref_attr_name && *a->ref_attr_name) {
-        rw_refuse(r, "attribute '%s' is parameter '%s' of the function", name, a->ref_attr_name);
+        rw_refuse(
+            r, "attribute '%s' refers to parameter '%s' of the function, so its value is unknown",
+            name, a->ref_attr_name);
         return NULL;
     }
     return a;
@@ -141,7 +152,7 @@ const int64_t *rw_constant_ints(rewrite *r, size_t i, size_t *count)
         return op_i64(t);
     }
     if (rw_input(r, i))
-        rw_refuse(r, "input %zu '%s' is computed, but is an attribute in opset %lld", i,
+        rw_refuse(r, "input %zu '%s' is not constant, but in opset %lld it is an attribute", i,
                   rw_input(r, i)->name, (long long)r->version);
     return NULL;
 }
@@ -153,7 +164,7 @@ static void touch(rewrite *r, pgy_node *n)
     node_box *box = node_box_of(n);
     box->changed = true;
     box->prepared = false;
-    if (box->origin) box->origin->rewritten = true;
+    rw_note_rewritten(r, n);
     graph_mark_changed(r->graph);
 }
 
@@ -327,7 +338,7 @@ pgy_value *rw_detach(rewrite *r, size_t i)
     if (r->status) return NULL;
     pgy_value *old = i < r->node->output_count ? r->node->outputs[i] : NULL;
     if (!old) {
-        rw_refuse(r, "output %zu is left out", i);
+        rw_refuse(r, "output %zu is omitted", i);
         return NULL;
     }
     snprintf(stem, sizeof stem, "%s_%s", old->name, r->node->op_type);

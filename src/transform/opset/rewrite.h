@@ -9,12 +9,23 @@
 #define TRANSFORM_OPSET_REWRITE_H
 
 #include "graph/edit.h"
+#include "graph/side_table.h"
+
+/* What a node was before opset conversion; all nodes that replace it share one record. */
+typedef struct node_origin {
+    const char *name, *op_type;
+    int64_t opset;
+    bool rewritten;
+} node_origin;
+
+SIDE_TABLE(node_origins, node_origin *) /* indexed by node id; NULL: the node was not converted */
 
 typedef struct rewrite {
     pgy_graph *graph;
     pgy_node *node;
-    int64_t version; /* opset that the node must conform to */
-    int64_t target;  /* of the whole conversion */
+    int64_t version;       /* opset that the node must conform to */
+    int64_t target;        /* target opset of the whole conversion */
+    node_origins *origins; /* records what each node was before; NULL: not recorded */
     pgy_status status;
     pgy_error *err;
 } rewrite;
@@ -22,11 +33,13 @@ typedef struct rewrite {
 /* Fails because the node cannot be expressed; the reason is one line without the node's name. */
 void rw_refuse(rewrite *r, const char *format, ...) PGY_PRINTF(2, 3);
 void rw_no_memory(rewrite *r);
+/* Records that n was rewritten, or that it is one of the nodes that replace r->node. */
+void rw_note_rewritten(rewrite *r, const pgy_node *n);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 pgy_value *rw_input(const rewrite *r, size_t i); /* NULL if omitted */
-bool rw_wants(const rewrite *r, size_t i);       /* is output i used by anyone? */
+bool rw_wants(const rewrite *r, size_t i);       /* Does any node or graph output use output i? */
 pgy_dtype rw_dtype(const pgy_value *v);          /* NONE: not known */
 int32_t rw_rank(const pgy_value *v);             /* -1: not known */
 int64_t rw_size(const pgy_value *v,
@@ -37,7 +50,7 @@ int64_t rw_int(rewrite *r, const char *name, int64_t fallback);
 float rw_float(rewrite *r, const char *name, float fallback);
 bool rw_is(rewrite *r, const char *name, const char *text, const char *fallback);
 const int64_t *rw_ints(rewrite *r, const char *name, size_t *count); /* NULL if absent */
-/* The constant value of input i in storage type (op_storage), or NULL. */
+/* The elements of input i in storage type (op_storage) if it is constant, else NULL. */
 const pgy_tensor *rw_constant(rewrite *r, size_t i);
 /* The integers of input i; refuses computed inputs and other types, and returns NULL. */
 const int64_t *rw_constant_ints(rewrite *r, size_t i, size_t *count);
@@ -50,12 +63,12 @@ void rw_set_float(rewrite *r, pgy_node *n, const char *name, float value);
 void rw_set_ints(rewrite *r, pgy_node *n, const char *name, const int64_t *values, size_t count);
 void rw_set_floats(rewrite *r, pgy_node *n, const char *name, const float *values, size_t count);
 void rw_set_string(rewrite *r, pgy_node *n, const char *name, const char *text);
-void rw_set_tensor(rewrite *r, pgy_node *n, const char *name, pgy_tensor *t); /* retains */
+void rw_set_tensor(rewrite *r, pgy_node *n, const char *name, pgy_tensor *t); /* retains t */
 /* Sets an attribute that refers to the same attribute of the enclosing function as `from`. */
 void rw_set_parameter(rewrite *r, pgy_node *n, const char *name, const pgy_onnx_attribute *from);
-/* Sets input i; the list grows as needed. */
+/* Sets input i; the list of inputs grows as needed. */
 void rw_set_input(rewrite *r, size_t i, pgy_value *v);
-void rw_cut_inputs(rewrite *r, size_t count); /* keeps the first ones */
+void rw_cut_inputs(rewrite *r, size_t count); /* keeps the first `count` inputs */
 void rw_cut_outputs(rewrite *r, size_t count);
 void rw_rename(rewrite *r, const char *op_type);
 /* The node becomes another operator with these inputs and no attributes. */
@@ -76,7 +89,7 @@ pgy_value *rw_with_float(rewrite *r, pgy_value *v, const char *name, float value
 pgy_value *rw_with_ints(rewrite *r, pgy_value *v, const char *name, const int64_t *values,
                         size_t count);
 /* Constants. */
-pgy_value *rw_tensor(rewrite *r, pgy_tensor *t);                       /* takes t over */
+pgy_value *rw_tensor(rewrite *r, pgy_tensor *t); /* takes over the caller's reference to t */
 pgy_value *rw_vector(rewrite *r, const int64_t *values, size_t count); /* int64, rank 1 */
 pgy_value *rw_vector1(rewrite *r, int64_t value);
 pgy_value *rw_scalar(rewrite *r, pgy_dtype dtype, double value);     /* rank 0 */
@@ -92,12 +105,13 @@ pgy_value *rw_reduce(rewrite *r, const char *op_type, pgy_value *x, const int64_
                      size_t count); /* keeps dims */
 pgy_value *rw_unsqueeze(rewrite *r, pgy_value *x, const int64_t *axes, size_t count);
 pgy_value *rw_transpose(rewrite *r, pgy_value *x, const int64_t *perm, size_t count);
-/* The size of one axis of x, rank 1; a constant if it is known. */
+/* The size of one axis of x as an int64 list of one element; a constant if the size is known. */
 pgy_value *rw_dim(rewrite *r, pgy_value *x, int64_t axis);
-/* 0, 1, ... up to the size of an axis of x: rank 2, along the axis that is not `new_axis`. */
+/* Numbers 0, 1, ... below the size of `axis` of x, as a matrix in which axis `new_axis` has size 1.
+ */
 pgy_value *rw_positions(rewrite *r, pgy_value *x, int64_t axis, int64_t new_axis);
 pgy_value *rw_concat(rewrite *r, pgy_value *a, pgy_value *b, int64_t axis);
-/* One axis, with inputs as from opset 10 on. */
+/* Slices one axis; start and end are tensors, as from opset 10 on. */
 pgy_value *rw_slice(rewrite *r, pgy_value *x, pgy_value *start, pgy_value *end, int64_t axis,
                     int64_t step);
 

@@ -102,7 +102,7 @@ static void test_fake__errors(void **state)
     pgy_error err = {0};
     pgy_tensor_map *out = NULL;
     assert_int_equal(infer(&out, "error", 1, &err), PGY_E_BACKEND);
-    assert_string_equal(err.text, "the fake runtime was told to fail");
+    assert_string_equal(err.text, "the fake runtime fails, as fake.fake_mode error demands");
     pgy_runner *r = runner_of("start");
     assert_int_equal(pgy_runner_activate(r, &err), PGY_E_BACKEND);
     pgy_runner_destroy(r);

@@ -39,5 +39,5 @@ static void test_dl__says_what_is_missing(void **state)
     const dl_symbol symbols[] = {
         {"no_such_one", &a, true}, {"malloc", &b, true}, {"no_such_two", &a, true}};
     assert_int_equal(dl_resolve(handle, symbols, 3, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "library lacks the symbols: no_such_one, no_such_two");
+    assert_string_equal(err.text, "the library lacks the symbols: no_such_one, no_such_two");
 }

@@ -45,7 +45,7 @@ static void test_file_lock__follows_no_link(void **state)
     assert_int_equal(symlink(scratch("target"), scratch("linked.lock")), 0);
     assert_int_equal(file_lock_take(&lock, scratch("linked"), &err), PGY_E_IO);
     assert_null(lock);
-    assert_non_null(strstr(err.text, "linked.lock' is a symbolic link"));
+    assert_non_null(strstr(err.text, "linked.lock': it is a symbolic link"));
     expect_text(scratch("target"), "precious");
     assert_int_equal(symlink(scratch("absent"), scratch("dangling.lock")), 0);
     assert_int_equal(file_lock_take(&lock, scratch("dangling"), &err), PGY_E_IO);
@@ -63,6 +63,6 @@ static void test_file_lock__takes_only_a_regular_file(void **state)
     const int reader = open(scratch("pipe.lock"), O_RDONLY | O_NONBLOCK);
     assert_true(reader >= 0);
     assert_int_equal(file_lock_take(&lock, scratch("pipe"), &err), PGY_E_IO);
-    assert_non_null(strstr(err.text, "pipe.lock' is not a regular file"));
+    assert_non_null(strstr(err.text, "pipe.lock': it is not a regular file"));
     close(reader);
 }

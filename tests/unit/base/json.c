@@ -179,28 +179,31 @@ static void test_json__errors_name_the_place(void **state)
     ERROR_CASE("{a: 1}", "JSON line 1 column 2: expected a key in double quotes, found 'a'");
     ERROR_CASE("{\"a\":1,}", "JSON line 1 column 8: expected a key in double quotes, found '}'");
     ERROR_CASE("{\"a\":1", "JSON line 1 column 7: expected ',' or '}', found the end of the text");
-    ERROR_CASE("1 x", "JSON line 1 column 3: expected nothing more, found 'x'");
-    ERROR_CASE("01", "JSON line 1 column 2: expected nothing more, found '1'");
-    ERROR_CASE("1.", "JSON line 1 column 2: expected nothing more, found '.'");
-    ERROR_CASE("1e", "JSON line 1 column 2: expected nothing more, found 'e'");
+    ERROR_CASE("1 x", "JSON line 1 column 3: expected the end of the text, found 'x'");
+    ERROR_CASE("01", "JSON line 1 column 2: expected the end of the text, found '1'");
+    ERROR_CASE("1.", "JSON line 1 column 2: expected the end of the text, found '.'");
+    ERROR_CASE("1e", "JSON line 1 column 2: expected the end of the text, found 'e'");
     ERROR_CASE("-", "JSON line 1 column 2: expected a digit, found the end of the text");
     ERROR_CASE("-x", "JSON line 1 column 2: expected a digit, found 'x'");
     ERROR_CASE("+1", "JSON line 1 column 1: expected a value, found '+'");
     ERROR_CASE("[\0]", "JSON line 1 column 2: expected a value, found byte 0x00");
     ERROR_CASE("\xEF\xBB\xBF[]", "JSON line 1 column 1: expected a value, found byte 0xef");
-    ERROR_CASE("\n\"abc", "JSON line 2 column 1: string is not closed");
-    ERROR_CASE("\"a\nb\"", "JSON line 1 column 3: control character in a string");
-    ERROR_CASE("\"a\\x\"", "JSON line 1 column 3: invalid escape in a string");
-    ERROR_CASE("\"a\\", "JSON line 1 column 3: invalid escape in a string");
-    ERROR_CASE("\"\\u12g4\"", "JSON line 1 column 2: invalid escape in a string");
-    ERROR_CASE("\"\\u12", "JSON line 1 column 2: invalid escape in a string");
-    ERROR_CASE("\"\\ud800\"", "JSON line 1 column 2: invalid escape in a string");
-    ERROR_CASE("\"\\udc00\"", "JSON line 1 column 2: invalid escape in a string");
-    ERROR_CASE("\"\\ud800\\u0041\"", "JSON line 1 column 2: invalid escape in a string");
-    ERROR_CASE("\"\xC3\"", "JSON line 1 column 1: string is not UTF-8");
-    ERROR_CASE("\"\xED\xA0\x80\"", "JSON line 1 column 1: string is not UTF-8");
-    ERROR_CASE("\"\xC0\x80\"", "JSON line 1 column 1: string is not UTF-8");
-    ERROR_CASE("\"\xF5\x80\x80\x80\"", "JSON line 1 column 1: string is not UTF-8");
+    ERROR_CASE("\n\"abc", "JSON line 2 column 1: the string that starts here has no closing quote");
+    ERROR_CASE("\"a\nb\"",
+               "JSON line 1 column 3: a string holds a control character; write it as an escape");
+    ERROR_CASE("\"a\\x\"", "JSON line 1 column 3: a string holds an invalid escape");
+    ERROR_CASE("\"a\\", "JSON line 1 column 3: a string holds an invalid escape");
+    ERROR_CASE("\"\\u12g4\"", "JSON line 1 column 2: a string holds an invalid escape");
+    ERROR_CASE("\"\\u12", "JSON line 1 column 2: a string holds an invalid escape");
+    ERROR_CASE("\"\\ud800\"", "JSON line 1 column 2: a string holds an invalid escape");
+    ERROR_CASE("\"\\udc00\"", "JSON line 1 column 2: a string holds an invalid escape");
+    ERROR_CASE("\"\\ud800\\u0041\"", "JSON line 1 column 2: a string holds an invalid escape");
+    ERROR_CASE("\"\xC3\"", "JSON line 1 column 1: the string that starts here is not UTF-8");
+    ERROR_CASE("\"\xED\xA0\x80\"",
+               "JSON line 1 column 1: the string that starts here is not UTF-8");
+    ERROR_CASE("\"\xC0\x80\"", "JSON line 1 column 1: the string that starts here is not UTF-8");
+    ERROR_CASE("\"\xF5\x80\x80\x80\"",
+               "JSON line 1 column 1: the string that starts here is not UTF-8");
 }
 
 static void test_json__depth(void **state)
@@ -213,7 +216,7 @@ static void test_json__depth(void **state)
     assert_int_equal(json_parse(&v, text, 1024, &memory, NULL), PGY_OK);
     memset(text, '[', 513);
     memset(text + 513, ']', 513);
-    expect_error(text, 1026, "JSON line 1 column 513: nested over 512 levels deep");
+    expect_error(text, 1026, "JSON line 1 column 513: values are nested more than 512 levels deep");
 }
 
 static void test_json__refused_memory(void **state)

@@ -65,7 +65,7 @@ static void test_sized__a_newer_struct_may_have_zeros_only(void **state)
     assert_string_equal(s.second, "one");
     newer.third = 1 << 8;
     assert_int_equal(take(&s, &newer, &err), PGY_E_ARGUMENT);
-    assert_non_null(strstr(err.text, "pgy_sample has 32 bytes and byte 25 is set"));
+    assert_non_null(strstr(err.text, "pgy_sample has 32 bytes and byte 25 is not zero"));
     assert_memory_equal(&s, &DEFAULTS, sizeof s);
 }
 

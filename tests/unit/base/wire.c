@@ -93,15 +93,16 @@ static void test_wire__errors_name_the_offset(void **state)
     expect_error("\x08\x01\x12\x05"
                  "abc",
                  7, "field 2 at byte 2 claims 5 bytes, but 3 remain");
-    expect_error("\x08\x80", 2, "broken varint at byte 1");
-    expect_error("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12, "broken varint at byte 1");
-    expect_error("\x00\x01", 2, "field number out of range at byte 0");
-    expect_error("\x0F\x01", 2, "invalid wire type at byte 0");
-    expect_error("\x0C", 1, "invalid wire type at byte 0");
-    expect_error("\x1D\x00\x00", 3, "cut off at byte 0");
-    expect_error("\x21\x00\x00", 3, "cut off at byte 0");
-    expect_error("\x0B\x08\x01", 3, "broken varint at byte 3");
-    expect_error("\x0B\x14", 2, "group ends with another number at byte 1");
+    expect_error("\x08\x80", 2, "a varint is truncated or longer than 10 bytes at byte 1");
+    expect_error("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 12,
+                 "a varint is truncated or longer than 10 bytes at byte 1");
+    expect_error("\x00\x01", 2, "a field number is out of range at byte 0");
+    expect_error("\x0F\x01", 2, "a field has an invalid wire type at byte 0");
+    expect_error("\x0C", 1, "a field has an invalid wire type at byte 0");
+    expect_error("\x1D\x00\x00", 3, "truncated at byte 0");
+    expect_error("\x21\x00\x00", 3, "truncated at byte 0");
+    expect_error("\x0B\x08\x01", 3, "a varint is truncated or longer than 10 bytes at byte 3");
+    expect_error("\x0B\x14", 2, "a group ends with the number of another group at byte 1");
     expect_error("\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", 11,
                  "claims 18446744073709551615 bytes");
     char deep[200];

@@ -26,14 +26,21 @@ static void test_fields__become_options(void **state)
     expect("(config.refittable)", "(--refittable)");
     expect("onnxrt.onnxrt_threads: 5000 is not in [0, 4096]",
            "--onnxrt-threads: 5000 is not in [0, 4096]");
-    expect("trt.optimization_profile: there is no profile 1",
-           "--optimization-profile: there is no profile 1");
+    expect("trt.optimization_profile: profile 1 does not exist",
+           "--optimization-profile: profile 1 does not exist");
+    expect("or use random.inputs.", "or use --input-shapes.");
+    expect("15/16 of free memory; pgy_set_max_memory sets another one",
+           "15/16 of free memory; --max-memory sets another one");
+    expect("load it with pgy_operators_load", "load it with --op-library");
 }
 
 static void test_fields__other_texts_stay(void **state)
 {
     (void)state;
     expect("no field here", NULL);
+    expect("pgy_version has no option", NULL);
+    expect("my_pgy_set_max_memory and pgy_set_max_memory_2", NULL);
+    expect("tensor 'pgy_set_max_memory' is missing", NULL);
     expect("config.json is a file", NULL);
     expect("my.config.fp16 and config.fp160", NULL);
     expect("tensor 'config.fp16' is missing", NULL);

@@ -85,7 +85,7 @@ static void test_second_program__knows_no_original(void **state)
     assert_int_equal(latency(MODEL "--gen"), 1);
     has("Unrecognized Options: ['--gen']");
     assert_int_equal(latency("--completion parity"), 2);
-    has("latency: error: --completion: 'parity' is not bash, zsh, fish, man or markdown\n");
+    has("latency: error: --completion: 'parity' is not one of bash, zsh, fish, man or markdown\n");
 }
 
 static void test_second_program__manual_and_completion(void **state)

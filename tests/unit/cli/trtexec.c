@@ -39,11 +39,12 @@ static void test_trtexec__options(void **state)
 {
     (void)state;
     static const char *const CASES[][2] = {
-        {"--optShapes=a:1", "'--optShapes' is trtexec's; write --trt-opt-shapes 'a:[1]'"},
-        {"--maxshapes", "'--maxShapes' is trtexec's; write --trt-max-shapes 'NAME:[1,3,224,224]'"},
-        {"--saveEngine=x", "'--saveEngine' is trtexec's; write --save-engine x"},
-        {"--saveEngine", "'--saveEngine' is trtexec's; write --save-engine VALUE"},
-        {"--directIO", "'--directIO' is trtexec's; write --direct-io"}};
+        {"--optShapes=a:1", "'--optShapes' is an option of trtexec; use --trt-opt-shapes 'a:[1]'"},
+        {"--maxshapes",
+         "'--maxShapes' is an option of trtexec; use --trt-max-shapes 'NAME:[1,3,224,224]'"},
+        {"--saveEngine=x", "'--saveEngine' is an option of trtexec; use --save-engine x"},
+        {"--saveEngine", "'--saveEngine' is an option of trtexec; use --save-engine VALUE"},
+        {"--directIO", "'--directIO' is an option of trtexec; use --direct-io"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         str text = {0};
         assert_true(trtexec_advice(&text, CASES[i][0]));

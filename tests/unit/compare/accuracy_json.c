@@ -219,7 +219,7 @@ static void test_accuracy_json__malformed_files_are_refused(void **state)
     assert_refused("[]", "JSON cannot be decoded into 'AccuracyResults'");
     assert_refused("{\"lst\": [], \"polygraphy_class\": \"RunResults\"}",
                    "JSON cannot be decoded into 'AccuracyResults'");
-    assert_refused("{\"polygraphy_class\": \"AccuracyResults\"}", "without a list 'lst'");
+    assert_refused("{\"polygraphy_class\": \"AccuracyResults\"}", "expected a list 'lst'");
     assert_refused(RESULTS("[3]"), "JSON cannot be decoded into 'AccuracyResult'");
     assert_refused(RESULTS("[{\"lst\": [], \"polygraphy_class\": \"AccuracyResult\"}]"),
                    "'aggregation'");
@@ -232,7 +232,7 @@ static void test_accuracy_json__malformed_files_are_refused(void **state)
                    "expected [[runner name, runner name], [iterations]]");
     assert_refused(FUNCTION("[[[\"a\", 3], []]]"),
                    "expected [[runner name, runner name], [iterations]]");
-    assert_refused(FUNCTION("[[[\"a\", \"b\"], [3]]]"), "an iteration is an object");
+    assert_refused(FUNCTION("[[[\"a\", \"b\"], [3]]]"), "expected an object of verdicts");
     assert_refused(VERDICT("3"), "expected a verdict");
     assert_refused(VERDICT("{\"polygraphy_class\": \"L2Threshold\"}"), "expected a verdict");
     assert_refused(VERDICT("{\"polygraphy_class\": \"L2Result\"}"),
@@ -244,9 +244,9 @@ static void test_accuracy_json__malformed_files_are_refused(void **state)
     assert_refused(
         VERDICT("{\"l2_norm\": true, \"thresholds\": {\"threshold\": 1, \"polygraphy_class\": "
                 "\"L2Threshold\"}, \"polygraphy_class\": \"L2Result\"}"),
-        "'l2_norm' is missing or no number");
+        "'l2_norm' is missing or not a number");
     assert_refused(SIMPLE("best", "null"), "best");
-    assert_refused(SIMPLE("elemwise", "null"), "without its verdict");
+    assert_refused(SIMPLE("elemwise", "null"), "expected the verdict 'passed'");
 }
 
 /* ---- Memory ---- */

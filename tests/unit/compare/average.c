@@ -116,6 +116,11 @@ static void test_average__needs_metrics_in_every_iteration(void **state)
     assert_memory_equal(judging_error.text, "Output: o | Cannot compute an averaged comparison",
                         49);
     assert_false(pgy_accuracy_passed(a));
+    judging_listen(PGY_LOG_INFO);
+    pgy_accuracy_log_summary(r);
+    assert_logged("[E] Accuracy Summary | ra vs. rb | Passed: 0/1 outputs\n");
+    assert_logged("[E]     Output: o | Cannot compute an averaged comparison");
+    judging_stop();
     pgy_accuracy_results_destroy(r);
 }
 

@@ -6,7 +6,7 @@ static void assert_top(pgy_dtype dtype, const void *data, size_t rank, const int
                        pgy_top_k rule, const int64_t *want, size_t count)
 {
     pgy_iteration it = judging_iteration("a");
-    pgy_postprocess p = {.top_k = &rule, .top_k_count = 1};
+    pgy_postprocess p = {.size = sizeof p, .top_k = &rule, .top_k_count = 1};
     judging_add(&it, "o", dtype, data, rank, shape);
     GOOD(postprocess_iteration(&it, &p, &judging_error));
     pgy_tensor *t = pgy_tensor_map_at(it.outputs, 0);
@@ -60,7 +60,7 @@ static void test_postprocess__rules(void **state)
     float a[] = {1, 2};
     int64_t shape[] = {2};
     pgy_top_k rules[] = {{"p", 0, false, 0}, {"q", 1, true, 5}};
-    pgy_postprocess p = {.top_k = rules, .top_k_count = 1};
+    pgy_postprocess p = {.size = sizeof p, .top_k = rules, .top_k_count = 1};
     pgy_iteration it = judging_iteration("a");
     judging_add(&it, "p", PGY_F32, a, 1, shape);
     judging_add(&it, "q", PGY_F32, a, 1, shape);

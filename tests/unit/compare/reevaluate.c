@@ -140,9 +140,9 @@ static void test_reevaluate__what_is_not_saved_is_refused(void **state)
     assert_refused(GOLDEN "accuracy.json", function(PGY_COMPARE_SIMPLE, "quantile", 1), false,
                    "the quantile of the errors was not saved");
     assert_refused(GOLDEN "accuracy.json", function(PGY_COMPARE_SIMPLE, "max", 1), false,
-                   "has no metrics"); /* shapes differed */
+                   "has no saved metrics"); /* shapes differed */
     assert_refused(GOLDEN "accuracy.json", function(PGY_COMPARE_L2, NULL, 1), true,
-                   "has no metrics");
+                   "has no saved metrics");
 }
 
 /* A function twice picks two saved ones. */

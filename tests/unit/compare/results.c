@@ -260,16 +260,16 @@ static void test_results__malformed_files_are_refused(void **state)
                    "JSON cannot be decoded into 'RunResults'");
     assert_refused("{\"polygraphy_class\": \"Unheard\"}",
                    "Could not decode serialized type: Unheard");
-    assert_refused("{\"polygraphy_class\": \"RunResults\"}", "without a list 'lst'");
-    assert_refused(RESULTS("3"), "without a list 'lst'");
+    assert_refused("{\"polygraphy_class\": \"RunResults\"}", "expected a list 'lst'");
+    assert_refused(RESULTS("3"), "expected a list 'lst'");
     assert_refused(RESULTS("[3]"), "expected [runner name, [iterations]]");
     assert_refused(RESULTS("[[\"r\"]]"), "expected [runner name, [iterations]]");
     assert_refused(RESULTS("[[3, []]]"), "expected [runner name, [iterations]]");
     assert_refused(RESULTS("[[\"r\", [3]]]"), "JSON cannot be decoded into 'IterationResult'");
     assert_refused(ITERATION("\"outputs\": {}, \"runtime\": null"),
-                   "needs 'outputs', 'runtime' and 'runner_name'");
+                   "expected 'outputs', 'runtime' and 'runner_name'");
     assert_refused(ITERATION("\"outputs\": [], \"runtime\": null, \"runner_name\": \"r\""),
-                   "needs 'outputs'");
+                   "expected 'outputs'");
     assert_refused(ITERATION("\"outputs\": {}, \"runtime\": \"x\", \"runner_name\": \"r\""),
                    "neither a number nor null");
     assert_refused(ITERATION("\"outputs\": {\"y\": 3}, \"runtime\": 1, \"runner_name\": \"r\""),

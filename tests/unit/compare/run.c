@@ -215,7 +215,7 @@ static void test_run__stored_results(void **state)
         assert_false(passes(ACT(.add = 1), NULL, 2, o));
         /* alone: compared with nothing */
         assert_false(passes(NULL, NULL, 0, o));
-        assert_int_equal(log_count("compared with nothing"), 1);
+        assert_int_equal(log_count("Nothing was compared"), 1);
         form_judge.validate = true;
         assert_true(passes(NULL, NULL, 0, o));
         form_judge = pgy_judge_options_default();
@@ -705,7 +705,8 @@ static void test_run__postprocessing_is_judged_but_not_saved(void **state)
     for (int s = 0; s < 2; s++) {
         pgy_run_options o = form(s);
         pgy_results *r = NULL;
-        o.postprocess.callback = negate;
+        const pgy_postprocess post = {.size = sizeof post, .callback = negate};
+        o.postprocess = &post;
         o.save_outputs = SCRATCH "raw.json";
         /* x - 1 and |x - 1| differ before and agree after */
         assert_true(passes(ACT(.add = -1), ACT(.add = -1), 1, o));

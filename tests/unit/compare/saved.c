@@ -65,7 +65,7 @@ static void test_saved__errors_name_the_path(void **state)
     unlink(FILE_PATH);
     assert_int_equal(file_make_dirs(FOLDER, NULL), PGY_OK);
     assert_int_equal(pgy_saved_kind_of(&kind, FOLDER, &err), PGY_E_NOT_FOUND);
-    assert_non_null(strstr(err.text, "holds no *.json file"));
+    assert_non_null(strstr(err.text, "has no *.json file"));
     rmdir(FOLDER);
     assert_int_equal(kind, PGY_SAVED_ACCURACY);
 }

@@ -206,8 +206,7 @@ static void test_script__postprocessing_replaces_outputs(void **state)
                                      "    return results\n",
                                      NULL);
     if (pgy_postprocess_script_create(&s, script, &err)) fail_msg("%s", err.text);
-    pgy_postprocess p = pgy_postprocess_script_use(s);
-    if (pgy_postprocess_apply(r, &p, &err)) fail_msg("%s", err.text);
+    if (pgy_postprocess_apply(r, pgy_postprocess_script_use(s), &err)) fail_msg("%s", err.text);
     for (size_t i = 0; i < 2; i++) {
         const pgy_iteration *it = pgy_results_at(r, i, 0);
         assert_int_equal(pgy_tensor_map_count(it->outputs), 1);
@@ -240,8 +239,7 @@ static void test_script__bfloat16_outputs_are_widened(void **state)
     if (pgy_postprocess_script_create(
             &s, make_script("def postprocess_outputs(r): return r\n", NULL), &err))
         fail_msg("%s", err.text);
-    pgy_postprocess p = pgy_postprocess_script_use(s);
-    if (pgy_postprocess_apply(r, &p, &err)) fail_msg("%s", err.text);
+    if (pgy_postprocess_apply(r, pgy_postprocess_script_use(s), &err)) fail_msg("%s", err.text);
     const pgy_tensor *x = pgy_tensor_map_find(pgy_results_at(r, 0, 0)->outputs, "x");
     assert_int_equal(pgy_tensor_dtype(x), PGY_F32);
     assert_true(((float *)pgy_tensor_data(x))[1] == 1.5f);

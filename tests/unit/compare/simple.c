@@ -154,9 +154,9 @@ static void test_simple__integers_do_not_wrap(void **state)
     int8_t x[] = {-128}, y[] = {127};
     judging_listen(PGY_LOG_WARNING);
     assert_false(passes(PGY_STAT_ELEMWISE, 1, 1, PGY_I32, a, b, 1, false, false));
-    assert_logged("the exact differences say FAILED");
+    assert_logged("the exact differences mean FAILED");
     assert_true(passes(PGY_STAT_ELEMWISE, 1, 1, PGY_I32, a, b, 1, false, true));
-    assert_logged("The original's verdict is kept");
+    assert_logged("The original's verdict counts");
     assert_true(passes(PGY_STAT_ELEMWISE, 1, 0, PGY_U64, u, w, 1, false, false));
     assert_false(passes(PGY_STAT_ELEMWISE, 1, 0, PGY_U64, u, w, 1, false, true));
     assert_true(passes(PGY_STAT_MAX, 255, 0, PGY_I8, x, y, 1, false, false));
@@ -202,7 +202,7 @@ static void test_simple__floats_meet_integers_exactly(void **state)
     /* the original rounds, and says so */
     judging_listen(PGY_LOG_WARNING);
     assert_true(judging_one(&o, PGY_I64, WHOLE, PGY_F64, REAL, 1, true).passed);
-    assert_logged("the exact differences say FAILED");
+    assert_logged("the exact differences mean FAILED");
     judging_stop();
 }
 

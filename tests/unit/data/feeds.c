@@ -207,13 +207,13 @@ static void test_feeds__malformed_files_are_refused(void **state)
     assert_refused("[1]", "cannot be recognized as a feed_dict");
     assert_refused("3", "cannot be recognized as a feed_dict");
     assert_refused("[{\"x\": 3}]", "iteration 0: input 'x'");
-    assert_refused("[{\"x\": {\"polygraphy_class\": \"ndarray\"}}]", "without 'array'");
+    assert_refused("[{\"x\": {\"polygraphy_class\": \"ndarray\"}}]", "lacks the key 'array'");
     assert_refused("[{\"x\": {\"array\": 3, \"polygraphy_class\": \"ndarray\"}}]",
-                   "without 'array'");
+                   "lacks the key 'array'");
     assert_refused("[{\"x\": {\"polygraphy_class\": \"Unheard\"}}]",
                    "Could not decode serialized type: Unheard");
     assert_refused("[{\"x\": {\"tensor\": \"AAAA\", \"polygraphy_class\": \"Tensor\"}}]",
-                   "not an archive of torch.save");
+                   "not an archive written by torch.save");
     assert_refused("[{\"x\": {\"values\": 3, \"polygraphy_class\": \"LazyArray\"}}]", "input 'x'");
     assert_refused(FEED(""), "input 'x'");
     assert_refused(FEED("k05VTVBZ"), "input 'x'");

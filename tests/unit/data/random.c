@@ -522,7 +522,7 @@ static void test_random__types_numpy_lacks(void **state)
     pgy_data_loader *l = make_loader(&o, m);
     assert_int_equal(pgy_data_loader_next(&feed, l, &err), PGY_E_TYPE);
     assert_non_null(strstr(err.text, "bfloat16"));
-    assert_non_null(strstr(err.text, "--data-loader-script"));
+    assert_non_null(strstr(err.text, "pgy_script_loader_create"));
     pgy_data_loader_destroy(l);
     pgy_metadata_destroy(m);
 }

@@ -260,7 +260,7 @@ static void test_script__missing_files_and_wrong_extension(void **state)
     pgy_data_loader *l = NULL;
     assert_int_equal(pgy_script_loader_create(&l, "there/is/none.py:f", &err), PGY_E_NOT_FOUND);
     assert_string_equal(err.text,
-                        "Could not import 'f' from 'there/is/none.py': there is no such file");
+                        "Could not import 'f' from 'there/is/none.py': the file does not exist");
     assert_int_equal(pgy_script_loader_create(&l, "data.json", &err), PGY_E_ARGUMENT);
     assert_non_null(strstr(err.text, "must end in .py"));
 }

@@ -79,20 +79,20 @@ static void test_torch_tensor__other_pickles_are_refused(void **state)
     (void)state;
     REFUSED("\x80\x02"
             "cos\nsystem\nX\x02\0\0\0ls\x85R.",
-            "calls something else");
-    REFUSED("\x80\x02]q\x00.", "something else than a plain tensor");
-    REFUSED("\x80\x02K\x01.", "something else than a tensor");
+            "calls another function");
+    REFUSED("\x80\x02]q\x00.", "an instruction that a plain tensor does not need");
+    REFUSED("\x80\x02K\x01.", "a value other than a tensor");
     REFUSED("\x80\x09N.", "unknown protocol");
-    REFUSED("\x80\x02R.", "stack is empty");
-    REFUSED("\x80\x02t.", "stack is empty");
-    REFUSED("\x80\x02\x87.", "stack is empty");
+    REFUSED("\x80\x02R.", "empty stack");
+    REFUSED("\x80\x02t.", "empty stack");
+    REFUSED("\x80\x02\x87.", "empty stack");
     REFUSED("\x80\x02K\x01K\x02.", "more than one object");
     REFUSED(BEGIN STORAGE("QInt8Storage", "\x06") "K\x00K\x03\x85K\x01\x85" HOOKS END,
-            "type is not known");
+            "type is unknown");
     REFUSED(BEGIN STORAGE("FloatStorage", "\x06") "K\x00K\x03\x85)" HOOKS END,
-            "not those of a plain tensor");
+            "other arguments than that of a plain tensor");
     REFUSED(BEGIN STORAGE("FloatStorage", "\x06") "K\x00J\xff\xff\xff\xff\x85K\x01\x85" HOOKS END,
-            "no sizes");
+            "not lists of sizes");
     char deep[1000];
     memset(deep, '(', sizeof deep);
     assert_pickle_refused(deep, sizeof deep, "too deep");

@@ -80,7 +80,7 @@ static void test_device__list_has_the_host_first(void **state)
     assert_ptr_equal(device_at(1), &other);
     assert_ptr_equal(device_find("second:0"), &other);
     assert_int_equal(device_register(&twin, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "a device 'second:0' is registered already");
+    assert_string_equal(err.text, "a device named 'second:0' is already registered");
     device_withdraw(&other);
     assert_null(device_find("second:0"));
     assert_ptr_equal(device_find("host"), device_host());

@@ -357,13 +357,17 @@ static void expect_wrong(const char *text, const char *message)
 static void test_calibrate__damage_is_named(void **state)
 {
     (void)state;
-    expect_wrong("x: 3c010a14\n", "'c.cache', line 1: not a header");
-    expect_wrong("TRT-abc-EntropyCalibration2\n", "line 1: not a header");
-    expect_wrong("TRT-8601-EntropyCalibration2\nx: 3c010a1\n", "line 2: not in the form");
-    expect_wrong("TRT-8601-EntropyCalibration2\nx: 3c010a14\ny 3c010a14\n", "line 3: not in");
+    expect_wrong("x: 3c010a14\n", "'c.cache', line 1: expected a header");
+    expect_wrong("TRT-abc-EntropyCalibration2\n", "line 1: expected a header");
+    expect_wrong("TRT-8601-EntropyCalibration2\nx: 3c010a1\n",
+                 "line 2: expected 'TENSOR: 8 hex digits'");
+    expect_wrong("TRT-8601-EntropyCalibration2\nx: 3c010a14\ny 3c010a14\n",
+                 "line 3: expected 'TENSOR");
     expect_wrong("TRT-8601-EntropyCalibration2\nx: 3c010g14\n", "'x: 3c010g14'");
-    expect_wrong("TRT-8601-EntropyCalibration2\nx: 7f800000\n", "line 2: the scale is no");
-    expect_wrong("TRT-8601-EntropyCalibration2\nx: bf800000\n", "line 2: the scale is no");
+    expect_wrong("TRT-8601-EntropyCalibration2\nx: 7f800000\n",
+                 "line 2: the scale is negative or not finite");
+    expect_wrong("TRT-8601-EntropyCalibration2\nx: bf800000\n",
+                 "line 2: the scale is negative or not finite");
 }
 
 static void test_calibrate__caches_come_back(void **state)

@@ -53,6 +53,23 @@ static void test_config__copies_texts_and_arrays(void **state)
     arena_deinit(&memory);
 }
 
+static void test_config__weight_budgets_are_numbers(void **state)
+{
+    (void)state;
+    pgy_build_config c = {.size = sizeof c,
+                          .weight_budget = PGY_WEIGHT_BUDGET_PERCENT,
+                          .weight_budget_percent = 12.5};
+    char *text = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_build_config_json(&text, &c, &err), PGY_OK);
+    assert_non_null(strstr(text, "\"weight_budget\": \"PERCENT\""));
+    assert_non_null(strstr(text, "\"weight_budget_percent\": 12.5"));
+    pgy_text_free(text);
+    c.weight_budget_percent = 150;
+    assert_int_equal(pgy_build_config_json(&text, &c, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "config.weight_budget_percent: 150 is not between 0 and 100");
+}
+
 static void test_config__none_is_the_default(void **state)
 {
     (void)state;
@@ -99,7 +116,7 @@ static void test_config__refuses_what_is_no_enumerator(void **state)
     arena memory = {0};
     const pgy_build_config from = {.size = sizeof from, .constraints = (pgy_constraints)7};
     assert_int_equal(config_copy(&to, &from, &memory, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "config.constraints: 7 is none of its values, 0 to 2");
+    assert_string_equal(err.text, "config.constraints is 7; expected a value from 0 to 2");
     arena_deinit(&memory);
 }
 

@@ -339,7 +339,7 @@ static void test_devices__a_device_must_be_there(void **state)
     engine *e = NULL;
     pgy_error err = {0};
     assert_int_equal(engine_build(&e, model, &config, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "there is no device 'second:0'; this process has: host");
+    assert_string_equal(err.text, "device 'second:0' does not exist; this process has: host");
     plug_in();
     config.devices.count = 2;
     assert_int_equal(engine_build(&e, model, &config, &err), PGY_E_ARGUMENT);
@@ -352,11 +352,11 @@ static void test_devices__their_kernels_are_measured_by_their_clock(void **state
 {
     (void)state;
     const int64_t shape[2] = {64, 64};
-    kernel_problem use = {.space = 1, .input_count = 1, .output_count = 1};
-    use.inputs[0] = use.outputs[0] =
+    kernel_problem problem = {.space = 1, .input_count = 1, .output_count = 1};
+    problem.inputs[0] = problem.outputs[0] =
         (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape, .space = 1};
     plug_in();
-    measure_candidate c = {.kernel = &KERNELS[0], .use = &use, .device = &device_second};
+    measure_candidate c = {.kernel = &KERNELS[0], .problem = &problem, .device = &device_second};
     assert_true(measure_kernels(&c, 1, 1, INT64_MAX));
     assert_true(c.time_ns > 0);
     pgy_model *model = model_with_borders();
@@ -429,11 +429,12 @@ static void test_devices__plans_need_the_same_ones(void **state)
     plug_in();
     save(PATH);
     second.fingerprint = "second, driver 2";
-    expect_refused(PATH, "the plan was built for device 'second:0' with second, driver 1; this one "
-                         "has second, driver 2: please convert the model again");
+    expect_refused(PATH, "the plan was built for device 'second:0' with second, driver 1, but this "
+                         "one has second, driver 2: convert the model again");
     pull_out();
-    expect_refused(PATH, "the plan was built for device 'second:0' (second, driver 1), which this "
-                         "process does not have");
+    expect_refused(PATH,
+                   "the plan was built for device 'second:0' (second, driver 1), which is not "
+                   "available in this process");
     remove(PATH);
 }
 
@@ -486,8 +487,8 @@ static void test_devices__every_wait_of_a_plan_is_needed(void **state)
 {
     (void)state;
     static const char PATH[] = TEST_BINARY_DIR "/waits.plan";
-    static const char *const WHY[] = {"it does not wait for a copy", "it does not wait for a copy",
-                                      "nothing waits until it is done"};
+    static const char *const WHY[] = {"it uses memory of a copy", "it uses memory of a copy",
+                                      "no step waits for the end of this step"};
     plug_in();
     save(PATH);
     for (size_t i = 0; i < 3; i++) {
@@ -499,7 +500,7 @@ static void test_devices__every_wait_of_a_plan_is_needed(void **state)
     }
     changed_plan p = open_bytes(PATH);
     step_of(&p, PROGRAM_WAIT, 0)->event = step_of(&p, PROGRAM_WAIT, 2)->event;
-    expect_damaged(&p, "it waits for an event that nothing has recorded");
+    expect_damaged(&p, "it waits for an event that no earlier step records");
     pull_out();
     remove(PATH);
 }
@@ -520,14 +521,14 @@ static void test_devices__plans_cannot_mix_memories(void **state)
     expect_damaged(&p, "an operand lies in the memory of another device");
     p = open_bytes(PATH);
     step_of(&p, PROGRAM_COPY, 0)->space = 0;
-    expect_damaged(&p, "a step is not valid");
+    expect_damaged(&p, "a step has an invalid name, tensor or parameter");
     p = open_bytes(PATH);
     step_of(&p, PROGRAM_RECORD, 0)->event = 1000;
-    expect_damaged(&p, "a step is not valid");
+    expect_damaged(&p, "a step has an invalid name, tensor or parameter");
     p = open_bytes(PATH);
     copy = step_of(&p, PROGRAM_COPY, 0);
     p.tensors[p.refs[copy->refs + 1]].space = 2;
-    expect_damaged(&p, "a tensor is not valid");
+    expect_damaged(&p, "a tensor of a program has an invalid type, shape or place");
     pull_out();
     remove(PATH);
 }
@@ -615,6 +616,16 @@ static pgy_model *chain(void)
     return builder_finish_bytes(&b);
 }
 
+static void expect_wait_needed(const char *path, size_t n)
+{
+    changed_plan p = open_bytes(path);
+    plan_step *wait = step_of(&p, PROGRAM_WAIT, n);
+    const bool last = !wait->space;
+    wait->act = PROGRAM_RECORD;
+    wait->space = 1;
+    expect_damaged(&p, last ? "no step waits for the end of this step" : "it uses memory of a copy without waiting");
+}
+
 /* What one device gives to another passes the host's memory, but the host does not wait for it. */
 static void test_devices__two_meet_on_the_host(void **state)
 {
@@ -641,11 +652,12 @@ static void test_devices__two_meet_on_the_host(void **state)
     assert_int_equal(count_acts(p, PROGRAM_RUN, 2), 1);
     assert_int_equal(count_acts(p, PROGRAM_WAIT, 1), 1); /* for b */
     assert_int_equal(count_acts(p, PROGRAM_WAIT, 2), 1); /* for a */
-    assert_int_equal(count_acts(p, PROGRAM_WAIT, 0), 2); /* at the end */
+    assert_int_equal(count_acts(p, PROGRAM_WAIT, 0), 1); /* for c, which comes behind all */
     program_release(p);
     if (engine_save(e, PATH, &err)) fail_msg("%s", err.text);
     expect_same(run(e), run_on_host(model));
     engine_release(e);
+    for (size_t i = 0; i < 3; i++) expect_wait_needed(PATH, i);
     if (engine_open(&e, PATH, &err)) fail_msg("%s", err.text);
     expect_same(run(e), run_on_host(model));
     engine_release(e);

@@ -15,8 +15,9 @@
 #include "harness/fake_split.h"
 
 static const char *const MODELS[] = {
-    "examples/models/attention.onnx", "examples/models/digits.onnx",
-    "examples/models/transformer_block.onnx", "tests/data/surgeon/decoder.onnx"};
+    "examples/models/attention.onnx",         "examples/models/digits.onnx",
+    "examples/models/transformer_block.onnx", "tests/data/surgeon/decoder.onnx",
+    "tests/data/exported/llama.onnx",         "tests/data/exported/unet.onnx"};
 enum { SCHEDULES = 12 };
 
 typedef enum fault {
@@ -42,16 +43,23 @@ typedef struct planted {
 
 /* ---- Faults ---------------------------------------------------------------------------------- */
 
-/* Of constant shapes kernels need not read more than they did when they were prepared. */
+/* Kernels need not read constant shapes and scales again, which they read when they were prepared.
+ */
+static bool is_prepared(const program *p, const program_step *s, size_t k)
+{
+    const program_tensor *t = &p->tensors[s->tensors[k]];
+    return t->place == PROGRAM_CONSTANT &&
+           (t->dtype == PGY_I64 || (k && strcmp(s->op_type, "Resize") == 0));
+}
+
 static bool is_read_or_written(const program *p, size_t tensor)
 {
     const program_tensor *t = &p->tensors[tensor];
     if (!t->size_bytes || t->place == PROGRAM_INPUT || t->place == PROGRAM_OUTPUT) return false;
-    if (t->place == PROGRAM_CONSTANT && t->dtype == PGY_I64) return false;
     for (size_t i = 0; i < p->step_count; i++) {
         const program_step *s = &p->steps[i];
         for (size_t k = 0; k < (size_t)s->input_count + s->captured_count + s->output_count; k++)
-            if (s->tensors[k] == tensor) return true;
+            if (s->tensors[k] == tensor && !is_prepared(p, s, k)) return true;
     }
     return false;
 }
@@ -84,9 +92,8 @@ static bool brings_copy(const program *p, const view *from, const view *to)
     return false;
 }
 
-/* Every stream gets a wait at the end, also if other waits have come behind all of its copies: that
- * one is not missed. */
-static bool is_needed(const program *p, uint32_t event)
+/* Does this wait bring its space behind a copy that it was not behind before? */
+static bool is_needed(const program *p, size_t wait)
 {
     view views[PROGRAM_MAX_SPACES] = {0}, recorded[64] = {0};
     for (size_t i = 0; i < p->step_count; i++) {
@@ -98,11 +105,30 @@ static bool is_needed(const program *p, uint32_t event)
             recorded[s->event] = *own;
             recorded[s->event].behind[s->space] = i;
         } else if (s->act == PROGRAM_WAIT) {
-            if (s->event == event) return brings_copy(p, own, &recorded[event]);
+            if (i == wait) return brings_copy(p, own, &recorded[s->event]);
             join(own, &recorded[s->event]);
         }
     }
     return false;
+}
+
+static bool is_waited_for(const program *p, size_t record)
+{
+    for (size_t i = record; i < p->step_count; i++)
+        if (p->steps[i].act == PROGRAM_WAIT && p->steps[i].event == p->steps[record].event)
+            return true;
+    return false;
+}
+
+/* What is superfluous would not be missed. */
+static void expect_no_redundant_order(const program *p, const char *name)
+{
+    for (size_t i = 0; i < p->step_count; i++) {
+        if (p->steps[i].act == PROGRAM_WAIT && !is_needed(p, i))
+            fail_msg("%s: the wait at step %zu is for nothing", name, i);
+        if (p->steps[i].act == PROGRAM_RECORD && !is_waited_for(p, i))
+            fail_msg("%s: nothing waits for the event of step %zu", name, i);
+    }
 }
 
 static bool can_be_late(const program *p, size_t step)
@@ -111,16 +137,25 @@ static bool can_be_late(const program *p, size_t step)
            (p->steps[step + 1].act == PROGRAM_RUN || p->steps[step + 1].act == PROGRAM_COPY);
 }
 
+/* Behind the device's memory there may be anybody's, and by chance the right bytes. */
+static bool fits_on_device(const program *p, size_t tensor)
+{
+    const program_tensor *t = &p->tensors[tensor];
+    const program_space *s = &p->spaces[1];
+    const uint64_t size = t->place == PROGRAM_CONSTANT ? s->constant_bytes : s->arena_bytes;
+    return t->space || t->offset + t->size_bytes <= size;
+}
+
 static bool is_place(const planted *f)
 {
     const program *p = f->p;
     const program_step *s = f->fault == WRONG_SPACE ? NULL : &p->steps[f->at];
     switch (f->fault) {
     case NO_COPY: return s->act == PROGRAM_COPY;
-    case NO_WAIT: return s->act == PROGRAM_WAIT && is_needed(p, s->event);
-    case NO_RECORD: return s->act == PROGRAM_RECORD && is_needed(p, s->event);
+    case NO_WAIT: return s->act == PROGRAM_WAIT;
+    case NO_RECORD: return s->act == PROGRAM_RECORD;
     case LATE_WAIT: return can_be_late(p, f->at);
-    case WRONG_SPACE: return is_read_or_written(p, f->at);
+    case WRONG_SPACE: return is_read_or_written(p, f->at) && fits_on_device(p, f->at);
     default: return false;
     }
 }
@@ -178,17 +213,19 @@ static void open_model(fake_split_model *m, const char *name)
     assert_true(fake_split_open(m, model));
 }
 
-static void plant_everywhere(size_t planted_of[FAULTS], const fake_split_model *m, fake_split *s)
+static void plant_everywhere(size_t planted_of[FAULTS], const fake_split_model *m, fake_split *s,
+                             const char *name)
 {
     planted f = {.model = m, .split = s, .p = fake_split_program(s, m)};
+    expect_no_redundant_order(f.p, name);
     assert_true(fake_survives(run_with_fault, &f));
     for (f.fault = NO_FAULT + 1; f.fault < FAULTS; f.fault++)
         for (f.at = 0; f.at < place_count(&f); f.at++) {
             if (!is_place(&f)) continue;
             planted_of[f.fault]++;
             if (fake_survives(run_with_fault, &f))
-                fail_msg("%s at %zu of draw %d is not found", FAULT_NAMES[f.fault], f.at,
-                         (int)s->seed);
+                fail_msg("%s: %s at %zu of draw %d for %zu devices is not found", name,
+                         FAULT_NAMES[f.fault], f.at, (int)s->seed, s->devices);
         }
     program_release(f.p);
 }
@@ -205,7 +242,7 @@ static void test_fake_faults__each_is_found_at_each_place(void **state)
             s.devices = devices;
             s.share = 60;
             fake_split_build(&s, &m);
-            plant_everywhere(planted_of, &m, &s);
+            plant_everywhere(planted_of, &m, &s, MODELS[i]);
             fake_split_destroy(&s);
         }
         fake_split_close(&m);
@@ -214,6 +251,66 @@ static void test_fake_faults__each_is_found_at_each_place(void **state)
         print_message("%s: %zu planted, all found\n", FAULT_NAMES[i], planted_of[i]);
         assert_true(planted_of[i] >= 5);
     }
+}
+
+/* ---- What no device has to find ---------------------------------------------------------------
+ */
+
+static void expect_no_context(const fake_split_model *m, const fake_split *s, const char *why)
+{
+    context *c = NULL;
+    pgy_error err = {0};
+    assert_int_equal(context_create(&c, s->engine, 1, &err), PGY_OK);
+    const char *failed = fake_split_run_before(m, c);
+    if (!failed || !strstr(failed, why)) fail_msg("'%s' is not in '%s'", why, failed);
+    context_destroy(c);
+}
+
+static uint32_t find_tensor(const program *p, program_place place)
+{
+    for (uint32_t i = 0; i < p->tensor_count; i++)
+        if (p->tensors[i].place == place) return i;
+    fail_msg("there is no such tensor");
+    return 0;
+}
+
+static size_t find_step(const program *p, program_act act)
+{
+    for (size_t i = 0; i < p->step_count; i++)
+        if (p->steps[i].act == act) return i;
+    fail_msg("there is no such step");
+    return 0;
+}
+
+/* They are errors of the first run; every run would read a NULL event or a caller's memory. */
+static void test_fake_faults__impossible_programs_are_refused(void **state)
+{
+    (void)state;
+    static const program_place PLACES[] = {PROGRAM_INPUT, PROGRAM_OUTPUT};
+    fake_split_model m;
+    open_model(&m, "tests/data/surgeon/decoder.onnx");
+    fake_split s = fake_split_draw(1);
+    s.devices = 1;
+    s.share = 60;
+    fake_split_build(&s, &m);
+    program *p = fake_split_program(&s, &m);
+    for (size_t i = 0; i < 2; i++) {
+        program_tensor *t = &p->tensors[find_tensor(p, PLACES[i])];
+        t->space = 1;
+        expect_no_context(&m, &s, "must be on the host");
+        t->space = 0;
+    }
+    program_step *record = &p->steps[find_step(p, PROGRAM_RECORD)];
+    record->act = PROGRAM_ACT_END;
+    expect_no_context(&m, &s, "no earlier step records the event");
+    record->act = PROGRAM_RECORD;
+    context *c = NULL;
+    assert_int_equal(context_create(&c, s.engine, 1, NULL), PGY_OK);
+    assert_null(fake_split_differs(&m, c));
+    context_destroy(c);
+    program_release(p);
+    fake_split_destroy(&s);
+    fake_split_close(&m);
 }
 
 /* ---- Plans ----------------------------------------------------------------------------------- */
@@ -284,11 +381,11 @@ static void test_fake_faults__plans_without_their_device_are_refused(void **stat
     save_and_open(&opened, &m, 1, &s);
     engine_release(opened);
     fake_device_set_fingerprint(s.made[0], "fake, driver 2");
-    expect_refused("the plan was built for device 'fake:0' with fake, driver 1; this one has fake, "
-                   "driver 2: please convert the model again");
+    expect_refused("the plan was built for device 'fake:0' with fake, driver 1, but this one has "
+                   "fake, driver 2: convert the model again");
     fake_split_destroy(&s);
-    expect_refused("the plan was built for device 'fake:0' (fake, driver 1), which this process "
-                   "does not have");
+    expect_refused("the plan was built for device 'fake:0' (fake, driver 1), which is not "
+                   "available in this process");
     remove(PLAN);
     fake_split_close(&m);
 }

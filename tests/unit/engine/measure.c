@@ -90,7 +90,7 @@ static const kernel NEVER = {.name = "never", .accept = accept, .prepare = prepa
 static const int64_t SHAPE[] = {COUNT};
 static float weights[COUNT];
 
-static kernel_problem use(void)
+static kernel_problem problem(void)
 {
     const kernel_tensor x = {.dtype = PGY_F32, .rank = 1, .shape = SHAPE};
     kernel_problem u = {.input_count = 2, .output_count = 1, .inputs = {x, x}, .outputs = {x}};
@@ -105,7 +105,7 @@ static int64_t later(void)
 
 static void test_measure__the_faster_kernel_has_the_shorter_time(void **state)
 {
-    const kernel_problem u = use();
+    const kernel_problem u = problem();
     measure_candidate c[] = {{&SLOW, &u, 1e6, 0}, {&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -120,7 +120,7 @@ static void test_measure__the_faster_kernel_has_the_shorter_time(void **state)
 
 static void test_measure__data_are_random_aligned_and_rotated(void **state)
 {
-    const kernel_problem u = use();
+    const kernel_problem u = problem();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -134,7 +134,7 @@ static void test_measure__data_are_random_aligned_and_rotated(void **state)
 /* Parts are those that the threads would do. */
 static void test_measure__parts_are_those_of_the_threads(void **state)
 {
-    const kernel_problem u = use();
+    const kernel_problem u = problem();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}};
     (void)state;
     memset(&quick, 0, sizeof quick);
@@ -151,7 +151,7 @@ static void test_measure__parts_are_those_of_the_threads(void **state)
 
 static void test_measure__without_time_there_is_no_result(void **state)
 {
-    const kernel_problem u = use();
+    const kernel_problem u = problem();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&SLOW, &u, 1e6, 0}};
     (void)state;
     assert_false(measure_kernels(c, 2, 1, clock_ns() - 1));
@@ -160,7 +160,7 @@ static void test_measure__without_time_there_is_no_result(void **state)
 
 static void test_measure__a_kernel_that_cannot_be_prepared_is_no_error(void **state)
 {
-    const kernel_problem u = use();
+    const kernel_problem u = problem();
     measure_candidate c[] = {{&QUICK, &u, 1e6, 0}, {&NEVER, &u, 1e6, 0}};
     (void)state;
     assert_true(measure_kernels(c, 2, 1, later()));

@@ -84,9 +84,10 @@ static void test_network__names_change(void **state)
     net_ok(&c, pgy_network_set_name(c.net, "renamed", &c.err));
     net_ok(&c, pgy_layer_set_name(relu, "first", &c.err));
     net_ok(&c, pgy_network_rename_tensor(c.net, relu->outputs[0], "inner", &c.err));
-    net_refused(&c, pgy_layer_set_name(neg, "first", &c.err), PGY_E_ARGUMENT, "'first' already");
+    net_refused(&c, pgy_layer_set_name(neg, "first", &c.err), PGY_E_ARGUMENT,
+                "already has a layer 'first'");
     net_refused(&c, pgy_network_rename_tensor(c.net, neg->outputs[0], "x", &c.err), PGY_E_ARGUMENT,
-                "'x' already");
+                "already has a tensor 'x'");
     assert_string_equal(pgy_network_name(c.net), "renamed");
     assert_string_equal(relu->nodes[0]->name, "first");
     assert_ptr_equal(pgy_network_find_tensor(c.net, "inner"), relu->outputs[0]);
@@ -129,7 +130,7 @@ static void test_network__wrong_inputs_and_outputs(void **state)
     pgy_value *x = net_floats(&c, "x", "2, 3", SIX);
     const int64_t dims[] = {2, -2};
     net_refused(&c, pgy_network_add_input(&v, c.net, "x", PGY_F32, 1, dims, &c.err), PGY_E_ARGUMENT,
-                "a tensor 'x' already");
+                "already has a tensor 'x'");
     net_refused(&c, pgy_network_add_input(&v, c.net, "y", PGY_F32, 2, dims, &c.err), PGY_E_SHAPE,
                 "dimension 1 of input 'y' is -2");
     net_refused(&c, pgy_network_add_input(&v, c.net, "", PGY_F32, 1, dims, &c.err), PGY_E_ARGUMENT,
@@ -140,7 +141,7 @@ static void test_network__wrong_inputs_and_outputs(void **state)
     net_ok(&c, pgy_network_add_activation(&relu, c.net, x, PGY_ACTIVATION_RELU, 0, 0, &c.err));
     net_ok(&c, pgy_network_mark_output(c.net, relu->outputs[0], &c.err));
     net_refused(&c, pgy_network_mark_output(c.net, relu->outputs[0], &c.err), PGY_E_ARGUMENT,
-                "an output already");
+                "is already an output");
     net_ok(&c, pgy_network_unmark_output(c.net, relu->outputs[0], &c.err));
     net_refused(&c, pgy_network_unmark_output(c.net, relu->outputs[0], &c.err), PGY_E_ARGUMENT,
                 "no output");
@@ -160,13 +161,13 @@ static void test_network__a_wrong_layer_is_told_and_leaves_nothing(void **state)
                 "layer 'Elementwise_0' (ELEMENTWISE) of 'a' float32 [2, 3], 'b' float32 [6]");
     net_refused(&c,
                 pgy_network_add_elementwise(&layer, c.net, a, foreign, PGY_ELEMENTWISE_SUM, &c.err),
-                PGY_E_ARGUMENT, "'f' is of another network");
+                PGY_E_ARGUMENT, "'f' belongs to another network");
     net_refused(&c, pgy_network_add_unary(&layer, c.net, a, PGY_UNARY_NOT, &c.err), PGY_E_TYPE,
                 "(UNARY)");
     net_refused(&c, pgy_network_add_unary(&layer, c.net, NULL, PGY_UNARY_NOT, &c.err),
                 PGY_E_ARGUMENT, "the input is missing");
     net_refused(&c, pgy_network_add_unary(&layer, c.net, a, (pgy_unary_operation)99, &c.err),
-                PGY_E_ARGUMENT, "no unary operation 99");
+                PGY_E_ARGUMENT, "99 is not a unary operation");
     const pgy_normalization groups = {.axes = PGY_AXIS(1)};
     net_refused(&c, pgy_network_add_normalization(&layer, c.net, b, &groups, &c.err), PGY_E_SHAPE,
                 "axis 1, but the rank is 1");
@@ -188,14 +189,14 @@ static void test_network__layers_go(void **state)
     net_ok(&c, pgy_network_add_unary(&neg, c.net, relu->outputs[0], PGY_UNARY_NEG, &c.err));
     net_ok(&c, pgy_network_add_activation(&extra, c.net, x, PGY_ACTIVATION_CLIP, -1, 1, &c.err));
     net_refused(&c, pgy_network_remove_layer(c.net, relu, &c.err), PGY_E_ARGUMENT,
-                "'Activation_0_output', which 'Unary_1' needs");
+                "'Activation_0_output', which 'Unary_1' reads");
     pgy_value *gone = extra->outputs[0];
     const char *const *names = NULL;
     assert_int_equal(pgy_network_graph(c.net)->initializer_count, 2); /* the bounds of the clip */
     net_ok(&c, pgy_network_mark_debug(c.net, gone, &c.err));
     net_ok(&c, pgy_network_remove_layer(c.net, extra, &c.err));
     net_refused(&c, pgy_network_add_unary(&none, c.net, gone, PGY_UNARY_NEG, &c.err),
-                PGY_E_ARGUMENT, "made by nothing");
+                PGY_E_ARGUMENT, "nothing computes tensor");
     assert_int_equal(pgy_network_graph(c.net)->initializer_count, 0);
     assert_int_equal(pgy_network_debug_tensors(c.net, &names), 0);
     assert_int_equal(pgy_network_layer_count(c.net), 2);
@@ -214,7 +215,8 @@ static void test_network__inputs_of_layers_change(void **state)
     pgy_value *wrong = net_floats(&c, "wrong", "3", SIX);
     net_ok(&c, pgy_network_add_elementwise(&sum, c.net, x, y, PGY_ELEMENTWISE_SUM, &c.err));
     net_ok(&c, pgy_network_add_unary(&neg, c.net, sum->outputs[0], PGY_UNARY_NEG, &c.err));
-    net_refused(&c, pgy_layer_set_input(sum, 1, wrong, &c.err), PGY_E_SHAPE, "cannot take 'wrong'");
+    net_refused(&c, pgy_layer_set_input(sum, 1, wrong, &c.err), PGY_E_SHAPE,
+                "cannot take tensor 'wrong'");
     net_refused(&c, pgy_layer_set_input(sum, 1, neg->outputs[0], &c.err), PGY_E_FORMAT,
                 "cannot take");
     net_refused(&c, pgy_layer_set_input(sum, 2, y, &c.err), PGY_E_ARGUMENT, "no input 2");
@@ -235,10 +237,11 @@ static void test_network__a_refused_input_leaves_the_other_inputs(void **state)
     net_ok(&c, pgy_network_add_matrix_multiply(&product, c.net, a, PGY_MATRIX_NONE, b,
                                                PGY_MATRIX_NONE, &c.err));
     /* Both operands are b for a moment; undoing that must bring back only the first. */
-    net_refused(&c, pgy_layer_set_input(product, 0, b, &c.err), PGY_E_SHAPE, "cannot take 'b'");
+    net_refused(&c, pgy_layer_set_input(product, 0, b, &c.err), PGY_E_SHAPE,
+                "cannot take tensor 'b'");
     of_w.kernel = w;
     net_ok(&c, pgy_network_add_deconvolution(&conv, c.net, x, &of_w, &c.err));
-    net_refused(&c, pgy_layer_set_input(conv, 0, w, &c.err), PGY_E_SHAPE, "cannot take 'w'");
+    net_refused(&c, pgy_layer_set_input(conv, 0, w, &c.err), PGY_E_SHAPE, "cannot take tensor 'w'");
     assert_ptr_equal(product->inputs[0], a);
     assert_ptr_equal(product->inputs[1], b);
     net_expect(&c, product->outputs[0], "1, 3", (double[]){9, -12, 15});
@@ -287,7 +290,7 @@ static void test_network__input_types_and_shapes_change(void **state)
     net_ok(&c, pgy_network_set_dimension_name(c.net, x, 0, "batch", &c.err));
     assert_string_equal(neg->outputs[0]->dims[0].text, "batch");
     net_refused(&c, pgy_network_set_dimension_name(c.net, x, 1, "n", &c.err), PGY_E_ARGUMENT,
-                "no dynamic dimension 1");
+                "dimension 1 cannot be named");
     net_ok(&c, pgy_network_add_elementwise(&sum, c.net, neg->outputs[0], w, PGY_ELEMENTWISE_SUM,
                                            &c.err));
     net_refused(&c, pgy_network_set_shape(c.net, x, 2, bad, &c.err), PGY_E_SHAPE, "");

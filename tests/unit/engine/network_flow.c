@@ -124,17 +124,18 @@ static void test_network_flow__wrong_loops(void **state)
     net_ok(&c, pgy_network_add_loop(&loop, c.net, &c.err));
     pgy_network *body = pgy_loop_body(loop);
     net_refused(&c, pgy_loop_add_trip_count(&none, loop, w, &c.err), PGY_E_TYPE,
-                "a trip count is an integer");
-    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT, "no trip limit");
+                "the trip count is float32; expected an integer");
+    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT,
+                "neither a trip count nor a condition");
     net_ok(&c, pgy_loop_add_trip_count(NULL, loop, net_const_ints(&c, "", three), &c.err));
     net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT, "no outputs");
     net_ok(&c, pgy_loop_add_recurrence(&r, loop, w, &c.err));
     net_ok(&c, pgy_loop_add_iterator(&row, loop, x, 0, false, &c.err));
     net_refused(&c, pgy_loop_set_next(r, x, &c.err), PGY_E_SHAPE,
-                "cannot become 'x' float32 [3, 2]");
+                "but its next value is 'x' float32 [3, 2]");
     net_refused(&c,
                 pgy_loop_add_output(&none, loop, row->outputs[0], PGY_LOOP_LAST_VALUE, 0, &c.err),
-                PGY_E_ARGUMENT, "no recurrence");
+                PGY_E_ARGUMENT, "is not a recurrence");
     net_ok(&c, pgy_loop_add_output(&none, loop, r->outputs[0], PGY_LOOP_LAST_VALUE, 0, &c.err));
     net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT, "no next value");
     net_refused(&c, pgy_network_add_unary(&none, c.net, row->outputs[0], PGY_UNARY_NEG, &c.err),
@@ -148,9 +149,9 @@ static void test_network_flow__wrong_loops(void **state)
                                       PGY_GATHER_DEFAULT, 0, 0, &c.err));
     net_ok(&c, pgy_loop_set_next(r, row->outputs[0], &c.err));
     net_ok(&c, pgy_loop_add_while(NULL, loop, scalar->outputs[0], &c.err));
-    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_UNSUPPORTED, "depends on an iterator");
+    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_UNSUPPORTED, "depends on the iterator");
     net_refused(&c, pgy_loop_add_while(NULL, loop, net_bools(&c, "yes", "", &yes), &c.err),
-                PGY_E_ARGUMENT, "a condition already");
+                PGY_E_ARGUMENT, "already has a condition");
     net_drop(&c);
 }
 
@@ -167,7 +168,7 @@ static void test_network_flow__closed_loops_stay_closed(void **state)
     net_ok(&c, pgy_loop_add_iterator(&row, loop, x, 0, false, &c.err));
     net_ok(&c, pgy_loop_add_output(&all, loop, row->outputs[0], PGY_LOOP_CONCATENATE, 0, &c.err));
     net_ok(&c, pgy_loop_close(loop, &c.err));
-    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT, "closed already");
+    net_refused(&c, pgy_loop_close(loop, &c.err), PGY_E_ARGUMENT, "already closed");
     net_refused(
         &c,
         pgy_network_add_unary(&none, pgy_loop_body(loop), row->outputs[0], PGY_UNARY_NEG, &c.err),
@@ -248,15 +249,15 @@ static void test_network_flow__wrong_conditionals(void **state)
     pgy_value *x = net_floats(&c, "x", "2", SIX), *p = net_bools(&c, "p", "", &yes);
     pgy_value *n = net_const_ints(&c, "2", (int64_t[]){1, 2});
     net_refused(&c, pgy_network_add_conditional(&branches, c.net, x, &c.err), PGY_E_TYPE,
-                "a condition is bool");
+                "expected bool");
     net_ok(&c, pgy_network_add_conditional(&branches, c.net, p, &c.err));
     net_ok(&c, pgy_network_add_unary(&negative, pgy_conditional_branch(branches, true), x,
                                      PGY_UNARY_NEG, &c.err));
-    net_refused(&c, pgy_conditional_close(branches, &c.err), PGY_E_ARGUMENT, "with outputs");
+    net_refused(&c, pgy_conditional_close(branches, &c.err), PGY_E_ARGUMENT, "has no outputs");
     net_refused(&c, pgy_conditional_add_output(&none, branches, x, n, &c.err), PGY_E_TYPE,
                 "different types");
     net_refused(&c, pgy_conditional_add_output(&none, branches, x, negative->outputs[0], &c.err),
-                PGY_E_ARGUMENT, "taken if false");
+                PGY_E_ARGUMENT, "the branch for false");
     net_drop(&c);
 }
 
@@ -329,9 +330,9 @@ static void test_network_flow__assertions_of_constants(void **state)
     pgy_value *no = net_const(&c, PGY_BOOL, "2", (double[]){1, 0});
     net_ok(&c, pgy_network_add_assertion(&check, c.net, yes, "fine", &c.err));
     net_refused(&c, pgy_network_add_assertion(&check, c.net, no, "never", &c.err), PGY_E_ARGUMENT,
-                "it is false: never");
+                "the assertion is false: never");
     net_refused(&c, pgy_network_add_assertion(&check, c.net, x, "", &c.err), PGY_E_TYPE,
-                "not bool");
+                "expected bool");
     net_ok(&c, pgy_network_add_unary(&neg, c.net, x, PGY_UNARY_NEG, &c.err));
     net_expect(&c, neg->outputs[0], "2", (double[]){-1, -2});
     net_finish(&c);

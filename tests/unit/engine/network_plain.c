@@ -250,7 +250,7 @@ static void test_network_plain__dynamic_quantize(void **state)
     }
     pgy_value *x = net_floats(&c, "x", "1, 32", data);
     net_refused(&c, pgy_network_add_dynamic_quantize(&none, c.net, x, -1, 32, PGY_I8, NULL, &c.err),
-                PGY_E_TYPE, "not int8");
+                PGY_E_TYPE, "the quantized type is int8");
     net_ok(&c, pgy_network_add_dynamic_quantize(&q, c.net, x, -1, 32, PGY_F8E4M3FN, NULL, &c.err));
     assert_int_equal(q->output_count, 2);
     assert_int_equal(q->outputs[0]->dtype, PGY_F8E4M3FN);
@@ -279,7 +279,7 @@ static void test_network_plain__dynamic_quantize_to_four_bits(void **state)
     pgy_value *all = net_const_floats(&c, "", (float[]){2});
     net_refused(&c,
                 pgy_network_add_dynamic_quantize(&none, c.net, x, 1, 16, PGY_F4E2M1, NULL, &c.err),
-                PGY_E_ARGUMENT, "scale of scales");
+                PGY_E_ARGUMENT, "needs a double scale");
     net_ok(&c, pgy_network_add_dynamic_quantize(&q, c.net, x, 1, 16, PGY_F4E2M1, all, &c.err));
     assert_int_equal(q->outputs[0]->dtype, PGY_F4E2M1);
     net_ok(&c, pgy_network_add_cast(&floats, c.net, q->outputs[0], PGY_F32, &c.err));
@@ -330,7 +330,7 @@ static void test_network_plain__shuffle(void **state)
     net_ok(&c, pgy_network_add_shuffle(&at_run_time, c.net, x, &r, &c.err));
     net_ok(&c, pgy_network_add_shuffle(&nothing, c.net, x, &empty, &c.err));
     net_refused(&c, pgy_network_add_shuffle(&none, c.net, x, &wrong, &c.err), PGY_E_SHAPE,
-                "no order of 2 axes");
+                "each of the 2 axes once");
     /* x' = -2 .5 | -.5 1 | 0 3, as [1, 3, 2], turned around */
     net_expect(&c, all->outputs[0], "2, 3, 1", (double[]){-2, -0.5, 0, 0.5, 1, 3});
     net_expect(&c, zero->outputs[0], "2, 3", (double[]){-2, -0.5, 0, 0.5, 1, 3});
@@ -400,7 +400,7 @@ static void test_network_plain__slices_in_all_modes(void **state)
     pgy_value *fixed = net_const_floats(&c, "4", four);
     const pgy_slice beyond = {.start = two, .size = three};
     net_refused(&c, pgy_network_add_slice(&none, c.net, fixed, &beyond, &c.err), PGY_E_SHAPE,
-                "axis 0 is cut from 2 to 4, which is outside of its 4 entries");
+                "the slice of axis 0 goes from 2 to 4, outside of its 4 elements");
     net_finish(&c);
 }
 

@@ -84,9 +84,9 @@ static void test_network_wide__wrong_windows(void **state)
     net_refused(&c, pgy_network_add_convolution(&none, c.net, x, &missing, &c.err), PGY_E_ARGUMENT,
                 "the kernel is missing");
     net_refused(&c, pgy_network_add_convolution(&none, c.net, x, &minus, &c.err), PGY_E_ARGUMENT,
-                "below 0");
+                "is negative");
     net_refused(&c, pgy_network_add_convolution(&none, c.net, x, &both, &c.err), PGY_E_ARGUMENT,
-                "paddings are given");
+                "SAME padding mode exclude each other");
     net_drop(&c);
 }
 
@@ -195,7 +195,7 @@ static void test_network_wide__resize(void **state)
     net_expect(&c, resize(&c, x, &single)->outputs[0], "1, 1, 1", (double[]){2});
     net_expect(&c, resize(&c, x, &upper)->outputs[0], "1, 1, 1", (double[]){1});
     net_refused(&c, pgy_network_add_resize(&none, c.net, x, &both, &c.err), PGY_E_ARGUMENT,
-                "either dims, scales or a size");
+                "exactly one of dims, scales and size");
     net_finish(&c);
 }
 
@@ -214,7 +214,7 @@ static void test_network_wide__grid_sample(void **state)
     net_refused(&c,
                 pgy_network_add_grid_sample(&none, c.net, x, g, PGY_INTERPOLATION_LINEAR,
                                             PGY_SAMPLE_WRAP, true, &c.err),
-                PGY_E_ARGUMENT, "FILL, CLAMP and REFLECT");
+                PGY_E_ARGUMENT, "FILL, CLAMP or REFLECT");
     net_expect(&c, zeros->outputs[0], "1, 1, 1, 3", (double[]){2.5, 1, 0});
     net_expect(&c, border->outputs[0], "1, 1, 1, 3", (double[]){2.5, 1, 4});
     net_finish(&c);
@@ -258,7 +258,7 @@ static void test_network_wide__softmax(void **state)
     net_ok(&c, pgy_network_add_softmax(&usual, c.net, x, 0, &c.err)); /* the first axis */
     net_ok(&c, pgy_network_add_softmax(&last, c.net, x, PGY_AXIS(1), &c.err));
     net_refused(&c, pgy_network_add_softmax(&none, c.net, x, 3, &c.err), PGY_E_ARGUMENT,
-                "not one axis");
+                "expected exactly one axis");
     net_expect(&c, usual->outputs[0], "2, 2", (double[]){0.5, 0.4, 0.5, 0.6});
     net_expect(&c, last->outputs[0], "2, 2", (double[]){1.0 / 3, 2.0 / 3, 0.25, 0.75});
     net_finish(&c);
@@ -310,7 +310,7 @@ static void test_network_wide__normalization(void **state)
     net_ok(&c, pgy_network_add_normalization(&rows, c.net, x, &p, &c.err));
     net_ok(&c, pgy_network_add_normalization(&groups, c.net, x, &q, &c.err));
     net_refused(&c, pgy_network_add_normalization(&none, c.net, x, &three, &c.err), PGY_E_SHAPE,
-                "4 channels are not 3 groups");
+                "4 channels cannot be divided into 3 groups");
     net_expect(&c, rows->outputs[0], "1, 4, 2", (double[]){-2, 3, 8, 13, 20, 20, 28, 33});
     net_expect(&c, groups->outputs[0], "1, 4, 2", (double[]){-1, 1, -1, 1, 0, 0, -1, 1});
     net_finish(&c);
@@ -384,7 +384,7 @@ static void test_network_wide__gather(void **state)
     net_ok(&c, pgy_network_add_gather(&elements, c.net, x, e, PGY_GATHER_ELEMENT, 0, 0, &c.err));
     net_ok(&c, pgy_network_add_gather(&nd, c.net, x, p, PGY_GATHER_ND, 0, 0, &c.err));
     net_refused(&c, pgy_network_add_gather(&none, c.net, x, i, PGY_GATHER_DEFAULT, 2, 0, &c.err),
-                PGY_E_SHAPE, "axis 2 is not in [-2, 2)");
+                PGY_E_SHAPE, "axis 2 is outside of [-2, 2)");
     net_expect(&c, slices->outputs[0], "2, 2", (double[]){3, 1, 6, 4});
     net_expect(&c, elements->outputs[0], "2, 3", (double[]){4, 5, 3, 1, 5, 6});
     net_expect(&c, nd->outputs[0], "2", (double[]){6, 1});
@@ -553,7 +553,7 @@ static void test_network_wide__recurrent_layers(void **state)
     p.r = net_const_floats(&c, "1, 3, 1", zeros);
     net_ok(&c, pgy_network_add_recurrent(&gru, c.net, PGY_LAYER_GRU, x, &p, &c.err));
     net_refused(&c, pgy_network_add_recurrent(&none, c.net, PGY_LAYER_SHAPE, x, &p, &c.err),
-                PGY_E_ARGUMENT, "no such");
+                PGY_E_ARGUMENT, "does not exist");
     assert_int_equal(lstm->output_count, 3);
     assert_int_equal(lstm->type, PGY_LAYER_LSTM);
     const double h1 = tanh(0.5), h2 = tanh(-1 + h1);

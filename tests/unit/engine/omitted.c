@@ -488,8 +488,8 @@ static pgy_model *make_many_given(void)
 static void test_omitted__too_few_and_too_many(void **state)
 {
     (void)state;
-    expect_everywhere(make_few, "has 1 inputs, but needs at least 2");
-    expect_everywhere(make_many, "has 3 inputs, but takes at most 2");
-    expect_everywhere(make_none_given, "has 0 outputs, but needs at least 1");
-    expect_everywhere(make_many_given, "has 2 outputs, but takes at most 1");
+    expect_everywhere(make_few, "the node has 1 inputs, but needs at least 2");
+    expect_everywhere(make_many, "the node has 3 inputs, but takes at most 2");
+    expect_everywhere(make_none_given, "the node has 0 outputs, but needs at least 1");
+    expect_everywhere(make_many_given, "the node has 2 outputs, but takes at most 1");
 }

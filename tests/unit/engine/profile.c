@@ -170,11 +170,14 @@ static void test_profile__does_not_fit_the_model(void **state)
                                      {"size", 3, three, three, three},
                                      {"imag", 3, SMALL, SMALL, SMALL}};
     const char *const texts[] = {
-        "profile 0, input 'image': the range [1, 4, 8] to [1, 4, 8] is not one of the model's (-1, "
+        "profile 0, input 'image': the range [1, 4, 8] to [1, 4, 8] does not fit the model's shape "
+        "(-1, "
         "3, -1)",
-        "profile 0, input 'image': the range [1, 3] to [1, 3] is not one of the model's (-1, 3, "
+        "profile 0, input 'image': the range [1, 3] to [1, 3] does not fit the model's shape (-1, "
+        "3, "
         "-1)",
-        "profile 0, input 'size': the range [1, 2, 3] to [1, 2, 3] is not one of the model's (2,)",
+        "profile 0, input 'size': the range [1, 2, 3] to [1, 2, 3] does not fit the model's shape "
+        "(2,)",
         "profile 0: 'imag' is not an input of the model; its inputs are: 'image', 'size', "
         "'anything'"};
     for (size_t i = 0; i < MAX; i++) {

@@ -205,7 +205,7 @@ static void test_runtime__shapes_that_do_not_fit_are_refused(void **state)
     expect_refused(c, "x", 2, large, PGY_E_SHAPE,
                    "input 'x' has shape [9, 3], outside the range of profile 0: [1, 3] to [8, 3]");
     expect_refused(c, "q", 2, large, PGY_E_NOT_FOUND,
-                   "'q' is no input of the engine; there are: 'x'");
+                   "'q' is not an input of the engine; it has: 'x'");
     pgy_context_destroy(c);
 }
 
@@ -223,10 +223,10 @@ static void test_runtime__addresses_are_checked(void **state)
     bind(c, y, z);
     assert_int_equal(pgy_context_set_output(c, "z", z, 28, NULL), PGY_OK);
     assert_int_equal(pgy_context_execute(c, &err), PGY_E_ARGUMENT);
-    assert_non_null(strstr(err.text, "output 'z' needs 32 bytes and has 28"));
+    assert_non_null(strstr(err.text, "output 'z' needs 32 bytes, but its buffer has 28"));
     assert_int_equal(pgy_context_set_output(c, "z", (char *)z + 1, 32, NULL), PGY_OK);
     assert_int_equal(pgy_context_execute(c, &err), PGY_E_ARGUMENT);
-    assert_non_null(strstr(err.text, "output 'z' lies at an address"));
+    assert_non_null(strstr(err.text, "the address of output 'z'"));
     assert_int_equal(pgy_context_set_output(c, "x", z, 32, &err), PGY_E_NOT_FOUND);
     bind(c, y, z);
     execute(c);
@@ -265,7 +265,8 @@ static void test_runtime__outputs_whose_size_depends_on_data_are_allocated(void 
     const int64_t shape = 5;
     size_t bytes = 0;
     taken got = {0};
-    const pgy_output_allocator a = {.user = &got, .allocate = give_room, .filled = note_shape};
+    const pgy_output_allocator a = {
+        .size = sizeof a, .user = &got, .allocate = give_room, .filled = note_shape};
     pgy_context *c = context_for(build_with(data_model(), NULL), NULL);
     pgy_error err = {0};
     (void)state;
@@ -355,7 +356,7 @@ static void count_given_back(void *user, void *memory, size_t size_bytes)
 static void test_runtime__static_memory_is_taken_at_once_and_enough(void **state)
 {
     counted k = {0};
-    const pgy_allocator a = {&k, count_taken, count_given_back};
+    const pgy_allocator a = {sizeof a, &k, count_taken, count_given_back};
     const pgy_context_options o = {
         .size = sizeof o, .allocation = PGY_ALLOCATION_STATIC, .allocator = &a};
     float y[8], z[8];
@@ -381,7 +382,7 @@ static void test_runtime__static_memory_is_taken_at_once_and_enough(void **state
 static void test_runtime__profile_memory_is_taken_when_a_profile_is_set(void **state)
 {
     counted k = {0};
-    const pgy_allocator a = {&k, count_taken, count_given_back};
+    const pgy_allocator a = {sizeof a, &k, count_taken, count_given_back};
     const pgy_context_options o = {
         .size = sizeof o, .allocation = PGY_ALLOCATION_PROFILE, .allocator = &a};
     pgy_context *c = small_context(&o);
@@ -389,7 +390,7 @@ static void test_runtime__profile_memory_is_taken_when_a_profile_is_set(void **s
     (void)state;
     assert_int_equal(k.taken, 0);
     assert_int_equal(pgy_context_set_profile(c, 1, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "there is no profile 1; there is 1, from 0");
+    assert_string_equal(err.text, "profile 1 does not exist; the engine has 1, counted from 0");
     assert_int_equal(pgy_context_set_profile(c, 0, NULL), PGY_OK);
     assert_int_equal(k.taken, 1);
     pgy_context_destroy(c);
@@ -411,7 +412,7 @@ static void test_runtime__memory_of_the_caller_must_be_enough(void **state)
     assert_int_equal(pgy_context_set_memory(c, memory + 8, bytes, &err), PGY_E_ARGUMENT);
     assert_int_equal(pgy_context_set_memory(c, memory, bytes - 1, NULL), PGY_OK);
     assert_int_equal(pgy_context_execute(c, &err), PGY_E_MEMORY);
-    assert_non_null(strstr(err.text, "the context was given"));
+    assert_non_null(strstr(err.text, "the caller gave the context"));
     assert_int_equal(pgy_context_set_memory(c, memory, bytes, NULL), PGY_OK);
     execute(c);
     expect_right(y, z);
@@ -436,8 +437,8 @@ static pgy_status run_all(pgy_engine *e, const pgy_profiler *p, const pgy_debug_
     pgy_context *c = NULL;
     pgy_status st = pgy_context_create(&c, e, NULL, err);
     if (st) return st;
-    pgy_context_set_profiler(c, p, true);
-    pgy_context_set_debug_listener(c, l);
+    assert_int_equal(pgy_context_set_profiler(c, p, true, NULL), PGY_OK);
+    assert_int_equal(pgy_context_set_debug_listener(c, l, NULL), PGY_OK);
     st = pgy_context_set_input_shape(c, "x", 2, shape, err);
     if (!st) st = pgy_context_infer_shapes(c, NULL, 0, NULL, err);
     if (!st) st = pgy_context_set_input(c, "x", XS, sizeof XS, err);
@@ -462,8 +463,8 @@ static bool ignore_tensor(void *user, const char *name, pgy_view v)
 
 static void test_runtime__out_of_memory_is_an_error(void **state)
 {
-    const pgy_profiler p = {.layer = ignore_layer};
-    const pgy_debug_listener l = {.tensor = ignore_tensor};
+    const pgy_profiler p = {.size = sizeof p, .layer = ignore_layer};
+    const pgy_debug_listener l = {.size = sizeof l, .tensor = ignore_tensor};
     pgy_build_config config = RANGED;
     (void)state;
     if (!mem_fail_nth(0)) skip();
@@ -518,24 +519,24 @@ static void test_runtime__profiler_hears_every_layer(void **state)
 {
     float y[8], z[8];
     heard h = {0};
-    const pgy_profiler p = {.user = &h, .layer = hear_layer, .run = hear_run};
+    const pgy_profiler p = {.size = sizeof p, .user = &h, .layer = hear_layer, .run = hear_run};
     pgy_context *c = small_context(NULL);
     (void)state;
     bind(c, y, z);
     assert_int_equal(pgy_context_report_profile(c, NULL), PGY_E_NOT_FOUND);
-    pgy_context_set_profiler(c, &p, true);
+    assert_int_equal(pgy_context_set_profiler(c, &p, true, NULL), PGY_OK);
     execute(c);
     expect_right(y, z);
     const size_t layers = h.layers;
     assert_true(layers >= 2);
     expect_heard(&h, layers);
     memset(&h, 0, sizeof h);
-    pgy_context_set_profiler(c, &p, false);
+    assert_int_equal(pgy_context_set_profiler(c, &p, false, NULL), PGY_OK);
     execute(c);
     assert_int_equal(h.layers, 0);
     assert_int_equal(pgy_context_report_profile(c, NULL), PGY_OK);
     expect_heard(&h, layers);
-    pgy_context_set_profiler(c, NULL, false);
+    assert_int_equal(pgy_context_set_profiler(c, NULL, false, NULL), PGY_OK);
     execute(c);
     assert_int_equal(h.runs, 1);
     pgy_context_destroy(c);
@@ -547,13 +548,13 @@ static void test_runtime__profiler_hears_nodes_that_are_interpreted(void **state
     const int64_t shape = 2;
     int64_t where[2];
     heard h = {0};
-    const pgy_profiler p = {.user = &h, .layer = hear_layer, .run = hear_run};
+    const pgy_profiler p = {.size = sizeof p, .user = &h, .layer = hear_layer, .run = hear_run};
     pgy_context *c = context_for(build_with(data_model(), NULL), NULL);
     (void)state;
     assert_int_equal(pgy_context_set_input_shape(c, "x", 1, &shape, NULL), PGY_OK);
     assert_int_equal(pgy_context_set_input(c, "x", xs, sizeof xs, NULL), PGY_OK);
     assert_int_equal(pgy_context_set_output(c, "where", where, sizeof where, NULL), PGY_OK);
-    pgy_context_set_profiler(c, &p, true);
+    assert_int_equal(pgy_context_set_profiler(c, &p, true, NULL), PGY_OK);
     execute(c);
     assert_int_equal(where[0], 1);
     expect_heard(&h, 2);
@@ -585,13 +586,13 @@ static void test_runtime__a_marked_tensor_is_seen_and_changes_nothing(void **sta
     config.debug_tensors = (pgy_name_list){.items = NAMES, .count = 1, .given = true};
     float y[8], z[8], quiet[8];
     seen s = {0};
-    const pgy_debug_listener l = {.user = &s, .tensor = see};
+    const pgy_debug_listener l = {.size = sizeof l, .user = &s, .tensor = see};
     pgy_context *c = context_for(build_with(small_model(), &config), NULL);
     (void)state;
     bind(c, quiet, z);
     execute(c);
     bind(c, y, z);
-    pgy_context_set_debug_listener(c, &l);
+    assert_int_equal(pgy_context_set_debug_listener(c, &l, NULL), PGY_OK);
     execute(c);
     assert_string_equal(s.names, "m ");
     assert_float_equal(s.first[0], 0.75, 1e-6);
@@ -642,12 +643,12 @@ static void test_runtime__what_fusions_leave_is_seen(void **state)
     static wide_run quiet, loud;
     const bool which = false;
     seen s = {0};
-    const pgy_debug_listener l = {.user = &s, .tensor = see};
+    const pgy_debug_listener l = {.size = sizeof l, .user = &s, .tensor = see};
     pgy_context *c = context_for(build_with(wide_model(), &config), NULL);
     (void)state;
     bind_wide(c, &quiet, &which);
     execute(c);
-    pgy_context_set_debug_listener(c, &l);
+    assert_int_equal(pgy_context_set_debug_listener(c, &l, NULL), PGY_OK);
     bind_wide(c, &loud, &which);
     execute(c);
     assert_memory_equal(&quiet, &loud, sizeof quiet);
@@ -665,12 +666,12 @@ static void test_runtime__a_listener_can_end_a_run(void **state)
     static wide_run r;
     const bool which = true;
     seen s = {.stop_at = 2};
-    const pgy_debug_listener l = {.user = &s, .tensor = see};
+    const pgy_debug_listener l = {.size = sizeof l, .user = &s, .tensor = see};
     pgy_context *c = context_for(build_with(wide_model(), &config), NULL);
     pgy_error err = {0};
     (void)state;
     bind_wide(c, &r, &which);
-    pgy_context_set_debug_listener(c, &l);
+    assert_int_equal(pgy_context_set_debug_listener(c, &l, NULL), PGY_OK);
     assert_int_equal(pgy_context_execute(c, &err), PGY_E_CANCELLED);
     assert_int_equal(s.count, 2);
     s = (seen){.cancel = c};
@@ -691,19 +692,19 @@ static void test_runtime__interpreted_nodes_are_seen_and_cancelled(void **state)
     const int64_t shape = 2;
     int64_t where[2];
     seen s = {0};
-    const pgy_debug_listener l = {.user = &s, .tensor = see};
+    const pgy_debug_listener l = {.size = sizeof l, .user = &s, .tensor = see};
     pgy_context *c = context_for(build_with(data_model(), &config), NULL);
     (void)state;
     assert_int_equal(pgy_context_set_input_shape(c, "x", 1, &shape, NULL), PGY_OK);
     assert_int_equal(pgy_context_set_input(c, "x", xs, sizeof xs, NULL), PGY_OK);
     assert_int_equal(pgy_context_set_output(c, "where", where, sizeof where, NULL), PGY_OK);
-    pgy_context_set_debug_listener(c, &l);
+    assert_int_equal(pgy_context_set_debug_listener(c, &l, NULL), PGY_OK);
     execute(c);
     assert_string_equal(s.names, "a where ");
     s = (seen){.cancel = c};
     assert_int_equal(pgy_context_execute(c, NULL), PGY_E_CANCELLED);
     assert_string_equal(s.names, "a ");
-    pgy_context_set_debug_listener(c, NULL);
+    assert_int_equal(pgy_context_set_debug_listener(c, NULL, NULL), PGY_OK);
     execute(c);
     pgy_context_destroy(c);
 }
@@ -761,7 +762,7 @@ static void test_runtime__a_monitor_hears_and_can_stop_the_build(void **state)
         assert_int_equal(p.starts, p.finishes);
         pgy_model_destroy(model);
     }
-    assert_non_null(strstr(err.text, "the build was cancelled"));
+    assert_non_null(strstr(err.text, "cancelled the build"));
 }
 
 /* ---- Errors --------------------------------------------------------------------------------- */

@@ -126,6 +126,7 @@ static void test_select__to_edit_an_entry_is_to_choose_the_kernel(void **state)
     const kernel *k;
     (void)state;
     for (size_t i = 0; (k = kernel_for("", "Conv", i)); i++) {
+        if (k->device) continue;
         const pgy_build_config config = {.size = sizeof config, .threads = 1, .timing_cache = c};
         overwrite(c, pgy_timing_tactic(k->name));
         program *p = build(model, &config);
@@ -175,7 +176,7 @@ static void test_select__a_miss_can_be_an_error(void **state)
     (void)state;
     assert_int_equal(engine_build(&e, model, &config, &err), PGY_OK);
     assert_int_equal(engine_program_for(&p, e, 0, &err), PGY_E_NOT_FOUND);
-    assert_non_null(strstr(err.text, "the timing cache has no time for it"));
+    assert_non_null(strstr(err.text, "the timing cache has no time for this node"));
     engine_release(e);
     pgy_model_destroy(model);
 }

@@ -174,10 +174,11 @@ static void test_timing_cache__wrong_text_is_told_by_line(void **state)
     BAD_TEXT(START "09000000000000000000000000000001 00000000000000ff fast\n", PGY_E_FORMAT,
              "line 3");
     BAD_TEXT(START "09000000000000000000000000000001 00000000000000ff -2\n", PGY_E_ARGUMENT,
-             "line 3: -2 milliseconds are no time");
+             "line 3: the time of a timing cache entry is -2 milliseconds; expected a finite "
+             "number of at least 0");
     BAD_TEXT(START "09000000000000000000000000000001 00000000000000ff 1\n"
                    "09000000000000000000000000000001 00000000000000fe 1\n",
-             PGY_E_FORMAT, "line 4: the key is there already");
+             PGY_E_FORMAT, "line 4: the key occurs twice");
 }
 
 /* Every cut and every changed byte is noticed. */
@@ -199,7 +200,8 @@ static void test_timing_cache__damage_is_noticed(void **state)
         assert_bad(bytes, i, PGY_E_FORMAT, "timing cache");
     }
     bytes[8] = 2; /* the version */
-    assert_bad(bytes, size, PGY_E_UNSUPPORTED, "has version 2, this library reads up to 1");
+    assert_bad(bytes, size, PGY_E_UNSUPPORTED,
+               "has version 2, but this library reads versions up to 1");
     assert_bad("GDEF model", 10, PGY_E_FORMAT, "not a timing cache of this engine");
     pgy_text_free(data);
     pgy_timing_cache_destroy(c);

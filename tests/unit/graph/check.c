@@ -118,7 +118,7 @@ static void test_check__order_and_cycles(void **state)
     builder_node(&b, "Neg", "x", "y");
     builder_output(&b, "y", PGY_F32, "2");
     g = check(&b);
-    expect_code("cycle", "n0", "needs its own output by way of 'n1'");
+    expect_code("cycle", "n0", "depends on its own output through 'n1'");
     pgy_graph_destroy(g);
 }
 
@@ -155,7 +155,7 @@ static void test_check__all_that_keeps_a_model_from_being_a_graph(void **state)
     expect_code("duplicate-value", "n1", "Output 'a' is defined already in graph 'test'");
     expect_code("duplicate-value", "Neg_2", "Output 'w' is defined already");
     expect_code("undefined-input", "Neg_2", "'gone'");
-    expect_code("cycle", "round", "by way of 'n4'");
+    expect_code("cycle", "round", "through 'n4'");
     expect_code("undefined-output", "lost", "Nothing computes output 'lost' of graph 'test'");
     assert_int_equal(finding_count, 8);
     pgy_model_destroy(model);
@@ -185,7 +185,7 @@ static void test_check__broken_subgraphs_and_functions(void **state)
     pgy_model *model = check_broken(&b);
     expect_code("undefined-input", "choose/then_branch/n0", "'nothing'");
     expect_code("undefined-output", "choose/else_branch/e", "'e' of graph 'else'");
-    expect_code("cycle", "choose", "by way of 'choose'");
+    expect_code("cycle", "choose", "through 'choose'");
     expect_code("duplicate-function", "F", "'F' of domain 'local'");
     expect_code("undefined-output", "F:body/c", "'c' of function 'F'");
     expect_code("undefined-input", "F:body/n0", "'void'");
@@ -453,7 +453,7 @@ static void test_check__types_follow_the_opset(void **state)
         builder_output(&b, "y", PGY_U8, "2");
         pgy_graph *g = check(&b);
         if (opset == 13)
-            expect_code("input-type", "n0", "input 0 'A' is uint8; opset 13 allows");
+            expect_code("input-type", "n0", "input 0 'A' is uint8, but opset 13 allows");
         else
             refuse_code("input-type");
         pgy_graph_destroy(g);
@@ -500,7 +500,8 @@ static void test_check__functions(void **state)
     builder_attr_float(&b, builder_node(&b, "local:F", "x", "y"), "alpha", 1);
     builder_output(&b, "y", PGY_F32, "2");
     pgy_graph *g = check(&b);
-    expect_code("attribute-reference", "F:body/n0", "refers to 'beta', which function 'F'");
+    expect_code("attribute-reference", "F:body/n0",
+                "refers to attribute 'beta', which function 'F'");
     expect_code("unknown-operator", "F:body/NoSuchOp_1", "NoSuchOp is not a known operator");
     expect_code("unused-function", "G", "never called");
     expect_code("unused-opset-import", "", "'nobody'");

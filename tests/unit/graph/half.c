@@ -597,3 +597,33 @@ static void test_half__masks_survive(void **state)
     masks_survive(PGY_F16, 65504.0f);
     masks_survive(PGY_BF16, 0x1.fep127f);
 }
+
+/* 3241 is no number of float16: arithmetic that computes a size stays float32. */
+static void test_half__sizes_stay_exact(void **state)
+{
+    (void)state;
+    const float step[] = {320};
+    const int64_t at[] = {1};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "1, n");
+    builder_ints(&b, "at", "1", at);
+    builder_floats(&b, "step", "1", step);
+    builder_node(&b, "Shape", "x", "shape");
+    builder_node(&b, "Gather", "shape at", "length");
+    builder_attr_int(&b, builder_node(&b, "Cast", "length", "wide"), "to", 1);
+    builder_node(&b, "Div", "wide step", "frames");
+    builder_node(&b, "Ceil", "frames", "whole");
+    builder_attr_int(&b, builder_node(&b, "Cast", "whole", "count"), "to", 7);
+    builder_node(&b, "ConstantOfShape", "count", "zeros");
+    builder_node(&b, "Div", "x step", "scaled"); /* no size: 16-bit, with the same constant */
+    builder_output(&b, "zeros", PGY_F32, NULL);
+    builder_output(&b, "scaled", PGY_F32, NULL);
+    pgy_graph *g = convert(&b);
+    assert_int_equal(type_of(g, "wide"), PGY_F32);
+    assert_int_equal(type_of(g, "frames"), PGY_F32);
+    assert_int_equal(type_of(g, "whole"), PGY_F32);
+    assert_int_equal(pgy_graph_find_value(g, "frames")->producer->inputs[1]->dtype, PGY_F32);
+    const pgy_node *cast = pgy_graph_find_value(g, "scaled")->producer;
+    assert_int_equal(cast->inputs[0]->producer->inputs[0]->dtype, PGY_F16);
+    pgy_graph_destroy(g);
+}

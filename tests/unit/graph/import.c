@@ -113,7 +113,7 @@ static void test_import__undefined_input(void **state)
     model_builder b = builder_start(17);
     builder_node(&b, "Relu", "ghost", "y");
     builder_output(&b, "y", PGY_F32, NULL);
-    expect_refusal(&b, "Relu 'n0': input 'ghost' is not defined");
+    expect_refusal(&b, "Relu 'n0': nothing defines input 'ghost'");
 }
 
 static void test_import__undefined_output(void **state)
@@ -132,11 +132,12 @@ static void test_import__defined_twice(void **state)
     builder_input(&b, "x", PGY_F32, "2");
     builder_node(&b, "Relu", "x", "y");
     builder_node(&b, "Abs", "x", "y");
-    expect_refusal(&b, "Abs 'n1': defines 'y', which is defined already");
+    expect_refusal(&b,
+                   "Abs 'n1': output 'y' is already defined by another node, input or initializer");
     b = builder_start(17);
     builder_input(&b, "x", PGY_F32, "2");
     builder_input(&b, "x", PGY_F32, "2");
-    expect_refusal(&b, "defines the value 'x' twice");
+    expect_refusal(&b, "defines value 'x' twice");
     b = builder_start(17);
     builder_floats(&b, "w", "2", NULL);
     builder_floats(&b, "w", "2", NULL);
@@ -149,7 +150,7 @@ static void test_import__bad_element_type(void **state)
     model_builder b = builder_start(17);
     builder_input(&b, "x", PGY_F32, "2");
     b.graph->inputs[0]->type->tensor_type->elem_type = 999;
-    expect_refusal(&b, "value 'x' has element type 999");
+    expect_refusal(&b, "value 'x' has the unknown element type 999");
 }
 
 static void test_import__no_graph(void **state)

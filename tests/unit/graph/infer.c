@@ -162,7 +162,7 @@ static void test_infer__reason_of_an_input(void **state)
     pgy_graph *g = infer(&b);
     expect(g, "y", "float32[unk__0, 3]");
     assert_string_equal(pgy_graph_find_value(g, "y")->unknown_why,
-                        "the size of a dimension of input 'x' is not given");
+                        "the size of a dimension of input 'x' is unknown");
     pgy_graph_destroy(g);
 }
 
@@ -187,7 +187,7 @@ static void test_infer__names_of_unknown_sizes(void **state)
     expect(g, "twice", "float32[2*unk__1]");
     expect(g, "distinct", "float32[unk__2]");
     assert_string_equal(pgy_graph_find_value(g, "twice")->unknown_why,
-                        "NonZero 'n0': depends on the values of the input");
+                        "NonZero 'n0': it depends on the values of the input");
     pgy_graph_destroy(g);
 }
 
@@ -204,7 +204,7 @@ static void test_infer__reason_through_a_shape(void **state)
     pgy_graph *g = infer(&b);
     expect(g, "zeros", "float32[2, unk__0]");
     assert_string_equal(pgy_graph_find_value(g, "zeros")->unknown_why,
-                        "NonZero 'n0': depends on the values of the input");
+                        "NonZero 'n0': it depends on the values of the input");
     pgy_graph_destroy(g);
 }
 
@@ -275,7 +275,7 @@ static void test_infer__node_that_cannot_work(void **state)
     builder_output(&b, "z", PGY_F32, NULL);
     g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_FORMAT);
-    assert_non_null(strstr(err.text, "Relu 'n0': has 2 inputs, but takes at most 1"));
+    assert_non_null(strstr(err.text, "Relu 'n0': the node has 2 inputs, but takes at most 1"));
     pgy_graph_destroy(g);
 }
 
@@ -340,7 +340,7 @@ static void test_infer__function_bomb(void **state)
     builder_output(&b, "y", PGY_F32, NULL);
     pgy_graph *g = import_graph(&b);
     assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "expand to more than"));
+    assert_non_null(strstr(err.text, "expand to more nodes than"));
     pgy_graph_destroy(g);
 }
 

@@ -212,7 +212,7 @@ static void test_cut__names_that_are_not_there_are_refused(void **state)
     expect_refused(builder_finish_bytes(&b), &what, PGY_E_NOT_FOUND, "no subgraph 'mul/body'");
     b = chain();
     what = (pgy_cut_selection){.size = sizeof what};
-    expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT, "nothing is selected");
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT, "the selection is empty");
 }
 
 /* ---- Subgraphs and functions ---------------------------------------------------------------- */
@@ -566,7 +566,7 @@ static void test_cut__names_that_several_calls_have_are_refused(void **state)
     model_builder b = blocks();
     pgy_cut_selection what = {.size = sizeof what, .nodes = names("times", NULL), .node_count = 1};
     expect_refused(builder_finish_bytes(&b), &what, PGY_E_ARGUMENT,
-                   "node 'times' is in the bodies of 2 calls; write one of "
+                   "node 'times' is in the function bodies of 2 calls; write one of "
                    "'net/first/times', 'net/second/times'");
     b = blocks();
     what = (pgy_cut_selection){.size = sizeof what, .to = names("h", NULL), .to_count = 1};
@@ -609,9 +609,9 @@ static void test_cut__functions_that_call_themselves_end(void **state)
     builder_output(&b, "y", PGY_F32, "2");
     const pgy_cut_selection what = {
         .size = sizeof what, .nodes = names("nobody", NULL), .node_count = 1};
-    expect_refused(
-        builder_finish_bytes(&b), &what, PGY_E_UNSUPPORTED,
-        "the search stopped after 1000000 nodes in bodies of functions; write the path of a call");
+    expect_refused(builder_finish_bytes(&b), &what, PGY_E_UNSUPPORTED,
+                   "the search stopped after 1000000 nodes in function bodies; write the path of a "
+                   "call instead of a name");
 }
 
 /* ---- Loops ---------------------------------------------------------------------------------- */
@@ -710,28 +710,30 @@ static void test_cut__iterations_that_are_not_run_are_refused(void **state)
          {3},
          1,
          PGY_E_NOT_FOUND,
-         "loop 'outer' around the part runs 3 times with these inputs: there is no iteration 3"},
+         "loop 'outer' around the part runs 3 times with these inputs, so iteration 3 does not "
+         "exist"},
         {"outer/body/inner/body/add",
          {1, 2},
          2,
          PGY_E_NOT_FOUND,
-         "loop 'inner' around the part runs 2 times with these inputs: there is no iteration 2"},
+         "loop 'inner' around the part runs 2 times with these inputs, so iteration 2 does not "
+         "exist"},
         {"outer/body/inner/body/add",
          {7, 0},
          2,
          PGY_E_NOT_FOUND,
-         "loop 'outer' around the part runs 3 times with these inputs: there is no iteration 7"},
+         "loop 'outer' around the part runs 3 times with these inputs, so iteration 7 does not "
+         "exist"},
         {"outer/body/twice",
          {0, 0},
          2,
          PGY_E_ARGUMENT,
-         "iterations of 2 loops are given, but around the part there is 1: the innermost is "
-         "'outer'"},
+         "iterations are given for 2 loops, but the part is inside of 1: the innermost is 'outer'"},
         {"outer",
          {0},
          1,
          PGY_E_ARGUMENT,
-         "iterations of 1 loop are given, but around the part there are 0"},
+         "iterations are given for 1 loop, but the part is inside of 0"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         pgy_error err = {0};

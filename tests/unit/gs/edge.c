@@ -184,9 +184,9 @@ static void test_edge__slots_that_are_not_there_are_named(void **state)
     pgy_gs_graph *g = two_readers(&n1, &n2);
     pgy_gs_tensor *b = pgy_gs_find_tensor(g, "b");
     assert_int_equal(pgy_gs_set_input(n2, 2, b, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "node 'n2' (Op): there is no input 2, there are 1");
+    assert_string_equal(err.text, "node 'n2' (Op): input 2 does not exist; the node has 1");
     assert_int_equal(pgy_gs_remove_output(n2, 1, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "node 'n2' (Op): there is no output 1, there are 1");
+    assert_string_equal(err.text, "node 'n2' (Op): output 1 does not exist; the node has 1");
     pgy_gs_destroy(g);
 }
 

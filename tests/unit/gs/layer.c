@@ -106,7 +106,7 @@ static void test_layer__numbers_are_no_outputs(void **state)
     const pgy_gs_operand output = pgy_gs_int_operand(1), nameless = pgy_gs_name_operand("");
     pgy_gs_layer_spec spec = {.op = "Op", .outputs = &output, .output_count = 1};
     assert_int_equal(pgy_gs_layer(&n, g, &spec, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "output 0 of a layer 'Op' must be a tensor or a name");
+    assert_string_equal(err.text, "output 0 of layer 'Op' must be a tensor or a name");
     spec.outputs = &nameless;
     assert_int_equal(pgy_gs_layer(&n, g, &spec, &err), PGY_E_ARGUMENT);
     assert_int_equal(g->node_count, 0);

@@ -459,15 +459,16 @@ static void test_pattern__wrong_declarations(void **state)
     assert_string_equal(err.text,
                         "pattern 'n' has 1 inputs and 1 outputs, but is used with 1 and 2");
     assert_int_equal(pgy_gs_pattern_outputs(p, &v, 1, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text,
-                        "tensor 0 cannot be an output of the pattern: none of its nodes makes it");
+    assert_string_equal(
+        err.text,
+        "tensor 0 cannot be an output of the pattern: no node of the pattern computes it");
     add(p, "n", "Relu", v, -1);
     node = (pgy_gs_pattern_node){.name = "n", .op = "Relu"};
     assert_int_equal(pgy_gs_pattern_add(out, 1, p, &node, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "the pattern has a node 'n' already");
+    assert_string_equal(err.text, "the pattern already has a node 'n'");
     constant(p, "k");
     assert_int_equal(pgy_gs_pattern_constant(out, p, "k", &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "the pattern has a constant 'k' already");
+    assert_string_equal(err.text, "the pattern already has a constant 'k'");
     pgy_gs_pattern_destroy(p);
     pgy_gs_pattern_destroy(inner);
 }

@@ -70,22 +70,22 @@ static void refuse(const char *text, const char *part)
 static void test_plugin_config__hostile(void **state)
 {
     (void)state;
-    refuse("just a text\n", "config: line 1: a plugin needs");
+    refuse("just a text\n", "config: line 1: expected a plugin with");
     refuse("name: a\nop: B\n", "a list 'instances'");
-    refuse("name: ../a\nop: B\ninstances: []\n", "that of its folder");
-    refuse("name: a\nop: ''\ninstances: []\n", "its operator has one too");
+    refuse("name: ../a\nop: B\ninstances: []\n", "must be the folder of the plugin");
+    refuse("name: a\nop: ''\ninstances: []\n", "'name' must be the folder of the plugin");
     refuse("name: a\nop: B\ninstances:\n- outputs: [y]\n", "lists 'inputs' and 'outputs'");
-    refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: []\n", "without outputs");
-    refuse("name: a\nop: B\ninstances:\n- inputs: [{}]\n  outputs: [y]\n", "by its name");
+    refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: []\n", "at least one output");
+    refuse("name: a\nop: B\ninstances:\n- inputs: [{}]\n  outputs: [y]\n", "the name of a tensor");
     refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: [y]\n  attributes: 1\n",
-           "line 6: 'attributes' is no mapping");
+           "line 6: expected a mapping for 'attributes'");
     refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: [y]\n  attributes:\n"
            "    a: [1, x]\n",
-           "line 7: a list of texts and numbers");
+           "line 7: expected a list of strings only or of numbers only");
     refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: [y]\n  attributes: {a: [[1]]}\n",
-           "a list in a list");
+           "expected a list without nested lists");
     refuse("name: a\nop: B\ninstances:\n- inputs: []\n  outputs: [y]\n  attributes: {a: null}\n",
-           "an attribute is a number, a text");
+           "expected a number, a string");
 }
 
 static pgy_gs_graph *open_chain(void)

@@ -72,9 +72,9 @@ static void test_registry__what_is_not_there_is_explained(void **state)
     const int64_t opsets[] = {1, 13};
     add(g, "relu", opsets, 2, "Relu");
     assert_int_equal(pgy_gs_invoke(&n, g, "relu", NULL, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text,
-                        "no operation 'relu' is registered for opset 11; there is one for opset 1, "
-                        "13");
+    assert_string_equal(
+        err.text, "no operation 'relu' is registered for opset 11; it is registered for opset 1, "
+                  "13");
     assert_int_equal(pgy_gs_invoke(&n, g, "rellu", NULL, &err), PGY_E_NOT_FOUND);
     assert_string_equal(err.text,
                         "no operation 'rellu' is registered for opset 11; did you mean 'relu'?");

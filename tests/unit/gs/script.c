@@ -295,43 +295,46 @@ static void test_script__says_where_and_what_is_wrong(void **state)
         "script:3:3: there is no verb 'remvoe'; did you mean 'remove', 'rename', 'leave'?");
     assert_refused("remove aa", "script:1:1: remove: graph 'onnx_graphsurgeon_graph' has "
                                 "no node 'aa'; did you mean 'a'?");
-    assert_refused("sort --stabel", "script:1:6: sort: '--stabel' is not understood; did you mean "
+    assert_refused("sort --stabel", "script:1:6: sort: unknown argument '--stabel'; did you mean "
                                     "'--stable'?; usage: sort [--stable] [--no-subgraphs] "
                                     "[--no-functions] [--functions-only]");
     assert_refused("rename t", "script:1:1: rename: name is missing; usage: rename TENSOR NAME");
     assert_refused("rename t 'u", "script:1: column 10: a ' is not closed");
-    assert_refused("rename t x", "script:1:1: rename: there is a tensor 'x' already");
+    assert_refused("rename t x", "script:1:1: rename: a tensor 'x' already exists");
     assert_refused("set-type t FLAOT[1]",
                    "script:1:1: set-type: there is no type 'FLAOT'; did you mean 'FLOAT'?");
     assert_refused("constant c INT8[2]=1,300",
                    "script:1:1: constant: '300' is not a value of type INT8");
     assert_refused("constant c INT8[3]=1,2",
-                   "script:1:1: constant: 2 values are given for a shape of 3 elements");
+                   "script:1:1: constant: 2 values are given, but the shape has 3 elements");
     assert_refused("set-input-shape y 1",
-                   "script:1:1: set-input-shape: 'y' is no input of the graph; did you mean 'x'?");
+                   "script:1:1: set-input-shape: the graph has no input 'y'; did you mean 'x'?");
     assert_refused("insert Neg after=a slot=1",
                    "script:1:1: insert: node 'a' (Add): has no output 1");
     assert_refused("set-input a 0 $out[1]@r",
                    "script:1:1: set-input: '$out[1]@r': node 'r' has 1 outputs");
-    assert_refused("set-io inputs=w", "script:1:1: set-io: 'w' is a weight and cannot be an input");
+    assert_refused("set-io inputs=w",
+                   "script:1:1: set-io: weight 'w' cannot be an input of the graph");
     assert_refused("set-io inputs=x,t,x",
-                   "script:1:1: set-io: 'x' would be an input of the graph twice");
+                   "script:1:1: set-io: tensor 'x' would become an input of the graph twice");
     assert_refused("add-input x",
-                   "script:1:1: add-input: 'x' would be an input of the graph twice");
+                   "script:1:1: add-input: tensor 'x' would become an input of the graph twice");
     assert_refused("set-io outputs=t,t",
-                   "script:1:1: set-io: 't' would be an output of the graph twice");
+                   "script:1:1: set-io: tensor 't' would become an output of the graph twice");
     assert_refused("add-output y",
-                   "script:1:1: add-output: 'y' would be an output of the graph twice");
+                   "script:1:1: add-output: tensor 'y' would become an output of the graph twice");
 }
 
 static void test_script__refuses_opsets_that_nobody_knows(void **state)
 {
     (void)state;
     pgy_gs_graph *g = chain();
-    assert_refused("set-opset 99999",
-                   "script:1:1: set-opset: opset 99999 is newer than 28, the newest that is known");
-    assert_refused("set-import ai.onnx 29",
-                   "script:1:1: set-import: opset 29 is newer than 28, the newest that is known");
+    assert_refused(
+        "set-opset 99999",
+        "script:1:1: set-opset: opset 99999 is newer than 28, the newest that this version knows");
+    assert_refused(
+        "set-import ai.onnx 29",
+        "script:1:1: set-import: opset 29 is newer than 28, the newest that this version knows");
     run_on(g, "set-opset 28\nset-import com.example 99999");
     assert_int_equal(g->opset, 28);
     assert_int_equal(pgy_gs_set_opset(g, 30, NULL), PGY_OK);
@@ -343,10 +346,12 @@ static void test_script__refuses_opsets_that_nobody_knows(void **state)
 static void test_script__refuses_lists_of_numbers_and_texts(void **state)
 {
     (void)state;
-    assert_refused("set-attr a pads=[1,b]", "script:1:1: set-attr: pads: '[1,b]' has numbers and "
-                                            "texts; write texts:[1,b] if all are texts");
-    assert_refused("set-attr a pads=[1,'2']", "script:1:1: set-attr: pads: '[1,2]' has numbers and "
-                                              "texts; write texts:[1,2] if all are texts");
+    assert_refused("set-attr a pads=[1,b]",
+                   "script:1:1: set-attr: pads: '[1,b]' mixes numbers and strings; write "
+                   "texts:[1,b] to make all of them strings");
+    assert_refused("set-attr a pads=[1,'2']",
+                   "script:1:1: set-attr: pads: '[1,2]' mixes numbers and strings; write "
+                   "texts:[1,2] to make all of them strings");
     assert_edits("set-attr a p=texts:[1,b] q=['1',b]",
                  "in   x:FLOAT['N',3]\n"
                  "Add \"a\" (x, w -> t) {p=['1','b'] q=['1','b']}\n"
@@ -374,7 +379,7 @@ static void test_script__references_belong_into_functions(void **state)
 static void test_script__text_is_utf8(void **state)
 {
     (void)state;
-    assert_refused("rename t \xff", "script:1: text is not UTF-8 at byte 9");
+    assert_refused("rename t \xff", "script:1: the text is not UTF-8 at byte 9");
 }
 
 static void test_script__refuses_circles(void **state)
@@ -394,8 +399,9 @@ static void test_script__refuses_circles(void **state)
 static void test_script__two_nodes_of_a_name_are_told(void **state)
 {
     (void)state;
-    assert_refused("rename-node r a\nremove a", "script:2:1: remove: 2 nodes are called 'a'; write "
-                                                "@ and a tensor that it makes");
+    assert_refused("rename-node r a\nremove a",
+                   "script:2:1: remove: 2 nodes have the name 'a'; write @TENSOR, where TENSOR is "
+                   "an output of the node");
 }
 
 static void test_script__every_verb_has_help_and_a_grammar(void **state)
@@ -681,22 +687,23 @@ static void test_script__functions_that_do_not_fit_are_refused(void **state)
     assert_refused(SCALED "enter-function Scaled\ncall Scaled inputs=p",
                    "script:9:1: call: function 'Scaled' cannot call itself");
     assert_refused(SCALED "new-function Scaled domain=my",
-                   "script:8:1: new-function: there is a function 'Scaled' of domain 'my' already");
-    assert_refused(SCALED "new-function Scaled domain=b\nleave\ncall Scaled inputs=x",
-                   "script:10:1: call: domains 'my' and 'b' have a function 'Scaled': write "
-                   "domain=");
+                   "script:8:1: new-function: a function 'Scaled' of domain 'my' already exists");
+    assert_refused(
+        SCALED "new-function Scaled domain=b\nleave\ncall Scaled inputs=x",
+        "script:10:1: call: domains 'my' and 'b' both have a function 'Scaled'; choose one by "
+        "domain=");
     assert_refused(SCALED "call Scaled inputs=y\nremove-function Scaled",
-                   "script:9:1: remove-function: function 'Scaled' is called by "
-                   "'onnx_graphsurgeon_node_1'");
+                   "script:9:1: remove-function: function 'Scaled' cannot be removed: "
+                   "'onnx_graphsurgeon_node_1' calls it");
     assert_refused("add-parameter f",
                    "script:1:1: add-parameter: graph 'onnx_graphsurgeon_graph' is not a function; "
                    "enter one with new-function or enter-function");
     assert_refused("new-function F inputs=a,a",
-                   "script:1:1: new-function: inputs: there is a tensor 'a' already");
+                   "script:1:1: new-function: inputs: a tensor 'a' already exists");
     assert_refused("new-subgraph a body inputs=x",
-                   "script:1:1: new-subgraph: inputs: there is a tensor 'x' already");
+                   "script:1:1: new-subgraph: inputs: a tensor 'x' already exists");
     assert_refused("new-subgraph a body\nleave\nnew-subgraph a body",
-                   "script:3:1: new-subgraph: node 'a' (Add): has an attribute 'body' already");
+                   "script:3:1: new-subgraph: node 'a' (Add): already has an attribute 'body'");
     assert_refused("new-function F inputs=p\nnew-function G inputs=p\ncall F inputs=p\n"
                    "enter-function F\ncall G inputs=p",
                    "script:5:1: call: functions call each other in a cycle: function F "
@@ -758,9 +765,8 @@ static void test_script__a_sequence_can_become_a_tensor_again(void **state)
     assert_refused("variable v seq([2])",
                    "script:1:1: variable: tensor 'v': a sequence or optional "
                    "needs an element type");
-    assert_refused(
-        "set-type w seq(FLOAT)",
-        "script:1:1: set-type: tensor 'w' is a constant: its type is that of its values");
+    assert_refused("set-type w seq(FLOAT)", "script:1:1: set-type: the type of tensor 'w' cannot "
+                                            "change, because it is a constant; replace its values");
     assert_refused("insert Add inputs=x,const:seq(FLOAT)=1",
-                   "script:1:1: insert: 'seq(FLOAT)': only tensors have values");
+                   "script:1:1: insert: 'seq(FLOAT)' is not a tensor type, so it has no values");
 }

@@ -208,7 +208,8 @@ static void test_shard__bad_hints(void **state)
 {
     (void)state;
     expect_failure("attention", rename_input, PGY_E_NOT_FOUND, "'z'");
-    expect_failure("attention", forget_rank, PGY_E_SHAPE, "tensor 'a_kt' is cut along axis 1");
+    expect_failure("attention", forget_rank, PGY_E_SHAPE,
+                   "tensor 'a_kt' is to be split along axis 1");
     expect_failure("attention", large_axis, PGY_E_SHAPE, "axis 3, but has rank 3");
 }
 
@@ -335,7 +336,7 @@ static void test_shard__sizes_that_cannot_be_divided(void **state)
     assert_int_equal(pgy_gs_copy(&other, g, &err), PGY_OK);
     h->nb_rank = 3;
     assert_int_equal(pgy_shard_tensors(g, h, 0, &err), PGY_E_SHAPE);
-    assert_non_null(strstr(err.text, "cannot be cut into 3 parts along axis 1"));
+    assert_non_null(strstr(err.text, "cannot be split into 3 parts along axis 1"));
     h->nb_rank = 4;
     assert_int_equal(pgy_shard_tensors(other, h, 0, &err), PGY_E_SHAPE);
     assert_non_null(strstr(err.text, "num_kv_heads 2 cannot be divided by 4 ranks"));

@@ -85,21 +85,21 @@ static void test_shard_hints__hostile(void **state)
     refuse("{\"polygraphy_class\": \"ShardHints\", \"dist_collectives\": {}}", "'parallelism'");
     refuse("{\"polygraphy_class\": \"ShardHints\", \"parallelism\": \"XP\"}",
            "line 1: 'parallelism' is neither CP nor TP");
-    refuse(HEAD "\"attention_layers\": 1}", "'attention_layers' is no list");
+    refuse(HEAD "\"attention_layers\": 1}", "'attention_layers' is not a list");
     refuse(HEAD "\"attention_layers\": [1]}", "AttentionLayerHint");
     refuse(HEAD TAIL, "'group_size' is missing");
     refuse(HEAD "\"dist_collectives\": {\"polygraphy_class\": \"DistCollective\", \"reduce_op\": "
                 "\"mean\"}, " TAIL,
-           "'reduce_op' is none of");
+           "'reduce_op' is not one of");
     refuse(HEAD "\"dist_collectives\": {\"polygraphy_class\": \"DistCollective\", \"groups\": "
                 "[1, \"a\"]}, " TAIL,
-           "'groups' is no list of integers");
+           "'groups' is not a list of integers");
     refuse(HEAD "\"dist_collectives\": {\"polygraphy_class\": \"DistCollective\", \"nb_rank\": "
                 "0}, " TAIL,
            "'nb_rank' is not between 1 and 4096");
     refuse(HEAD COLLECTIVE "\"attention_layers\": [], \"inputs\": [], \"outputs\": [], "
                            "\"k_seq_len_idx\": 0, \"v_seq_len_idx\": 0, \"kv_rank\": 65}",
-           "'kv_rank' is neither null nor a possible rank");
+           "'kv_rank' is neither null nor a valid rank");
 }
 
 static void test_shard_hints__what_may_be_missing(void **state)

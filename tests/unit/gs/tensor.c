@@ -76,7 +76,7 @@ static void test_tensor__becomes_a_constant_and_a_variable_again(void **state)
     assert_int_equal(a->rank, -1);
     assert_null(a->stored);
     assert_int_equal(pgy_gs_values(&back, a, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "tensor 'a' is a variable: it has no values");
+    assert_string_equal(err.text, "tensor 'a' has no values, because it is a variable");
     assert_int_equal(pgy_gs_to_variable(a, PGY_F16, 0, NULL, &err), PGY_OK);
     assert_int_equal(a->dtype, PGY_F16);
     assert_int_equal(a->rank, 0);
@@ -175,7 +175,7 @@ static void test_tensor__names_are_utf_8(void **state)
     pgy_gs_node *n = NULL;
     const pgy_dim dims[] = {{-1, "N\xff"}};
     assert_int_equal(pgy_gs_variable(&t, g, "a\xff", PGY_F32, -1, NULL, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "'a' is followed by byte 0xff, which is not UTF-8");
+    assert_string_equal(err.text, "the text is not UTF-8: 'a' is followed by byte 0xff");
     assert_int_equal(pgy_gs_variable(&t, g, "a", PGY_F32, 1, dims, &err), PGY_E_ARGUMENT);
     assert_null(t);
     assert_int_equal(pgy_gs_variable(&t, g, "\xc3\xa4", PGY_F32, -1, NULL, &err), PGY_OK);

@@ -102,11 +102,10 @@ static void test_lint__errors_name_fields_not_options(void **state)
     pgy_error err = {0};
     assert_int_equal(lint_with_shape("x", (const int64_t[]){2, 4}, &err), PGY_OK);
     assert_int_equal(lint_with_shape("x", (const int64_t[]){2, 5}, &err), PGY_E_SHAPE);
-    assert_string_equal(err.text,
-                        "inputs x:[2,5]: the model declares the shape [N, 4] for this input. Give "
-                        "one that fits, or change the model first");
+    assert_string_equal(err.text, "inputs x:[2,5]: the model declares the shape [N, 4] for this "
+                                  "input; give a shape that fits, or change the model first");
     assert_int_equal(lint_with_shape("y", (const int64_t[]){2, 4}, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "inputs y: the tensor is no input of the model");
+    assert_string_equal(err.text, "inputs y: the tensor is not an input of the model");
 }
 
 /* ---- Runtimes ------------------------------------------------------------------------------- */
@@ -127,7 +126,7 @@ static void test_lint__a_runtime_is_needed(void **state)
     pgy_lint *l = NULL;
     pgy_error err = {0};
     assert_int_equal(pgy_lint_create(&l, loader, &o, &err), PGY_E_NOT_FOUND);
-    assert_string_equal(err.text, "there is no reference backend");
+    assert_string_equal(err.text, "this build has no reference backend");
     pgy_loader_destroy(loader);
 }
 

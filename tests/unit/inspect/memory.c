@@ -328,6 +328,28 @@ static void test_memory__sizes_of_data_count_with_their_most(void **state)
     measured_deinit(&m);
 }
 
+/* A graph with functions is measured on a copy, which has the same bounds and reasons. */
+static void test_memory__sizes_of_data_have_their_most_beside_functions_too(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_opset(&b, "own", 1);
+    model_builder f = builder_function(&b, "own", "f", "x", "y", "");
+    builder_node(&f, "Neg", "x", "y");
+    builder_end_function(&f);
+    builder_input(&b, "x", PGY_F32, "4, 3");
+    builder_node(&b, "NonZero", "x", "where")->name = "find"; /* int64[2, <= 12] */
+    builder_node(&b, "f", "where", "y")->domain = "own";
+    builder_output(&b, "y", PGY_I64, NULL);
+    const uint64_t wanted[] = {48 + 192, 48 + 192 + 192};
+    measured m = measure(builder_finish_bytes(&b), (pgy_memory_options){0});
+    expect_steps(m.memory, 2, wanted);
+    assert_int_equal(pgy_memory_summarize(m.memory)->unknown_count, 0);
+    assert_int_equal(pgy_memory_summarize(m.memory)->bound_count, 2);
+    assert_non_null(strstr(pgy_memory_bound_at(m.memory, 0)->unknown_why, "NonZero 'find'"));
+    measured_deinit(&m);
+}
+
 /* Of branches that differ the larger one, and what a shape made of such a size says. */
 static void test_memory__limits_of_branches_and_shapes(void **state)
 {

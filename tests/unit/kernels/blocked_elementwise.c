@@ -30,7 +30,7 @@ static void test_blocked_elementwise__one_operand(void **state)
         kernel_case c;
         case_start(&c, "", OPS[i / SHAPE_COUNT], 22);
         case_input(&c, false, 4, SHAPES[i % SHAPE_COUNT]);
-        for (size_t k = 0; k < case_count(&c.use.inputs[0]); k++) c.inputs[0][k] *= 5;
+        for (size_t k = 0; k < case_count(&c.problem.inputs[0]); k++) c.inputs[0][k] *= 5;
         finish(&c);
     }
 }
@@ -60,7 +60,7 @@ static void test_blocked_elementwise__two_operands(void **state)
         case_start(&c, "", BINARY[i / SHAPE_COUNT], 14);
         case_input(&c, false, 4, SHAPES[i % SHAPE_COUNT]);
         case_input(&c, false, 4, SHAPES[i % SHAPE_COUNT]);
-        for (size_t k = 0; k < case_count(&c.use.inputs[1]); k++)
+        for (size_t k = 0; k < case_count(&c.problem.inputs[1]); k++)
             c.inputs[1][k] += c.inputs[1][k] < 0 ? -1 : 1;
         finish(&c);
     }
@@ -76,7 +76,7 @@ static void test_blocked_elementwise__one_number_for_each_channel(void **state)
         kernel_case c;
         case_start(&c, "", BINARY[i / SHAPE_COUNT / 2], 14);
         for (size_t k = 0; k < 2; k++) case_input(&c, false, 4, k == small ? gate : shape);
-        for (size_t k = 0; k < case_count(&c.use.inputs[1]); k++)
+        for (size_t k = 0; k < case_count(&c.problem.inputs[1]); k++)
             c.inputs[1][k] += c.inputs[1][k] < 0 ? -1 : 1;
         finish(&c);
     }
@@ -92,7 +92,7 @@ static void test_blocked_elementwise__constants(void **state)
         case_start(&c, "", BINARY[i / SHAPE_COUNT / 2], 14);
         case_input(&c, false, 4, shape);
         case_input(&c, true, i / SHAPE_COUNT % 2 ? 3 : 0, gate);
-        for (size_t k = 0; k < case_count(&c.use.inputs[1]); k++)
+        for (size_t k = 0; k < case_count(&c.problem.inputs[1]); k++)
             c.inputs[1][k] += c.inputs[1][k] < 0 ? -1 : 1;
         finish(&c);
     }

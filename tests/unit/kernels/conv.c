@@ -194,7 +194,7 @@ static void test_conv__errors_are_near_those_of_a_plain_loop(void **state)
         case_input(&c, false, 4, (const int64_t[]){1, 64, 14, 14});
         case_input(&c, true, 4, (const int64_t[]){32, 64, 3, 3});
         for (int i = 0; i < 2; i++)
-            for (size_t k = 0; k < case_count(&c.use.inputs[i]); k++) {
+            for (size_t k = 0; k < case_count(&c.problem.inputs[i]); k++) {
                 float *v = &c.inputs[i][k];
                 if (kind == 1) *v = fabsf(*v);
                 if (kind == 2) *v = *v * *v * *v * 1000;

@@ -54,13 +54,14 @@ static void test_half_adapter__float32_is_left_to_the_kernel_itself(void **state
     (void)state;
     const int64_t shape[] = {3, 5};
     op_node node = {.def = op_find("", "Relu", 14), .name = "n", .opset = 14};
-    kernel_problem use = {.node = &node, .input_count = 1, .output_count = 1};
-    use.inputs[0] = use.outputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape};
+    kernel_problem problem = {.node = &node, .input_count = 1, .output_count = 1};
+    problem.inputs[0] = problem.outputs[0] =
+        (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape};
     size_t count = 0;
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for("", "Relu", i);
         double cost;
-        kernel_problem one = use;
+        kernel_problem one = problem;
         if (!k) break;
         count++;
         if (kernel_accept(k, &one, &cost)) assert_int_not_equal(strncmp(k->name, "half:", 5), 0);

@@ -37,6 +37,44 @@ static void test_kernel__unknown_ones_are_not_found(void **state)
     assert_null(kernel_find("no_such_kernel", 1));
 }
 
+static bool is_listed(const kernel *k, const char *domain, const char *op)
+{
+    const kernel *found;
+    for (size_t i = 0; (found = kernel_for(domain, op, i)); i++)
+        if (found == k) return true;
+    return false;
+}
+
+static void test_kernel__every_one_is_found_by_its_operators_and_its_name(void **state)
+{
+    (void)state;
+    const kernel *k;
+    for (size_t i = 0; (k = kernel_at(i)); i++) {
+        char words[4096], *rest = words;
+        assert_true(strlen(k->ops) < sizeof words);
+        strcpy(words, k->ops);
+        for (char *word; (word = strtok_r(rest, " ", &rest));) {
+            char *colon = strchr(word, ':');
+            if (colon) *colon = 0;
+            if (!is_listed(k, colon ? word : "", colon ? colon + 1 : word))
+                fail_msg("%s is not found by operator '%s'", k->name, colon ? colon + 1 : word);
+        }
+        assert_ptr_equal(kernel_find(k->name, k->version), k);
+        assert_null(kernel_find(k->name, (uint16_t)(k->version + 1)));
+    }
+}
+
+/* Ties go to the first kernel, so the order is part of the choice. */
+static void test_kernel__those_of_an_operator_come_in_the_order_of_all(void **state)
+{
+    (void)state;
+    size_t found = 0;
+    for (size_t i = 0; kernel_at(i); i++)
+        if (kernel_at(i) == kernel_for("", "MatMul", found)) found++;
+    assert_true(found > 1);
+    assert_null(kernel_for("", "MatMul", found));
+}
+
 static const kernel *outside_tactic(const char *name)
 {
     for (size_t i = 0; kernel_at(i); i++)
@@ -66,7 +104,7 @@ static void test_kernel__tactics_from_outside_state_their_extent(void **state)
     assert_string_equal(e.why, "the plug-in refuses them");
     params[0] = 9;
     assert_false(kernel_extent_of(&e, k, &claim));
-    assert_string_equal(e.why, "their size");
+    assert_string_equal(e.why, "size of the parameters");
     params[0] = 8;
     k = outside_tactic("test:Count/older");
     assert_non_null(k);
@@ -80,7 +118,7 @@ static void test_kernel__all_state_what_they_touch(void **state)
     const kernel *k;
     size_t count = 0;
     for (; (k = kernel_at(count)); count++)
-        if (!k->accept || !k->prepare || !k->run || !k->extent)
+        if (!k->accept || !k->prepare || !k->extent || !k->run == !k->enqueue)
             fail_msg("%s lacks a function", k->name);
     assert_true(count > 50);
 }

@@ -146,11 +146,11 @@ static void test_launch__kernels_of_a_device_are_found_while_they_are_offered(vo
 static void test_launch__operands_are_in_the_space_of_the_kernel(void **state)
 {
     (void)state;
-    kernel_problem use = {.space = 2, .input_count = 1, .output_count = 1};
+    kernel_problem problem = {.space = 2, .input_count = 1, .output_count = 1};
     double cost = 0;
-    assert_true(kernel_accept(&OFFERED[0], &use, &cost));
-    assert_int_equal(use.inputs[0].space, 2);
-    assert_int_equal(use.outputs[0].space, 2);
+    assert_true(kernel_accept(&OFFERED[0], &problem, &cost));
+    assert_int_equal(problem.inputs[0].space, 2);
+    assert_int_equal(problem.outputs[0].space, 2);
     assert_int_equal((int)cost, 1);
 }
 

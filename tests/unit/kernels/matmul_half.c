@@ -77,19 +77,19 @@ static void run_weights_only(const kernel *k, pgy_dtype type, int64_t m, int64_t
     }
     const op_node node = {
         .def = op_find("", "MatMul", 13), .name = "n", .opset = 13, .input_count = 2};
-    kernel_problem use = {.node = &node, .input_count = 2, .output_count = 1};
-    use.inputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = a_shape};
-    use.inputs[1] = (kernel_tensor){.dtype = type, .rank = 2, .shape = b_shape, .data = b};
-    use.outputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = c_shape};
+    kernel_problem problem = {.node = &node, .input_count = 2, .output_count = 1};
+    problem.inputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = a_shape};
+    problem.inputs[1] = (kernel_tensor){.dtype = type, .rank = 2, .shape = b_shape, .data = b};
+    problem.outputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = c_shape};
     double cost;
     kernel_plan plan = {0};
     void *tensors[] = {a, NULL, c};
-    assert_true(kernel_accept(k, &use, &cost));
-    assert_int_equal(k->prepare(&plan, &use, NULL), PGY_OK);
+    assert_true(kernel_accept(k, &problem, &cost));
+    assert_int_equal(k->prepare(&plan, &problem, NULL), PGY_OK);
     assert_int_equal(plan.packed_inputs, 2);
     for (size_t i = 0; i < c_count + 16; i++) c[i] = 12345;
     kernel_run_alone(k, &plan, tensors, 3);
-    extent_check(k, &plan, &use, tensors);
+    extent_check(k, &plan, &problem, tensors);
     for (size_t i = 0; i < c_count; i++) {
         double sum = 0;
         for (size_t p = 0; p < (size_t)depth; p++) {

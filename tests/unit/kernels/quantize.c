@@ -42,7 +42,7 @@ static void test_quantize__special_values(void **state)
         int_case c;
         int_case_start(&c, "", "QuantizeLinear", 21);
         int_case_values(&c, PGY_F32, 1, (const int64_t[]){16}, values);
-        c.c.use.inputs[0].data = NULL;
+        c.c.problem.inputs[0].data = NULL;
         int_case_scalar(&c, PGY_F32, 1);
         int_case_scalar(&c, INTEGERS[i], 3);
         assert_true(int_case_run(&c, 1, 0) > 0);

@@ -114,7 +114,7 @@ static void shake(shaker *s, shaken *n)
 
 /* A use with tensors in their declared types. */
 typedef struct trial {
-    kernel_problem use;
+    kernel_problem problem;
     int64_t shapes[KERNEL_MAX_OUTPUTS][PGY_MAX_RANK];
     pgy_tensor *declared[KERNEL_MAX_INPUTS];
     void *memory[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS];
@@ -123,17 +123,17 @@ typedef struct trial {
 /* False: the shapes are not known before the data, or something is no tensor of numbers. */
 static bool describe(trial *t, const shaken *n, const op_value *outputs, const bool *wanted)
 {
-    *t = (trial){.use = {.node = &n->node,
-                         .input_count = n->node.input_count,
-                         .output_count = n->node.output_count}};
+    *t = (trial){.problem = {.node = &n->node,
+                             .input_count = n->node.input_count,
+                             .output_count = n->node.output_count}};
     for (size_t i = 0; i < n->node.input_count; i++) {
         const op_tensor *in = &n->inputs[i];
         if (!in->value) continue;
         if (in->dtype == PGY_STRING || op_from_storage(&t->declared[i], in->value, in->dtype, NULL))
             return false;
-        t->use.inputs[i] = (kernel_tensor){.dtype = in->dtype,
-                                           .rank = (int32_t)pgy_tensor_rank(in->value),
-                                           .shape = pgy_tensor_shape(in->value)};
+        t->problem.inputs[i] = (kernel_tensor){.dtype = in->dtype,
+                                               .rank = (int32_t)pgy_tensor_rank(in->value),
+                                               .shape = pgy_tensor_shape(in->value)};
     }
     for (size_t i = 0; i < n->node.output_count; i++) {
         const op_value *v = &outputs[i];
@@ -145,7 +145,7 @@ static bool describe(trial *t, const shaken *n, const op_value *outputs, const b
             count *= (size_t)(t->shapes[i][d] = v->dims[d].value);
             if (count > MAX_ELEMENTS * 16) return false;
         }
-        t->use.outputs[i] =
+        t->problem.outputs[i] =
             (kernel_tensor){.dtype = v->dtype, .rank = v->rank, .shape = t->shapes[i]};
     }
     return true;
@@ -181,8 +181,8 @@ static pgy_status run_phases(const kernel *k, const kernel_plan *p, void *const 
 
 static bool same_values(const trial *t, size_t i, const pgy_tensor *wanted)
 {
-    const kernel_tensor *k = &t->use.outputs[i];
-    const void *got = t->memory[t->use.input_count + i], *want = pgy_tensor_data(wanted);
+    const kernel_tensor *k = &t->problem.outputs[i];
+    const void *got = t->memory[t->problem.input_count + i], *want = pgy_tensor_data(wanted);
     const pgy_dtype held = pgy_tensor_dtype(wanted);
     if (k->dtype != PGY_F32 || k->layout != KERNEL_LINEAR || held != PGY_F64) return true;
     double most = 1;
@@ -201,8 +201,8 @@ static bool same_values(const trial *t, size_t i, const pgy_tensor *wanted)
 static bool gives_elements(const trial *t)
 {
     size_t count = 0;
-    for (size_t i = 0; i < t->use.output_count; i++)
-        if (t->use.outputs[i].dtype) count += kernel_count(&t->use.outputs[i]);
+    for (size_t i = 0; i < t->problem.output_count; i++)
+        if (t->problem.outputs[i].dtype) count += kernel_count(&t->problem.outputs[i]);
     return count > 0;
 }
 
@@ -210,10 +210,10 @@ static void complain(shaker *s, const shaken *n, const trial *t, const kernel *k
 {
     str text = {0};
     str_printf(&text, "%s: %s, %s:", s->path, k->name, n->node.name);
-    for (size_t i = 0; i < t->use.input_count; i++) {
-        str_printf(&text, " %s[", pgy_dtype_name(t->use.inputs[i].dtype));
-        for (int32_t d = 0; t->use.inputs[i].dtype && d < t->use.inputs[i].rank; d++)
-            str_printf(&text, " %lld", (long long)t->use.inputs[i].shape[d]);
+    for (size_t i = 0; i < t->problem.input_count; i++) {
+        str_printf(&text, " %s[", pgy_dtype_name(t->problem.inputs[i].dtype));
+        for (int32_t d = 0; t->problem.inputs[i].dtype && d < t->problem.inputs[i].rank; d++)
+            str_printf(&text, " %lld", (long long)t->problem.inputs[i].shape[d]);
         str_append(&text, " ]");
     }
     for (size_t i = 0; i < n->node.attr_count; i++) {
@@ -235,30 +235,30 @@ static void ask(shaker *s, const shaken *n, const trial *of, const kernel *k, bo
     double cost;
     kernel_plan plan = {0};
     memset(t.declared, 0, sizeof t.declared);
-    for (size_t i = constant ? 1 : SIZE_MAX; i < t.use.input_count; i++)
-        if (of->declared[i]) t.use.inputs[i].data = pgy_tensor_data(of->declared[i]);
-    if (!kernel_accept(k, &t.use, &cost)) return;
-    if (k->prepare(&plan, &t.use, NULL)) return;
+    for (size_t i = constant ? 1 : SIZE_MAX; i < t.problem.input_count; i++)
+        if (of->declared[i]) t.problem.inputs[i].data = pgy_tensor_data(of->declared[i]);
+    if (!kernel_accept(k, &t.problem, &cost)) return;
+    if (k->prepare(&plan, &t.problem, NULL)) return;
     s->ran++;
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
-    for (size_t i = 0; i < t.use.input_count; i++) {
-        const kernel_tensor *in = &t.use.inputs[i];
+    for (size_t i = 0; i < t.problem.input_count; i++) {
+        const kernel_tensor *in = &t.problem.inputs[i];
         if (!in->dtype || (plan.packed_inputs >> i & 1)) continue;
         tensors[i] = t.memory[i] = exact(kernel_size_bytes(in));
         if (in->layout == KERNEL_LINEAR)
             memcpy(tensors[i], pgy_tensor_data(of->declared[i]), kernel_size_bytes(in));
     }
-    for (size_t i = 0; i < t.use.output_count; i++)
-        if (t.use.outputs[i].dtype)
-            tensors[t.use.input_count + i] = t.memory[t.use.input_count + i] =
-                exact(kernel_size_bytes(&t.use.outputs[i]));
+    for (size_t i = 0; i < t.problem.output_count; i++)
+        if (t.problem.outputs[i].dtype)
+            tensors[t.problem.input_count + i] = t.memory[t.problem.input_count + i] =
+                exact(kernel_size_bytes(&t.problem.outputs[i]));
     bool linear = true;
-    for (size_t i = 0; i < t.use.input_count; i++)
-        linear &= t.use.inputs[i].layout == KERNEL_LINEAR;
+    for (size_t i = 0; i < t.problem.input_count; i++)
+        linear &= t.problem.inputs[i].layout == KERNEL_LINEAR;
     const int fault = run_phases(k, &plan, tensors);
     if (!made && !fault && gives_elements(&t)) complain(s, n, &t, k, why);
-    for (size_t i = 0; made && linear && i < t.use.output_count; i++)
-        if (t.use.outputs[i].dtype && !fault && !same_values(&t, i, made[i].value))
+    for (size_t i = 0; made && linear && i < t.problem.output_count; i++)
+        if (t.problem.outputs[i].dtype && !fault && !same_values(&t, i, made[i].value))
             complain(s, n, &t, k, "other values than by definition");
     kernel_plan_deinit(&plan);
     trial_deinit(&t);
@@ -270,6 +270,7 @@ static void ask_all(shaker *s, const shaken *n, const trial *t, const op_tensor 
     for (size_t i = 0;; i++) {
         const kernel *k = kernel_for(n->node.def->domain, n->node.def->name, i);
         if (!k) return;
+        if (k->device) continue;
         ask(s, n, t, k, false, made, why);
         ask(s, n, t, k, true, made, why);
     }

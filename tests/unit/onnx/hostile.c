@@ -10,7 +10,7 @@ static void test_hostile__empty_file(void **state)
     const char *path = scratch("empty.onnx");
     OK(file_write_all(path, "", 0, &test_err));
     FAILS(pgy_model_load(&m, path, NULL, &test_err), PGY_E_FORMAT,
-          "empty.onnx: no ONNX model: the file is empty");
+          "empty.onnx: not an ONNX model: the file is empty");
     assert_null(m);
     scratch_remove();
 }
@@ -32,7 +32,7 @@ static void test_hostile__other_files(void **state)
     for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++) {
         str bytes = {0};
         str_append(&bytes, FILES[i]);
-        FAILS(try_parse(&bytes), PGY_E_FORMAT, "no ONNX model: ");
+        FAILS(try_parse(&bytes), PGY_E_FORMAT, "not an ONNX model: ");
     }
 }
 
@@ -41,9 +41,9 @@ static void test_hostile__no_graph(void **state)
     (void)state;
     str bytes = {0};
     put_int(&bytes, 1, 8);
-    FAILS(try_parse(&bytes), PGY_E_FORMAT, "no ONNX model: it has no graph");
+    FAILS(try_parse(&bytes), PGY_E_FORMAT, "not an ONNX model: it has no graph");
     put_int(&bytes, 7, 1); /* the graph's number with another type is an unknown field */
-    FAILS(try_parse(&bytes), PGY_E_FORMAT, "no ONNX model: it has no graph");
+    FAILS(try_parse(&bytes), PGY_E_FORMAT, "not an ONNX model: it has no graph");
 }
 
 static void test_hostile__truncated(void **state)
@@ -72,7 +72,7 @@ static void test_hostile__every_prefix(void **state)
             assert_non_null(pgy_model_proto(m)->graph);
         else
             assert_true(strstr(test_err.text, "byte") ||
-                        str_starts_with(test_err.text, "no ONNX model: "));
+                        str_starts_with(test_err.text, "not an ONNX model: "));
         pgy_model_destroy(m);
         mem_free(exact);
     }
@@ -192,7 +192,7 @@ static void test_hostile__nul_in_text(void **state)
     put_message(&graph, 11, &value);
     str bytes = model_of(&graph);
     FAILS(try_parse(&bytes), PGY_E_FORMAT,
-          "graph.input[0].name: text has a NUL inside at byte 9 of the file");
+          "graph.input[0].name: a text holds a NUL byte, at byte 9 of the file");
 }
 
 /* A graph in an attribute in a node in a graph, and so on. */
@@ -225,7 +225,7 @@ static void test_hostile__packed_run_of_wrong_size(void **state)
     put_block(&t, 4, "12345", 5);
     str bytes = model_of_tensor(&t);
     FAILS(try_parse(&bytes), PGY_E_FORMAT,
-          "graph.initializer[0]: float_data at byte 6: 5 bytes are no multiple of 4");
+          "graph.initializer[0]: float_data at byte 6: its size, 5 bytes, is not a multiple of 4");
 }
 
 static void test_hostile__broken_packed_varint(void **state)
@@ -253,8 +253,8 @@ static void test_hostile__tensors(void **state)
         {{2, -1}, 1, 4, "tensor 'w'"},
         {{INT64_MAX, 2}, 1, 4, "tensor 'w'"},
         {{(int64_t)1 << 40, (int64_t)1 << 20}, 1, 4, "tensor 'w'"},
-        {{1, 1}, 0, 4, "tensor 'w': element type 0 is not known"},
-        {{1, 1}, 99, 4, "tensor 'w': element type 99 is not known"},
+        {{1, 1}, 0, 4, "tensor 'w': element type 0 is unknown"},
+        {{1, 1}, 99, 4, "tensor 'w': element type 99 is unknown"},
         {{2, 2}, 8, 4, "tensor 'w'"},
     };
     for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
@@ -305,7 +305,7 @@ static void test_hostile__segments(void **state)
     str bytes = model_of_tensor(&t);
     pgy_model *m = parse(&bytes);
     FAILS(pgy_onnx_tensor_load(&out, m, initializer(m, "w"), &test_err), PGY_E_UNSUPPORTED,
-          "tensor 'w': data in segments");
+          "tensor 'w': its data is split into segments");
     pgy_model_destroy(m);
 }
 
@@ -322,6 +322,6 @@ static void test_hostile__unknown_element_type_of_a_value(void **state)
     str bytes = model_of(&graph);
     pgy_model *m = parse(&bytes);
     FAILS(pgy_onnx_value_info_describe(&info, m, pgy_model_proto(m)->graph->inputs[0], &test_err),
-          PGY_E_FORMAT, "value 'x': element type 99 is not known");
+          PGY_E_FORMAT, "value 'x': element type 99 is unknown");
     pgy_model_destroy(m);
 }

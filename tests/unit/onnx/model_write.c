@@ -272,7 +272,8 @@ static void test_model_write__unwritable(void **state)
     assert_non_null(strstr(test_err.text, "/proc/none"));
     FAILS(pgy_model_save(m, "", NULL, &test_err), PGY_E_ARGUMENT, "path");
     OK(pgy_model_create(&empty, &test_err));
-    FAILS(pgy_model_save(empty, scratch("x.onnx"), NULL, &test_err), PGY_E_ARGUMENT, "no tree");
+    FAILS(pgy_model_save(empty, scratch("x.onnx"), NULL, &test_err), PGY_E_ARGUMENT,
+          "the model is empty");
     pgy_model_destroy(empty);
     pgy_model_destroy(m);
     scratch_remove();

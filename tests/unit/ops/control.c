@@ -288,5 +288,5 @@ static void test_control__scan_8_refuses_lengths_beyond_the_input(void **state)
                      PGY_OK);
     op_tensor_release(&flat);
     assert_int_equal(run("Scan", 8, attrs, 2, in, 3, out, 2, &err), PGY_E_SHAPE);
-    assert_non_null(strstr(err.text, "sequence lengths"));
+    assert_non_null(strstr(err.text, "sequence_lens"));
 }

@@ -45,7 +45,7 @@ static void test_plugin__another_shape_than_inferred_is_an_error(void **state)
     (void)state;
     pgy_error err = {0};
     assert_int_equal(run("Liar", &err), PGY_E_SHAPE);
-    assert_non_null(strstr(err.text, "Liar 'n': its operator computes output 0 in another shape"));
+    assert_non_null(strstr(err.text, "Liar 'n': the operator computes output 0 in another shape"));
 }
 
 static void test_plugin__text_of_the_operator_names_the_node(void **state)

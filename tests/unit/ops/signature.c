@@ -157,11 +157,11 @@ static void test_signature__messages_name_input_type_and_opset(void **state)
     const pgy_dtype conv[] = {PGY_F32, PGY_I32, PGY_DTYPE_NONE};
     assert_int_equal(check("Conv", 11, conv, &err), PGY_E_TYPE);
     assert_string_equal(
-        err.text, "Conv 'n3': input 1 'W' is int32; opset 11 allows float16, float32, float64");
+        err.text, "Conv 'n3': input 1 'W' is int32, but opset 11 allows float16, float32, float64");
     const pgy_dtype add[] = {PGY_F32, PGY_I64, PGY_DTYPE_NONE};
     assert_int_equal(check("Add", 14, add, &err), PGY_E_TYPE);
     assert_string_equal(err.text, "Add 'n3': input 1 'B' is int64, but input 0 'A' is float32; "
-                                  "both have the type T in opset 14");
+                                  "both must have the same type (T) in opset 14");
 }
 
 static void test_signature__types_grow_with_the_opset(void **state)

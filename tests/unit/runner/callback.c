@@ -114,7 +114,7 @@ static void test_callback__sequences_are_checked_by_element(void **state)
     expect_feed(r, NAMES("s[0]", "s[1]", "o"), PGY_OK, "");
     expect_feed(r, NAMES("s[0]"), PGY_OK, "");
     expect_feed(r, NAMES("o"), PGY_E_ARGUMENT,
-                "Input 's' is a sequence: its elements are needed as 's[0]', 's[1]'");
+                "Input 's' is a sequence: give its elements as 's[0]', 's[1]'");
     expect_feed(r, NAMES("s[0]", "s[2]"), PGY_E_ARGUMENT, "lacks 's[1]'");
     expect_feed(r, NAMES("s", "s[0]"), PGY_E_ARGUMENT, "Extra inputs in input data: {'s'}");
     expect_feed(r, NAMES("s[0]", "o[0]"), PGY_E_ARGUMENT, "Extra inputs in input data: {'o[0]'}");

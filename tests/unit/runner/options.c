@@ -145,7 +145,8 @@ static void test_options__refuses_what_the_command_line_refuses(void **state)
     pgy_backend_options *o = options_of(&STUB);
     pgy_error err = {0};
     refused(o, "speed", "1",
-            "backend stub has no option 'speed'; it has be_fast, stub_threads, mode, path, words, "
+            "backend stub has no option 'speed'; its options are be_fast, stub_threads, mode, "
+            "path, words, "
             "use");
     refused(o, "threads", "four", "stub.stub_threads: invalid int value: 'four'");
     refused(o, "mode", "fanzy",
@@ -153,8 +154,8 @@ static void test_options__refuses_what_the_command_line_refuses(void **state)
             "'fancy')");
     refused(o, "path", "/no/such/file",
             "stub.path: can't open '/no/such/file': No such file or directory");
-    refused(o, "be_fast", "yes", "stub.be_fast: 'yes' is neither true nor false");
-    refused(o, "mode", NULL, "stub.mode: value 0 is missing");
+    refused(o, "be_fast", "yes", "stub.be_fast: expected 'true' or 'false', not 'yes'");
+    refused(o, "mode", NULL, "stub.mode: value 0 is NULL");
     assert_int_equal(pgy_backend_options_set_words(o, "words", NULL, 0, &err), PGY_E_ARGUMENT);
     assert_string_equal(err.text, "stub.words: expected at least one argument");
     expect(o, "stub_threads", "-1");
@@ -191,7 +192,8 @@ static void test_options__of_another_backend(void **state)
     other.name = "other";
     pgy_backend_options *o = options_of(&other);
     assert_int_equal(pgy_runner_create(&r, &STUB, NULL, o, NULL, &err), PGY_E_ARGUMENT);
-    assert_string_equal(err.text, "these options are of backend other, not of stub");
+    assert_string_equal(err.text,
+                        "the options belong to backend other, but the runner uses backend stub");
     assert_null(r);
     pgy_backend_options_destroy(o);
 }

@@ -64,12 +64,12 @@ static void test_elements__lengths(void **state)
 static void test_elements__what_is_missing_is_named(void **state)
 {
     (void)state;
-    expect_refused("s", "'s' is a sequence: its elements are needed as 's[0]', 's[1]'");
+    expect_refused("s", "'s' is a sequence: give its elements as 's[0]', 's[1]'");
     expect_refused("s[0] s[2]", "lacks 's[1]'");
     expect_refused("s[1]", "lacks 's[0]'");
     expect_refused("s[999999999999999]", "lacks 's[0]'");
     expect_refused("s[0] s[7] s[8]", "lacks 's[1]'");
-    expect_refused("s[] s[0]", "has no elements, but 's[...]' is there too");
+    expect_refused("s[] s[0]", "is empty, but there is an element 's[...]', too");
 }
 
 static void test_elements__a_name_is_taken_once(void **state)
@@ -79,7 +79,7 @@ static void test_elements__a_name_is_taken_once(void **state)
     pgy_error err = {0};
     assert_int_equal(elements_adopt(m, "s[0]", tensor_of(PGY_I8, DIMS(1), NULL), &err),
                      PGY_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "two tensors are named 's[0]'"));
+    assert_non_null(strstr(err.text, "the name 's[0]' belongs to a tensor and to an element"));
     expect_ok(elements_adopt_none(m, "t", PGY_I64, &err), &err);
     const pgy_tensor *none = pgy_tensor_map_find(m, "t[]");
     assert_int_equal(pgy_tensor_dtype(none), PGY_I64);

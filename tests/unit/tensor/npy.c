@@ -138,7 +138,7 @@ static void test_npy__malformed(void **state)
     expect_ok(parse_dict("{'shape': (2L, 1,), 'fortran_order': False, \"descr\": '<f4'}", 8, &err),
               &err);
     expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 7, &err),
-                 PGY_E_FORMAT, &err, "promises 8 bytes");
+                 PGY_E_FORMAT, &err, "header says 8 bytes");
     expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", 8, &err),
                  PGY_E_FORMAT, &err, "tuple");
     expect_error(parse_dict("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", 8, &err),

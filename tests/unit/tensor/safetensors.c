@@ -54,7 +54,7 @@ static void test_safetensors__headers_that_lie(void **state)
               &err);
     expect_ok(parse("{}", 0, &err), &err);
     expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8, &err),
-                 PGY_E_FORMAT, &err, "'a': shape and");
+                 PGY_E_FORMAT, &err, "'a': 'shape' and");
     expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 7, &err),
                  PGY_E_FORMAT, &err, "outside the file");
     expect_error(parse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 9, &err),
@@ -71,13 +71,13 @@ static void test_safetensors__headers_that_lie(void **state)
                        6, &err),
                  PGY_E_FORMAT, &err, "'b': its data overlap");
     expect_error(parse("{\"a\":3}", 0, &err), PGY_E_FORMAT, &err, "'dtype'");
-    expect_error(parse("[1]", 0, &err), PGY_E_FORMAT, &err, "no JSON object");
+    expect_error(parse("[1]", 0, &err), PGY_E_FORMAT, &err, "not a JSON object");
     expect_error(parse("{\"a\":", 0, &err), PGY_E_FORMAT, &err, "header: ");
     pgy_tensor_map *m = NULL;
     expect_error(pgy_safetensors_parse(&m, "\xff\xff\xff\xff\xff\xff\xff\x7f", 8, &err),
-                 PGY_E_FORMAT, &err, "does not fit");
+                 PGY_E_FORMAT, &err, "more than the file has");
     expect_error(pgy_safetensors_parse(&m, "abc", 3, &err), PGY_E_FORMAT, &err,
-                 "cut off after 3 bytes");
+                 "truncated after 3 bytes");
 }
 
 static void test_safetensors__types_it_lacks(void **state)

@@ -65,8 +65,9 @@ static void test_tensorproto__external_needs_the_model(void **state)
     (void)state;
     pgy_error err = {0};
     pgy_tensor *t = NULL;
-    expect_error(pgy_tensorproto_load(&t, NULL, DATA("external.pb"), &err), PGY_E_UNSUPPORTED, &err,
-                 "tensor 'far': external data needs the model");
+    expect_error(
+        pgy_tensorproto_load(&t, NULL, DATA("external.pb"), &err), PGY_E_UNSUPPORTED, &err,
+        "tensor 'far': its elements are external data, which can be read only with its model");
 }
 
 static pgy_status parse(const char *bytes, size_t size, pgy_tensor **t, pgy_error *err)
@@ -106,19 +107,20 @@ static void test_tensorproto__messages_that_lie(void **state)
     pgy_error err = {0};
     pgy_tensor *t;
     expect_error(PARSE("\x08\x02\x10\x01\x4a\x04\0\0\x80\x3f", &t, &err), PGY_E_FORMAT, &err,
-                 "wrong size of raw data (has 4, needs 8)");
+                 "its raw data has the wrong size in bytes (has 4, needs 8)");
     expect_error(PARSE("\x08\x02\x10\x06\x28\x01", &t, &err), PGY_E_FORMAT, &err,
-                 "wrong number of values (has 1, needs 2)");
+                 "it has the wrong number of values (has 1, needs 2)");
     expect_error(PARSE("\x08\x02\x10\x63", &t, &err), PGY_E_UNSUPPORTED, &err, "element type 99");
     expect_error(PARSE("\x08\x02\x10\x08", &t, &err), PGY_E_FORMAT, &err,
-                 "wrong number of strings (has 0, needs 2)");
+                 "it has the wrong number of strings (has 0, needs 2)");
     expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x7f\x10\x01", &t, &err),
                  PGY_E_SHAPE, &err, "too many elements");
     expect_error(PARSE("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x01", &t, &err),
-                 PGY_E_SHAPE, &err, "negative: -1");
+                 PGY_E_SHAPE, &err, "dimension 0 is -1;");
     expect_error(PARSE("\x22\x03\0\0\0\x10\x01", &t, &err), PGY_E_FORMAT, &err,
-                 "no whole number of 4-byte values");
-    expect_error(PARSE("\x12\x00", &t, &err), PGY_E_FORMAT, &err, "field 2 has wire type 2");
+                 "not a multiple of 4");
+    expect_error(PARSE("\x12\x00", &t, &err), PGY_E_FORMAT, &err,
+                 "field 2 has the wrong wire type, 2");
     expect_error(PARSE("\x4a\x7f", &t, &err), PGY_E_FORMAT, &err, "TensorProto: ");
     assert_null(t);
 }

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "debug/check.h"
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "debug/command.h"
+
+static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
+
+/* Compiles an expression that matches a whole text if `pattern` matches some of it. */
+static pgy_status compile(regex **out, const char *pattern, pgy_error *err)
+{
+    regex *alone = NULL; /* "a)(b" is wrong alone, not inside parentheses */
+    str whole = {0};
+    str_printf(&whole, "(?s:.*)(?:%s)(?s:.*)", pattern);
+    pgy_status st = whole.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a pattern")
+                                 : regex_compile(&alone, span_of(pattern), err);
+    if (!st) st = regex_compile(out, span_of(str_text(&whole)), err);
+    regex_destroy(alone);
+    str_deinit(&whole);
+    return st;
+}
+
+pgy_status debug_check_init(debug_check *c, const pgy_debug_check *options, pgy_error *err)
+{
+    const size_t count = options->fail_pattern_count;
+    *c = (debug_check){.options = *options};
+    if (!options->command && !options->judge)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "debug.check: neither a command nor a judge is given");
+    if (options->command && (!options->command_count || !*options->command[0]))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "debug.check_command: the command is empty");
+    c->patterns = mem_calloc(count + 1, sizeof *c->patterns);
+    if (!c->patterns) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a check");
+    for (size_t i = 0; i < count; i++) {
+        pgy_status st = compile(&c->patterns[i], options->fail_patterns[i], err);
+        if (!st) continue;
+        st = pgy_error_prefix(err, st, "debug.fail_patterns: ");
+        debug_check_deinit(c);
+        return st;
+    }
+    return PGY_OK;
+}
+
+void debug_check_deinit(debug_check *c)
+{
+    for (size_t i = 0; c->patterns && i < c->options.fail_pattern_count; i++)
+        regex_destroy(c->patterns[i]);
+    mem_free(c->patterns);
+    *c = (debug_check){0};
+}
+
+/* ---- The verdict of a command --------------------------------------------------------------- */
+
+static bool is_listed(int code, const int64_t *codes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (codes[i] == code) return true;
+    return false;
+}
+
+/* "$" also matches in front of the newline that ends the text, as in Python. */
+static pgy_status search(bool *found, const regex *r, span text, pgy_error *err)
+{
+    const pgy_status st = regex_matches(found, r, text, err);
+    if (st || *found || !text.size || text.data[text.size - 1] != '\n') return st;
+    return regex_matches(found, r, (span){text.data, text.size - 1}, err);
+}
+
+static pgy_status match_any(bool *found, const debug_check *c, const command_result *r,
+                            pgy_error *err)
+{
+    const span texts[] = {{str_text(&r->out), r->out.size}, {str_text(&r->err), r->err.size}};
+    pgy_status st = PGY_OK;
+    *found = false;
+    for (size_t i = 0; i < 2 * c->options.fail_pattern_count && !st && !*found; i++)
+        st = search(found, c->patterns[i / 2], texts[i % 2], err);
+    return st;
+}
+
+static pgy_status judge_result(bool *passed, const debug_check *c, const command_result *r,
+                               pgy_error *err)
+{
+    const pgy_debug_check *o = &c->options;
+    bool matched = false;
+    *passed = true;
+    if (is_listed(r->code, o->pass_codes, o->pass_code_count)) return PGY_OK;
+    const pgy_status st = match_any(&matched, c, r, err);
+    if (st) return st;
+    if (o->fail_code_count)
+        *passed = !is_listed(r->code, o->fail_codes, o->fail_code_count) ||
+                  (o->fail_pattern_count && !matched);
+    else if (o->fail_pattern_count)
+        *passed = !matched;
+    else
+        *passed = r->code == 0;
+    return PGY_OK;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static void show(pgy_severity severity, const char *title, str *text)
+{
+    while (text->size && text->data[text->size - 1] == '\n') text->data[--text->size] = '\0';
+    pgy_log_write(severity, LOG_PATH, __LINE__, "========== CAPTURED %s ==========%s%s", title,
+                  text->size ? "\n" : "", str_text(text));
+}
+
+static void show_output(command_result *r, bool passed, pgy_debug_show when)
+{
+    if (when == PGY_DEBUG_SHOW_NONE || (passed && when != PGY_DEBUG_SHOW_ALL)) return;
+    show(PGY_LOG_INFO, "STDOUT", &r->out);
+    show(passed ? PGY_LOG_WARNING : PGY_LOG_ERROR, "STDERR", &r->err);
+}
+
+static void log_command(const pgy_debug_check *o)
+{
+    str line = {0};
+    for (size_t i = 0; i < o->command_count; i++) {
+        if (i) str_append_char(&line, ' ');
+        str_append_word(&line, o->command[i]);
+    }
+    LOG(INFO, "Running check command: %s", str_text(&line));
+    str_deinit(&line);
+}
+
+pgy_status debug_check_run(bool *passed, const debug_check *c, const char *candidate,
+                           pgy_error *err)
+{
+    const pgy_debug_check *o = &c->options;
+    command_result r = {0};
+    if (!o->command) return o->judge(passed, candidate, o->user, err);
+    log_command(o);
+    pgy_status st = command_run(&r, o->command, o->command_count, o->timeout_s, err);
+    if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "debug.check_command: ");
+    st = judge_result(passed, c, &r, err);
+    if (!st) show_output(&r, *passed, o->show);
+    command_result_deinit(&r);
+    return st;
+}

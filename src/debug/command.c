@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The output is read while the command runs, so that a full pipe never stops it. */
+#include "debug/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/child.h"
+#include "base/child_start.h"
+#include "base/system.h"
+
+enum { SLICE_MS = 20, READ_BYTES = 65536 };
+
+void command_result_deinit(command_result *r)
+{
+    str_deinit(&r->out);
+    str_deinit(&r->err);
+    *r = (command_result){0};
+}
+
+/* A running command and the reading ends of its output. */
+typedef struct running {
+    pid_t child;
+    int ends[2]; /* stdout, stderr; -1: closed */
+    int64_t deadline_ns;
+} running;
+
+static void close_end(int *fd)
+{
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+/* ---- Start ---------------------------------------------------------------------------------- */
+
+static int start_with(pid_t *child, char *const *words, int out, int err)
+{
+    posix_spawn_file_actions_t actions;
+    int failure = posix_spawn_file_actions_init(&actions);
+    if (failure) return failure;
+    failure = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+    if (!failure) failure = child_start(child, words, &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    return failure;
+}
+
+static pgy_status start(running *r, const char *const *words, size_t count, pgy_error *err)
+{
+    int out[2] = {-1, -1}, errors[2] = {-1, -1};
+    char **copy = mem_calloc(count + 1, sizeof *copy);
+    if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a command");
+    for (size_t i = 0; i < count; i++) copy[i] = (char *)words[i];
+    int failure = pipe2(out, O_CLOEXEC) || pipe2(errors, O_CLOEXEC) ? errno : 0;
+    if (!failure) failure = start_with(&r->child, copy, out[1], errors[1]);
+    mem_free(copy);
+    close_end(&out[1]);
+    close_end(&errors[1]);
+    r->ends[0] = out[0];
+    r->ends[1] = errors[0];
+    if (!failure) {
+        child_register(r->child, SIGKILL);
+        return PGY_OK;
+    }
+    close_end(&r->ends[0]);
+    close_end(&r->ends[1]);
+    return pgy_error_set(err, failure == ENOENT ? PGY_E_NOT_FOUND : PGY_E_IO,
+                         "the command '%s' cannot be started: %s", words[0], strerror(failure));
+}
+
+/* ---- Output --------------------------------------------------------------------------------- */
+
+static pgy_status read_end(str *to, int *fd, pgy_error *err)
+{
+    char bytes[READ_BYTES];
+    const ssize_t n = read(*fd, bytes, sizeof bytes);
+    if (n < 0 && errno == EINTR) return PGY_OK;
+    if (n <= 0) {
+        close_end(fd);
+        return PGY_OK;
+    }
+    str_append_n(to, bytes, (size_t)n);
+    return to->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a command's output")
+                      : PGY_OK;
+}
+
+static pgy_status check_limits(const running *r, double timeout_s, pgy_error *err)
+{
+    const pgy_status st = cancel_check(err);
+    if (st || r->deadline_ns < 0 || clock_ns() < r->deadline_ns) return st;
+    return pgy_error_set(err, PGY_E_BACKEND, "the command did not end within %g s; it was killed",
+                         timeout_s);
+}
+
+/* A command may leave processes behind that hold its output open, so the end of the command itself
+ * ends the reading, after what is in the pipes. */
+static pgy_status collect(command_result *out, running *r, double timeout_s, int *status,
+                          pgy_error *err)
+{
+    str *const to[2] = {&out->out, &out->err};
+    bool ended = false;
+    pgy_status st = PGY_OK;
+    while (!st) {
+        struct pollfd p[2] = {{.fd = r->ends[0], .events = POLLIN},
+                              {.fd = r->ends[1], .events = POLLIN}};
+        const bool closed = r->ends[0] < 0 && r->ends[1] < 0;
+        const int n = poll(p, 2, ended ? 0 : closed ? 1 : SLICE_MS);
+        for (size_t i = 0; !st && n > 0 && i < 2; i++)
+            if (p[i].revents) st = read_end(to[i], &r->ends[i], err);
+        if (ended && n <= 0) break;
+        if (!st && !ended) ended = child_reap(r->child, false, status);
+        if (!st && !ended) st = check_limits(r, timeout_s, err);
+    }
+    if (ended) r->child = 0;
+    return st;
+}
+
+pgy_status command_run(command_result *out, const char *const *words, size_t count,
+                       double timeout_s, pgy_error *err)
+{
+    running r = {.ends = {-1, -1}, .deadline_ns = -1};
+    command_result made = {0};
+    int status = 0;
+    if (!count || !*words[0]) return pgy_error_set(err, PGY_E_ARGUMENT, "the command is empty");
+    if (timeout_s > 0) r.deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
+    pgy_status st = start(&r, words, count, err);
+    if (!st) st = collect(&made, &r, timeout_s, &status, err);
+    if (r.child > 0) {
+        child_end(r.child);
+        child_reap(r.child, true, &status);
+    }
+    close_end(&r.ends[0]);
+    close_end(&r.ends[1]);
+    if (st) {
+        command_result_deinit(&made);
+        return st;
+    }
+    made.code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    *out = made;
+    return PGY_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels of CUDA devices need beyond device.h. Handles are the driver's; no CUDA header is
+ * included and no CUDA library is linked.
+ *
+ *     cuda_code *c = NULL;
+ *     cuda_function *f = NULL;
+ *     pgy_status st = cuda_code_create(&c, d, "relu", RELU_SOURCE, (const char *[]){NULL}, err);
+ *     if (!st) st = cuda_code_function(&f, c, "relu_f32", err);
+ *     const cuda_grid g = {.grid = {blocks, 1, 1}, .block = {256, 1, 1}};
+ *     if (!st) st = cuda_launch(s, f, &g, (void *[]){&x, &y, &count}, err);
+ *
+ * Code with the same name, source and options is compiled and loaded once for each device; its
+ * owners share it.
+ */
+#ifndef DEVICE_CUDA_H
+#define DEVICE_CUDA_H
+
+#include "device/device.h"
+
+typedef struct cuda_code cuda_code;         /* a loaded module */
+typedef struct cuda_function cuda_function; /* borrowed from its cuda_code */
+
+typedef struct cuda_grid {
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes; /* dynamic shared memory of a block */
+} cuda_grid;
+
+/* Compiles CUDA C++ text with NVRTC for the device's architecture, or takes the machine code from
+ * the cache on disk, and loads it. Messages use `name`: "elementwise". `options` ends with NULL:
+ * "-DTYPE=float". PGY_E_BACKEND with the compiler's first line if it refuses the source. */
+pgy_status cuda_code_create(cuda_code **out, device *d, const char *name, const char *source,
+                            const char *const *options, pgy_error *err) PGY_MUST_CHECK;
+void cuda_code_destroy(cuda_code *c);
+/* `entry` is declared extern "C" in the source. */
+pgy_status cuda_code_function(cuda_function **out, cuda_code *c, const char *entry,
+                              pgy_error *err) PGY_MUST_CHECK;
+
+/* Enqueues one launch. Entry i of `args` points to argument i, which is copied. */
+pgy_status cuda_launch(device_stream *s, const cuda_function *f, const cuda_grid *g, void **args,
+                       pgy_error *err) PGY_MUST_CHECK;
+
+void *cuda_stream_handle(device_stream *s); /* CUstream, for libraries */
+
+#endif

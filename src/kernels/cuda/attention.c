@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention without a key-value cache on CUDA devices. */
+#include <math.h>
+
+#include "base/alloc.h"
+#include "kernels/cuda/code.h"
+#include "kernels/extent.h"
+
+enum { Q, K, V, MASK };
+enum { MOST_SIZE = 256 };
+typedef enum mask_kind { NO_MASK, MASK_FLOATS, MASK_BOOLS } mask_kind;
+
+/* Strides of an operand along batch, head and row; the elements of a row are contiguous. */
+typedef struct strides {
+    uint64_t batch, head, row;
+} strides;
+
+typedef struct params {
+    uint32_t inputs, causal, mask, type, mask_type;
+    uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
+    strides q, k, v, y;
+    uint64_t m_batch, m_head, m_row, m_key,
+        m_keys; /* Strides of the mask; m_keys is the number of keys that it covers. */
+    float scale, cap;
+} params;
+
+/* ---- The problem ---------------------------------------------------------------------------- */
+
+static strides read_strides(const kernel_tensor *t, uint64_t heads)
+{
+    if (t->rank == 4) {
+        const uint64_t row = (uint64_t)t->shape[3], head = row * (uint64_t)t->shape[2];
+        return (strides){.batch = head * heads, .head = head, .row = row};
+    }
+    const uint64_t row = (uint64_t)t->shape[2];
+    return (strides){.batch = row * (uint64_t)t->shape[1], .head = row / heads, .row = row};
+}
+
+static uint64_t read_heads(const kernel_tensor *t, const op_node *n, const char *name)
+{
+    const int64_t given = t->rank == 4 ? t->shape[1] : op_attr_int(n, name, 0);
+    return given > 0 ? (uint64_t)given : 0;
+}
+
+static bool read_mask(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *t = &u->inputs[MASK];
+    uint64_t *const strides_of[] = {&p->m_batch, &p->m_head, &p->m_row, &p->m_key};
+    uint64_t stride = 1;
+    p->m_keys = p->keys;
+    p->mask_type = PGY_F32;
+    if (u->input_count <= MASK || !t->dtype) return true;
+    if ((!cuda_is_float(t->dtype) && t->dtype != PGY_BOOL) || t->rank < 1 || t->rank > 4)
+        return false;
+    for (int32_t behind = 1; behind <= t->rank; behind++) {
+        const uint64_t size = (uint64_t)t->shape[t->rank - behind];
+        *strides_of[4 - behind] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+    p->mask = t->dtype == PGY_BOOL ? MASK_BOOLS : MASK_FLOATS;
+    p->mask_type = t->dtype;
+    p->m_keys = (uint64_t)t->shape[t->rank - 1];
+    return true;
+}
+
+static bool is_plain(const kernel_problem *u)
+{
+    const pgy_dtype type = u->inputs[Q].dtype;
+    for (size_t i = 0; i < u->input_count; i++)
+        if ((i < MASK && u->inputs[i].dtype != type) || (i > MASK && u->inputs[i].dtype))
+            return false;
+    for (size_t i = 1; i < u->output_count; i++)
+        if (u->outputs[i].dtype) return false;
+    return cuda_is_float(type) && u->input_count > V && u->outputs[0].dtype == type &&
+           op_attr_int(u->node, "softmax_precision", 1) == 1 &&
+           op_attr_int(u->node, "left_window_size", -1) < 0 &&
+           op_attr_int(u->node, "right_window_size", -1) < 0;
+}
+
+static bool cuda_attention_describe(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *q = &u->inputs[Q], *k = &u->inputs[K], *v = &u->inputs[V];
+    *p = (params){.inputs = (uint32_t)u->input_count, .type = q->dtype};
+    if (!is_plain(u) || q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
+        return false;
+    p->heads = read_heads(q, u->node, "q_num_heads");
+    p->kv_heads = read_heads(k, u->node, "kv_num_heads");
+    if (!p->heads || !p->kv_heads || !kernel_count(q) || !kernel_count(k) || !kernel_count(v))
+        return false;
+    p->q = read_strides(q, p->heads);
+    p->k = read_strides(k, p->kv_heads);
+    p->v = read_strides(v, p->kv_heads);
+    p->y = read_strides(&u->outputs[0], p->heads);
+    p->batch = (uint64_t)q->shape[0];
+    p->rows = (uint64_t)q->shape[q->rank - 2];
+    p->keys = (uint64_t)k->shape[k->rank - 2];
+    p->size = q->rank == 4 ? p->q.row : p->q.head;
+    p->v_size = v->rank == 4 ? p->v.row : p->v.head;
+    p->causal = op_attr_int(u->node, "is_causal", 0) != 0;
+    p->cap = (float)op_attr_float(u->node, "softcap", 0);
+    p->scale = (float)op_attr_float(u->node, "scale", 1 / sqrt((double)p->size));
+    return p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && read_mask(p, u);
+}
+
+static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
+{
+    params p;
+    cuda_set_linear(u);
+    if (!cuda_attention_describe(&p, u)) return false;
+    const double scores = (double)(p.batch * p.heads * p.rows) * (double)p.keys;
+    *cost_ns = cuda_cost(cuda_bytes(u), 2 * scores * (double)(p.size + p.v_size), false);
+    return true;
+}
+
+static pgy_status cuda_attention_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)cuda_attention_describe(p, u); /* cannot fail after `accept` */
+    *out = (kernel_plan){
+        .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
+    return PGY_OK;
+}
+
+/* ---- Plans from files ----------------------------------------------------------------------- */
+
+static uint64_t reach(const params *p, const strides *s, uint64_t heads, uint64_t rows,
+                      uint64_t size)
+{
+    const uint64_t sizes[] = {p->batch, heads, rows, size};
+    const uint64_t steps[] = {s->batch, s->head, s->row, 1};
+    return extent_reach(sizes, steps, 4);
+}
+
+static void state_mask(kernel_extent *e, const params *p)
+{
+    const uint64_t sizes[] = {p->batch, p->heads, p->rows,
+                              p->m_keys < p->keys ? p->m_keys : p->keys};
+    const uint64_t steps[] = {p->m_batch, p->m_head, p->m_row, p->m_key};
+    if (p->mask)
+        extent_tensor(e, MASK, extent_reach(sizes, steps, 4), cuda_item((pgy_dtype)p->mask_type));
+}
+
+static bool has_valid_types(const params *p)
+{
+    if (!cuda_is_float((pgy_dtype)p->type) || p->mask > MASK_BOOLS) return false;
+    if (p->mask == MASK_BOOLS) return p->mask_type == PGY_BOOL;
+    return cuda_is_float((pgy_dtype)p->mask_type);
+}
+
+static bool has_valid_sizes(const params *p)
+{
+    const uint64_t most = INT32_MAX;
+    return p->batch && p->heads && p->kv_heads && p->rows && p->keys && p->size && p->v_size &&
+           p->batch <= most && p->heads <= most && p->rows <= most && p->keys <= most &&
+           p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && p->heads % p->kv_heads == 0 &&
+           p->m_key <= 1;
+}
+
+static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (p->inputs != q->input_count || p->inputs <= V || (p->mask && p->inputs <= MASK))
+        return extent_refuse(e, "number of inputs");
+    if (!has_valid_types(p)) return extent_refuse(e, "types");
+    if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
+    const uint32_t item = cuda_item((pgy_dtype)p->type);
+    const uint64_t heads = extent_mul3(p->batch, p->heads, p->rows);
+    extent_tensor(e, Q, reach(p, &p->q, p->heads, p->rows, p->size), item);
+    extent_tensor(e, K, reach(p, &p->k, p->kv_heads, p->keys, p->size), item);
+    extent_tensor(e, V, reach(p, &p->v, p->kv_heads, p->keys, p->v_size), item);
+    extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), item);
+    /* A plan file must not demand endless loops: their counts follow from the output's size. */
+    extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), item);
+    state_mask(e, p);
+    return true;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Query rows of a block of threads, and keys that it reads at once; both fit into 48 KiB of shared
+ * memory. */
+static uint32_t block_rows(const params *p)
+{
+    return p->size <= 128 && p->v_size <= 128 ? 32 : 16;
+}
+
+static uint32_t block_keys(const params *p)
+{
+    const uint64_t most = p->size > p->v_size ? p->size : p->v_size;
+    return most <= 64 ? 64 : most <= 128 ? 32 : 16;
+}
+
+static int64_t padded(uint64_t size)
+{
+    return (int64_t)((size + 3) / 4 * 4);
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    static const cuda_source SOURCE = {"attention", CUDA_SOURCE_attention, {"run"}};
+    const params *p = plan->params;
+    str defines = {0};
+    (void)self;
+    cuda_define_int(&defines, "ROWS", block_rows(p));
+    cuda_define_int(&defines, "KEYS", block_keys(p));
+    cuda_define_int(&defines, "SIZE", padded(p->size));
+    cuda_define_int(&defines, "V_SIZE", padded(p->v_size));
+    cuda_define_int(&defines, "MASK", p->mask);
+    cuda_define_type(&defines, "X", (pgy_dtype)p->type);
+    cuda_define_type(&defines, "MASKS", (pgy_dtype)p->mask_type);
+    return cuda_load(out, d, &SOURCE, &defines, err);
+}
+
+/* Arguments of the kernel in attention.cu: the same struct as there. */
+typedef struct attention_call {
+    uint64_t q, k, v, mask, y;
+    strides q_at, k_at, v_at, y_at;
+    uint64_t heads, kv_heads, rows, keys, size, v_size, row_tiles;
+    uint64_t m_batch, m_head, m_row, m_key, m_keys;
+    float scale, cap;
+    uint32_t causal;
+} attention_call;
+
+static uint64_t address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    const cuda_loaded *l = r->loaded;
+    attention_call c = {.q = address(r->tensors[Q]),
+                        .k = address(r->tensors[K]),
+                        .v = address(r->tensors[V]),
+                        .mask = p->mask ? address(r->tensors[MASK]) : 0,
+                        .y = address(r->tensors[p->inputs]),
+                        .q_at = p->q,
+                        .k_at = p->k,
+                        .v_at = p->v,
+                        .y_at = p->y,
+                        .heads = p->heads,
+                        .kv_heads = p->kv_heads,
+                        .rows = p->rows,
+                        .keys = p->keys,
+                        .size = p->size,
+                        .v_size = p->v_size,
+                        .row_tiles = (p->rows + block_rows(p) - 1) / block_rows(p),
+                        .m_batch = p->m_batch,
+                        .m_head = p->m_head,
+                        .m_row = p->m_row,
+                        .m_key = p->m_key,
+                        .m_keys = p->m_keys,
+                        .scale = p->scale,
+                        .cap = p->cap,
+                        .causal = p->causal};
+    return cuda_launch_blocks(stream, l->functions[0], extent_mul3(p->batch, p->heads, c.row_tiles),
+                              CUDA_BLOCK, &c, err);
+}
+
+const kernel KERNELS_cuda_attention[] = {
+    {.name = "cuda_attention",
+     .version = 1,
+     .ops = "Attention",
+     .device = "cuda",
+     .accept = cuda_attention_accept,
+     .prepare = cuda_attention_prepare,
+     .extent = cuda_attention_extent,
+     .load = load,
+     .unload = cuda_unload,
+     .enqueue = enqueue},
+    {0},
+};

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all kernels of CUDA devices share: their sources, which the build embeds as text, types, and
+ * the code that a step has loaded. */
+#ifndef KERNELS_CUDA_CODE_H
+#define KERNELS_CUDA_CODE_H
+
+#include "base/str.h"
+#include "device/cuda.h"
+#include "kernels/kernel.h"
+
+/* The text of <name>.cu in this folder. prelude.cu is compiled in front of each other one. */
+extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_attention[], CUDA_SOURCE_depthwise[],
+    CUDA_SOURCE_move[], CUDA_SOURCE_narrow[], CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[],
+    CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
+
+enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
+
+typedef struct cuda_source {
+    const char *name, *text;
+    const char *entries[CUDA_ENTRIES + 1]; /* names of the functions to load; NULL ends them */
+} cuda_source;
+
+/* What a kernel's `load` returns. */
+typedef struct cuda_loaded {
+    cuda_code *code;
+    cuda_function *functions[CUDA_ENTRIES]; /* in the order of cuda_source.entries */
+} cuda_loaded;
+
+/* Compiles the source behind `defines`, lines that define macros; frees `defines`. */
+pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, pgy_error *err);
+void cuda_unload(void *loaded);
+
+/* The name of a type in the sources, such as "f32"; NULL: no source has this type. */
+const char *cuda_type(pgy_dtype dtype);
+static inline bool cuda_is_half(pgy_dtype dtype)
+{
+    return dtype == PGY_F16 || dtype == PGY_BF16;
+}
+static inline bool cuda_is_float(pgy_dtype dtype)
+{
+    return dtype == PGY_F32 || cuda_is_half(dtype);
+}
+uint32_t cuda_item(pgy_dtype dtype); /* bytes of an element */
+
+/* Appends "#define NAME TEXT" and a line break. */
+void cuda_define(str *out, const char *name, const char *text);
+void cuda_define_int(str *out, const char *name, int64_t value);
+void cuda_define_type(str *out, const char *name, pgy_dtype dtype);
+
+/* Launches blocks of `threads` threads, enough for `count` threads but at most a million blocks:
+ * kernels loop. Nothing to do if count is 0. */
+pgy_status cuda_launch_for(device_stream *s, const cuda_function *f, uint64_t count,
+                           uint32_t threads, void *arguments, pgy_error *err);
+/* Launches `blocks` blocks of `threads` threads each; does nothing if blocks is 0. */
+pgy_status cuda_launch_blocks(device_stream *s, const cuda_function *f, uint64_t blocks,
+                              uint32_t threads, void *arguments, pgy_error *err);
+
+/* Estimates the nanoseconds of a kernel that moves `bytes` bytes of device memory and does
+ * `operations` arithmetic operations. */
+double cuda_cost(double bytes, double operations, bool tensor_cores);
+/* Bytes of all inputs and outputs of a problem. */
+double cuda_bytes(const kernel_problem *u);
+void cuda_set_linear(kernel_problem *u);
+
+/* cuda_widen makes a float32 problem of one in 16-bit floats. Constants of up to CUDA_FEW elements
+ * are converted into `room`; larger ones keep their 16-bit data, which must not be read. */
+enum { CUDA_FEW = 16 };
+typedef float cuda_room[KERNEL_MAX_INPUTS][CUDA_FEW];
+void cuda_widen(kernel_problem *wide, cuda_room room, const kernel_problem *u);
+
+#endif

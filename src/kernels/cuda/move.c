@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA kernels that move elements: Transpose, Slice and Expand, Concat and Split, Gather, Pad and
+ * nearest Resize. The structs match those in move.cu. */
+#include <string.h>
+
+#include "kernels/axis_tables.h"
+#include "kernels/cuda/adapted.h"
+#include "kernels/shared_params.h"
+
+extern const kernel KERNELS_concat[], KERNELS_expand[], KERNELS_gather[], KERNELS_pad[],
+    KERNELS_resize_nearest[], KERNELS_slice[], KERNELS_transpose[];
+
+static bool always(const kernel_problem *u)
+{
+    (void)u;
+    return true;
+}
+
+static bool never(const void *inner, uint32_t inputs, uint32_t i)
+{
+    (void)inner, (void)inputs, (void)i;
+    return false;
+}
+
+static void write_source(cuda_source *s, str *defines, uint32_t item, const char *entry)
+{
+    static const char *const TYPES[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
+    *s = (cuda_source){.name = "move", .text = CUDA_SOURCE_move, .entries = {entry}};
+    cuda_define(defines, "T", TYPES[item]);
+}
+
+static uint64_t address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+/* ---- Strided copies ------------------------------------------------------------------------- */
+
+typedef struct strided {
+    uint64_t x, y, count, shape[WALK_AXES], strides[WALK_AXES];
+    uint32_t rank;
+} strided;
+
+typedef struct turned {
+    uint64_t x, y, shape[WALK_AXES], strides[WALK_AXES], out_strides[WALK_AXES];
+    uint64_t planes, row_tiles, column_tiles;
+    uint32_t rank, turned;
+} turned;
+
+static void load_strided(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
+{
+    const strided_copy *p = inner;
+    (void)a;
+    write_source(s, defines, p->item, "strided_copy");
+}
+
+static void load_transpose(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
+{
+    const transpose_params *p = inner;
+    (void)a;
+    write_source(s, defines, p->c.item, p->turned ? "turned_copy" : "strided_copy");
+}
+
+static pgy_status launch_turned(const adapted_run *r, const transpose_params *p, pgy_error *err)
+{
+    const walk *w = &p->c.w;
+    const uint32_t last = w->rank - 1;
+    turned t = {.x = address((const char *)r->run->tensors[0] + p->c.offset * p->c.item),
+                .y = address(r->run->tensors[p->c.inputs]),
+                .rank = w->rank,
+                .turned = (uint32_t)p->turned - 1};
+    uint64_t stride = 1;
+    for (uint32_t d = w->rank; d-- > 0; stride *= w->shape[d]) {
+        t.shape[d] = w->shape[d];
+        t.strides[d] = w->strides[0][d];
+        t.out_strides[d] = stride;
+    }
+    t.planes = w->count / (w->shape[last] * w->shape[t.turned]);
+    t.row_tiles = (w->shape[t.turned] + 31) / 32;
+    t.column_tiles = (w->shape[last] + 31) / 32;
+    const uint64_t units = t.planes * t.row_tiles * t.column_tiles;
+    return cuda_launch_blocks(r->stream, r->loaded->functions[0],
+                              units < INT32_MAX ? units : INT32_MAX, CUDA_BLOCK, &t, err);
+}
+
+static pgy_status launch_strided(const adapted_run *r, pgy_error *err)
+{
+    const strided_copy *p = r->inner;
+    const walk *w = &p->w;
+    if (!w->count) return PGY_OK;
+    strided s = {.x = address((const char *)r->run->tensors[0] + p->offset * p->item),
+                 .y = address(r->run->tensors[p->inputs]),
+                 .count = w->count,
+                 .rank = w->rank};
+    for (uint32_t d = 0; d < w->rank; d++) {
+        s.shape[d] = w->shape[d];
+        s.strides[d] = w->strides[0][d];
+    }
+    return cuda_launch_for(r->stream, r->loaded->functions[0], w->count, CUDA_BLOCK, &s, err);
+}
+
+static pgy_status launch_transpose(const adapted_run *r, pgy_error *err)
+{
+    const transpose_params *p = r->inner;
+    return p->c.w.count && p->turned ? launch_turned(r, p, err) : launch_strided(r, err);
+}
+
+#define STRIDED_FAMILY(inner_)                                                           \
+    {                                                                                    \
+        .inner = &inner_[0], .is_move = always, .is_float = never, .load = load_strided, \
+        .launch = launch_strided                                                         \
+    }
+const adapted_family ADAPTED_EXPAND = STRIDED_FAMILY(KERNELS_expand);
+const adapted_family ADAPTED_SLICE = STRIDED_FAMILY(KERNELS_slice);
+const adapted_family ADAPTED_TRANSPOSE = {.inner = &KERNELS_transpose[0],
+                                          .is_move = always,
+                                          .is_float = never,
+                                          .load = load_transpose,
+                                          .launch = launch_transpose};
+
+/* ---- Concat and Split ----------------------------------------------------------------------- */
+
+typedef struct segment {
+    uint64_t x, y, rows, width, from_pitch, to_pitch;
+} segment;
+
+/* Bytes of the widest element, up to 8, that divides the ends of all segments. */
+static uint32_t segment_item(const concat_params *p)
+{
+    uint32_t item = 8;
+    for (uint32_t i = 0; i < p->segments; i++)
+        while (p->ends[i] % item) item /= 2;
+    return item;
+}
+
+static void load_concat(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
+{
+    (void)a;
+    write_source(s, defines, segment_item(inner), "segment_copy");
+}
+
+static pgy_status launch_concat(const adapted_run *r, pgy_error *err)
+{
+    const concat_params *p = r->inner;
+    const uint64_t item = segment_item(p), pitch = p->row_bytes / item;
+    const char *whole = r->run->tensors[p->whole];
+    pgy_status st = PGY_OK;
+    for (uint32_t i = 0; !st && i < p->segments; i++) {
+        const uint64_t start = i ? p->ends[i - 1] : 0, width = (p->ends[i] - start) / item;
+        const char *piece = r->run->tensors[p->first + i];
+        if (!width || !p->rows) continue;
+        segment s = {.x = address(p->splits ? whole + start : piece),
+                     .y = address(p->splits ? piece : whole + start),
+                     .rows = p->rows,
+                     .width = width,
+                     .from_pitch = p->splits ? pitch : width,
+                     .to_pitch = p->splits ? width : pitch};
+        st = cuda_launch_for(r->stream, r->loaded->functions[0], p->rows * width, CUDA_BLOCK, &s,
+                             err);
+    }
+    return st;
+}
+
+const adapted_family ADAPTED_CONCAT = {.inner = &KERNELS_concat[0],
+                                       .is_move = always,
+                                       .is_float = never,
+                                       .load = load_concat,
+                                       .launch = launch_concat};
+
+/* ---- Gather --------------------------------------------------------------------------------- */
+
+typedef struct gather {
+    uint64_t x, indices, y, fault, outer, length, count, block;
+    uint32_t wide, fault_kind;
+} gather;
+
+static uint32_t block_item(const gather_params *p)
+{
+    uint32_t item = 8;
+    while (p->block % item) item /= 2;
+    return item;
+}
+
+static void load_gather(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
+{
+    (void)a;
+    write_source(s, defines, block_item(inner), "gather_rows");
+}
+
+static pgy_status launch_gather(const adapted_run *r, pgy_error *err)
+{
+    const gather_params *p = r->inner;
+    const uint64_t block = p->block / block_item(p);
+    gather g = {.x = address(r->run->tensors[0]),
+                .indices = address(r->run->tensors[1]),
+                .y = address(r->run->tensors[2]),
+                .fault = address(r->run->fault),
+                .outer = p->outer,
+                .length = p->length,
+                .count = p->count,
+                .block = block,
+                .wide = p->wide,
+                .fault_kind = KERNEL_FAULT_INDEX};
+    return cuda_launch_for(r->stream, r->loaded->functions[0], p->outer * p->count * block,
+                           CUDA_BLOCK, &g, err);
+}
+
+const adapted_family ADAPTED_GATHER = {.inner = &KERNELS_gather[0],
+                                       .is_move = always,
+                                       .is_float = never,
+                                       .load = load_gather,
+                                       .launch = launch_gather};
+
+/* ---- Pad and nearest Resize ----------------------------------------------------------------- */
+
+typedef struct mapped {
+    uint64_t x, value, y, tables, fault, count;
+    uint64_t in[WALK_AXES], shape[WALK_AXES], strides[WALK_AXES], starts[WALK_AXES];
+    uint32_t rank, fault_kind;
+} mapped;
+
+static void load_mapped(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
+{
+    const axis_tables *p = inner;
+    (void)a;
+    write_source(s, defines, p->item, "mapped_copy");
+}
+
+static pgy_status launch_mapped(const adapted_run *r, pgy_error *err)
+{
+    const axis_tables *p = r->inner;
+    mapped m = {.x = address(r->run->tensors[0]),
+                .value = address(p->value ? r->run->tensors[p->value] : NULL),
+                .y = address(r->run->tensors[p->inputs]),
+                .tables = address(r->run->packed),
+                .fault = address(r->run->fault),
+                .count = 1,
+                .rank = p->rank,
+                .fault_kind = KERNEL_FAULT_INDEX};
+    for (uint32_t d = 0; d < p->rank; d++) {
+        m.in[d] = p->in[d];
+        m.shape[d] = p->shape[d];
+        m.strides[d] = p->strides[d];
+        m.starts[d] = p->tables[d];
+        m.count *= p->shape[d];
+    }
+    return cuda_launch_for(r->stream, r->loaded->functions[0], m.count, CUDA_BLOCK, &m, err);
+}
+
+#define MAPPED_FAMILY(inner_)                                                           \
+    {                                                                                   \
+        .inner = &inner_[0], .is_move = always, .is_float = never, .load = load_mapped, \
+        .launch = launch_mapped                                                         \
+    }
+const adapted_family ADAPTED_PAD = MAPPED_FAMILY(KERNELS_pad);
+const adapted_family ADAPTED_RESIZE_NEAREST = MAPPED_FAMILY(KERNELS_resize_nearest);

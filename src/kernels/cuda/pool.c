@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling on CUDA devices: MaxPool without indices, AveragePool and their global forms over up to
+ * three spatial axes. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/cuda/code.h"
+#include "kernels/extent.h"
+#include "ops/class_window.h"
+
+enum { AXES = 3, PLANE_THREADS = 128 };
+
+typedef struct params {
+    uint64_t planes;
+    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    uint32_t count_padding, average, whole; /* whole: 1 if the window covers the whole plane */
+    uint32_t type, out_type;
+} params;
+
+/* ---- The problem ---------------------------------------------------------------------------- */
+
+static void set_global(params *p, const kernel_tensor *x)
+{
+    p->whole = 1;
+    for (int32_t d = 0; d < AXES; d++) {
+        const int32_t axis = x->rank - AXES + d;
+        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
+        if (axis >= 2) p->in[d] = p->window[d] = x->shape[axis];
+    }
+}
+
+static bool read_window(params *p, const kernel_problem *u)
+{
+    window w;
+    const kernel_tensor *x = &u->inputs[0];
+    const size_t rank = (size_t)x->rank - 2;
+    if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
+    window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
+    for (size_t d = 0; d < AXES; d++) {
+        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
+        if (d + rank < AXES) continue;
+        const size_t i = d + rank - AXES;
+        p->in[d] = w.in[i];
+        p->out[d] = w.out[i];
+        p->window[d] = w.kernel[i];
+        p->stride[d] = w.stride[i];
+        p->dilation[d] = w.dilation[i];
+        p->begin[d] = w.begin[i];
+        p->end[d] = w.end[i];
+    }
+    return true;
+}
+
+static bool cuda_pool_describe(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const char *name = u->node->def->name;
+    *p = (params){.average = strstr(name, "Average") != NULL,
+                  .type = x->dtype,
+                  .out_type = y->dtype,
+                  .count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0};
+    if (!cuda_is_float(x->dtype) || x->dtype != y->dtype || x->rank < 3 || x->rank > 2 + AXES)
+        return false;
+    if (u->input_count != 1 || (u->output_count > 1 && u->outputs[1].dtype)) return false;
+    if (!kernel_count(x) || !kernel_count(y)) return false;
+    p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
+    if (strncmp(name, "Global", 6)) return read_window(p, u);
+    set_global(p, x);
+    return true;
+}
+
+static bool cuda_pool_accept(kernel_problem *u, double *cost_ns)
+{
+    params p;
+    cuda_set_linear(u);
+    if (!cuda_pool_describe(&p, u)) return false;
+    *cost_ns = cuda_cost(cuda_bytes(u), 0, false);
+    return true;
+}
+
+static pgy_status cuda_pool_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)cuda_pool_describe(p, u); /* cannot fail after `accept` */
+    *out = (kernel_plan){
+        .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
+    return PGY_OK;
+}
+
+/* ---- Plans from files ----------------------------------------------------------------------- */
+
+/* Sizes and steps below 2^31 keep products of two within int64_t. */
+static bool has_valid_axes(const params *p)
+{
+    const int64_t most = INT32_MAX;
+    for (int d = 0; d < AXES; d++)
+        if (!extent_between(p->in[d], 1, most) || !extent_between(p->out[d], 1, most) ||
+            !extent_between(p->window[d], 1, most) || !extent_between(p->stride[d], 1, most) ||
+            !extent_between(p->dilation[d], 1, most) || !extent_between(p->begin[d], -most, most) ||
+            !extent_between(p->end[d], -most, most))
+            return false;
+    return true;
+}
+
+static uint64_t volume(const int64_t *sizes)
+{
+    return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
+}
+
+static bool cuda_pool_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    if (!p) return false;
+    if (q->input_count != 1) return extent_refuse(e, "number of inputs");
+    if (!cuda_is_float((pgy_dtype)p->type) || p->out_type != p->type)
+        return extent_refuse(e, "type");
+    if (p->average > 1 || p->whole > 1) return extent_refuse(e, "a truth value");
+    if (!has_valid_axes(p) || volume(p->in) > INT64_MAX || volume(p->out) > INT64_MAX ||
+        volume(p->window) > INT64_MAX)
+        return extent_refuse(e, "window");
+    if (p->whole && volume(p->out) != 1) return extent_refuse(e, "window");
+    extent_tensor(e, 0, extent_mul(p->planes, volume(p->in)), cuda_item((pgy_dtype)p->type));
+    extent_tensor(e, 1, extent_mul(p->planes, volume(p->out)), cuda_item((pgy_dtype)p->type));
+    return true;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Arguments of the kernel in pool.cu: the same struct as there. */
+typedef struct pool_call {
+    uint64_t x, y, planes;
+    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    uint32_t count_padding;
+} pool_call;
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    const params *p = plan->params;
+    const cuda_source s = {"pool", CUDA_SOURCE_pool, {p->whole ? "whole_plane" : "run"}};
+    str defines = {0};
+    (void)self;
+    cuda_define_int(&defines, "THREADS", PLANE_THREADS);
+    cuda_define_int(&defines, "AVERAGE", p->average);
+    cuda_define_type(&defines, "X", (pgy_dtype)p->type);
+    cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
+    return cuda_load(out, d, &s, &defines, err);
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    const cuda_loaded *l = r->loaded;
+    const uint64_t most = INT32_MAX;
+    pool_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
+                   .y = (uint64_t)(uintptr_t)r->tensors[1],
+                   .planes = p->planes,
+                   .count_padding = p->count_padding};
+    memcpy(c.in, p->in, sizeof c.in);
+    memcpy(c.out, p->out, sizeof c.out);
+    memcpy(c.window, p->window, sizeof c.window);
+    memcpy(c.stride, p->stride, sizeof c.stride);
+    memcpy(c.dilation, p->dilation, sizeof c.dilation);
+    memcpy(c.begin, p->begin, sizeof c.begin);
+    memcpy(c.end, p->end, sizeof c.end);
+    if (p->whole)
+        return cuda_launch_blocks(stream, l->functions[0], p->planes < most ? p->planes : most,
+                                  PLANE_THREADS, &c, err);
+    return cuda_launch_for(stream, l->functions[0], p->planes * volume(p->out), CUDA_BLOCK, &c,
+                           err);
+}
+
+const kernel KERNELS_cuda_pool[] = {
+    {.name = "cuda_pool",
+     .version = 1,
+     .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool",
+     .device = "cuda",
+     .accept = cuda_pool_accept,
+     .prepare = cuda_pool_prepare,
+     .extent = cuda_pool_extent,
+     .load = load,
+     .unload = cuda_unload,
+     .enqueue = enqueue},
+    {0},
+};

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels in which a block of THREADS threads computes a row: softmax, normalisations, reductions.
+// X, Y, ...: the types of the operands.
+
+// ---- Softmax and LogSoftmax ------------------------------------------------------------------------
+
+#ifdef SOFTMAX
+typedef struct softmax {
+    const X *x;
+    Y *y;
+    uint64_t rows, length, inner; // a row's elements lie `inner` apart
+} softmax;
+
+KERNEL(run, softmax, THREADS)
+{
+    SHARED float room[THREADS / 32];
+    for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
+        const uint64_t at = row / a.inner * a.length * a.inner + row % a.inner;
+        const X *x = a.x + at;
+        Y *y = a.y + at;
+        float most = -INFINITY, sum = 0;
+        for (uint64_t i = THREAD; i < a.length; i += THREADS) most = max_f32(most, WIDEN(X, x[i * a.inner]));
+        most = block_max(most, room);
+        for (uint64_t i = THREAD; i < a.length; i += THREADS) sum += expf(WIDEN(X, x[i * a.inner]) - most);
+        sum = block_sum(sum, room);
+#if SOFTMAX == 2
+        const float log_sum = logf(sum);
+#else
+        const float factor = 1 / sum;
+#endif
+        for (uint64_t i = THREAD; i < a.length; i += THREADS) {
+            const float v = WIDEN(X, x[i * a.inner]) - most;
+#if SOFTMAX == 2
+            y[i * a.inner] = NARROW(Y, v - log_sum);
+#else
+            y[i * a.inner] = NARROW(Y, expf(v) * factor);
+#endif
+        }
+        BARRIER();
+    }
+}
+#endif
+
+// ---- Layer and RMS normalisation, with an input that is added before ---------------------------------
+
+#ifdef LAYER
+typedef struct layer {
+    const X *x;
+    const SKIP *skip;   // NULL: none
+    const EXTRA *extra; // a bias that is added, too
+    const SCALE *scale;
+    const BIAS *bias;
+    Y *y;
+    MEAN *mean;
+    FACTOR *factor;
+    SUM *sum;
+    uint64_t rows, length, skip_count;
+    float epsilon;
+    uint32_t root; // no mean is subtracted
+} layer;
+
+DEVICE float layer_at(const layer *a, uint64_t row, uint64_t i)
+{
+    float v = WIDEN(X, a->x[row * a->length + i]);
+    if (a->skip) v += WIDEN(SKIP, a->skip[(row * a->length + i) % a->skip_count]);
+    if (a->extra) v += WIDEN(EXTRA, a->extra[i]);
+    return v;
+}
+
+// KEPT numbers of a row stay in a thread's registers; longer rows are read again.
+KERNEL(run, layer, THREADS)
+{
+    SHARED float room[THREADS / 32];
+    const float n = (float)a.length;
+    for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
+        float kept[KEPT], sum = 0, squares = 0, mean = 0;
+        UNROLL for (int k = 0; k < KEPT; k++) {
+            const uint64_t i = THREAD + (uint64_t)k * THREADS;
+            kept[k] = i < a.length ? layer_at(&a, row, i) : 0;
+            sum += kept[k];
+        }
+        for (uint64_t i = THREAD + (uint64_t)KEPT * THREADS; i < a.length; i += THREADS) sum += layer_at(&a, row, i);
+        if (!a.root) mean = block_sum(sum, room) / n;
+        UNROLL for (int k = 0; k < KEPT; k++) {
+            const uint64_t i = THREAD + (uint64_t)k * THREADS;
+            const float v = i < a.length ? kept[k] - mean : 0;
+            squares += v * v;
+        }
+        for (uint64_t i = THREAD + (uint64_t)KEPT * THREADS; i < a.length; i += THREADS) {
+            const float v = layer_at(&a, row, i) - mean;
+            squares += v * v;
+        }
+        const float variance = block_sum(squares, room) / n, factor = 1 / sqrtf(variance + a.epsilon);
+        if (THREAD == 0 && a.mean) a.mean[row] = NARROW(MEAN, mean);
+        if (THREAD == 0 && a.factor) a.factor[row] = NARROW(FACTOR, factor);
+        for (uint64_t k = 0, i = THREAD; i < a.length; i += THREADS, k++) {
+            float v = 0;
+            UNROLL for (int j = 0; j < KEPT; j++) if (k == (uint64_t)j) v = kept[j];
+            if (k >= KEPT) v = layer_at(&a, row, i);
+            if (a.sum) a.sum[row * a.length + i] = NARROW(SUM, v);
+            float w = (v - mean) * factor;
+            if (a.scale) w *= WIDEN(SCALE, a.scale[i]);
+            if (a.bias) w += WIDEN(BIAS, a.bias[i]);
+            a.y[row * a.length + i] = NARROW(Y, w);
+        }
+    }
+}
+#endif
+
+// ---- Instance, group, batch and Lp normalisation -----------------------------------------------------
+
+#ifdef PLANES
+typedef struct planes {
+    const X *x;
+    const SCALE *scale;
+    const BIAS *bias;
+    const MEAN *mean;
+    const FACTOR *variance;
+    Y *y;
+    uint64_t rows, length, plane, groups; // groups: rows of one image
+    float epsilon;
+} planes;
+
+KERNEL(run, planes, THREADS)
+{
+    SHARED float room[THREADS / 32];
+    const float n = (float)a.length;
+    (void)n;
+    for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
+        const X *x = a.x + row * a.length;
+        Y *y = a.y + row * a.length;
+        float mean = 0, variance = 0;
+#if PLANES != 4
+        if (PLANES == 2) {
+            float sum = 0;
+            for (uint64_t i = THREAD; i < a.length; i += THREADS) sum += WIDEN(X, x[i]);
+            mean = block_sum(sum, room) / n;
+        }
+        for (uint64_t i = THREAD; i < a.length; i += THREADS) {
+            const float v = WIDEN(X, x[i]) - mean;
+            variance += v * v;
+        }
+        variance = block_sum(variance, room);
+#else
+        (void)room;
+#endif
+#if PLANES == 5
+        const float norm = sqrtf(variance);
+        for (uint64_t i = THREAD; i < a.length; i += THREADS)
+            y[i] = NARROW(Y, norm == 0 ? 0 : WIDEN(X, x[i]) * (1 / norm));
+#else
+        variance /= n;
+        for (uint64_t i = THREAD; i < a.length; i += THREADS) {
+            const uint64_t channel = row % a.groups * (a.length / a.plane) + i / a.plane;
+#if PLANES == 4
+            mean = WIDEN(MEAN, a.mean[channel]);
+            variance = WIDEN(FACTOR, a.variance[channel]);
+#endif
+            const float factor = WIDEN(SCALE, a.scale[channel]) / sqrtf(variance + a.epsilon);
+            y[i] = NARROW(Y, (WIDEN(X, x[i]) - mean) * factor + WIDEN(BIAS, a.bias[channel]));
+        }
+#endif
+        BARRIER();
+    }
+}
+#endif
+
+// ---- Reductions ------------------------------------------------------------------------------------
+
+#ifdef REDUCE
+enum { REDUCE_AXES = 8, SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP };
+typedef struct axes {
+    uint64_t count, shape[REDUCE_AXES], strides[REDUCE_AXES];
+    uint32_t rank;
+} axes;
+
+typedef struct reduce {
+    const X *x;
+    Y *y;
+    axes kept, reduced;
+} reduce;
+
+DEVICE uint64_t offset_of(const axes *s, uint64_t i)
+{
+    uint64_t offset = 0;
+    for (int d = (int)s->rank - 1; d > 0; d--) {
+        offset += i % s->shape[d] * s->strides[d];
+        i /= s->shape[d];
+    }
+    return offset + i * s->strides[0];
+}
+
+#if REDUCE_INTEGER
+DEVICE X combine(X y, X x)
+{
+    if (REDUCE == MAX) return x > y ? x : y;
+    if (REDUCE == MIN) return x < y ? x : y;
+    return REDUCE == PROD ? JOIN(mul_, X)(y, x) : JOIN(add_, X)(y, x);
+}
+
+KERNEL(columns, reduce, 256)
+{
+    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < a.kept.count; i += (uint64_t)BLOCKS_X * 256) {
+        const X *x = a.x + offset_of(&a.kept, i);
+        X y = x[0];
+        for (uint64_t k = 1; k < a.reduced.count; k++) y = combine(y, x[offset_of(&a.reduced, k)]);
+        a.y[i] = y;
+    }
+}
+#else
+DEVICE float start(void) { return REDUCE == MAX ? -INFINITY : REDUCE == MIN ? INFINITY : REDUCE == PROD ? 1 : 0; }
+DEVICE float combine(float y, float x)
+{
+    if (REDUCE == MAX) return max_f32(x, y);
+    if (REDUCE == MIN) return min_f32(x, y);
+    if (REDUCE == PROD) return y * x;
+    if (REDUCE == L1) return y + fabsf(x);
+    return REDUCE == L2 || REDUCE == SUM_SQUARE ? y + x * x : y + x;
+}
+DEVICE float finish(float y, uint64_t count)
+{
+    if (REDUCE == MEAN) return y / (float)count;
+    if (REDUCE == L2) return sqrtf(y);
+    return REDUCE == LOG_SUM ? logf(y) : y;
+}
+
+// A thread for each element of the output.
+KERNEL(columns, reduce, 256)
+{
+    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < a.kept.count; i += (uint64_t)BLOCKS_X * 256) {
+        const X *x = a.x + offset_of(&a.kept, i);
+        float y = start(), most = 0;
+        if (REDUCE == LOG_SUM_EXP) {
+            most = -INFINITY;
+            for (uint64_t k = 0; k < a.reduced.count; k++) most = max_f32(WIDEN(X, x[offset_of(&a.reduced, k)]), most);
+            if (most == INFINITY || most == -INFINITY) most = 0;
+        }
+        for (uint64_t k = 0; k < a.reduced.count; k++) {
+            const float v = WIDEN(X, x[offset_of(&a.reduced, k)]);
+            y = combine(y, REDUCE == LOG_SUM_EXP ? expf(v - most) : v);
+        }
+        a.y[i] = NARROW(Y, REDUCE == LOG_SUM_EXP ? most + logf(y) : finish(y, a.reduced.count));
+    }
+}
+
+// A block for each element of the output.
+KERNEL(rows, reduce, THREADS)
+{
+    SHARED float room[THREADS / 32];
+    for (uint64_t i = BLOCK_X; i < a.kept.count; i += BLOCKS_X) {
+        const X *x = a.x + offset_of(&a.kept, i);
+        float y = start(), most = 0;
+        if (REDUCE == LOG_SUM_EXP) {
+            most = -INFINITY;
+            for (uint64_t k = THREAD; k < a.reduced.count; k += THREADS)
+                most = max_f32(WIDEN(X, x[offset_of(&a.reduced, k)]), most);
+            most = block_max(most, room);
+            if (most == INFINITY || most == -INFINITY) most = 0;
+        }
+        for (uint64_t k = THREAD; k < a.reduced.count; k += THREADS) {
+            const float v = WIDEN(X, x[offset_of(&a.reduced, k)]);
+            y = combine(y, REDUCE == LOG_SUM_EXP ? expf(v - most) : v);
+        }
+        y = REDUCE == MAX ? block_max(y, room)
+            : REDUCE == MIN ? block_min(y, room)
+            : REDUCE == PROD ? block_product(y, room)
+                             : block_sum(y, room);
+        if (THREAD == 0)
+            a.y[i] = NARROW(Y, REDUCE == LOG_SUM_EXP ? most + logf(y) : finish(y, a.reduced.count));
+    }
+}
+#endif
+#endif

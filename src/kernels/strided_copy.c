@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loops of strided copies. A line along the last axis is one memcpy if its elements are
+ * contiguous in the input, else a loop for the width of the elements. */
+#include "kernels/strided_copy.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static bool plain_view(strided_view *v, const kernel_tensor *t)
+{
+    int64_t stride = 1;
+    *v = (strided_view){.rank = t->rank};
+    if (t->rank > STRIDED_AXES / 2) return false;
+    for (int32_t d = t->rank - 1; d >= 0; d--) {
+        v->shape[d] = t->shape[d];
+        v->strides[d] = stride;
+        stride *= t->shape[d];
+    }
+    return true;
+}
+
+bool strided_copy_describe(strided_copy *c, const kernel_problem *u, strided_view_of *view_of)
+{
+    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
+    const unsigned bits = pgy_dtype_describe(x->dtype)->bits;
+    strided_view v;
+    *c = (strided_copy){.item = bits / 8, .inputs = (uint32_t)u->input_count};
+    if (x->dtype == PGY_STRING || x->dtype != y->dtype) return false;
+    if (bits != 8 && bits != 16 && bits != 32 && bits != 64) return false;
+    if (!plain_view(&v, x) || !view_of(&v, u)) return false;
+    if (!walk_init_strided(&c->w, v.shape, v.rank, v.strides, 1)) return false;
+    c->offset = (uint64_t)v.offset;
+    return c->w.count == kernel_count(y);
+}
+
+void strided_copy_cost(kernel_problem *u, const strided_copy *c, double *cost_ns)
+{
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    u->outputs[0].layout = KERNEL_LINEAR;
+    const uint64_t last = c->w.shape[c->w.rank - 1];
+    const double bytes = (double)kernel_size_bytes(&u->outputs[0]);
+    *cost_ns = 100 + bytes / 5 + (double)(c->w.count / (last ? last : 1)) * 4;
+    if (c->w.strides[0][c->w.rank - 1] > 1) *cost_ns += (double)c->w.count * 0.5;
+}
+
+pgy_status strided_copy_plan(kernel_plan *out, const void *params, size_t size_bytes,
+                             pgy_error *err)
+{
+    const strided_copy *c = params;
+    void *copy = mem_calloc(1, size_bytes);
+    if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    memcpy(copy, params, size_bytes);
+    *out = (kernel_plan){.params = copy, .params_bytes = size_bytes, .phases = 1, .in_place = -1};
+    out->parts = walk_parts(c->w.count, c->item);
+    return PGY_OK;
+}
+
+/* Number of input elements up to the last one that is read. Strides of a reversed axis are negative
+ * (stored as unsigned numbers), so the walk may start behind its lowest element. */
+static uint64_t source_reach(const strided_copy *c)
+{
+    uint64_t ahead[WALK_AXES] = {0}, back[WALK_AXES] = {0};
+    for (uint32_t d = 0; d < c->w.rank; d++) {
+        const int64_t stride = (int64_t)c->w.strides[0][d];
+        (stride < 0 ? back : ahead)[d] = stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+    }
+    const uint64_t before = extent_reach(c->w.shape, back, c->w.rank);
+    if (!c->w.count) return 0;
+    if (before == EXTENT_TOO_MUCH || before - 1 > c->offset) return EXTENT_TOO_MUCH;
+    return extent_add(c->offset, extent_reach(c->w.shape, ahead, c->w.rank));
+}
+
+bool strided_copy_extent(kernel_extent *e, const kernel_claim *q, const strided_copy *c)
+{
+    if (!walk_extent(e, &c->w, false)) return false;
+    if (c->w.operands != 1 || c->inputs != q->input_count || !c->inputs)
+        return extent_refuse(e, "number of operands");
+    if (c->item != 1 && c->item != 2 && c->item != 4 && c->item != 8)
+        return extent_refuse(e, "size of an element");
+    extent_tensor(e, 0, source_reach(c), c->item);
+    extent_tensor(e, c->inputs, c->w.count, c->item);
+    return true;
+}
+
+#define T uint8_t
+#define NAME(x) x##_1
+#include "kernels/strided_copy.inc"
+#define T uint16_t
+#define NAME(x) x##_2
+#include "kernels/strided_copy.inc"
+#define T uint32_t
+#define NAME(x) x##_4
+#include "kernels/strided_copy.inc"
+#define T uint64_t
+#define NAME(x) x##_8
+#include "kernels/strided_copy.inc"
+
+static void strided_copy_line(const strided_copy *c, void *y, const void *x, uint64_t stride,
+                              size_t n)
+{
+    if (stride == 1)
+        memcpy(y, x, n * c->item);
+    else if (c->item == 1)
+        copy_strided_1(y, x, stride, n);
+    else if (c->item == 2)
+        copy_strided_2(y, x, stride, n);
+    else if (c->item == 4)
+        copy_strided_4(y, x, stride, n);
+    else
+        copy_strided_8(y, x, stride, n);
+}
+
+void strided_copy_run(const strided_copy *c, const kernel_run *r)
+{
+    const char *x = r->tensors[0];
+    char *y = r->tensors[c->inputs];
+    const uint64_t stride = c->w.strides[0][c->w.rank - 1];
+    walk_at at;
+    size_t n;
+    if (!c->w.count) return;
+    walk_begin(&at, &c->w, r->part, r->parts);
+    for (; walk_run(&at, &c->w, SIZE_MAX, &n); walk_next(&at, &c->w, n))
+        strided_copy_line(c, y + at.done * c->item, x + (c->offset + at.offset[0]) * c->item,
+                          stride, n);
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the models of the tests of `debug`: make.py, in this folder; needs the package onnx."""
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def save(path, nodes, shape, output, weights=()):
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", output)]
+    graph = helper.make_graph(nodes, "g", infos[:1], infos[1:], list(weights))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+OPERATORS = ("Relu", "Neg", "Abs", "Exp", "Tanh", "Sigmoid", "Sqrt", "Softplus")
+save("chain.onnx", [helper.make_node(op, [f"t{i - 1}" if i else "x"], [f"t{i}"], name=f"n{i}") for i, op in enumerate(OPERATORS)], [2, 3], "t7")
+
+BRANCHES = (("Relu", "x", "a"), ("Neg", "a", "b"), ("Abs", "a", "c"), ("Exp", "c", "c2"), ("Add", "b c2", "d"), ("Tanh", "d", "e"), ("Mul", "e w", "f"))
+save("diamond.onnx", [helper.make_node(op, inputs.split(), [out], name=out) for op, inputs, out in BRANCHES], ["N", 3], "f",
+     [numpy_helper.from_array(np.ones(3, np.float32), "w")])

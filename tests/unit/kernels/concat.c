@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Concat and Split, against the reference definitions. */
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/reference_case.h"
+
+static const pgy_dtype TYPES[] = {PGY_F32, PGY_I64, PGY_BOOL, PGY_F16};
+enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
+
+static void test_concat__concat_and_split(void **state)
+{
+    (void)state;
+    static const char *const PIECES[][3] = {
+        {"2 3 4", "5 3 4", "1 3 4"}, {"2 3 4", "2 0 4", "2 60 4"}, {"2 3 4", "2 3 1", "2 3 1000"}};
+    for (int axis = -3; axis < 3; axis++)
+        for (size_t t = 0; t < TYPE_COUNT; t++) {
+            reference_case c;
+            reference_start(&c, "", "Concat", 13);
+            reference_attr_int(&c, "axis", axis);
+            for (int k = 0; k < 3; k++) reference_input(&c, TYPES[t], PIECES[(axis + 3) % 3][k]);
+            assert_true(reference_run(&c, 1, 0) > 0);
+            reference_start(&c, "", "Split", 18);
+            reference_attr_int(&c, "axis", axis);
+            reference_input(&c, TYPES[t], "6 6 600");
+            reference_ints(
+                &c, (axis + 3) % 3 == 2 ? (const int64_t[]){1, 590, 9} : (const int64_t[]){2, 0, 4},
+                3);
+            assert_true(reference_run(&c, 3, 0) > 0);
+        }
+}
+
+static void test_concat__many_pieces(void **state)
+{
+    (void)state;
+    int64_t sizes[KERNEL_MAX_OUTPUTS];
+    reference_case c;
+    reference_start(&c, "", "Concat", 13);
+    reference_attr_int(&c, "axis", 1);
+    for (int k = 0; k < KERNEL_MAX_INPUTS; k++)
+        reference_input(&c, PGY_F32, k % 3 ? "2 3 5" : "2 1 5");
+    assert_true(reference_run(&c, 1, 0) > 0);
+    reference_start(&c, "", "Split", 18);
+    reference_attr_int(&c, "axis", 1);
+    reference_input(&c, PGY_F32, "2 64 5");
+    for (int k = 0; k < KERNEL_MAX_OUTPUTS; k++) sizes[k] = k % 2 ? 1 : 3;
+    reference_ints(&c, sizes, KERNEL_MAX_OUTPUTS);
+    assert_true(reference_run(&c, KERNEL_MAX_OUTPUTS, 0) > 0);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of CUDA devices give what the operators' definitions say. Without a GPU their sources are
+ * compiled as C and run on the host (tests/harness/cuda/emulation.h). CUDA_TEST_GPU=1 uses the GPU;
+ * OP_CASES names another folder of operator cases than tests/ops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/cuda_case.h"
+#include "harness/fake_cuda.h"
+#include "harness/op_case.h"
+#include "kernels/kernel.h"
+
+static cuda_checker checker;
+
+static bool on_gpu(void)
+{
+    return getenv("CUDA_TEST_GPU") != NULL;
+}
+
+static cuda_checker *open_checker(void)
+{
+    pgy_error err = {0};
+    checker.ran = checker.failed = 0;
+    if (checker.device) return &checker;
+    if (!on_gpu()) {
+        fake_cuda_use(TEST_BINARY_DIR);
+        setenv("POLYGRAPHY_CUDA_PATH", TEST_BINARY_DIR "/tests/cuda_running", 1);
+    }
+    if (device_open(&checker.device, "cuda", &err)) fail_msg("%s", err.text);
+    if (device_stream_create(&checker.stream, checker.device, &err)) fail_msg("%s", err.text);
+    return &checker;
+}
+
+static void check_all(cuda_checker *c, const char *domain, const char *op, const char *attributes,
+                      size_t inputs, const char *const *shapes)
+{
+    static const pgy_dtype TYPES[] = {PGY_F32, PGY_F16, PGY_BF16};
+    for (size_t i = 0; i < 3; i++)
+        cuda_case_random(c, domain, op, attributes, inputs, shapes, TYPES[i]);
+}
+
+#define CHECK(domain, op, attributes, ...)                                       \
+    check_all(c, domain, op, attributes,                                         \
+              sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \
+              (const char *const[]){__VA_ARGS__})
+
+static void report(const cuda_checker *c)
+{
+    if (c->failed) fail_msg("%zu of %zu runs differ", c->failed, c->ran);
+    assert_true(c->ran > 0);
+}
+
+/* ---- Cases of operators --------------------------------------------------------------------- */
+
+static void visit(const op_node *node, const op_tensor *inputs, const bool *wanted, void *user)
+{
+    for (size_t i = 0; i < node->input_count; i++)
+        if (inputs[i].dtype == PGY_STRING) return;
+    if (node->input_count && node->input_count <= KERNEL_MAX_INPUTS &&
+        node->output_count <= KERNEL_MAX_OUTPUTS)
+        cuda_case_check(user, node, inputs, wanted, PGY_F32);
+}
+
+static void check_file(cuda_checker *c, const char *name)
+{
+    const char *folder = getenv("OP_CASES");
+    char path[1024];
+    op_case_report report_of = {.visit = visit, .user = c};
+    const size_t before = c->ran;
+    snprintf(path, sizeof path, "%s/%s.txt", folder ? folder : TEST_SOURCE_DIR "/tests/ops", name);
+    op_cases_run(&report_of, path);
+    str_deinit(&report_of.text);
+    if (c->ran == before) fail_msg("no case of '%s' ran", path);
+}
+
+static void test_cuda__operators_give_what_their_definitions_say(void **state)
+{
+    static const char FILES[] =
+        "add sub mul div mod min max mean sum prelu relu clip hard_swish abs neg sign "
+        "celu gelu equal less greater less_or_equal greater_or_equal and or xor not "
+        "where cast transpose slice expand tile depth_to_space concat split gather pad "
+        "resize softmax log_softmax layer_normalization rms_normalization "
+        "instance_normalization group_normalization batch_normalization lp_normalization "
+        "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_l1 reduce_l2 "
+        "reduce_sum_square reduce_log_sum reduce_log_sum_exp matmul gemm conv max_pool "
+        "average_pool global_average_pool global_max_pool attention";
+    cuda_checker *c = open_checker();
+    (void)state;
+    for (const char *at = FILES; *at; at += strspn(at, " ")) {
+        char name[64];
+        const size_t size = strcspn(at, " ");
+        snprintf(name, sizeof name, "%.*s", (int)size, at);
+        check_file(c, name);
+        at += size;
+    }
+    report(c);
+}
+
+/* ---- Larger problems ------------------------------------------------------------------------ */
+
+static void test_cuda__products(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("", "MatMul", "", "70x40", "40x90");
+    CHECK("", "MatMul", "", "3x33x17", "17x65");
+    CHECK("", "MatMul", "", "2x1x20x24", "3x24x16");
+    CHECK("", "MatMul", "", "16x600", "600x24"); /* parts of k */
+    CHECK("", "MatMul", "", "5x64", "64x40");    /* few rows */
+    CHECK("", "MatMul", "", "64", "64x40");
+    CHECK("", "Gemm", "transB=1 alpha=0.5", "3x50", "20x50", "20");
+    CHECK("", "Gemm", "transA=1 transB=1 beta=2.0", "50x20", "30x50", "20x1");
+    CHECK("", "Gemm", "transA=1", "48x72", "48x80", "80");
+    CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu alpha=0.25", "2x20x32", "2x40x32", "40",
+          "2x20x40");
+    CHECK("pgy", "FusedMatMul", "activation=Silu", "20x300", "300x40", "40");
+    report(c);
+}
+
+static void test_cuda__convolutions(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("", "Conv", "pads=1,1,1,1", "2x3x9x11", "8x3x3x3", "8");
+    CHECK("", "Conv", "strides=2,2 pads=3,3,3,3", "1x3x21x20", "10x3x7x7", "10");
+    CHECK("", "Conv", "", "2x24x4x4", "70x24x1x1", "70");
+    CHECK("", "Conv", "group=2 dilations=2,2", "1x6x10x10", "8x3x3x3");
+    CHECK("", "Conv", "group=6 pads=1,1,1,1", "2x6x7x9", "6x1x3x3", "6");
+    CHECK("", "Conv", "group=3 strides=2,1", "1x3x8x8", "9x1x3x2", "9");
+    CHECK("", "Conv", "pads=2,2", "2x5x30", "7x5x5", "7");
+    CHECK("", "Conv", "", "1x64x5x5", "16x64x3x3", "16"); /* parts of k */
+    CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x4x6x6", "5x4x3x3", "5",
+          "1x5x6x6");
+    CHECK("pgy", "FusedConv", "activation=Silu", "1x4x6x6", "5x4x1x1", "5");
+    report(c);
+}
+
+static void test_cuda__attention(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("", "Attention", "", "2x3x20x16", "2x3x70x16", "2x3x70x24");
+    CHECK("", "Attention", "is_causal=1", "1x2x40x64", "1x2x40x64", "1x2x40x64");
+    CHECK("", "Attention", "", "1x4x9x80", "1x2x11x80", "1x2x11x80", "9x11");
+    CHECK("", "Attention", "q_num_heads=2 kv_num_heads=2 softcap=3.0", "2x5x16", "2x6x16", "2x6x16",
+          "?2x1x5x6");
+    CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
+    report(c);
+}
+
+static void test_cuda__rows(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("", "Softmax", "", "7x300");
+    CHECK("", "Softmax", "axis=1", "2x5x3");
+    CHECK("", "LogSoftmax", "", "3x5000");
+    CHECK("", "LayerNormalization", "", "5x768", "768", "768");
+    CHECK("", "LayerNormalization", "", "2x6000", "6000");
+    CHECK("com.microsoft", "SkipLayerNormalization", "epsilon=0.001", "2x3x64", "2x3x64", "64",
+          "64", "64");
+    CHECK("", "RMSNormalization", "", "4x100", "100");
+    CHECK("", "InstanceNormalization", "", "2x3x5x7", "3", "3");
+    CHECK("", "GroupNormalization", "num_groups=2", "2x6x5x7", "6", "6");
+    CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
+    CHECK("", "ReduceMax", "", "2000");
+    CHECK("", "GlobalAveragePool", "", "2x5x7x7");
+    CHECK("", "MaxPool", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", "2x3x13x12");
+    CHECK("", "AveragePool", "kernel_shape=2,3 pads=1,1,0,1 count_include_pad=1", "2x3x8x9");
+    report(c);
+}
+
+static void test_cuda__functions(void **state)
+{
+    static const char *const OPS[] = {"LeakyRelu", "HardSigmoid", "Softsign", "ThresholdedRelu",
+                                      "Floor",     "Ceil",        "Round",    "Reciprocal",
+                                      "Exp",       "Tanh",        "Sigmoid",  "Erf",
+                                      "Softplus",  "Mish",        "Elu",      "Selu",
+                                      "Celu",      "Sin",         "Cos",      "Atan",
+                                      "IsNaN",     "IsInf",       "Sqrt",     "Log",
+                                      "HardSwish", "Gelu"};
+    cuda_checker *c = open_checker();
+    (void)state;
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++) CHECK("", OPS[i], "", "5x13");
+    CHECK("", "Pow", "", "4x6", "#1<4");
+    CHECK("", "Mod", "fmod=1", "4x6", "6");
+    CHECK("", "SpaceToDepth", "blocksize=2", "1x3x4x6");
+    report(c);
+}
+
+static void test_cuda__elements(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("pgy", "Elementwise", "program=Add_x0_x1;_Gelu_t0;_Mul_t1_x2;_Clip_t2_0_6", "6x64", "64",
+          "6x1");
+    CHECK("", "Add", "", "3x1x5", "4x1");
+    CHECK("", "Mul", "", "8x64", "64");
+    CHECK("", "Where", "", "?4x8", "4x8", "8");
+    CHECK("", "Gather", "axis=1", "3x5x6", "#2x2<5");
+    CHECK("", "Transpose", "perm=0,2,3,1", "2x40x9x8");
+    CHECK("", "Transpose", "perm=1,0,2", "5x6x7");
+    CHECK("", "Concat", "axis=1", "2x3x4", "2x1x4");
+    CHECK("com.microsoft", "BiasGelu", "", "3x64", "64");
+    CHECK("com.microsoft", "FastGelu", "", "3x64");
+    report(c);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resize, against the reference definitions. */
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "harness/reference_case.h"
+
+static const char *const COORDS[] = {"half_pixel", "pytorch_half_pixel", "asymmetric",
+                                     "align_corners", "half_pixel_symmetric"};
+
+static void resize(const char *mode, const char *coords, const char *shape, const float *scales,
+                   const int64_t *sizes, size_t rank, bool antialias, bool exclude)
+{
+    reference_case c;
+    reference_start(&c, "", "Resize", 19);
+    reference_attr_text(&c, "mode", mode);
+    reference_attr_text(&c, "coordinate_transformation_mode", coords);
+    if (antialias) reference_attr_int(&c, "antialias", 1);
+    if (exclude) reference_attr_int(&c, "exclude_outside", 1);
+    reference_input(&c, PGY_F32, shape);
+    reference_input(&c, PGY_F32, NULL);
+    float *given = reference_input(&c, PGY_F32, sizes ? NULL : rank == 4 ? "4" : "5");
+    if (!sizes) memcpy(given, scales, rank * sizeof *given);
+    if (!sizes) reference_constant(&c);
+    if (sizes) reference_ints(&c, sizes, rank);
+    assert_true(reference_run(&c, 1, 2e-6) > 0);
+}
+
+static void test_resize__linear_and_cubic(void **state)
+{
+    (void)state;
+    static const float SCALES[][4] = {
+        {1, 1, 2, 2}, {1, 1, 1.5f, 0.7f}, {1, 1, 3, 1}, {1, 2, 0.4f, 1}};
+    static const int64_t SIZES[][4] = {{2, 3, 17, 3}, {2, 3, 5, 40}, {2, 3, 1, 1}, {2, 3, 10, 21}};
+    for (int cubic = 0; cubic < 2; cubic++)
+        for (int i = 0; i < 5; i++)
+            for (int s = 0; s < 4; s++) {
+                const char *mode = cubic ? "cubic" : "linear";
+                resize(mode, COORDS[i], "2 3 10 14", SCALES[s], NULL, 4, false, false);
+                resize(mode, COORDS[i], "2 3 10 14", NULL, SIZES[s], 4, false, cubic);
+                resize(mode, COORDS[i], "2 3 10 14", NULL, SIZES[s], 4, true, false);
+            }
+    resize("linear", COORDS[0], "1 2 3 4 5", (const float[]){1, 1, 2, 2, 2}, NULL, 5, false, false);
+}
+
+static void test_resize__nearest(void **state)
+{
+    (void)state;
+    static const char *const ROUND[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    static const float SCALES[][2] = {{2, 2}, {1.5f, 0.7f}, {3, 1}, {0.5f, 0.1f}};
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 4; k++)
+            for (int s = 0; s < 4; s++) {
+                reference_case c;
+                reference_start(&c, "", "Resize", 19);
+                reference_attr_text(&c, "coordinate_transformation_mode", COORDS[i]);
+                reference_attr_text(&c, "nearest_mode", ROUND[k]);
+                reference_input(&c, PGY_F32, "2 3 10 14");
+                reference_input(&c, PGY_F32, NULL);
+                float *scales = reference_input(&c, PGY_F32, "4");
+                scales[0] = scales[1] = 1;
+                scales[2] = SCALES[s][0];
+                scales[3] = SCALES[s][1];
+                reference_constant(&c);
+                assert_true(reference_run(&c, 1, 0) > 0);
+                reference_start(&c, "", "Resize", 19);
+                reference_attr_text(&c, "coordinate_transformation_mode", COORDS[i]);
+                reference_attr_text(&c, "nearest_mode", ROUND[k]);
+                reference_input(&c, PGY_F32, "2 3 10 14");
+                reference_input(&c, PGY_F32, NULL);
+                reference_input(&c, PGY_F32, NULL);
+                reference_ints(&c, (const int64_t[]){2, 3, 17 - 3 * s, 3 + 11 * s}, 4);
+                assert_true(reference_run(&c, 1, 0) > 0);
+            }
+}
