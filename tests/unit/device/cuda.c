@@ -464,13 +464,13 @@ static void load_wrong_code(str *out)
     cuda_code *c = NULL;
     cuda_function *f = NULL;
     pgy_status st = open_rig(&r, 64);
-    if (!st)
-        st =
-            cuda_code_create(&c, r.d, "wrong", "int x;\n#error no such type\n", NO_OPTIONS, &r.err);
+    if (st) goto done;
+    st = cuda_code_create(&c, r.d, "wrong", "int x;\n#error no such type\n", NO_OPTIONS, &r.err);
     str_printf(out, "%d %s; ", st == PGY_E_BACKEND, r.err.text);
     st = cuda_code_create(&c, r.d, "twice", TWICE, NO_OPTIONS, &r.err);
     if (!st) st = cuda_code_function(&f, c, "thrice", &r.err);
     str_printf(out, "%d %s", st == PGY_E_DEVICE, r.err.text);
+done:
     cuda_code_destroy(c);
     close_rig(&r);
 }
