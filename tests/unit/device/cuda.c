@@ -290,7 +290,7 @@ static void measure(str *out)
     if (!st) st = device_event_create(&a, r.d, &r.err);
     if (!st) st = device_event_create(&b, r.d, &r.err);
     if (!st) st = device_event_record(a, r.s, &r.err);
-    const pgy_status early = device_event_elapsed(&none, a, b, &r.err);
+    const pgy_status early = st ? st : device_event_elapsed(&none, a, b, &r.err);
     if (!st) st = device_event_record(b, r.s, &r.err);
     if (!st) st = device_event_wait(r.s, b, &r.err);
     if (!st) st = device_event_synchronize(b, &r.err);
@@ -313,10 +313,12 @@ static void lose_device(str *out)
     rig r;
     char x = 0;
     pgy_status st = open_rig(&r, 64);
-    if (!st) st = device_stream_synchronize(r.s, &r.err);
+    if (st) goto done;
+    st = device_stream_synchronize(r.s, &r.err);
     str_printf(out, "%d %s; ", st == PGY_E_DEVICE, r.err.text);
     st = device_copy(r.s, r.memory, &x, 1, DEVICE_FROM_HOST, &r.err);
     str_printf(out, "%d", st == PGY_E_DEVICE);
+done:
     close_rig(&r);
 }
 
