@@ -19,6 +19,7 @@
 #ifndef POLYGRAPHY_DEBUG_H
 #define POLYGRAPHY_DEBUG_H
 
+#include <polygraphy/build_config.h>
 #include <polygraphy/onnx.h>
 
 #ifdef __cplusplus
@@ -171,6 +172,42 @@ PGY_API pgy_status pgy_debug_reduce(pgy_debug_reduction *out, pgy_debug_session 
                                     pgy_model *model, const pgy_debug_reduce_options *options,
                                     pgy_error *err) PGY_MUST_CHECK;
 PGY_API void pgy_debug_reduction_free(pgy_debug_reduction *r);
+
+/* ---- Precision of layers --------------------------------------------------------------------- */
+
+typedef struct pgy_debug_precision_options {
+    size_t size;     /**< sizeof(pgy_debug_precision_options) */
+    bool linear;     /**< try 0, 1, 2 ... layers until a trial passes; else bisect */
+    bool reverse;    /**< the last layers compute in `dtype`; else the first */
+    pgy_dtype dtype; /**< the higher precision: PGY_F32, or PGY_F16; NONE: PGY_F32 */
+    /** How plans are built: tf32, fp16 or int8 must be set, and fp16 if `dtype` is PGY_F16. Each
+     * trial begins with its layer_types, and then adds the layers of the trial. */
+    const pgy_build_config *config;
+    /** Builds a plan and saves it to `path`. NULL: pgy_plan_build. */
+    pgy_status (*build)(const char *path, pgy_model *model, const pgy_build_config *config,
+                        void *user, pgy_error *err);
+    void *user;
+} pgy_debug_precision_options;
+
+typedef struct pgy_debug_precision {
+    bool found;               /**< a trial passed; else the other members but layer_count are 0 */
+    size_t layer_count;       /**< layers of the model */
+    size_t count;             /**< fewest first or last layers with which a trial passed */
+    const char *const *names; /**< those of them that compute in the higher precision: pass them as
+                                   pgy_build_config.layer_types */
+    size_t name_count;
+    void *internal;
+} pgy_debug_precision;
+
+/** Searches how many layers at the begin or end of a model must compute in a higher precision for
+ * the session's check to pass. Each trial builds a plan into the session's candidate file; a build
+ * that fails counts as a failed trial. Constants keep their types, and so do layers with an output
+ * of another type than float32, float16 and int8. */
+PGY_API pgy_status pgy_debug_precision_find(pgy_debug_precision *out, pgy_debug_session *s,
+                                            pgy_model *model,
+                                            const pgy_debug_precision_options *options,
+                                            pgy_error *err) PGY_MUST_CHECK;
+PGY_API void pgy_debug_precision_free(pgy_debug_precision *p);
 
 #ifdef __cplusplus
 }

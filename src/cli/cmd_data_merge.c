@@ -28,10 +28,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     return pgy_saved_merge(s->output, s->paths.items, s->paths.count, advice, err);
 }
 
+static const command_alias ALIASES[] = {{"data to-input", NULL}, {NULL, NULL}};
+
 const command COMMAND_data_merge = {
     .tool = "data",
     .subtool = "merge",
-    .alias = "data to-input",
+    .aliases = ALIASES,
     .summary = "Merge inputs and outputs of several files into one input file.",
     .description = "Merge saved inputs and outputs into one input file, iteration by iteration. "
                    "Use it when outputs of one model are inputs of another. 'data to-input' is an "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* debug build: builds a plan repeatedly, checks each build, and sorts the files it leaves into good
  * and bad. */
+#include "base/cancel.h"
 #include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/debug.h"
@@ -29,7 +30,8 @@ typedef struct builder {
     const char *plan;
 } builder;
 
-/* A build that fails counts as a failed trial, so that the session goes on. */
+/* A build that fails counts as a failed trial, so that the session goes on, unless the plan could
+ * not be written. */
 static pgy_status build(bool *made, pgy_debug_trial *trial, void *user, pgy_error *err)
 {
     const builder *b = user;
@@ -40,7 +42,7 @@ static pgy_status build(bool *made, pgy_debug_trial *trial, void *user, pgy_erro
     if (st) return st;
     st = trt_save_plan(loader, b->line, b->plan, &why);
     *made = st == PGY_OK;
-    if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED) return pgy_error_set(err, st, "%s", why.text);
+    if (status_ends_all(st) || st == PGY_E_IO) return pgy_error_set(err, st, "%s", why.text);
     if (st) LOG(WARNING, "The build failed, so this iteration counts as failed: %s", why.text);
     return PGY_OK;
 }
@@ -63,6 +65,8 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     return st;
 }
 
+static const command_alias ALIASES[] = {{"flaky repeat", NULL}, {NULL, NULL}};
+
 const command COMMAND_debug_build = {
     .tool = "debug",
     .subtool = "build",
@@ -78,5 +82,6 @@ const command COMMAND_debug_build = {
     .groups = GROUPS,
     .frames = true,
     .no_abbreviation = true,
+    .aliases = ALIASES,
     .run = run,
 };

@@ -60,10 +60,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     return st;
 }
 
+static const command_alias ALIASES[] = {{"inspect results", NULL}, {NULL, NULL}};
+
 const command COMMAND_inspect_data = {
     .tool = "inspect",
     .subtool = "data",
-    .alias = "inspect results",
+    .aliases = ALIASES,
     .summary = "Show saved inputs, outputs or accuracy results.",
     .description = "Show the contents of a file of saved inputs, outputs or accuracy results: "
                    "names, types, shapes, statistics and, with --show-values, values.",

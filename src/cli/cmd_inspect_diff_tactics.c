@@ -101,6 +101,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     return st;
 }
 
+static const command_alias ALIASES[] = {
+    {"debug diff-tactics", NULL}, {"flaky diff-tactics", NULL}, {NULL, NULL}};
+
 const command COMMAND_inspect_diff_tactics = {
     .tool = "inspect",
     .subtool = "diff-tactics",
@@ -109,6 +112,6 @@ const command COMMAND_inspect_diff_tactics = {
                    "results. A tactic that a layer has in a bad replay, but in no good one, is "
                    "potentially bad. The tool needs at least one replay of each kind.",
     .groups = GROUPS,
-    .alias = "debug diff-tactics",
+    .aliases = ALIASES,
     .run = run,
 };

@@ -41,8 +41,8 @@ static bool same(const char *a, const char *b)
 
 static bool alias_matches(const char *alias, const char *tool, const char *subtool)
 {
-    size_t size = alias ? strlen(tool) : 0;
-    return alias && subtool && strncmp(alias, tool, size) == 0 && alias[size] == ' ' &&
+    const size_t size = strlen(tool);
+    return subtool && strncmp(alias, tool, size) == 0 && alias[size] == ' ' &&
            strcmp(alias + size + 1, subtool) == 0;
 }
 
@@ -50,7 +50,17 @@ const command *command_find(const program *p, const char *tool, const char *subt
 {
     for (const command *const *c = p->commands; *c; c++)
         if (same((*c)->tool, tool) && same((*c)->subtool, subtool)) return *c;
+    return NULL;
+}
+
+const command *command_find_older(const command_alias **alias, const program *p, const char *tool,
+                                  const char *subtool)
+{
     for (const command *const *c = p->commands; *c; c++)
-        if (alias_matches((*c)->alias, tool, subtool)) return *c;
+        for (const command_alias *a = (*c)->aliases; a && a->name; a++) {
+            if (!alias_matches(a->name, tool, subtool)) continue;
+            *alias = a;
+            return *c;
+        }
     return NULL;
 }

@@ -12,6 +12,12 @@ enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2 };
 
 typedef struct program program; /* program.h */
 
+/* A command of an older release. */
+typedef struct command_alias {
+    const char *name;  /* "flaky diff-tactics" */
+    const char *words; /* options that give its defaults, separated by blanks; NULL: none */
+} command_alias;
+
 typedef struct command {
     const char *tool;                  /* "inspect"; NULL: the program itself */
     const char *subtool;               /* "model"; NULL: the tool itself */
@@ -24,7 +30,7 @@ typedef struct command {
         void);   /* used instead of `groups` when the groups depend on the registered backends */
     bool frames; /* prints RUNNING and PASSED/FAILED lines */
     bool no_abbreviation;
-    const char *alias; /* older "tool subtool" spelling, or NULL */
+    const command_alias *aliases; /* ends with a row without name; NULL: none */
     /* *passed == false: exit 1 with a FAILED line. An error is logged at CRITICAL; exit 1. */
     pgy_status (*run)(args *line, bool *passed, pgy_error *err);
 } command;
@@ -35,6 +41,9 @@ pgy_status command_open(args *line, const program *p, const command *c,
                         pgy_error *err) PGY_MUST_CHECK;
 /* Finds a command; NULL if the program lacks it. tool and subtool may be NULL. */
 const command *command_find(const program *p, const char *tool, const char *subtool);
+/* Finds a command by an older "tool subtool". `*alias` tells which. */
+const command *command_find_older(const command_alias **alias, const program *p, const char *tool,
+                                  const char *subtool);
 
 /* Groups that several commands share; each is one file in groups/. */
 extern const option_group GROUP_LOGGING;

@@ -326,6 +326,18 @@ static bool takes_next_word(const char *word)
     return takes;
 }
 
+/* Puts the words that an older tool stands for in front of the user's, which may change them. */
+static bool expand_alias(strvec *out, const command *c, const command_alias *alias)
+{
+    span word;
+    bool good = true;
+    LOG(WARNING, "'%s' is an older name; use '%s %s%s%s'", alias->name, c->tool,
+        c->subtool ? c->subtool : "", alias->words ? " " : "", alias->words ? alias->words : "");
+    for (size_t i = 0; alias->words && option_word(&word, alias->words, i); i++)
+        good &= strvec_push_n(out, word.data, word.size);
+    return good;
+}
+
 /* Logging options may precede the subtool ("inspect -v model m.onnx"): this moves them behind it.
  */
 static int run_subtool(const program *p, const char *tool, int argc, const char *const *argv)
@@ -334,23 +346,21 @@ static int run_subtool(const program *p, const char *tool, int argc, const char 
     while (at < argc && argv[at][0] == '-' && !is_help(argv[at]))
         at += takes_next_word(argv[at]) && at + 1 < argc ? 2 : 1;
     if (at < argc && argv[at][0] == '-') return tool_help(p, tool);
+    const command_alias *alias = NULL;
     const command *c = at < argc ? command_find(p, tool, argv[at]) : NULL;
+    if (!c && at < argc) c = command_find_older(&alias, p, tool, argv[at]);
     const missing_tool *missing =
         c || at == argc ? NULL : missing_tool_find(p->dialect.original, tool, argv[at]);
     if (missing) return refuse_tool(p, missing);
     if (!c) return tool_misuse(p, tool, at < argc ? argv[at] : NULL);
-    const char **words = mem_calloc((size_t)argc + 1, sizeof *words);
-    if (!words) return EXIT_BAD;
-    if (strcmp(c->tool, tool) || !c->subtool || strcmp(c->subtool, argv[at]))
-        LOG(WARNING, "'%s %s' is an older name; use '%s %s'", tool, argv[at], c->tool,
-            c->subtool ? c->subtool : "");
-    size_t n = 0;
-    words[n++] = tool;
-    words[n++] = argv[at];
-    for (int i = 0; i < argc; i++)
-        if (i != at) words[n++] = argv[i];
-    int code = run_command(p, c, 2, (int)n, words);
-    mem_free(words);
+    strvec words = {0};
+    bool good = strvec_push(&words, tool) && strvec_push(&words, argv[at]);
+    if (good && alias) good = expand_alias(&words, c, alias);
+    for (int i = 0; good && i < argc; i++)
+        if (i != at) good = strvec_push(&words, argv[i]);
+    const int code =
+        good ? run_command(p, c, 2, (int)words.count, (const char *const *)words.items) : EXIT_BAD;
+    strvec_deinit(&words);
     return code;
 }
 
@@ -387,9 +397,13 @@ static int run_tool_words(const program *p, int argc, const char *const *argv)
     if (!strcmp(word, "help")) return help_words(p, argc - 1, argv + 1);
     if (word[0] == '-') return program_misuse(p, "unrecognized arguments: %s", word);
     const command *whole = command_find(p, word, NULL);
-    if (whole) return run_command(p, whole, 1, argc, argv);
-    if (is_tool(p, word) || (argc > 1 && command_find(p, word, argv[1])))
-        return run_subtool(p, word, argc - 1, argv + 1);
+    const command_alias *alias;
+    const bool older = argc > 1 && command_find_older(&alias, p, word, argv[1]);
+    const missing_tool *gone =
+        argc > 1 && !older ? missing_tool_find(p->dialect.original, word, argv[1]) : NULL;
+    if (whole && gone) return refuse_tool(p, gone);
+    if (whole && !older) return run_command(p, whole, 1, argc, argv);
+    if (older || is_tool(p, word)) return run_subtool(p, word, argc - 1, argv + 1);
     return unknown_tool(p, word, argc > 1 ? argv[1] : "");
 }
 

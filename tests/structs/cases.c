@@ -769,6 +769,26 @@ CALL(pgy_debug_reduce_options)
     return st;
 }
 
+static const pgy_build_config LOW_PRECISION = {.size = sizeof LOW_PRECISION, .fp16 = true};
+WHOLE(pgy_debug_precision_options, .linear = true, .reverse = true, .dtype = PGY_F32, .config = &LOW_PRECISION)
+DEFAULTS(pgy_debug_precision_options, .config = NULL)
+CALL(pgy_debug_precision_options)
+{
+    char candidate[256];
+    pgy_debug_options options = pgy_debug_options_default();
+    pgy_debug_session *session = NULL;
+    pgy_debug_precision found = {0};
+    snprintf(candidate, sizeof candidate, "%s/candidate.plan", folder);
+    options.check = &GOOD;
+    options.candidate = candidate;
+    TRY(pgy_debug_session_create(&session, &options, err));
+    const pgy_status st = pgy_debug_precision_find(&found, session, model, o, err);
+    if (!st) SAY("%zu of %zu layers", found.count, found.layer_count);
+    pgy_debug_precision_free(&found);
+    pgy_debug_session_destroy(session);
+    return st;
+}
+
 /* ---- The engine ------------------------------------------------------------------------------ */
 
 static pgy_status build(const pgy_build_config *config, pgy_error *err)

@@ -193,6 +193,14 @@ static long option_arity(pgy_option_nargs nargs, size_t available, const char **
     }
 }
 
+/* Is the command that begins at words[i] a quoted line, with options of this program behind it?
+ * Then these are not part of the command. */
+static bool is_quoted_line(const parse *p, size_t i)
+{
+    return i + 1 < p->word_count && strpbrk(p->words[i].text, " \t\n") &&
+           p->words[i + 1].kind == 'O' && p->words[i + 1].option;
+}
+
 /* Consumes words[i], an option, and its arguments; returns the index after them. */
 static size_t consume_option(parse *p, size_t i)
 {
@@ -218,6 +226,7 @@ static size_t consume_option(parse *p, size_t i)
            (p->words[i + available].kind == 'A' ||
             (row->nargs == PGY_REST && p->words[i + available].kind == 'O')))
         available++;
+    if (row->nargs == PGY_REST && is_quoted_line(p, i)) available = 1;
     const char *why = "";
     long count = option_arity(row->nargs, available, &why);
     if (count < 0) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/pytext.h"
 #include "cli/args/values.h"
+#include "cli/groups/data.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
 
@@ -67,12 +68,22 @@ static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
                              "{program}_debug_replay.json. A second file, _skip_current, counts " \
                              "the running iteration as failed: load it after a crash")
 
+#define OLDER_PRECISION_OPTIONS                                                            \
+    PGY_OPT_TEXT("--golden", debug_args, golden, .hidden = true,                           \
+                 .deprecated = "is an older spelling; use --check with 'run PLAN --trt "   \
+                               "--load-outputs FILE'"),                                    \
+        PGY_OPT_FLAG("-s", debug_args, show_output, .hidden = true, .exclusive = "output", \
+                     .deprecated = "is an older spelling; use --show-output")
+
 static const pgy_option REPEAT_OPTIONS[] = {CHECK_OPTIONS, ARTIFACT_OPTIONS, UNTIL_OPTION,
                                             REPLAY_OPTIONS, PGY_OPT_END};
 
 static const pgy_option BUILD_OPTIONS[] = {CHECK_OPTIONS, ARTIFACT_OPTIONS,
                                            CANDIDATE_OPTIONS("{program}_debug.engine"),
                                            UNTIL_OPTION, PGY_OPT_END};
+static const pgy_option PRECISION_OPTIONS[] = {
+    CHECK_OPTIONS,  ARTIFACT_OPTIONS,        CANDIDATE_OPTIONS("{program}_debug.engine"),
+    REPLAY_OPTIONS, OLDER_PRECISION_OPTIONS, PGY_OPT_END};
 static const pgy_option REDUCE_OPTIONS[] = {CHECK_OPTIONS, ARTIFACT_OPTIONS,
                                             CANDIDATE_OPTIONS("{program}_debug.onnx"),
                                             REPLAY_OPTIONS, PGY_OPT_END};
@@ -168,6 +179,77 @@ static pgy_status read_timeout(debug_args *s, pgy_error *err)
                          s->timeout_text);
 }
 
+/* One word with blanks in it is a quoted line: no program has such a name, unless there is a file.
+ */
+static bool is_line(const pgy_text_list *check)
+{
+    return check->count == 1 && strpbrk(check->items[0], " \t\n") &&
+           access(check->items[0], X_OK) != 0;
+}
+
+static pgy_status run_by_shell(pgy_debug_check *c, const char *text, args *line, pgy_error *err)
+{
+    const char **words = arena_alloc_array(&line->memory, 3, sizeof *words);
+    str note = {0};
+    str_append(&note, "--check: ");
+    str_append_word(&note, text);
+    str_printf(&note, " is a quoted line, so sh -c runs it; options behind it belong to '%s'",
+               line->name);
+    const bool good = words && strvec_push(&line->deprecations, str_text(&note));
+    str_deinit(&note);
+    if (!good) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for --check");
+    words[0] = "sh";
+    words[1] = "-c";
+    words[2] = text;
+    c->command = words;
+    c->command_count = 3;
+    return PGY_OK;
+}
+
+static bool add_list(strvec *out, const char *option, const pgy_text_list *words)
+{
+    bool good = !words->given || strvec_push(out, option);
+    for (size_t i = 0; i < words->count; i++) good &= strvec_push(out, words->items[i]);
+    return good;
+}
+
+/* The inputs of --golden come from the options of the line. */
+static bool add_data(strvec *out, const data_args *d, arena *memory)
+{
+    bool good = add_list(out, "--load-inputs", &d->load_inputs) &&
+                add_list(out, "--val-range", &d->val_range);
+    if (d->seed >= 0) {
+        const char *seed = arena_printf(memory, "%lld", (long long)d->seed);
+        good = good && seed && strvec_push(out, "--seed") && strvec_push(out, seed);
+    }
+    if (d->script)
+        good = good && strvec_push(out, "--data-loader-script") && strvec_push(out, d->script);
+    return good;
+}
+
+/* Without --check, --golden compares the plan's outputs with those of a file. */
+static pgy_status compare_with_golden(debug_args *s, args *line, pgy_error *err)
+{
+    char self[4096];
+    const ssize_t size = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char *const WORDS[] = {self, "run", s->candidate, "--trt", "--load-outputs", s->golden};
+    strvec words = {0};
+    bool good = true;
+    if (s->check.given)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--golden: not allowed with argument --check");
+    if (size < 0)
+        return pgy_error_set(err, PGY_E_IO, "--golden: the path of this program is unknown");
+    self[size] = '\0';
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) good &= strvec_push(&words, WORDS[i]);
+    good = good && add_data(&words, ARGS_OF(line, data_args), &line->memory);
+    const char **kept = arena_alloc_array(&line->memory, words.count + 1, sizeof *kept);
+    for (size_t i = 0; good && kept && i < words.count; i++)
+        good = (kept[i] = arena_strdup(&line->memory, words.items[i])) != NULL;
+    s->check = (pgy_text_list){.items = kept, .count = words.count, .given = true};
+    strvec_deinit(&words);
+    return good && kept ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory for --golden");
+}
+
 static pgy_status read_check(debug_args *s, args *line, pgy_error *err)
 {
     pgy_debug_check *c = &s->criterion;
@@ -193,7 +275,7 @@ static pgy_status read_check(debug_args *s, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--check: a command is expected behind it");
     c->command = s->check.items;
     c->command_count = s->check.count;
-    return PGY_OK;
+    return is_line(&s->check) ? run_by_shell(c, s->check.items[0], line, err) : PGY_OK;
 }
 
 /* Files that the line does not name begin with the program's name. */
@@ -216,9 +298,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     debug_args *s = settings;
     pgy_debug_options *o = &s->options;
-    pgy_status st = read_check(s, line, err);
+    pgy_status st = name_files(s, line, err);
+    if (!st && s->golden) st = compare_with_golden(s, line, err);
+    if (!st) st = read_check(s, line, err);
     if (!st) st = read_until(s, line, err);
-    if (!st) st = name_files(s, line, err);
     if (st) return st;
     o->artifacts = s->artifacts.items;
     o->artifact_count = s->artifacts.count;
@@ -240,6 +323,12 @@ static void set_build_defaults(void *settings)
         (debug_args){.options = pgy_debug_options_default(), .candidate_end = "_debug.engine"};
 }
 
+static void set_precision_defaults(void *settings)
+{
+    set_build_defaults(settings);
+    ((debug_args *)settings)->replays = true;
+}
+
 static void set_reduce_defaults(void *settings)
 {
     *(debug_args *)settings = (debug_args){
@@ -259,4 +348,5 @@ static void set_repeat_defaults(void *settings)
     }
 const option_group GROUP_DEBUG_REPEAT = DEBUG_GROUP(REPEAT_OPTIONS, set_repeat_defaults);
 const option_group GROUP_DEBUG_BUILD = DEBUG_GROUP(BUILD_OPTIONS, set_build_defaults);
+const option_group GROUP_DEBUG_PRECISION = DEBUG_GROUP(PRECISION_OPTIONS, set_precision_defaults);
 const option_group GROUP_DEBUG_REDUCE = DEBUG_GROUP(REDUCE_OPTIONS, set_reduce_defaults);

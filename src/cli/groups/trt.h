@@ -16,6 +16,7 @@
 typedef struct trt_config_args {
     pgy_text_list min_words, opt_words, max_words; /* words of all uses of each option */
     const char *precision_constraints;
+    const char *default_constraints; /* if the line does not say; NULL: none */
     const char *calibration_cache, *calibration_class, *quantization, *quantile, *regression_cutoff;
     const char *save_quantized;
     const char *load_timing_cache, *old_timing_cache;
@@ -30,7 +31,7 @@ typedef struct trt_config_args {
     int64_t optimization_level, max_aux_streams; /* -1: not given */
     const char *hardware_level, *profiling_verbosity, *runtime_platform, *tiling_level;
     const char *engine_capability;
-    bool strict_types, explicit_precision;
+    bool strict_types, no_strict_types, explicit_precision;
     bool use_gpu;
     pgy_text_list compute_capabilities;
     pgy_build_config config; /* flags are parsed into it; `finish` fills the rest from the words */
@@ -39,6 +40,7 @@ typedef struct trt_config_args {
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */
 extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with the options that only convert has */
+extern const option_group GROUP_TRT_CONFIG_OBEY;    /* --precision-constraints is obey by default */
 
 /* ---- The network: trt_network.c ------------------------------------------------------------- */
 

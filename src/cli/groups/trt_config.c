@@ -55,13 +55,13 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
 #define FIELD_HOOKS(member, option, help)
 #define FIELD_OBJECT(member, option, help)
 
-#define PRECISION_ROWS                                                                             \
+#define PRECISION_ROWS(default_)                                                                   \
     PGY_BUILD_CONFIG_PRECISION(FIELD_ROW)                                                          \
     PGY_OPT_TEXT("--precision-constraints", trt_config_args, precision_constraints,                \
                  .choices = CONSTRAINTS,                                                           \
                  .help = "what the builder does if a layer cannot have the type that "             \
                          "--layer-precisions requests: obey: fail; prefer: warn and choose "       \
-                         "another type; none: choose another type; default none"),                 \
+                         "another type; none: choose another type; default " default_),            \
         OLD_FLAG("--strict-types --obey-precision-constraints", strict_types,                      \
                  "is an older spelling; use --precision-constraints obey"),                        \
         OLD_FLAG("--explicit-precision", explicit_precision, "has no effect any more"),            \
@@ -141,11 +141,20 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
              "shared object with a function (default postprocess_config) that changes the "        \
              "configuration before the build")
 
-static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS, CHOICE_ROWS, DEVICE_ROWS,
-                                         PGY_OPT_END};
+static const pgy_option RUN_OPTIONS[] = {SHAPE_ROWS, PRECISION_ROWS("none"), CHOICE_ROWS,
+                                         DEVICE_ROWS, PGY_OPT_END};
+static const pgy_option OBEY_OPTIONS[] = {
+    SHAPE_ROWS,
+    PRECISION_ROWS("obey"),
+    CHOICE_ROWS,
+    DEVICE_ROWS,
+    OLD_FLAG("--no-strict-types --no-obey-precision-constraints", no_strict_types,
+             "is an older spelling; use --precision-constraints none"),
+    PGY_OPT_END,
+};
 static const pgy_option CONVERT_OPTIONS[] = {
     SHAPE_ROWS,
-    PRECISION_ROWS,
+    PRECISION_ROWS("none"),
     CHOICE_ROWS,
     DEVICE_ROWS,
     TEXT("--engine-capability", engine_capability, "NAME",
@@ -164,6 +173,12 @@ static void defaults(void *settings)
 {
     trt_config_args *s = settings;
     s->optimization_level = s->max_aux_streams = -1;
+}
+
+static void obey_defaults(void *settings)
+{
+    defaults(settings);
+    ((trt_config_args *)settings)->default_constraints = "obey";
 }
 
 /* Checks texts that must be one of TensorRT's names. */
@@ -375,7 +390,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     trt_config_args *s = settings;
     arena *a = &line->memory;
     s->config.size = sizeof s->config;
-    if (s->strict_types && !s->precision_constraints) s->precision_constraints = "obey";
+    if (!s->precision_constraints)
+        s->precision_constraints = s->strict_types      ? "obey"
+                                   : s->no_strict_types ? "none"
+                                                        : s->default_constraints;
     if (s->config.exclude_lean_runtime && !s->config.version_compatible)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--exclude-lean-runtime needs --version-compatible");
@@ -393,15 +411,16 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     return PGY_OK;
 }
 
-#define CONFIG_GROUP(table)                                                                  \
-    {                                                                                        \
-        .title = "Engine Configuration",                                                     \
-        .description =                                                                       \
-            "Options related to building the engine of --trt: profiles, precision, limits",  \
-        .options = table, ARGS_TYPE(trt_config_args), .defaults = defaults, .finish = finish \
+#define CONFIG_GROUP(table, set)                                                            \
+    {                                                                                       \
+        .title = "Engine Configuration",                                                    \
+        .description =                                                                      \
+            "Options related to building the engine of --trt: profiles, precision, limits", \
+        .options = table, ARGS_TYPE(trt_config_args), .defaults = set, .finish = finish     \
     }
-const option_group GROUP_TRT_CONFIG = CONFIG_GROUP(RUN_OPTIONS);
-const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS);
+const option_group GROUP_TRT_CONFIG = CONFIG_GROUP(RUN_OPTIONS, defaults);
+const option_group GROUP_TRT_CONFIG_CONVERT = CONFIG_GROUP(CONVERT_OPTIONS, defaults);
+const option_group GROUP_TRT_CONFIG_OBEY = CONFIG_GROUP(OBEY_OPTIONS, obey_defaults);
 
 /* ---- For commands --------------------------------------------------------------------------- */
 

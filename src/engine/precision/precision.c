@@ -90,7 +90,7 @@ static pgy_status apply_int8(pgy_graph *g, const pgy_build_config *config,
     x.runner = runner;
     precision_quantize(&x);
     if (!x.p.status) LOG(INFO, "Layers in int8: %zu", x.quantized_count);
-    if (!x.p.status && !x.quantized_count)
+    if (!x.p.status && !x.quantized_count && !config->layer_type_count)
         LOG(WARNING, "int8: the model has no layer that can compute in int8; expected a "
                      "convolution or matrix product of float32 with constant weights");
     return finish(&x);

@@ -101,7 +101,15 @@ static void test_tables__commands(void **state)
         if (!count) fail_msg("tool %s has no command", t->name);
         assert_true(t->summary && t->summary[0]);
     }
-    assert_ptr_equal(command_find(p, "data", "to-input"), command_find(p, "data", "merge"));
+    const command_alias *alias = NULL;
+    assert_ptr_equal(command_find_older(&alias, p, "data", "to-input"),
+                     command_find(p, "data", "merge"));
+    assert_null(alias->words);
+    assert_ptr_equal(command_find_older(&alias, p, "precision", "linear"),
+                     command_find(p, "debug", "precision"));
+    assert_string_equal(alias->words, "--mode linear --dir reverse");
+    assert_null(command_find_older(&alias, p, "precision", "nothing"));
+    assert_null(command_find_older(&alias, p, "data", NULL));
     assert_null(command_find(p, "data", "nothing"));
 }
 
