@@ -18,6 +18,7 @@ static const struct {
     {"calibration.data", "--data-loader-script or --load-inputs"},
     {"compare.no_shape_check", "--no-shape-check"},
     {"compare.stats", "--check-error-stat"},
+    {"debug.artifact_dir", "--art-dir"},
     {"debug.candidate", "--iter-artifact"},
     {"debug.check_command", "--check"},
     {"debug.fail_patterns", "--fail-regex"},

@@ -25,6 +25,7 @@ typedef struct phase {
                       size_t i, const candidate_source *source, pgy_error *err);
     pgy_debug_session *session;
     bisection order;
+    bool other_replay;           /* the replay has a trial of another model */
     best bad, good, larger_good; /* good: fewer nodes than the smallest bad one */
 } phase;
 
@@ -57,18 +58,32 @@ static pgy_status make(bool *made, pgy_debug_trial *trial, void *user, pgy_error
     if (!st) st = save(g, p, err);
     if (!st) {
         trial->state[0] = (pgy_debug_number){"num_nodes", (int64_t)g->node_count};
-        trial->state_count = 1;
+        trial->state[1] = (pgy_debug_number){"max_nodes", (int64_t)p->whole->node_count};
+        trial->state_count = 2;
     }
     pgy_gs_destroy(g);
     *made = true;
     return st;
 }
 
-static int64_t node_count(const pgy_debug_trial *trial)
+static int64_t number_of(const pgy_debug_trial *trial, const char *name, int64_t otherwise)
 {
     for (size_t i = 0; i < trial->state_count; i++)
-        if (strcmp(trial->state[i].name, "num_nodes") == 0) return trial->state[i].value;
-    return INT64_MAX;
+        if (strcmp(trial->state[i].name, name) == 0) return trial->state[i].value;
+    return otherwise;
+}
+
+static int64_t node_count(const pgy_debug_trial *trial)
+{
+    return number_of(trial, "num_nodes", INT64_MAX);
+}
+
+/* A replay of the original does not tell how many nodes the model had, so it is believed. */
+static bool is_of_this_model(const phase *p, const pgy_debug_trial *trial)
+{
+    const int64_t all = (int64_t)p->whole->node_count;
+    const int64_t part = number_of(trial, "num_nodes", 0);
+    return number_of(trial, "max_nodes", all) == all && part >= 0 && part <= all;
 }
 
 /* A later trial replaces one with the same number of nodes. */
@@ -86,6 +101,8 @@ static bool next(const pgy_debug_trial *trial, void *user)
 {
     phase *p = user;
     const best found = {.found = true, .index = p->order.index, .nodes = node_count(trial)};
+    p->other_replay = !is_of_this_model(p, trial);
+    if (p->other_replay) return false;
     if (!trial->passed)
         keep_smaller(&p->bad, &found);
     else if (p->bad.found && found.nodes >= p->bad.nodes)
@@ -112,6 +129,11 @@ static pgy_status run_phase(phase *p, size_t *failed, pgy_error *err)
     LOG(INFO, "Reducing model %s", p->name);
     const pgy_status st = pgy_debug_session_run(&sum, p->session, &search, err);
     if (st) return st;
+    if (p->other_replay)
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "debug.load_replay: trial %zu of the phase '%s' is of a model with "
+                             "another number of nodes than %zu; load a replay of this model",
+                             sum.trials - 1, p->name, p->whole->node_count);
     LOG(INFO, "Finished reducing model %s", p->name);
     *failed += sum.trials - sum.passed;
     return PGY_OK;

@@ -2,6 +2,7 @@
 /* Sessions: their options, the files of a trial, and the loop over trials. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,6 +107,19 @@ static pgy_status load_replay(pgy_debug_session *s, pgy_error *err)
     return debug_replay_load(&s->replay, s->options.load_replay, err);
 }
 
+/* A file in the folder's place would stop the session after its first check, which may take hours.
+ */
+static pgy_status check_artifact_dir(const pgy_debug_options *o, pgy_error *err)
+{
+    struct stat there;
+    if (!o->artifact_count || stat(o->artifact_dir, &there) || S_ISDIR(there.st_mode))
+        return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "debug.artifact_dir: '%s' is not a folder; choose another path for the "
+                         "artifacts",
+                         o->artifact_dir);
+}
+
 static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
 {
     const time_t now = time(NULL);
@@ -121,7 +135,8 @@ static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
             "debug.candidate: '%s' exists; remove it or choose another path, because "
             "every trial overwrites and removes this file",
             s->options.candidate);
-    const pgy_status st = debug_check_init(&s->check, &s->criterion, err);
+    pgy_status st = check_artifact_dir(&s->options, err);
+    if (!st) st = debug_check_init(&s->check, &s->criterion, err);
     return st ? st : load_replay(s, err);
 }
 

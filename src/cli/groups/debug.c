@@ -20,8 +20,9 @@ static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
     PGY_OPT_LIST("--check --check-inference", debug_args, check, .nargs = PGY_REST,                \
                  .meta = "COMMAND",                                                                \
                  .help = "command that checks each iteration; it runs without a shell, and takes " \
-                         "the rest of the line, so this option comes last. Without it, you are "   \
-                         "asked whether an iteration passed"),                                     \
+                         "the rest of the line, so this option comes last. One quoted word with "  \
+                         "blanks is run by sh -c, and options may follow it. Without a command, "  \
+                         "you are asked whether an iteration passed"),                             \
         PGY_OPT_LIST("--fail-code --fail-returncode", debug_args, fail_codes,                      \
                      .nargs = PGY_ONE_OR_MORE, .meta = "CODE", .exclusive = "codes",               \
                      .help = "exit codes of the command that mean failure; all others pass"),      \
