@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -122,6 +124,40 @@ static pgy_status collect(command_result *out, running *r, double timeout_s, int
     return st;
 }
 
+/* ---- End ------------------------------------------------------------------------------------ */
+
+enum { MAX_DESCENDANTS = 256 };
+
+/* Adds the processes that `parent` started, and those that they started. */
+static void add_descendants(pid_t *found, size_t *count, pid_t parent)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)parent, (long)parent);
+    FILE *file = fopen(path, "re");
+    if (!file) return;
+    const size_t size = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    text[size] = '\0';
+    const size_t first = *count;
+    char *at = text, *end = NULL;
+    for (long pid; *count < MAX_DESCENDANTS && (pid = strtol(at, &end, 10)) > 0; at = end)
+        found[(*count)++] = (pid_t)pid;
+    for (size_t i = first, last = *count; i < last; i++) add_descendants(found, count, found[i]);
+}
+
+/* Ends a command that still runs. A shell leaves the programs that it waits for, so they are ended,
+ * too; a process group of its own would take the terminal away from the command. */
+static void end_command(pid_t child)
+{
+    pid_t found[MAX_DESCENDANTS];
+    size_t count = 0;
+    int status;
+    add_descendants(found, &count, child);
+    child_end(child);
+    child_reap(child, true, &status);
+    for (size_t i = 0; i < count; i++) kill(found[i], SIGKILL);
+}
+
 pgy_status command_run(command_result *out, const char *const *words, size_t count,
                        double timeout_s, pgy_error *err)
 {
@@ -132,10 +168,7 @@ pgy_status command_run(command_result *out, const char *const *words, size_t cou
     if (timeout_s > 0) r.deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
     pgy_status st = start(&r, words, count, err);
     if (!st) st = collect(&made, &r, timeout_s, &status, err);
-    if (r.child > 0) {
-        child_end(r.child);
-        child_reap(r.child, true, &status);
-    }
+    if (r.child > 0) end_command(r.child);
     close_end(&r.ends[0]);
     close_end(&r.ends[1]);
     if (st) {
