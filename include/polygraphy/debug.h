@@ -201,8 +201,9 @@ typedef struct pgy_debug_precision {
 
 /** Searches how many layers at the begin or end of a model must compute in a higher precision for
  * the session's check to pass. Each trial builds a plan into the session's candidate file; a build
- * that fails counts as a failed trial. Constants keep their types, and so do layers with an output
- * of another type than float32, float16 and int8. */
+ * that fails counts as a failed trial. Layers whose types the model states keep them: constants,
+ * casts, quantization, If, Loop and Scan; and so do layers with an output of another type than
+ * float32, float16 and int8. */
 PGY_API pgy_status pgy_debug_precision_find(pgy_debug_precision *out, pgy_debug_session *s,
                                             pgy_model *model,
                                             const pgy_debug_precision_options *options,

@@ -18,10 +18,25 @@ static bool is_type_of_layers(pgy_dtype t)
     return t == PGY_F32 || t == PGY_F16 || t == PGY_I8;
 }
 
+/* The model itself states the types of these; asking for another one would make the build fail. */
+static bool states_its_types(const pgy_node *n)
+{
+    static const char *const OPERATORS[] = {"Constant",
+                                            "Cast",
+                                            "CastLike",
+                                            "BitCast",
+                                            "QuantizeLinear",
+                                            "DequantizeLinear",
+                                            "DynamicQuantizeLinear"};
+    for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
+        if (strcmp(n->op_type, OPERATORS[i]) == 0) return true;
+    return n->subgraph_count > 0;
+}
+
 /* Shapes and indices are integers of 32 or 64 bits, so their types exclude them. */
 static bool is_markable(const pgy_node *n)
 {
-    if (strcmp(n->op_type, "Constant") == 0) return false;
+    if (states_its_types(n)) return false;
     for (size_t i = 0; i < n->output_count; i++) {
         const pgy_value *v = n->outputs[i];
         if (v && (v->kind != PGY_VALUE_TENSOR || !is_type_of_layers(v->dtype))) return false;

@@ -69,7 +69,7 @@ static pgy_status find(pgy_debug_precision *out, rig *r, pgy_model *model,
 
 static const pgy_build_config FP16 = {.size = sizeof FP16, .fp16 = true};
 
-/* Six layers, of which a constant and two on integers keep their types. */
+/* Eight layers. A constant, casts and two layers on integers keep their types. */
 static pgy_model *mixed(void)
 {
     model_builder b = builder_start(17);
@@ -79,7 +79,9 @@ static pgy_model *mixed(void)
     builder_node(&b, "Shape", "x", "shape");
     builder_node(&b, "Relu", "x", "a");
     builder_attr_ints(&b, builder_node(&b, "Constant", "", "c"), "value_ints", 1, &one);
-    builder_node(&b, "Tanh", "a", "b");
+    builder_attr_int(&b, builder_node(&b, "Cast", "a", "half"), "to", 10);
+    builder_attr_int(&b, builder_node(&b, "Cast", "half", "whole"), "to", 1);
+    builder_node(&b, "Tanh", "whole", "b");
     builder_node(&b, "Add", "shape i", "more");
     builder_node(&b, "Sigmoid", "b", "d");
     builder_output(&b, "d", PGY_F32, "2, 3");
@@ -97,19 +99,19 @@ static void test_precision__marks_only_layers_of_floats(void **state)
     assert_int_equal(find(&p, &r, model, (pgy_debug_precision_options){.config = &FP16}, NULL),
                      PGY_OK);
     assert_true(p.found);
-    assert_int_equal(p.layer_count, 6);
-    assert_int_equal(p.count, 4);
+    assert_int_equal(p.layer_count, 8);
+    assert_int_equal(p.count, 6);
     assert_int_equal(p.name_count, 2);
     assert_string_equal(p.names[0], "n1");
-    assert_string_equal(p.names[1], "n3");
+    assert_string_equal(p.names[1], "n5");
     assert_int_equal(r.marked[0], 3);
     pgy_debug_precision_free(&p);
     r = (rig){.border = 2};
     const pgy_debug_precision_options back = {.config = &FP16, .reverse = true, .linear = true};
     assert_int_equal(find(&p, &r, model, back, NULL), PGY_OK);
     assert_int_equal(p.count, 3);
-    assert_string_equal(p.names[0], "n3");
-    assert_string_equal(p.names[1], "n5");
+    assert_string_equal(p.names[0], "n5");
+    assert_string_equal(p.names[1], "n7");
     pgy_debug_precision_free(&p);
     pgy_model_destroy(model);
 }
@@ -132,7 +134,7 @@ static void test_precision__all_layers_are_a_result(void **state)
         assert_int_equal(find(&p, &r, model, how, NULL), PGY_OK);
         assert_false(p.found);
         assert_int_equal(p.count, 0);
-        assert_int_equal(r.trials, linear ? 7 : 1);
+        assert_int_equal(r.trials, linear ? 9 : 1);
         pgy_debug_precision_free(&p);
     }
     pgy_model_destroy(model);
@@ -141,7 +143,7 @@ static void test_precision__all_layers_are_a_result(void **state)
 static void test_precision__types_of_the_configuration_hold_in_each_trial(void **state)
 {
     (void)state;
-    static const pgy_type_choice GIVEN[] = {{"n5", PGY_F32}};
+    static const pgy_type_choice GIVEN[] = {{"n7", PGY_F32}};
     const pgy_build_config config = {.size = sizeof config,
                                      .int8 = true,
                                      .fp16 = true,
@@ -153,7 +155,7 @@ static void test_precision__types_of_the_configuration_hold_in_each_trial(void *
     const pgy_debug_precision_options how = {.config = &config, .dtype = PGY_F16, .linear = true};
     assert_int_equal(find(&p, &r, model, how, NULL), PGY_OK);
     assert_int_equal(r.marked[0], 1);
-    assert_string_equal(r.last, "n5:float32 n1:float16 ");
+    assert_string_equal(r.last, "n7:float32 n1:float16 ");
     pgy_debug_precision_free(&p);
     pgy_model_destroy(model);
 }
