@@ -27,6 +27,7 @@
 #include <polygraphy/option.h>
 #include <polygraphy/plugin.h>
 #include <polygraphy/plugin_tune.h>
+#include <polygraphy/precision.h>
 #include <polygraphy/record.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/runner.h>

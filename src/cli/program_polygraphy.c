@@ -14,6 +14,7 @@ static const tool_info TOOLS[] = {
     {"surgeon", "Edit a model: extract parts, insert nodes, fold, clean up, prune, strip weights."},
     {"check", "Check a model for errors, or judge saved accuracy results again."},
     {"debug", "Find what makes a model fail, by repeated trials."},
+    {"precision", "Find the layers that may compute in 16 bits, and write them into the model."},
     {"data", "Combine files of saved inputs and outputs."},
     {"template", "Write templates: scripts and files of hints."},
     {"plugin", "Find and replace subgraphs of a model that plugins can compute."},

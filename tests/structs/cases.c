@@ -690,6 +690,35 @@ CALL(pgy_plugin_tune_options)
     return PGY_OK;
 }
 
+/* ---- Precisions ------------------------------------------------------------------------------ */
+
+static pgy_precision_options whole_pgy_precision_options(void)
+{
+    return (pgy_precision_options){.size = sizeof(pgy_precision_options),
+                                   .type = PGY_BF16,
+                                   .criterion = PGY_PRECISION_TOP_K,
+                                   .limit = 0.5,
+                                   .k = 1,
+                                   .samples = 3,
+                                   .max_bytes = 1 << 20};
+}
+static pgy_precision_options defaults_pgy_precision_options(void)
+{
+    return pgy_precision_options_default();
+}
+CALL(pgy_precision_options)
+{
+    const pgy_random_options random = pgy_random_options_default();
+    pgy_data_loader *data = NULL;
+    pgy_precision *p = NULL;
+    TRY(pgy_random_loader_create(&data, &random, err));
+    const pgy_status st = pgy_precision_search(&p, model, data, o, err);
+    if (!st) SAY("%zu layers, limit %g", pgy_precision_layer_count(p), pgy_precision_summarize(p)->limit_error);
+    pgy_precision_destroy(p);
+    pgy_data_loader_destroy(data);
+    return st;
+}
+
 /* ---- Debugging ------------------------------------------------------------------------------- */
 
 static pgy_status judge_good(bool *passed, const char *candidate, void *user, pgy_error *err)

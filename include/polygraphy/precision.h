@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Precision search: finds the layers of a model that may compute in a 16-bit type, and makes the
+ * model in which they do.
+ *
+ *     pgy_precision_options o = pgy_precision_options_default();
+ *     o.criterion = PGY_PRECISION_SNR;
+ *     o.limit = 50;
+ *     pgy_precision *p = NULL;
+ *     pgy_status st = pgy_precision_search(&p, model, data, &o, &err);
+ *     if (!st) st = pgy_precision_model(&typed, p, &err);
+ *     if (!st) st = pgy_precision_verify(&error, p, typed, pgy_backend_find("onnxrt"), &err);
+ *     pgy_precision_destroy(p);
+ *
+ * Trials are emulated: no engine is built. Layers run in float32, and the inputs, weights and
+ * outputs of each 16-bit layer are rounded to its type. A layer runs again only if its type or one
+ * of its inputs changed since the last accepted set. docs/precision.md describes the search.
+ */
+#ifndef POLYGRAPHY_PRECISION_H
+#define POLYGRAPHY_PRECISION_H
+
+#include <polygraphy/data.h>
+#include <polygraphy/onnx.h>
+#include <polygraphy/runner.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pgy_precision pgy_precision;
+
+/** How the error of a set of 16-bit layers is judged; the worst sample and output count. */
+typedef enum pgy_precision_criterion {
+    PGY_PRECISION_TOLERANCE, /**< largest absolute difference, at most `limit` */
+    PGY_PRECISION_SNR,       /**< signal-to-noise ratio in dB, at least `limit`; the error is noise
+                                divided       by signal */
+    PGY_PRECISION_TOP_K /**< share of rows (last axis) of all samples whose largest element is among
+                           the `k` largest, at least `limit`; the error is the other share */
+} pgy_precision_criterion;
+
+typedef struct pgy_precision_options {
+    size_t size;    /**< sizeof(pgy_precision_options) */
+    pgy_dtype type; /**< PGY_F16 or PGY_BF16 */
+    pgy_precision_criterion criterion;
+    double limit;
+    int64_t k;          /**< PGY_PRECISION_TOP_K: at least 1 */
+    int64_t samples;    /**< number of samples to read from the data, at least 1 */
+    uint64_t max_bytes; /**< memory for kept values and rounded weights */
+} pgy_precision_options;
+/** float16, an absolute difference of 0.001, 16 samples, 1 GiB. */
+PGY_API pgy_precision_options pgy_precision_options_default(void);
+
+typedef struct pgy_precision_layer {
+    const char *name, *op_type; /**< the name is that of the node in the written model */
+    double error;         /**< error if only this layer is 16-bit; negative: was not measured */
+    uint64_t saved_bytes; /**< bytes of weights and outputs that a 16-bit type saves */
+    bool narrow;          /**< the best set contains it */
+} pgy_precision_layer;
+
+/** A measured set that no other measured set beats in both cost and error. */
+typedef struct pgy_precision_point {
+    uint64_t bytes; /**< weights and outputs of all layers */
+    double error;   /**< on the samples of the search */
+    size_t narrow;  /**< number of 16-bit layers */
+} pgy_precision_point;
+
+typedef struct pgy_precision_summary {
+    size_t layers, narrow; /**< layers that can be 16-bit; those that are in the best set */
+    size_t fixed;          /**< nodes that stay float32 in every set */
+    size_t samples, held_out;
+    size_t trials;
+    double seconds;
+    double error;          /**< of the best set, on the samples of the search */
+    double held_out_error; /**< of the best set on the held-out samples; negative: there are none,
+                              or the search was interrupted */
+    double promised_error; /**< of the best set on all samples */
+    double limit_error;    /**< largest error that passes */
+    uint64_t bytes, wide_bytes; /**< cost of the best set, and of the model as it is */
+    bool interrupted;           /**< the best set so far */
+} pgy_precision_summary;
+
+/** Runs the search. A quarter of the samples is held out: the set found must pass on them, too, or
+ * loses its most sensitive layers until it does.
+ * @param model   borrowed for this call; weights stay in use until *out is destroyed
+ * @param data    gives the samples; borrowed for this call
+ * @return PGY_E_CANCELLED after an interrupt; then *out has the best set so far, or is NULL */
+PGY_API PGY_MUST_CHECK pgy_status pgy_precision_search(pgy_precision **out, pgy_model *model,
+                                                       pgy_data_loader *data,
+                                                       const pgy_precision_options *options,
+                                                       pgy_error *err);
+PGY_API void pgy_precision_destroy(pgy_precision *p); /**< NULL is fine */
+PGY_API const pgy_precision_summary *pgy_precision_summarize(const pgy_precision *p);
+PGY_API size_t pgy_precision_layer_count(const pgy_precision *p);
+PGY_API const pgy_precision_layer *pgy_precision_layer_at(const pgy_precision *p, size_t i);
+/** The points of the Pareto table, from the lowest cost on. */
+PGY_API size_t pgy_precision_point_count(const pgy_precision *p);
+PGY_API const pgy_precision_point *pgy_precision_point_at(const pgy_precision *p, size_t i);
+
+/** Makes the model in which the layers of the best set are 16-bit, with Casts at their borders. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p,
+                                                      pgy_error *err);
+/** Runs a model made by pgy_precision_model in a runtime, on all samples, and gives its error.
+ * @return PGY_E_ARGUMENT if the error does not pass, or is more than twice the promised one and
+ * more than a tenth of the limit: then the emulation does not describe this runtime */
+PGY_API PGY_MUST_CHECK pgy_status pgy_precision_verify(double *error, const pgy_precision *p,
+                                                       pgy_model *typed, const pgy_backend *backend,
+                                                       pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

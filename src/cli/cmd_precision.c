@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* precision: searches the layers that may compute in a 16-bit type, prints what the search found,
+ * and writes the model with Casts at their borders. */
+#include <polygraphy/precision.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/pytext.h"
+#include "base/str.h"
+#include "cli/args/values.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+
+static const char LOG_PATH[] = "cli/cmd_precision.c";
+
+typedef struct precision_args {
+    const char *output, *keep_list, *layer_list, *types, *criterion, *max_memory;
+    pgy_text_list check_with;
+    int64_t samples;
+    pgy_precision_options options;
+} precision_args;
+
+static const char *const TYPES[] = {"float16", "bfloat16", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", precision_args, output, .meta = "PATH",
+                 .help = "file for the typed model; it is written only if the model, in all "
+                         "runtimes of --check-with, has the error that the search promises"),
+    PGY_OPT_TEXT("--keep-list", precision_args, keep_list, .meta = "PATH",
+                 .help = "file for the names of the layers that stay float32, one a line. After an "
+                         "interrupt it has those of the best set so far"),
+    PGY_OPT_TEXT("--layer-precisions-list", precision_args, layer_list, .meta = "PATH",
+                 .help = "file for the words of --layer-precisions, NAME:TYPE, one a line"),
+    PGY_OPT_TEXT("--types", precision_args, types, .choices = TYPES,
+                 .help = "type of the layers that do not stay float32; default: float16"),
+    PGY_OPT_TEXT(
+        "--criterion", precision_args, criterion, .meta = "KIND:LIMIT",
+        .help = "when a set of layers is good. tolerance:X (default: tolerance:0.001): no element "
+                "of an output differs by more than X. snr:X: the ratio of signal to noise of each "
+                "output is at least X dB. topK:X, such as top1:0.99: in a share of at least X of "
+                "all rows the largest element is among the K largest"),
+    PGY_OPT_INT("--samples", precision_args, samples, .meta = "N",
+                .help = "largest number of samples to read; default: 16. A quarter of them is held "
+                        "out, to check what was found"),
+    PGY_OPT_TEXT("--max-memory", precision_args, max_memory, .meta = "BYTES",
+                 .help = "memory for values that trials reuse, with a suffix K, M or G; default: "
+                         "1G. Less memory makes trials slower"),
+    PGY_OPT_LIST("--check-with", precision_args, check_with, .nargs = PGY_ONE_OR_MORE,
+                 .meta = "RUNTIME",
+                 .help = "runtimes that run the typed model before it is written; default: onnxrt "
+                         "trt"),
+    PGY_OPT_END,
+};
+
+static void defaults(void *settings)
+{
+    precision_args *s = settings;
+    s->options = pgy_precision_options_default();
+    s->samples = s->options.samples;
+}
+
+/* ---- The criterion -------------------------------------------------------------------------- */
+
+static pgy_status read_criterion(precision_args *s, pgy_error *err)
+{
+    const char *text = s->criterion, *colon = strchr(text, ':');
+    pgy_precision_options *o = &s->options;
+    const size_t kind = colon ? (size_t)(colon - text) : 0;
+    char *end = NULL;
+    if (kind == 9 && memcmp(text, "tolerance", kind) == 0)
+        o->criterion = PGY_PRECISION_TOLERANCE;
+    else if (kind == 3 && memcmp(text, "snr", kind) == 0)
+        o->criterion = PGY_PRECISION_SNR;
+    else if (kind > 3 && kind < 10 && memcmp(text, "top", 3) == 0) {
+        o->criterion = PGY_PRECISION_TOP_K;
+        o->k = 0;
+        for (const char *c = text + 3; c < colon; c++)
+            o->k = *c >= '0' && *c <= '9' && o->k >= 0 ? 10 * o->k + (*c - '0') : -1;
+        if (o->k < 1) colon = NULL;
+    } else {
+        colon = NULL;
+    }
+    if (colon) o->limit = text_to_double(colon + 1, &end);
+    if (colon && end != colon + 1 && !*end && isfinite(o->limit) && o->limit >= 0 &&
+        (o->criterion != PGY_PRECISION_TOP_K || o->limit <= 1))
+        return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "--criterion: '%s' is not tolerance:X, snr:X or topK:X with a number X of "
+                         "at least 0 (topK: at most 1)",
+                         text);
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    precision_args *s = settings;
+    (void)line;
+    s->options.type = s->types && strcmp(s->types, TYPES[1]) == 0 ? PGY_BF16 : PGY_F16;
+    if (s->samples < 1)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--samples: %lld is less than 1",
+                             (long long)s->samples);
+    s->options.samples = s->samples;
+    pgy_status st = PGY_OK;
+    if (s->max_memory) st = value_bytes(&s->options.max_bytes, s->max_memory, "--max-memory", err);
+    for (size_t i = 0; !st && i < s->check_with.count; i++)
+        if (!pgy_backend_find(s->check_with.items[i]))
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "--check-with: there is no runtime '%s'",
+                               s->check_with.items[i]);
+    return st || !s->criterion ? st : read_criterion(s, err);
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, ARGS_TYPE(precision_args), .defaults = defaults, .finish = finish};
+static const option_group *const GROUPS[] = {&OWN,        &GROUP_LOGGING,    &GROUP_MODEL_DATA,
+                                             &GROUP_DATA, &GROUP_ONNX_WRITE, NULL};
+
+/* ---- What the search found ------------------------------------------------------------------ */
+
+static void append_error(str *out, double error)
+{
+    if (error < 0)
+        str_append(out, "         -");
+    else
+        str_printf(out, "%10.3g", error);
+}
+
+static void append_layers(str *out, const pgy_precision *p, const char *type)
+{
+    str_append(out, "\nLayers:\n");
+    str_printf(out, "    %-10s %10s %12s  %s\n", "type", "error", "saves bytes", "name (operator)");
+    for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
+        const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
+        str_printf(out, "    %-10s ", l->narrow ? type : "float32");
+        append_error(out, l->error);
+        str_printf(out, " %12llu  %s (%s)\n", (unsigned long long)l->saved_bytes, l->name,
+                   l->op_type);
+    }
+}
+
+static void append_points(str *out, const pgy_precision *p)
+{
+    str_append(out, "\nSets that no other set beats in both bytes and error:\n");
+    str_printf(out, "    %12s %10s %s\n", "bytes", "error", "layers");
+    for (size_t i = 0; i < pgy_precision_point_count(p); i++) {
+        const pgy_precision_point *at = pgy_precision_point_at(p, i);
+        str_printf(out, "    %12llu %10.3g %6zu\n", (unsigned long long)at->bytes, at->error,
+                   at->narrow);
+    }
+}
+
+static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_error *err)
+{
+    const pgy_precision_summary *sum = pgy_precision_summarize(p);
+    const char *type = pgy_dtype_name(s->options.type);
+    str out = {0};
+    str_printf(&out,
+               "%zu of %zu layers in %s, %zu other nodes fixed; error %.3g on %zu samples, limit "
+               "%.3g\n",
+               sum->narrow, sum->layers, type, sum->fixed, sum->error, sum->samples - sum->held_out,
+               sum->limit_error);
+    if (sum->held_out_error >= 0)
+        str_printf(&out, "Error on %zu held-out samples: %.3g\n", sum->held_out,
+                   sum->held_out_error);
+    str_printf(&out, "Weights and outputs: %llu bytes; as float32: %llu\n",
+               (unsigned long long)sum->bytes, (unsigned long long)sum->wide_bytes);
+    append_layers(&out, p, type);
+    append_points(&out, p);
+    if (out.failed) {
+        str_deinit(&out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    LOG(INFO, "==== Precisions ====\n%s", str_text(&out));
+    LOG(INFO, "%zu trials in %.2f s", sum->trials, sum->seconds);
+    str_deinit(&out);
+    return PGY_OK;
+}
+
+/* ---- What is written ------------------------------------------------------------------------ */
+
+static pgy_status write_text(str *text, const char *path, pgy_error *err)
+{
+    pgy_status st = text->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (!st) st = file_write_all(path, str_text(text), strlen(str_text(text)), err);
+    str_deinit(text);
+    return st;
+}
+
+static pgy_status write_lists(const pgy_precision *p, const precision_args *s, pgy_error *err)
+{
+    str keep = {0}, words = {0};
+    for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
+        const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
+        if (!l->narrow) str_printf(&keep, "%s\n", l->name);
+        str_printf(&words, "%s:%s\n", l->name,
+                   l->narrow ? pgy_dtype_name(s->options.type) : "float32");
+    }
+    pgy_status st = PGY_OK;
+    if (s->keep_list)
+        st = write_text(&keep, s->keep_list, err);
+    else
+        str_deinit(&keep);
+    if (!st && s->layer_list)
+        st = write_text(&words, s->layer_list, err);
+    else
+        str_deinit(&words);
+    return st;
+}
+
+static pgy_status check_and_write(const pgy_precision *p, const args *line, pgy_error *err)
+{
+    static const char *const USUAL[] = {"onnxrt", "trt"};
+    const precision_args *s = args_get(line, &OWN);
+    const char *const *names = s->check_with.count ? s->check_with.items : USUAL;
+    const size_t count = s->check_with.count ? s->check_with.count : 2;
+    pgy_model *typed = NULL;
+    double error;
+    pgy_status st = pgy_precision_model(&typed, p, err);
+    for (size_t i = 0; !st && i < count; i++)
+        st = pgy_precision_verify(&error, p, typed, pgy_backend_find(names[i]), err);
+    if (st && st != PGY_E_CANCELLED)
+        st = pgy_error_prefix(err, st, "'%s' is not written: ", s->output);
+    if (!st) st = model_save(typed, line, s->output, NULL, err);
+    if (!st) LOG(INFO, "The typed model is in %s", s->output);
+    pgy_model_destroy(typed);
+    return st;
+}
+
+/* After an interrupt the lists are written, and the typed model is not, because it is not checked.
+ */
+static pgy_status leave_best(const pgy_precision *p, const precision_args *s, pgy_error *err)
+{
+    pgy_error why = {0};
+    const pgy_precision_summary *sum = pgy_precision_summarize(p);
+    LOG(WARNING,
+        "Interrupted after %zu trials: the best set so far has %zu of %zu layers in %s "
+        "and is not checked on held-out samples",
+        sum->trials, sum->narrow, sum->layers, pgy_dtype_name(s->options.type));
+    pgy_cancel_reset(); /* files are not written while a request to stop stands */
+    if (write_lists(p, s, &why)) LOG(ERROR, "%s", why.text);
+    pgy_cancel();
+    return pgy_error_set(err, PGY_E_CANCELLED, "the search was interrupted");
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const precision_args *s = args_get(line, &OWN);
+    const model_args *m = args_get(line, &GROUP_MODEL_DATA);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_data_loader *data = NULL;
+    pgy_precision *p = NULL;
+    (void)passed;
+    pgy_status st = pgy_loader_from_path(&loader, m->path, NULL, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = data_loader_create(&data, line, m->shapes, err);
+    if (!st) st = pgy_precision_search(&p, model, data, &s->options, err);
+    if (st == PGY_E_CANCELLED && p) st = leave_best(p, s, err);
+    if (!st) st = show(p, s, err);
+    if (!st && s->output) st = check_and_write(p, line, err);
+    if (!st) st = write_lists(p, s, err);
+    pgy_precision_destroy(p);
+    pgy_data_loader_destroy(data);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+const command COMMAND_precision = {
+    .tool = "precision",
+    .summary = "Find the layers that may compute in 16 bits, and write them into the model.",
+    .description = "Search the layers of a model that may compute in float16 or bfloat16 while its "
+                   "outputs stay as exact as the criterion asks, and write the model with Casts at "
+                   "the borders of these layers. Trials are emulated, so no engine is built for "
+                   "them.",
+    .examples = "  Write a model whose outputs stay within 0.01:\n      {program} precision "
+                "model.onnx -o typed.onnx --load-inputs data.json --criterion tolerance:0.01",
+    .groups = GROUPS,
+    .run = run,
+};

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs the graph with the engine's interpreter, and rounds what 16-bit layers read and write. This
+ * is faster than 16-bit kernels, needs no Casts, and equals what the written model does up to the
+ * rounding inside a layer.
+ *
+ * Outputs of nodes are kept for each sample. A node runs again only if its type differs from that
+ * of the kept run, or if a node that it reads ran again. So a trial that changes one late layer
+ * costs that layer and what follows. What does not fit into the budget is computed again.
+ *
+ * Kernels pack constant weights once per node, so 16-bit layers have an interpreter of their own,
+ * which sees rounded weights only. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/program/interpret.h"
+#include "precision/precision.h"
+#include "precision/round.h"
+#include "tensor/tensor.h"
+
+typedef struct kept_node {
+    op_tensor *outputs; /* NULL: not kept */
+    bool narrow;
+} kept_node;
+
+struct emulator {
+    pgy_precision *p;
+    graph_plan plan;
+    execute_operators operators;
+    interpreter *wide, *narrow;
+    kept_node *kept;     /* [sample][node] */
+    op_tensor **weights; /* [node][input]: rounded weights, made when first needed */
+    uint64_t *bytes;     /* [node] */
+    uint64_t held_bytes; /* of kept outputs and rounded weights */
+    bool *is_narrow;     /* [node], in this run */
+    bool *ran;           /* [node]: ran in this run, so its outputs may be new */
+    size_t sample;
+    bool keep, inside; /* inside: the node of the main graph that runs is 16-bit */
+};
+
+static bool is_top(const emulator *e, const pgy_node *n)
+{
+    return n->graph == e->p->graph;
+}
+
+static uint64_t size_of(const op_tensor *t)
+{
+    return t->value ? pgy_tensor_size_bytes(t->value) : 0;
+}
+
+/* ---- Kept values ---------------------------------------------------------------------------- */
+
+static kept_node *kept_of(emulator *e, const pgy_node *n)
+{
+    return &e->kept[e->sample * e->p->graph->node_count + n->index];
+}
+
+static void forget(emulator *e, kept_node *k, size_t output_count)
+{
+    for (size_t i = 0; k->outputs && i < output_count; i++) {
+        e->held_bytes -= size_of(&k->outputs[i]);
+        op_tensor_release(&k->outputs[i]);
+    }
+    mem_free(k->outputs);
+    *k = (kept_node){0};
+}
+
+static bool reads_new(const emulator *e, const pgy_node *n)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const pgy_node *from = n->inputs[i] ? n->inputs[i]->producer : NULL;
+        if (from && is_top(e, from) && e->ran[from->index]) return true;
+    }
+    return false;
+}
+
+static bool reuse(emulator *e, const pgy_node *n, op_tensor *outputs)
+{
+    const kept_node *k = kept_of(e, n);
+    if (!k->outputs || k->narrow != e->is_narrow[n->index] || reads_new(e, n)) return false;
+    for (size_t i = 0; i < n->output_count; i++) outputs[i] = op_tensor_retain(&k->outputs[i]);
+    return true;
+}
+
+static pgy_status remember(emulator *e, const pgy_node *n, const op_tensor *outputs, pgy_error *err)
+{
+    kept_node *k = kept_of(e, n);
+    uint64_t bytes = 0;
+    forget(e, k, n->output_count);
+    for (size_t i = 0; i < n->output_count; i++) {
+        if (outputs[i].sequence) return PGY_OK;
+        bytes += size_of(&outputs[i]);
+    }
+    /* Values that a subgraph reads from outside are not in n->inputs, so changes would be missed.
+     */
+    if (n->subgraph_count || e->held_bytes + bytes > e->p->options.max_bytes) return PGY_OK;
+    k->outputs = mem_calloc(n->output_count + 1, sizeof *k->outputs);
+    if (!k->outputs) return search_no_memory(err);
+    for (size_t i = 0; i < n->output_count; i++) k->outputs[i] = op_tensor_retain(&outputs[i]);
+    k->narrow = e->is_narrow[n->index];
+    e->held_bytes += bytes;
+    return PGY_OK;
+}
+
+/* ---- Rounding ------------------------------------------------------------------------------- */
+
+static bool is_weight(const pgy_value *v)
+{
+    return v->initializer || (v->producer && node_constant(v->producer));
+}
+
+static pgy_status rounded(op_tensor *out, const emulator *e, const op_tensor *t, bool weight,
+                          pgy_error *err)
+{
+    *out = op_tensor_retain(t);
+    if (!t->value || t->dtype != PGY_F32) return PGY_OK;
+    pgy_tensor *made = NULL;
+    const pgy_status st = round_tensor(&made, t->value, e->p->options.type, weight, err);
+    op_tensor_release(out);
+    if (!st) *out = (op_tensor){.dtype = t->dtype, .value = made};
+    return st;
+}
+
+static pgy_status round_input(op_tensor *out, emulator *e, const pgy_node *n, size_t i,
+                              const op_tensor *t, pgy_error *err)
+{
+    op_tensor *held = NULL;
+    if (!n->inputs[i] || !is_weight(n->inputs[i])) return rounded(out, e, t, false, err);
+    if (is_top(e, n)) {
+        if (!e->weights[n->index])
+            e->weights[n->index] = mem_calloc(n->input_count, sizeof *e->weights[0]);
+        if (!e->weights[n->index]) return search_no_memory(err);
+        held = &e->weights[n->index][i];
+        if (held->value) {
+            *out = op_tensor_retain(held);
+            return PGY_OK;
+        }
+    }
+    const pgy_status st = rounded(out, e, t, true, err);
+    if (!st && held && e->held_bytes + size_of(out) <= e->p->options.max_bytes) {
+        *held = op_tensor_retain(out);
+        e->held_bytes += size_of(held);
+    }
+    return st;
+}
+
+static pgy_status run_narrow(emulator *e, pgy_node *n, const op_node *node, const op_tensor *inputs,
+                             op_tensor *outputs, const bool *wanted, const op_host *host,
+                             pgy_error *err)
+{
+    const execute_operators *own = interpreter_operators(e->narrow);
+    op_tensor *in = mem_calloc(n->input_count + 1, sizeof *in);
+    pgy_status st = in ? PGY_OK : search_no_memory(err);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = round_input(&in[i], e, n, i, &inputs[i], err);
+    if (!st) st = own->run(n, node, in, outputs, wanted, host, own->user, err);
+    for (size_t i = 0; !st && i < n->output_count; i++) {
+        op_tensor made = {0};
+        st = rounded(&made, e, &outputs[i], false, err);
+        if (st) break;
+        op_tensor_release(&outputs[i]);
+        outputs[i] = made;
+    }
+    for (size_t i = 0; in && i < n->input_count; i++) op_tensor_release(&in[i]);
+    mem_free(in);
+    return st;
+}
+
+/* ---- Nodes ---------------------------------------------------------------------------------- */
+
+static void count_bytes(emulator *e, const pgy_node *n, const op_tensor *inputs,
+                        const op_tensor *outputs)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && is_weight(n->inputs[i]) && inputs[i].dtype == PGY_F32 &&
+            inputs[i].value)
+            bytes += 4 * (uint64_t)pgy_tensor_count(inputs[i].value);
+    for (size_t i = 0; i < n->output_count; i++)
+        if (outputs[i].value && outputs[i].dtype == PGY_F32)
+            bytes += 4 * (uint64_t)pgy_tensor_count(outputs[i].value);
+    e->bytes[n->index] = bytes;
+}
+
+static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *inputs,
+                           op_tensor *outputs, const bool *wanted, const op_host *host, void *user,
+                           pgy_error *err)
+{
+    emulator *e = user;
+    const bool top = is_top(e, n);
+    if (top && reuse(e, n, outputs)) return PGY_OK;
+    if (top) {
+        e->ran[n->index] = true;
+        e->inside = e->is_narrow[n->index];
+    }
+    const execute_operators *own = interpreter_operators(e->wide);
+    /* Nodes with subgraphs only pass values on; the nodes inside are rounded. */
+    const pgy_status st = e->inside && !n->subgraph_count
+                              ? run_narrow(e, n, node, inputs, outputs, wanted, host, err)
+                              : own->run(n, node, inputs, outputs, wanted, host, own->user, err);
+    if (st || !top || !e->keep) return st;
+    count_bytes(e, n, inputs, outputs);
+    return remember(e, n, outputs, err);
+}
+
+/* ---- The emulator --------------------------------------------------------------------------- */
+
+pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
+{
+    const size_t nodes = p->graph->node_count, samples = p->summary.samples;
+    emulator *e = mem_calloc(1, sizeof *e);
+    if (!e) return search_no_memory(err);
+    e->p = p;
+    e->operators = (execute_operators){.run = run_node, .user = e};
+    e->kept = mem_calloc(samples * nodes + 1, sizeof *e->kept);
+    e->weights = mem_calloc(nodes + 1, sizeof *e->weights);
+    e->bytes = mem_calloc(nodes + 1, sizeof *e->bytes);
+    e->is_narrow = mem_calloc(nodes + 1, sizeof *e->is_narrow);
+    e->ran = mem_calloc(nodes + 1, sizeof *e->ran);
+    pgy_status st = e->kept && e->weights && e->bytes && e->is_narrow && e->ran
+                        ? PGY_OK
+                        : search_no_memory(err);
+    if (!st) st = plan_build(&e->plan, p->graph, err);
+    if (!st) st = interpreter_create(&e->wide, NULL, err);
+    if (!st) st = interpreter_create(&e->narrow, NULL, err);
+    if (st)
+        emulator_destroy(e);
+    else
+        *out = e;
+    return st;
+}
+
+void emulator_destroy(emulator *e)
+{
+    if (!e) return;
+    const pgy_graph *g = e->p->graph;
+    for (size_t s = 0; e->kept && s < e->p->summary.samples; s++)
+        for (size_t i = 0; i < g->node_count; i++)
+            forget(e, &e->kept[s * g->node_count + i], g->nodes[i]->output_count);
+    for (size_t i = 0; e->weights && i < g->node_count; i++) {
+        for (size_t k = 0; e->weights[i] && k < g->nodes[i]->input_count; k++)
+            op_tensor_release(&e->weights[i][k]);
+        mem_free(e->weights[i]);
+    }
+    interpreter_destroy(e->wide);
+    interpreter_destroy(e->narrow);
+    graph_plan_deinit(&e->plan);
+    mem_free(e->kept);
+    mem_free(e->weights);
+    mem_free(e->bytes);
+    mem_free(e->is_narrow);
+    mem_free(e->ran);
+    mem_free(e);
+}
+
+const uint64_t *emulator_bytes(const emulator *e)
+{
+    return e->bytes;
+}
+
+pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
+                        bool keep, pgy_error *err)
+{
+    const size_t nodes = e->p->graph->node_count;
+    const execute_limits limits = {.max_bytes = UINT64_MAX, .operators = &e->operators};
+    pgy_tensor_map *results = NULL;
+    memset(e->ran, 0, nodes * sizeof *e->ran);
+    memset(e->is_narrow, 0, nodes * sizeof *e->is_narrow);
+    for (size_t i = 0; narrow && i < e->p->summary.layers; i++)
+        e->is_narrow[e->p->nodes[i]] = narrow[i];
+    e->sample = sample;
+    e->keep = keep;
+    e->inside = false;
+    pgy_status st = pgy_tensor_map_create(&results, err);
+    if (!st)
+        st = execute_graph(&e->plan, e->p->graph, e->p->samples[sample], results, false, &limits,
+                           err);
+    if (st)
+        pgy_tensor_map_destroy(results);
+    else
+        *out = results;
+    return st;
+}

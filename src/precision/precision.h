@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the precision search share: samples.c reads the samples, layers.c lists the
+ * layers, emulate.c runs a set of 16-bit layers, judge.c measures its error, search.c searches,
+ * typed.c makes and checks the model. */
+#ifndef PRECISION_PRECISION_H
+#define PRECISION_PRECISION_H
+
+#include <polygraphy/precision.h>
+
+#include "graph/graph.h"
+
+typedef struct emulator emulator;
+
+struct pgy_precision {
+    pgy_precision_options options;
+    pgy_graph *graph; /* the model with unique node names */
+    pgy_tensor_map **samples, **references;
+    pgy_precision_layer *layers;
+    size_t *nodes; /* for each layer: the index of its node in graph->nodes */
+    bool *best;    /* for each layer: is it in the best set? */
+    pgy_precision_summary summary;
+    pgy_precision_point *points;
+    size_t point_count, point_room;
+    emulator *emulator;
+};
+
+static inline pgy_status search_no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory while searching for precisions");
+}
+
+/* ---- samples.c ------------------------------------------------------------------------------- */
+pgy_status samples_read(pgy_precision *p, pgy_data_loader *data, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- layers.c -------------------------------------------------------------------------------- */
+/* Imports the model, inlines functions, gives every node a name of its own, and lists the layers
+ * that the conversion to 16 bits can change. */
+pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+/* Finds the costs, which need the shapes of a run: bytes of each node's weights and outputs. */
+void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes);
+uint64_t layers_bytes(const pgy_precision *p, const bool *narrow);
+
+/* ---- emulate.c ------------------------------------------------------------------------------- */
+pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+void emulator_destroy(emulator *e);
+/* Runs a sample. `narrow` has an entry for each layer; NULL: none is 16-bit. keep: the values of
+ * this run replace those that later runs reuse. */
+pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
+                        bool keep, pgy_error *err) PGY_MUST_CHECK;
+/* For each node: the bytes of its float32 weights and outputs in the last run that kept values. */
+const uint64_t *emulator_bytes(const emulator *e);
+
+/* ---- judge.c --------------------------------------------------------------------------------- */
+/* Error so far of a set; add samples one by one. */
+typedef struct judge {
+    const pgy_precision_options *options;
+    double worst;
+    uint64_t rows, wrong; /* top-k */
+} judge;
+pgy_status judge_options(const pgy_precision_options *o, pgy_error *err) PGY_MUST_CHECK;
+pgy_status judge_add(judge *j, const pgy_tensor_map *reference, const pgy_tensor_map *got,
+                     pgy_error *err) PGY_MUST_CHECK;
+double judge_error(const judge *j);
+/* The largest error that passes. */
+double judge_limit(const pgy_precision_options *o);
+/* Refuses references that cannot be judged: NaN, infinities, types that are not numbers. */
+pgy_status judge_reference(const pgy_tensor_map *reference, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- search.c -------------------------------------------------------------------------------- */
+pgy_status search_run(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads the samples: maps that fit the inputs of the graph. */
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "evaluate/interface.h"
+#include "precision/precision.h"
+
+static const char LOG_PATH[] = "precision/samples.c";
+
+static pgy_status describe_inputs(pgy_metadata **out, const pgy_graph *g, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    const char *names[PGY_MAX_RANK];
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < g->input_count; i++) {
+        const pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
+        st = pgy_metadata_set(inputs, &info, err);
+    }
+    if (st)
+        pgy_metadata_destroy(inputs);
+    else
+        *out = inputs;
+    return st;
+}
+
+static pgy_status add_sample(pgy_precision *p, const pgy_tensor_map *feed,
+                             const pgy_metadata *inputs, pgy_error *err)
+{
+    const size_t count = p->summary.samples;
+    pgy_tensor_map **more = mem_realloc(p->samples, (count + 1) * sizeof *more);
+    if (!more) return search_no_memory(err);
+    p->samples = more;
+    const pgy_status st = pgy_feed_match(&more[count], feed, inputs, err);
+    if (st) return pgy_error_prefix(err, st, "sample %zu: ", count);
+    p->summary.samples++;
+    return PGY_OK;
+}
+
+pgy_status samples_read(pgy_precision *p, pgy_data_loader *data, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_status st = describe_inputs(&inputs, p->graph, err);
+    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
+    while (!st && (int64_t)p->summary.samples < p->options.samples) {
+        pgy_tensor_map *feed = NULL;
+        st = cancel_check(err);
+        if (!st) st = pgy_data_loader_next(&feed, data, err);
+        if (st || !feed) break;
+        st = add_sample(p, feed, inputs, err);
+        pgy_tensor_map_destroy(feed);
+    }
+    pgy_metadata_destroy(inputs);
+    if (st) return st;
+    if (!p->summary.samples)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "the data loader has no input data");
+    const size_t count = p->summary.samples;
+    p->summary.held_out = count < 2 ? 0 : count < 8 ? 1 : count / 4;
+    if (count < 2)
+        LOG(WARNING, "There is only one sample: none is held out, so the set found is judged on "
+                     "the sample that it was chosen by. Give more data.");
+    return PGY_OK;
+}

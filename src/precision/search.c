@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search. If all layers may be 16-bit, it ends after one trial. Otherwise it measures the error
+ * of each layer alone and sorts the layers by it, bisects how many of the first layers pass
+ * together, then tries each of the others. At last the set must pass on held-out samples. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "precision/precision.h"
+
+static const char LOG_PATH[] = "precision/search.c";
+
+typedef struct search {
+    pgy_precision *p;
+    bool *set;                   /* the set of the next trial */
+    pgy_precision_layer **order; /* layers, the least sensitive first */
+} search;
+
+/* ---- Trials --------------------------------------------------------------------------------- */
+
+/* Keeps only sets that no other beats in both cost and error. */
+static pgy_status add_point(pgy_precision *p, pgy_precision_point made, pgy_error *err)
+{
+    size_t left = 0;
+    if (isinf(made.error)) return PGY_OK;
+    for (size_t i = 0; i < p->point_count; i++)
+        if (p->points[i].bytes <= made.bytes && p->points[i].error <= made.error) return PGY_OK;
+    for (size_t i = 0; i < p->point_count; i++)
+        if (p->points[i].bytes < made.bytes || p->points[i].error < made.error)
+            p->points[left++] = p->points[i];
+    p->point_count = left;
+    if (left == p->point_room) {
+        const size_t room = 2 * left + 16;
+        pgy_precision_point *more = mem_realloc(p->points, room * sizeof *more);
+        if (!more) return search_no_memory(err);
+        p->points = more;
+        p->point_room = room;
+    }
+    size_t at = left;
+    for (; at && p->points[at - 1].bytes > made.bytes; at--) p->points[at] = p->points[at - 1];
+    p->points[at] = made;
+    p->point_count++;
+    return PGY_OK;
+}
+
+static pgy_status measure(double *error, const pgy_precision *p, const bool *set, size_t first,
+                          size_t last, bool keep, pgy_error *err)
+{
+    judge j = {.options = &p->options};
+    pgy_status st = PGY_OK;
+    for (size_t s = first; !st && s < last; s++) {
+        pgy_tensor_map *got = NULL;
+        st = emulator_run(&got, p->emulator, s, set, keep, err);
+        if (!st) st = judge_add(&j, p->references[s], got, err);
+        pgy_tensor_map_destroy(got);
+    }
+    st = cancel_check_after(st, err);
+    if (!st) *error = judge_error(&j);
+    return st;
+}
+
+static size_t search_count(const pgy_precision *p)
+{
+    return p->summary.samples - p->summary.held_out;
+}
+
+static size_t count_set(const pgy_precision *p, const bool *set)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->summary.layers; i++) count += set[i];
+    return count;
+}
+
+/* Measures s->set on the samples of the search. */
+static pgy_status try_set(double *error, search *s, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    pgy_status st = measure(error, p, s->set, 0, search_count(p), false, err);
+    if (st) return st;
+    const pgy_precision_point made = {
+        .bytes = layers_bytes(p, s->set), .error = *error, .narrow = count_set(p, s->set)};
+    p->summary.trials++;
+    LOG(VERBOSE, "Trial %zu: %zu layers in %s, error %.3g", p->summary.trials, made.narrow,
+        pgy_dtype_name(p->options.type), *error);
+    return add_point(p, made, err);
+}
+
+static bool passes(const pgy_precision *p, double error)
+{
+    return error <= p->summary.limit_error;
+}
+
+static void accept(search *s, double error)
+{
+    memcpy(s->p->best, s->set, s->p->summary.layers * sizeof *s->set);
+    s->p->summary.error = error;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+/* Runs the model as it is. Its values are the references, and later trials reuse them. */
+static pgy_status run_references(pgy_precision *p, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    p->references = mem_calloc(p->summary.samples, sizeof(pgy_tensor_map *));
+    if (!p->references) return search_no_memory(err);
+    for (size_t s = 0; !st && s < p->summary.samples; s++) {
+        st = emulator_run(&p->references[s], p->emulator, s, NULL, true, err);
+        if (!st) st = judge_reference(p->references[s], err);
+        if (st) st = pgy_error_prefix(err, st, "sample %zu: ", s);
+    }
+    if (!st) layers_set_cost(p, emulator_bytes(p->emulator));
+    return st;
+}
+
+static int by_error(const void *a, const void *b)
+{
+    const pgy_precision_layer *x = *(pgy_precision_layer *const *)a;
+    const pgy_precision_layer *y = *(pgy_precision_layer *const *)b;
+    if (x->error != y->error) return x->error < y->error ? -1 : 1;
+    if (x->saved_bytes != y->saved_bytes) return x->saved_bytes > y->saved_bytes ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static size_t index_of(const search *s, const pgy_precision_layer *layer)
+{
+    return (size_t)(layer - s->p->layers);
+}
+
+/* Measures each layer alone, and sorts. */
+static pgy_status measure_layers(search *s, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    const size_t count = p->summary.layers;
+    pgy_status st = PGY_OK;
+    LOG(INFO, "Measuring the error of each of %zu layers alone", count);
+    progress_begin("layers alone", count);
+    for (size_t i = 0; !st && i < count; i++) {
+        memset(s->set, 0, count * sizeof *s->set);
+        s->set[i] = true;
+        st = try_set(&p->layers[i].error, s, err);
+        s->order[i] = &p->layers[i];
+        progress_advance(i + 1);
+    }
+    progress_end();
+    if (!st) qsort(s->order, count, sizeof(pgy_precision_layer *), by_error);
+    return st;
+}
+
+/* Finds how many of the first layers pass together, as if more layers never had less error. */
+static pgy_status bisect(size_t *taken, search *s, pgy_error *err)
+{
+    const size_t count = s->p->summary.layers;
+    size_t good = 0, bad = count;
+    pgy_status st = PGY_OK;
+    progress_begin("sets", 0);
+    for (size_t done = 0; !st && bad - good > 1; done++) {
+        const size_t middle = good + (bad - good) / 2;
+        double error;
+        for (size_t i = 0; i < count; i++) s->set[index_of(s, s->order[i])] = i < middle;
+        st = try_set(&error, s, err);
+        if (st) break;
+        LOG(INFO, "The %zu least sensitive layers: error %.3g, %s", middle, error,
+            passes(s->p, error) ? "passes" : "too much");
+        if (passes(s->p, error)) {
+            good = middle;
+            accept(s, error);
+        } else {
+            bad = middle;
+        }
+        progress_advance(done + 1);
+    }
+    progress_end();
+    *taken = good;
+    return st;
+}
+
+/* Makes the values of the best set those that trials reuse. */
+static pgy_status rebase(const pgy_precision *p, pgy_error *err)
+{
+    double error;
+    return measure(&error, p, p->best, 0, search_count(p), true, err);
+}
+
+/* Tries each layer that bisection left out, except those that fail alone. */
+static pgy_status add_others(search *s, size_t taken, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    const size_t count = p->summary.layers;
+    pgy_status st = rebase(p, err);
+    progress_begin("layers to add", count - taken);
+    for (size_t i = taken; !st && i < count; i++) {
+        double error = 0;
+        progress_advance(i - taken);
+        if (!passes(p, s->order[i]->error)) break; /* so do all that follow */
+        memcpy(s->set, p->best, count * sizeof *s->set);
+        s->set[index_of(s, s->order[i])] = true;
+        st = try_set(&error, s, err);
+        if (st || !passes(p, error)) continue;
+        accept(s, error);
+        LOG(INFO, "Adding layer '%s': error %.3g, passes", s->order[i]->name, error);
+        st = rebase(p, err);
+    }
+    progress_end();
+    return st;
+}
+
+/* Takes back the most sensitive layers until the set passes on the samples held out. */
+static pgy_status hold_out(search *s, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    const size_t first = search_count(p), last = p->summary.samples;
+    double error = 0;
+    p->summary.held_out_error = -1;
+    pgy_status st = first < last ? measure(&error, p, p->best, first, last, false, err) : PGY_OK;
+    if (!st && !passes(p, error) && p->layers[0].error < 0) st = measure_layers(s, err);
+    memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
+    for (size_t i = p->summary.layers; !st && !passes(p, error) && i--;) {
+        double found = 0;
+        const size_t layer = index_of(s, s->order[i]);
+        if (!s->set[layer]) continue;
+        s->set[layer] = false;
+        LOG(INFO, "Held-out samples have error %.3g: layer '%s' goes back to float32", error,
+            s->order[i]->name);
+        st = measure(&error, p, s->set, first, last, false, err);
+        if (!st) st = try_set(&found, s, err);
+        if (!st && !passes(p, found)) error = INFINITY;
+        if (!st) accept(s, found);
+    }
+    if (!st && first < last) p->summary.held_out_error = error;
+    if (!st) st = measure(&p->summary.promised_error, p, p->best, 0, last, false, err);
+    return st;
+}
+
+static pgy_status search_sets(search *s, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    double error = 0;
+    size_t taken = 0;
+    pgy_status st = try_set(&error, s, err); /* the empty set: the first row of the table */
+    memset(s->set, true, p->summary.layers * sizeof *s->set);
+    if (!st) st = try_set(&error, s, err);
+    if (st) return st;
+    LOG(INFO, "All %zu layers in %s: error %.3g, %s", p->summary.layers,
+        pgy_dtype_name(p->options.type), error, passes(p, error) ? "passes" : "too much");
+    if (passes(p, error)) {
+        accept(s, error);
+    } else {
+        st = measure_layers(s, err);
+        if (!st) st = bisect(&taken, s, err);
+        if (!st) st = add_others(s, taken, err);
+    }
+    return st ? st : hold_out(s, err);
+}
+
+pgy_status search_run(pgy_precision *p, pgy_error *err)
+{
+    const size_t count = p->summary.layers;
+    search s = {.p = p,
+                .set = mem_calloc(count + 1, sizeof *s.set),
+                .order = mem_calloc(count + 1, sizeof(pgy_precision_layer *))};
+    p->summary.limit_error = judge_limit(&p->options);
+    p->summary.held_out_error = -1;
+    pgy_status st = s.set && s.order ? run_references(p, err) : search_no_memory(err);
+    if (!st) st = search_sets(&s, err);
+    p->summary.interrupted = st == PGY_E_CANCELLED;
+    p->summary.narrow = count_set(p, p->best);
+    p->summary.bytes = p->summary.wide_bytes ? layers_bytes(p, p->best) : 0;
+    for (size_t i = 0; i < count; i++) p->layers[i].narrow = p->best[i];
+    mem_free(s.set);
+    mem_free(s.order);
+    return st;
+}

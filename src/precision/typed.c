@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The public functions: the search as a whole, and the model of its best set. */
+#include <polygraphy/graph.h>
+#include <polygraphy/loader.h>
+#include <polygraphy/transform.h>
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/sized.h"
+#include "base/system.h"
+#include "precision/precision.h"
+
+static const char LOG_PATH[] = "precision/typed.c";
+
+static const double FAR = 2, NEAR_SHARE = 0.1; /* see pgy_precision_verify */
+
+/* ---- The search ----------------------------------------------------------------------------- */
+
+pgy_precision_options pgy_precision_options_default(void)
+{
+    return (pgy_precision_options){.size = sizeof(pgy_precision_options),
+                                   .type = PGY_F16,
+                                   .limit = 1e-3,
+                                   .k = 1,
+                                   .samples = 16,
+                                   .max_bytes = (uint64_t)1 << 30};
+}
+
+pgy_status pgy_precision_search(pgy_precision **out, pgy_model *model, pgy_data_loader *data,
+                                const pgy_precision_options *options, pgy_error *err)
+{
+    const int64_t start = clock_ns();
+    if (!out || !model || !data)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'model' and 'data' must not be NULL");
+    pgy_precision *p = mem_calloc(1, sizeof *p);
+    if (!p) return search_no_memory(err);
+    p->options = pgy_precision_options_default();
+    pgy_status st = SIZED_TAKE(pgy_precision_options, &p->options, options, err);
+    if (!st) st = judge_options(&p->options, err);
+    if (!st) st = layers_find(p, model, err);
+    if (!st) st = samples_read(p, data, err);
+    if (!st) st = emulator_create(&p->emulator, p, err);
+    if (!st) st = search_run(p, err);
+    emulator_destroy(p->emulator);
+    p->emulator = NULL;
+    p->summary.seconds = (double)(clock_ns() - start) * 1e-9;
+    if (!st || (st == PGY_E_CANCELLED && p->summary.trials))
+        *out = p;
+    else
+        pgy_precision_destroy(p);
+    return st;
+}
+
+void pgy_precision_destroy(pgy_precision *p)
+{
+    if (!p) return;
+    for (size_t i = 0; i < p->summary.samples; i++) {
+        pgy_tensor_map_destroy(p->samples[i]);
+        if (p->references) pgy_tensor_map_destroy(p->references[i]);
+    }
+    mem_free(p->samples);
+    mem_free(p->references);
+    mem_free(p->layers);
+    mem_free(p->nodes);
+    mem_free(p->best);
+    mem_free(p->points);
+    pgy_graph_destroy(p->graph);
+    mem_free(p);
+}
+
+const pgy_precision_summary *pgy_precision_summarize(const pgy_precision *p)
+{
+    return &p->summary;
+}
+
+size_t pgy_precision_layer_count(const pgy_precision *p)
+{
+    return p->summary.layers;
+}
+
+const pgy_precision_layer *pgy_precision_layer_at(const pgy_precision *p, size_t i)
+{
+    return i < p->summary.layers ? &p->layers[i] : NULL;
+}
+
+size_t pgy_precision_point_count(const pgy_precision *p)
+{
+    return p->point_count;
+}
+
+const pgy_precision_point *pgy_precision_point_at(const pgy_precision *p, size_t i)
+{
+    return i < p->point_count ? &p->points[i] : NULL;
+}
+
+/* ---- The model ------------------------------------------------------------------------------ */
+
+pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_error *err)
+{
+    pgy_half_options o = pgy_half_options_default();
+    pgy_graph *g = NULL;
+    pgy_model *copy = NULL;
+    const char **keep = mem_calloc(p->summary.layers + 1, sizeof *keep);
+    if (!keep) return search_no_memory(err);
+    for (size_t i = 0; i < p->summary.layers; i++)
+        if (!p->best[i]) keep[o.keep_count++] = p->layers[i].name;
+    o.keep = keep;
+    o.dtype = p->options.type;
+    pgy_status st = pgy_graph_export(&copy, p->graph, err);
+    if (!st) st = pgy_graph_import(&g, copy, err);
+    if (!st && p->summary.narrow) st = pgy_graph_convert_half(g, &o, err);
+    if (!st) st = pgy_graph_export(out, g, err);
+    pgy_graph_destroy(g);
+    pgy_model_destroy(copy);
+    mem_free(keep);
+    return st;
+}
+
+static bool same_shape(const pgy_tensor_info *a, const pgy_tensor_info *b)
+{
+    return a->rank == b->rank &&
+           (a->rank <= 0 || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
+}
+
+/* Have all samples the shapes `first`? */
+static pgy_status shapes_agree(bool *out, const pgy_precision *p, const pgy_metadata *first,
+                               pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *out = true;
+    for (size_t s = 1; !st && *out && s < p->summary.samples; s++) {
+        pgy_metadata *other = NULL;
+        st = pgy_metadata_from_map(&other, p->samples[s], err);
+        for (size_t i = 0; !st && *out && i < pgy_metadata_count(first); i++)
+            *out = same_shape(pgy_metadata_at(first, i), pgy_metadata_at(other, i));
+        pgy_metadata_destroy(other);
+    }
+    return st;
+}
+
+/* A copy of the model with the shapes of the samples: without them, a runtime that builds plans
+ * would make one for dimensions of 1. If the samples differ, the shapes stay dynamic. */
+static pgy_status fix_shapes(pgy_model **out, const pgy_precision *p, pgy_model *typed,
+                             pgy_error *err)
+{
+    pgy_metadata *shapes = NULL;
+    pgy_graph *g = NULL;
+    bool agree = false;
+    pgy_status st = pgy_metadata_from_map(&shapes, p->samples[0], err);
+    if (!st) st = shapes_agree(&agree, p, shapes, err);
+    if (!st) st = pgy_graph_import(&g, typed, err);
+    if (!st && agree) st = pgy_graph_override_shapes(g, shapes, err);
+    if (!st) st = pgy_graph_export(out, g, err);
+    pgy_graph_destroy(g);
+    pgy_metadata_destroy(shapes);
+    return st;
+}
+
+static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_backend *backend,
+                              pgy_error *err)
+{
+    pgy_loader *loader = NULL;
+    pgy_model_source source = {0};
+    pgy_runner *runner = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = pgy_loader_source(&source, loader, err);
+    if (!st) st = pgy_runner_create(&runner, backend, &source, NULL, backend->name, err);
+    if (!st) st = pgy_runner_activate(runner, err);
+    if (st)
+        pgy_runner_destroy(runner);
+    else
+        *out = runner;
+    return st;
+}
+
+static pgy_status judge_runner(judge *j, const pgy_precision *p, pgy_runner *runner, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    progress_begin("samples checked", p->summary.samples);
+    for (size_t s = 0; !st && s < p->summary.samples; s++) {
+        pgy_tensor_map *got = NULL;
+        st = cancel_check(err);
+        if (!st) st = pgy_runner_infer(&got, runner, p->samples[s], err);
+        if (!st) st = judge_add(j, p->references[s], got, err);
+        pgy_tensor_map_destroy(got);
+        progress_advance(s + 1);
+    }
+    progress_end();
+    return cancel_check_after(st, err);
+}
+
+static pgy_status check_promise(double error, const pgy_precision *p, const char *runtime,
+                                pgy_error *err)
+{
+    const double limit = p->summary.limit_error, promised = p->summary.promised_error;
+    if (!(error <= limit))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "in runtime '%s' the typed model has error %.3g, but the limit is "
+                             "%.3g (emulated: %.3g)",
+                             runtime, error, limit, promised);
+    if (error > FAR * promised && error > NEAR_SHARE * limit)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "in runtime '%s' the typed model has error %.3g, but the emulation "
+                             "promised %.3g",
+                             runtime, error, promised);
+    LOG(INFO, "Runtime '%s': the typed model has error %.3g (promised: %.3g, limit: %.3g)", runtime,
+        error, promised, limit);
+    return PGY_OK;
+}
+
+pgy_status pgy_precision_verify(double *error, const pgy_precision *p, pgy_model *typed,
+                                const pgy_backend *backend, pgy_error *err)
+{
+    pgy_runner *runner = NULL;
+    pgy_model *fixed = NULL;
+    judge j = {.options = &p->options};
+    if (!backend) return pgy_error_set(err, PGY_E_ARGUMENT, "'backend' must not be NULL");
+    pgy_status st = fix_shapes(&fixed, p, typed, err);
+    if (!st) st = make_runner(&runner, fixed, backend, err);
+    if (!st) st = judge_runner(&j, p, runner, err);
+    if (st && st != PGY_E_CANCELLED)
+        st = pgy_error_prefix(err, st,
+                              "the typed model cannot be checked in runtime '%s': ", backend->name);
+    if (!st) st = check_promise(judge_error(&j), p, backend->name, err);
+    if (!st) *error = judge_error(&j);
+    pgy_runner_destroy(runner);
+    pgy_model_destroy(fixed);
+    return st;
+}
