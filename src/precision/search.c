@@ -231,6 +231,11 @@ static pgy_status hold_out(search *s, pgy_error *err)
         if (!st && !passes(p, found)) error = INFINITY;
         if (!st) accept(s, found);
     }
+    if (!st && !passes(p, error))
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "the model as it is has error %.3g on the held-out samples against "
+                           "itself: its results change from run to run",
+                           error);
     if (!st && first < last) p->summary.held_out_error = error;
     if (!st) st = measure(&p->summary.promised_error, p, p->best, 0, last, false, err);
     return st;
