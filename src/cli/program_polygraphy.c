@@ -13,6 +13,7 @@ static const tool_info TOOLS[] = {
     {"inspect", "Show models, saved data and saved results."},
     {"surgeon", "Edit a model: extract parts, insert nodes, fold, clean up, prune, strip weights."},
     {"check", "Check a model for errors, or judge saved accuracy results again."},
+    {"where", "Find the first tensor that differs between two runners."},
     {"debug", "Find what makes a model fail, by repeated trials."},
     {"precision", "Find the layers that may compute in 16 bits, and write them into the model."},
     {"data", "Combine files of saved inputs and outputs."},

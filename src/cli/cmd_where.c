@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* where: names the first tensor that differs between two runners, and the nodes that start errors.
+ */
+#include <polygraphy/engine.h>
+#include <polygraphy/where.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cli/args/values.h"
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/operators.h"
+#include "cli/groups/runners.h"
+
+static const char LOG_PATH[] = "cli/cmd_where.c";
+
+enum { MAX_GROUPS = 64, SIDES = 2 };
+
+typedef struct where_args {
+    const char *runner[SIDES], *model[SIDES];
+    const char *memory_text, *rtol_text, *atol_text, *json;
+    uint64_t memory;
+    double rtol, atol;
+} where_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("--a", where_args, runner[0], .meta = "RUNNER", .required = true,
+                 .help = "the reference: a runner (onnxrt, trt, opref), or a file of outputs that "
+                         "'{program} run --save-outputs' wrote"),
+    PGY_OPT_TEXT("--b", where_args, runner[1], .meta = "RUNNER", .required = true,
+                 .help = "the runner that is tested"),
+    PGY_OPT_TEXT("--a-model", where_args, model[0], .meta = "PATH",
+                 .help = "model or plan of side A, if it has one of its own"),
+    PGY_OPT_TEXT("--b-model", where_args, model[1], .meta = "PATH",
+                 .help = "model or plan of side B, if it has one of its own; its tensors are "
+                         "matched with those of side A by name, then by structure"),
+    PGY_OPT_TEXT("--max-memory", where_args, memory_text, .meta = "BYTES",
+                 .help = "limit for the tensors held for comparison, such as 500M or 2G; more "
+                         "tensors are compared in several batches. Default: a quarter of the "
+                         "memory that is free"),
+    PGY_OPT_TEXT("--rtol", where_args, rtol_text, .meta = "NUMBER",
+                 .help = "allowed error, relative to the largest magnitude in the tensor. Default: "
+                         "1e-4 for float32, 5e-3 for float16, 4e-2 for bfloat16, 1e-9 for float64"),
+    PGY_OPT_TEXT("--atol", where_args, atol_text, .meta = "NUMBER",
+                 .help = "allowed absolute error, in addition. Default 0"),
+    PGY_OPT_TEXT("--json", where_args, json, .meta = "PATH",
+                 .help = "save the report with the errors of all tensors as JSON"),
+    PGY_OPT_END,
+};
+
+static pgy_status read_tolerance(double *out, const char *text, const char *option, pgy_error *err)
+{
+    char *end = NULL;
+    *out = NAN;
+    if (!text) return PGY_OK;
+    *out = strtod(text, &end);
+    if (end != text && !*end && *out >= 0 && isfinite(*out)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT, "argument %s: '%s' is not a number of at least 0",
+                         option, text);
+}
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    where_args *s = settings;
+    (void)line;
+    pgy_status st = s->memory_text
+                        ? value_bytes(&s->memory, s->memory_text, "argument --max-memory", err)
+                        : PGY_OK;
+    if (!st && s->memory_text && !s->memory)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "argument --max-memory: expected at least 1 byte");
+    if (!st) st = read_tolerance(&s->rtol, s->rtol_text, "--rtol", err);
+    return st ? st : read_tolerance(&s->atol, s->atol_text, "--atol", err);
+}
+
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(where_args), .finish = finish};
+
+static const option_group *const *groups(void)
+{
+    static const option_group *all[MAX_GROUPS];
+    if (all[0]) return all;
+    const option_group *const fixed[] = {&OWN,        &GROUP_LOGGING,   &GROUP_MODEL_RUN,
+                                         &GROUP_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS,
+                                         NULL};
+    size_t n = 0;
+    while (fixed[n]) all[n] = fixed[n], n++;
+    for (size_t i = 0; i < group_backend_count() && n + 1 < MAX_GROUPS; i++)
+        all[n++] = group_backend_at(i);
+    return all;
+}
+
+/* ---- Sides ----------------------------------------------------------------------------------- */
+
+typedef struct side {
+    pgy_where_side side;
+    const char *path; /* of the model */
+    pgy_model *model;
+    pgy_backend_options *options;
+} side;
+
+static pgy_status load_model(side *s, const args *line, pgy_error *err)
+{
+    const onnx_load_args *read = ARGS_OF(line, onnx_load_args);
+    const pgy_model_load_options o = {.size = sizeof o,
+                                      .external_data_dir = read->external_data_dir,
+                                      .ignore_external_data = read->ignore_external_data,
+                                      .allow_outside = read->allow_outside};
+    if (pgy_plan_is_plan(s->path)) {
+        s->side.plan = s->path;
+        return PGY_OK;
+    }
+    LOG(INFO, "Loading model: %s", s->path);
+    const pgy_status st = pgy_model_load(&s->model, s->path, &o, err);
+    s->side.model = s->model;
+    return st;
+}
+
+static pgy_status make_side(side *s, const args *line, size_t i, const side *before, pgy_error *err)
+{
+    const where_args *own = args_get(line, &OWN);
+    const model_args *model = ARGS_OF(line, model_args);
+    const char *runner = own->runner[i];
+    s->side.size = sizeof s->side;
+    s->side.backend = pgy_backend_find(runner);
+    s->path = own->model[i] ? own->model[i] : model->path;
+    if (!s->side.backend && (i || !str_ends_with(runner, ".json")))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --%c: there is no runner '%s'; expected onnxrt, trt, "
+                             "opref%s",
+                             i ? 'b' : 'a', runner, i ? "" : ", or a .json file of outputs");
+    if (!s->side.backend) {
+        s->side.results = runner;
+        return PGY_OK;
+    }
+    if (!s->path)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "side %c has no model: name a model after 'where', or give --%c-model",
+                             i ? 'B' : 'A', i ? 'b' : 'a');
+    pgy_status st = runners_options(&s->options, line, s->side.backend, err);
+    s->side.options = s->options;
+    if (!st && before->model && !strcmp(s->path, before->path))
+        s->side.model = s->model = pgy_model_retain(before->model);
+    else if (!st)
+        st = load_model(s, line, err);
+    return st;
+}
+
+static void release_side(side *s)
+{
+    pgy_model_destroy(s->model);
+    pgy_backend_options_destroy(s->options);
+}
+
+/* ---- The report ------------------------------------------------------------------------------ */
+
+/* Repeats the options that decide the input data. */
+static void put_data(str *out, const args *line)
+{
+    const model_args *model = ARGS_OF(line, model_args);
+    const data_args *data = ARGS_OF(line, data_args);
+    if (model->shape_words.given) str_append(out, " --input-shapes");
+    for (size_t i = 0; i < model->shape_words.count; i++) {
+        if (!model->shape_words.items[i]) continue;
+        str_append_char(out, ' ');
+        str_append_word(out, model->shape_words.items[i]);
+    }
+    if (data->load_inputs.given) str_append(out, " --load-inputs");
+    for (size_t i = 0; i < data->load_inputs.count; i++) {
+        if (!data->load_inputs.items[i]) continue;
+        str_append_char(out, ' ');
+        str_append_word(out, data->load_inputs.items[i]);
+    }
+    if (data->script) {
+        str_append(out, " --data-loader-script ");
+        str_append_word(out, data->script);
+    }
+}
+
+/* The command that cuts out the largest starter, else the first wrong tensor, with its inputs. */
+static void put_next(str *out, const args *line, const pgy_where_report *r, const side *sides)
+{
+    const pgy_where_tensor *best = NULL;
+    for (size_t i = 0; i < pgy_where_report_count(r); i++) {
+        const pgy_where_tensor *t = pgy_where_report_at(r, i);
+        if (t->starts && (!best || t->made > best->made)) best = t;
+    }
+    if (!best) best = pgy_where_report_first(r);
+    const char *path = sides[1].model ? sides[1].path : sides[0].path;
+    if (!best || !best->node[0]) return;
+    str_printf(out, "%s surgeon cut ", line->dialect->program);
+    str_append_word(out, path);
+    str_append(out, " --nodes ");
+    str_append_word(out, best->node);
+    str_append(out, " -o culprit.onnx");
+    put_data(out, line);
+}
+
+static pgy_status show(args *line, const pgy_where_report *r, const side *sides, pgy_error *err)
+{
+    const where_args *s = args_get(line, &OWN);
+    str next = {0};
+    char *text = NULL;
+    put_next(&next, line, r, sides);
+    const char *what = next.size ? str_text(&next) : NULL;
+    pgy_status st = pgy_where_report_text(&text, r, what, err);
+    if (!st) LOG(INFO, "%s", text);
+    if (!st && s->json) {
+        st = pgy_where_report_save(r, s->json, what, err);
+        if (!st) LOG(INFO, "Saving the report to %s", s->json);
+    }
+    pgy_text_free(text);
+    str_deinit(&next);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const where_args *s = args_get(line, &OWN);
+    const model_args *model = ARGS_OF(line, model_args);
+    pgy_where_options o = pgy_where_options_default();
+    pgy_where_report *report = NULL;
+    side sides[SIDES] = {0};
+    pgy_status st = make_side(&sides[0], line, 0, &sides[1], err);
+    if (!st) st = make_side(&sides[1], line, 1, &sides[0], err);
+    if (!st) st = data_loader_create(&o.data, line, model->shapes, err);
+    o.max_memory = s->memory;
+    o.rtol = s->rtol;
+    o.atol = s->atol;
+    if (!st) st = pgy_where(&report, &sides[0].side, &sides[1].side, &o, err);
+    if (report) {
+        /* after Ctrl-C, the best so far; a file is not written then */
+        const pgy_status shown = show(line, report, sides, st ? NULL : err);
+        *passed = pgy_where_report_passed(report);
+        if (!st) st = shown;
+    }
+    pgy_where_report_destroy(report);
+    pgy_data_loader_destroy(o.data);
+    release_side(&sides[0]);
+    release_side(&sides[1]);
+    return st;
+}
+
+const command COMMAND_where = {
+    .tool = "where",
+    .summary = "Find the first tensor that differs between two runners.",
+    .description =
+        "Run a model with two runners, compare their tensors in topological order, and name the "
+        "first tensor that differs, with its node. Each node of side B also runs on the values of "
+        "side A, so that the nodes that start an error are told from those that pass it on. The "
+        "exit status is 0 if nothing differs, and 1 if a tensor differs or cannot be compared.",
+    .common = "--a --b --a-model --b-model --max-memory --json --input-shapes --load-inputs",
+    .examples = "  Compare two runtimes:\n      {program} where model.onnx --a onnxrt --b trt\n  "
+                "Compare two models:\n      {program} where --a onnxrt --a-model good.onnx --b "
+                "onnxrt --b-model bad.onnx\n",
+    .make_groups = groups,
+    .frames = true,
+    .run = run,
+};

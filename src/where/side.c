@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads tensors of one side: the engine shows them through debug marks, which leave its fusions as
+ * they are; other runtimes get them as outputs; stored results have what was saved. */
+#include <polygraphy/engine_runner.h>
+#include <polygraphy/loader.h>
+
+#include <string.h>
+
+#include "where/where.h"
+
+static pgy_status make_source(pgy_model_source *out, pgy_model *model, const char *const *names,
+                              size_t count, pgy_error *err)
+{
+    const pgy_output_selection outputs = {
+        .size = sizeof outputs, .names = names, .name_count = count};
+    pgy_loader *loader = NULL;
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st && count) st = pgy_loader_select_outputs(&loader, &outputs, err);
+    if (!st) return pgy_loader_source(out, loader, err);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+/* The engine shows every tensor that is left after fusion. Marking tensors by name would keep them
+ * from being fused, so the run would not be the one that the user asks about. */
+static pgy_status configure(pgy_backend_options *o, const where_source *s, pgy_error *err)
+{
+    pgy_build_config config = {.size = sizeof config};
+    if (s->side->config) config = *s->side->config;
+    config.debug_unfused = s->marks;
+    return pgy_engine_runner_configure(o, &config, err);
+}
+
+static pgy_status open_runner(where_source *s, pgy_model_source *source, pgy_error *err)
+{
+    const pgy_backend *backend = s->side->backend;
+    pgy_backend_options *own = NULL;
+    pgy_status st = PGY_OK;
+    if (pgy_backend_has(backend, PGY_BACKEND_BUILDS_PLANS)) {
+        st = pgy_backend_options_create(&own, backend, err);
+        if (!st && !s->side->plan) st = configure(own, s, err);
+    }
+    if (st)
+        source->destroy(source->user);
+    else
+        st =
+            pgy_runner_create(&s->runner, backend, source, own ? own : s->side->options, NULL, err);
+    if (!st) st = pgy_runner_activate(s->runner, err);
+    pgy_backend_options_destroy(own);
+    return st;
+}
+
+pgy_status where_source_open(where_source *s, pgy_model *model, const char *const *names,
+                             size_t count, pgy_error *err)
+{
+    const bool own_model = !model;
+    pgy_model_source source = {0};
+    if (!s->side->backend)
+        return s->results ? PGY_OK : pgy_results_load(&s->results, s->side->results, err);
+    if (!model) model = s->side->model;
+    s->marks = own_model && pgy_backend_has(s->side->backend, PGY_BACKEND_BUILDS_PLANS);
+    pgy_status st =
+        own_model && s->side->plan
+            ? pgy_source_from_path(&source, s->side->plan, err)
+            : make_source(&source, model, names, s->marks || !own_model ? 0 : count, err);
+    if (!st) st = open_runner(s, &source, err);
+    if (st) {
+        pgy_error_prefix(err, st, "%s: ", s->side->backend->name);
+        where_source_close(s);
+    }
+    return st;
+}
+
+void where_source_close(where_source *s)
+{
+    pgy_runner_destroy(s->runner);
+    s->runner = NULL;
+}
+
+/* The iteration `sample` of the first runner in the file. */
+static pgy_status read_stored(const pgy_tensor_map **out, where_source *s, size_t sample,
+                              pgy_error *err)
+{
+    if (!pgy_results_runner_count(s->results) ||
+        sample >= pgy_results_iteration_count(s->results, 0))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' has no results for sample %zu; give it the data with which it "
+                             "was made",
+                             s->side->results, sample);
+    *out = pgy_results_at(s->results, 0, sample)->outputs;
+    return PGY_OK;
+}
+
+pgy_status where_source_read(const pgy_tensor_map **out, pgy_tensor_map **held, where_source *s,
+                             const pgy_tensor_map *feed, size_t sample, pgy_error *err)
+{
+    if (s->results) return read_stored(out, s, sample, err);
+    const pgy_status st = pgy_runner_infer(held, s->runner, feed, err);
+    if (st) return pgy_error_prefix(err, st, "%s: ", s->side->backend->name);
+    *out = *held;
+    return PGY_OK;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks both sides in batches of tensors that fit the memory limit, and fills the ledger. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/progress.h"
+#include "base/sized.h"
+#include "where/batch.h"
+
+static const char LOG_PATH[] = "where/where.c";
+
+pgy_where_options pgy_where_options_default(void)
+{
+    return (pgy_where_options){.size = sizeof(pgy_where_options), .rtol = NAN, .atol = NAN};
+}
+
+/* ---- Sides ----------------------------------------------------------------------------------- */
+
+static pgy_status check_side(const pgy_where_side *s, const char *name, bool is_reference,
+                             pgy_error *err)
+{
+    if (s->results && s->backend)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "side %s has a runner and stored results; give one of them", name);
+    if (!s->backend && !(s->results && is_reference))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "side %s needs a runner%s", name,
+                             is_reference ? " or stored results" : "");
+    if (s->backend && !s->model && !s->plan)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "side %s needs a model", name);
+    if (s->plan && !pgy_backend_has(s->backend, PGY_BACKEND_RUNS_PLANS))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "side %s: '%s' is a plan, which runner '%s' cannot run", name, s->plan,
+                             s->backend->name);
+    return PGY_OK;
+}
+
+static pgy_status import(pgy_graph **out, pgy_model *model, const pgy_tensor_map *feed,
+                         pgy_error *err)
+{
+    const pgy_infer_options o = {.size = sizeof o, .values = feed};
+    pgy_error why = {0};
+    pgy_status st = pgy_graph_import(out, model, err);
+    if (!st) st = pgy_graph_sort(*out, err);
+    if (st) return st;
+    st = pgy_graph_infer_shapes(*out, &o, &why);
+    if (status_ends_all(st)) return pgy_error_set(err, st, "%s", why.text);
+    if (st) LOG(WARNING, "Shapes cannot be inferred, so memory is estimated: %s", why.text);
+    return PGY_OK;
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    const char *names[PGY_MAX_RANK];
+    if (v->kind != PGY_VALUE_TENSOR)
+        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is not a tensor", v->name);
+    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
+        shape[d] = v->dims[d].value;
+        names[d] = v->dims[d].text;
+    }
+    const pgy_tensor_info info = {
+        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
+    return pgy_metadata_set(inputs, &info, err);
+}
+
+static pgy_status take_feeds(where_search *s, pgy_data_loader *data, pgy_error *err)
+{
+    size_t capacity = 0;
+    for (;;) {
+        pgy_tensor_map *feed = NULL;
+        pgy_status st = pgy_data_loader_next(&feed, data, err);
+        if (st || !feed) return st;
+        if (!mem_grow((void **)&s->feeds, &capacity, s->feed_count + 1, sizeof *s->feeds)) {
+            pgy_tensor_map_destroy(feed);
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        }
+        s->feeds[s->feed_count++] = feed;
+    }
+}
+
+static pgy_status load_feeds(where_search *s, pgy_model *model, pgy_error *err)
+{
+    pgy_random_options random = pgy_random_options_default();
+    pgy_data_loader *made = NULL, *data = s->options.data;
+    pgy_metadata *inputs = NULL;
+    pgy_graph *g = NULL;
+    random.inputs = s->options.shapes;
+    pgy_status st = pgy_graph_import(&g, model, err);
+    if (!st) st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < g->input_count; i++) st = add_input(inputs, g->inputs[i], err);
+    if (!st && !data) st = pgy_random_loader_create(&made, &random, err);
+    if (!data) data = made;
+    if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
+    if (!st) st = take_feeds(s, data, err);
+    if (!st && !s->feed_count)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "the data loader has no input data");
+    pgy_metadata_destroy(inputs);
+    pgy_data_loader_destroy(made);
+    pgy_graph_destroy(g);
+    return st;
+}
+
+/* ---- The ledger ------------------------------------------------------------------------------ */
+
+static where_row *row_of(where_rows *rows, const pgy_value *v)
+{
+    const size_t at = v ? (uintptr_t)strmap_get(&rows->by_b, v->name) : 0;
+    return at ? &rows->items[at - 1] : NULL;
+}
+
+/* What a node was handed. Fused-away tensors are looked through, as one kernel computes them. */
+static void collect_handed(where_rows *rows, const pgy_node *n, double *handed, bool *differ,
+                           int depth)
+{
+    for (size_t i = 0; i < n->input_count; i++) {
+        const where_row *in = row_of(rows, n->inputs[i]);
+        if (in && in->line.compared) {
+            if (in->line.error > *handed) *handed = in->line.error;
+            *differ |= in->line.differs;
+        } else if (n->inputs[i] && n->inputs[i]->producer && depth < 64) {
+            collect_handed(rows, n->inputs[i]->producer, handed, differ, depth + 1);
+        }
+    }
+}
+
+static void finish_rows(where_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        pgy_where_tensor *t = &rows->items[i].line;
+        bool differ = false;
+        double handed = 0;
+        if (!t->compared) continue;
+        collect_handed(rows, rows->items[i].b->producer, &handed, &differ, 0);
+        t->handed = handed;
+        t->amplification = handed > 0 ? t->error / handed : NAN;
+        t->starts = isnan(t->made) ? t->differs && !differ : !(t->made <= t->allowed);
+    }
+}
+
+static pgy_status fail(pgy_where_report *r, pgy_error *err, const char *format, const char *name)
+{
+    str text = {0};
+    str_printf(&text, format, name);
+    const bool kept = !text.failed && strvec_push(&r->failures, str_text(&text));
+    str_deinit(&text);
+    return kept ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+static pgy_status note_failures(pgy_where_report *r, const strvec *unmatched, pgy_error *err)
+{
+    size_t compared = 0;
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < unmatched->count; i++)
+        st =
+            fail(r, err, "output '%s' of side B has no counterpart on side A", unmatched->items[i]);
+    for (size_t i = 0; !st && i < r->rows.count; i++) {
+        const where_row *row = &r->rows.items[i];
+        compared += row->line.compared;
+        if (row->is_output && !row->line.compared)
+            st = fail(r, err, "output '%s' was not compared", row->line.name);
+    }
+    if (!st && !compared) st = fail(r, err, "nothing was compared%s", "");
+    if (!st && !r->complete) st = fail(r, err, "the search was interrupted%s", "");
+    return st;
+}
+
+/* ---- The search ------------------------------------------------------------------------------ */
+
+static pgy_status prepare(where_search *s, strvec *unmatched, pgy_error *err)
+{
+    pgy_model *ma = s->a.side->model, *mb = s->b.side->model ? s->b.side->model : ma;
+    if (!mb)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "one side needs an ONNX model: a plan or stored "
+                             "results do not tell the order of tensors");
+    s->model = s->b.side->model;
+    pgy_status st = load_feeds(s, mb, err);
+    if (!st) st = import(&s->graph_b, mb, s->feeds[0], err);
+    if (!st && ma && ma != mb) st = import(&s->graph_a, ma, s->feeds[0], err);
+    if (!st)
+        st = where_match(&s->report->rows, unmatched, s->graph_a, s->graph_b, &s->report->memory,
+                         err);
+    for (size_t i = 0; !st && s->graph_a && i < s->graph_a->output_count; i++) {
+        bool found = false;
+        for (size_t k = 0; !found && k < s->report->rows.count; k++)
+            found = s->report->rows.items[k].a == s->graph_a->outputs[i];
+        if (!found && s->graph_a->outputs[i]->producer)
+            st = fail(s->report, err, "output '%s' of side A has no counterpart on side B",
+                      s->graph_a->outputs[i]->name);
+    }
+    return st;
+}
+
+/* An engine shows all tensors in one run, so batches do not make its share smaller. */
+static pgy_status check_memory(const where_search *s, pgy_error *err)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < s->report->rows.count; i++) sum += s->report->rows.items[i].size_bytes;
+    const where_source *sides[] = {&s->a, &s->b};
+    for (size_t i = 0; i < 2; i++) {
+        const pgy_where_side *side = sides[i]->side;
+        if (pgy_backend_has(side->backend, PGY_BACKEND_BUILDS_PLANS) && !side->plan &&
+            sum > s->budget)
+            return pgy_error_set(err, PGY_E_MEMORY,
+                                 "%s shows its tensors in one run, which takes %llu bytes, more "
+                                 "than the limit of %llu; raise the limit (max_memory)",
+                                 side->backend->name, (unsigned long long)sum,
+                                 (unsigned long long)s->budget);
+    }
+    return PGY_OK;
+}
+
+static pgy_status search(where_search *s, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    progress_begin("Comparing tensors", s->report->rows.count);
+    while (!st) {
+        bool any = false;
+        st = where_batch_run(&any, s, err);
+        if (!any) break;
+        s->report->batches++;
+        progress_advance(s->done);
+    }
+    progress_end();
+    return st;
+}
+
+static void deinit(where_search *s)
+{
+    for (size_t i = 0; i < s->feed_count; i++) pgy_tensor_map_destroy(s->feeds[i]);
+    mem_free(s->feeds);
+    where_source_close(&s->a);
+    where_source_close(&s->b);
+    pgy_results_destroy(s->a.results);
+    /* the ledger keeps no pointers into graphs */
+    for (size_t i = 0; s->report && i < s->report->rows.count; i++)
+        s->report->rows.items[i].a = s->report->rows.items[i].b = NULL;
+    pgy_graph_destroy(s->graph_a);
+    pgy_graph_destroy(s->graph_b);
+}
+
+static pgy_status take(where_search *s, pgy_where_side *sides, const pgy_where_side *a,
+                       const pgy_where_side *b, const pgy_where_options *options, pgy_error *err)
+{
+    s->options = pgy_where_options_default();
+    pgy_status st = SIZED_TAKE(pgy_where_options, &s->options, options, err);
+    if (!st) st = SIZED_TAKE(pgy_where_side, &sides[0], a, err);
+    if (!st) st = SIZED_TAKE(pgy_where_side, &sides[1], b, err);
+    if (!st) st = check_side(&sides[0], "A", true, err);
+    if (!st) st = check_side(&sides[1], "B", false, err);
+    s->judge = where_judge_find(s->options.judge);
+    if (!st && !s->judge)
+        st = pgy_error_set(err, PGY_E_NOT_FOUND,
+                           "there is no rule '%s' to judge by; expected "
+                           "'tolerance'",
+                           s->options.judge);
+    s->budget = s->options.max_memory ? s->options.max_memory : memory_limit_bytes() / 4;
+    s->a.side = &sides[0];
+    s->b.side = &sides[1];
+    return st;
+}
+
+static pgy_status make_report(pgy_where_report **out, const where_search *s, pgy_error *err)
+{
+    pgy_where_report *r = mem_calloc(1, sizeof *r);
+    if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const pgy_where_side *a = s->a.side;
+    r->a = arena_strdup(&r->memory, a->backend ? a->backend->name : a->results);
+    r->b = arena_strdup(&r->memory, s->b.side->backend->name);
+    *out = r;
+    return r->a && r->b ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_where_side *b,
+                     const pgy_where_options *options, pgy_error *err)
+{
+    pgy_where_side sides[2] = {{.size = sizeof *sides}, {.size = sizeof *sides}};
+    where_search s = {0};
+    strvec unmatched = {0};
+    if (!out || !a || !b)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and both sides must not be NULL");
+    pgy_status st = take(&s, sides, a, b, options, err);
+    if (!st) st = make_report(&s.report, &s, err);
+    if (!st) st = prepare(&s, &unmatched, err);
+    if (!st) st = check_memory(&s, err);
+    const bool began = !st;
+    if (!st) st = search(&s, err);
+    if (began && (!st || st == PGY_E_CANCELLED)) {
+        s.report->samples = s.feed_count;
+        s.report->complete = !st;
+        finish_rows(&s.report->rows);
+        const pgy_status noted = note_failures(s.report, &unmatched, err);
+        if (!st) st = noted;
+    }
+    deinit(&s);
+    strvec_deinit(&unmatched);
+    if (began && (!st || st == PGY_E_CANCELLED))
+        *out = s.report;
+    else
+        pgy_where_report_destroy(s.report);
+    return st;
+}
