@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models for bench/where, with random weights: where_models.py KIND OUTPUT [--fault NAME --seed N]
+"""Models for bench/where, with random weights: where_models.py KIND OUTPUT
 
-KIND is resnet50, bert (base) or mixed. With --fault, one node of the same model is wrong: `row` scales a row of a weight by 1.01,
-`slope` changes a LeakyRelu's slope, `transpose` flips transB of a Gemm with a square weight. The name of the faulty node is printed."""
+KIND is resnet50 or bert (base). plant() makes one node of a model wrong: `row` scales a row of a weight by 1.01,
+`slope` changes a LeakyRelu's slope, `transpose` flips transB of a Gemm with a square weight."""
 import argparse
 import random
 

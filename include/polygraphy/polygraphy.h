@@ -40,5 +40,6 @@
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/transform.h>
 #include <polygraphy/weights.h>
+#include <polygraphy/where.h>
 
 #endif

@@ -15,6 +15,7 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
+#include "cli/groups/trt.h"
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
@@ -82,8 +83,14 @@ static const option_group *const *groups(void)
 {
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
-    const option_group *const fixed[] = {&OWN,        &GROUP_LOGGING,   &GROUP_MODEL_RUN,
-                                         &GROUP_DATA, &GROUP_ONNX_READ, &GROUP_OPERATORS,
+    const option_group *const fixed[] = {&OWN,
+                                         &GROUP_LOGGING,
+                                         &GROUP_MODEL_RUN,
+                                         &GROUP_DATA,
+                                         &GROUP_ONNX_READ,
+                                         &GROUP_OPERATORS,
+                                         &GROUP_TRT_CONFIG_CONVERT,
+                                         &GROUP_TRT_ENGINE_CONVERT,
                                          NULL};
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -146,6 +153,20 @@ static pgy_status make_side(side *s, const args *line, size_t i, const side *bef
     else if (!st)
         st = load_model(s, line, err);
     return st;
+}
+
+/* The options of --trt apply to each side that builds an engine. */
+static pgy_status configure(side *sides, args *line, pgy_error *err)
+{
+    const pgy_build_config *config = NULL;
+    for (size_t i = 0; i < SIDES; i++) {
+        side *s = &sides[i];
+        if (!pgy_backend_has(s->side.backend, PGY_BACKEND_BUILDS_PLANS)) continue;
+        const pgy_status st = config ? PGY_OK : trt_config_make(&config, line, err);
+        if (st) return st;
+        s->side.config = config;
+    }
+    return PGY_OK;
 }
 
 static void release_side(side *s)
@@ -225,6 +246,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     side sides[SIDES] = {0};
     pgy_status st = make_side(&sides[0], line, 0, &sides[1], err);
     if (!st) st = make_side(&sides[1], line, 1, &sides[0], err);
+    if (!st) st = configure(sides, line, err);
     if (!st) st = data_loader_create(&o.data, line, model->shapes, err);
     o.max_memory = s->memory;
     o.rtol = s->rtol;
@@ -238,6 +260,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     }
     pgy_where_report_destroy(report);
     pgy_data_loader_destroy(o.data);
+    trt_config_release(line);
     release_side(&sides[0]);
     release_side(&sides[1]);
     return st;

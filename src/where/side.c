@@ -28,6 +28,8 @@ static pgy_status configure(pgy_backend_options *o, const where_source *s, pgy_e
     pgy_build_config config = {.size = sizeof config};
     if (s->side->config) config = *s->side->config;
     config.debug_unfused = s->marks;
+    /* profiles name the model's inputs; nodes that run alone have others */
+    if (!s->marks) config.profiles = NULL, config.profile_count = 0;
     return pgy_engine_runner_configure(o, &config, err);
 }
 

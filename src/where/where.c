@@ -139,7 +139,11 @@ static void finish_rows(where_rows *rows)
         collect_handed(rows, rows->items[i].b->producer, &handed, &differ, 0);
         t->handed = handed;
         t->amplification = handed > 0 ? t->error / handed : NAN;
-        t->starts = isnan(t->made) ? t->differs && !differ : !(t->made <= t->allowed);
+        /* NaN out of NaN is passed on, also by a node that runs alone */
+        if (isnan(t->made) || (isinf(t->made) && isinf(handed)))
+            t->starts = t->differs && !differ;
+        else
+            t->starts = !(t->made <= t->allowed);
     }
 }
 

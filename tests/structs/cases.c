@@ -7,6 +7,7 @@
 #include <polygraphy/polygraphy.h>
 #include <polygraphy/record.h>
 #include <polygraphy/saved.h>
+#include <polygraphy/where.h>
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -647,6 +648,34 @@ CALL(pgy_record_options)
     SAY("%zu tensors", pgy_tensor_map_count(values));
     pgy_tensor_map_destroy(values);
     return PGY_OK;
+}
+
+/* ---- The first wrong tensor ------------------------------------------------------------------- */
+
+static pgy_status say_where(const pgy_where_side *a, const pgy_where_options *o, pgy_error *err)
+{
+    const pgy_where_side b = {.size = sizeof b, .backend = pgy_backend_find("opref"), .model = model};
+    pgy_where_report *r = NULL;
+    TRY(pgy_where(&r, a, &b, o, err));
+    SAY("%zu tensors, passed %d", pgy_where_report_count(r), pgy_where_report_passed(r));
+    pgy_where_report_destroy(r);
+    return PGY_OK;
+}
+WHOLE(pgy_where_side, .backend = pgy_backend_find("opref"), .model = model)
+DEFAULTS(pgy_where_side, .backend = NULL)
+CALL(pgy_where_side)
+{
+    return say_where(o, NULL, err);
+}
+WHOLE(pgy_where_options, .max_memory = 300, .rtol = 1, .atol = 1)
+static pgy_where_options defaults_pgy_where_options(void)
+{
+    return pgy_where_options_default();
+}
+CALL(pgy_where_options)
+{
+    const pgy_where_side a = {.size = sizeof a, .backend = pgy_backend_find("opref"), .model = model};
+    return say_where(&a, o, err);
 }
 
 /* ---- Plug-ins --------------------------------------------------------------------------------- */

@@ -145,5 +145,6 @@ void trt_notes(const args *line)
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
-    if (data && !ARGS_OF(line, runner_args)) note_data(data, config);
+    /* `where` has neither runner flags nor network options, and compares on the data */
+    if (data && network && !ARGS_OF(line, runner_args)) note_data(data, config);
 }
