@@ -85,7 +85,8 @@ PGY_API void pgy_where_report_destroy(pgy_where_report *r); /**< NULL is fine */
 PGY_API bool pgy_where_report_passed(const pgy_where_report *r);
 PGY_API size_t pgy_where_report_count(const pgy_where_report *r);
 PGY_API const pgy_where_tensor *pgy_where_report_at(const pgy_where_report *r, size_t i);
-/** The first tensor that differs, in topological order; NULL: none. */
+/** The first tensor that differs or whose node starts an error, in topological order; NULL: none.
+ */
 PGY_API const pgy_where_tensor *pgy_where_report_first(const pgy_where_report *r);
 /** Failures besides tensors that differ, such as outputs without a counterpart. */
 PGY_API size_t pgy_where_report_failure_count(const pgy_where_report *r);

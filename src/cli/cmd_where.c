@@ -45,7 +45,8 @@ static const pgy_option OPTIONS[] = {
                          "memory that is free"),
     PGY_OPT_TEXT("--rtol", where_args, rtol_text, .meta = "NUMBER",
                  .help = "allowed error, relative to the largest magnitude in the tensor. Default: "
-                         "1e-4 for float32, 5e-3 for float16, 4e-2 for bfloat16, 1e-9 for float64"),
+                         "1e-4 for float32 (1e-5 for the error of one node), 5e-3 for float16, "
+                         "4e-2 for bfloat16, 1e-9 for float64"),
     PGY_OPT_TEXT("--atol", where_args, atol_text, .meta = "NUMBER",
                  .help = "allowed absolute error, in addition. Default 0"),
     PGY_OPT_TEXT("--json", where_args, json, .meta = "PATH",

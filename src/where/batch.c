@@ -106,8 +106,8 @@ static bool choose(where_search *s, batch *b)
 
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
-static pgy_status judge(where_verdict *out, const char **why, where_search *s, pgy_tensor *a,
-                        pgy_tensor *b, pgy_error *err)
+static pgy_status judge(where_verdict *out, const char **why, where_search *s, bool own,
+                        pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
     pgy_tensor *la = NULL, *lb = NULL;
     *why = NULL;
@@ -118,7 +118,7 @@ static pgy_status judge(where_verdict *out, const char **why, where_search *s, p
     if (*why) return PGY_OK;
     pgy_status st = pgy_tensor_load(&la, a, err);
     if (!st) st = pgy_tensor_load(&lb, b, err);
-    if (!st) st = s->judge->judge(out, &s->options, la, lb, err);
+    if (!st) st = s->judge->judge(out, &s->options, own, la, lb, err);
     pgy_tensor_release(la);
     pgy_tensor_release(lb);
     return st;
@@ -155,7 +155,7 @@ static pgy_status compare(where_search *s, where_row *r, pgy_tensor *a, pgy_tens
         t->note = missing(s, !a);
         return PGY_OK;
     }
-    pgy_status st = judge(&v, &why, s, a, b, err);
+    pgy_status st = judge(&v, &why, s, false, a, b, err);
     if (!st && t->rank < 0) st = set_shape(s, t, a, err);
     if (st) return st;
     if (why) {
@@ -222,8 +222,9 @@ static pgy_status judge_alone(where_search *s, batch *b, const pgy_tensor_map *v
         where_verdict v;
         const char *why;
         if (!t->compared || !x || !y) continue;
-        st = judge(&v, &why, s, x, y, err);
-        if (!st && why) v.error = INFINITY;
+        st = judge(&v, &why, s, true, x, y, err);
+        if (!st && why) v.error = INFINITY, v.differs = true;
+        if (!st) b->rows[i]->own_differs |= v.differs;
         if (!st && !(v.error <= t->made)) t->made = v.error;
     }
     return st;

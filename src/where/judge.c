@@ -12,13 +12,14 @@ enum { BLOCK = 1 << 16 };
 /* Errors that rounding in a type causes in layers of usual size, with a reserve. */
 static const struct {
     pgy_dtype dtype;
-    double rtol;
-} DEFAULTS[] = {{PGY_F64, 1e-9}, {PGY_F32, 1e-4}, {PGY_F16, 5e-3}, {PGY_BF16, 4e-2}};
+    double rtol, own; /* own: of one node, where nothing accumulates */
+} DEFAULTS[] = {
+    {PGY_F64, 1e-9, 1e-10}, {PGY_F32, 1e-4, 1e-5}, {PGY_F16, 5e-3, 5e-3}, {PGY_BF16, 4e-2, 4e-2}};
 
-static double default_rtol(pgy_dtype dtype)
+static double default_rtol(pgy_dtype dtype, bool own)
 {
     for (size_t i = 0; i < sizeof DEFAULTS / sizeof *DEFAULTS; i++)
-        if (DEFAULTS[i].dtype == dtype) return DEFAULTS[i].rtol;
+        if (DEFAULTS[i].dtype == dtype) return own ? DEFAULTS[i].own : DEFAULTS[i].rtol;
     return pgy_dtype_is_float(dtype) ? 0.25 : 0;
 }
 
@@ -63,8 +64,8 @@ static void take_block(figures *f, pgy_tensor *a, pgy_tensor *b, size_t first, s
     }
 }
 
-static pgy_status judge_tolerance(where_verdict *out, const pgy_where_options *o, pgy_tensor *a,
-                                  pgy_tensor *b, pgy_error *err)
+static pgy_status judge_tolerance(where_verdict *out, const pgy_where_options *o, bool own,
+                                  pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
     figures f = {0};
     const size_t count = pgy_tensor_count(a);
@@ -75,7 +76,8 @@ static pgy_status judge_tolerance(where_verdict *out, const pgy_where_options *o
     }
     if (st) return st;
     /* the coarser of the two types sets what is allowed */
-    const double ra = default_rtol(pgy_tensor_dtype(a)), rb = default_rtol(pgy_tensor_dtype(b));
+    const double ra = default_rtol(pgy_tensor_dtype(a), own);
+    const double rb = default_rtol(pgy_tensor_dtype(b), own);
     const double rtol = isnan(o->rtol) ? (ra > rb ? ra : rb) : o->rtol;
     const double atol = isnan(o->atol) ? 0 : o->atol;
     const double unit = f.largest > 0 ? f.largest : 1;

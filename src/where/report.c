@@ -30,7 +30,8 @@ const pgy_where_tensor *pgy_where_report_at(const pgy_where_report *r, size_t i)
 const pgy_where_tensor *pgy_where_report_first(const pgy_where_report *r)
 {
     for (size_t i = 0; i < r->rows.count; i++)
-        if (r->rows.items[i].line.differs) return &r->rows.items[i].line;
+        if (r->rows.items[i].line.differs || r->rows.items[i].line.starts)
+            return &r->rows.items[i].line;
     return NULL;
 }
 
@@ -46,8 +47,6 @@ const char *pgy_where_report_failure(const pgy_where_report *r, size_t i)
 
 bool pgy_where_report_passed(const pgy_where_report *r)
 {
-    for (size_t i = 0; i < r->rows.count; i++)
-        if (r->rows.items[i].line.starts) return false;
     return !r->failures.count && !pgy_where_report_first(r);
 }
 

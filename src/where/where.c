@@ -143,7 +143,7 @@ static void finish_rows(where_rows *rows)
         if (isnan(t->made) || (isinf(t->made) && isinf(handed)))
             t->starts = t->differs && !differ;
         else
-            t->starts = !(t->made <= t->allowed);
+            t->starts = rows->items[i].own_differs;
     }
 }
 

@@ -21,7 +21,8 @@ typedef struct where_verdict {
 /* A rule that decides whether two tensors differ. A new one is a row of JUDGES. */
 typedef struct where_judge {
     const char *name;
-    pgy_status (*judge)(where_verdict *out, const pgy_where_options *o, pgy_tensor *a,
+    /* own: b is what the node made of the reference's values */
+    pgy_status (*judge)(where_verdict *out, const pgy_where_options *o, bool own, pgy_tensor *a,
                         pgy_tensor *b, pgy_error *err);
 } where_judge;
 const where_judge *where_judge_find(const char *name); /* NULL: no such rule */
@@ -35,8 +36,9 @@ typedef struct where_row {
     pgy_where_tensor line;
     pgy_value *a, *b; /* NULL: the side has no graph */
     uint64_t size_bytes;
-    bool is_output, taken;
-    size_t index_a; /* place of the producer on side A */
+    bool is_output;
+    bool own_differs; /* the error that the node makes is more than allowed */
+    size_t index_a;   /* place of the producer on side A */
 } where_row;
 
 typedef struct where_rows {
