@@ -22,6 +22,7 @@
 #include <polygraphy/loader.h>
 #include <polygraphy/memory.h>
 #include <polygraphy/network.h>
+#include <polygraphy/noise.h>
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>

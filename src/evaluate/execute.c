@@ -221,6 +221,7 @@ static pgy_status run_node(executor *e, frame *f, pgy_node *n, pgy_error *err)
     }
     e->frame = f;
     graph_function *function = node_box_of(n)->function;
+    if (!st && e->watch && e->watch->starts) st = e->watch->starts(n, e->watch->user, err);
     if (!st && function) {
         st = function_body(&body, function, n->graph, err);
         if (!st) st = run_body(e, f, n, body, err);
@@ -402,7 +403,7 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
     frame f = {0};
     e.host.user = &e;
     pgy_status st = frame_init(&f, plan, plan_of(plan, g), NULL, err);
-    f.declared = e.operators != NULL;
+    f.declared = e.operators && !e.operators->storage;
     if (!st) st = feed_inputs(&f, g, feed, err);
     if (!st) st = run_level(&e, &f, err);
     if (!st) st = take_outputs(&f, g, out, err);
@@ -480,7 +481,7 @@ static pgy_status run_surrounded(executor *e, graph_plan *plan, pgy_node *n,
     surroundings *s = mem_calloc(1, sizeof *s);
     uint32_t *uses = arena_alloc_array(&plan->memory, node_box_of(n)->captured_count, sizeof *uses);
     pgy_status st = s && uses ? surround(s, plan, n, captured, uses, err) : graph_no_memory(err);
-    for (size_t i = 0; !st && i < s->count; i++) s->frames[i].declared = e->operators != NULL;
+    for (size_t i = 0; !st && i < s->count; i++) s->frames[i].declared = e->operators && !e->operators->storage;
     if (!st) st = run_alone(e, &s->frames[0], n, inputs, err);
     for (size_t i = 0; !st && i < n->output_count; i++) outputs[i] = s->frames[0].out[i];
     for (size_t i = 0; s && i < s->count; i++) frame_deinit(&s->frames[i]);

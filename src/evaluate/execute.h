@@ -13,6 +13,7 @@ typedef struct execute_operators {
     pgy_status (*run)(pgy_node *n, const op_node *node, const op_tensor *inputs, op_tensor *outputs,
                       const bool *wanted, const op_host *host, void *user, pgy_error *err);
     void *user;
+    bool storage; /* values stay in storage type, as without operators */
 } execute_operators;
 
 /* The frame of a level (main graph, subgraph or function body) that runs, linked to the frames of
@@ -31,6 +32,8 @@ typedef struct execute_watch {
     void *user;
     /* Called each time before the nodes of a level run, so once per loop iteration; may be NULL. */
     pgy_status (*begins)(const pgy_graph *g, execute_level *level, void *user, pgy_error *err);
+    /* Called before each node runs, and so before the nodes of its subgraphs; may be NULL. */
+    pgy_status (*starts)(pgy_node *n, void *user, pgy_error *err);
 } execute_watch;
 
 /* A run that exceeds a limit ends with an error. */
