@@ -94,7 +94,7 @@ static pgy_status plant(pgy_model **out, const char *path, pgy_error *err)
 {
     pgy_model *m = NULL;
     pgy_tensor *loaded = NULL, *own = NULL;
-    pgy_onnx_tensor *largest = NULL;
+    pgy_onnx_tensor *largest = NULL, *changed = NULL;
     size_t most = 0;
     pgy_status st = pgy_model_load(&m, path, NULL, err);
     const pgy_onnx_graph *g = st ? NULL : pgy_model_proto(m)->graph;
@@ -109,9 +109,17 @@ static pgy_status plant(pgy_model **out, const char *path, pgy_error *err)
     if (!st) st = pgy_tensor_copy(&own, pgy_tensor_view(loaded), err);
     for (size_t i = 0; !st && i < most / (size_t)largest->dims[0]; i++)
         ((float *)pgy_tensor_data(own))[i] *= 1.01f;
-    if (!st) largest->raw_data = (pgy_bytes){pgy_tensor_data(own), most * sizeof(float)};
-    if (!st) *out = m; /* the copy lives as long as this program */
+    if (!st) st = pgy_model_tensor(&changed, m, largest->name, own, err);
+    if (!st) {
+        pgy_onnx_model *proto = (pgy_onnx_model *)pgy_model_proto(m);
+        *largest = *changed;
+        largest->message.raw = proto->graph->message.raw = proto->message.raw = (pgy_bytes){0};
+        *out = m;
+        m = NULL;
+    }
     pgy_tensor_release(loaded);
+    pgy_tensor_release(own);
+    pgy_model_destroy(m);
     return st;
 }
 

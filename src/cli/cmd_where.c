@@ -16,6 +16,7 @@
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
+#include "cli/groups/where_noise.h"
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
@@ -29,10 +30,10 @@ typedef struct where_args {
 } where_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("--a", where_args, runner[0], .meta = "RUNNER", .required = true,
+    PGY_OPT_TEXT("--a", where_args, runner[0], .meta = "RUNNER",
                  .help = "the reference: a runner (onnxrt, trt, opref), or a file of outputs that "
                          "'{program} run --save-outputs' wrote"),
-    PGY_OPT_TEXT("--b", where_args, runner[1], .meta = "RUNNER", .required = true,
+    PGY_OPT_TEXT("--b", where_args, runner[1], .meta = "RUNNER",
                  .help = "the runner that is tested"),
     PGY_OPT_TEXT("--a-model", where_args, model[0], .meta = "PATH",
                  .help = "model or plan of side A, if it has one of its own"),
@@ -68,7 +69,16 @@ static pgy_status read_tolerance(double *out, const char *text, const char *opti
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     where_args *s = settings;
-    (void)line;
+    const bool asked = where_noise_asked(line);
+    if (!asked && (!s->runner[0] || !s->runner[1]))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --%c is required, unless --nan, --headroom or --floor is "
+                             "given",
+                             s->runner[0] ? 'b' : 'a');
+    if (asked && (s->runner[0] || s->runner[1]))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --%c: --nan, --headroom and --floor compare no runners",
+                             s->runner[0] ? 'a' : 'b');
     pgy_status st = s->memory_text
                         ? value_bytes(&s->memory, s->memory_text, "argument --max-memory", err)
                         : PGY_OK;
@@ -85,6 +95,7 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[] = {&OWN,
+                                         &GROUP_WHERE_NOISE,
                                          &GROUP_LOGGING,
                                          &GROUP_MODEL_RUN,
                                          &GROUP_DATA,
@@ -245,6 +256,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_where_options o = pgy_where_options_default();
     pgy_where_report *report = NULL;
     side sides[SIDES] = {0};
+    if (where_noise_asked(line)) return where_noise_run(line, s->json, passed, err);
     pgy_status st = make_side(&sides[0], line, 0, &sides[1], err);
     if (!st) st = make_side(&sides[1], line, 1, &sides[0], err);
     if (!st) st = configure(sides, line, err);

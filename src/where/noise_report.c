@@ -109,7 +109,7 @@ static void origin_text(str *out, const pgy_nan_origin *o)
         str_printf(out, "  %s '%s' makes '%s'", o->op_type, o->node, o->name);
     str_printf(out, " %llu NaN and %llu infinite of %llu elements (%s, sample %zu); the first: %g at ",
                (unsigned long long)o->nan_count, (unsigned long long)o->inf_count,
-               (unsigned long long)o->count, pgy_dtype_name(o->dtype), o->sample, o->value);
+               (unsigned long long)o->count, pgy_dtype_name(o->dtype), o->sample, isnan(o->value) ? (double)NAN : o->value);
     append_shape(out, o->index, o->rank);
     str_append_char(out, '\n');
     for (size_t i = 0; i < o->operand_count; i++) operand_text(out, &o->operands[i]);
