@@ -39,7 +39,7 @@ static pgy_status compare(double **out, size_t *count, const pgy_floor *f, const
     for (size_t i = 0; !st && i < pgy_floor_count(f); i++) {
         const pgy_floor_tensor *t = pgy_floor_at(f, i);
         pgy_tensor *x = pgy_tensor_map_find(a, t->name), *y = pgy_tensor_map_find(b, t->name);
-        pgy_floor_verdict v = {.size = sizeof v};
+        pgy_floor_verdict v = {0};
         if (!x || !y || t->unknown_why) continue;
         st = pgy_floor_judge(&v, f, t->name, pgy_tensor_view(x), pgy_tensor_view(y), err);
         if (st || (v.max_abs == 0 && t->max_abs == 0)) continue;

@@ -5,7 +5,7 @@
  *
  *     pgy_floor *noise = NULL;
  *     const pgy_floor_options o = {.size = sizeof o, .assume = PGY_F16};
- *     pgy_floor_verdict v = {.size = sizeof v};
+ *     pgy_floor_verdict v;
  *     if (pgy_floor_create(&noise, model, &o, &err)) ...
  *     if (pgy_floor_add(noise, feed, &err)) ...
  *     if (pgy_floor_judge(&v, noise, "logits", pgy_tensor_view(a), pgy_tensor_view(b), &err)) ...
@@ -61,7 +61,6 @@ typedef struct pgy_floor_tensor {
 
 /** The difference of a tensor between two runs, in units of its floor. */
 typedef struct pgy_floor_verdict {
-    size_t size;      /**< sizeof(pgy_floor_verdict); set it before the call */
     double times;     /**< the larger of the two ratios below; NaN if there is no floor */
     double times_max; /**< largest difference / max_abs */
     double times_rms; /**< RMS of the differences / rms */

@@ -16,8 +16,8 @@ typedef struct floor_draws {
 bool floor_draws_init(floor_draws *d);
 /* All exact tensors must have been released. */
 void floor_draws_deinit(floor_draws *d);
-/* Takes over the references in `draws` (count entries, NULL: as the exact one; also on failure) as the values of *exact,
- * which is replaced by a tensor that shares its elements. */
+/* Takes over the references in `draws`, also on failure (count entries; NULL: like the exact one),
+ * as the values of *exact, which is replaced by a tensor that shares its elements. */
 pgy_status floor_draws_put(floor_draws *d, pgy_tensor **exact, pgy_tensor **draws, size_t count,
                            pgy_error *err) PGY_MUST_CHECK;
 bool floor_draws_has(const floor_draws *d, const pgy_tensor *exact);

@@ -5,7 +5,6 @@
 
 #include <math.h>
 
-#include "base/sized.h"
 #include "base/str.h"
 #include "tensor/convert.h"
 
@@ -42,10 +41,6 @@ pgy_status pgy_floor_judge(pgy_floor_verdict *out, const pgy_floor *f, const cha
     pgy_floor_verdict v = {0};
     if (!out || !f || !name)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'f' and 'name' must not be NULL");
-    const size_t size = out->size;
-    if (size != sizeof v)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "pgy_floor_verdict.size is %zu; expected %zu",
-                             size, sizeof v);
     const pgy_floor_tensor *t = pgy_floor_find(f, name);
     if (!t)
         return pgy_error_set(err, PGY_E_NOT_FOUND, "tensor '%s' has no entry in the noise floor",
@@ -53,7 +48,6 @@ pgy_status pgy_floor_judge(pgy_floor_verdict *out, const pgy_floor *f, const cha
     if (!pgy_view_same_shape(a, b))
         return pgy_error_set(err, PGY_E_SHAPE,
                              "the two values of tensor '%s' have different shapes", name);
-    v.size = size;
     const pgy_status st = measure(&v, a, b, err);
     if (st) return pgy_error_prefix(err, st, "tensor '%s': ", name);
     v.unknown_why = t->unknown_why;

@@ -38,7 +38,8 @@ static void append_more(str *out, const request *r, size_t count)
 static void append_shape(str *out, const int64_t *items, int32_t rank)
 {
     str_append_char(out, '[');
-    for (int32_t d = 0; d < rank; d++) str_printf(out, "%s%lld", d ? ", " : "", (long long)items[d]);
+    for (int32_t d = 0; d < rank; d++)
+        str_printf(out, "%s%lld", d ? ", " : "", (long long)items[d]);
     str_append_char(out, ']');
 }
 

@@ -3,6 +3,7 @@
  * what it did. For each that the library gives: the size that it wrote. `check` includes this file
  * into a program that runs every older form. */
 #include <polygraphy/debug.h>
+#include <polygraphy/noise.h>
 #include <polygraphy/plugin_tune.h>
 #include <polygraphy/polygraphy.h>
 #include <polygraphy/record.h>
@@ -311,6 +312,61 @@ CALL(pgy_memory_options)
     pgy_memory_destroy(m);
     pgy_graph_destroy(g);
     return st;
+}
+
+WHOLE(pgy_floor_options, .assume = PGY_F16, .sums = PGY_F16, .draws = 3, .seed = 7, .max_bytes = 1)
+DEFAULTS(pgy_floor_options, .draws = 0)
+CALL(pgy_floor_options)
+{
+    pgy_floor *f = NULL;
+    pgy_tensor_map *feed = NULL;
+    TRY(pgy_record_feed(&feed, model, NULL, err));
+    pgy_status st = pgy_floor_create(&f, model, o, err);
+    if (!st) st = pgy_floor_add(f, feed, err);
+    const pgy_floor_tensor *t = st ? NULL : pgy_floor_at(f, 0);
+    if (t) SAY("%llu elements, %.17g", (unsigned long long)t->count, t->rms);
+    pgy_floor_destroy(f);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+WHOLE(pgy_nan_options, .model_precision = true, .assume = PGY_F16, .max_origins = 2)
+DEFAULTS(pgy_nan_options, .max_origins = 0)
+CALL(pgy_nan_options)
+{
+    pgy_nan_search *s = NULL;
+    pgy_tensor_map *feed = NULL;
+    TRY(pgy_record_feed(&feed, model, NULL, err));
+    pgy_status st = pgy_nan_create(&s, model, o, err);
+    if (!st) st = pgy_nan_add(s, feed, err);
+    if (!st) SAY("%llu tensors", (unsigned long long)pgy_nan_checked(s));
+    pgy_nan_destroy(s);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+static pgy_status report_noise(const pgy_noise_reports *reports, const pgy_noise_report_options *o,
+                               pgy_error *err)
+{
+    char *text = NULL;
+    const pgy_status st = pgy_noise_text(&text, reports, o, err);
+    if (!st) SAY("%.400s", text);
+    pgy_text_free(text);
+    return st;
+}
+
+WHOLE(pgy_noise_reports, .floor = NULL)
+DEFAULTS(pgy_noise_reports, .floor = NULL)
+CALL(pgy_noise_reports)
+{
+    return report_noise(o, NULL, err);
+}
+
+WHOLE(pgy_noise_report_options, .model = "m.onnx", .max_rows = 1, .more = "x")
+DEFAULTS(pgy_noise_report_options, .max_rows = 0)
+CALL(pgy_noise_report_options)
+{
+    return report_noise(NULL, o, err);
 }
 
 WHOLE(pgy_diff_options, .structure_only = true, .order = true, .atol = 0.5)

@@ -137,7 +137,7 @@ static void test_noise__judges_a_difference(void **state)
 {
     static float x[TERMS], y[TERMS];
     const int64_t shape[] = {TERMS};
-    pgy_floor_verdict v = {.size = sizeof v};
+    pgy_floor_verdict v = {0};
     pgy_error err = {0};
     (void)state;
     for (size_t i = 0; i < TERMS; i++) x[i] = 1 + (float)i / TERMS;
