@@ -108,9 +108,11 @@ static void origin_text(str *out, const pgy_nan_origin *o)
         str_printf(out, "  '%s', an input or weight, holds", o->name);
     else
         str_printf(out, "  %s '%s' makes '%s'", o->op_type, o->node, o->name);
-    str_printf(out, " %llu NaN and %llu infinite of %llu elements (%s, sample %zu); the first: %g at ",
+    str_printf(out, " %llu NaN and %llu infinite of %llu elements (%s, sample %zu); "
+                    "the first: %g at ",
                (unsigned long long)o->nan_count, (unsigned long long)o->inf_count,
-               (unsigned long long)o->count, pgy_dtype_name(o->dtype), o->sample, isnan(o->value) ? (double)NAN : o->value);
+               (unsigned long long)o->count, pgy_dtype_name(o->dtype),
+               o->sample, isnan(o->value) ? (double)NAN : o->value);
     append_shape(out, o->index, o->rank);
     str_append_char(out, '\n');
     for (size_t i = 0; i < o->operand_count; i++) operand_text(out, &o->operands[i]);
@@ -124,7 +126,8 @@ static void nan_text(str *out, const request *r, const pgy_nan_search *s)
         str_printf(out, "No NaN or infinity in %llu tensors\n", checked);
         return;
     }
-    str_printf(out, "NaN or infinity out of finite numbers at %llu place%s; the first comes first:\n",
+    str_printf(out,
+               "NaN or infinity out of finite numbers at %llu place%s; the first comes first:\n",
                total, total == 1 ? "" : "s");
     for (size_t i = 0; i < count && i < r->options.max_rows; i++)
         origin_text(out, pgy_nan_at(s, i));
