@@ -136,6 +136,32 @@ typedef struct pgy_progress_monitor {
     void (*finish)(void *user, const char *phase);
 } pgy_progress_monitor;
 
+/** A pass of the engine: a rewrite of the graph before kernels are chosen. */
+typedef struct pgy_pass {
+    const char *name, *summary;
+    size_t occurrence; /**< a pass may run several times: 1 for the first time */
+} pgy_pass;
+/** Gives the pass that runs as number i, counted from 0. @return false if there are fewer */
+PGY_API bool pgy_pass_at(pgy_pass *out, size_t i);
+
+/** A change that a fusing pass made. Texts are valid during the callback only. */
+typedef struct pgy_rewrite {
+    size_t size;         /**< sizeof(pgy_rewrite) */
+    size_t pass;         /**< for pgy_pass_at */
+    size_t number;       /**< of the rewrite in this pass, counted from 1 */
+    const char *made;    /**< operator of the node that it made; "" if it made none */
+    const char *name;    /**< of that node; "" if it has none */
+    const char *tensor;  /**< output of the node at which the pass found its pattern */
+    const char *dropped; /**< labels of the nodes that it removed, joined by " + " */
+} pgy_rewrite;
+
+/** Receives every rewrite of the fusing passes while an engine is built. */
+typedef struct pgy_rewrite_watch {
+    size_t size; /**< sizeof(pgy_rewrite_watch) */
+    pgy_status (*rewrote)(const pgy_rewrite *rewrite, void *user, pgy_error *err);
+    void *user;
+} pgy_rewrite_watch;
+
 typedef struct pgy_timing_cache pgy_timing_cache; /* timing_cache.h */
 typedef struct pgy_network pgy_network;           /* network.h */
 struct pgy_build_config;
@@ -205,6 +231,11 @@ typedef struct pgy_build_config {
     bool devices_first; /**< a node runs on the host only if no device has a kernel for it; else the
                            expected times decide */
     bool gpu_fallback;  /**< build without a device that cannot be used, instead of failing */
+    /** Passes to leave out, separated by commas. "-NAME" switches a pass off, "none" all.
+     * "until=NAME" makes NAME the last pass that runs, "until=NAME:3" stops it after its third
+     * rewrite; NAME#2 is its second run. NULL: the environment's POLYGRAPHY_PASSES. */
+    const char *passes;
+    const pgy_rewrite_watch *rewrite_watch; /**< NULL: none */
 } pgy_build_config;
 
 /** A field of pgy_build_config, as build_config_fields.h describes it. */

@@ -104,7 +104,14 @@ static pattern start(pgy_graph *g, const char *pass, pgy_error *err)
 pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
                        pgy_error *err)
 {
-    return run(start(g, pass, err), rules, changes, err);
+    pattern p = start(g, pass, err);
+    p.watch = p.f.state->watch;
+    return run(p, rules, changes, err);
+}
+
+void pattern_set_watch(pgy_graph *g, const pattern_watch *watch)
+{
+    state_of(g)->watch = watch;
 }
 
 pgy_status pattern_run_watched(pgy_graph *g, const char *pass, const pattern_rule *rules,

@@ -44,6 +44,8 @@ struct pattern {
     pgy_error *err;
 };
 
+/* Sets the watch of all calls of pattern_run for this graph; NULL: none. */
+void pattern_set_watch(pgy_graph *g, const pattern_watch *watch);
 /* Applies the rules (ends with NULL) to all nodes of all levels until nothing changes. */
 pgy_status pattern_run(pgy_graph *g, const char *pass, const pattern_rule *rules, size_t *changes,
                        pgy_error *err) PGY_MUST_CHECK;

@@ -133,7 +133,7 @@ static void save_tactics(const fake_split *s, const fake_split_model *m, const c
         if (k && draw_for(s, step->label, 0) % 100 < s->share && !is_label_of_others(&other, i))
             step->kernel = k;
     }
-    demand(tactics_save(path, &other, &err), &err);
+    demand(tactics_save(path, &other, NULL, &err), &err);
     mem_free(other.steps);
 }
 

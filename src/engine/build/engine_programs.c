@@ -239,7 +239,7 @@ pgy_status engine_save_tactics(const engine *e, const program *p, pgy_error *err
         return PGY_OK;
     }
     LOG(INFO, "Saving tactic replay file to %s", path);
-    return tactics_save(path, p, err);
+    return tactics_save(path, p, e->config->passes, err);
 }
 
 /* ---- Shapes of outputs ---------------------------------------------------------------------- */

@@ -29,8 +29,15 @@ typedef struct pass {
 #include "engine/passes/passes.def"
 #undef PASS
 
-/* Runs all passes in order, except those switched off by POLYGRAPHY_PASSES ("-fuse_gelu,-fold";
- * "none"), and logs a line for each at VERBOSE. */
+/* Passes that a test program adds behind them, to plant faults; ends with NULL. Not linked: NULL. */
+extern const pass *const PASSES_OF_TEST[] __attribute__((weak));
+/* The pass that runs as number i, or NULL. */
+const pass *pass_at(size_t i);
+/* 1 if no pass with the name of pass i runs before it, 2 if one does. */
+size_t pass_occurrence(size_t i);
+
+/* Runs all passes in order, except those that the configuration or POLYGRAPHY_PASSES leaves out,
+ * and logs a line for each at VERBOSE. */
 pgy_status passes_run(pgy_graph *g, const pass_target *target, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -141,7 +141,7 @@ static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
     return room ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
-pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
+pgy_status tactics_save(const char *path, const program *p, const char *passes, pgy_error *err)
 {
     json_output out = {0};
     pgy_status st = json_output_open(&out, path, err);
@@ -151,7 +151,7 @@ pgy_status tactics_save(const char *path, const program *p, pgy_error *err)
     json_begin_object(out.json);
     st = write_steps(out.json, p, err);
     json_end_object(out.json);
-    const char *passes = getenv("POLYGRAPHY_PASSES");
+    if (!passes) passes = getenv("POLYGRAPHY_PASSES");
     json_put_text(out.json, "passes", passes ? passes : "");
     json_put_text(out.json, "polygraphy_class", "TacticReplayData");
     json_end_object(out.json);

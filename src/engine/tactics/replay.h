@@ -9,7 +9,8 @@ typedef struct tactics tactics;
 
 /* Writes the kernel and layouts of each node under the node's label; reorders are not listed. The
  * same program gives the same bytes. */
-pgy_status tactics_save(const char *path, const program *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status tactics_save(const char *path, const program *p, const char *passes,
+                        pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_load(tactics **out, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void tactics_destroy(tactics *t);
 /* The tactics of a program, without a file. */
@@ -19,7 +20,7 @@ pgy_status tactics_create(tactics **out, pgy_error *err) PGY_MUST_CHECK;
 pgy_status tactics_add(tactics *t, const program *p, const program_step *s, const kernel *k,
                        pgy_error *err) PGY_MUST_CHECK;
 
-/* The value of POLYGRAPHY_PASSES when the replay was recorded; NULL: not recorded. */
+/* The passes that were left out when the replay was recorded; NULL: not recorded. */
 const char *tactics_passes(const tactics *t);
 
 /* A replay's entry for a node. */

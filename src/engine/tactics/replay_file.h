@@ -11,7 +11,7 @@ struct pgy_tactic_replay {
     arena memory;
     pgy_tactic_layer *layers;
     size_t count;
-    const char *passes; /* value of POLYGRAPHY_PASSES; NULL: not recorded */
+    const char *passes; /* passes that were left out; NULL: not recorded */
 };
 
 /* `strict`: every operand must be complete. Older releases wrote other operands; without `strict`,
