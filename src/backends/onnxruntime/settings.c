@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "backends/onnxruntime/optimizers.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -29,6 +30,12 @@ const pgy_option ORT_OPTIONS[] = {
     PGY_OPT_INT("--onnxrt-threads", ort_settings, threads, .meta = "N",
                 .help = "number of threads for one inference; default: all processors that this "
                         "process may use"),
+    PGY_OPT_LIST("--disabled-optimizers", ort_settings, disabled_optimizers,
+                 .nargs = PGY_ZERO_OR_MORE, .meta = "NAME",
+                 .help = "graph optimizers of the runtime to switch off, for example "
+                         "ConstantFolding; it ignores names that it does not know"),
+    PGY_OPT_TEXT("--save-optimized-model", ort_settings, optimized_path, .meta = "PATH",
+                 .help = "save the model as the runtime optimized it, for this machine"),
     PGY_OPT_APPEND("--custom-op-library", ort_settings, op_libraries, .meta = "PATH",
                    .help = "load this shared library of custom operators; may be repeated"),
     PGY_OPT_END,
@@ -210,6 +217,38 @@ static pgy_status set_level(ort_options *options, const ort_api *api, const ort_
                           "setting the optimization level", err);
 }
 
+static pgy_status disable_optimizers(ort_options *options, const ort_api *api,
+                                     const ort_settings *s, pgy_error *err)
+{
+    str names = {0};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; s && i < s->disabled_optimizers.count; i++) {
+        const char *name = s->disabled_optimizers.items[i];
+        if (!ort_optimizer_is_known(name))
+            LOG(WARNING,
+                "onnxrt.disabled_optimizers: '%s' is not among the optimizers of ONNX Runtime "
+                "1.31; a release that lacks it ignores the name",
+                name);
+        str_printf(&names, "%s%s", i ? ";" : "", name);
+    }
+    if (names.size)
+        st = ort_check(
+            api,
+            api->add_config(options, "optimization.disable_specified_optimizers", str_text(&names)),
+            "switching optimizers off", err);
+    if (names.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    str_deinit(&names);
+    return st;
+}
+
+static pgy_status set_optimized_path(ort_options *options, const ort_api *api,
+                                     const ort_settings *s, pgy_error *err)
+{
+    if (!s || !s->optimized_path) return PGY_OK;
+    return ort_check(api, api->set_optimized_path(options, s->optimized_path),
+                     "setting the path of the optimized model", err);
+}
+
 /* Loads a library of custom operators. For a path without a slash the loader searches its own
  * folders, not the current one. */
 static pgy_status add_library(ort_options *options, const ort_api *api, const char *path,
@@ -243,6 +282,8 @@ pgy_status ort_settings_apply(ort_options **out, const ort_api *api, const ort_s
     pgy_status st = ort_check(api, api->create_options(&options), "making session options", err);
     if (st) return st;
     st = set_level(options, api, settings, err);
+    if (!st) st = disable_optimizers(options, api, settings, err);
+    if (!st) st = set_optimized_path(options, api, settings, err);
     if (!st) st = set_threads(options, api, settings, err);
     if (!st) st = add_libraries(options, api, settings, err);
     if (!st) st = set_providers(options, api, settings, err);

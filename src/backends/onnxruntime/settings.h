@@ -12,6 +12,8 @@ typedef struct ort_settings {
     const char *graph_level; /* NULL: the runtime's default */
     int64_t threads;         /* 0: one per usable processor */
     pgy_text_list op_libraries;
+    pgy_text_list disabled_optimizers;
+    const char *optimized_path; /* NULL: the optimized model is not saved */
 } ort_settings;
 
 extern const pgy_option ORT_OPTIONS[];
