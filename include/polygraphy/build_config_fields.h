@@ -110,8 +110,8 @@
       "tensors that can be read while the plan runs; no fusion removes them")                      \
     X(BOOL, debug_unfused, NULL, STORED, "--mark-unfused-tensors-as-debug-tensors",                \
       "all tensors that fusion keeps can be read while the plan runs")                             \
-    X(TEXT, passes, NONE, STORED, "--passes", "passes that do not run, or stop early")              \
-    X(OBJECT, rewrite_watch, NONE, LOCAL, "", "receives every rewrite of the fusing passes")         \
+    X(TEXT, passes, NONE, STORED, "--passes", "passes that do not run, or stop early")             \
+    X(OBJECT, rewrite_watch, NONE, LOCAL, "", "receives every rewrite of the fusing passes")       \
     X(MONITOR, monitor, NONE, LOCAL, "", "receives the progress of the build")                     \
     X(HOOKS, hooks, hook_count, LOCAL, "--trt-network-postprocess-script",                         \
       "functions that change the network and the configuration before the build")

@@ -17,6 +17,7 @@
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
 #include "cli/groups/where_noise.h"
+#include "cli/groups/where_rewrites.h"
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
@@ -101,6 +102,7 @@ static const option_group *const *groups(void)
                                          &GROUP_DATA,
                                          &GROUP_ONNX_READ,
                                          &GROUP_OPERATORS,
+                                         &GROUP_WHERE_REWRITES,
                                          &GROUP_TRT_CONFIG_CONVERT,
                                          &GROUP_TRT_ENGINE_CONVERT,
                                          NULL};
@@ -264,7 +266,11 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     o.max_memory = s->memory;
     o.rtol = s->rtol;
     o.atol = s->atol;
-    if (!st) st = pgy_where(&report, &sides[0].side, &sides[1].side, &o, err);
+    const bool rewrites = where_rewrites_asked(line);
+    if (!st && rewrites)
+        st = where_rewrites_run(line, &sides[0].side, &sides[1].side, sides[1].options, &o, s->json,
+                                passed, err);
+    if (!st && !rewrites) st = pgy_where(&report, &sides[0].side, &sides[1].side, &o, err);
     if (report) {
         /* after Ctrl-C, the best so far; a file is not written then */
         const pgy_status shown = show(line, report, sides, st ? NULL : err);
@@ -288,9 +294,11 @@ const command COMMAND_where = {
         "side A, so that the nodes that start an error are told from those that pass it on. The "
         "exit status is 0 if nothing differs, and 1 if a tensor differs or cannot be compared.",
     .common = "--a --b --a-model --b-model --max-memory --json --input-shapes --load-inputs",
-    .examples = "  Compare two runtimes:\n      {program} where model.onnx --a onnxrt --b trt\n  "
-                "Compare two models:\n      {program} where --a onnxrt --a-model good.onnx --b "
-                "onnxrt --b-model bad.onnx\n",
+    .examples =
+        "  Compare two runtimes:\n      {program} where model.onnx --a onnxrt --b trt\n  "
+        "Compare two models:\n      {program} where --a onnxrt --a-model good.onnx --b "
+        "onnxrt --b-model bad.onnx\n  Which pass of the engine makes the outputs wrong?\n      "
+        "{program} where model.onnx --a opref --b trt --bisect-passes\n",
     .make_groups = groups,
     .frames = true,
     .run = run,

@@ -54,9 +54,10 @@ typedef struct graph_state {
     uint64_t name_count;                            /* next number to append to a generated name */
     strmap names; /* value name -> number of levels with such a value; for graph_free_name */
     bool names_gathered;
-    newer_versions newer;  /* how to treat nodes that need a newer opset than the model imports */
-    int64_t ir_version;    /* lowest IR version that an export needs; 0: unchanged */
-    const struct pattern_watch *watch; /* of the fusing pass that runs (transform/pattern.h), or NULL */
+    newer_versions newer; /* how to treat nodes that need a newer opset than the model imports */
+    int64_t ir_version;   /* lowest IR version that an export needs; 0: unchanged */
+    const struct pattern_watch
+        *watch;            /* of the fusing pass that runs (transform/pattern.h), or NULL */
     int64_t channel_block; /* channels per block (block.c); 0: not determined yet */
 } graph_state;
 

@@ -2,6 +2,7 @@
 /* For each struct that a caller gives: the whole of it, its defaults, and a call that says in `seen`
  * what it did. For each that the library gives: the size that it wrote. `check` includes this file
  * into a program that runs every older form. */
+#include <polygraphy/bisect_rewrites.h>
 #include <polygraphy/debug.h>
 #include <polygraphy/noise.h>
 #include <polygraphy/plugin_tune.h>
@@ -901,6 +902,16 @@ CALL(pgy_debug_precision_options)
     pgy_debug_precision_free(&found);
     pgy_debug_session_destroy(session);
     return st;
+/* ---- Rewrites -------------------------------------------------------------------------------- */
+
+WHOLE(pgy_rewrite_options, .reference = "opref")
+DEFAULTS(pgy_rewrite_options, .reference = NULL)
+CALL(pgy_rewrite_options)
+    pgy_rewrite_report *r = NULL;
+    TRY(pgy_bisect_passes(&r, model, o, err));
+    SAY("cause %d, %zu culprits", (int)pgy_rewrite_report_cause(r), pgy_rewrite_report_count(r));
+    pgy_rewrite_report_destroy(r);
+    return PGY_OK;
 }
 
 /* ---- The engine ------------------------------------------------------------------------------ */
@@ -936,6 +947,38 @@ static void count_phase(void *user, const char *phase, const char *parent, size_
     (void)user, (void)phase, (void)parent, (void)step_count;
     phases++;
 }
+static size_t rewrites, rewrite_size;
+static pgy_status count_rewrite(const pgy_rewrite *r, void *user, pgy_error *err)
+{
+    (void)user, (void)err;
+    rewrites++;
+    rewrite_size = r->size;
+    return PGY_OK;
+}
+WHOLE(pgy_rewrite_watch, .rewrote = count_rewrite)
+DEFAULTS(pgy_rewrite_watch, .rewrote = NULL)
+static pgy_status build_digits(const pgy_build_config *config, pgy_error *err)
+{
+    const char *slash = strrchr(model_path, '/');
+    char path[512];
+    pgy_model *digits = NULL;
+    pgy_engine *e = NULL;
+    snprintf(path, sizeof path, "%.*s/digits.onnx", (int)(slash - model_path), model_path);
+    pgy_status st = pgy_model_load(&digits, path, NULL, err); /* it has layers to fuse */
+    if (!st) st = pgy_engine_build(&e, digits, config, err);
+    pgy_engine_release(e);
+    pgy_model_destroy(digits);
+    return st;
+}
+CALL(pgy_rewrite_watch)
+{
+    const pgy_build_config config = {.size = sizeof config, .rewrite_watch = o};
+    rewrites = 0;
+    const pgy_status st = build_digits(&config, err);
+    SAY("%d", rewrites > 0);
+    return st;
+}
+
 WHOLE(pgy_progress_monitor, .start = count_phase)
 DEFAULTS(pgy_progress_monitor, .start = NULL)
 CALL(pgy_progress_monitor)
@@ -1245,3 +1288,30 @@ static size_t given_calibrated_tensor(void)
     return st ? 0 : tensor_size;
 }
 #define GIVEN_pgy_calibrated_tensor() given_calibrated_tensor()
+
+static size_t given_rewrite(void)
+{
+    const pgy_rewrite_watch watch = whole_pgy_rewrite_watch();
+    return call_pgy_rewrite_watch(&watch, NULL) ? 0 : rewrite_size;
+}
+#define GIVEN_pgy_rewrite() given_rewrite()
+
+/* In float16 the outputs differ because of the pass that changes types. */
+static size_t given_rewrite_culprit(void)
+{
+    const pgy_build_config config = {.size = sizeof config, .fp16 = true};
+    const pgy_rewrite_options o = {.size = sizeof o, .config = &config};
+    const char *slash = strrchr(model_path, '/');
+    char path[512];
+    pgy_model *block = NULL;
+    pgy_rewrite_report *r = NULL;
+    size_t size = 0;
+    snprintf(path, sizeof path, "%.*s/transformer_block.onnx", (int)(slash - model_path), model_path);
+    if (!pgy_model_load(&block, path, NULL, NULL) && !pgy_bisect_passes(&r, block, &o, NULL) &&
+        pgy_rewrite_report_count(r))
+        size = pgy_rewrite_report_at(r, 0)->size;
+    pgy_rewrite_report_destroy(r);
+    pgy_model_destroy(block);
+    return size;
+}
+#define GIVEN_pgy_rewrite_culprit() given_rewrite_culprit()

@@ -92,9 +92,9 @@ static const char *const CONSTRAINTS[] = {"prefer", "obey", "none", NULL};
         PGY_OPT_TEXT("--save-tactics --save-tactic-replay", trt_config_args, save_tactics,     \
                      .meta = "PATH", .exclusive = "tactics",                                   \
                      .help = "write a tactic replay: the kernel of each node"),                \
-        PGY_OPT_TEXT("--passes", trt_config_args, config.passes, .meta = "LIST",                  \
+        PGY_OPT_TEXT("--passes", trt_config_args, config.passes, .meta = "LIST",               \
                      .help = "which graph passes to leave out, separated by commas: "          \
-                             "--passes=-fuse_gelu,-fold switches two off, none all, "           \
+                             "--passes=-fuse_gelu,-fold switches two off, none all, "          \
                              "until=fuse_conv:3 ends after the third rewrite of fuse_conv; "   \
                              "docs/engine.md lists the passes"),                               \
         PGY_OPT_TEXT("--load-tactics --load-tactic-replay", trt_config_args, load_tactics,     \

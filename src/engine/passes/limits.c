@@ -12,8 +12,7 @@ static pgy_status unknown(span name, pgy_error *err)
 {
     str names = {0};
     for (size_t i = 0; pass_at(i); i++)
-        if (pass_occurrence(i) == 1)
-            str_printf(&names, "%s%s", i ? ", " : "", pass_at(i)->name);
+        if (pass_occurrence(i) == 1) str_printf(&names, "%s%s", i ? ", " : "", pass_at(i)->name);
     const pgy_status st =
         pgy_error_set(err, PGY_E_ARGUMENT, "'%.*s' is not a pass; the passes are: %s",
                       (int)name.size, name.data, str_text(&names));
@@ -47,8 +46,7 @@ static bool take_number(size_t *out, span *word, char mark)
 
 static bool is_pass(size_t i, span name, size_t occurrence)
 {
-    return span_equals(name, pass_at(i)->name) &&
-           (!occurrence || pass_occurrence(i) == occurrence);
+    return span_equals(name, pass_at(i)->name) && (!occurrence || pass_occurrence(i) == occurrence);
 }
 
 static bool is_known(span name, size_t occurrence)

@@ -29,7 +29,8 @@ typedef struct pass {
 #include "engine/passes/passes.def"
 #undef PASS
 
-/* Passes that a test program adds behind them, to plant faults; ends with NULL. Not linked: NULL. */
+/* Passes that a test program adds behind them, to plant faults; ends with NULL. Not linked: NULL.
+ */
 extern const pass *const PASSES_OF_TEST[] __attribute__((weak));
 /* The pass that runs as number i, or NULL. */
 const pass *pass_at(size_t i);
