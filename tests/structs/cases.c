@@ -902,11 +902,14 @@ CALL(pgy_debug_precision_options)
     pgy_debug_precision_free(&found);
     pgy_debug_session_destroy(session);
     return st;
+}
+
 /* ---- Rewrites -------------------------------------------------------------------------------- */
 
 WHOLE(pgy_rewrite_options, .reference = "opref")
 DEFAULTS(pgy_rewrite_options, .reference = NULL)
 CALL(pgy_rewrite_options)
+{
     pgy_rewrite_report *r = NULL;
     TRY(pgy_bisect_passes(&r, model, o, err));
     SAY("cause %d, %zu culprits", (int)pgy_rewrite_report_cause(r), pgy_rewrite_report_count(r));
