@@ -12,6 +12,7 @@
 #include <polygraphy/cut.h>
 #include <polygraphy/data.h>
 #include <polygraphy/debug.h>
+#include <polygraphy/debug_minimise.h>
 #include <polygraphy/describe.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>

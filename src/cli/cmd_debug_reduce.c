@@ -2,11 +2,17 @@
 /* debug reduce: searches the smallest part of a model that still fails a check. */
 #include <string.h>
 
+#include <polygraphy/debug_minimise.h>
+
+#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/debug.h"
+#include "cli/groups/debug_judge.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
+#include "cli/groups/runners.h"
+#include "cli/groups/trt.h"
 #include "cli/surgeon.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/reduce.py";
@@ -53,7 +59,15 @@ static const pgy_option SHAPE_OPTIONS[] = {
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     const reduce_args *s = settings;
-    (void)line;
+    const judge_args *judge = ARGS_OF(line, judge_args);
+    if (judge->on || judge->with) {
+        if (s->min_good || s->keep_inputs || s->keep_outputs || s->mode)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "--min-good, --mode, --no-reduce-inputs and --no-reduce-outputs "
+                                 "do not apply to the search of --on and --check-with");
+        if (s->output || judge->repro) return PGY_OK;
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--output or --repro must be provided");
+    }
     if (s->output || s->min_good) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
                          "--output (where to write the reduced model) and/or --min-good (where to "
@@ -65,9 +79,26 @@ static const option_group SHAPES = {.title = "ONNX Shape Inference",
                                     .description = "Options related to shape inference",
                                     .options = SHAPE_OPTIONS,
                                     ARGS_TYPE(shape_args)};
-static const option_group *const GROUPS[] = {
-    &OWN,    &GROUP_DEBUG_REDUCE, &GROUP_LOGGING,    &GROUP_MODEL_FIXED, &GROUP_DATA,
-    &SHAPES, &GROUP_ONNX_READ,    &GROUP_ONNX_WRITE, &GROUP_OPERATORS,   NULL};
+enum { MAX_GROUPS = 64 };
+
+static const option_group *const *groups(void)
+{
+    static const option_group *all[MAX_GROUPS];
+    if (all[0]) return all;
+    const option_group *const fixed[] = {
+        &OWN,    &GROUP_DEBUG_REDUCE, &GROUP_LOGGING,    &GROUP_MODEL_FIXED, &GROUP_DATA,
+        &SHAPES, &GROUP_ONNX_READ,    &GROUP_ONNX_WRITE, &GROUP_OPERATORS,   &GROUP_DEBUG_JUDGE,
+        NULL,
+    };
+    static const option_group *const judged[] = {&GROUP_COMPARE_SAVED, &GROUP_FUNCTIONS,
+                                                 &GROUP_TRT_CONFIG, NULL};
+    size_t n = 0;
+    while (fixed[n]) all[n] = fixed[n], n++;
+    for (size_t i = 0; judged[i]; i++) all[n++] = judged[i];
+    for (size_t i = 0; i < group_backend_count() && n + 1 < MAX_GROUPS; i++)
+        all[n++] = group_backend_at(i);
+    return all;
+}
 
 /* ---- The model ------------------------------------------------------------------------------ */
 
@@ -156,7 +187,7 @@ static pgy_status prepare(pgy_model **model, const args *line, pgy_error *err)
     return PGY_OK;
 }
 
-/* ---- The command ---------------------------------------------------------------------------- */
+/* ---- Results ---------------------------------------------------------------------------- */
 
 static void advise(const pgy_debug_reduction *r, const reduce_args *s)
 {
@@ -190,6 +221,101 @@ static pgy_status save_results(const pgy_debug_reduction *r, const args *line, p
     return st;
 }
 
+/* ---- Delta debugging ------------------------------------------------------------------------ */
+
+typedef struct sample_list {
+    pgy_tensor_map **items;
+    size_t count;
+} sample_list;
+
+static void samples_deinit(sample_list *s)
+{
+    for (size_t i = 0; i < s->count; i++) pgy_tensor_map_destroy(s->items[i]);
+    mem_free(s->items);
+}
+
+static pgy_status add_sample(sample_list *s, pgy_model *model, pgy_data_loader *loader, bool *more,
+                             pgy_error *err)
+{
+    pgy_tensor_map **items = mem_realloc(s->items, (s->count + 1) * sizeof(pgy_tensor_map *));
+    pgy_error why = {0};
+    if (!items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for samples");
+    s->items = items;
+    pgy_status st = pgy_record_feed(&s->items[s->count], model, loader, &why);
+    *more = st == PGY_OK;
+    if (!st) s->count++;
+    if (st == PGY_E_ARGUMENT && s->count) return PGY_OK; /* the data have ended */
+    return st ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
+}
+
+static pgy_status load_samples(sample_list *s, pgy_model *model, args *line, pgy_error *err)
+{
+    const model_args *m = args_get(line, &GROUP_MODEL_FIXED);
+    pgy_data_loader *loader = NULL;
+    bool more = true;
+    pgy_status st = data_loader_create(&loader, line, m->shapes, err);
+    while (!st && more) st = add_sample(s, model, loader, &more, err);
+    pgy_data_loader_destroy(loader);
+    return st;
+}
+
+/* Saves each smaller model, so that an interrupted search leaves its best. */
+static pgy_status keep_best(const pgy_debug_minimum *best, void *user, pgy_error *err)
+{
+    const args *line = user;
+    const reduce_args *s = args_get(line, &OWN);
+    LOG(INFO, "%zu of %zu nodes fail alone", best->nodes, best->original_nodes);
+    return s->output ? model_save(best->model, line, s->output, NULL, err) : PGY_OK;
+}
+
+static pgy_status save_minimum(const pgy_debug_minimum *found, const cli_judge *judge, args *line,
+                               pgy_error *err)
+{
+    const reduce_args *s = args_get(line, &OWN);
+    const judge_args *j = args_get(line, &GROUP_DEBUG_JUDGE);
+    const model_args *m = args_get(line, &GROUP_MODEL_FIXED);
+    const pgy_debug_repro_options o = {.size = sizeof o,
+                                       .judge = judge->judge,
+                                       .runner = judge->runner,
+                                       .arguments = judge->words,
+                                       .argument_count = judge->word_count,
+                                       .source = m->path};
+    LOG(INFO, "%zu of %zu nodes are left after %zu evaluations: %s%s%s", found->nodes,
+        found->original_nodes, found->evaluations, pgy_debug_outcome_name(found->finding.outcome),
+        *found->finding.text ? ": " : "", found->finding.text);
+    pgy_status st =
+        s->output ? save_result(found->model, "Minimum Bad Model:", s->output, line, err) : PGY_OK;
+    return st || !j->repro ? st : pgy_debug_repro_save(j->repro, found, &o, err);
+}
+
+static pgy_status minimise(pgy_debug_session *session, pgy_model *model, args *line, pgy_error *err)
+{
+    const judge_args *s = args_get(line, &GROUP_DEBUG_JUDGE);
+    cli_judge judge = {0};
+    sample_list samples = {0};
+    pgy_debug_minimum found = {0};
+    pgy_status st = cli_judge_init(&judge, line, err);
+    if (st) return st;
+    st = load_samples(&samples, model, line, err);
+    const pgy_debug_minimise_options o = {.size = sizeof o,
+                                          .judge = judge.judge,
+                                          .on = s->outcome,
+                                          .capsule = s->capsule,
+                                          .improved = keep_best,
+                                          .user = line};
+    if (!st)
+        st =
+            pgy_debug_minimise(&found, session, model, (const pgy_tensor_map *const *)samples.items,
+                               samples.count, &o, err);
+    if (!st) st = save_minimum(&found, &judge, line, err);
+    pgy_debug_minimum_free(&found);
+    samples_deinit(&samples);
+    cli_judge_deinit(&judge, line);
+    return st;
+}
+
+/* ---- The command ---------------------------------------------------------------------------- */
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const reduce_args *s = args_get(line, &OWN);
@@ -213,8 +339,12 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st) st = model_loader(&loader, line, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = prepare(&model, line, err);
-    if (!st) st = pgy_debug_reduce(&reduced, session, model, &o, err);
-    if (!st) st = save_results(&reduced, line, err);
+    if (!st && ((const judge_args *)args_get(line, &GROUP_DEBUG_JUDGE))->given) {
+        st = minimise(session, model, line, err);
+    } else {
+        if (!st) st = pgy_debug_reduce(&reduced, session, model, &o, err);
+        if (!st) st = save_results(&reduced, line, err);
+    }
     pgy_debug_reduction_free(&reduced);
     pgy_model_destroy(model);
     pgy_loader_destroy(loader);
@@ -233,7 +363,7 @@ const command COMMAND_debug_reduce = {
     .examples = "  Reduce a model for which two runtimes disagree:\n      {program} debug reduce "
                 "model.onnx -o reduced.onnx --check {program} run "
                 "{program}_debug.onnx --trt --onnxrt",
-    .groups = GROUPS,
+    .make_groups = groups,
     .frames = true,
     .no_abbreviation = true,
     .run = run,

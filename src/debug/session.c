@@ -18,6 +18,7 @@
 #include "debug/artifact.h"
 #include "debug/check.h"
 #include "debug/replay.h"
+#include "debug/session.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
 
@@ -28,6 +29,7 @@ struct pgy_debug_session {
     pgy_debug_check criterion; /* options.check, copied likewise */
     debug_check check;
     debug_replay replay;
+    char *data_path; /* weights beside a large candidate; NULL: a file that is not ours is there */
     char *skip_path; /* the replay that counts the running trial as failed */
     char time[32];   /* when the session began, for the names of artifacts */
     arena memory;
@@ -100,6 +102,20 @@ static bool make_skip_path(pgy_debug_session *s)
     return s->skip_path != NULL;
 }
 
+/* pgy_model_save moves the weights of large candidates into this file. */
+static bool make_data_path(pgy_debug_session *s)
+{
+    str name = {0};
+    if (!s->options.candidate) return true;
+    str_printf(&name, "%s.data", s->options.candidate);
+    s->data_path = str_take(&name);
+    if (!s->data_path) return false;
+    if (!file_exists(s->data_path)) return true;
+    mem_free(s->data_path);
+    s->data_path = NULL;
+    return true;
+}
+
 static pgy_status load_replay(pgy_debug_session *s, pgy_error *err)
 {
     if (!s->options.load_replay) return PGY_OK;
@@ -127,7 +143,7 @@ static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
     if (!localtime_r(&now, &local) ||
         !strftime(s->time, sizeof s->time, "%m-%d-%y_%H-%M-%S", &local))
         return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
-    if (!copy_options(s) || !make_skip_path(s))
+    if (!copy_options(s) || !make_skip_path(s) || !make_data_path(s))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a session");
     if (s->options.candidate && file_exists(s->options.candidate))
         return pgy_error_set(
@@ -165,6 +181,7 @@ void pgy_debug_session_destroy(pgy_debug_session *s)
     debug_check_deinit(&s->check);
     debug_replay_deinit(&s->replay);
     mem_free(s->skip_path);
+    mem_free(s->data_path);
     arena_deinit(&s->memory);
     mem_free(s);
 }
@@ -210,7 +227,9 @@ static pgy_status move_artifacts(const pgy_debug_session *s, const char *key, bo
 static void remove_files(const pgy_debug_session *s)
 {
     if (s->options.info) unlink(s->options.info);
-    if (s->options.candidate && !s->options.keep_candidate) unlink(s->options.candidate);
+    if (!s->options.candidate || s->options.keep_candidate) return;
+    unlink(s->options.candidate);
+    if (s->data_path) unlink(s->data_path);
 }
 
 static pgy_status save_replay(const pgy_debug_session *s, pgy_error *err)
@@ -328,4 +347,40 @@ pgy_status pgy_debug_session_run(pgy_debug_summary *out, pgy_debug_session *s,
     log_summary(&sum);
     *out = sum;
     return PGY_OK;
+}
+
+/* ---- Single trials -------------------------------------------------------------------------- */
+
+static pgy_status test_trial(pgy_debug_session *s, pgy_debug_trial *t, const char *key,
+                             const debug_trial_test *test, pgy_error *err)
+{
+    pgy_status st = save_skip(s, key, t, err);
+    if (!st && s->options.info) st = json_save(s->options.info, write_info, t, err);
+    if (!st) st = test->run(&t->passed, test->user, err);
+    if (!st) st = move_artifacts(s, key, t->passed, err);
+    if (!st) st = debug_replay_put(&s->replay, key, t, err);
+    remove_files(s);
+    return st ? st : save_replay(s, err);
+}
+
+pgy_status debug_session_try(bool *known, pgy_debug_session *s, pgy_debug_trial *trial,
+                             const debug_trial_test *test, pgy_error *err)
+{
+    const int64_t begin_ns = clock_ns();
+    str key = {0};
+    debug_replay_append_key(&key, trial->index, test->phase);
+    pgy_status st = key.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a trial")
+                               : cancel_check(err);
+    const pgy_debug_trial *found = st ? NULL : debug_replay_find(&s->replay, str_text(&key));
+    *known = found != NULL;
+    if (!st)
+        LOG(INFO, "RUNNING | Iteration %lld | Approximately %lld iteration(s) remaining",
+            (long long)trial->index + 1, (long long)test->remaining);
+    if (found)
+        *trial = *found;
+    else if (!st)
+        st = test_trial(s, trial, str_text(&key), test, err);
+    if (!st) log_end(trial, begin_ns);
+    str_deinit(&key);
+    return st;
 }

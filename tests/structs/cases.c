@@ -917,6 +917,76 @@ CALL(pgy_rewrite_options)
     return PGY_OK;
 }
 
+/* ---- Minimising ------------------------------------------------------------------------------ */
+
+static pgy_status find_add(pgy_debug_finding *out, pgy_model *part, const pgy_tensor_map *const *feeds, size_t count,
+                           void *user, pgy_error *err)
+{
+    (void)part, (void)feeds, (void)count, (void)user, (void)err;
+    out->outcome = PGY_DEBUG_MISMATCH;
+    return PGY_OK;
+}
+
+static pgy_status minimise(pgy_debug_minimum *found, const pgy_debug_minimise_options *o, pgy_error *err)
+{
+    pgy_debug_options options = pgy_debug_options_default();
+    pgy_debug_session *session = NULL;
+    pgy_tensor_map *feed = NULL;
+    options.check = &GOOD;
+    TRY(pgy_record_feed(&feed, model, NULL, err));
+    const pgy_tensor_map *const feeds[] = {feed};
+    pgy_status st = pgy_debug_session_create(&session, &options, err);
+    if (!st) st = pgy_debug_minimise(found, session, model, feeds, 1, o, err);
+    pgy_debug_session_destroy(session);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+WHOLE(pgy_debug_judge_options, .runner = "opref", .reference = "opref", .timeout_s = 9)
+DEFAULTS(pgy_debug_judge_options, .runner = NULL)
+CALL(pgy_debug_judge_options)
+{
+    pgy_debug_judge *judge = NULL;
+    pgy_debug_finding found = {0};
+    pgy_tensor_map *feed = NULL;
+    TRY(pgy_debug_judge_create(&judge, o, err));
+    pgy_status st = pgy_record_feed(&feed, model, NULL, err);
+    const pgy_tensor_map *const feeds[] = {feed};
+    if (!st) st = pgy_debug_judge_run(&found, NULL, judge, model, feeds, 1, err);
+    if (!st) SAY("%s", pgy_debug_outcome_name(found.outcome));
+    pgy_tensor_map_destroy(feed);
+    pgy_debug_judge_destroy(judge);
+    return st;
+}
+
+WHOLE(pgy_debug_minimise_options, .on = PGY_DEBUG_MISMATCH, .test = find_add, .nodes_only = true, .record_backend = "opref")
+DEFAULTS(pgy_debug_minimise_options, .nodes_only = false)
+CALL(pgy_debug_minimise_options)
+{
+    pgy_debug_minimum found = {0};
+    TRY(minimise(&found, o, err));
+    SAY("%zu nodes, %zu evaluations", found.nodes, found.evaluations);
+    pgy_debug_minimum_free(&found);
+    return PGY_OK;
+}
+
+WHOLE(pgy_debug_repro_options, .runner = "opref", .source = "net.onnx")
+DEFAULTS(pgy_debug_repro_options, .runner = NULL)
+CALL(pgy_debug_repro_options)
+{
+    static int number;
+    const pgy_debug_minimise_options how = {
+        .size = sizeof how, .on = PGY_DEBUG_MISMATCH, .test = find_add, .nodes_only = true, .record_backend = "opref"};
+    char path[300];
+    pgy_debug_minimum found = {0};
+    TRY(minimise(&found, &how, err));
+    snprintf(path, sizeof path, "%s/repro%d", folder, number++);
+    const pgy_status st = pgy_debug_repro_save(path, &found, o, err);
+    if (!st) SAY("%zu nodes", found.nodes);
+    pgy_debug_minimum_free(&found);
+    return st;
+}
+
 /* ---- The engine ------------------------------------------------------------------------------ */
 
 static pgy_status build(const pgy_build_config *config, pgy_error *err)

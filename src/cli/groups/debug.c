@@ -13,6 +13,7 @@
 #include "base/pytext.h"
 #include "cli/args/values.h"
 #include "cli/groups/data.h"
+#include "cli/groups/debug_judge.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
 
@@ -268,7 +269,9 @@ static pgy_status read_check(debug_args *s, args *line, pgy_error *err)
               : s->hide_output ? PGY_DEBUG_SHOW_NONE
                                : PGY_DEBUG_SHOW_FAILED;
     if (!s->check.given) {
+        const judge_args *built_in = ARGS_OF(line, judge_args);
         c->judge = ask;
+        if (built_in && (built_in->on || built_in->with)) return PGY_OK;
         LOG(INFO, "Starting interactive debugging session since no `--check` command was provided");
         return PGY_OK;
     }

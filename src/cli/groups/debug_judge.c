@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns the options of the built-in check into a judge, and into the words with which `run` does
+ * the same: for processes of their own, and for the script of the result folder. */
+#include "cli/groups/debug_judge.h"
+
+#include <polygraphy/build_config_fields.h>
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cli/groups/debug.h"
+#include "cli/groups/runners.h"
+#include "cli/groups/trt.h"
+
+static const char *const FAILURES[] = {"build-fail", "run-fail", "mismatch", "nan", "crash", NULL};
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("--on", judge_args, on, .choices = FAILURES, .meta = "FAILURE",
+                 .help = "search by delta debugging for a smallest part that fails in this way, "
+                         "without a check command: build-fail, run-fail, mismatch, nan, crash "
+                         "(each iteration runs in a process of its own)"),
+    PGY_OPT_TEXT("--check-with", judge_args, with, .meta = "RUNNER|FILE",
+                 .help = "compare with this runner (onnxrt, opref), or with a file of "
+                         "--save-outputs, for the same data; implies --on mismatch. Default with "
+                         "--on mismatch: onnxrt"),
+    PGY_OPT_TEXT("--runner", judge_args, runner, .meta = "RUNNER",
+                 .help = "the runner that is judged; default trt"),
+    PGY_OPT_TEXT("--repro", judge_args, repro, .meta = "DIR",
+                 .help = "write the reduced model, its inputs and expected outputs, a script that "
+                         "shows the failure and a text for a bug report into this new folder"),
+    PGY_OPT_FLAG("--capsule", judge_args, capsule,
+                 .help = "replace float weights by random ones of equal mean, deviation and range, "
+                         "where the model still fails"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    judge_args *s = settings;
+    const debug_args *debug = ARGS_OF(line, debug_args);
+    s->given = s->on || s->with;
+    if (!s->given && (s->repro || s->capsule || s->runner))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s needs --on or --check-with",
+                             s->repro     ? "--repro"
+                             : s->capsule ? "--capsule"
+                                          : "--runner");
+    if (s->given && debug->check.given)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s and --check exclude each other",
+                             s->on ? "--on" : "--check-with");
+    s->outcome = PGY_DEBUG_MISMATCH;
+    if (s->on) pgy_debug_outcome_from_name(&s->outcome, s->on);
+    if (!s->runner) s->runner = "trt";
+    if (s->given && !pgy_backend_find(s->runner))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--runner: there is no runner '%s'", s->runner);
+    return PGY_OK;
+}
+
+const option_group GROUP_DEBUG_JUDGE = {
+    .title = "Built-in Check",
+    .description = "Options of checks without a command",
+    .options = OPTIONS,
+    ARGS_TYPE(judge_args),
+    .finish = finish,
+};
+
+/* ---- Words for `run` ------------------------------------------------------------------------ */
+
+static const struct {
+    const char *option;
+    size_t offset;
+} LISTS[] = {
+    {"--rtol", offsetof(function_args, rtol)},
+    {"--atol", offsetof(function_args, atol)},
+    {"--check-error-stat", offsetof(function_args, stat)},
+    {"--error-quantile", offsetof(function_args, quantile)},
+    {"--l2-tolerance", offsetof(function_args, l2)},
+    {"--psnr-tolerance", offsetof(function_args, psnr)},
+    {"--snr-tolerance", offsetof(function_args, snr)},
+};
+
+enum { MAX_FLAGS = 64 };
+
+static size_t add_list(const char **words, const char *option, const pgy_text_list *list)
+{
+    size_t n = 0;
+    if (!list->given) return 0;
+    words[n++] = option;
+    for (size_t i = 0; i < list->count; i++) words[n++] = list->items[i];
+    return n;
+}
+
+static size_t add_flags(const char **words, const pgy_build_config *c)
+{
+    size_t n = 0;
+#define ADD_FLAG(member, option) \
+    if (c->member) words[n++] = option;
+#define ADD_ENUM(member, option)
+#define ADD_TYPES(member, option)
+#define ADD_FORMATS(member, option)
+#define ADD_CALIBRATION(member, option)
+#define ADD_TEXT(member, option)
+#define ADD(kind, member, detail, place, option, help) ADD_##kind(member, option)
+    PGY_BUILD_CONFIG_PRECISION(ADD)
+#undef ADD
+    return n;
+}
+
+static pgy_status add_backend(cli_judge *j, const pgy_backend *b, args *line, pgy_error *err)
+{
+    for (const pgy_option *o = b->options; o && o->kind != PGY_OPTION_END; o++) {
+        char name[128] = "", *value = NULL;
+        if (o->kind != PGY_OPTION_TEXT && o->kind != PGY_OPTION_INT) continue;
+        const char *spelling = o->names + strspn(o->names, "-");
+        const size_t size = strcspn(spelling, " ");
+        if (size >= sizeof name) continue;
+        for (size_t i = 0; i < size; i++) name[i] = spelling[i] == '-' ? '_' : spelling[i];
+        const pgy_status st = pgy_backend_options_get(&value, j->options, name, err);
+        if (st) return st;
+        if (value && *value && o->kind == PGY_OPTION_TEXT) {
+            j->words[j->word_count++] = arena_printf(&line->memory, "--%.*s", (int)size, spelling);
+            j->words[j->word_count++] = arena_strdup(&line->memory, value);
+        }
+        pgy_text_free(value);
+    }
+    return PGY_OK;
+}
+
+static pgy_status add_words(cli_judge *j, const pgy_build_config *config, args *line,
+                            pgy_error *err)
+{
+    const function_args *f = ARGS_OF(line, function_args);
+    const compare_args *c = ARGS_OF(line, compare_args);
+    const pgy_backend *b = pgy_backend_find(j->runner);
+    size_t capacity = MAX_FLAGS + c->functions.count + 1;
+    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
+        capacity += 1 + ((const pgy_text_list *)((const char *)f + LISTS[i].offset))->count;
+    for (const pgy_option *o = b->options; o && o->kind != PGY_OPTION_END; o++) capacity += 2;
+    j->words = arena_alloc_array(&line->memory, capacity, sizeof *j->words);
+    if (!j->words) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for options");
+    j->word_count = add_list(j->words, "--compare", &c->functions);
+    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
+        j->word_count += add_list(j->words + j->word_count, LISTS[i].option,
+                                  (const pgy_text_list *)((const char *)f + LISTS[i].offset));
+    if (config) j->word_count += add_flags(j->words + j->word_count, config);
+    return add_backend(j, b, line, err);
+}
+
+/* ---- The judge ------------------------------------------------------------------------------ */
+
+/* Finds out what --check-with names: a runner, or a file of results. */
+static pgy_status find_reference(const char **reference, cli_judge *j, const judge_args *s,
+                                 pgy_error *err)
+{
+    const char *with = s->with ? s->with : s->outcome == PGY_DEBUG_MISMATCH ? "onnxrt" : NULL;
+    *reference = NULL;
+    if (!with) return PGY_OK;
+    if (pgy_backend_find(with)) {
+        *reference = with;
+        return PGY_OK;
+    }
+    if (!file_exists(with))
+        return pgy_error_set(err, PGY_E_NOT_FOUND,
+                             "--check-with: '%s' is neither a runner nor a file", with);
+    return pgy_error_prefix(err, pgy_results_load(&j->golden, with, err), "--check-with: ");
+}
+
+static pgy_status make_options(cli_judge *j, const pgy_build_config **config, args *line,
+                               pgy_error *err)
+{
+    const pgy_backend *b = pgy_backend_find(j->runner);
+    pgy_status st = runners_options(&j->options, line, b, err);
+    if (st || !runner_has(j->runner, PGY_BACKEND_BUILDS_PLANS)) return st;
+    st = trt_config_make(config, line, err);
+    return st ? st : pgy_engine_runner_configure(j->options, *config, err);
+}
+
+pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err)
+{
+    static char self[4096];
+    static const char *const isolate[] = {self, "run"};
+    const judge_args *s = ARGS_OF(line, judge_args);
+    const pgy_build_config *config = NULL;
+    pgy_debug_judge_options o = {.size = sizeof o, .runner = s->runner};
+    *j = (cli_judge){.runner = s->runner, .rules = ARGS_OF(line, compare_args)->judge};
+    pgy_status st = find_reference(&o.reference, j, s, err);
+    if (!st) st = compare_list_create(&j->functions, line, err);
+    if (!st) st = make_options(j, &config, line, err);
+    if (!st) st = add_words(j, config, line, err);
+    if (!st && s->outcome == PGY_DEBUG_CRASH) {
+        const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+        if (n <= 0)
+            st = pgy_error_set(err, PGY_E_IO, "the path of the program is not known");
+        else
+            self[n] = '\0';
+        o.isolate = isolate;
+        o.isolate_count = 2;
+        o.isolate_options = j->words;
+        o.isolate_option_count = j->word_count;
+        o.timeout_s = ARGS_OF(line, debug_args)->criterion.timeout_s;
+    }
+    j->rules.comparisons = (const pgy_compare *const *)j->functions.items;
+    j->rules.comparison_count = j->functions.count;
+    o.runner_options = j->options;
+    o.golden = j->golden;
+    o.judge = &j->rules;
+    if (!st) st = pgy_debug_judge_create(&j->judge, &o, err);
+    if (st) cli_judge_deinit(j, line);
+    return st;
+}
+
+void cli_judge_deinit(cli_judge *j, args *line)
+{
+    pgy_debug_judge_destroy(j->judge);
+    pgy_backend_options_destroy(j->options);
+    pgy_results_destroy(j->golden);
+    compare_list_destroy(&j->functions);
+    trt_config_release(line);
+    *j = (cli_judge){0};
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of checks that run inside the program: the runner that is judged, and its reference. */
+#ifndef CLI_GROUPS_DEBUG_JUDGE_H
+#define CLI_GROUPS_DEBUG_JUDGE_H
+
+#include <polygraphy/debug_minimise.h>
+
+#include "cli/groups/compare.h"
+
+typedef struct judge_args {
+    const char *with, *runner, *on, *repro;
+    bool capsule, given; /* given: a check inside the program is asked for */
+    pgy_debug_outcome outcome;
+} judge_args;
+extern const option_group GROUP_DEBUG_JUDGE;
+
+/* A judge and what it borrows. Free it with cli_judge_deinit. */
+typedef struct cli_judge {
+    pgy_debug_judge *judge;
+    const char *runner;
+    compare_list functions;
+    pgy_judge_options rules;
+    pgy_backend_options *options;
+    pgy_results *golden;
+    const char **words; /* options of the line that `run` needs to do the same */
+    size_t word_count;
+} cli_judge;
+pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err) PGY_MUST_CHECK;
+void cli_judge_deinit(cli_judge *j, args *line);
+
+#endif
