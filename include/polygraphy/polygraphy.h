@@ -28,6 +28,7 @@
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
+#include <polygraphy/perf.h>
 #include <polygraphy/plugin.h>
 #include <polygraphy/plugin_tune.h>
 #include <polygraphy/precision.h>

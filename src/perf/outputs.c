@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of outputs in trtexec's JSON. It has no word for types other than float32, so ours adds
+ * the key "dtype". */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "perf/perf.h"
+
+/* ---- Writing -------------------------------------------------------------------------------- */
+
+static void write_real(json_writer *w, double v)
+{
+    if (isfinite(v))
+        json_real(w, v);
+    else
+        json_text(w, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+}
+
+/* Integers are exact; all other numbers become doubles, which hold every float type but none of the
+ * complex ones. */
+static pgy_status write_values(json_writer *w, const char *name, pgy_tensor *t, pgy_error *err)
+{
+    const pgy_dtype_info *type = pgy_dtype_describe(pgy_tensor_dtype(t));
+    const bool whole = type->kind != PGY_KIND_FLOAT && type->dtype != PGY_U64;
+    pgy_tensor *wide = NULL;
+    if (type->kind == PGY_KIND_COMPLEX || type->kind == PGY_KIND_STRING)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "output '%s' is %s; expected real numbers",
+                             name, type->name);
+    const pgy_dtype as = type->dtype == PGY_U64 ? PGY_U64 : whole ? PGY_I64 : PGY_F64;
+    const pgy_status st = pgy_tensor_cast(&wide, pgy_tensor_view(t), as, err);
+    if (st) return st;
+    const void *data = pgy_tensor_data(wide);
+    for (size_t i = 0; i < pgy_tensor_count(wide); i++) {
+        if (as == PGY_I64)
+            json_int(w, ((const int64_t *)data)[i]);
+        else if (as == PGY_U64)
+            json_uint(w, ((const uint64_t *)data)[i]);
+        else
+            write_real(w, ((const double *)data)[i]);
+    }
+    pgy_tensor_release(wide);
+    return PGY_OK;
+}
+
+static pgy_status write_output(json_writer *w, const char *name, pgy_tensor *t, pgy_error *err)
+{
+    str shape = {0};
+    for (size_t i = 0; i < pgy_tensor_rank(t); i++)
+        str_printf(&shape, "%s%lld", i ? "x" : "", (long long)pgy_tensor_shape(t)[i]);
+    json_begin_object(w);
+    json_put_text(w, "name", name);
+    json_put_text(w, "dimensions", str_text(&shape));
+    json_put_text(w, "dtype", pgy_dtype_name(pgy_tensor_dtype(t)));
+    json_key(w, "values");
+    json_begin_array(w);
+    const pgy_status st = write_values(w, name, t, err);
+    json_end_array(w);
+    json_end_object(w);
+    str_deinit(&shape);
+    return st;
+}
+
+static pgy_status write_outputs(json_writer *w, const void *user, pgy_error *err)
+{
+    const pgy_tensor_map *m = user;
+    pgy_status st = PGY_OK;
+    json_begin_array(w);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(m); i++)
+        st = write_output(w, pgy_tensor_map_name(m, i), pgy_tensor_map_at(m, i), err);
+    json_end_array(w);
+    return st;
+}
+
+pgy_status pgy_perf_outputs_save(const char *path, const pgy_tensor_map *outputs, pgy_error *err)
+{
+    return json_save(path, write_outputs, outputs, err);
+}
+
+/* ---- Reading -------------------------------------------------------------------------------- */
+
+/* "1x10" or "" */
+static bool read_shape(int64_t *shape, size_t *rank, const char *text)
+{
+    *rank = 0;
+    while (*text) {
+        char *end = NULL;
+        if (*rank == PGY_MAX_RANK || *text < '0' || *text > '9') return false;
+        shape[(*rank)++] = strtoll(text, &end, 10);
+        if (*end && *end != 'x') return false;
+        text = end + (*end == 'x');
+        if (*end == 'x' && !*text) return false;
+    }
+    return true;
+}
+
+static bool read_value(double *out, const json_value *v)
+{
+    if (v->type == JSON_INT || v->type == JSON_REAL)
+        *out = v->real;
+    else if (v->type == JSON_STRING && span_equals(v->raw, "NaN"))
+        *out = NAN;
+    else if (v->type == JSON_STRING && span_equals(v->raw, "Infinity"))
+        *out = INFINITY;
+    else if (v->type == JSON_STRING && span_equals(v->raw, "-Infinity"))
+        *out = -INFINITY;
+    else
+        return false;
+    return true;
+}
+
+static pgy_status fill(pgy_tensor *wide, const json_value *values, const char *name, pgy_error *err)
+{
+    size_t i = 0;
+    if (values->count != pgy_tensor_count(wide))
+        return pgy_error_set(err, PGY_E_SHAPE, "'%s' has %zu values, but its dimensions need %zu",
+                             name, values->count, pgy_tensor_count(wide));
+    for (const json_value *v = values->first; v; v = v->next, i++) {
+        if (pgy_tensor_dtype(wide) == PGY_I64 && v->type == JSON_INT)
+            ((int64_t *)pgy_tensor_data(wide))[i] = v->integer;
+        else if (pgy_tensor_dtype(wide) == PGY_I64 ||
+                 !read_value((double *)pgy_tensor_data(wide) + i, v))
+            return pgy_error_set(err, PGY_E_FORMAT, "line %u: value %zu of '%s' is not a number",
+                                 v->line, i, name);
+    }
+    return PGY_OK;
+}
+
+static pgy_status read_output(pgy_tensor_map *map, const json_value *item, arena *memory,
+                              pgy_error *err)
+{
+    int64_t shape[PGY_MAX_RANK];
+    size_t rank;
+    const json_value *name = json_get(item, "name"), *dims = json_get(item, "dimensions");
+    const json_value *dtype = json_get(item, "dtype"), *values = json_get(item, "values");
+    pgy_tensor *wide = NULL, *t = NULL;
+    if (!name || name->type != JSON_STRING || !dims || dims->type != JSON_STRING || !values ||
+        values->type != JSON_ARRAY || (dtype && dtype->type != JSON_STRING))
+        return pgy_error_set(err, PGY_E_FORMAT,
+                             "line %u: expected an object with name, dimensions and values",
+                             item->line);
+    const char *title = json_string(name, memory, NULL), *text = json_string(dims, memory, NULL);
+    const char *word = dtype ? json_string(dtype, memory, NULL) : "float32";
+    if (!title || !text || !word) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    const pgy_dtype type = pgy_dtype_from_name(word);
+    if (!read_shape(shape, &rank, text) || type == PGY_DTYPE_NONE || type == PGY_STRING)
+        return pgy_error_set(err, PGY_E_FORMAT, "line %u: '%s': bad dimensions '%s' or type '%s'",
+                             item->line, title, text, word);
+    const bool whole = pgy_dtype_is_integer(type) && type != PGY_U64;
+    pgy_status st = pgy_tensor_create(&wide, whole ? PGY_I64 : PGY_F64, rank, shape, err);
+    if (!st) st = fill(wide, values, title, err);
+    if (!st) st = pgy_tensor_cast(&t, pgy_tensor_view(wide), type, err);
+    if (!st) st = pgy_tensor_map_adopt(map, title, t, err);
+    pgy_tensor_release(wide);
+    return st;
+}
+
+pgy_status pgy_perf_outputs_load(pgy_tensor_map **out, const char *path, pgy_error *err)
+{
+    str text = {0};
+    arena memory = {0};
+    json_value *root = NULL;
+    pgy_tensor_map *map = NULL;
+    pgy_status st = file_read(&text, path, err);
+    if (st) return st;
+    st = json_parse(&root, str_text(&text), text.size, &memory, err);
+    if (!st && root->type != JSON_ARRAY)
+        st = pgy_error_set(err, PGY_E_FORMAT, "expected a JSON array of outputs");
+    if (!st) st = pgy_tensor_map_create(&map, err);
+    for (const json_value *v = st ? NULL : root->first; !st && v; v = v->next)
+        st = read_output(map, v, &memory, err);
+    if (st) {
+        pgy_error_prefix(err, st, "%s: ", path);
+        pgy_tensor_map_destroy(map);
+    } else {
+        *out = map;
+    }
+    arena_deinit(&memory);
+    str_deinit(&text);
+    return st;
+}

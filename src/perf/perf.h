@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The perf layer: a trace is a list of runs; measure.c fills it, stats.c and report.c read it. */
+#ifndef PERF_PERF_H
+#define PERF_PERF_H
+
+#include <polygraphy/perf.h>
+#include <polygraphy/runtime.h>
+
+struct pgy_perf_trace {
+    pgy_perf_run *runs;
+    size_t count, capacity, warm_up_count;
+};
+
+/* Copies of a metric's times in ascending order; the caller frees them (mem_free). */
+pgy_status perf_sorted(double **out, const pgy_perf_trace *t, pgy_perf_metric metric,
+                       pgy_error *err) PGY_MUST_CHECK;
+double perf_median(const double *sorted, size_t count);
+/* The index of a percentile among `count` sorted values. */
+size_t perf_percentile_index(size_t count, double p, bool like_trtexec);
+
+/* A context with its own copies of all inputs and outputs, at fixed addresses. */
+typedef struct perf_lane perf_lane;
+pgy_status perf_lane_create(perf_lane **out, pgy_engine *engine, const pgy_tensor_map *feed,
+                            const pgy_perf_options *o, pgy_error *err) PGY_MUST_CHECK;
+void perf_lane_destroy(perf_lane *l);
+pgy_context *perf_lane_context(perf_lane *l);
+void perf_lane_copy_in(perf_lane *l);
+void perf_lane_copy_out(perf_lane *l);
+/* The outputs of the last run, as tensors of their own. */
+pgy_status perf_lane_outputs(pgy_tensor_map **out, perf_lane *l, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
