@@ -29,6 +29,23 @@ if(TARGET polygraphy_cli)
   endforeach()
 endif()
 
+if(TARGET trtexec_cli)
+  install(TARGETS trtexec_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_custom_command(OUTPUT trtexec.1 trtexec.bash trtexec.fish _trtexec
+    COMMAND trtexec_cli --completion man > trtexec.1
+    COMMAND trtexec_cli --completion bash > trtexec.bash
+    COMMAND trtexec_cli --completion fish > trtexec.fish
+    COMMAND trtexec_cli --completion zsh > _trtexec
+    DEPENDS trtexec_cli WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+  add_custom_target(pgy_trtexec_pages ALL DEPENDS trtexec.1 trtexec.bash trtexec.fish _trtexec)
+  install(FILES ${CMAKE_BINARY_DIR}/trtexec.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${CMAKE_BINARY_DIR}/trtexec.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME trtexec)
+  install(FILES ${CMAKE_BINARY_DIR}/trtexec.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  foreach(folder vendor-completions site-functions)
+    install(FILES ${CMAKE_BINARY_DIR}/_trtexec DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/${folder})
+  endforeach()
+endif()
+
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_PACKAGE_FILE_NAME "polygraphy-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
 set(CPACK_PACKAGE_NAME polygraphy-c)

@@ -3,7 +3,7 @@
  * inputs of the same shape differ. */
 #include <string.h>
 
-#include "base/str.h"
+#include "base/hash.h"
 #include "perf/perf.h"
 
 /* The generator SplitMix64. */
@@ -31,7 +31,7 @@ static pgy_status draw_tensor(pgy_tensor **out, const char *name, pgy_dtype dtyp
 {
     const pgy_dtype_info *type = pgy_dtype_describe(dtype);
     pgy_tensor *wide = NULL;
-    uint64_t state = seed ^ span_hash(span_of(name));
+    uint64_t state = hash_xxh64(name, strlen(name), seed);
     if (type->kind == PGY_KIND_STRING || type->kind == PGY_KIND_COMPLEX)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "input '%s' is %s; data are generated for real numbers only", name,

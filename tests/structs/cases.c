@@ -5,6 +5,7 @@
 #include <polygraphy/bisect_rewrites.h>
 #include <polygraphy/debug.h>
 #include <polygraphy/noise.h>
+#include <polygraphy/perf.h>
 #include <polygraphy/plugin_tune.h>
 #include <polygraphy/polygraphy.h>
 #include <polygraphy/record.h>
@@ -803,6 +804,50 @@ CALL(pgy_precision_options)
     pgy_precision_destroy(p);
     pgy_data_loader_destroy(data);
     return st;
+/* ---- Measuring ------------------------------------------------------------------------------- */
+
+static pgy_perf_options whole_pgy_perf_options(void)
+{
+    pgy_perf_options o = pgy_perf_options_default();
+    o.iterations = 2;
+    o.warm_up_ms = o.duration_s = 0;
+    o.threads = 1;
+    return o;
+}
+DEFAULTS(pgy_perf_options, .iterations = 10, .warm_up_ms = 200, .duration_s = 3, .streams = 1)
+CALL(pgy_perf_options)
+{
+    pgy_engine *engine = NULL;
+    pgy_tensor_map *feed = NULL;
+    pgy_perf_trace *t = NULL;
+    TRY(pgy_engine_build(&engine, model, NULL, err));
+    TRY(pgy_perf_inputs(&feed, engine, 0, NULL, 0, err));
+    TRY(pgy_perf_measure(&t, NULL, engine, feed, o, err));
+    SAY("%d", pgy_perf_trace_count(t) >= 2);
+    pgy_perf_trace_destroy(t);
+    pgy_tensor_map_destroy(feed);
+    pgy_engine_release(engine);
+    return PGY_OK;
+}
+
+static pgy_perf_text_options whole_pgy_perf_text_options(void)
+{
+    static const double P[] = {50};
+    return (pgy_perf_text_options){.size = sizeof(pgy_perf_text_options), .percentiles = P, .percentile_count = 1,
+                                   .average_runs = 1, .has_warm_up = true, .warm_up_ms = 7};
+}
+DEFAULTS(pgy_perf_text_options, .percentiles = NULL)
+CALL(pgy_perf_text_options)
+{
+    static const pgy_perf_run RUN = {0, 1, 0, 0, 0, 1, 1, 1};
+    pgy_perf_trace *t = NULL;
+    char *text = NULL;
+    TRY(pgy_perf_trace_create(&t, &RUN, 1, err));
+    TRY(pgy_perf_text(&text, t, o, err));
+    SAY("%.300s", text);
+    pgy_text_free(text);
+    pgy_perf_trace_destroy(t);
+    return PGY_OK;
 }
 
 /* ---- Debugging ------------------------------------------------------------------------------- */

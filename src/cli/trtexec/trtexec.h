@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The phases of a run of trtexec, each in its file. */
+#ifndef CLI_TRTEXEC_TRTEXEC_H
+#define CLI_TRTEXEC_TRTEXEC_H
+
+#include <polygraphy/perf.h>
+
+#include "cli/trtexec/options.h"
+
+typedef struct trtexec_session {
+    trtexec_args *a;
+    args *line;
+    pgy_engine *engine;
+    pgy_perf_options loop;
+    double percentiles[64];
+    size_t percentile_count;
+} trtexec_session;
+
+/* Lines "[MM/DD/YYYY-HH:MM:SS] [I] text" for everything that is logged from now on. */
+void console_install(void);
+void console_set_verbose(bool on);
+/* Logs each line of a text. */
+void console_text(const char *text);
+
+pgy_status session_check(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+void settings_print(const trtexec_session *s);
+/* Builds or loads the engine, and saves it. */
+pgy_status session_engine(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+pgy_status session_time_loading(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+/* Measures, reports and exports. */
+pgy_status session_infer(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+/* Replaces the inputs of a "name:file,..." list, which may be NULL. */
+pgy_status infer_load_inputs(pgy_tensor_map *feed, const char *text, trtexec_session *s,
+                             pgy_error *err) PGY_MUST_CHECK;
+/* Prints and exports what is asked for about layers. */
+pgy_status session_layers(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+
+/* Shapes (shapes.c). Profiles for a build; memory of the line's arena. */
+pgy_status shapes_profiles(const pgy_profile **out, size_t *count, trtexec_session *s,
+                           pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+/* The shapes of --shapes; NULL if none is given. The caller destroys them. */
+pgy_status shapes_wanted(pgy_metadata **out, trtexec_session *s, const pgy_metadata *inputs,
+                         pgy_error *err) PGY_MUST_CHECK;
+void append_shape(str *out, size_t rank, const int64_t *shape); /* "1x3", "scalar" */
+
+#endif
