@@ -9,8 +9,8 @@
 
 /* Names that a search may attach. A file's names are compared with them, so that trials need no
  * memory of their own. */
-static const char *const STATE_NAMES[] = {"num_nodes", "num_layers", "max_layers", "max_nodes"};
-static const char *const STATE_NAMES[] = {"num_nodes", "model_key", "num_layers"};
+static const char *const STATE_NAMES[] = {"num_nodes", "num_layers", "max_layers", "max_nodes",
+                                          "model_key"};
 
 void debug_replay_deinit(debug_replay *r)
 {

@@ -16,7 +16,7 @@ static pgy_status judge_output(bool *passed, const where_judge *rule, const pgy_
 {
     const pgy_view a = pgy_tensor_view(wanted), b = pgy_tensor_view(made);
     where_verdict v = {.differs = true};
-    pgy_status st = same_shape(&a, &b) ? rule->judge(&v, o, wanted, made, err) : PGY_OK;
+    pgy_status st = same_shape(&a, &b) ? rule->judge(&v, o, false, wanted, made, err) : PGY_OK;
     *passed = !v.differs;
     return st;
 }

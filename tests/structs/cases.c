@@ -804,6 +804,8 @@ CALL(pgy_precision_options)
     pgy_precision_destroy(p);
     pgy_data_loader_destroy(data);
     return st;
+}
+
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
 static pgy_perf_options whole_pgy_perf_options(void)
