@@ -13,8 +13,10 @@
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
+#include "cli/groups/script.h"
 #include "cli/groups/trt.h"
 #include "cli/progress.h"
+#include "cli/script/script.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
 
@@ -25,10 +27,23 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[] = {
-        &GROUP_LOGGING,     group_runners(),    &GROUP_MODEL_RUN,  &GROUP_ONNX_LOAD,
-        &GROUP_ONNX_SHAPE,  &GROUP_ONNX_SAVE,   &GROUP_DATA,       &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS, &GROUP_COMPARE,     &GROUP_FUNCTIONS,  &GROUP_OPERATORS,
-        &GROUP_TRT_CONFIG,  &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE, NULL,
+        &GROUP_SCRIPT,
+        &GROUP_LOGGING,
+        group_runners(),
+        &GROUP_MODEL_RUN,
+        &GROUP_ONNX_LOAD,
+        &GROUP_ONNX_SHAPE,
+        &GROUP_ONNX_SAVE,
+        &GROUP_DATA,
+        &GROUP_INFERENCE,
+        &GROUP_POSTPROCESS,
+        &GROUP_COMPARE,
+        &GROUP_FUNCTIONS,
+        &GROUP_OPERATORS,
+        &GROUP_TRT_CONFIG,
+        &GROUP_TRT_NETWORK,
+        &GROUP_TRT_ENGINE,
+        NULL,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -267,10 +282,21 @@ done:
     return st;
 }
 
+static pgy_status write_script(args *line, pgy_error *err)
+{
+    str text = {0};
+    pgy_status st = script_run(&text, line, err);
+    if (!st && text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) st = script_write(ARGS_OF(line, script_args)->path, str_text(&text), err);
+    str_deinit(&text);
+    return st;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     pgy_status st = check_model(line, err);
     if (!st) st = check_paths(line, err);
+    if (!st && script_is_asked_for(line)) return write_script(line, err);
     return st ? st : run_all(line, passed, err);
 }
 

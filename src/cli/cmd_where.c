@@ -101,7 +101,7 @@ static const option_group *const *groups(void)
                                          &GROUP_MODEL_RUN,
                                          &GROUP_DATA,
                                          &GROUP_ONNX_READ,
-                                         &GROUP_OPERATORS,
+                                         &GROUP_OPERATOR_LIBRARIES,
                                          &GROUP_WHERE_REWRITES,
                                          &GROUP_TRT_CONFIG_CONVERT,
                                          &GROUP_TRT_ENGINE_CONVERT,

@@ -213,10 +213,11 @@ static int run_parsed(const command *c, args *line, const char *text)
     pgy_error err = {0};
     bool passed = true;
     int64_t start = clock_ns();
+    line->command = text;
     pgy_status st = args_finish(line, &err);
     for (size_t i = 0; i < line->deprecations.count; i++)
         LOG(WARNING, "%s", line->deprecations.items[i]);
-    bool framed = !st && c->frames;
+    bool framed = !st && c->frames && !line->writes_script;
     if (framed) LOG(START, "RUNNING | Command: %s", text);
     if (!st) st = c->run(line, &passed, &err);
     if (interrupt_requested()) { /* results may be incomplete, whatever the status says */

@@ -74,6 +74,7 @@ static const missing_tool MISSING_TOOLS[] = {
 static const original ORIGINAL = {
     .name = "Polygraphy",
     .release = PGY_PARITY_VERSION,
+    .package = "polygraphy",
     .page = "docs/parity.md",
     .commands = ORIGINAL_COMMANDS,
     .command_count = COUNT(ORIGINAL_COMMANDS),

@@ -31,6 +31,7 @@ typedef struct original_command {
 
 typedef struct original {
     const char *name, *release;
+    const char *package; /* its Python package */
     const char *page; /* "docs/parity.md": the page that lists what is missing */
     const original_command *commands;
     size_t command_count;

@@ -57,7 +57,9 @@ typedef enum args_outcome {
 } args_outcome;
 
 struct args {
-    const char *name; /* "PROGRAM inspect model" */
+    const char *name;    /* "PROGRAM inspect model" */
+    const char *command; /* the whole command line, quoted for the shell; NULL: unknown */
+    bool writes_script;  /* set by a finish: the command runs nothing, it writes a script */
     const char *description;
     const char *common;   /* blank-separated spellings that help shows first, or NULL */
     const char *examples; /* lines for the help, or NULL */

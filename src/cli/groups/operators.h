@@ -4,7 +4,13 @@
 
 #include "cli/command.h"
 
-/* Applied when the options are checked: no command reads its settings. */
+typedef struct operator_args {
+    pgy_text_list libraries; /* a NULL item ends the words of one use */
+    const char *max_memory;
+} operator_args;
+/* Applied when the options are checked. */
 extern const option_group GROUP_OPERATORS;
+/* Without --max-memory, for commands that have a limit of their own. */
+extern const option_group GROUP_OPERATOR_LIBRARIES;
 
 #endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_GROUPS_SCRIPT_H
+#define CLI_GROUPS_SCRIPT_H
+
+#include "cli/command.h"
+
+typedef struct script_args {
+    const char *path; /* NULL: run; "-": the standard output */
+} script_args;
+extern const option_group GROUP_SCRIPT;
+
+/* Does the line ask for a script instead of a run? */
+bool script_is_asked_for(const args *line);
+
+#endif
