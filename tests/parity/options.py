@@ -66,7 +66,7 @@ def names_text(tools):
 
 
 # Whole names, of older releases or our own, that are beginnings of others; both meanings work, told apart by the value.
-BOTH = {("inspect model", "--mode"), ("run", "--quantization"), ("convert", "--quantization")}
+BOTH = {("inspect model", "--mode"), ("run", "--quantization"), ("convert", "--quantization"), ("template trt-config", "--quantization")}
 
 
 def meant(parser, word):

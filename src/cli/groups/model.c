@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model, and the shapes given for its inputs. Commands take one of eight variants of the group;
+/* The model, and the shapes given for its inputs. Commands take one of nine variants of the group;
  * all fill the same struct. */
 #include "cli/groups/model.h"
 
@@ -38,6 +38,12 @@ static const pgy_option FILE_OPTIONS[] = {
 static const pgy_option OPTIONAL_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
                        .help = "path to the model"),
+    PGY_OPT_END,
+};
+static const pgy_option NETWORK_OPTIONS[] = {
+    PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
+                       .help = "path to the model"),
+    TYPE_ROW,
     PGY_OPT_END,
 };
 static const pgy_option TYPE_OPTIONS[] = {
@@ -163,6 +169,7 @@ static void release(void *settings)
 const option_group GROUP_MODEL_RUN = MODEL_GROUP(RUN_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_FILE = MODEL_GROUP(FILE_OPTIONS, finish_onnx);
 const option_group GROUP_MODEL_OPTIONAL = MODEL_GROUP(OPTIONAL_OPTIONS, finish_onnx);
+const option_group GROUP_MODEL_NETWORK = MODEL_GROUP(NETWORK_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_TYPE = MODEL_GROUP(TYPE_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_CONVERT = MODEL_GROUP(CONVERT_OPTIONS, finish_typed);
 const option_group GROUP_MODEL_DATA = MODEL_GROUP(DATA_OPTIONS, finish_onnx);

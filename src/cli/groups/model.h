@@ -17,6 +17,7 @@ typedef struct model_args {
 extern const option_group GROUP_MODEL_RUN;      /* model optional, type, shapes */
 extern const option_group GROUP_MODEL_FILE;     /* model required, nothing else */
 extern const option_group GROUP_MODEL_OPTIONAL; /* the same, not required */
+extern const option_group GROUP_MODEL_NETWORK;  /* model optional, type */
 extern const option_group GROUP_MODEL_TYPE;     /* model required, type */
 extern const option_group GROUP_MODEL_CONVERT;  /* model required, type, shapes */
 extern const option_group GROUP_MODEL_DATA;     /* model required, shapes */

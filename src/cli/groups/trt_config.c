@@ -215,6 +215,7 @@ static pgy_status take_quantization(trt_config_args *s, pgy_error *err)
                              "--quantization: '%s' is neither symmetric nor asymmetric",
                              words->count ? words->items[0] : "");
     s->quantization_flags = *words;
+    s->quantization_words = (pgy_text_list){0}; /* a script names the other option */
     return PGY_OK;
 }
 

@@ -118,5 +118,8 @@ pgy_status script_check_options(args *line, const char *name, pgy_error *err) PG
 
 /* The whole script: run.c. */
 pgy_status script_run(str *out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* template.c: `template trt-network` and `template trt-config`. */
+pgy_status script_template_network(str *out, args *line, pgy_error *err) PGY_MUST_CHECK;
+pgy_status script_template_config(str *out, args *line, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

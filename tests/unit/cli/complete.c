@@ -55,10 +55,13 @@ static void test_complete__formats(void **state)
     (void)state;
     static const struct {
         const char *format, *part;
-    } CASES[] = {{"bash", "complete "},          {"zsh", "#compdef polygraphy\n"},
-                 {"fish", "complete -c"},        {"man", ".TH"},
-                 {"man", ".SH ENVIRONMENT"},     {"markdown", "--load-inputs"},
-                 {"parity", "| `template trt-config` |"}};
+    } CASES[] = {{"bash", "complete "},
+                 {"zsh", "#compdef polygraphy\n"},
+                 {"fish", "complete -c"},
+                 {"man", ".TH"},
+                 {"man", ".SH ENVIRONMENT"},
+                 {"markdown", "--load-inputs"},
+                 {"parity", "| `surgeon operate` |"}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         catch_words(-1, &CASES[i].format);
         if (!strstr(caught, CASES[i].part)) fail_msg("%s lacks %s", CASES[i].format, CASES[i].part);

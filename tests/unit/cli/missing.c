@@ -166,7 +166,7 @@ static void test_missing__tools_that_are_there_are_not_missing(void **state)
     assert_null(missing_tool_find(o, "run", NULL));
     assert_null(missing_tool_find(o, "debug", "nothing"));
     assert_null(missing_tool_find(NULL, "debug", "build"));
-    assert_non_null(missing_tool_find(o, "template", NULL));
+    assert_non_null(missing_tool_find(o, "surgeon", NULL));
     assert_non_null(missing_tool_find(o, "to-json", "x.pickle"));
 }
 

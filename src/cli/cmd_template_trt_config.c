@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* template trt-config: writes a Python script for the original's package, ready to be filled in. */
+#include "cli/groups/data.h"
+#include "cli/groups/model.h"
+#include "cli/groups/trt.h"
+#include "cli/script/script.h"
+
+typedef struct template_args {
+    const char *output;
+} template_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
+                 .help = "file for the script; - is the standard output"),
+    PGY_OPT_END,
+};
+static pgy_status finish(void *settings, args *line, pgy_error *err)
+{
+    (void)settings;
+    (void)err;
+    line->writes_script = true;
+    return PGY_OK;
+}
+
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(template_args), .finish = finish};
+static const option_group *const GROUPS[] = {&OWN,        &GROUP_LOGGING,    &GROUP_MODEL_RUN,
+                                             &GROUP_DATA, &GROUP_TRT_CONFIG, NULL};
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const template_args *s = args_get(line, &OWN);
+    str text = {0};
+    (void)passed;
+    pgy_status st = script_check_options(line, "template trt-config", err);
+    if (!st) st = script_template_config(&text, line, err);
+    if (!st && text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) st = script_write(s->output, str_text(&text), err);
+    str_deinit(&text);
+    return st;
+}
+
+const command COMMAND_template_trt_config = {
+    .tool = "template",
+    .subtool = "trt-config",
+    .summary = "Write a Python script that configures TensorRT's builder.",
+    .description = "Write a Python script for the original's package whose function load_config "
+                   "changes the configuration of TensorRT's builder. The options for the "
+                   "configuration become lines of the script. The script needs TensorRT and the "
+                   "package.",
+    .groups = GROUPS,
+    .run = run,
+};
