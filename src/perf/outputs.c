@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of outputs in trtexec's JSON. It has no word for types other than float32, so ours adds
  * the key "dtype". */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static pgy_status write_output(json_writer *w, const char *name, pgy_tensor *t, 
     return st;
 }
 
-static pgy_status write_outputs(json_writer *w, const void *user, pgy_error *err)
+pgy_status perf_outputs_write(json_writer *w, const void *user, pgy_error *err)
 {
     const pgy_tensor_map *m = user;
     pgy_status st = PGY_OK;
@@ -76,7 +77,7 @@ static pgy_status write_outputs(json_writer *w, const void *user, pgy_error *err
 
 pgy_status pgy_perf_outputs_save(const char *path, const pgy_tensor_map *outputs, pgy_error *err)
 {
-    return json_save(path, write_outputs, outputs, err);
+    return json_save(path, perf_outputs_write, outputs, err);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -111,21 +112,48 @@ static bool read_value(double *out, const json_value *v)
     return true;
 }
 
-static pgy_status fill(pgy_tensor *wide, const json_value *values, const char *name, pgy_error *err)
+/* Integers beyond int64 are JSON_REAL, but their digits are exact. */
+static bool read_uint(uint64_t *out, const json_value *v)
 {
-    size_t i = 0;
-    if (values->count != pgy_tensor_count(wide))
-        return pgy_error_set(err, PGY_E_SHAPE, "'%s' has %zu values, but its dimensions need %zu",
-                             name, values->count, pgy_tensor_count(wide));
-    for (const json_value *v = values->first; v; v = v->next, i++) {
-        if (pgy_tensor_dtype(wide) == PGY_I64 && v->type == JSON_INT)
-            ((int64_t *)pgy_tensor_data(wide))[i] = v->integer;
-        else if (pgy_tensor_dtype(wide) == PGY_I64 ||
-                 !read_value((double *)pgy_tensor_data(wide) + i, v))
-            return pgy_error_set(err, PGY_E_FORMAT, "line %u: value %zu of '%s' is not a number",
-                                 v->line, i, name);
-    }
-    return PGY_OK;
+    char *end = NULL;
+    if ((v->type != JSON_INT && v->type != JSON_REAL) || !v->raw.size || v->raw.data[0] == '-')
+        return false;
+    errno = 0;
+    *out = strtoull(v->raw.data, &end, 10);
+    return !errno && end == v->raw.data + v->raw.size;
+}
+
+static bool read_item(pgy_tensor *wide, size_t i, const json_value *v)
+{
+    void *data = pgy_tensor_data(wide);
+    if (pgy_tensor_dtype(wide) == PGY_F64) return read_value((double *)data + i, v);
+    if (pgy_tensor_dtype(wide) == PGY_U64) return read_uint((uint64_t *)data + i, v);
+    if (v->type == JSON_INT) ((int64_t *)data)[i] = v->integer;
+    return v->type == JSON_INT;
+}
+
+/* The type in which values of `type` are exact */
+static pgy_dtype wide_type(pgy_dtype type)
+{
+    return type == PGY_U64 ? PGY_U64 : pgy_dtype_is_integer(type) ? PGY_I64 : PGY_F64;
+}
+
+/* The number of values is checked before memory is taken: the dimensions may be any. */
+static pgy_status read_values(pgy_tensor **out, pgy_dtype type, size_t rank, const int64_t *shape,
+                              const json_value *values, const char *name, pgy_error *err)
+{
+    size_t count, i = 0;
+    pgy_status st = pgy_shape_count(&count, rank, shape, err);
+    if (!st && values->count != count)
+        st = pgy_error_set(err, PGY_E_SHAPE, "'%s' has %zu values, but its dimensions need %zu",
+                           name, values->count, count);
+    if (st) return st;
+    st = pgy_tensor_create(out, wide_type(type), rank, shape, err);
+    for (const json_value *v = st ? NULL : values->first; !st && v; v = v->next, i++)
+        if (!read_item(*out, i, v))
+            st = pgy_error_set(err, PGY_E_FORMAT, "line %u: value %zu of '%s' is not %s", v->line,
+                               i, name, wide_type(type) == PGY_F64 ? "a number" : "an integer");
+    return st;
 }
 
 static pgy_status read_output(pgy_tensor_map *map, const json_value *item, arena *memory,
@@ -145,27 +173,23 @@ static pgy_status read_output(pgy_tensor_map *map, const json_value *item, arena
     const char *word = dtype ? json_string(dtype, memory, NULL) : "float32";
     if (!title || !text || !word) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     const pgy_dtype type = pgy_dtype_from_name(word);
-    if (!read_shape(shape, &rank, text) || type == PGY_DTYPE_NONE || type == PGY_STRING)
+    const pgy_dtype_kind kind = type ? pgy_dtype_describe(type)->kind : PGY_KIND_STRING;
+    if (!read_shape(shape, &rank, text) || kind == PGY_KIND_STRING || kind == PGY_KIND_COMPLEX)
         return pgy_error_set(err, PGY_E_FORMAT, "line %u: '%s': bad dimensions '%s' or type '%s'",
                              item->line, title, text, word);
-    const bool whole = pgy_dtype_is_integer(type) && type != PGY_U64;
-    pgy_status st = pgy_tensor_create(&wide, whole ? PGY_I64 : PGY_F64, rank, shape, err);
-    if (!st) st = fill(wide, values, title, err);
+    pgy_status st = read_values(&wide, type, rank, shape, values, title, err);
     if (!st) st = pgy_tensor_cast(&t, pgy_tensor_view(wide), type, err);
     if (!st) st = pgy_tensor_map_adopt(map, title, t, err);
     pgy_tensor_release(wide);
     return st;
 }
 
-pgy_status pgy_perf_outputs_load(pgy_tensor_map **out, const char *path, pgy_error *err)
+pgy_status perf_outputs_parse(pgy_tensor_map **out, span text, const char *path, pgy_error *err)
 {
-    str text = {0};
     arena memory = {0};
     json_value *root = NULL;
     pgy_tensor_map *map = NULL;
-    pgy_status st = file_read(&text, path, err);
-    if (st) return st;
-    st = json_parse(&root, str_text(&text), text.size, &memory, err);
+    pgy_status st = json_parse(&root, text.data, text.size, &memory, err);
     if (!st && root->type != JSON_ARRAY)
         st = pgy_error_set(err, PGY_E_FORMAT, "expected a JSON array of outputs");
     if (!st) st = pgy_tensor_map_create(&map, err);
@@ -178,6 +202,14 @@ pgy_status pgy_perf_outputs_load(pgy_tensor_map **out, const char *path, pgy_err
         *out = map;
     }
     arena_deinit(&memory);
+    return st;
+}
+
+pgy_status pgy_perf_outputs_load(pgy_tensor_map **out, const char *path, pgy_error *err)
+{
+    str text = {0};
+    pgy_status st = file_read(&text, path, err);
+    if (!st) st = perf_outputs_parse(out, (span){str_text(&text), text.size}, path, err);
     str_deinit(&text);
     return st;
 }

@@ -6,6 +6,8 @@
 #include <polygraphy/perf.h>
 #include <polygraphy/runtime.h>
 
+#include "base/json.h"
+
 struct pgy_perf_trace {
     pgy_perf_run *runs;
     size_t count, capacity, warm_up_count;
@@ -17,6 +19,15 @@ pgy_status perf_sorted(double **out, const pgy_perf_trace *t, pgy_perf_metric me
 double perf_median(const double *sorted, size_t count);
 /* The index of a percentile among `count` sorted values. */
 size_t perf_percentile_index(size_t count, double p, bool like_trtexec);
+
+/* Texts of the files; `path` is the name in errors. The writers are for json_save: `user` is a
+ * pgy_perf_trace or a pgy_tensor_map. */
+pgy_status perf_times_parse(pgy_perf_trace **out, span text, const char *path,
+                            pgy_error *err) PGY_MUST_CHECK;
+pgy_status perf_times_write(json_writer *w, const void *user, pgy_error *err) PGY_MUST_CHECK;
+pgy_status perf_outputs_parse(pgy_tensor_map **out, span text, const char *path,
+                              pgy_error *err) PGY_MUST_CHECK;
+pgy_status perf_outputs_write(json_writer *w, const void *user, pgy_error *err) PGY_MUST_CHECK;
 
 /* A context with its own copies of all inputs and outputs, at fixed addresses. */
 typedef struct perf_lane perf_lane;

@@ -27,7 +27,7 @@ enum { KEY_COUNT = sizeof KEYS / sizeof *KEYS };
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static pgy_status write_times(json_writer *w, const void *user, pgy_error *err)
+pgy_status perf_times_write(json_writer *w, const void *user, pgy_error *err)
 {
     const pgy_perf_trace *t = user;
     (void)err;
@@ -49,7 +49,7 @@ static pgy_status write_times(json_writer *w, const void *user, pgy_error *err)
 
 pgy_status pgy_perf_times_save(const char *path, const pgy_perf_trace *t, pgy_error *err)
 {
-    return json_save(path, write_times, t, err);
+    return json_save(path, perf_times_write, t, err);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -95,18 +95,24 @@ static pgy_status read_runs(pgy_perf_trace **out, const json_value *root, const 
     return st;
 }
 
+pgy_status perf_times_parse(pgy_perf_trace **out, span text, const char *path, pgy_error *err)
+{
+    arena memory = {0};
+    json_value *root = NULL;
+    pgy_status st = json_parse(&root, text.data, text.size, &memory, err);
+    if (st)
+        pgy_error_prefix(err, st, "%s: ", path);
+    else
+        st = read_runs(out, root, path, err);
+    arena_deinit(&memory);
+    return st;
+}
+
 pgy_status pgy_perf_times_load(pgy_perf_trace **out, const char *path, pgy_error *err)
 {
     str text = {0};
-    arena memory = {0};
-    json_value *root = NULL;
     pgy_status st = file_read(&text, path, err);
-    if (!st) {
-        st = json_parse(&root, str_text(&text), text.size, &memory, err);
-        if (st) pgy_error_prefix(err, st, "%s: ", path);
-    }
-    if (!st) st = read_runs(out, root, path, err);
-    arena_deinit(&memory);
+    if (!st) st = perf_times_parse(out, (span){str_text(&text), text.size}, path, err);
     str_deinit(&text);
     return st;
 }

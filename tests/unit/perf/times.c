@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,6 +96,55 @@ static void test_times__outputs_with_nan_are_json(void **state)
     str_deinit(&text);
     pgy_tensor_map_destroy(m);
     pgy_tensor_map_destroy(back);
+    file_temp_release(path);
+    path = NULL;
+}
+
+static void test_times__outputs_of_uint64_are_exact(void **state)
+{
+    const uint64_t values[] = {0, 9007199254740993, UINT64_MAX};
+    pgy_tensor_map *m = NULL;
+    pgy_error err = {0};
+    (void)state;
+    write_text("[{\"name\": \"u\", \"dimensions\": \"3\", \"dtype\": \"uint64\", "
+               "\"values\": [0, 9007199254740993, 18446744073709551615]}]");
+    assert_int_equal(pgy_perf_outputs_load(&m, path, &err), PGY_OK);
+    assert_memory_equal(pgy_tensor_data(pgy_tensor_map_find(m, "u")), values, sizeof values);
+    pgy_tensor_map_destroy(m);
+    file_temp_release(path);
+    path = NULL;
+}
+
+/* An error, before memory is taken for what the dimensions say. */
+static void test_times__outputs_that_are_refused(void **state)
+{
+    static const struct refused {
+        const char *dimensions, *type, *values, *text;
+    } REFUSED[] = {
+        {"1000000000x1000", "float32", "[1]",
+         "has 1 values, but its dimensions need 1000000000000"},
+        {"4000000000x4000000000", "int8", "[1]", "shape"},
+        {"1", "complex64", "[1]", "type 'complex64'"},
+        {"1", "uint64", "[-1]", "value 0 of 'u' is not an integer"},
+        {"1", "uint64", "[18446744073709551616]", "value 0 of 'u' is not an integer"},
+        {"1", "int8", "[1.5]", "value 0 of 'u' is not an integer"},
+        {"1", "float32", "[\"nan\"]", "value 0 of 'u' is not a number"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+        const struct refused *r = &REFUSED[i];
+        char text[256];
+        pgy_tensor_map *m = NULL;
+        pgy_error err = {0};
+        snprintf(text, sizeof text,
+                 "[{\"name\": \"u\", \"dimensions\": \"%s\", \"dtype\": \"%s\", \"values\": %s}]",
+                 r->dimensions, r->type, r->values);
+        write_text(text);
+        assert_int_not_equal(pgy_perf_outputs_load(&m, path, &err), PGY_OK);
+        assert_null(m);
+        assert_non_null(strstr(err.text, path));
+        if (!strstr(err.text, r->text)) fail_msg("%s", err.text);
+    }
     file_temp_release(path);
     path = NULL;
 }
