@@ -36,6 +36,7 @@ static bool print_line(pgy_severity severity, const char *text, void *user)
         if (!at[size] || !at[size + 1]) break;
         at += size + 1;
     }
+    fflush(to); /* a reader of a pipe sees how far a run is that only Ctrl-C ends */
     return true;
 }
 
