@@ -49,6 +49,7 @@ static pgy_status run_phases(trtexec_session *s, pgy_error *err)
     if (s->a->plan_version_only) return print_plan_version(s, err);
     settings_print(s);
     st = session_engine(s, err);
+    if (!st && s->a->time_refit) st = session_time_refit(s, err);
     if (!st) st = session_layers(s, err);
     if (!st && s->a->time_deserialize) {
         st = session_time_loading(s, err);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
@@ -305,4 +306,38 @@ pgy_status session_time_loading(trtexec_session *s, pgy_error *err)
     return pgy_error_set(err, PGY_E_BACKEND,
                          "the first load took %g ms, more than twice the average of %g ms", first,
                          sum / LOADS);
+}
+
+/* ---- Refit times ---------------------------------------------------------------------------- */
+
+enum { REFITS = 10 };
+
+static pgy_status time_refit(double *ms, pgy_engine *engine, pgy_model *model, pgy_error *err)
+{
+    pgy_refitter *r = NULL;
+    const int64_t begin = clock_ns();
+    pgy_status st = pgy_refitter_create(&r, engine, err);
+    if (!st) st = pgy_refitter_set_model(r, model, err);
+    if (!st) st = pgy_refitter_refit(r, err);
+    *ms = seconds_since(begin) * 1e3;
+    pgy_refitter_destroy(r);
+    return st;
+}
+
+pgy_status session_time_refit(trtexec_session *s, pgy_error *err)
+{
+    pgy_model *model = NULL;
+    const char *path = NULL;
+    double ms = 0, sum = 0;
+    pgy_status st = trtexec_path(&path, s->a->onnx, &s->line->memory, err);
+    if (!st) st = pgy_model_load(&model, path, NULL, err);
+    if (!st) st = time_refit(&ms, s->engine, model, err); /* warm-up */
+    for (int i = 0; !st && i < REFITS; i++) {
+        st = cancel_check(err);
+        if (!st) st = time_refit(&ms, s->engine, model, err);
+        sum += ms;
+    }
+    if (!st) LOG(INFO, "Average refit time of %d refits = %g milliseconds.", REFITS, sum / REFITS);
+    pgy_model_destroy(model);
+    return st;
 }

@@ -25,7 +25,7 @@ typedef struct trtexec_args {
     /* Inference */
     const char *load_inputs, *warm_up, *duration, *sleep, *idle, *debug_files, *all_debug;
     int64_t iterations, streams, op_threads, seed, use_profile;
-    bool no_copies, copies, time_deserialize, skip_inference;
+    bool no_copies, copies, time_deserialize, time_refit, skip_inference;
     /* Accuracy */
     pgy_text_list references; /* --loadRefOutputs and --refPair */
     const char *algorithm, *atol, *rtol, *threshold;

@@ -44,6 +44,11 @@ static pgy_status check_model(const trtexec_args *a, pgy_error *err)
                              "takes the weights of the model");
     if (a->refit_from_onnx && !(a->onnx && a->load_engine))
         return pgy_error_set(err, PGY_E_ARGUMENT, "--refitFromOnnx needs --onnx and --loadEngine");
+    if (a->time_refit && !(a->onnx && (a->refit || a->refit_from_onnx)))
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "--timeRefit needs weights to refit with: give --onnx with --refit, or "
+            "--loadEngine and --onnx with --refitFromOnnx");
     if (a->plan_version_only && !a->load_engine)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--getPlanVersionOnly needs --loadEngine");
     return PGY_OK;

@@ -27,6 +27,7 @@ void settings_print(const trtexec_session *s);
 /* Builds or loads the engine, and saves it. */
 pgy_status session_engine(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 pgy_status session_time_loading(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
+pgy_status session_time_refit(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 /* Measures, reports and exports. */
 pgy_status session_infer(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 /* Replaces the inputs of a "name:file,..." list, which may be NULL. */
