@@ -26,7 +26,7 @@ extern "C" {
 typedef struct pgy_rewrite_options {
     size_t size;                    /**< sizeof(pgy_rewrite_options) */
     const pgy_build_config *config; /**< of pgy_bisect_passes; NULL: defaults */
-    /** Options of the backend "onnxrt", for pgy_bisect_ort, which changes them. NULL: defaults */
+    /** Options of the runner that is searched; pgy_bisect_ort changes them. NULL: defaults */
     pgy_backend_options *runner_options;
     pgy_data_loader *data;      /**< inputs; NULL: generated with defaults */
     const char *reference;      /**< backend that gives the right outputs; NULL: "opref" */
@@ -35,6 +35,7 @@ typedef struct pgy_rewrite_options {
     const pgy_judge_options *judge; /**< NULL: the rule of `where` */
     const pgy_where_options *where; /**< its judge and tolerances, the other members have no effect;
                                        NULL: defaults */
+    const pgy_backend_options *reference_options; /**< of the reference runner; NULL: defaults */
 } pgy_rewrite_options;
 
 typedef enum pgy_rewrite_cause {

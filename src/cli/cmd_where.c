@@ -16,8 +16,10 @@
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
+#include "cli/groups/where_model.h"
 #include "cli/groups/where_noise.h"
 #include "cli/groups/where_rewrites.h"
+#include "cli/groups/where_unused.h"
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
@@ -67,6 +69,24 @@ static pgy_status read_tolerance(double *out, const char *text, const char *opti
                          option, text);
 }
 
+static const option_group OWN;
+
+/* Only the comparison of all tensors reads these. */
+static pgy_status check_use(const args *line, bool noise, pgy_error *err)
+{
+    const bool rewrites = where_rewrites_asked(line);
+    const pgy_option *row = NULL;
+    span name;
+    if (noise) row = where_given(line, &GROUP_WHERE_REWRITES, NULL);
+    if (!row && noise)
+        row = where_given(line, &OWN, "--a-model --b-model --max-memory --rtol --atol");
+    if (!row && rewrites && !noise) row = where_given(line, &OWN, "--max-memory");
+    if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
+                         (int)name.size, name.data,
+                         noise ? "--nan, --headroom and --floor" : "--bisect-passes and --bisect-ort");
+}
+
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     where_args *s = settings;
@@ -80,9 +100,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "argument --%c: --nan, --headroom and --floor compare no runners",
                              s->runner[0] ? 'a' : 'b');
-    pgy_status st = s->memory_text
-                        ? value_bytes(&s->memory, s->memory_text, "argument --max-memory", err)
-                        : PGY_OK;
+    pgy_status st = check_use(line, asked, err);
+    if (!st) st = where_check_unused(line, s->runner[0], s->runner[1], err);
+    if (!st && s->memory_text)
+        st = value_bytes(&s->memory, s->memory_text, "argument --max-memory", err);
     if (!st && s->memory_text && !s->memory)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "argument --max-memory: expected at least 1 byte");
     if (!st) st = read_tolerance(&s->rtol, s->rtol_text, "--rtol", err);
@@ -124,17 +145,13 @@ typedef struct side {
 
 static pgy_status load_model(side *s, const args *line, pgy_error *err)
 {
-    const onnx_load_args *read = ARGS_OF(line, onnx_load_args);
-    const pgy_model_load_options o = {.size = sizeof o,
-                                      .external_data_dir = read->external_data_dir,
-                                      .ignore_external_data = read->ignore_external_data,
-                                      .allow_outside = read->allow_outside};
-    if (pgy_plan_is_plan(s->path)) {
+    const model_args *given = ARGS_OF(line, model_args);
+    const bool typed = given->type && s->path == given->path;
+    if (typed ? model_is_engine(given) : pgy_plan_is_plan(s->path)) {
         s->side.plan = s->path;
         return PGY_OK;
     }
-    LOG(INFO, "Loading model: %s", s->path);
-    const pgy_status st = pgy_model_load(&s->model, s->path, &o, err);
+    const pgy_status st = where_model_load(&s->model, s->path, line, err);
     s->side.model = s->model;
     return st;
 }
@@ -176,7 +193,8 @@ static pgy_status configure(side *sides, args *line, pgy_error *err)
     for (size_t i = 0; i < SIDES; i++) {
         side *s = &sides[i];
         if (!pgy_backend_has(s->side.backend, PGY_BACKEND_BUILDS_PLANS)) continue;
-        const pgy_status st = config ? PGY_OK : trt_config_make(&config, line, err);
+        pgy_status st = config ? PGY_OK : trt_config_make(&config, line, err);
+        if (!st && !s->side.plan) st = pgy_engine_runner_configure(s->options, config, err);
         if (st) return st;
         s->side.config = config;
     }

@@ -244,6 +244,7 @@ static pgy_status run_alone(where_search *s, batch *b, const pgy_tensor_map *va,
         if (b->rows[i]->line.compared) names[count++] = b->rows[i]->line.other_name;
     pgy_status st = count ? hand(&handed, s, va, err) : PGY_OK;
     if (!st && count) st = where_alone(&model, &inputs, s->model, handed, feed, names, count, err);
+    alone.handed = inputs;
     if (!st && count) st = where_source_open(&alone, model, names, count, err);
     if (!st && count) st = where_source_read(&made, &held, &alone, inputs, 0, err);
     if (!st && count) st = judge_alone(s, b, va, made, err);

@@ -7,6 +7,7 @@
 #include <polygraphy/engine_runner.h>
 
 #include "base/sized.h"
+#include "runner/options.h"
 #include "where/passes_report.h"
 #include "where/passes_trial.h"
 
@@ -61,9 +62,11 @@ static void append_until(str *out, size_t i, size_t rewrites)
 static pgy_status run_with(bool *agrees, pass_search *s, const str *passes, const char *what,
                            pgy_error *err)
 {
+    const pgy_backend_options *given = s->trials.options.runner_options;
     pgy_backend_options *options = NULL;
     pgy_status st = passes->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
-                                   : pgy_backend_options_create(&options, s->trials.backend, err);
+                    : given ? options_copy(&options, given, err)
+                            : pgy_backend_options_create(&options, s->trials.backend, err);
     s->config.passes = str_text(passes);
     s->seen = 0;
     if (!st) st = pgy_engine_runner_configure(options, &s->config, err);

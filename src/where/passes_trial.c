@@ -189,7 +189,8 @@ static pgy_status run_reference(trials *t, pgy_error *err)
             pgy_results_runner_count(given) ? pgy_results_iteration_count(given, 0) : 0,
             t->feed_count);
     }
-    pgy_status st = start(&r, t, pgy_backend_find(name), NULL, name, err);
+    pgy_status st = start(&r, t, pgy_backend_find(name), t->options.reference_options, name,
+                          err);
     if (!st) st = infer_all(&t->made, t, r, err);
     pgy_runner_destroy(r);
     return st ? pgy_error_prefix(err, st, "reference %s: ", name) : PGY_OK;

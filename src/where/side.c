@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/sized.h"
+#include "runner/options.h"
 #include "where/where.h"
 
 static pgy_status make_source(pgy_model_source *out, pgy_model *model, const char *const *names,
@@ -21,27 +23,75 @@ static pgy_status make_source(pgy_model_source *out, pgy_model *model, const cha
     return st;
 }
 
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static pgy_status next_handed(pgy_tensor_map **out, void *user, pgy_error *err)
+{
+    where_source *s = user;
+    const pgy_tensor_map *from = s->calibrated ? NULL : s->handed;
+    pgy_status st = from ? pgy_tensor_map_create(out, err) : PGY_OK;
+    s->calibrated = true;
+    for (size_t i = 0; !st && from && i < pgy_tensor_map_count(from); i++)
+        st = pgy_tensor_map_set(*out, pgy_tensor_map_name(from, i), pgy_tensor_map_at(from, i), err);
+    return st;
+}
+
+static pgy_status restart_handed(void *user, const pgy_metadata *inputs, pgy_error *err)
+{
+    (void)inputs, (void)err;
+    ((where_source *)user)->calibrated = false;
+    return PGY_OK;
+}
+
+/* Nodes that run alone are calibrated by the values that they are handed: the user's data lack
+ * their inputs. */
+static pgy_status calibrate_alone(pgy_build_config *config, where_source *s, pgy_error *err)
+{
+    static const pgy_data_loader_functions FUNCTIONS = {
+        .size = sizeof FUNCTIONS, .next = next_handed, .set_metadata = restart_handed};
+    if (!config->calibration) return PGY_OK;
+    s->calibration = (pgy_calibration){.size = sizeof s->calibration};
+    pgy_status st = SIZED_TAKE(pgy_calibration, &s->calibration, config->calibration, err);
+    if (!st) st = pgy_data_loader_create(&s->loader, &FUNCTIONS, s, err);
+    s->calibration.cache = NULL;
+    s->calibration.data = s->loader;
+    config->calibration = &s->calibration;
+    return st;
+}
+
 /* The engine shows every tensor that is left after fusion. Marking tensors by name would keep them
  * from being fused, so the run would not be the one that the user asks about. */
-static pgy_status configure(pgy_backend_options *o, const where_source *s, pgy_error *err)
+static pgy_status configure(pgy_backend_options *o, where_source *s, pgy_error *err)
 {
     pgy_build_config config = {.size = sizeof config};
-    if (s->side->config) config = *s->side->config;
+    pgy_status st =
+        s->side->config ? SIZED_TAKE(pgy_build_config, &config, s->side->config, err) : PGY_OK;
     config.debug_unfused = s->marks;
-    /* profiles name the model's inputs; nodes that run alone have others */
-    if (!s->marks) config.profiles = NULL, config.profile_count = 0;
-    return pgy_engine_runner_configure(o, &config, err);
+    if (!st && !s->marks) {
+        /* profiles name the model's inputs, and files are about the whole model */
+        config.profiles = NULL, config.profile_count = 0;
+        config.save_tactics = config.save_quantized = NULL;
+        st = calibrate_alone(&config, s, err);
+    }
+    return st ? st : pgy_engine_runner_configure(o, &config, err);
+}
+
+/* Nodes that run alone do not get the engine's options: they choose a profile, a file for the plan
+ * and the time of allocation, which have no effect on values. */
+static pgy_status make_options(pgy_backend_options **out, where_source *s, pgy_error *err)
+{
+    const pgy_backend_options *given = s->side->options;
+    pgy_status st = given && s->marks ? options_copy(out, given, err)
+                                      : pgy_backend_options_create(out, s->side->backend, err);
+    return st ? st : configure(*out, s, err);
 }
 
 static pgy_status open_runner(where_source *s, pgy_model_source *source, pgy_error *err)
 {
     const pgy_backend *backend = s->side->backend;
+    const bool builds = pgy_backend_has(backend, PGY_BACKEND_BUILDS_PLANS) && !s->side->plan;
     pgy_backend_options *own = NULL;
-    pgy_status st = PGY_OK;
-    if (pgy_backend_has(backend, PGY_BACKEND_BUILDS_PLANS)) {
-        st = pgy_backend_options_create(&own, backend, err);
-        if (!st && !s->side->plan) st = configure(own, s, err);
-    }
+    pgy_status st = builds ? make_options(&own, s, err) : PGY_OK;
     if (st)
         source->destroy(source->user);
     else
@@ -51,6 +101,8 @@ static pgy_status open_runner(where_source *s, pgy_model_source *source, pgy_err
     pgy_backend_options_destroy(own);
     return st;
 }
+
+/* ---- Sources --------------------------------------------------------------------------------- */
 
 pgy_status where_source_open(where_source *s, pgy_model *model, const char *const *names,
                              size_t count, pgy_error *err)
@@ -76,7 +128,9 @@ pgy_status where_source_open(where_source *s, pgy_model *model, const char *cons
 void where_source_close(where_source *s)
 {
     pgy_runner_destroy(s->runner);
+    pgy_data_loader_destroy(s->loader);
     s->runner = NULL;
+    s->loader = NULL;
 }
 
 /* The iteration `sample` of the first runner in the file. */

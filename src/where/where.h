@@ -62,6 +62,11 @@ typedef struct where_source {
     pgy_runner *runner;   /* NULL: not open, or stored results */
     pgy_results *results; /* NULL: a runner */
     bool marks;           /* tensors come from debug marks; fused-away ones are missing */
+    /* For nodes that run alone: the inputs of their model, which also calibrate it. */
+    const pgy_tensor_map *handed;
+    pgy_calibration calibration;
+    pgy_data_loader *loader; /* gives `handed`; NULL: no calibration */
+    bool calibrated;
 } where_source;
 
 /* Makes a runner that gives these tensors. model NULL: the side's model or plan. */

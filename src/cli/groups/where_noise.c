@@ -2,6 +2,8 @@
 /* Runs the reference once per sample and question. Each sample of data is dropped before the next. */
 #include "cli/groups/where_noise.h"
 
+#include <polygraphy/engine.h>
+
 #include <stdint.h>
 
 #include <polygraphy/record.h>
@@ -10,6 +12,7 @@
 #include "base/str.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/where_model.h"
 
 static const char LOG_PATH[] = "cli/groups/where_noise.c";
 
@@ -171,18 +174,16 @@ pgy_status where_noise_run(args *line, const char *json, bool *passed, pgy_error
 {
     const where_noise_args *s = args_get(line, &GROUP_WHERE_NOISE);
     const model_args *given = ARGS_OF(line, model_args);
-    const onnx_load_args *read = ARGS_OF(line, onnx_load_args);
-    const pgy_model_load_options o = {.size = sizeof o,
-                                      .external_data_dir = read->external_data_dir,
-                                      .ignore_external_data = read->ignore_external_data,
-                                      .allow_outside = read->allow_outside};
     questions q = {0};
     pgy_model *model = NULL;
     if (!given->path)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--nan, --headroom and --floor need a model: name it after 'where'");
-    LOG(INFO, "Loading model: %s", given->path);
-    pgy_status st = pgy_model_load(&model, given->path, &o, err);
+    if (model_is_engine(given) || pgy_plan_is_plan(given->path))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--nan, --headroom and --floor need an ONNX model, but '%s' is a plan",
+                             given->path);
+    pgy_status st = where_model_load(&model, given->path, line, err);
     if (!st) st = ask(&q, model, s, err);
     if (!st) st = add_samples(&q, model, line, err);
     if (!st) st = show(&q, s, given->path, json, err);

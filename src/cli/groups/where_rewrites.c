@@ -6,6 +6,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/groups/runners.h"
+#include "cli/groups/where_unused.h"
 
 static const char LOG_PATH[] = "cli/groups/where_rewrites.c";
 
@@ -67,6 +69,16 @@ static pgy_status show(const pgy_rewrite_report *r, const char *path, pgy_error 
     return st;
 }
 
+/* Each trial would overwrite it with another plan. */
+static pgy_status check_saved(const args *line, pgy_error *err)
+{
+    const option_group *engine = group_backend_options("trt");
+    if (!engine || !where_given(line, engine, "--save-engine")) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "argument --save-engine: a search for rewrites builds many plans; leave "
+                         "it out");
+}
+
 pgy_status where_rewrites_run(const args *line, const pgy_where_side *a, const pgy_where_side *b,
                               pgy_backend_options *b_options, const pgy_where_options *o,
                               const char *json, bool *passed, pgy_error *err)
@@ -75,6 +87,7 @@ pgy_status where_rewrites_run(const args *line, const pgy_where_side *a, const p
     pgy_results *stored = NULL;
     pgy_rewrite_report *report = NULL;
     pgy_status st = check_sides(a, b, s->passes, err);
+    if (!st) st = check_saved(line, err);
     if (!st && a->results) st = pgy_results_load(&stored, a->results, err);
     const pgy_rewrite_options how = {.size = sizeof how,
                                      .config = b->config,
@@ -84,7 +97,8 @@ pgy_status where_rewrites_run(const args *line, const pgy_where_side *a, const p
                                                   : a->backend ? a->backend->name
                                                                : "",
                                      .outputs = stored,
-                                     .where = o};
+                                     .where = o,
+                                     .reference_options = a->options};
     if (!st && s->passes) st = pgy_bisect_passes(&report, b->model, &how, err);
     if (!st && !s->passes) st = pgy_bisect_ort(&report, b->model, &how, err);
     if (!st) {
