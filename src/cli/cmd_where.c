@@ -44,9 +44,10 @@ static const pgy_option OPTIONS[] = {
                  .help = "model or plan of side B, if it has one of its own; its tensors are "
                          "matched with those of side A by name, then by structure"),
     PGY_OPT_TEXT("--max-memory", where_args, memory_text, .meta = "BYTES",
-                 .help = "limit for the tensors held for comparison, such as 500M or 2G; more "
-                         "tensors are compared in several batches. Default: a quarter of the "
-                         "memory that is free"),
+                 .help = "limit for the values kept for comparison, such as 500M or 2G; more "
+                         "tensors are compared in several batches. It does not limit weights, "
+                         "input data and the runners' own memory. Default: a quarter of the memory "
+                         "that is free"),
     PGY_OPT_TEXT("--rtol", where_args, rtol_text, .meta = "NUMBER",
                  .help = "allowed error, relative to the largest magnitude in the tensor. Default: "
                          "1e-4 for float32 (1e-5 for the error of one node), 5e-3 for float16, "
