@@ -220,9 +220,24 @@ static pgy_status check_memory(const where_search *s, pgy_error *err)
     return PGY_OK;
 }
 
+/* Says the first wrong tensor as soon as it is known: batches follow the topological order, and a
+ * runtime that does not hear Ctrl-C leaves no time for a report. */
+static void say_first(const where_search *s, bool *said)
+{
+    const where_rows *rows = &s->report->rows;
+    for (size_t i = 0; !*said && i < s->done && s->done < rows->count; i++) {
+        const where_row *row = &rows->items[i];
+        if (!row->line.differs && !row->own_differs) continue;
+        LOG(INFO, "First wrong tensor: %s, of node %s (%s); the search goes on, %zu of %zu tensors",
+            row->line.name, row->line.node, row->line.op_type, s->done, rows->count);
+        *said = true;
+    }
+}
+
 static pgy_status search(where_search *s, pgy_error *err)
 {
     pgy_status st = PGY_OK;
+    bool said = false;
     progress_begin("Comparing tensors", s->report->rows.count);
     while (!st) {
         bool any = false;
@@ -230,6 +245,7 @@ static pgy_status search(where_search *s, pgy_error *err)
         if (!any) break;
         s->report->batches++;
         progress_advance(s->done);
+        say_first(s, &said);
     }
     progress_end();
     return st;
