@@ -38,13 +38,19 @@ static double since_ms(const stream *s, int64_t ns)
     return (double)(ns - s->origin_ns) * 1e-6;
 }
 
+static void sleep_for(double ms)
+{
+    const double longest = 1e15; /* any double above it would not fit the integer */
+    if (ms > 0) cancel_sleep_ms((int64_t)(ms < longest ? ms : longest));
+}
+
 static pgy_status run_once(stream *s, pgy_perf_run *r, pgy_error *err)
 {
     const bool copies = !s->o->no_copies;
     const int64_t begin = copies ? clock_ns() : 0;
     if (copies) perf_lane_copy_in(s->lane);
     const int64_t copied = clock_ns();
-    if (s->o->sleep_ms > 0) cancel_sleep_ms((int64_t)s->o->sleep_ms);
+    sleep_for(s->o->sleep_ms);
     const int64_t start = s->o->sleep_ms > 0 ? clock_ns() : copied;
     const pgy_status st = pgy_context_execute(perf_lane_context(s->lane), err);
     const int64_t end = clock_ns();
@@ -88,7 +94,7 @@ static void *run_stream(void *user)
             measured++;
         now = r->d2h_end;
         if (s->o->idle_ms > 0) {
-            cancel_sleep_ms((int64_t)s->o->idle_ms);
+            sleep_for(s->o->idle_ms);
             now = since_ms(s, clock_ns());
         }
     }

@@ -88,12 +88,12 @@ static pgy_status run_profiled(pgy_perf_profile *p, perf_lane *lane, const pgy_p
                                pgy_error *err)
 {
     const pgy_profiler profiler = {.size = sizeof profiler, .user = p, .layer = note_layer};
-    const double duration = o->duration_s < 0 ? 0 : o->duration_s;
-    const int64_t begin = clock_ns(), most = (int64_t)(duration * 1e9);
+    const int64_t begin = clock_ns();
     perf_lane_copy_in(lane);
     pgy_status st = pgy_context_execute(perf_lane_context(lane), err); /* a warm-up */
     if (!st) st = pgy_context_set_profiler(perf_lane_context(lane), &profiler, true, err);
-    while (!st && ((int64_t)p->runs < o->iterations || clock_ns() - begin < most)) {
+    while (!st && ((int64_t)p->runs < o->iterations ||
+                   (double)(clock_ns() - begin) < o->duration_s * 1e9)) {
         st = cancel_check(err);
         if (!st) st = pgy_context_execute(perf_lane_context(lane), err);
         if (!st && (p->failed || p->time_count != (p->runs + 1) * p->count))
