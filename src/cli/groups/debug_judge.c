@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns the options of the built-in check into a judge, and into the words with which `run` does
- * the same: for processes of their own, and for the script of the result folder. */
+/* Turns the options of the built-in check into a judge. */
 #include "cli/groups/debug_judge.h"
 
-#include <polygraphy/build_config_fields.h>
-
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,88 +61,6 @@ const option_group GROUP_DEBUG_JUDGE = {
     .finish = finish,
 };
 
-/* ---- Words for `run` ------------------------------------------------------------------------ */
-
-static const struct {
-    const char *option;
-    size_t offset;
-} LISTS[] = {
-    {"--rtol", offsetof(function_args, rtol)},
-    {"--atol", offsetof(function_args, atol)},
-    {"--check-error-stat", offsetof(function_args, stat)},
-    {"--error-quantile", offsetof(function_args, quantile)},
-    {"--l2-tolerance", offsetof(function_args, l2)},
-    {"--psnr-tolerance", offsetof(function_args, psnr)},
-    {"--snr-tolerance", offsetof(function_args, snr)},
-};
-
-enum { MAX_FLAGS = 64 };
-
-static size_t add_list(const char **words, const char *option, const pgy_text_list *list)
-{
-    size_t n = 0;
-    if (!list->given) return 0;
-    words[n++] = option;
-    for (size_t i = 0; i < list->count; i++) words[n++] = list->items[i];
-    return n;
-}
-
-static size_t add_flags(const char **words, const pgy_build_config *c)
-{
-    size_t n = 0;
-#define ADD_FLAG(member, option) \
-    if (c->member) words[n++] = option;
-#define ADD_ENUM(member, option)
-#define ADD_TYPES(member, option)
-#define ADD_FORMATS(member, option)
-#define ADD_CALIBRATION(member, option)
-#define ADD_TEXT(member, option)
-#define ADD(kind, member, detail, place, option, help) ADD_##kind(member, option)
-    PGY_BUILD_CONFIG_PRECISION(ADD)
-#undef ADD
-    return n;
-}
-
-static pgy_status add_backend(cli_judge *j, const pgy_backend *b, args *line, pgy_error *err)
-{
-    for (const pgy_option *o = b->options; o && o->kind != PGY_OPTION_END; o++) {
-        char name[128] = "", *value = NULL;
-        if (o->kind != PGY_OPTION_TEXT && o->kind != PGY_OPTION_INT) continue;
-        const char *spelling = o->names + strspn(o->names, "-");
-        const size_t size = strcspn(spelling, " ");
-        if (size >= sizeof name) continue;
-        for (size_t i = 0; i < size; i++) name[i] = spelling[i] == '-' ? '_' : spelling[i];
-        const pgy_status st = pgy_backend_options_get(&value, j->options, name, err);
-        if (st) return st;
-        if (value && *value && o->kind == PGY_OPTION_TEXT) {
-            j->words[j->word_count++] = arena_printf(&line->memory, "--%.*s", (int)size, spelling);
-            j->words[j->word_count++] = arena_strdup(&line->memory, value);
-        }
-        pgy_text_free(value);
-    }
-    return PGY_OK;
-}
-
-static pgy_status add_words(cli_judge *j, const pgy_build_config *config, args *line,
-                            pgy_error *err)
-{
-    const function_args *f = ARGS_OF(line, function_args);
-    const compare_args *c = ARGS_OF(line, compare_args);
-    const pgy_backend *b = pgy_backend_find(j->runner);
-    size_t capacity = MAX_FLAGS + c->functions.count + 1;
-    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
-        capacity += 1 + ((const pgy_text_list *)((const char *)f + LISTS[i].offset))->count;
-    for (const pgy_option *o = b->options; o && o->kind != PGY_OPTION_END; o++) capacity += 2;
-    j->words = arena_alloc_array(&line->memory, capacity, sizeof *j->words);
-    if (!j->words) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for options");
-    j->word_count = add_list(j->words, "--compare", &c->functions);
-    for (size_t i = 0; i < sizeof LISTS / sizeof *LISTS; i++)
-        j->word_count += add_list(j->words + j->word_count, LISTS[i].option,
-                                  (const pgy_text_list *)((const char *)f + LISTS[i].offset));
-    if (config) j->word_count += add_flags(j->words + j->word_count, config);
-    return add_backend(j, b, line, err);
-}
-
 /* ---- The judge ------------------------------------------------------------------------------ */
 
 /* Finds out what --check-with names: a runner, or a file of results. */
@@ -187,7 +101,7 @@ pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err)
     pgy_status st = find_reference(&o.reference, j, s, err);
     if (!st) st = compare_list_create(&j->functions, line, err);
     if (!st) st = make_options(j, &config, line, err);
-    if (!st) st = add_words(j, config, line, err);
+    if (!st) st = cli_judge_words(j, o.reference || j->golden, line, err);
     if (!st && s->outcome == PGY_DEBUG_CRASH) {
         const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
         if (n <= 0)
@@ -196,8 +110,8 @@ pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err)
             self[n] = '\0';
         o.isolate = isolate;
         o.isolate_count = 2;
-        o.isolate_options = j->words;
-        o.isolate_option_count = j->word_count;
+        o.isolate_options = j->words ? j->words + j->compare_word_count : NULL;
+        o.isolate_option_count = j->word_count - j->compare_word_count;
         o.timeout_s = ARGS_OF(line, debug_args)->criterion.timeout_s;
     }
     j->rules.comparisons = (const pgy_compare *const *)j->functions.items;

@@ -24,8 +24,13 @@ typedef struct cli_judge {
     pgy_results *golden;
     const char **words; /* options of the line that `run` needs to do the same */
     size_t word_count;
+    size_t compare_word_count; /* the first words: how outputs are compared */
 } cli_judge;
 pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* debug_words.c: fills in `words`, for processes of their own and for the script of --repro. Not
+ * `compared`: there is no reference, so those of comparisons are left out. An option with which
+ * `run` would judge differently is an error. */
+pgy_status cli_judge_words(cli_judge *j, bool compared, args *line, pgy_error *err) PGY_MUST_CHECK;
 void cli_judge_deinit(cli_judge *j, args *line);
 
 #endif
