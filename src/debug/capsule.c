@@ -106,17 +106,104 @@ static pgy_status replace_each(minimisation *m, pgy_error *err)
         if (t->kind != PGY_GS_CONSTANT || !pgy_dtype_is_float(t->dtype)) continue;
         tried++;
         st = replace(&fails, m, t->name, err);
-        if (!st && !fails)
-            LOG(WARNING, "Weight '%s' keeps its values, because the failure needs them.", t->name);
     }
     pgy_gs_tensor_list_free(&all);
     pgy_gs_destroy(g);
     return st;
 }
 
+/* ---- What is kept --------------------------------------------------------------------------- */
+
+static const char *why_kept(pgy_tensor *t)
+{
+    pgy_tensor *wide = NULL;
+    pgy_error ignored = {0};
+    statistics s;
+    if (!pgy_dtype_is_float(pgy_tensor_dtype(t))) return "only float weights are replaced";
+    if (pgy_tensor_cast(&wide, pgy_tensor_view(t), PGY_F64, &ignored)) return "it cannot be read";
+    const bool finite = measure(&s, pgy_tensor_data(wide), pgy_tensor_count(wide));
+    pgy_tensor_release(wide);
+    if (!finite) return "it has a NaN or an infinity";
+    return s.low == s.high ? "all of them are equal"
+                           : "the model does not fail in the same way with random ones";
+}
+
+static bool is_same(const pgy_tensor *a, const pgy_tensor *b)
+{
+    const size_t size = pgy_tensor_size_bytes(a);
+    return size == pgy_tensor_size_bytes(b) &&
+           (!size || memcmp(pgy_tensor_data(a), pgy_tensor_data(b), size) == 0);
+}
+
+static void warn(const char *name, const char *why)
+{
+    LOG(WARNING, "Weight '%s' keeps its values: %s.", name, why);
+}
+
+/* `old`: the same weight before values were replaced. */
+static pgy_status warn_if_same(pgy_gs_tensor *t, pgy_gs_tensor *old, pgy_error *err)
+{
+    pgy_tensor *now = NULL, *before = NULL;
+    pgy_status st = pgy_gs_values(&now, t, err);
+    if (!st) st = pgy_gs_values(&before, old, err);
+    if (!st && is_same(now, before)) warn(t->name, why_kept(now));
+    pgy_tensor_release(now);
+    pgy_tensor_release(before);
+    return st;
+}
+
+static pgy_status warn_of_weights(const pgy_gs_graph *g, const pgy_gs_graph *old, pgy_error *err)
+{
+    pgy_gs_tensor_list all = {0};
+    pgy_status st = pgy_gs_tensors(&all, g, false, err);
+    for (size_t i = 0; !st && i < all.count; i++) {
+        pgy_gs_tensor *t = all.items[i];
+        pgy_gs_tensor *before = old ? pgy_gs_find_tensor(old, t->name) : NULL;
+        if (t->kind != PGY_GS_CONSTANT) continue;
+        if (before && before->kind == PGY_GS_CONSTANT)
+            st = warn_if_same(t, before, err);
+        else if (!old)
+            warn(t->name, "it is in a subgraph or function");
+    }
+    pgy_gs_tensor_list_free(&all);
+    return st;
+}
+
+/* Only weights of the main graph are replaced. `old` NULL: g is another one. */
+static pgy_status warn_of_graph(const pgy_gs_graph *g, const pgy_gs_graph *old, pgy_error *err)
+{
+    pgy_status st = warn_of_weights(g, old, err);
+    for (size_t i = 0; !st && i < g->node_count; i++) {
+        const pgy_gs_node *n = g->nodes[i];
+        if (strcmp(n->op, "Constant") == 0 && n->output_count)
+            warn(n->outputs[0]->name, "it is in a Constant node");
+        for (size_t k = 0; !st && k < n->attribute_count; k++)
+            for (size_t s = 0; !st && s < n->attributes[k].graph_count; s++)
+                st = warn_of_graph(n->attributes[k].graphs[s], NULL, err);
+    }
+    return st;
+}
+
+static pgy_status warn_of_kept(const pgy_model *before, const pgy_model *after, pgy_error *err)
+{
+    pgy_gs_graph *g = NULL, *old = NULL;
+    pgy_status st = pgy_gs_import(&old, (pgy_model *)before, err);
+    if (!st) st = pgy_gs_import(&g, (pgy_model *)after, err);
+    if (!st) st = warn_of_graph(g, old, err);
+    for (size_t i = 0; !st && i < g->function_count; i++)
+        st = warn_of_graph(g->functions[i], NULL, err);
+    pgy_gs_destroy(g);
+    pgy_gs_destroy(old);
+    return st;
+}
+
 pgy_status minimise_weights(minimisation *m, pgy_error *err)
 {
+    pgy_model *before = pgy_model_retain(m->best.model);
     bool fails;
-    const pgy_status st = replace(&fails, m, NULL, err);
-    return st || fails ? st : replace_each(m, err);
+    pgy_status st = replace(&fails, m, NULL, err);
+    if (!st && !fails) st = replace_each(m, err);
+    if (!st) st = warn_of_kept(before, m->best.model, err);
+    pgy_model_destroy(before);
+    return st;
 }

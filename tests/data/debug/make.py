@@ -18,3 +18,7 @@ save("chain.onnx", [helper.make_node(op, [f"t{i - 1}" if i else "x"], [f"t{i}"],
 BRANCHES = (("Relu", "x", "a"), ("Neg", "a", "b"), ("Abs", "a", "c"), ("Exp", "c", "c2"), ("Add", "b c2", "d"), ("Tanh", "d", "e"), ("Mul", "e w", "f"))
 save("diamond.onnx", [helper.make_node(op, inputs.split(), [out], name=out) for op, inputs, out in BRANCHES], ["N", 3], "f",
      [numpy_helper.from_array(np.ones(3, np.float32), "w")])
+
+MASK = numpy_helper.from_array(np.array([True, False, True]), "mask")
+OTHER = numpy_helper.from_array(np.array([np.nan, 1, 2], np.float32), "other")
+save("weights.onnx", [helper.make_node("Where", ["mask", "x", "other"], ["y"], name="where")], [2, 3], "y", [MASK, OTHER])
