@@ -156,6 +156,9 @@ typedef struct pgy_debug_reduce_options {
     /** Writes a candidate to the session's candidate file. NULL: pgy_model_save. */
     pgy_status (*save)(pgy_model *model, void *user, pgy_error *err);
     void *user;
+    /** Called with each smaller model that fails, before the next trial, so that an interrupted
+     * search leaves its best. NULL: nothing. */
+    pgy_status (*improved)(pgy_model *bad, void *user, pgy_error *err);
 } pgy_debug_reduce_options;
 
 typedef struct pgy_debug_reduction {

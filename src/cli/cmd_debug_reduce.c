@@ -119,6 +119,14 @@ static pgy_status save(pgy_model *model, void *user, pgy_error *err)
     return model_save(model, line, s->candidate, NULL, err);
 }
 
+/* Saves each smaller model, so that an interrupted search leaves its best. */
+static pgy_status keep_bad(pgy_model *bad, void *user, pgy_error *err)
+{
+    const args *line = user;
+    const reduce_args *s = args_get(line, &OWN);
+    return s->output ? model_save(bad, line, s->output, NULL, err) : PGY_OK;
+}
+
 static void warn_of_inputs(const pgy_graph *g)
 {
     for (size_t i = 0; i < g->input_count; i++) {
@@ -329,6 +337,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
                                             ((const shape_args *)args_get(line, &SHAPES))->fallback,
                                         .record = record,
                                         .save = save,
+                                        .improved = keep_bad,
                                         .user = line};
     pgy_debug_session *session = NULL;
     pgy_debug_reduction reduced = {0};

@@ -26,6 +26,8 @@ typedef struct phase {
     pgy_debug_session *session;
     bisection order;
     bool other_replay;           /* the replay has a trial of another model */
+    pgy_gs_graph *tried;         /* the last candidate; NULL: its verdict is from the replay */
+    bool improved;               /* `tried` is the smallest bad one, and nobody knows yet */
     best bad, good, larger_good; /* good: fewer nodes than the smallest bad one */
 } phase;
 
@@ -50,19 +52,38 @@ static pgy_status save(pgy_gs_graph *g, const phase *p, pgy_error *err)
     return st;
 }
 
+/* Hands out the last candidate if it is the best so far, and forgets it. If its verdict is from the
+ * replay, it has not been made yet. */
+static pgy_status announce(phase *p, pgy_error *err)
+{
+    const pgy_debug_reduce_options *o = p->source->options;
+    pgy_model *model = NULL;
+    pgy_status st = PGY_OK;
+    if (p->improved && o->improved) {
+        if (!p->tried)
+            st = p->cut(&p->tried, p->whole, p->whole, p->bad.index, p->source, err);
+        if (!st) st = pgy_gs_export(&model, p->tried, NULL, err);
+        if (!st) st = o->improved(model, o->user, err);
+        pgy_model_destroy(model);
+    }
+    pgy_gs_destroy(p->tried);
+    p->tried = NULL;
+    p->improved = false;
+    return st;
+}
+
 static pgy_status make(bool *made, pgy_debug_trial *trial, void *user, pgy_error *err)
 {
-    const phase *p = user;
-    pgy_gs_graph *g = NULL;
-    pgy_status st = p->cut(&g, p->whole, p->whole, p->order.index, p->source, err);
-    if (!st) st = save(g, p, err);
+    phase *p = user;
+    *made = true;
+    pgy_status st = announce(p, err);
+    if (!st) st = p->cut(&p->tried, p->whole, p->whole, p->order.index, p->source, err);
+    if (!st) st = save(p->tried, p, err);
     if (!st) {
-        trial->state[0] = (pgy_debug_number){"num_nodes", (int64_t)g->node_count};
+        trial->state[0] = (pgy_debug_number){"num_nodes", (int64_t)p->tried->node_count};
         trial->state[1] = (pgy_debug_number){"max_nodes", (int64_t)p->whole->node_count};
         trial->state_count = 2;
     }
-    pgy_gs_destroy(g);
-    *made = true;
     return st;
 }
 
@@ -87,9 +108,11 @@ static bool is_of_this_model(const phase *p, const pgy_debug_trial *trial)
 }
 
 /* A later trial replaces one with the same number of nodes. */
-static void keep_smaller(best *b, const best *found)
+static bool keep_smaller(best *b, const best *found)
 {
-    if (!b->found || found->nodes <= b->nodes) *b = *found;
+    if (b->found && found->nodes > b->nodes) return false;
+    *b = *found;
+    return true;
 }
 
 static void keep_larger(best *b, const best *found)
@@ -104,7 +127,7 @@ static bool next(const pgy_debug_trial *trial, void *user)
     p->other_replay = !is_of_this_model(p, trial);
     if (p->other_replay) return false;
     if (!trial->passed)
-        keep_smaller(&p->bad, &found);
+        p->improved = keep_smaller(&p->bad, &found);
     else if (p->bad.found && found.nodes >= p->bad.nodes)
         keep_smaller(&p->larger_good, &found);
     else
@@ -127,7 +150,10 @@ static pgy_status run_phase(phase *p, size_t *failed, pgy_error *err)
                                      .user = p};
     pgy_debug_summary sum;
     LOG(INFO, "Reducing model %s", p->name);
-    const pgy_status st = pgy_debug_session_run(&sum, p->session, &search, err);
+    pgy_status st = pgy_debug_session_run(&sum, p->session, &search, err);
+    if (!st) st = announce(p, err);
+    pgy_gs_destroy(p->tried);
+    p->tried = NULL;
     if (st) return st;
     if (p->other_replay)
         return pgy_error_set(err, PGY_E_FORMAT,
