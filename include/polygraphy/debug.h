@@ -163,7 +163,7 @@ typedef struct pgy_debug_reduce_options {
 
 typedef struct pgy_debug_reduction {
     pgy_model *bad;  /**< the smallest model found that fails; the whole model if none did */
-    pgy_model *good; /**< a model that passes, or NULL */
+    pgy_model *good; /**< a candidate that passed its check, or NULL */
     size_t original_nodes, bad_nodes;
     size_t failed; /**< trials that failed; 0: no reduced model fails */
 } pgy_debug_reduction;

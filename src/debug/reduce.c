@@ -60,8 +60,7 @@ static pgy_status announce(phase *p, pgy_error *err)
     pgy_model *model = NULL;
     pgy_status st = PGY_OK;
     if (p->improved && o->improved) {
-        if (!p->tried)
-            st = p->cut(&p->tried, p->whole, p->whole, p->bad.index, p->source, err);
+        if (!p->tried) st = p->cut(&p->tried, p->whole, p->whole, p->bad.index, p->source, err);
         if (!st) st = pgy_gs_export(&model, p->tried, NULL, err);
         if (!st) st = o->improved(model, o->user, err);
         pgy_model_destroy(model);
@@ -171,20 +170,21 @@ typedef struct reduction {
     const pgy_debug_reduce_options *options;
     pgy_debug_session *session;
     pgy_model *model;
-    pgy_gs_graph *bad, *good; /* good NULL: not wanted */
+    pgy_gs_graph *bad, *good; /* good NULL: not wanted, or none passed */
     size_t failed;
     bool warned;
 } reduction;
 
-/* Replaces *g by its part at the best trial, if there is one. */
-static pgy_status cut(pgy_gs_graph **g, const phase *p, const best *at, pgy_error *err)
+/* Replaces *g by the part of the phase's model at a trial, if there is one: the very candidate that
+ * was checked. */
+static pgy_status take(pgy_gs_graph **g, const phase *p, const best *at, pgy_error *err)
 {
     pgy_gs_graph *part = NULL;
     if (!at->found) {
-        candidate_log_kept(*g, p->order.downward);
+        if (*g) candidate_log_kept(*g, p->order.downward);
         return PGY_OK;
     }
-    const pgy_status st = p->cut(&part, *g, p->whole, at->index, p->source, err);
+    const pgy_status st = p->cut(&part, p->whole, p->whole, at->index, p->source, err);
     if (st) return st;
     pgy_gs_destroy(*g);
     *g = part;
@@ -205,8 +205,9 @@ static pgy_status reduce_once(reduction *r, bool outputs, pgy_error *err)
                .session = r->session,
                .order = bisection_start(whole->node_count, r->options->linear, outputs)};
     st = run_phase(&p, &r->failed, err);
-    if (!st) st = cut(&r->bad, &p, &p.bad, err);
-    if (!st && r->good) st = cut(&r->good, &p, p.good.found ? &p.good : &p.larger_good, err);
+    if (!st) st = take(&r->bad, &p, &p.bad, err);
+    if (!st && r->options->want_good)
+        st = take(&r->good, &p, p.good.found ? &p.good : &p.larger_good, err);
     pgy_gs_destroy(whole);
     return st;
 }
@@ -217,7 +218,6 @@ static pgy_status start(reduction *r, pgy_error *err)
     if (!st && !r->bad->node_count)
         st =
             pgy_error_set(err, PGY_E_ARGUMENT, "the model has no nodes, so nothing can be reduced");
-    if (!st && r->options->want_good) st = pgy_gs_import(&r->good, r->model, err);
     return st;
 }
 
