@@ -192,7 +192,7 @@ static pgy_status operands_draw(operands *o, const pgy_floor *f, size_t k, pgy_e
 
 static void operands_undraw(operands *o)
 {
-    for (size_t i = 0; i < o->count; i++) op_tensor_release(&o->drawn[i]);
+    for (size_t i = 0; o->drawn && i < o->count; i++) op_tensor_release(&o->drawn[i]);
 }
 
 /* ---- One node in one draw ------------------------------------------------------------------- */
