@@ -225,7 +225,10 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
     if (mode_is(f, "error"))
         return pgy_error_set(err, PGY_E_BACKEND,
                              "the fake runtime fails, as fake.fake_mode error demands");
-    if (mode_is(f, "crash")) raise(SIGSEGV);
+    if (mode_is(f, "crash")) {
+        signal(SIGSEGV, SIG_DFL); /* a sanitizer would report it and exit instead */
+        raise(SIGSEGV);
+    }
     if (mode_is(f, "abort")) abort();
     if (mode_is(f, "delay")) cancel_sleep_ms(f->delay_ms);
 
