@@ -54,3 +54,6 @@ if(PGY_COVERAGE)
   target_compile_options(pgy_settings INTERFACE --coverage -O0)
   target_link_options(pgy_settings INTERFACE --coverage)
 endif()
+# For layers that run many loops, after pgy_settings.
+add_library(pgy_fast INTERFACE)
+target_compile_options(pgy_fast INTERFACE -O1)
