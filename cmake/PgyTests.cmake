@@ -109,6 +109,7 @@ set_target_properties(second_program PROPERTIES OUTPUT_NAME latency RUNTIME_OUTP
 pgy_link_layers(second_program cli)
 pgy_test_layers(second_program ${PGY_ALL_LAYERS})
 add_dependencies(test.cli.second_program second_program)
+add_dependencies(test.cli.c_script polygraphy polygraphy_cli)
 
 if(TARGET test.gs.examples)
   add_dependencies(test.gs.examples ${PGY_GS_EXAMPLES})

@@ -36,6 +36,8 @@ extern "C" {
 /** Version of this library, and the release of the original whose behaviour it follows. */
 #define PGY_VERSION "0.1.0"
 #define PGY_PARITY_VERSION "0.53.6"
+/** Name of this library for pkg-config. */
+#define PGY_PACKAGE "polygraphy"
 
 /** @return "major.minor.patch" of the library that is linked. */
 PGY_API const char *pgy_version(void);

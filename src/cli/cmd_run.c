@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "cli/c_script/c_script.h"
 #include "cli/groups/compare.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
@@ -163,20 +164,28 @@ static pgy_status make_source(pgy_model_source *out, const char *backend, void *
     return st ? st : pgy_loader_source(out, loader, err);
 }
 
+/* Which models have to be edited before runners get them. */
+static void plan_edits(c_plan *out, const args *line)
+{
+    const runner_args *runners = ARGS_OF(line, runner_args);
+    const onnx_save_args *save = ARGS_OF(line, onnx_save_args);
+    const size_t trt = runners_with(line, PGY_BACKEND_BUILDS_PLANS);
+    const size_t others = runners->names.count - trt;
+    if (!model_path(line)) return;
+    out->edits_onnx = (others || !trt) && model_is_edited(line);
+    out->edits_trt = trt && (trt_model_is_edited(line) || (!others && save->path));
+    out->trt_saves = !others;
+}
+
 static pgy_status edit_models(run_models *m, pgy_error *err)
 {
-    const model_args *model = ARGS_OF(m->line, model_args);
-    const runner_args *runners = ARGS_OF(m->line, runner_args);
-    const onnx_save_args *save = ARGS_OF(m->line, onnx_save_args);
-    const size_t trt = runners_with(m->line, PGY_BACKEND_BUILDS_PLANS);
-    const size_t others = runners->names.count - trt;
+    c_plan plan = {0};
     pgy_loader *loader = NULL, *trt_loader = NULL;
     pgy_status st = PGY_OK;
-    if (!model->path) return PGY_OK;
-    if ((others || !trt) && model_is_edited(m->line)) st = model_loader(&loader, m->line, err);
+    plan_edits(&plan, m->line);
+    if (plan.edits_onnx) st = model_loader(&loader, m->line, err);
     if (!st && loader) st = pgy_loader_call(&m->edited, loader, err);
-    if (!st && trt && (trt_model_is_edited(m->line) || (!others && save->path)))
-        st = trt_model_loader(&trt_loader, m->line, !others, err);
+    if (!st && plan.edits_trt) st = trt_model_loader(&trt_loader, m->line, plan.trt_saves, err);
     if (!st && trt_loader) st = pgy_loader_call(&m->edited_trt, trt_loader, err);
     pgy_loader_destroy(loader);
     pgy_loader_destroy(trt_loader);
@@ -282,12 +291,31 @@ done:
     return st;
 }
 
+static pgy_status write_c(str *out, args *line, const char *path, pgy_error *err)
+{
+    const compare_list functions = {0};
+    pgy_run_options options;
+    run_parts parts;
+    c_plan plan = {.options = &options,
+                   .postprocess_script = ARGS_OF(line, postprocess_args)->script};
+    pgy_status st = compare_choose(&plan.functions, line, err);
+    if (!st && runners_with(line, PGY_BACKEND_BUILDS_PLANS))
+        st = trt_config_fill(&plan.config, line, err);
+    plan_edits(&plan, line);
+    fill_options(&options, &parts, line, &functions, NULL);
+    if (!st) st = c_script_run(out, line, &plan, path, err);
+    trt_config_release(line);
+    return st;
+}
+
 static pgy_status write_script(args *line, pgy_error *err)
 {
+    const char *path = ARGS_OF(line, script_args)->path;
     str text = {0};
-    pgy_status st = script_run(&text, line, err);
+    pgy_status st =
+        script_is_c(path) ? write_c(&text, line, path, err) : script_run(&text, line, err);
     if (!st && text.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (!st) st = script_write(ARGS_OF(line, script_args)->path, str_text(&text), err);
+    if (!st) st = script_write(path, str_text(&text), err);
     str_deinit(&text);
     return st;
 }

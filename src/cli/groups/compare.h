@@ -45,7 +45,15 @@ typedef struct function_args {
 } function_args;
 extern const option_group GROUP_FUNCTIONS;
 
-/* The comparison functions that a line asks for, in order. Free them with compare_list_destroy. */
+/* The comparison functions that a line asks for, in order. Their arrays live as long as the line.
+ */
+typedef struct compare_choice {
+    const char *script; /* NULL: `options` */
+    pgy_compare_options options[PGY_COMPARE_CALLBACK];
+    size_t count;
+} compare_choice;
+pgy_status compare_choose(compare_choice *out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* The functions themselves. Free them with compare_list_destroy. */
 typedef struct compare_list {
     pgy_compare **items;
     size_t count;

@@ -119,21 +119,17 @@ static pgy_status simple_options(pgy_compare_options *o, const function_args *f,
     return st;
 }
 
-static pgy_status make_function(pgy_compare **out, pgy_compare_kind kind, const compare_args *c,
-                                const function_args *f, arena *a, pgy_error *err)
+static pgy_status function_options(pgy_compare_options *out, pgy_compare_kind kind,
+                                   const compare_args *c, const function_args *f, arena *a,
+                                   pgy_error *err)
 {
-    pgy_compare_options o = pgy_compare_options_default(kind);
-    o.no_shape_check = c->no_shape_check;
-    o.fail_fast = c->judge.fail_fast;
-    pgy_status st = PGY_OK;
-    if (kind == PGY_COMPARE_SIMPLE) {
-        st = simple_options(&o, f, a, err);
-    } else {
-        const char *option;
-        const pgy_text_list *words = threshold_words(f, kind, &option);
-        st = values_numbers(&o.threshold, words, option, a, err);
-    }
-    return st ? st : pgy_compare_create(out, &o, err);
+    *out = pgy_compare_options_default(kind);
+    out->no_shape_check = c->no_shape_check;
+    out->fail_fast = c->judge.fail_fast;
+    if (kind == PGY_COMPARE_SIMPLE) return simple_options(out, f, a, err);
+    const char *option;
+    const pgy_text_list *words = threshold_words(f, kind, &option);
+    return values_numbers(&out->threshold, words, option, a, err);
 }
 
 static bool simple_given(const function_args *f)
@@ -156,9 +152,11 @@ static void warn_unused(const bool *selected, const function_args *f)
     }
 }
 
-static pgy_status add_word(compare_list *list, bool *selected, const char *word,
-                           const compare_args *c, const function_args *f, arena *a, pgy_error *err)
+static pgy_status add_word(compare_choice *choice, bool *selected, const char *word, args *line,
+                           pgy_error *err)
 {
+    const compare_args *c = ARGS_OF(line, compare_args);
+    const function_args *f = ARGS_OF(line, function_args);
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
         if (strcmp(WORDS[i].word, word)) continue;
@@ -166,10 +164,28 @@ static pgy_status add_word(compare_list *list, bool *selected, const char *word,
             pgy_compare_kind kind = WORDS[i].kinds[k];
             if (selected[kind]) continue;
             selected[kind] = true;
-            st = make_function(&list->items[list->count], kind, c, f, a, err);
-            if (!st) list->count++;
+            st =
+                function_options(&choice->options[choice->count++], kind, c, f, &line->memory, err);
         }
     }
+    return st;
+}
+
+pgy_status compare_choose(compare_choice *out, args *line, pgy_error *err)
+{
+    const compare_args *c = ARGS_OF(line, compare_args);
+    bool selected[PGY_COMPARE_CALLBACK + 1] = {false};
+    *out = (compare_choice){.script = c->script};
+    if (c->script) {
+        if (c->functions.given)
+            LOG(WARNING, "--compare is ignored since --compare-func-script was given");
+        return PGY_OK;
+    }
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < c->functions.count; i++)
+        st = add_word(out, selected, c->functions.items[i], line, err);
+    if (!st && !c->functions.count) st = add_word(out, selected, "simple", line, err);
+    if (!st) warn_unused(selected, ARGS_OF(line, function_args));
     return st;
 }
 
@@ -178,21 +194,17 @@ pgy_status compare_list_create(compare_list *out, args *line, pgy_error *err)
     const compare_args *c = ARGS_OF(line, compare_args);
     const function_args *f = ARGS_OF(line, function_args);
     compare_list list = {.explicit_request = c->functions.given || c->script || simple_given(f)};
-    bool selected[PGY_COMPARE_CALLBACK + 1] = {false};
-    pgy_status st = PGY_OK;
+    compare_choice choice;
     list.items = mem_calloc(PGY_COMPARE_CALLBACK + 1, sizeof *list.items);
     if (!list.items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    if (c->script) {
-        if (c->functions.given)
-            LOG(WARNING, "--compare is ignored since --compare-func-script was given");
-        st = pgy_compare_script_create(&list.items[0], c->script, err);
+    pgy_status st = compare_choose(&choice, line, err);
+    if (!st && choice.script) {
+        st = pgy_compare_script_create(&list.items[0], choice.script, err);
         if (!st) list.count = 1;
-    } else {
-        for (size_t i = 0; !st && i < c->functions.count; i++)
-            st = add_word(&list, selected, c->functions.items[i], c, f, &line->memory, err);
-        if (!st && !c->functions.count)
-            st = add_word(&list, selected, "simple", c, f, &line->memory, err);
-        if (!st) warn_unused(selected, f);
+    }
+    for (size_t i = 0; !st && i < choice.count; i++) {
+        st = pgy_compare_create(&list.items[i], &choice.options[i], err);
+        if (!st) list.count++;
     }
     if (!st) {
         *out = list;

@@ -35,6 +35,7 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_END,
 };
 
+/* The severity for -v given (steps > 0) or -q (steps < 0) times. */
 static int severity_of_steps(int steps)
 {
     static const int UP[] = {PGY_LOG_INFO, PGY_LOG_VERBOSE, PGY_LOG_EXTRA_VERBOSE,
@@ -44,8 +45,20 @@ static int severity_of_steps(int steps)
     return steps >= 0 ? UP[steps > 4 ? 4 : steps] : DOWN[steps < -5 ? 5 : -steps];
 }
 
-static pgy_status set_verbosity(const logging_args *s, args *line, pgy_error *err)
+pgy_log_format logging_format(const logging_args *s)
 {
+    pgy_log_format format = {s->old_timestamp, s->old_line_info, s->old_no_color};
+    for (size_t i = 0; i < s->format.count; i++) {
+        format.timestamp |= strcmp(s->format.items[i], FORMATS[0]) == 0;
+        format.line_info |= strcmp(s->format.items[i], FORMATS[1]) == 0;
+        format.no_colors |= strcmp(s->format.items[i], FORMATS[2]) == 0;
+    }
+    return format;
+}
+
+pgy_status logging_visit(args *line, logging_visitor visit, void *user, pgy_error *err)
+{
+    const logging_args *s = ARGS_OF(line, logging_args);
     const key_value *pairs;
     size_t count;
     pgy_status st = values_split(&pairs, &count, &s->verbosity, &line->memory, err);
@@ -53,27 +66,25 @@ static pgy_status set_verbosity(const logging_args *s, args *line, pgy_error *er
         int severity;
         st = pgy_severity_from_name(&severity, pairs[i].value, err);
         if (st) return pgy_error_prefix(err, st, "--verbosity: ");
-        st = pgy_log_set_severity(pairs[i].key, severity, err);
+        st = visit(pairs[i].key, severity, user, err);
     }
-    return st;
+    if (!st && (s->verbose || s->quiet))
+        st = visit(NULL, severity_of_steps(s->verbose - s->quiet), user, err);
+    return !st && s->silent ? visit(NULL, PGY_LOG_CRITICAL, user, err) : st;
+}
+
+static pgy_status set_severity(const char *path, int severity, void *user, pgy_error *err)
+{
+    (void)user;
+    return pgy_log_set_severity(path, severity, err);
 }
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     const logging_args *s = settings;
-    pgy_log_format format = {s->old_timestamp, s->old_line_info, s->old_no_color};
-    for (size_t i = 0; i < s->format.count; i++) {
-        format.timestamp |= strcmp(s->format.items[i], FORMATS[0]) == 0;
-        format.line_info |= strcmp(s->format.items[i], FORMATS[1]) == 0;
-        format.no_colors |= strcmp(s->format.items[i], FORMATS[2]) == 0;
-    }
-    pgy_log_set_format(format);
-    pgy_status st = set_verbosity(s, line, err);
-    if (!st && (s->verbose || s->quiet))
-        st = pgy_log_set_severity(NULL, severity_of_steps(s->verbose - s->quiet), err);
-    if (!st && s->silent) st = pgy_log_set_severity(NULL, PGY_LOG_CRITICAL, err);
-    if (!st && s->file) st = pgy_log_set_file(s->file, err);
-    return st;
+    pgy_log_set_format(logging_format(s));
+    const pgy_status st = logging_visit(line, set_severity, NULL, err);
+    return !st && s->file ? pgy_log_set_file(s->file, err) : st;
 }
 
 const option_group GROUP_LOGGING = {

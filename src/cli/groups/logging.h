@@ -12,4 +12,10 @@ typedef struct logging_args {
     const char *file;
 } logging_args;
 
+pgy_log_format logging_format(const logging_args *s);
+/* Calls `visit` for each severity that the line sets, in order; path NULL or "": the default. */
+typedef pgy_status (*logging_visitor)(const char *path, int severity, void *user, pgy_error *err);
+pgy_status logging_visit(args *line, logging_visitor visit, void *user,
+                         pgy_error *err) PGY_MUST_CHECK;
+
 #endif

@@ -77,6 +77,12 @@ bool model_is_edited_inside(const args *line);
 /* Adds the step that saves to `path`, as GROUP_ONNX_WRITE says. */
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err) PGY_MUST_CHECK;
+/* What the loader's steps get: the parts of it, for the script that `run` writes. */
+bool model_selects_outputs(const onnx_load_args *s); /* by --onnx-outputs and the like */
+pgy_output_selection model_outputs(const onnx_load_args *s);
+pgy_model_load_options model_load_options(const onnx_load_args *s);      /* NULL: defaults */
+bool model_half_options(pgy_half_options *out, const onnx_load_args *s); /* false: no conversion */
+pgy_model_save_options model_save_options(const args *line);
 /* Saves a loaded model. If `options` is NULL, GROUP_ONNX_WRITE applies. */
 pgy_status model_save(pgy_model *model, const args *line, const char *path,
                       const pgy_model_save_options *options, pgy_error *err) PGY_MUST_CHECK;

@@ -151,7 +151,7 @@ const option_group GROUP_ONNX_WRITE = SAVE_GROUP(WRITE_OPTIONS);
 
 /* ---- The loader ----------------------------------------------------------------------------- */
 
-static bool selects_outputs(const onnx_load_args *s)
+bool model_selects_outputs(const onnx_load_args *s)
 {
     return s->outputs.given || s->exclude.given || s->by_type.given;
 }
@@ -169,7 +169,8 @@ bool model_is_edited(const args *line)
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const onnx_save_args *save = ARGS_OF(line, onnx_save_args);
-    return (load && selects_outputs(load)) || model_is_edited_inside(line) || (save && save->path);
+    return (load && model_selects_outputs(load)) || model_is_edited_inside(line) ||
+           (save && save->path);
 }
 
 const char *model_path(const args *line)
@@ -178,7 +179,7 @@ const char *model_path(const args *line)
     return s ? s->path : NULL;
 }
 
-static pgy_output_selection selection_of(const onnx_load_args *s)
+pgy_output_selection model_outputs(const onnx_load_args *s)
 {
     return (pgy_output_selection){
         .size = sizeof(pgy_output_selection),
@@ -192,23 +193,24 @@ static pgy_output_selection selection_of(const onnx_load_args *s)
     };
 }
 
-static pgy_status add_save(pgy_loader **loader, const args *line, const onnx_save_args *s,
-                           const char *path, pgy_error *err)
+pgy_model_save_options model_save_options(const args *line)
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    const onnx_save_args *s = ARGS_OF(line, onnx_save_args);
     pgy_model_save_options o = pgy_model_save_options_default();
     o.embed = !load || !load->ignore_external_data; /* weights that were not read stay external */
     o.external_data = s->external.given;
     o.external_data_path = s->external.count ? s->external.items[0] : NULL;
     o.size_threshold = s->threshold;
     o.one_file_per_tensor = s->one_file_per_tensor;
-    return pgy_loader_save(loader, path, &o, err);
+    return o;
 }
 
 pgy_status model_loader_save(pgy_loader **loader, const args *line, const char *path,
                              pgy_error *err)
 {
-    return add_save(loader, line, ARGS_OF(line, onnx_save_args), path, err);
+    const pgy_model_save_options o = model_save_options(line);
+    return pgy_loader_save(loader, path, &o, err);
 }
 
 pgy_status model_save(pgy_model *model, const args *line, const char *path,
@@ -236,28 +238,39 @@ pgy_status model_save_graph(pgy_gs_graph *g, const args *line, const char *path,
     return st;
 }
 
+bool model_half_options(pgy_half_options *out, const onnx_load_args *s)
+{
+    if (!s || (!s->fp16 && !s->bf16)) return false;
+    *out = pgy_half_options_default();
+    if (s->bf16) out->dtype = PGY_BF16;
+    out->keep = s->keep.items;
+    out->keep_count = s->keep.count;
+    return true;
+}
+
+pgy_model_load_options model_load_options(const onnx_load_args *s)
+{
+    pgy_model_load_options o = {.size = sizeof o};
+    if (!s) return o;
+    o.external_data_dir = s->external_data_dir;
+    o.ignore_external_data = s->ignore_external_data;
+    o.allow_outside = s->allow_outside;
+    return o;
+}
+
 pgy_status model_loader_half(pgy_loader **loader, const args *line, pgy_error *err)
 {
-    const onnx_load_args *s = ARGS_OF(line, onnx_load_args);
-    if (!s || (!s->fp16 && !s->bf16)) return PGY_OK;
-    pgy_half_options o = pgy_half_options_default();
-    if (s->bf16) o.dtype = PGY_BF16;
-    o.keep = s->keep.items;
-    o.keep_count = s->keep.count;
-    return pgy_loader_convert_half(loader, &o, err);
+    pgy_half_options o;
+    return model_half_options(&o, ARGS_OF(line, onnx_load_args))
+               ? pgy_loader_convert_half(loader, &o, err)
+               : PGY_OK;
 }
 
 static pgy_status load_with(pgy_loader **out, const args *line, const pgy_output_selection *outputs,
                             pgy_error *err)
 {
-    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
     const onnx_shape_args *shape = ARGS_OF(line, onnx_shape_args);
-    pgy_model_load_options o = {.size = sizeof o};
-    if (load) {
-        o.external_data_dir = load->external_data_dir;
-        o.ignore_external_data = load->ignore_external_data;
-        o.allow_outside = load->allow_outside;
-    }
+    const pgy_model_load_options o = model_load_options(ARGS_OF(line, onnx_load_args));
     pgy_loader *loader = NULL;
     pgy_status st = pgy_loader_from_path(&loader, ARGS_OF(line, model_args)->path, &o, err);
     if (!st && shape && shape->infer) st = pgy_loader_infer_shapes(&loader, NULL, err);
@@ -276,7 +289,8 @@ pgy_status model_loader_with(pgy_loader **out, const args *line,
     pgy_loader *loader = NULL;
     pgy_status st = load_with(&loader, line, outputs, err);
     if (!st) st = model_loader_half(&loader, line, err);
-    if (!st && save_too && save && save->path) st = add_save(&loader, line, save, save->path, err);
+    if (!st && save_too && save && save->path)
+        st = model_loader_save(&loader, line, save->path, err);
     if (st)
         pgy_loader_destroy(loader);
     else
@@ -287,15 +301,15 @@ pgy_status model_loader_with(pgy_loader **out, const args *line,
 pgy_status model_loader_wide(pgy_loader **out, const args *line, pgy_error *err)
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
-    const bool selects = load && selects_outputs(load);
-    const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
+    const bool selects = load && model_selects_outputs(load);
+    const pgy_output_selection outputs = selects ? model_outputs(load) : (pgy_output_selection){0};
     return load_with(out, line, selects ? &outputs : NULL, err);
 }
 
 pgy_status model_loader(pgy_loader **out, const args *line, pgy_error *err)
 {
     const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
-    const bool selects = load && selects_outputs(load);
-    const pgy_output_selection outputs = selects ? selection_of(load) : (pgy_output_selection){0};
+    const bool selects = load && model_selects_outputs(load);
+    const pgy_output_selection outputs = selects ? model_outputs(load) : (pgy_output_selection){0};
     return model_loader_with(out, line, selects ? &outputs : NULL, true, err);
 }

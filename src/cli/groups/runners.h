@@ -23,6 +23,13 @@ const option_group *group_backend_options(const char *backend);
 bool runner_has(const char *backend, pgy_backend_trait trait);
 /* The number of the line's runners that have the trait. */
 size_t runners_with(const args *line, pgy_backend_trait trait);
+/* Calls `visit` for each use of an option of the backend that differs from its default. The name
+ * has its dashes, a flag has the word "true". */
+typedef pgy_status (*runner_option_visitor)(const char *name, const char *const *words,
+                                            size_t count, void *user, pgy_error *err);
+pgy_status runners_visit_options(const args *line, const pgy_backend *b,
+                                 runner_option_visitor visit, void *user,
+                                 pgy_error *err) PGY_MUST_CHECK;
 /* Collects the backend's options that the line sets. */
 pgy_status runners_options(pgy_backend_options **out, const args *line, const pgy_backend *b,
                            pgy_error *err) PGY_MUST_CHECK;

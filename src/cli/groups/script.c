@@ -4,8 +4,9 @@
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--gen-script --gen", script_args, path, .meta = "PATH",
-                 .help = "do not run; write a Python script for the original's package that does "
-                         "what this command does; - is the standard output"),
+                 .help = "do not run; write a program that does what this command does: a path "
+                         "that ends in .c gets C for this library, any other path Python for the "
+                         "original's package; - is the standard output"),
     PGY_OPT_END,
 };
 
@@ -15,15 +16,17 @@ bool script_is_asked_for(const args *line)
     return s && s->path;
 }
 
+bool script_is_c(const char *path)
+{
+    return str_ends_with(path, ".c");
+}
+
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     const script_args *s = settings;
+    (void)err;
     line->writes_script = s->path != NULL;
-    if (!s->path || !str_ends_with(s->path, ".c")) return PGY_OK;
-    return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                         "--gen-script: '%s' is a C file, but scripts are Python; give a path such "
-                         "as script.py",
-                         s->path);
+    return PGY_OK;
 }
 
 const option_group GROUP_SCRIPT = {.options = OPTIONS, ARGS_TYPE(script_args), .finish = finish};

@@ -9,6 +9,8 @@ typedef struct script_args {
 } script_args;
 extern const option_group GROUP_SCRIPT;
 
+/* Is it the path of a C program for this library, and not of a Python script? */
+bool script_is_c(const char *path);
 /* Does the line ask for a script instead of a run? */
 bool script_is_asked_for(const args *line);
 

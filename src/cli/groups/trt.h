@@ -73,6 +73,8 @@ extern const option_group GROUP_TRT_ENGINE_CONVERT; /* caches only */
 /* Makes the configuration, which lives as long as the line. Logs the effect of the line's options
  * in the built-in engine, and refuses unsupported ones. Call it when the engine is used. */
 pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* The same without the functions of shared objects, which stay closed: for scripts. */
+pgy_status trt_config_fill(const pgy_build_config **out, args *line, pgy_error *err) PGY_MUST_CHECK;
 /* Releases the resources of a configuration, which must not be used afterwards. */
 void trt_config_release(args *line);
 /* Does the engine need a changed model in place of the file: other outputs or any other change? */
@@ -81,6 +83,12 @@ bool trt_model_is_edited(const args *line);
  * --trt-outputs. `save` includes --save-onnx. */
 pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save,
                             pgy_error *err) PGY_MUST_CHECK;
+
+/* The outputs that --trt-outputs and the like select, if trt_selects_outputs; `operators` keeps
+ * their texts. */
+bool trt_selects_outputs(const trt_network_args *s);
+pgy_status trt_outputs(pgy_output_selection *out, strvec *operators, const args *line,
+                       pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
@@ -93,6 +101,13 @@ pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const tr
 pgy_status trt_precision_fill(trt_config_args *s, args *line, pgy_error *err) PGY_MUST_CHECK;
 
 /* trt_hooks.c: loads functions of shared objects that change network and configuration. */
+typedef struct trt_hook {
+    const char *option, *path, *function;
+} trt_hook;
+/* The functions that the options name, those of networks first. */
+pgy_status trt_hooks_parse(const trt_hook **out, size_t *network_count, size_t *count,
+                           const trt_config_args *s, const trt_network_args *n, arena *a,
+                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status trt_hooks_load(pgy_build_config *c, const trt_config_args *s, const trt_network_args *n,
                           arena *a, pgy_error *err) PGY_MUST_CHECK;
 

@@ -453,14 +453,12 @@ static void fill_debug(pgy_build_config *c, const trt_network_args *n)
     c->debug_unfused = n->mark_unfused;
 }
 
-pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
+pgy_status trt_config_fill(const pgy_build_config **out, args *line, pgy_error *err)
 {
     trt_config_args *s = ARGS_OF(line, trt_config_args);
     pgy_status st = trt_profiles_resolve(&s->config.profiles, &s->config.profile_count, s,
                                          input_shapes(line), line, err);
     if (!st) st = trt_precision_fill(s, line, err);
-    if (!st)
-        st = trt_hooks_load(&s->config, s, ARGS_OF(line, trt_network_args), &line->memory, err);
     if (st) return st;
     fill_debug(&s->config, ARGS_OF(line, trt_network_args));
     fill_timing(s, ARGS_OF(line, trt_engine_args));
@@ -468,4 +466,12 @@ pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *
     trt_notes(line);
     *out = &s->config;
     return PGY_OK;
+}
+
+pgy_status trt_config_make(const pgy_build_config **out, args *line, pgy_error *err)
+{
+    trt_config_args *s = ARGS_OF(line, trt_config_args);
+    const pgy_status st =
+        trt_hooks_load(&s->config, s, ARGS_OF(line, trt_network_args), &line->memory, err);
+    return st ? st : trt_config_fill(out, line, err);
 }

@@ -152,33 +152,42 @@ const option_group GROUP_TRT_NETWORK = {
 
 /* ---- The model for the engine --------------------------------------------------------------- */
 
-static bool selects_outputs(const trt_network_args *s)
+bool trt_selects_outputs(const trt_network_args *s)
 {
     return s && (s->outputs.given || s->exclude.given || s->by_type.given);
 }
 
 bool trt_model_is_edited(const args *line)
 {
-    return selects_outputs(ARGS_OF(line, trt_network_args)) || model_is_edited_inside(line);
+    return trt_selects_outputs(ARGS_OF(line, trt_network_args)) || model_is_edited_inside(line);
+}
+
+pgy_status trt_outputs(pgy_output_selection *out, strvec *operators, const args *line,
+                       pgy_error *err)
+{
+    const trt_network_args *s = ARGS_OF(line, trt_network_args);
+    pgy_status st = PGY_OK;
+    if (s->by_type.given) st = trt_layer_operators(operators, &s->by_type, model_path(line), err);
+    *out = (pgy_output_selection){
+        .size = sizeof *out,
+        .names = s->mark_all ? NULL : s->outputs.items,
+        .name_count = s->mark_all ? 0 : s->outputs.count,
+        .mark_all = s->mark_all,
+        .op_types = (const char *const *)operators->items,
+        .op_type_count = operators->count,
+        .exclude = s->exclude.items,
+        .exclude_count = s->exclude.count,
+    };
+    return st;
 }
 
 pgy_status trt_model_loader(pgy_loader **out, const args *line, bool save, pgy_error *err)
 {
-    const trt_network_args *s = ARGS_OF(line, trt_network_args);
     strvec operators = {0};
-    if (!selects_outputs(s)) return model_loader_with(out, line, NULL, save, err);
-    pgy_status st = PGY_OK;
-    if (s->by_type.given) st = trt_layer_operators(&operators, &s->by_type, model_path(line), err);
-    const pgy_output_selection outputs = {
-        .size = sizeof outputs,
-        .names = s->mark_all ? NULL : s->outputs.items,
-        .name_count = s->mark_all ? 0 : s->outputs.count,
-        .mark_all = s->mark_all,
-        .op_types = (const char *const *)operators.items,
-        .op_type_count = operators.count,
-        .exclude = s->exclude.items,
-        .exclude_count = s->exclude.count,
-    };
+    pgy_output_selection outputs;
+    if (!trt_selects_outputs(ARGS_OF(line, trt_network_args)))
+        return model_loader_with(out, line, NULL, save, err);
+    pgy_status st = trt_outputs(&outputs, &operators, line, err);
     if (!st) st = model_loader_with(out, line, &outputs, save, err);
     strvec_deinit(&operators);
     return st;

@@ -162,5 +162,5 @@ pgy_status script_write(const char *path, const char *text, pgy_error *err)
     }
     LOG(INFO, "Writing script to: %s", path);
     pgy_status st = file_write_all(path, text, strlen(text), err);
-    return st ? st : make_executable(path, err);
+    return st || strncmp(text, "#!", 2) ? st : make_executable(path, err);
 }
