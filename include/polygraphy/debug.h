@@ -153,7 +153,8 @@ typedef struct pgy_debug_reduce_options {
      * generated data. */
     pgy_status (*record)(pgy_tensor_map **out, pgy_model *model, const char *const *names,
                          size_t count, void *user, pgy_error *err);
-    /** Writes a candidate to the session's candidate file. NULL: pgy_model_save. */
+    /** Writes a candidate to the session's candidate file. NULL: it is saved with its weights
+     * inside, in one file if it has fewer than 2 GB. */
     pgy_status (*save)(pgy_model *model, void *user, pgy_error *err);
     void *user;
     /** Called with each smaller model that fails, before the next trial, so that an interrupted

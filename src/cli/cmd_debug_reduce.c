@@ -119,6 +119,13 @@ static pgy_status save(pgy_model *model, void *user, pgy_error *err)
     return model_save(model, line, s->candidate, NULL, err);
 }
 
+/* Without options about weights the session saves candidates itself, which is faster. */
+static bool has_save_options(const args *line)
+{
+    const onnx_load_args *load = ARGS_OF(line, onnx_load_args);
+    return ARGS_OF(line, onnx_save_args)->external.given || load->ignore_external_data;
+}
+
 /* Saves each smaller model, so that an interrupted search leaves its best. */
 static pgy_status keep_bad(pgy_model *bad, void *user, pgy_error *err)
 {
@@ -336,7 +343,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
                                         .record_types =
                                             ((const shape_args *)args_get(line, &SHAPES))->fallback,
                                         .record = record,
-                                        .save = save,
+                                        .save = has_save_options(line) ? save : NULL,
                                         .improved = keep_bad,
                                         .user = line};
     pgy_debug_session *session = NULL;

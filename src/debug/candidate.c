@@ -65,6 +65,19 @@ static pgy_status record_default(pgy_tensor_map **out, pgy_model *model, const c
     return pgy_record(out, model, &o, err);
 }
 
+/* The values of inputs need no inference. */
+static bool needs_inference(const tensor_set *wanted, pgy_model *model)
+{
+    const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
+    for (size_t i = 0; i < wanted->count; i++) {
+        bool found = false;
+        for (size_t k = 0; k < g->input_count && !found; k++)
+            found = strcmp(g->inputs[k]->name, wanted->items[i]->name) == 0;
+        if (!found) return true;
+    }
+    return false;
+}
+
 static pgy_status record(pgy_tensor_map **out, const tensor_set *wanted,
                          const candidate_source *source, pgy_error *err)
 {
@@ -72,8 +85,9 @@ static pgy_status record(pgy_tensor_map **out, const tensor_set *wanted,
     const char **names = mem_calloc(wanted->count + 1, sizeof *names);
     if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a candidate");
     for (size_t i = 0; i < wanted->count; i++) names[i] = wanted->items[i]->name;
-    LOG(INFO, "Running inference with ONNX-Runtime to determine metadata for intermediate "
-              "tensors.\nThis will cause intermediate models to have static shapes.");
+    if (needs_inference(wanted, source->model))
+        LOG(INFO, "Running inference with ONNX-Runtime to determine metadata for intermediate "
+                  "tensors.\nThis will cause intermediate models to have static shapes.");
     pgy_log_indent(1);
     const pgy_status st = o->record
                               ? o->record(out, source->model, names, wanted->count, o->user, err)

@@ -6,6 +6,7 @@
 #include "base/sized.h"
 #include "debug/bisect.h"
 #include "debug/candidate.h"
+#include "debug/session.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/reduce.py";
 
@@ -47,7 +48,7 @@ static pgy_status save(pgy_gs_graph *g, const phase *p, pgy_error *err)
     pgy_status st = pgy_gs_export(&model, g, NULL, err);
     if (!st)
         st = o->save ? o->save(model, o->user, err)
-                     : pgy_model_save(model, pgy_debug_session_candidate(p->session), NULL, err);
+                     : debug_session_save(p->session, model, p->source->model, err);
     pgy_model_destroy(model);
     return st;
 }

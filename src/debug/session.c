@@ -16,6 +16,7 @@
 #include "base/sized.h"
 #include "base/system.h"
 #include "debug/artifact.h"
+#include "debug/candidate_file.h"
 #include "debug/check.h"
 #include "debug/replay.h"
 #include "debug/session.h"
@@ -29,7 +30,7 @@ struct pgy_debug_session {
     pgy_debug_check criterion; /* options.check, copied likewise */
     debug_check check;
     debug_replay replay;
-    char *data_path; /* weights beside a large candidate; NULL: a file that is not ours is there */
+    candidate_file candidate;
     char *skip_path; /* the replay that counts the running trial as failed */
     char time[32];   /* when the session began, for the names of artifacts */
     arena memory;
@@ -102,20 +103,6 @@ static bool make_skip_path(pgy_debug_session *s)
     return s->skip_path != NULL;
 }
 
-/* pgy_model_save moves the weights of large candidates into this file. */
-static bool make_data_path(pgy_debug_session *s)
-{
-    str name = {0};
-    if (!s->options.candidate) return true;
-    str_printf(&name, "%s.data", s->options.candidate);
-    s->data_path = str_take(&name);
-    if (!s->data_path) return false;
-    if (!file_exists(s->data_path)) return true;
-    mem_free(s->data_path);
-    s->data_path = NULL;
-    return true;
-}
-
 static pgy_status load_replay(pgy_debug_session *s, pgy_error *err)
 {
     if (!s->options.load_replay) return PGY_OK;
@@ -143,7 +130,7 @@ static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
     if (!localtime_r(&now, &local) ||
         !strftime(s->time, sizeof s->time, "%m-%d-%y_%H-%M-%S", &local))
         return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
-    if (!copy_options(s) || !make_skip_path(s) || !make_data_path(s))
+    if (!copy_options(s) || !make_skip_path(s))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a session");
     if (s->options.candidate && file_exists(s->options.candidate))
         return pgy_error_set(
@@ -152,6 +139,7 @@ static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
             "every trial overwrites and removes this file",
             s->options.candidate);
     pgy_status st = check_artifact_dir(&s->options, err);
+    if (!st) st = candidate_file_init(&s->candidate, s->options.candidate, err);
     if (!st) st = debug_check_init(&s->check, &s->criterion, err);
     return st ? st : load_replay(s, err);
 }
@@ -181,7 +169,7 @@ void pgy_debug_session_destroy(pgy_debug_session *s)
     debug_check_deinit(&s->check);
     debug_replay_deinit(&s->replay);
     mem_free(s->skip_path);
-    mem_free(s->data_path);
+    candidate_file_deinit(&s->candidate);
     arena_deinit(&s->memory);
     mem_free(s);
 }
@@ -189,6 +177,12 @@ void pgy_debug_session_destroy(pgy_debug_session *s)
 const char *pgy_debug_session_candidate(const pgy_debug_session *s)
 {
     return s->options.candidate;
+}
+
+pgy_status debug_session_save(pgy_debug_session *s, pgy_model *part, pgy_model *whole,
+                              pgy_error *err)
+{
+    return candidate_file_save(&s->candidate, part, whole, s->options.keep_candidate, err);
 }
 
 /* ---- Files of a trial ----------------------------------------------------------------------- */
@@ -224,12 +218,10 @@ static pgy_status move_artifacts(const pgy_debug_session *s, const char *key, bo
     return st;
 }
 
-static void remove_files(const pgy_debug_session *s)
+static void remove_files(pgy_debug_session *s)
 {
     if (s->options.info) unlink(s->options.info);
-    if (!s->options.candidate || s->options.keep_candidate) return;
-    unlink(s->options.candidate);
-    if (s->data_path) unlink(s->data_path);
+    if (!s->options.keep_candidate) candidate_file_remove(&s->candidate);
 }
 
 static pgy_status save_replay(const pgy_debug_session *s, pgy_error *err)

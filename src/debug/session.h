@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Single trials, for searches that decide in their own loop what comes next. */
+/* Candidates, and single trials for searches that decide in their own loop what comes next. */
 #ifndef DEBUG_SESSION_H
 #define DEBUG_SESSION_H
 
 #include <polygraphy/debug.h>
+
+/* Saves a part of `whole` to the session's candidate file. It is fast if `whole` is the same model
+ * in all calls. */
+pgy_status debug_session_save(pgy_debug_session *s, pgy_model *part, pgy_model *whole,
+                              pgy_error *err) PGY_MUST_CHECK;
 
 /* Judges a trial in place of the session's check. */
 typedef struct debug_trial_test {

@@ -122,26 +122,7 @@ static pgy_status infer_once(pgy_tensor_map **out, pgy_runner *runner, const pgy
     return st;
 }
 
-pgy_status pgy_record(pgy_tensor_map **out, pgy_model *model, const pgy_record_options *options,
-                      pgy_error *err)
-{
-    pgy_record_options o = {0};
-    pgy_error why = {0};
-    pgy_runner *runner = NULL;
-    arena memory = {0};
-    pgy_status st = SIZED_TAKE(pgy_record_options, &o, options, err);
-    if (st) return st;
-    pgy_record_options quoted = o;
-    st = quote_names((const char ***)&quoted.names, &o, &memory, &why);
-    if (!st) st = find_runner(&runner, model, &quoted, &why);
-    if (st) pgy_error_set(err, st, "%s", why.text);
-    if (!st) st = infer_once(out, runner, &o, err);
-    pgy_runner_destroy(runner);
-    arena_deinit(&memory);
-    return st;
-}
-
-/* ---- The inputs of a model ------------------------------------------------------------------ */
+/* ---- Inputs only ---------------------------------------------------------------------------- */
 
 static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
 {
@@ -158,15 +139,78 @@ static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error 
     return pgy_metadata_set(inputs, &info, err);
 }
 
+static pgy_status describe_inputs(pgy_metadata **out, const pgy_graph *graph, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    for (size_t i = 0; !st && i < graph->input_count; i++)
+        st = add_input(inputs, graph->inputs[i], err);
+    if (st)
+        pgy_metadata_destroy(inputs);
+    else
+        *out = inputs;
+    return st;
+}
+
+static bool is_input(const pgy_graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->input_count; i++)
+        if (strcmp(g->inputs[i]->name, name) == 0) return true;
+    return false;
+}
+
+/* The values of inputs need no runtime. *out stays NULL if another tensor is wanted. */
+static pgy_status record_inputs(pgy_tensor_map **out, pgy_model *model, const pgy_record_options *o,
+                                pgy_error *err)
+{
+    pgy_graph *graph = NULL;
+    pgy_metadata *inputs = NULL;
+    bool all = o->name_count && !o->all;
+    if (!all) return PGY_OK;
+    pgy_status st = pgy_graph_import(&graph, model, err);
+    for (size_t i = 0; !st && all && i < o->name_count; i++) all = is_input(graph, o->names[i]);
+    if (!st && all) st = describe_inputs(&inputs, graph, err);
+    if (!st && all) st = next_feed(out, o->data, o->inputs, inputs, err);
+    if (!st && all && o->before_run) o->before_run(*out, o->user);
+    pgy_metadata_destroy(inputs);
+    pgy_graph_destroy(graph);
+    return st;
+}
+
+/* ---- Recording ------------------------------------------------------------------------------ */
+
+pgy_status pgy_record(pgy_tensor_map **out, pgy_model *model, const pgy_record_options *options,
+                      pgy_error *err)
+{
+    pgy_record_options o = {0};
+    pgy_error why = {0};
+    pgy_runner *runner = NULL;
+    arena memory = {0};
+    pgy_status st = SIZED_TAKE(pgy_record_options, &o, options, err);
+    if (st) return st;
+    pgy_tensor_map *feed = NULL;
+    st = record_inputs(&feed, model, &o, err);
+    if (feed) *out = feed;
+    if (st || feed) return st;
+    pgy_record_options quoted = o;
+    st = quote_names((const char ***)&quoted.names, &o, &memory, &why);
+    if (!st) st = find_runner(&runner, model, &quoted, &why);
+    if (st) pgy_error_set(err, st, "%s", why.text);
+    if (!st) st = infer_once(out, runner, &o, err);
+    pgy_runner_destroy(runner);
+    arena_deinit(&memory);
+    return st;
+}
+
+/* ---- A feed alone --------------------------------------------------------------------------- */
+
 pgy_status pgy_record_feed(pgy_tensor_map **out, pgy_model *model, pgy_data_loader *data,
                            pgy_error *err)
 {
     pgy_graph *graph = NULL;
     pgy_metadata *inputs = NULL;
     pgy_status st = pgy_graph_import(&graph, model, err);
-    if (!st) st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < graph->input_count; i++)
-        st = add_input(inputs, graph->inputs[i], err);
+    if (!st) st = describe_inputs(&inputs, graph, err);
     if (!st) st = next_feed(out, data, NULL, inputs, err);
     pgy_metadata_destroy(inputs);
     pgy_graph_destroy(graph);

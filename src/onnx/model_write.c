@@ -296,13 +296,22 @@ static const encode_kind ENCODE[FIELD_KIND_COUNT] = {
     [FIELD_MESSAGE_LIST] = encode_messages,
 };
 
-static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m)
+/* Encodes the fields with all of these flags, or without them. */
+static void encode_flagged(encoder *e, const schema *s, const pgy_onnx_message *m, unsigned flags,
+                           bool with)
 {
     const uint64_t marked = m->present | (s->implied ? s->implied(m) : 0);
     for (size_t i = 0; i < s->field_count && !e->status; i++) {
         const schema_field *f = &s->fields[i];
-        ENCODE[f->kind](e, f, m, marked & field_bit(f->number));
+        if (((f->flags & flags) != 0) == with)
+            ENCODE[f->kind](e, f, m, marked & field_bit(f->number));
     }
+}
+
+static void encode_fields(encoder *e, const schema *s, const pgy_onnx_message *m)
+{
+    if (e->options.weights_first) encode_flagged(e, s, m, FIELD_INITIALIZER, true);
+    encode_flagged(e, s, m, e->options.weights_first ? FIELD_INITIALIZER : 0, false);
     for (size_t i = 0; i < m->unknown_count; i++) put(e, m->unknown[i].data, m->unknown[i].size);
 }
 

@@ -14,6 +14,7 @@ typedef struct encode_options {
     bool rebuild; /* encode the fields even if the original bytes of a message could be copied */
     tensor_replace replace; /* NULL: write all tensors as they are */
     void *user;
+    bool weights_first; /* write the initializers of a graph before its other fields */
 } encode_options;
 
 /* Large pieces are passed without a copy, as views of mapped files or tensors. */
