@@ -8,8 +8,8 @@
  *     o.limit = 50;
  *     pgy_precision *p = NULL;
  *     pgy_status st = pgy_precision_search(&p, model, data, &o, &err);
- *     if (!st) st = pgy_precision_model(&typed, p, &err);
- *     if (!st) st = pgy_precision_verify(&error, p, typed, pgy_backend_find("onnxrt"), &err);
+ *     const pgy_backend *const in[] = {pgy_backend_find("onnxrt")};
+ *     if (!st) st = pgy_precision_settle(&typed, p, in, 1, &err);
  *     pgy_precision_destroy(p);
  *
  * Trials are emulated: no engine is built. Layers run in float32, and the inputs, weights and
@@ -34,8 +34,12 @@ typedef enum pgy_precision_criterion {
     PGY_PRECISION_TOLERANCE, /**< largest absolute difference, at most `limit` */
     PGY_PRECISION_SNR,       /**< signal-to-noise ratio in dB, at least `limit`; the error is noise
                                 divided       by signal */
-    PGY_PRECISION_TOP_K /**< share of rows (last axis) of all samples whose largest element is among
-                           the `k` largest, at least `limit`; the error is the other share */
+    PGY_PRECISION_TOP_K,     /**< share of rows (last axis) of all samples whose largest element is
+                                among the `k` largest, at least `limit`; the error is the other share */
+    PGY_PRECISION_FLOOR, /**< how many times the error that `type` must cause if all layers have it,
+                            at most `limit` (polygraphy/noise.h) */
+    PGY_PRECISION_SCRIPT /**< number that a function of `script` gives for all samples of a set, at
+                            most `limit` */
 } pgy_precision_criterion;
 
 typedef struct pgy_precision_options {
@@ -46,6 +50,9 @@ typedef struct pgy_precision_options {
     int64_t k;          /**< PGY_PRECISION_TOP_K: at least 1 */
     int64_t samples;    /**< number of samples to read from the data, at least 1 */
     uint64_t max_bytes; /**< memory for kept values and rounded weights */
+    const char *script; /**< PGY_PRECISION_SCRIPT: "file.py" or "file.py:function" (default
+                           measure_error). The function gets a list of samples, each with index,
+                           inputs, reference and result, and gives the error as a number */
 } pgy_precision_options;
 /** float16, an absolute difference of 0.001, 16 samples, 1 GiB. */
 PGY_API pgy_precision_options pgy_precision_options_default(void);
@@ -105,6 +112,13 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_precision_model(pgy_model **out, const pgy
 PGY_API PGY_MUST_CHECK pgy_status pgy_precision_verify(double *error, const pgy_precision *p,
                                                        pgy_model *typed, const pgy_backend *backend,
                                                        pgy_error *err);
+/** Makes the model of the best set and verifies it in runtimes. If a runtime refuses it, the most
+ * sensitive layers go back to float32, and it is tried again, up to 4 times. So the best set, its
+ * errors and its cost may change.
+ * @return as pgy_precision_verify, after the last try */
+PGY_API PGY_MUST_CHECK pgy_status pgy_precision_settle(pgy_model **out, pgy_precision *p,
+                                                       const pgy_backend *const *backends,
+                                                       size_t count, pgy_error *err);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pytext.h"
@@ -41,7 +42,11 @@ static const pgy_option OPTIONS[] = {
         .help = "when a set of layers is good. tolerance:X (default: tolerance:0.001): no element "
                 "of an output differs by more than X. snr:X: the ratio of signal to noise of each "
                 "output is at least X dB. topK:X, such as top1:0.99: in a share of at least X of "
-                "all rows the largest element is among the K largest"),
+                "all rows the largest element is among the K largest. floor:X: the error is at "
+                "most X times what the type must cost if all layers have it. "
+                "script:X:FILE.py[:FUNCTION]: FUNCTION (default: measure_error) of the script "
+                "gives at most X; it gets a list of samples, each with index, inputs, reference "
+                "and result, and gives their error as a number"),
     PGY_OPT_INT("--samples", precision_args, samples, .meta = "N",
                 .help = "largest number of samples to read; default: 16. A quarter of them is held "
                         "out, to check what was found"),
@@ -64,32 +69,58 @@ static void defaults(void *settings)
 
 /* ---- The criterion -------------------------------------------------------------------------- */
 
+/* The kinds that have only a limit; topK and script are read apart. */
+static const struct {
+    const char *name;
+    pgy_precision_criterion criterion;
+} KINDS[] = {
+    {"tolerance", PGY_PRECISION_TOLERANCE},
+    {"snr", PGY_PRECISION_SNR},
+    {"floor", PGY_PRECISION_FLOOR},
+    {"script", PGY_PRECISION_SCRIPT},
+};
+
+/* Reads the K of "topK"; 0: there is none. */
+static int64_t read_top(const char *text, size_t size)
+{
+    int64_t k = 0;
+    if (size < 4 || size > 9 || memcmp(text, "top", 3) != 0) return 0;
+    for (size_t i = 3; i < size; i++) {
+        if (text[i] < '0' || text[i] > '9') return 0;
+        k = 10 * k + (text[i] - '0');
+    }
+    return k;
+}
+
+static bool read_kind(pgy_precision_options *o, const char *text, size_t size)
+{
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (strlen(KINDS[i].name) == size && memcmp(text, KINDS[i].name, size) == 0) {
+            o->criterion = KINDS[i].criterion;
+            return true;
+        }
+    o->criterion = PGY_PRECISION_TOP_K;
+    o->k = read_top(text, size);
+    return o->k > 0;
+}
+
 static pgy_status read_criterion(precision_args *s, pgy_error *err)
 {
     const char *text = s->criterion, *colon = strchr(text, ':');
     pgy_precision_options *o = &s->options;
-    const size_t kind = colon ? (size_t)(colon - text) : 0;
     char *end = NULL;
-    if (kind == 9 && memcmp(text, "tolerance", kind) == 0)
-        o->criterion = PGY_PRECISION_TOLERANCE;
-    else if (kind == 3 && memcmp(text, "snr", kind) == 0)
-        o->criterion = PGY_PRECISION_SNR;
-    else if (kind > 3 && kind < 10 && memcmp(text, "top", 3) == 0) {
-        o->criterion = PGY_PRECISION_TOP_K;
-        o->k = 0;
-        for (const char *c = text + 3; c < colon; c++)
-            o->k = *c >= '0' && *c <= '9' && o->k >= 0 ? 10 * o->k + (*c - '0') : -1;
-        if (o->k < 1) colon = NULL;
-    } else {
-        colon = NULL;
-    }
-    if (colon) o->limit = text_to_double(colon + 1, &end);
-    if (colon && end != colon + 1 && !*end && isfinite(o->limit) && o->limit >= 0 &&
-        (o->criterion != PGY_PRECISION_TOP_K || o->limit <= 1))
+    bool good = colon && read_kind(o, text, (size_t)(colon - text));
+    if (good) o->limit = text_to_double(colon + 1, &end);
+    good = good && end != colon + 1 && isfinite(o->limit) && o->limit >= 0 &&
+           (o->criterion != PGY_PRECISION_TOP_K || o->limit <= 1);
+    if (good && o->criterion == PGY_PRECISION_SCRIPT && *end == ':' && end[1]) {
+        o->script = end + 1;
         return PGY_OK;
+    }
+    if (good && o->criterion != PGY_PRECISION_SCRIPT && !*end) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "--criterion: '%s' is not tolerance:X, snr:X or topK:X with a number X of "
-                         "at least 0 (topK: at most 1)",
+                         "--criterion: '%s' is not tolerance:X, snr:X, topK:X, floor:X or "
+                         "script:X:FILE.py with a number X of at least 0 (topK: at most 1)",
                          text);
 }
 
@@ -208,22 +239,25 @@ static pgy_status write_lists(const pgy_precision *p, const precision_args *s, p
     return st;
 }
 
-static pgy_status check_and_write(const pgy_precision *p, const args *line, pgy_error *err)
+static pgy_status check_and_write(pgy_precision *p, const args *line, pgy_error *err)
 {
     static const char *const USUAL[] = {"onnxrt", "trt"};
     const precision_args *s = args_get(line, &OWN);
     const char *const *names = s->check_with.count ? s->check_with.items : USUAL;
     const size_t count = s->check_with.count ? s->check_with.count : 2;
+    const size_t narrow = pgy_precision_summarize(p)->narrow;
+    const pgy_backend **backends = mem_calloc(count, sizeof *backends);
     pgy_model *typed = NULL;
-    double error;
-    pgy_status st = pgy_precision_model(&typed, p, err);
-    for (size_t i = 0; !st && i < count; i++)
-        st = pgy_precision_verify(&error, p, typed, pgy_backend_find(names[i]), err);
+    if (!backends) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < count; i++) backends[i] = pgy_backend_find(names[i]);
+    pgy_status st = pgy_precision_settle(&typed, p, backends, count, err);
     if (st && st != PGY_E_CANCELLED)
         st = pgy_error_prefix(err, st, "'%s' is not written: ", s->output);
+    if (!st && pgy_precision_summarize(p)->narrow != narrow) st = show(p, s, err);
     if (!st) st = model_save(typed, line, s->output, NULL, err);
     if (!st) LOG(INFO, "The typed model is in %s", s->output);
     pgy_model_destroy(typed);
+    mem_free(backends);
     return st;
 }
 

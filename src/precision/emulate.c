@@ -3,9 +3,10 @@
  * is faster than 16-bit kernels, needs no Casts, and equals what the written model does up to the
  * rounding inside a layer.
  *
- * Outputs of nodes are kept for each sample. A node runs again only if its type differs from that
- * of the kept run, or if a node that it reads ran again. So a trial that changes one late layer
- * costs that layer and what follows. What does not fit into the budget is computed again.
+ * Outputs of nodes are kept for each sample and emulation. A node runs again only if its type
+ * differs from that of the kept run, or if a node that it reads ran again. So a trial that changes
+ * one late layer costs that layer and what follows. What does not fit into the budget is computed
+ * again.
  *
  * Kernels pack constant weights once per node, so 16-bit layers have an interpreter of their own,
  * which sees rounded weights only. */
@@ -27,14 +28,16 @@ struct emulator {
     graph_plan plan;
     execute_operators operators;
     interpreter *wide, *narrow;
-    kept_node *kept;     /* [sample][node] */
+    kept_node *kept;     /* [emulation][sample][node] */
     op_tensor **weights; /* [node][input]: rounded weights, made when first needed */
     uint64_t *bytes;     /* [node] */
     uint64_t held_bytes; /* of kept outputs and rounded weights */
     bool *is_narrow;     /* [node], in this run */
     bool *ran;           /* [node]: ran in this run, so its outputs may be new */
     size_t sample;
+    emulation as;
     bool keep, inside; /* inside: the node of the main graph that runs is 16-bit */
+    bool all_wide;     /* no layer is 16-bit, so the emulations have the same values */
 };
 
 static bool is_top(const emulator *e, const pgy_node *n)
@@ -49,9 +52,10 @@ static uint64_t size_of(const op_tensor *t)
 
 /* ---- Kept values ---------------------------------------------------------------------------- */
 
-static kept_node *kept_of(emulator *e, const pgy_node *n)
+static kept_node *kept_of(emulator *e, const pgy_node *n, int as)
 {
-    return &e->kept[e->sample * e->p->graph->node_count + n->index];
+    const size_t run = (size_t)as * e->p->summary.samples + e->sample;
+    return &e->kept[run * e->p->graph->node_count + n->index];
 }
 
 static void forget(emulator *e, kept_node *k, size_t output_count)
@@ -75,15 +79,16 @@ static bool reads_new(const emulator *e, const pgy_node *n)
 
 static bool reuse(emulator *e, const pgy_node *n, op_tensor *outputs)
 {
-    const kept_node *k = kept_of(e, n);
+    const kept_node *k = kept_of(e, n, (int)e->as);
     if (!k->outputs || k->narrow != e->is_narrow[n->index] || reads_new(e, n)) return false;
     for (size_t i = 0; i < n->output_count; i++) outputs[i] = op_tensor_retain(&k->outputs[i]);
     return true;
 }
 
-static pgy_status remember(emulator *e, const pgy_node *n, const op_tensor *outputs, pgy_error *err)
+static pgy_status remember(emulator *e, const pgy_node *n, int as, const op_tensor *outputs,
+                           pgy_error *err)
 {
-    kept_node *k = kept_of(e, n);
+    kept_node *k = kept_of(e, n, as);
     uint64_t bytes = 0;
     forget(e, k, n->output_count);
     for (size_t i = 0; i < n->output_count; i++) {
@@ -112,7 +117,7 @@ static pgy_status rounded(op_tensor *out, const emulator *e, const op_tensor *t,
                           pgy_error *err)
 {
     *out = op_tensor_retain(t);
-    if (!t->value || t->dtype != PGY_F32) return PGY_OK;
+    if (!t->value || t->dtype != PGY_F32 || (e->as == EMULATE_FUSED && !weight)) return PGY_OK;
     pgy_tensor *made = NULL;
     const pgy_status st = round_tensor(&made, t->value, e->p->options.type, weight, err);
     op_tensor_release(out);
@@ -194,19 +199,21 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
     }
     const execute_operators *own = interpreter_operators(e->wide);
     /* Nodes with subgraphs only pass values on; the nodes inside are rounded. */
-    const pgy_status st = e->inside && !n->subgraph_count
-                              ? run_narrow(e, n, node, inputs, outputs, wanted, host, err)
-                              : own->run(n, node, inputs, outputs, wanted, host, own->user, err);
+    pgy_status st = e->inside && !n->subgraph_count
+                        ? run_narrow(e, n, node, inputs, outputs, wanted, host, err)
+                        : own->run(n, node, inputs, outputs, wanted, host, own->user, err);
     if (st || !top || !e->keep) return st;
     count_bytes(e, n, inputs, outputs);
-    return remember(e, n, outputs, err);
+    for (int as = 0; as < EMULATIONS; as++)
+        if (!st && (as == (int)e->as || e->all_wide)) st = remember(e, n, as, outputs, err);
+    return st;
 }
 
 /* ---- The emulator --------------------------------------------------------------------------- */
 
 pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
 {
-    const size_t nodes = p->graph->node_count, samples = p->summary.samples;
+    const size_t nodes = p->graph->node_count, samples = EMULATIONS * p->summary.samples;
     emulator *e = mem_calloc(1, sizeof *e);
     if (!e) return search_no_memory(err);
     e->p = p;
@@ -233,7 +240,7 @@ void emulator_destroy(emulator *e)
 {
     if (!e) return;
     const pgy_graph *g = e->p->graph;
-    for (size_t s = 0; e->kept && s < e->p->summary.samples; s++)
+    for (size_t s = 0; e->kept && s < EMULATIONS * e->p->summary.samples; s++)
         for (size_t i = 0; i < g->node_count; i++)
             forget(e, &e->kept[s * g->node_count + i], g->nodes[i]->output_count);
     for (size_t i = 0; e->weights && i < g->node_count; i++) {
@@ -258,7 +265,7 @@ const uint64_t *emulator_bytes(const emulator *e)
 }
 
 pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
-                        bool keep, pgy_error *err)
+                        emulation as, bool keep, pgy_error *err)
 {
     const size_t nodes = e->p->graph->node_count;
     const execute_limits limits = {.max_bytes = UINT64_MAX, .operators = &e->operators};
@@ -268,7 +275,9 @@ pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const 
     for (size_t i = 0; narrow && i < e->p->summary.layers; i++)
         e->is_narrow[e->p->nodes[i]] = narrow[i];
     e->sample = sample;
+    e->as = as;
     e->keep = keep;
+    e->all_wide = !narrow;
     e->inside = false;
     pgy_status st = pgy_tensor_map_create(&results, err);
     if (!st)

@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The criteria. Each gives one number per set, of which less is better, so the search needs no
- * cases. A criterion is a row of CRITERIA. */
+ * cases. A criterion is a row of CRITERIA. A script gets all samples of a set at once, so it can
+ * compute an accuracy; inputs and references are sent to it only once. */
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
+#include "base/progress.h"
 #include "precision/precision.h"
+
+enum { FLOOR_DRAWS = 8 };
 
 typedef struct sides {
     const double *a, *b; /* reference, result */
     size_t count, row;   /* row: elements of the last axis */
+    const char *name;
+    const int64_t *shape;
+    size_t rank;
 } sides;
 
-static void add_tolerance(judge *j, sides s)
+/* ---- Criteria ------------------------------------------------------------------------------- */
+
+static pgy_status add_tolerance(judge *j, sides s, pgy_error *err)
 {
+    (void)err;
     for (size_t i = 0; i < s.count; i++) j->worst = fmax(j->worst, fabs(s.a[i] - s.b[i]));
+    return PGY_OK;
 }
 
-static void add_snr(judge *j, sides s)
+static pgy_status add_snr(judge *j, sides s, pgy_error *err)
 {
+    (void)err;
     double signal = 0, noise = 0;
     for (size_t i = 0; i < s.count; i++) {
         signal += s.a[i] * s.a[i];
@@ -25,11 +38,13 @@ static void add_snr(judge *j, sides s)
     }
     const double ratio = noise == 0 ? 0 : signal == 0 ? INFINITY : sqrt(noise / signal);
     j->worst = fmax(j->worst, ratio);
+    return PGY_OK;
 }
 
 /* Counts the row as right if fewer than k elements exceed the one that the reference puts first. */
-static void add_top_k(judge *j, sides s)
+static pgy_status add_top_k(judge *j, sides s, pgy_error *err)
 {
+    (void)err;
     for (size_t r = 0; s.row && r + s.row <= s.count; r += s.row) {
         const double *a = s.a + r, *b = s.b + r;
         size_t first = 0;
@@ -39,8 +54,26 @@ static void add_top_k(judge *j, sides s)
         for (size_t i = 0; i < s.row; i++)
             above += b[i] > b[first] || (i < first && b[i] == b[first]);
         j->rows++;
-        j->wrong += above >= j->options->k;
+        j->wrong += above >= j->p->options.k;
     }
+    return PGY_OK;
+}
+
+static pgy_status add_floor(judge *j, sides s, pgy_error *err)
+{
+    pgy_floor_verdict v;
+    const pgy_status st =
+        pgy_floor_judge(&v, j->p->floor, s.name, pgy_view_of((void *)s.a, PGY_F64, s.rank, s.shape),
+                        pgy_view_of((void *)s.b, PGY_F64, s.rank, s.shape), err);
+    if (!st) j->worst = isnan(v.times) ? INFINITY : fmax(j->worst, v.times);
+    return st;
+}
+
+/* The whole sample was sent already; see judge_add. */
+static pgy_status add_nothing(judge *j, sides s, pgy_error *err)
+{
+    (void)j, (void)s, (void)err;
+    return PGY_OK;
 }
 
 static double limit_as_given(double limit)
@@ -57,12 +90,14 @@ static double limit_of_share(double limit)
 }
 
 static const struct {
-    void (*add)(judge *j, sides s);
+    pgy_status (*add)(judge *j, sides s, pgy_error *err);
     double (*limit)(double limit);
 } CRITERIA[] = {
     [PGY_PRECISION_TOLERANCE] = {add_tolerance, limit_as_given},
     [PGY_PRECISION_SNR] = {add_snr, limit_of_snr},
     [PGY_PRECISION_TOP_K] = {add_top_k, limit_of_share},
+    [PGY_PRECISION_FLOOR] = {add_floor, limit_as_given},
+    [PGY_PRECISION_SCRIPT] = {add_nothing, limit_as_given},
 };
 
 pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
@@ -80,6 +115,9 @@ pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
     if (share && o->k < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'options.k' is %lld, but must be at least 1",
                              (long long)o->k);
+    if (o->criterion == PGY_PRECISION_SCRIPT && (!o->script || !*o->script))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.script' must name the script of the criterion");
     if (o->samples < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'options.samples' is %lld, but must be at least 1",
@@ -91,6 +129,8 @@ double judge_limit(const pgy_precision_options *o)
 {
     return CRITERIA[o->criterion].limit(o->limit);
 }
+
+/* ---- References ----------------------------------------------------------------------------- */
 
 static bool all_finite(const double *v, size_t count)
 {
@@ -126,7 +166,63 @@ pgy_status judge_reference(const pgy_tensor_map *reference, pgy_error *err)
                          "the outputs of the model have no elements: no error can be measured");
 }
 
-static pgy_status add_output(judge *j, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
+/* ---- Preparing ------------------------------------------------------------------------------ */
+
+static pgy_status send_samples(pgy_precision *p, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t s = 0; !st && s < p->summary.samples; s++) {
+        char kind;
+        st = python_ask(p->script, 's', err);
+        if (!st) st = python_put_results(p->script, "inputs", NAN, p->samples[s], err);
+        if (!st) st = python_put_results(p->script, "reference", NAN, p->references[s], err);
+        if (!st) st = python_answer(&kind, p->script, err);
+    }
+    return st;
+}
+
+/* Measures the error that the type must cause where all layers have it. */
+static pgy_status measure_floor(pgy_precision *p, pgy_error *err)
+{
+    const pgy_floor_options o = {.size = sizeof o, .assume = p->options.type, .draws = FLOOR_DRAWS};
+    pgy_model *model = NULL;
+    pgy_status st = pgy_graph_export(&model, p->graph, err);
+    if (!st) st = pgy_floor_create(&p->floor, model, &o, err);
+    progress_begin("samples of the noise floor", p->summary.samples);
+    for (size_t s = 0; !st && s < p->summary.samples; s++) {
+        st = pgy_floor_add(p->floor, p->samples[s], err);
+        progress_advance(s + 1);
+    }
+    progress_end();
+    pgy_model_destroy(model);
+    return cancel_check_after(st, err);
+}
+
+static pgy_status check_floor(const pgy_precision *p, pgy_error *err)
+{
+    for (size_t i = 0; i < p->graph->output_count; i++) {
+        const char *name = p->graph->outputs[i]->name;
+        const pgy_floor_tensor *t = pgy_floor_find(p->floor, name);
+        if (!t || t->unknown_why)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "output '%s' has no noise floor (%s): choose another criterion",
+                                 name, t ? t->unknown_why : "it is not a float tensor");
+    }
+    return PGY_OK;
+}
+
+pgy_status judge_prepare(pgy_precision *p, pgy_error *err)
+{
+    if (p->options.criterion == PGY_PRECISION_SCRIPT) return send_samples(p, err);
+    if (p->options.criterion != PGY_PRECISION_FLOOR) return PGY_OK;
+    const pgy_status st = measure_floor(p, err);
+    return st ? st : check_floor(p, err);
+}
+
+/* ---- Judging -------------------------------------------------------------------------------- */
+
+static pgy_status add_output(judge *j, const char *name, pgy_tensor *a, pgy_tensor *b,
+                             pgy_error *err)
 {
     const pgy_view va = pgy_tensor_view(a), vb = pgy_tensor_view(b);
     pgy_tensor *wide_a = NULL, *wide_b = NULL;
@@ -140,9 +236,12 @@ static pgy_status add_output(judge *j, pgy_tensor *a, pgy_tensor *b, pgy_error *
         const sides s = {.a = pgy_tensor_data(wide_a),
                          .b = pgy_tensor_data(wide_b),
                          .count = pgy_tensor_count(wide_a),
-                         .row = va.rank > 0 ? (size_t)va.shape[va.rank - 1] : 1};
+                         .row = va.rank > 0 ? (size_t)va.shape[va.rank - 1] : 1,
+                         .name = name,
+                         .shape = va.shape,
+                         .rank = (size_t)va.rank};
         if (all_finite(s.b, s.count))
-            CRITERIA[j->options->criterion].add(j, s);
+            st = CRITERIA[j->p->options.criterion].add(j, s, err);
         else
             j->worst = INFINITY; /* fmax would drop a NaN */
     }
@@ -151,21 +250,50 @@ static pgy_status add_output(judge *j, pgy_tensor *a, pgy_tensor *b, pgy_error *
     return st;
 }
 
-pgy_status judge_add(judge *j, const pgy_tensor_map *reference, const pgy_tensor_map *got,
-                     pgy_error *err)
+static pgy_status send_result(const pgy_precision *p, size_t sample, const pgy_tensor_map *got,
+                              pgy_error *err)
 {
+    const uint8_t index[4] = {(uint8_t)sample, (uint8_t)(sample >> 8), (uint8_t)(sample >> 16),
+                              (uint8_t)(sample >> 24)};
+    char kind;
+    pgy_status st = python_ask(p->script, 'a', err);
+    if (!st) st = python_put(p->script, index, sizeof index, err);
+    if (!st) st = python_put_results(p->script, "result", NAN, got, err);
+    if (!st) st = python_answer(&kind, p->script, err);
+    return st;
+}
+
+pgy_status judge_add(judge *j, size_t sample, const pgy_tensor_map *got, pgy_error *err)
+{
+    const pgy_tensor_map *reference = j->p->references[sample];
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < pgy_tensor_map_count(reference); i++) {
         const char *name = pgy_tensor_map_name(reference, i);
         pgy_tensor *b = pgy_tensor_map_find(got, name);
         if (!b) return pgy_error_set(err, PGY_E_NOT_FOUND, "output '%s' is missing", name);
-        st = add_output(j, pgy_tensor_map_at(reference, i), b, err);
+        st = add_output(j, name, pgy_tensor_map_at(reference, i), b, err);
     }
-    return st;
+    return st || !j->p->script ? st : send_result(j->p, sample, got, err);
 }
 
-double judge_error(const judge *j)
+static pgy_status ask_script(double *error, const pgy_precision *p, pgy_error *err)
 {
-    if (j->options->criterion != PGY_PRECISION_TOP_K || isinf(j->worst)) return j->worst;
-    return j->rows ? (double)j->wrong / (double)j->rows : INFINITY;
+    char kind;
+    pgy_status st = python_ask(p->script, 'j', err);
+    if (!st) st = python_answer(&kind, p->script, err);
+    if (!st) st = python_take(p->script, error, sizeof *error, err);
+    return st ? pgy_error_prefix(
+                    err, st, "'%s' of the criterion's script: ", python_script_symbol(p->script))
+              : PGY_OK;
+}
+
+pgy_status judge_finish(double *error, const judge *j, pgy_error *err)
+{
+    double measured = j->worst;
+    pgy_status st = j->p->script ? ask_script(&measured, j->p, err) : PGY_OK;
+    if (st) return st;
+    if (j->p->options.criterion == PGY_PRECISION_TOP_K)
+        measured = j->rows ? (double)j->wrong / (double)j->rows : INFINITY;
+    *error = isinf(j->worst) || isnan(measured) ? INFINITY : measured;
+    return PGY_OK;
 }

@@ -5,8 +5,10 @@
 #ifndef PRECISION_PRECISION_H
 #define PRECISION_PRECISION_H
 
+#include <polygraphy/noise.h>
 #include <polygraphy/precision.h>
 
+#include "data/python.h"
 #include "graph/graph.h"
 
 typedef struct emulator emulator;
@@ -22,6 +24,8 @@ struct pgy_precision {
     pgy_precision_point *points;
     size_t point_count, point_room;
     emulator *emulator;
+    python_script *script; /* of the criterion; NULL: another criterion */
+    pgy_floor *floor;      /* of all layers in the type; NULL: another criterion */
 };
 
 static inline pgy_status search_no_memory(pgy_error *err)
@@ -43,24 +47,33 @@ uint64_t layers_bytes(const pgy_precision *p, const bool *narrow);
 /* ---- emulate.c ------------------------------------------------------------------------------- */
 pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
 void emulator_destroy(emulator *e);
+/* Where runtimes round. A runtime that fuses layers, or whose 16-bit kernels are casts around
+ * float32 ones, keeps the tensors between them in float32. Either may have the larger error. */
+typedef enum emulation {
+    EMULATE_STORED, /* what a 16-bit layer reads and writes is rounded */
+    EMULATE_FUSED,  /* only weights are */
+    EMULATIONS
+} emulation;
 /* Runs a sample. `narrow` has an entry for each layer; NULL: none is 16-bit. keep: the values of
- * this run replace those that later runs reuse. */
+ * this run replace those that later runs of this emulation reuse. */
 pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
-                        bool keep, pgy_error *err) PGY_MUST_CHECK;
+                        emulation as, bool keep, pgy_error *err) PGY_MUST_CHECK;
 /* For each node: the bytes of its float32 weights and outputs in the last run that kept values. */
 const uint64_t *emulator_bytes(const emulator *e);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 /* Error so far of a set; add samples one by one. */
 typedef struct judge {
-    const pgy_precision_options *options;
+    const pgy_precision *p;
     double worst;
     uint64_t rows, wrong; /* top-k */
 } judge;
 pgy_status judge_options(const pgy_precision_options *o, pgy_error *err) PGY_MUST_CHECK;
-pgy_status judge_add(judge *j, const pgy_tensor_map *reference, const pgy_tensor_map *got,
+/* Sends samples and references to the script, or measures the noise floor. */
+pgy_status judge_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status judge_add(judge *j, size_t sample, const pgy_tensor_map *got,
                      pgy_error *err) PGY_MUST_CHECK;
-double judge_error(const judge *j);
+pgy_status judge_finish(double *error, const judge *j, pgy_error *err) PGY_MUST_CHECK;
 /* The largest error that passes. */
 double judge_limit(const pgy_precision_options *o);
 /* Refuses references that cannot be judged: NaN, infinities, types that are not numbers. */
@@ -68,5 +81,9 @@ pgy_status judge_reference(const pgy_tensor_map *reference, pgy_error *err) PGY_
 
 /* ---- search.c -------------------------------------------------------------------------------- */
 pgy_status search_run(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+/* The typed model has an error in a runtime that the emulation did not promise: takes back the most
+ * sensitive layers until the promise is less by the same factor. */
+pgy_status search_tighten(pgy_precision *p, double error, const char *runtime,
+                          pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -47,19 +47,30 @@ static pgy_status add_point(pgy_precision *p, pgy_precision_point made, pgy_erro
     return PGY_OK;
 }
 
-static pgy_status measure(double *error, const pgy_precision *p, const bool *set, size_t first,
-                          size_t last, bool keep, pgy_error *err)
+static pgy_status measure_as(double *error, const pgy_precision *p, const bool *set, size_t first,
+                             size_t last, emulation as, bool keep, pgy_error *err)
 {
-    judge j = {.options = &p->options};
+    judge j = {.p = p};
     pgy_status st = PGY_OK;
     for (size_t s = first; !st && s < last; s++) {
         pgy_tensor_map *got = NULL;
-        st = emulator_run(&got, p->emulator, s, set, keep, err);
-        if (!st) st = judge_add(&j, p->references[s], got, err);
+        st = emulator_run(&got, p->emulator, s, set, as, keep, err);
+        if (!st) st = judge_add(&j, s, got, err);
         pgy_tensor_map_destroy(got);
     }
-    st = cancel_check_after(st, err);
-    if (!st) *error = judge_error(&j);
+    if (!st) st = judge_finish(error, &j, err);
+    return cancel_check_after(st, err);
+}
+
+/* The worse error of the two emulations. The second is left out if the first fails. */
+static pgy_status measure(double *error, const pgy_precision *p, const bool *set, size_t first,
+                          size_t last, bool keep, pgy_error *err)
+{
+    double fused = 0;
+    pgy_status st = measure_as(error, p, set, first, last, EMULATE_STORED, keep, err);
+    if (!st && (keep || *error <= p->summary.limit_error))
+        st = measure_as(&fused, p, set, first, last, EMULATE_FUSED, keep, err);
+    if (!st) *error = fmax(*error, fused);
     return st;
 }
 
@@ -109,12 +120,12 @@ static pgy_status run_references(pgy_precision *p, pgy_error *err)
     p->references = mem_calloc(p->summary.samples, sizeof(pgy_tensor_map *));
     if (!p->references) return search_no_memory(err);
     for (size_t s = 0; !st && s < p->summary.samples; s++) {
-        st = emulator_run(&p->references[s], p->emulator, s, NULL, true, err);
+        st = emulator_run(&p->references[s], p->emulator, s, NULL, EMULATE_STORED, true, err);
         if (!st) st = judge_reference(p->references[s], err);
         if (st) st = pgy_error_prefix(err, st, "sample %zu: ", s);
     }
     if (!st) layers_set_cost(p, emulator_bytes(p->emulator));
-    return st;
+    return st ? st : judge_prepare(p, err);
 }
 
 static int by_error(const void *a, const void *b)
@@ -209,27 +220,43 @@ static pgy_status add_others(search *s, size_t taken, pgy_error *err)
     return st;
 }
 
-/* Takes back the most sensitive layers until the set passes on the samples held out. */
+/* Takes back the most sensitive layers of the best set until its error on samples first to last - 1
+ * is at most `limit`, and on the samples of the search passes. *error: on samples first to last
+ * - 1.
+ */
+static pgy_status take_back(double *error, search *s, size_t first, size_t last, double limit,
+                            pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    pgy_status st = measure(error, p, p->best, first, last, false, err);
+    if (!st && *error > limit && p->layers[0].error < 0) st = measure_layers(s, err);
+    memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
+    for (size_t i = p->summary.layers; !st && *error > limit && i--;) {
+        double found = 0;
+        const size_t layer = index_of(s, s->order[i]);
+        if (!s->set[layer]) continue;
+        s->set[layer] = false;
+        LOG(INFO, "Error %.3g is above %.3g: layer '%s' goes back to float32", *error, limit,
+            s->order[i]->name);
+        st = measure(error, p, s->set, first, last, false, err);
+        if (!st) st = try_set(&found, s, err);
+        if (!st && !passes(p, found)) *error = INFINITY;
+        if (!st) accept(s, found);
+    }
+    return st;
+}
+
+/* Makes the set pass on the samples held out. */
 static pgy_status hold_out(search *s, pgy_error *err)
 {
     pgy_precision *p = s->p;
     const size_t first = search_count(p), last = p->summary.samples;
     double error = 0;
     p->summary.held_out_error = -1;
-    pgy_status st = first < last ? measure(&error, p, p->best, first, last, false, err) : PGY_OK;
-    if (!st && !passes(p, error) && p->layers[0].error < 0) st = measure_layers(s, err);
-    memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
-    for (size_t i = p->summary.layers; !st && !passes(p, error) && i--;) {
-        double found = 0;
-        const size_t layer = index_of(s, s->order[i]);
-        if (!s->set[layer]) continue;
-        s->set[layer] = false;
-        LOG(INFO, "Held-out samples have error %.3g: layer '%s' goes back to float32", error,
-            s->order[i]->name);
-        st = measure(&error, p, s->set, first, last, false, err);
-        if (!st) st = try_set(&found, s, err);
-        if (!st && !passes(p, found)) error = INFINITY;
-        if (!st) accept(s, found);
+    pgy_status st = PGY_OK;
+    if (first < last) {
+        LOG(INFO, "Checking the set on %zu samples that were held out", last - first);
+        st = take_back(&error, s, first, last, p->summary.limit_error, err);
     }
     if (!st && !passes(p, error))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
@@ -262,21 +289,74 @@ static pgy_status search_sets(search *s, pgy_error *err)
     return st ? st : hold_out(s, err);
 }
 
-pgy_status search_run(pgy_precision *p, pgy_error *err)
+static pgy_status search_init(search *s, pgy_precision *p, pgy_error *err)
 {
     const size_t count = p->summary.layers;
-    search s = {.p = p,
-                .set = mem_calloc(count + 1, sizeof *s.set),
-                .order = mem_calloc(count + 1, sizeof(pgy_precision_layer *))};
-    p->summary.limit_error = judge_limit(&p->options);
-    p->summary.held_out_error = -1;
-    pgy_status st = s.set && s.order ? run_references(p, err) : search_no_memory(err);
-    if (!st) st = search_sets(&s, err);
-    p->summary.interrupted = st == PGY_E_CANCELLED;
+    *s = (search){.p = p,
+                  .set = mem_calloc(count + 1, sizeof *s->set),
+                  .order = mem_calloc(count + 1, sizeof(pgy_precision_layer *))};
+    if (!s->set || !s->order) return search_no_memory(err);
+    for (size_t i = 0; i < count; i++) s->order[i] = &p->layers[i];
+    return PGY_OK;
+}
+
+static void search_deinit(search *s)
+{
+    mem_free(s->set);
+    mem_free(s->order);
+}
+
+static void summarize_best(pgy_precision *p)
+{
     p->summary.narrow = count_set(p, p->best);
     p->summary.bytes = p->summary.wide_bytes ? layers_bytes(p, p->best) : 0;
-    for (size_t i = 0; i < count; i++) p->layers[i].narrow = p->best[i];
-    mem_free(s.set);
-    mem_free(s.order);
+    for (size_t i = 0; i < p->summary.layers; i++) p->layers[i].narrow = p->best[i];
+}
+
+pgy_status search_run(pgy_precision *p, pgy_error *err)
+{
+    search s;
+    p->summary.limit_error = judge_limit(&p->options);
+    p->summary.held_out_error = -1;
+    pgy_status st = search_init(&s, p, err);
+    if (!st) st = run_references(p, err);
+    if (!st) st = search_sets(&s, err);
+    p->summary.interrupted = st == PGY_E_CANCELLED;
+    summarize_best(p);
+    search_deinit(&s);
+    return st;
+}
+
+/* ---- After a check in a runtime ------------------------------------------------------------- */
+
+static const double TIGHTEN_MARGIN = 0.9;
+
+/* What the emulation may promise, so that the runtime's error passes if it is larger by the same
+ * factor as now. */
+static double tighter_limit(const pgy_precision *p, double error)
+{
+    const double promised = p->summary.promised_error, limit = p->summary.limit_error;
+    if (error <= limit) return TIGHTEN_MARGIN * promised / 2;
+    return isfinite(error) ? TIGHTEN_MARGIN * promised * limit / error : 0;
+}
+
+pgy_status search_tighten(pgy_precision *p, double error, const char *runtime, pgy_error *err)
+{
+    search s;
+    double left = 0;
+    LOG(WARNING,
+        "In runtime '%s' the typed model has error %.3g, where the emulation promised %.3g: layers "
+        "go back to float32",
+        runtime, error, p->summary.promised_error);
+    pgy_status st = search_init(&s, p, err);
+    if (!st) st = emulator_create(&p->emulator, p, err);
+    if (!st && p->layers[0].error >= 0)
+        qsort(s.order, p->summary.layers, sizeof(pgy_precision_layer *), by_error);
+    if (!st) st = take_back(&left, &s, 0, p->summary.samples, tighter_limit(p, error), err);
+    if (!st) p->summary.promised_error = left;
+    summarize_best(p);
+    emulator_destroy(p->emulator);
+    p->emulator = NULL;
+    search_deinit(&s);
     return st;
 }

@@ -17,6 +17,7 @@
 static const char LOG_PATH[] = "precision/typed.c";
 
 static const double FAR = 2, NEAR_SHARE = 0.1; /* see pgy_precision_verify */
+enum { SETTLE_ROUNDS = 5 };
 
 /* ---- The search ----------------------------------------------------------------------------- */
 
@@ -41,6 +42,9 @@ pgy_status pgy_precision_search(pgy_precision **out, pgy_model *model, pgy_data_
     p->options = pgy_precision_options_default();
     pgy_status st = SIZED_TAKE(pgy_precision_options, &p->options, options, err);
     if (!st) st = judge_options(&p->options, err);
+    if (!st && p->options.criterion == PGY_PRECISION_SCRIPT)
+        st = python_script_start(&p->script, p->options.script, "measure_error", "judge", err);
+    p->options.script = NULL; /* the caller's */
     if (!st) st = layers_find(p, model, err);
     if (!st) st = samples_read(p, data, err);
     if (!st) st = emulator_create(&p->emulator, p, err);
@@ -68,6 +72,8 @@ void pgy_precision_destroy(pgy_precision *p)
     mem_free(p->nodes);
     mem_free(p->best);
     mem_free(p->points);
+    python_script_stop(p->script);
+    pgy_floor_destroy(p->floor);
     pgy_graph_destroy(p->graph);
     mem_free(p);
 }
@@ -185,12 +191,18 @@ static pgy_status judge_runner(judge *j, const pgy_precision *p, pgy_runner *run
         pgy_tensor_map *got = NULL;
         st = cancel_check(err);
         if (!st) st = pgy_runner_infer(&got, runner, p->samples[s], err);
-        if (!st) st = judge_add(j, p->references[s], got, err);
+        if (!st) st = judge_add(j, s, got, err);
         pgy_tensor_map_destroy(got);
         progress_advance(s + 1);
     }
     progress_end();
     return cancel_check_after(st, err);
+}
+
+static bool keeps_promise(const pgy_precision *p, double error)
+{
+    const double limit = p->summary.limit_error, promised = p->summary.promised_error;
+    return error <= limit && (error <= FAR * promised || error <= NEAR_SHARE * limit);
 }
 
 static pgy_status check_promise(double error, const pgy_precision *p, const char *runtime,
@@ -202,7 +214,7 @@ static pgy_status check_promise(double error, const pgy_precision *p, const char
                              "in runtime '%s' the typed model has error %.3g, but the limit is "
                              "%.3g (emulated: %.3g)",
                              runtime, error, limit, promised);
-    if (error > FAR * promised && error > NEAR_SHARE * limit)
+    if (!keeps_promise(p, error))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "in runtime '%s' the typed model has error %.3g, but the emulation "
                              "promised %.3g",
@@ -212,22 +224,81 @@ static pgy_status check_promise(double error, const pgy_precision *p, const char
     return PGY_OK;
 }
 
-pgy_status pgy_precision_verify(double *error, const pgy_precision *p, pgy_model *typed,
-                                const pgy_backend *backend, pgy_error *err)
+static pgy_status run_typed(double *error, const pgy_precision *p, pgy_model *typed,
+                            const pgy_backend *backend, pgy_error *err)
 {
     pgy_runner *runner = NULL;
     pgy_model *fixed = NULL;
-    judge j = {.options = &p->options};
-    if (!backend) return pgy_error_set(err, PGY_E_ARGUMENT, "'backend' must not be NULL");
+    judge j = {.p = p};
     pgy_status st = fix_shapes(&fixed, p, typed, err);
     if (!st) st = make_runner(&runner, fixed, backend, err);
     if (!st) st = judge_runner(&j, p, runner, err);
+    if (!st) st = judge_finish(error, &j, err);
     if (st && st != PGY_E_CANCELLED)
         st = pgy_error_prefix(err, st,
                               "the typed model cannot be checked in runtime '%s': ", backend->name);
-    if (!st) st = check_promise(judge_error(&j), p, backend->name, err);
-    if (!st) *error = judge_error(&j);
     pgy_runner_destroy(runner);
     pgy_model_destroy(fixed);
+    return st;
+}
+
+pgy_status pgy_precision_verify(double *error, const pgy_precision *p, pgy_model *typed,
+                                const pgy_backend *backend, pgy_error *err)
+{
+    if (!error || !p || !typed || !backend)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'error', 'p', 'typed' and 'backend' must not be NULL");
+    double measured = 0;
+    pgy_status st = run_typed(&measured, p, typed, backend, err);
+    if (!st) st = check_promise(measured, p, backend->name, err);
+    if (!st) *error = measured;
+    return st;
+}
+
+/* ---- Settling ------------------------------------------------------------------------------- */
+
+/* Runs `typed` in all runtimes. *worst: the first error that is refused, and its runtime; on the
+ * last round it is the call's error. */
+static pgy_status verify_all(double *worst, const pgy_backend **in, const pgy_precision *p,
+                             pgy_model *typed, const pgy_backend *const *backends, size_t count,
+                             bool last, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    *in = NULL;
+    for (size_t i = 0; !st && !*in && i < count; i++) {
+        double error = 0;
+        st = run_typed(&error, p, typed, backends[i], err);
+        if (!st && !last && !keeps_promise(p, error)) {
+            *worst = error;
+            *in = backends[i];
+        } else if (!st) {
+            st = check_promise(error, p, backends[i]->name, err);
+        }
+    }
+    return st;
+}
+
+pgy_status pgy_precision_settle(pgy_model **out, pgy_precision *p,
+                                const pgy_backend *const *backends, size_t count, pgy_error *err)
+{
+    if (!out || !p || (count && !backends))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'out', 'p' and 'backends' must not be NULL");
+    for (size_t i = 0; i < count; i++)
+        if (!backends[i]) return pgy_error_set(err, PGY_E_ARGUMENT, "'backends[%zu]' is NULL", i);
+    pgy_status st = PGY_OK;
+    for (int round = 1; !st; round++) {
+        const bool last = round == SETTLE_ROUNDS || !p->summary.narrow;
+        const pgy_backend *in = NULL;
+        pgy_model *typed = NULL;
+        double error = 0;
+        st = pgy_precision_model(&typed, p, err);
+        if (!st) st = verify_all(&error, &in, p, typed, backends, count, last, err);
+        if (!st && !in) {
+            *out = typed;
+            return PGY_OK;
+        }
+        pgy_model_destroy(typed);
+        if (!st) st = search_tighten(p, error, in->name, err);
+    }
     return st;
 }

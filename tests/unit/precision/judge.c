@@ -25,15 +25,17 @@ static pgy_tensor_map *map_of(const float *v, int64_t rows, int64_t columns)
 
 static double error_of(pgy_precision_criterion criterion, const float *a, const float *b)
 {
-    pgy_precision_options o = pgy_precision_options_default();
-    pgy_error err;
-    o.criterion = criterion;
-    judge j = {.options = &o};
     pgy_tensor_map *x = map_of(a, 2, 2), *y = map_of(b, 2, 2);
-    assert_int_equal(judge_add(&j, x, y, &err), PGY_OK);
+    pgy_precision p = {.options = pgy_precision_options_default(), .references = &x};
+    pgy_error err;
+    p.options.criterion = criterion;
+    judge j = {.p = &p};
+    double error = -1;
+    assert_int_equal(judge_add(&j, 0, y, &err), PGY_OK);
+    assert_int_equal(judge_finish(&error, &j, &err), PGY_OK);
     pgy_tensor_map_destroy(x);
     pgy_tensor_map_destroy(y);
-    return judge_error(&j);
+    return error;
 }
 
 static const float A[] = {3, 0, 0, 4}, SAME_ORDER[] = {3, 1, 0, 4}, OTHER_ORDER[] = {3, 1, 5, 4};
@@ -83,4 +85,8 @@ static void test_judge__refuses_options(void **state)
     o.criterion = PGY_PRECISION_TOP_K;
     o.limit = 1.5;
     assert_int_equal(judge_options(&o, &err), PGY_E_ARGUMENT);
+    o = pgy_precision_options_default();
+    o.criterion = PGY_PRECISION_SCRIPT;
+    assert_int_equal(judge_options(&o, &err), PGY_E_ARGUMENT);
+    assert_string_equal(err.text, "'options.script' must name the script of the criterion");
 }
