@@ -39,14 +39,16 @@ typedef struct pgy_where_options {
     size_t size;                /**< sizeof(pgy_where_options) */
     pgy_data_loader *data;      /**< all its maps are samples; NULL: one generated map */
     const pgy_metadata *shapes; /**< shapes of generated inputs; NULL: the model's */
-    uint64_t max_memory; /**< limit for the bytes of the values that are kept for comparison at one
-                            time, without weights, inputs and the runtimes' own memory; 0: a
-                            quarter of the memory that is free */
+    uint64_t max_memory; /**< limit for the bytes of a segment: its values, what is kept at its
+                            borders, and copies of its weights; without inputs and the model's file.
+                            A node with more weights runs, too. 0: a quarter of the memory that is
+                            free */
     const char *judge;   /**< name of the rule that decides; NULL: "tolerance" */
     /** An element may differ by atol + rtol * (largest magnitude in the reference's tensor). NaN:
      * by the type of the tensor: rtol 1e-4 for float32, 1e-9 for float64, 5e-3 for float16, 4e-2
      * for bfloat16 and 0.25 for float8; atol 0. */
     double rtol, atol;
+    bool own_errors; /**< run every node alone, also those that cannot start an error */
 } pgy_where_options;
 PGY_API pgy_where_options pgy_where_options_default(void);
 

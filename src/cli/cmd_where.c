@@ -30,6 +30,7 @@ typedef struct where_args {
     const char *memory_text, *rtol_text, *atol_text, *json;
     uint64_t memory;
     double rtol, atol;
+    bool own_errors;
 } where_args;
 
 static const pgy_option OPTIONS[] = {
@@ -44,16 +45,19 @@ static const pgy_option OPTIONS[] = {
                  .help = "model or plan of side B, if it has one of its own; its tensors are "
                          "matched with those of side A by name, then by structure"),
     PGY_OPT_TEXT("--max-memory", where_args, memory_text, .meta = "BYTES",
-                 .help = "limit for the values kept for comparison, such as 500M or 2G; more "
-                         "tensors are compared in several batches. It does not limit weights, "
-                         "input data and the runners' own memory. Default: a quarter of the memory "
-                         "that is free"),
+                 .help = "limit for the values of a segment of the model, with copies of its "
+                         "weights, such as 500M or 2G. The model runs in segments that fit. Input "
+                         "data and the model's file are not counted. Default: a quarter of the "
+                         "memory that is free"),
     PGY_OPT_TEXT("--rtol", where_args, rtol_text, .meta = "NUMBER",
                  .help = "allowed error, relative to the largest magnitude in the tensor. Default: "
                          "1e-4 for float32 (1e-5 for the error of one node), 5e-3 for float16, "
                          "4e-2 for bfloat16, 1e-9 for float64"),
     PGY_OPT_TEXT("--atol", where_args, atol_text, .meta = "NUMBER",
                  .help = "allowed absolute error, in addition. Default 0"),
+    PGY_OPT_FLAG("--own-errors", where_args, own_errors,
+                 .help = "run every node alone on the reference's values. Default: only those that "
+                         "can start an error, so the report lacks the own errors of others"),
     PGY_OPT_TEXT("--json", where_args, json, .meta = "PATH",
                  .help = "save the report with the errors of all tensors as JSON"),
     PGY_OPT_END,
@@ -80,12 +84,14 @@ static pgy_status check_use(const args *line, bool noise, pgy_error *err)
     span name;
     if (noise) row = where_given(line, &GROUP_WHERE_REWRITES, NULL);
     if (!row && noise)
-        row = where_given(line, &OWN, "--a-model --b-model --max-memory --rtol --atol");
-    if (!row && rewrites && !noise) row = where_given(line, &OWN, "--max-memory");
+        row =
+            where_given(line, &OWN, "--a-model --b-model --max-memory --rtol --atol --own-errors");
+    if (!row && rewrites && !noise) row = where_given(line, &OWN, "--max-memory --own-errors");
     if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
-                         (int)name.size, name.data,
-                         noise ? "--nan, --headroom and --floor" : "--bisect-passes and --bisect-ort");
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
+        (int)name.size, name.data,
+        noise ? "--nan, --headroom and --floor" : "--bisect-passes and --bisect-ort");
 }
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
@@ -178,8 +184,11 @@ static pgy_status make_side(side *s, const args *line, size_t i, const side *bef
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "side %c has no model: name a model after 'where', or give --%c-model",
                              i ? 'B' : 'A', i ? 'b' : 'a');
-    pgy_status st = runners_options(&s->options, line, s->side.backend, err);
-    s->side.options = s->options;
+    /* the walk runs equal parts of both sides in one session if the options are one object */
+    const bool same = s->side.backend == before->side.backend && !where_rewrites_asked(line) &&
+                      !pgy_backend_has(s->side.backend, PGY_BACKEND_BUILDS_PLANS);
+    pgy_status st = same ? PGY_OK : runners_options(&s->options, line, s->side.backend, err);
+    s->side.options = same ? before->side.options : s->options;
     if (!st && before->model && !strcmp(s->path, before->path))
         s->side.model = s->model = pgy_model_retain(before->model);
     else if (!st)
@@ -285,6 +294,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     o.max_memory = s->memory;
     o.rtol = s->rtol;
     o.atol = s->atol;
+    o.own_errors = s->own_errors;
     const bool rewrites = where_rewrites_asked(line);
     if (!st && rewrites)
         st = where_rewrites_run(line, &sides[0].side, &sides[1].side, sides[1].options, &o, s->json,

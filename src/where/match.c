@@ -8,9 +8,22 @@
 
 void where_rows_deinit(where_rows *rows)
 {
+    strmap_deinit(&rows->by_a);
     strmap_deinit(&rows->by_b);
     mem_free(rows->items);
     *rows = (where_rows){0};
+}
+
+where_row *where_row_of(const where_rows *rows, const pgy_value *b)
+{
+    const size_t at = b ? (uintptr_t)strmap_get(&rows->by_b, b->name) : 0;
+    return at ? &rows->items[at - 1] : NULL;
+}
+
+where_row *where_row_of_a(const where_rows *rows, const char *name)
+{
+    const size_t at = (uintptr_t)strmap_get(&rows->by_a, name);
+    return at ? &rows->items[at - 1] : NULL;
 }
 
 /* Weights and constants are part of their consumers; sequences cannot be compared as tensors. */
@@ -47,6 +60,7 @@ static pgy_status add(where_rows *rows, pgy_value *a, pgy_value *b, arena *memor
     r->size_bytes = (count * pgy_dtype_describe(b->dtype)->bits + 7) / 8;
     const bool kept = r->line.name && r->line.other_name && r->line.node && r->line.op_type &&
                       r->line.module &&
+                      strmap_put(&rows->by_a, r->line.name, (void *)(uintptr_t)rows->count) &&
                       strmap_put(&rows->by_b, b->name, (void *)(uintptr_t)rows->count);
     return kept ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }

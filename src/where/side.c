@@ -8,19 +8,46 @@
 
 #include "base/sized.h"
 #include "runner/options.h"
-#include "where/where.h"
+#include "where/side.h"
 
-static pgy_status make_source(pgy_model_source *out, pgy_model *model, const char *const *names,
-                              size_t count, pgy_error *err)
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* A part is in memory until its runner is destroyed. */
+static pgy_status part_open(pgy_backend_model *out, void *user, pgy_error *err)
 {
-    const pgy_output_selection outputs = {
-        .size = sizeof outputs, .names = names, .name_count = count};
+    const where_part *part = user;
+    (void)err;
+    out->data = part->bytes;
+    out->data_size = part->size_bytes;
+    out->model = part->model;
+    return PGY_OK;
+}
+
+static void part_close(pgy_backend_model *model, void *user)
+{
+    (void)user;
+    *model = (pgy_backend_model){.size = sizeof *model};
+}
+
+static void part_destroy(void *user)
+{
+    (void)user;
+}
+
+/* A loader passes models that are too large for one buffer in a temporary file. */
+static pgy_status model_source(pgy_model_source *out, pgy_model *model, pgy_error *err)
+{
     pgy_loader *loader = NULL;
     pgy_status st = pgy_loader_from_model(&loader, model, err);
-    if (!st && count) st = pgy_loader_select_outputs(&loader, &outputs, err);
-    if (!st) return pgy_loader_source(out, loader, err);
-    pgy_loader_destroy(loader);
-    return st;
+    return st ? st : pgy_loader_source(out, loader, err);
+}
+
+static pgy_status part_source(pgy_model_source *out, where_part *part, pgy_error *err)
+{
+    if (!part->bytes) return model_source(out, part->model, err);
+    *out = (pgy_model_source){
+        .open = part_open, .close = part_close, .destroy = part_destroy, .user = part};
+    return PGY_OK;
 }
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -32,7 +59,8 @@ static pgy_status next_handed(pgy_tensor_map **out, void *user, pgy_error *err)
     pgy_status st = from ? pgy_tensor_map_create(out, err) : PGY_OK;
     s->calibrated = true;
     for (size_t i = 0; !st && from && i < pgy_tensor_map_count(from); i++)
-        st = pgy_tensor_map_set(*out, pgy_tensor_map_name(from, i), pgy_tensor_map_at(from, i), err);
+        st =
+            pgy_tensor_map_set(*out, pgy_tensor_map_name(from, i), pgy_tensor_map_at(from, i), err);
     return st;
 }
 
@@ -104,25 +132,36 @@ static pgy_status open_runner(where_source *s, pgy_model_source *source, pgy_err
 
 /* ---- Sources --------------------------------------------------------------------------------- */
 
-pgy_status where_source_open(where_source *s, pgy_model *model, const char *const *names,
-                             size_t count, pgy_error *err)
+static pgy_status open_source(where_source *s, pgy_status st, pgy_model_source *source,
+                              pgy_error *err)
 {
-    const bool own_model = !model;
+    if (!st) st = open_runner(s, source, err);
+    if (!st) return PGY_OK;
+    where_source_close(s);
+    return pgy_error_prefix(err, st, "%s: ", s->side->backend->name);
+}
+
+bool where_source_is_whole(const pgy_where_side *side)
+{
+    return !side->backend || side->plan || pgy_backend_has(side->backend, PGY_BACKEND_BUILDS_PLANS);
+}
+
+pgy_status where_source_open(where_source *s, pgy_error *err)
+{
     pgy_model_source source = {0};
     if (!s->side->backend)
         return s->results ? PGY_OK : pgy_results_load(&s->results, s->side->results, err);
-    if (!model) model = s->side->model;
-    s->marks = own_model && pgy_backend_has(s->side->backend, PGY_BACKEND_BUILDS_PLANS);
-    pgy_status st =
-        own_model && s->side->plan
-            ? pgy_source_from_path(&source, s->side->plan, err)
-            : make_source(&source, model, names, s->marks || !own_model ? 0 : count, err);
-    if (!st) st = open_runner(s, &source, err);
-    if (st) {
-        pgy_error_prefix(err, st, "%s: ", s->side->backend->name);
-        where_source_close(s);
-    }
-    return st;
+    s->marks = pgy_backend_has(s->side->backend, PGY_BACKEND_BUILDS_PLANS);
+    const pgy_status st = s->side->plan ? pgy_source_from_path(&source, s->side->plan, err)
+                                        : model_source(&source, s->side->model, err);
+    return open_source(s, st, &source, err);
+}
+
+pgy_status where_source_open_part(where_source *s, where_part *part, pgy_error *err)
+{
+    pgy_model_source source = {0};
+    s->marks = false;
+    return open_source(s, part_source(&source, part, err), &source, err);
 }
 
 void where_source_close(where_source *s)

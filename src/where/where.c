@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks both sides in batches of tensors that fit the memory limit, and fills the ledger. */
+/* Finds the first wrong tensor: takes the sides and samples, walks them, and fills the ledger. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/sized.h"
-#include "where/batch.h"
+#include "where/walk.h"
 
 static const char LOG_PATH[] = "where/where.c";
 
@@ -108,43 +108,52 @@ static pgy_status load_feeds(where_search *s, pgy_model *model, pgy_error *err)
 
 /* ---- The ledger ------------------------------------------------------------------------------ */
 
-static where_row *row_of(where_rows *rows, const pgy_value *v)
-{
-    const size_t at = v ? (uintptr_t)strmap_get(&rows->by_b, v->name) : 0;
-    return at ? &rows->items[at - 1] : NULL;
-}
+/* The largest error that reaches a node. Tensors that were not compared are looked through: one
+ * kernel computes a fused group. */
+typedef struct reach {
+    double error;
+    bool differ;
+} reach;
 
-/* What a node was handed. Fused-away tensors are looked through, as one kernel computes them. */
-static void collect_handed(where_rows *rows, const pgy_node *n, double *handed, bool *differ,
-                           int depth)
+static reach find_reach(const where_rows *rows, const reach *all, const pgy_node *n)
 {
+    reach r = {0};
     for (size_t i = 0; i < n->input_count; i++) {
-        const where_row *in = row_of(rows, n->inputs[i]);
-        if (in && in->line.compared) {
-            if (in->line.error > *handed) *handed = in->line.error;
-            *differ |= in->line.differs;
-        } else if (n->inputs[i] && n->inputs[i]->producer && depth < 64) {
-            collect_handed(rows, n->inputs[i]->producer, handed, differ, depth + 1);
-        }
+        const pgy_value *v = n->inputs[i];
+        const where_row *in = where_row_of(rows, v);
+        reach one = {0};
+        if (in && in->line.compared)
+            one = (reach){in->line.error, in->line.differs};
+        else if (v && v->producer && v->producer->graph == n->graph)
+            one = all[v->producer->index];
+        if (one.error > r.error) r.error = one.error;
+        r.differ |= one.differ;
     }
+    return r;
 }
 
-static void finish_rows(where_rows *rows)
+static void finish_row(where_row *row, const reach *in)
 {
-    for (size_t i = 0; i < rows->count; i++) {
-        pgy_where_tensor *t = &rows->items[i].line;
-        bool differ = false;
-        double handed = 0;
-        if (!t->compared) continue;
-        collect_handed(rows, rows->items[i].b->producer, &handed, &differ, 0);
-        t->handed = handed;
-        t->amplification = handed > 0 ? t->error / handed : NAN;
-        /* NaN out of NaN is passed on, also by a node that runs alone */
-        if (isnan(t->made) || (isinf(t->made) && isinf(handed)))
-            t->starts = t->differs && !differ;
-        else
-            t->starts = rows->items[i].own_differs;
-    }
+    pgy_where_tensor *t = &row->line;
+    if (!t->compared) return;
+    t->handed = in->error;
+    t->amplification = in->error > 0 ? t->error / in->error : NAN;
+    /* NaN out of NaN is passed on, also by a node that runs alone */
+    if (isnan(t->made) || (isinf(t->made) && isinf(in->error)))
+        t->starts = t->differs && !in->differ;
+    else
+        t->starts = row->own_differs;
+}
+
+static pgy_status finish_rows(where_rows *rows, const pgy_graph *g, pgy_error *err)
+{
+    reach *all = mem_calloc(g->node_count + 1, sizeof *all);
+    if (!all) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < g->node_count; i++) all[i] = find_reach(rows, all, g->nodes[i]);
+    for (size_t i = 0; i < rows->count; i++)
+        finish_row(&rows->items[i], &all[rows->items[i].b->producer->index]);
+    mem_free(all);
+    return PGY_OK;
 }
 
 static pgy_status fail(pgy_where_report *r, pgy_error *err, const char *format, const char *name)
@@ -178,12 +187,13 @@ static pgy_status note_failures(pgy_where_report *r, const strvec *unmatched, pg
 
 static pgy_status prepare(where_search *s, strvec *unmatched, pgy_error *err)
 {
-    pgy_model *ma = s->a.side->model, *mb = s->b.side->model ? s->b.side->model : ma;
+    pgy_model *ma = s->a.source.side->model, *own = s->b.source.side->model;
+    pgy_model *mb = own ? own : ma;
     if (!mb)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "one side needs an ONNX model: a plan or stored "
                              "results do not tell the order of tensors");
-    s->model = s->b.side->model;
+    s->model = own;
     pgy_status st = load_feeds(s, mb, err);
     if (!st) st = import(&s->graph_b, mb, s->feeds[0], err);
     if (!st && ma && ma != mb) st = import(&s->graph_a, ma, s->feeds[0], err);
@@ -206,7 +216,7 @@ static pgy_status check_memory(const where_search *s, pgy_error *err)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < s->report->rows.count; i++) sum += s->report->rows.items[i].size_bytes;
-    const where_source *sides[] = {&s->a, &s->b};
+    const where_source *sides[] = {&s->a.source, &s->b.source};
     for (size_t i = 0; i < 2; i++) {
         const pgy_where_side *side = sides[i]->side;
         if (pgy_backend_has(side->backend, PGY_BACKEND_BUILDS_PLANS) && !side->plan &&
@@ -220,7 +230,7 @@ static pgy_status check_memory(const where_search *s, pgy_error *err)
     return PGY_OK;
 }
 
-/* Says the first wrong tensor as soon as it is known: batches follow the topological order, and a
+/* Says the first wrong tensor as soon as it is known: segments follow the topological order, and a
  * runtime that does not hear Ctrl-C leaves no time for a report. */
 static void say_first(const where_search *s, bool *said)
 {
@@ -241,7 +251,7 @@ static pgy_status search(where_search *s, pgy_error *err)
     progress_begin("Comparing tensors", s->report->rows.count);
     while (!st) {
         bool any = false;
-        st = where_batch_run(&any, s, err);
+        st = where_walk_next(&any, s, err);
         if (!any) break;
         s->report->batches++;
         progress_advance(s->done);
@@ -255,9 +265,7 @@ static void deinit(where_search *s)
 {
     for (size_t i = 0; i < s->feed_count; i++) pgy_tensor_map_destroy(s->feeds[i]);
     mem_free(s->feeds);
-    where_source_close(&s->a);
-    where_source_close(&s->b);
-    pgy_results_destroy(s->a.results);
+    where_walk_deinit(s);
     /* the ledger keeps no pointers into graphs */
     for (size_t i = 0; s->report && i < s->report->rows.count; i++)
         s->report->rows.items[i].a = s->report->rows.items[i].b = NULL;
@@ -281,8 +289,8 @@ static pgy_status take(where_search *s, pgy_where_side *sides, const pgy_where_s
                            "'tolerance'",
                            s->options.judge);
     s->budget = s->options.max_memory ? s->options.max_memory : memory_limit_bytes() / 4;
-    s->a.side = &sides[0];
-    s->b.side = &sides[1];
+    s->a.source.side = &sides[0];
+    s->b.source.side = &sides[1];
     return st;
 }
 
@@ -290,9 +298,9 @@ static pgy_status make_report(pgy_where_report **out, const where_search *s, pgy
 {
     pgy_where_report *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    const pgy_where_side *a = s->a.side;
+    const pgy_where_side *a = s->a.source.side;
     r->a = arena_strdup(&r->memory, a->backend ? a->backend->name : a->results);
-    r->b = arena_strdup(&r->memory, s->b.side->backend->name);
+    r->b = arena_strdup(&r->memory, s->b.source.side->backend->name);
     *out = r;
     return r->a && r->b ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
@@ -309,14 +317,15 @@ pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_
     if (!st) st = make_report(&s.report, &s, err);
     if (!st) st = prepare(&s, &unmatched, err);
     if (!st) st = check_memory(&s, err);
+    if (!st) st = where_walk_start(&s, err);
     const bool began = !st;
     if (!st) st = search(&s, err);
     if (began && (!st || st == PGY_E_CANCELLED)) {
         s.report->samples = s.feed_count;
         s.report->complete = !st;
-        finish_rows(&s.report->rows);
-        const pgy_status noted = note_failures(s.report, &unmatched, err);
-        if (!st) st = noted;
+        pgy_status finished = finish_rows(&s.report->rows, s.graph_b, st ? NULL : err);
+        if (!finished) finished = note_failures(s.report, &unmatched, st ? NULL : err);
+        if (!st) st = finished;
     }
     deinit(&s);
     strvec_deinit(&unmatched);

@@ -38,54 +38,24 @@ typedef struct where_row {
     uint64_t size_bytes;
     bool is_output;
     bool own_differs; /* the error that the node makes is more than allowed */
-    size_t index_a;   /* place of the producer on side A */
+    bool too_large;   /* its values exceed the memory limit */
+    double now;       /* error in the current sample; infinity: NaN, or different shapes */
 } where_row;
 
 typedef struct where_rows {
     where_row *items;
     size_t count, capacity;
-    strmap by_b; /* name on side B -> where_row index + 1 */
+    strmap by_a, by_b; /* name on side A or B -> where_row index + 1 */
 } where_rows;
 
 void where_rows_deinit(where_rows *rows);
+where_row *where_row_of(const where_rows *rows, const pgy_value *b); /* NULL: it has none */
+where_row *where_row_of_a(const where_rows *rows, const char *name);
 /* Pairs the tensors of two sorted graphs, in the order of b: by name, then by structure: nodes of
  * one operator whose inputs are paired. The list `unmatched` receives outputs of b without a
  * counterpart. `a` NULL: all tensors of b pair with equal names. */
 pgy_status where_match(where_rows *out, strvec *unmatched, pgy_graph *a, pgy_graph *b,
                        arena *memory, pgy_error *err) PGY_MUST_CHECK;
-
-/* ---- side.c ---------------------------------------------------------------------------------- */
-
-/* Reads tensors of one side. */
-typedef struct where_source {
-    const pgy_where_side *side;
-    pgy_runner *runner;   /* NULL: not open, or stored results */
-    pgy_results *results; /* NULL: a runner */
-    bool marks;           /* tensors come from debug marks; fused-away ones are missing */
-    /* For nodes that run alone: the inputs of their model, which also calibrate it. */
-    const pgy_tensor_map *handed;
-    pgy_calibration calibration;
-    pgy_data_loader *loader; /* gives `handed`; NULL: no calibration */
-    bool calibrated;
-} where_source;
-
-/* Makes a runner that gives these tensors. model NULL: the side's model or plan. */
-pgy_status where_source_open(where_source *s, pgy_model *model, const char *const *names,
-                             size_t count, pgy_error *err) PGY_MUST_CHECK;
-void where_source_close(where_source *s);
-/* *out: borrowed from `held`, which the caller destroys, if it is set. */
-pgy_status where_source_read(const pgy_tensor_map **out, pgy_tensor_map **held, where_source *s,
-                             const pgy_tensor_map *feed, size_t sample,
-                             pgy_error *err) PGY_MUST_CHECK;
-
-/* ---- alone.c --------------------------------------------------------------------------------- */
-
-/* Makes a model in which every node reads the given values instead of what other nodes computed, so
- * that one run shows the error that each node makes. `handed` maps tensors of the model to their
- * values; a tensor that is not in it stays connected. Inputs of the result are "handed/<name>". */
-pgy_status where_alone(pgy_model **out, pgy_tensor_map **feed, pgy_model *model,
-                       const pgy_tensor_map *handed, const pgy_tensor_map *inputs,
-                       const char *const *outputs, size_t count, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- The report ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the walk may cut the model of side B: before a node where few bytes are alive. */
+#ifndef WHERE_CUTS_H
+#define WHERE_CUTS_H
+
+#include "where/where.h"
+
+typedef struct where_cuts {
+    size_t node_count;
+    uint64_t *values;  /* of a node: bytes of its outputs */
+    uint64_t *weights; /* of a node: bytes of the weights that it reads */
+    uint64_t *live;    /* before a node: bytes of outputs that it or later nodes read */
+    bool *blocked;     /* before a node: a value that cannot be kept is alive */
+} where_cuts;
+
+/* `shown`: the tensors that side B shows; NULL: all. A fused group is not cut. Sizes that are
+ * unknown count as `unknown_bytes`. */
+pgy_status where_cuts_find(where_cuts *out, pgy_graph *g, const where_rows *rows,
+                           const pgy_tensor_map *shown, uint64_t unknown_bytes, arena *memory,
+                           pgy_error *err) PGY_MUST_CHECK;
+/* The end of the segment that begins at node `begin`: as many nodes as fit `goal` bytes, shortened
+ * to a narrow waist. */
+size_t where_cuts_next(const where_cuts *c, size_t begin, uint64_t goal);
+
+#endif
