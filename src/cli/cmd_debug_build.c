@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/debug.h"
+#include "cli/groups/debug_trial.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/trt.h"
@@ -12,17 +13,13 @@
 
 static const char LOG_PATH[] = "cli/cmd_debug_build.c";
 
-static const option_group *const GROUPS[] = {&GROUP_DEBUG_BUILD,
-                                             &GROUP_LOGGING,
-                                             &GROUP_MODEL_TYPE,
-                                             &GROUP_ONNX_SHAPE,
-                                             &GROUP_ONNX_READ,
-                                             &GROUP_DATA,
-                                             &GROUP_TRT_CONFIG,
-                                             &GROUP_TRT_NETWORK,
-                                             &GROUP_TRT_ENGINE_CONVERT,
-                                             &GROUP_OPERATORS,
-                                             NULL};
+static const option_group *const GROUPS[] = {&GROUP_DEBUG_BUILD,        &GROUP_LOGGING,
+                                             &GROUP_MODEL_TYPE,         &GROUP_ONNX_SHAPE,
+                                             &GROUP_ONNX_READ,          &GROUP_DATA,
+                                             &GROUP_TRT_CONFIG,         &GROUP_TRT_NETWORK,
+                                             &GROUP_TRT_ENGINE_CONVERT, &GROUP_OPERATORS,
+                                             &GROUP_DEBUG_JUDGE_PLAN,   &GROUP_COMPARE_SAVED,
+                                             &GROUP_FUNCTIONS,          NULL};
 
 typedef struct builder {
     args *line;
@@ -51,17 +48,22 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const debug_args *s = args_get(line, &GROUP_DEBUG_BUILD);
     builder b = {.line = line, .plan = s->candidate};
+    trial_judge judge = {0};
     pgy_debug_session *session = NULL;
     pgy_debug_summary summary;
     pgy_loader *loader = NULL;
     (void)passed;
-    pgy_status st = pgy_debug_session_create(&session, &s->options, err);
+    pgy_status st =
+        trial_judge_is_given(line) ? trial_judge_init(&judge, line, false, err) : PGY_OK;
+    if (!st) st = pgy_debug_session_create(&session, &s->options, err);
     if (!st) st = trt_model_loader(&loader, line, false, err);
     if (!st) st = pgy_loader_call(&b.model, loader, err);
+    judge.model = b.model;
     if (!st) st = pgy_debug_repeat(&summary, session, s->end, s->count, build, &b, err);
     pgy_model_destroy(b.model);
     pgy_loader_destroy(loader);
     pgy_debug_session_destroy(session);
+    trial_judge_deinit(&judge);
     return st;
 }
 
@@ -74,11 +76,13 @@ const command COMMAND_debug_build = {
     .description = "Build a plan for --trt repeatedly and check each one, and move the files that "
                    "each build leaves behind, such as tactic replays, into the folders good and "
                    "bad.",
-    .common = "--until --artifacts --save-tactics --check",
+    .common = "--until --artifacts --save-tactics --check --check-with",
     .examples = "  Sort the tactic replays of ten builds:\n      {program} debug build model.onnx "
                 "--until 10 --save-tactics replay.json "
                 "--artifacts replay.json --check {program} run {program}_debug.engine --trt "
-                "--load-inputs inputs.json --load-outputs golden.json",
+                "--load-inputs inputs.json --load-outputs golden.json\n"
+                "  Check each build without a command:\n      {program} debug build model.onnx "
+                "--until bad --fp16 --check-with onnxrt --atol 0.01",
     .groups = GROUPS,
     .frames = true,
     .no_abbreviation = true,

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "cli/groups/data.h"
 #include "cli/groups/debug.h"
+#include "cli/groups/debug_trial.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/trt.h"
@@ -66,6 +67,9 @@ static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_TRT_NETWORK,
                                              &GROUP_TRT_ENGINE_CONVERT,
                                              &GROUP_OPERATORS,
+                                             &GROUP_DEBUG_JUDGE_PLAN,
+                                             &GROUP_COMPARE_SAVED,
+                                             &GROUP_FUNCTIONS,
                                              NULL};
 
 static pgy_status build(const char *path, pgy_model *model, const pgy_build_config *config,
@@ -116,6 +120,7 @@ static pgy_status find(pgy_debug_session *session, pgy_model *model, args *line,
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const debug_args *debug = args_get(line, &GROUP_DEBUG_PRECISION);
+    trial_judge judge = {0};
     pgy_debug_session *session = NULL;
     pgy_loader *loader = NULL;
     pgy_model *model = NULL;
@@ -124,13 +129,17 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'%s' is a plan, whose precisions are fixed; expected the ONNX model",
                              model_path(line));
-    pgy_status st = pgy_debug_session_create(&session, &debug->options, err);
+    pgy_status st =
+        trial_judge_is_given(line) ? trial_judge_init(&judge, line, false, err) : PGY_OK;
+    if (!st) st = pgy_debug_session_create(&session, &debug->options, err);
     if (!st) st = trt_model_loader(&loader, line, false, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
+    judge.model = model;
     if (!st) st = find(session, model, line, err);
     pgy_model_destroy(model);
     pgy_loader_destroy(loader);
     pgy_debug_session_destroy(session);
+    trial_judge_deinit(&judge);
     return st;
 }
 
@@ -146,10 +155,12 @@ const command COMMAND_debug_precision = {
     .description = "Build a plan for --trt with the first or last layers in a higher precision, "
                    "check it, and search the smallest number of layers with which the check "
                    "passes.",
-    .common = "--fp16 --int8 --mode --dir -p --check",
+    .common = "--fp16 --int8 --mode --dir -p --check --check-with",
     .examples = "  Find the layers that float16 ruins:\n      {program} debug precision model.onnx "
                 "--fp16 --check {program} run {program}_debug.engine --trt "
-                "--load-inputs inputs.json --load-outputs golden.json",
+                "--load-inputs inputs.json --load-outputs golden.json\n"
+                "  Check each plan without a command:\n      {program} debug precision "
+                "model.onnx --fp16 --check-with onnxrt --atol 0.001",
     .groups = GROUPS,
     .frames = true,
     .no_abbreviation = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches the part of a model that makes a check fail, then builds the model several times and
- * counts the builds that are good.
+ * counts the builds whose outputs are those of the reference.
  *
  *     reduce_a_model model.onnx Conv
  */
@@ -58,33 +58,49 @@ static pgy_status reduce(pgy_model *model, char *op, pgy_error *err)
     return st;
 }
 
-/* A trial of the second session: builds the model for the engine. */
-static pgy_status build(bool *made, pgy_debug_trial *trial, void *user, pgy_error *err)
+static pgy_status add_runner(pgy_runner **out, const char *backend, pgy_model *model, pgy_error *err)
 {
     pgy_loader *loader = NULL;
     pgy_model_source source = {0};
+    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    if (!st) st = pgy_loader_source(&source, loader, err);
+    return st ? st : pgy_runner_create(out, pgy_backend_find(backend), &source, NULL, NULL, err);
+}
+
+/* A trial of the second session: builds the model for the engine. */
+static pgy_status build(bool *made, pgy_debug_trial *trial, void *user, pgy_error *err)
+{
     pgy_runner *runner = NULL;
     (void)trial;
-    pgy_status st = pgy_loader_from_model(&loader, user, err);
-    if (!st) st = pgy_loader_source(&source, loader, err);
-    if (!st) st = pgy_runner_create(&runner, pgy_backend_find_trait(PGY_BACKEND_BUILDS_PLANS), &source, NULL, NULL, err);
+    const pgy_status st = add_runner(&runner, "trt", user, err);
     if (!st) *made = pgy_runner_activate(runner, NULL) == PGY_OK;
     pgy_runner_destroy(runner);
     return st;
 }
 
-static pgy_status always_good(bool *passed, const char *candidate, void *user, pgy_error *err)
+/* Its check needs no command: it runs the engine and the reference on the same data. */
+static pgy_status agrees(bool *passed, const char *candidate, void *user, pgy_error *err)
 {
+    const pgy_judge_options rules = pgy_judge_options_default();
+    const pgy_run_options how = pgy_run_options_default();
+    pgy_runner *runners[2] = {NULL, NULL};
+    pgy_results *results = NULL;
+    pgy_accuracy_results *accuracy = NULL;
     (void)candidate;
-    (void)user;
-    (void)err;
-    *passed = true;
-    return PGY_OK;
+    pgy_status st = add_runner(&runners[0], "trt", user, err);
+    if (!st) st = add_runner(&runners[1], "opref", user, err);
+    if (!st) st = pgy_infer_all(&results, runners, 2, &how, err);
+    if (!st) st = pgy_compare_accuracy(&accuracy, passed, (const pgy_results *const *)&results, 1, &rules, err);
+    pgy_accuracy_results_destroy(accuracy);
+    pgy_results_destroy(results);
+    pgy_runner_destroy(runners[0]);
+    pgy_runner_destroy(runners[1]);
+    return st;
 }
 
 static pgy_status build_again(pgy_model *model, pgy_error *err)
 {
-    const pgy_debug_check check = {.size = sizeof check, .judge = always_good};
+    const pgy_debug_check check = {.size = sizeof check, .judge = agrees, .user = model};
     pgy_debug_options o = pgy_debug_options_default();
     pgy_debug_session *session = NULL;
     pgy_debug_summary sum = {0};

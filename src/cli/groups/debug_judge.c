@@ -12,6 +12,17 @@
 
 static const char *const FAILURES[] = {"build-fail", "run-fail", "mismatch", "nan", "crash", NULL};
 
+#define PLAN_OPTION                                                                                \
+    PGY_OPT_TEXT("--check-with", judge_args, with, .meta = "RUNNER|FILE",                          \
+                 .help = "check each iteration without a command: compare its outputs with those " \
+                         "of this runner (onnxrt, opref), or with a file of --save-outputs. The "  \
+                         "data options give the inputs, the comparison options the tolerances")
+#define RUNNER_OPTION                                              \
+    PGY_OPT_TEXT("--runner", judge_args, runner, .meta = "RUNNER", \
+                 .help = "the runner that is judged; default trt")
+
+static const pgy_option PLAN_OPTIONS[] = {PLAN_OPTION, PGY_OPT_END};
+static const pgy_option REPEAT_OPTIONS[] = {PLAN_OPTION, RUNNER_OPTION, PGY_OPT_END};
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--on", judge_args, on, .choices = FAILURES, .meta = "FAILURE",
                  .help = "search by delta debugging for a smallest part that fails in this way, "
@@ -21,8 +32,7 @@ static const pgy_option OPTIONS[] = {
                  .help = "compare with this runner (onnxrt, opref), or with a file of "
                          "--save-outputs, for the same data; implies --on mismatch. Default with "
                          "--on mismatch: onnxrt"),
-    PGY_OPT_TEXT("--runner", judge_args, runner, .meta = "RUNNER",
-                 .help = "the runner that is judged; default trt"),
+    RUNNER_OPTION,
     PGY_OPT_TEXT("--repro", judge_args, repro, .meta = "DIR",
                  .help = "write the reduced model, its inputs and expected outputs, a script that "
                          "shows the failure and a text for a bug report into this new folder"),
@@ -50,22 +60,22 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (!s->runner) s->runner = "trt";
     if (s->given && !pgy_backend_find(s->runner))
         return pgy_error_set(err, PGY_E_ARGUMENT, "--runner: there is no runner '%s'", s->runner);
-    return PGY_OK;
+    return s->given ? PGY_OK : cli_judge_unused(line, err);
 }
 
-const option_group GROUP_DEBUG_JUDGE = {
-    .title = "Built-in Check",
-    .description = "Options of checks without a command",
-    .options = OPTIONS,
-    ARGS_TYPE(judge_args),
-    .finish = finish,
-};
+#define JUDGE_GROUP(table)                                                               \
+    {                                                                                    \
+        .title = "Built-in Check", .description = "Options of checks without a command", \
+        .options = table, ARGS_TYPE(judge_args), .finish = finish                        \
+    }
+const option_group GROUP_DEBUG_JUDGE = JUDGE_GROUP(OPTIONS);
+const option_group GROUP_DEBUG_JUDGE_PLAN = JUDGE_GROUP(PLAN_OPTIONS);
+const option_group GROUP_DEBUG_JUDGE_REPEAT = JUDGE_GROUP(REPEAT_OPTIONS);
 
 /* ---- The judge ------------------------------------------------------------------------------ */
 
-/* Finds out what --check-with names: a runner, or a file of results. */
-static pgy_status find_reference(const char **reference, cli_judge *j, const judge_args *s,
-                                 pgy_error *err)
+pgy_status cli_judge_reference(const char **reference, pgy_results **golden, const judge_args *s,
+                               pgy_error *err)
 {
     const char *with = s->with ? s->with : s->outcome == PGY_DEBUG_MISMATCH ? "onnxrt" : NULL;
     *reference = NULL;
@@ -77,7 +87,7 @@ static pgy_status find_reference(const char **reference, cli_judge *j, const jud
     if (!file_exists(with))
         return pgy_error_set(err, PGY_E_NOT_FOUND,
                              "--check-with: '%s' is neither a runner nor a file", with);
-    return pgy_error_prefix(err, pgy_results_load(&j->golden, with, err), "--check-with: ");
+    return pgy_error_prefix(err, pgy_results_load(golden, with, err), "--check-with: ");
 }
 
 static pgy_status make_options(cli_judge *j, const pgy_build_config **config, args *line,
@@ -98,7 +108,7 @@ pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err)
     const pgy_build_config *config = NULL;
     pgy_debug_judge_options o = {.size = sizeof o, .runner = s->runner};
     *j = (cli_judge){.runner = s->runner, .rules = ARGS_OF(line, compare_args)->judge};
-    pgy_status st = find_reference(&o.reference, j, s, err);
+    pgy_status st = cli_judge_reference(&o.reference, &j->golden, s, err);
     if (!st) st = compare_list_create(&j->functions, line, err);
     if (!st) st = make_options(j, &config, line, err);
     if (!st) st = cli_judge_words(j, o.reference || j->golden, line, err);

@@ -13,6 +13,11 @@ typedef struct judge_args {
     pgy_debug_outcome outcome;
 } judge_args;
 extern const option_group GROUP_DEBUG_JUDGE;
+extern const option_group GROUP_DEBUG_JUDGE_PLAN;   /* --check-with for plans */
+extern const option_group GROUP_DEBUG_JUDGE_REPEAT; /* --check-with and --runner */
+/* Finds out what --check-with names: a runner, or a file of results, which the caller destroys. */
+pgy_status cli_judge_reference(const char **reference, pgy_results **golden, const judge_args *s,
+                               pgy_error *err) PGY_MUST_CHECK;
 
 /* A judge and what it borrows. Free it with cli_judge_deinit. */
 typedef struct cli_judge {
@@ -31,6 +36,8 @@ pgy_status cli_judge_init(cli_judge *j, args *line, pgy_error *err) PGY_MUST_CHE
  * `compared`: there is no reference, so those of comparisons are left out. An option with which
  * `run` would judge differently is an error. */
 pgy_status cli_judge_words(cli_judge *j, bool compared, args *line, pgy_error *err) PGY_MUST_CHECK;
+/* debug_words.c: refuses options of comparisons, for lines that compare nothing. */
+pgy_status cli_judge_unused(const args *line, pgy_error *err) PGY_MUST_CHECK;
 void cli_judge_deinit(cli_judge *j, args *line);
 
 #endif

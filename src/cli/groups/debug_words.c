@@ -169,6 +169,28 @@ static pgy_status add_group(words *w, const option_group *g, const args *line, p
     return st;
 }
 
+static pgy_status refuse_unused(const option_group *g, const args *line, pgy_error *err)
+{
+    const void *settings = args_get(line, g);
+    if (!settings) return PGY_OK;
+    void *defaults = mem_calloc(1, g->settings_size);
+    pgy_status st = defaults ? PGY_OK : no_memory(err);
+    span first;
+    if (!st && g->defaults) g->defaults(defaults);
+    for (const pgy_option *o = g->options; !st && o->kind != PGY_OPTION_END; o++)
+        if (is_given(o, settings, defaults) && option_spelling(&first, o, 0))
+            st = pgy_error_set(err, PGY_E_ARGUMENT, "%.*s needs --check-with", (int)first.size,
+                               first.data);
+    mem_free(defaults);
+    return st;
+}
+
+pgy_status cli_judge_unused(const args *line, pgy_error *err)
+{
+    const pgy_status st = refuse_unused(&GROUP_COMPARE_SAVED, line, err);
+    return st ? st : refuse_unused(&GROUP_FUNCTIONS, line, err);
+}
+
 /* Ranges come from the data of the line. A process of its own has the inputs of a part instead. */
 static pgy_status check_calibration(const args *line, pgy_error *err)
 {

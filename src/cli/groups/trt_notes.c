@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/groups/data.h"
+#include "cli/groups/debug_judge.h"
 #include "cli/groups/model.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
@@ -145,6 +146,8 @@ void trt_notes(const args *line)
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
+    const judge_args *judge = ARGS_OF(line, judge_args);
     /* `where` has neither runner flags nor network options, and compares on the data */
-    if (data && network && !ARGS_OF(line, runner_args)) note_data(data, config);
+    if (data && network && !ARGS_OF(line, runner_args) && !(judge && judge->given))
+        note_data(data, config);
 }
