@@ -50,6 +50,9 @@ typedef struct pgy_perf_options {
     bool no_copies; /**< use inputs and outputs in place: H2D and D2H are 0 */
     bool has_profile;
     size_t profile; /**< profile that the shapes must lie in, if has_profile */
+    /** Runs that an endless loop (negative duration_s) keeps, of all streams together: the last
+     * ones. 0: 262144, which take 16 MiB. Other loops keep all runs. */
+    size_t window;
 } pgy_perf_options;
 PGY_API pgy_perf_options pgy_perf_options_default(void);
 
@@ -78,6 +81,8 @@ PGY_API void pgy_perf_trace_destroy(pgy_perf_trace *t); /**< NULL is fine */
 PGY_API size_t pgy_perf_trace_count(const pgy_perf_trace *t);
 PGY_API const pgy_perf_run *pgy_perf_trace_at(const pgy_perf_trace *t, size_t i);
 PGY_API size_t pgy_perf_warm_up_count(const pgy_perf_trace *t); /**< runs before those measured */
+/** Measured runs that the trace has no longer (pgy_perf_options.window). */
+PGY_API size_t pgy_perf_dropped_count(const pgy_perf_trace *t);
 
 /* ---- Statistics ----------------------------------------------------------------------------- */
 

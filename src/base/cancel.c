@@ -5,9 +5,12 @@
 #include <time.h>
 
 atomic_bool cancel_flag;
+static atomic_int holders;
+static atomic_bool heard;
 
 void pgy_cancel(void)
 {
+    atomic_store(&heard, false);
     atomic_store(&cancel_flag, true);
 }
 
@@ -19,6 +22,27 @@ void pgy_cancel_reset(void)
 bool pgy_is_cancelled(void)
 {
     return cancel_requested();
+}
+
+void cancel_hold(void)
+{
+    atomic_fetch_add(&holders, 1);
+}
+
+void cancel_release(void)
+{
+    if (cancel_requested()) atomic_store(&heard, true);
+    atomic_fetch_sub(&holders, 1);
+}
+
+bool cancel_is_held(void)
+{
+    return atomic_load(&holders) > 0;
+}
+
+bool cancel_was_heard(void)
+{
+    return atomic_load(&heard);
 }
 
 pgy_status cancel_check(pgy_error *err)

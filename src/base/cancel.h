@@ -26,6 +26,14 @@ static inline bool status_ends_all(pgy_status st)
     return st == PGY_E_MEMORY || st == PGY_E_CANCELLED;
 }
 
+/* A program that handles signals ends soon after a request, even if a loop does not hear it. Between
+ * these two calls it waits longer: the caller hears the request by itself, and then hands out what
+ * it has. If a request came in between, the program goes on waiting after cancel_release. */
+void cancel_hold(void);
+void cancel_release(void);
+bool cancel_is_held(void);   /* by any thread */
+bool cancel_was_heard(void); /* a request came between the calls, and cancel_release followed */
+
 /* Sleeps for `ms` milliseconds; a request to stop ends the sleep early. */
 void cancel_sleep_ms(int64_t ms);
 

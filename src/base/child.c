@@ -47,9 +47,10 @@ enum { TABLE_SIZE = 256 };
 static struct {
     _Atomic pid_t child, parent;
     atomic_int number;
+    atomic_bool is_group;
 } table[TABLE_SIZE];
 
-void child_register(pid_t child, int number)
+static void put(pid_t child, int number, bool is_group)
 {
     const pid_t self = getpid();
     for (size_t i = 0; i < TABLE_SIZE; i++) {
@@ -57,9 +58,20 @@ void child_register(pid_t child, int number)
         if (known && atomic_load(&table[i].parent) == self) continue;
         if (!atomic_compare_exchange_strong(&table[i].child, &known, child)) continue;
         atomic_store(&table[i].number, number);
+        atomic_store(&table[i].is_group, is_group);
         atomic_store(&table[i].parent, self);
         return;
     }
+}
+
+void child_register(pid_t child, int number)
+{
+    put(child, number, false);
+}
+
+void child_register_group(pid_t child, int number)
+{
+    put(child, number, true);
 }
 
 static void forget(pid_t child)
@@ -86,16 +98,31 @@ bool child_reap(pid_t child, bool wait, int *status)
     return true;
 }
 
-void child_end(pid_t child)
+/* Waits a moment; false: the child still runs. */
+static bool ends_soon(pid_t child)
 {
     enum { MOMENT_MS = 50 };
-    siginfo_t info = {0};
-    kill(child, SIGTERM);
     for (int i = 0; i < MOMENT_MS; i++) {
-        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid) return;
+        siginfo_t info = {0};
+        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid)
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    kill(child, SIGKILL);
+    return false;
+}
+
+void child_end(pid_t child)
+{
+    kill(child, SIGTERM);
+    if (!ends_soon(child)) kill(child, SIGKILL);
+}
+
+/* The child is not reaped yet, so no other group can have its number. */
+void child_end_group(pid_t child, int number)
+{
+    kill(-child, number);
+    ends_soon(child);
+    kill(-child, SIGKILL);
 }
 
 void child_end_all(void)
@@ -104,6 +131,6 @@ void child_end_all(void)
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         const pid_t child = atomic_load(&table[i].child);
         if (child > 0 && atomic_load(&table[i].parent) == self)
-            kill(child, atomic_load(&table[i].number));
+            kill(atomic_load(&table[i].is_group) ? -child : child, atomic_load(&table[i].number));
     }
 }

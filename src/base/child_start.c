@@ -136,7 +136,8 @@ static bool environment_init(environment *e)
     return good;
 }
 
-int child_start(pid_t *out, char *const *arguments, const posix_spawn_file_actions_t *actions)
+static int start(pid_t *out, char *const *arguments, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes)
 {
     environment e = {0};
     char *program = NULL, **words = NULL;
@@ -151,10 +152,27 @@ int child_start(pid_t *out, char *const *arguments, const posix_spawn_file_actio
     }
     memcpy(words, arguments, count * sizeof *words);
     words[0] = program;
-    failure = posix_spawn(out, program, actions, NULL, words, e.items);
+    failure = posix_spawn(out, program, actions, attributes, words, e.items);
 done:
     environment_deinit(&e);
     mem_free(words);
     mem_free(program);
+    return failure;
+}
+
+int child_start(pid_t *out, char *const *arguments, const posix_spawn_file_actions_t *actions)
+{
+    return start(out, arguments, actions, NULL);
+}
+
+int child_start_group(pid_t *out, char *const *arguments, const posix_spawn_file_actions_t *actions)
+{
+    posix_spawnattr_t attributes;
+    int failure = posix_spawnattr_init(&attributes);
+    if (failure) return failure;
+    failure = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    if (!failure) failure = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!failure) failure = start(out, arguments, actions, &attributes);
+    posix_spawnattr_destroy(&attributes);
     return failure;
 }

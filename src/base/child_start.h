@@ -24,5 +24,8 @@ bool search_path_has_empty(const char *list, const char *separators);
  * the path that was found, because interpreters look for their libraries beside it. @return 0 or an
  * errno */
 int child_start(pid_t *out, char *const *arguments, const posix_spawn_file_actions_t *actions);
+/* Like child_start; the child leads a new process group. */
+int child_start_group(pid_t *out, char *const *arguments,
+                      const posix_spawn_file_actions_t *actions);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/pytext.h"
@@ -289,8 +290,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_status st = pgy_loader_from_path(&loader, m->path, NULL, err);
     if (!st) st = pgy_loader_call(&model, loader, err);
     if (!st) st = data_loader_create(&data, line, m->shapes, err);
+    cancel_hold(); /* an interrupted search leaves its best */
     if (!st) st = pgy_precision_search(&p, model, data, &s->options, err);
     if (st == PGY_E_CANCELLED && p) st = leave_best(p, s, err);
+    cancel_release();
     if (!st) st = show(p, s, err);
     if (!st && s->output) st = check_and_write(p, line, err);
     if (!st) st = write_lists(p, s, err);

@@ -8,17 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/child.h"
 #include "base/file.h"
 
 /* `timeout` and others send a signal to the process and again to its group. Signals within
  * SAME_REQUEST_MS count as one request. */
 enum { GRACE_MS = 100, SAME_REQUEST_MS = 40 };
+/* A loop that holds the program gets this long to hear the request. */
+enum { HELD_MS = 3000 };
 
 static atomic_int requested;      /* the first signal, or 0 */
 static atomic_llong requested_ms; /* when it came, or 0 */
 static timer_t timer;
 static bool has_timer;
+static const struct itimerspec GRACE = {.it_value = {.tv_nsec = GRACE_MS * 1000000L}};
 
 static long long now_ms(void)
 {
@@ -54,14 +58,16 @@ static void on_timer(int unused)
 {
     const int number = atomic_load(&requested);
     (void)unused;
-    if (!number) return;
+    if (!number || cancel_was_heard()) return;
+    if (cancel_is_held() && now_ms() - atomic_load(&requested_ms) < HELD_MS &&
+        timer_settime(timer, 0, &GRACE, NULL) == 0)
+        return;
     say_interrupted();
     die(number);
 }
 
 static void on_signal(int number)
 {
-    static const struct itimerspec GRACE = {.it_value = {.tv_nsec = GRACE_MS * 1000000L}};
     const int saved = errno;
     const long long now = now_ms();
     long long first = 0;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/file_temp.h"
 #include "base/log.h"
 
 static const char LOG_PATH[] = "backend/onnx/loader.py";
@@ -47,9 +48,18 @@ pgy_status candidate_file_save(candidate_file *f, pgy_model *part, pgy_model *wh
     return st || saved ? st : pgy_model_save(part, f->path, &o, err);
 }
 
+void candidate_file_begin(candidate_file *f)
+{
+    if (f->path) temp_register(f->path);
+    if (f->data_path) temp_register(f->data_path);
+}
+
 void candidate_file_remove(candidate_file *f)
 {
     if (!f->path) return;
     if (!f->rewriter || !model_rewriter_hide(f->rewriter)) unlink(f->path);
-    if (f->data_path) unlink(f->data_path);
+    temp_forget(f->path);
+    if (!f->data_path) return;
+    unlink(f->data_path);
+    temp_forget(f->data_path);
 }

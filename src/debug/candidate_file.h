@@ -17,6 +17,8 @@ typedef struct candidate_file {
 /* `path` is borrowed. */
 pgy_status candidate_file_init(candidate_file *f, const char *path, pgy_error *err) PGY_MUST_CHECK;
 void candidate_file_deinit(candidate_file *f);
+/* From now on until candidate_file_remove the file is removed if the process ends. */
+void candidate_file_begin(candidate_file *f);
 /* Saves a part of `whole`, fast if that is the same model in all calls. With `keep` the file stays
  * after the check. */
 pgy_status candidate_file_save(candidate_file *f, pgy_model *part, pgy_model *whole, bool keep,

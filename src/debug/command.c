@@ -30,7 +30,8 @@ void command_result_deinit(command_result *r)
 /* A running command and the reading ends of its output. */
 typedef struct running {
     pid_t child;
-    int ends[2]; /* stdout, stderr; -1: closed */
+    bool is_group; /* the child leads a process group of its own */
+    int ends[2];   /* stdout, stderr; -1: closed */
     int64_t deadline_ns;
 } running;
 
@@ -42,14 +43,20 @@ static void close_end(int *fd)
 
 /* ---- Start ---------------------------------------------------------------------------------- */
 
-static int start_with(pid_t *child, char *const *words, int out, int err)
+/* A group of its own lets us end the command with everything that it started. But on a terminal it
+ * could not read, Ctrl-Z would not stop it, and Ctrl-C, which goes to our group, would not reach
+ * it.
+ */
+static int start_with(running *r, char *const *words, int out, int err)
 {
+    r->is_group = !isatty(STDIN_FILENO);
     posix_spawn_file_actions_t actions;
     int failure = posix_spawn_file_actions_init(&actions);
     if (failure) return failure;
     failure = posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
     if (!failure) failure = posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-    if (!failure) failure = child_start(child, words, &actions);
+    if (!failure && r->is_group) failure = child_start_group(&r->child, words, &actions);
+    if (!failure && !r->is_group) failure = child_start(&r->child, words, &actions);
     posix_spawn_file_actions_destroy(&actions);
     return failure;
 }
@@ -61,14 +68,14 @@ static pgy_status start(running *r, const char *const *words, size_t count, pgy_
     if (!copy) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a command");
     for (size_t i = 0; i < count; i++) copy[i] = (char *)words[i];
     int failure = pipe2(out, O_CLOEXEC) || pipe2(errors, O_CLOEXEC) ? errno : 0;
-    if (!failure) failure = start_with(&r->child, copy, out[1], errors[1]);
+    if (!failure) failure = start_with(r, copy, out[1], errors[1]);
     mem_free(copy);
     close_end(&out[1]);
     close_end(&errors[1]);
     r->ends[0] = out[0];
     r->ends[1] = errors[0];
     if (!failure) {
-        child_register(r->child, SIGKILL);
+        r->is_group ? child_register_group(r->child, SIGKILL) : child_register(r->child, SIGKILL);
         return PGY_OK;
     }
     close_end(&r->ends[0]);
@@ -145,16 +152,19 @@ static void add_descendants(pid_t *found, size_t *count, pid_t parent)
     for (size_t i = first, last = *count; i < last; i++) add_descendants(found, count, found[i]);
 }
 
-/* Ends a command that still runs. A shell leaves the programs that it waits for, so they are ended,
- * too; a process group of its own would take the terminal away from the command. */
-static void end_command(pid_t child)
+/* Ends a command that still runs, by the signal that a terminal would send if the user stops us. A
+ * command without a group leaves the programs that it waits for, so they are ended, too. */
+static void end_command(const running *r)
 {
     pid_t found[MAX_DESCENDANTS];
     size_t count = 0;
     int status;
-    add_descendants(found, &count, child);
-    child_end(child);
-    child_reap(child, true, &status);
+    add_descendants(found, &count, r->child);
+    if (r->is_group)
+        child_end_group(r->child, cancel_requested() ? SIGINT : SIGTERM);
+    else
+        child_end(r->child);
+    child_reap(r->child, true, &status);
     for (size_t i = 0; i < count; i++) kill(found[i], SIGKILL);
 }
 
@@ -168,7 +178,7 @@ pgy_status command_run(command_result *out, const char *const *words, size_t cou
     if (timeout_s > 0) r.deadline_ns = clock_ns() + (int64_t)(timeout_s * 1e9);
     pgy_status st = start(&r, words, count, err);
     if (!st) st = collect(&made, &r, timeout_s, &status, err);
-    if (r.child > 0) end_command(r.child);
+    if (r.child > 0) end_command(&r);
     close_end(&r.ends[0]);
     close_end(&r.ends[1]);
     if (st) {

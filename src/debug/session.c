@@ -263,10 +263,14 @@ static pgy_status try_once(pgy_debug_session *s, const pgy_debug_search *search,
             t->passed ? "True" : "False");
         return PGY_OK;
     }
+    if (!s->options.keep_candidate) candidate_file_begin(&s->candidate);
     pgy_status st = make(&made, search, t, err);
+    const bool runs_command = !st && made && s->criterion.command;
+    if (runs_command) cancel_hold(); /* a request ends the command, then its files are removed */
     if (!st && made) st = judge(s, t, key, err);
     if (!st) st = debug_replay_put(&s->replay, key, t, err);
     remove_files(s);
+    if (runs_command) cancel_release();
     return st ? st : save_replay(s, err);
 }
 

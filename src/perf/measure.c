@@ -16,7 +16,8 @@ typedef struct stream {
     perf_lane *lane;
     const pgy_perf_options *o;
     int64_t origin_ns;
-    pgy_perf_trace trace; /* of this stream, warm-up runs included */
+    pgy_perf_trace trace; /* of this stream */
+    size_t limit, oldest; /* once the trace has `limit` runs, a new one replaces the oldest */
     atomic_bool *stop;    /* another stream failed */
     pgy_status st;
     pgy_error err;
@@ -72,27 +73,36 @@ static bool goes_on(const stream *s, int64_t measured, double now)
     return now < s->o->duration_s * 1e3 + s->o->warm_up_ms;
 }
 
+static pgy_status keep(stream *s, const pgy_perf_run *r, pgy_error *err)
+{
+    pgy_perf_trace *t = &s->trace;
+    if (s->limit && t->count == s->limit) {
+        t->runs[s->oldest] = *r;
+        s->oldest = (s->oldest + 1) % s->limit;
+        t->dropped++;
+        return PGY_OK;
+    }
+    if (!mem_grow((void **)&t->runs, &t->capacity, t->count + 1, sizeof *t->runs))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for the times of %zu runs",
+                             t->count);
+    t->runs[t->count++] = *r;
+    return PGY_OK;
+}
+
 static void *run_stream(void *user)
 {
     stream *s = user;
-    int64_t measured = 0;
     double now = since_ms(s, clock_ns());
-    while (goes_on(s, measured, now)) {
-        pgy_perf_trace *t = &s->trace;
-        if (!mem_grow((void **)&t->runs, &t->capacity, t->count + 1, sizeof *t->runs)) {
-            s->st = pgy_error_set(&s->err, PGY_E_MEMORY, "out of memory for the times of %zu runs",
-                                  t->count);
-            break;
-        }
-        pgy_perf_run *r = &t->runs[t->count];
-        s->st = run_once(s, r, &s->err);
+    while (goes_on(s, (int64_t)s->trace.count, now)) {
+        pgy_perf_run r;
+        s->st = run_once(s, &r, &s->err);
         if (s->st) break;
-        t->count++;
-        if (r->compute_start < s->o->warm_up_ms)
-            t->warm_up_count++;
+        if (r.compute_start < s->o->warm_up_ms)
+            s->trace.warm_up_count++;
         else
-            measured++;
-        now = r->d2h_end;
+            s->st = keep(s, &r, &s->err);
+        if (s->st) break;
+        now = r.d2h_end;
         if (s->o->idle_ms > 0) {
             sleep_for(s->o->idle_ms);
             now = since_ms(s, clock_ns());
@@ -110,20 +120,29 @@ static int by_start(const void *a, const void *b)
     return (x->compute_start > y->compute_start) - (x->compute_start < y->compute_start);
 }
 
+/* Copies the runs of a stream, the oldest first. */
+static void add_runs(pgy_perf_run *to, const stream *s)
+{
+    const pgy_perf_trace *t = &s->trace;
+    const size_t last = t->count - s->oldest;
+    if (last) memcpy(to, t->runs + s->oldest, last * sizeof *to);
+    if (s->oldest) memcpy(to + last, t->runs, s->oldest * sizeof *to);
+}
+
 static pgy_status merge(pgy_perf_trace **out, stream *streams, size_t count, pgy_error *err)
 {
     pgy_perf_trace *t = mem_calloc(1, sizeof *t);
     if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; i < count; i++) {
         const pgy_perf_trace *one = &streams[i].trace;
-        const size_t measured = one->count - one->warm_up_count;
-        if (!mem_grow((void **)&t->runs, &t->capacity, t->count + measured + 1, sizeof *t->runs)) {
+        if (!mem_grow((void **)&t->runs, &t->capacity, t->count + one->count + 1,
+                      sizeof *t->runs)) {
             pgy_perf_trace_destroy(t);
             return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         }
-        if (measured)
-            memcpy(t->runs + t->count, one->runs + one->warm_up_count, measured * sizeof *t->runs);
-        t->count += measured;
+        add_runs(t->runs + t->count, &streams[i]);
+        t->count += one->count;
+        t->dropped += one->dropped;
         t->warm_up_count += one->warm_up_count;
     }
     if (count > 1) qsort(t->runs, t->count, sizeof *t->runs, by_start);
@@ -172,6 +191,15 @@ static void divide_threads(pgy_perf_options *o, const pgy_engine *engine)
     if (!o->threads) o->threads = 1;
 }
 
+/* An endless loop must not need more and more memory. @return runs of each stream; 0: all */
+static size_t window_of(const pgy_perf_options *o)
+{
+    enum { WINDOW = 1 << 18 };
+    if (o->duration_s >= 0) return 0;
+    const size_t each = (o->window ? o->window : WINDOW) / o->streams;
+    return each ? each : 1;
+}
+
 static pgy_status gather(pgy_perf_trace **out, pgy_tensor_map **outputs, stream *streams,
                          const pgy_perf_options *o, pgy_error *err)
 {
@@ -186,7 +214,7 @@ static pgy_status gather(pgy_perf_trace **out, pgy_tensor_map **outputs, stream 
     pgy_status st = merge(&t, streams, o->streams, err);
     if (!st && !t->count && (o->iterations || o->duration_s))
         st = pgy_error_set(err, PGY_E_CANCELLED, "no run was measured before the loop was stopped");
-    if (!st && outputs && streams[0].trace.count)
+    if (!st && outputs && streams[0].trace.count + streams[0].trace.warm_up_count)
         st = perf_lane_outputs(outputs, streams[0].lane, err);
     if (st)
         pgy_perf_trace_destroy(t);
@@ -211,9 +239,13 @@ pgy_status pgy_perf_measure(pgy_perf_trace **out, pgy_tensor_map **outputs, pgy_
     for (size_t i = 0; !st && i < o.streams; i++) {
         streams[i].o = &o;
         streams[i].stop = &stop;
+        streams[i].limit = window_of(&o);
         st = perf_lane_create(&streams[i].lane, engine, feed, &o, err);
     }
+    const bool endless = !st && o.duration_s < 0;
+    if (endless) cancel_hold(); /* a request ends the loop, and then come the statistics */
     if (!st) run_all(streams, o.streams);
+    if (endless) cancel_release();
     if (!st) st = gather(out, outputs, streams, &o, err);
     for (size_t i = 0; i < o.streams; i++) {
         perf_lane_destroy(streams[i].lane);

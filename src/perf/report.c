@@ -144,6 +144,12 @@ pgy_status pgy_perf_warnings(char **out, const pgy_perf_trace *t, size_t streams
         st = pgy_perf_summarize(&s[METRICS[m].metric], t, METRICS[m].metric, err);
     if (st) return st;
     const pgy_perf_stats *compute = &s[PGY_PERF_COMPUTE];
+    if (t->dropped)
+        str_printf(
+            &text,
+            "The figures are those of the last %zu queries; the times of the %zu before them "
+            "are not kept.\n",
+            t->count, t->dropped);
     if (t->count && !is_synchronous(t) &&
         s[PGY_PERF_ENQUEUE].median > ENQUEUE_BOUND * compute->median)
         str_append(&text, "Throughput may be bound by Enqueue Time rather than GPU Compute.\n");

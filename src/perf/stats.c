@@ -46,6 +46,11 @@ size_t pgy_perf_warm_up_count(const pgy_perf_trace *t)
     return t->warm_up_count;
 }
 
+size_t pgy_perf_dropped_count(const pgy_perf_trace *t)
+{
+    return t->dropped;
+}
+
 /* ---- Times ---------------------------------------------------------------------------------- */
 
 double pgy_perf_time(const pgy_perf_run *r, pgy_perf_metric metric)

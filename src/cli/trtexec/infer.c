@@ -170,6 +170,7 @@ pgy_status session_infer(trtexec_session *s, pgy_error *err)
         say_tensor(s, "Input", pgy_tensor_map_name(feed, i), pgy_tensor_map_at(feed, i));
     if (!st) LOG(INFO, "Starting inference");
     if (!st) st = pgy_perf_measure(&trace, &outputs, s->engine, feed, &s->loop, err);
+    if (s->loop.duration_s < 0) pgy_cancel_reset(); /* the request has been met: files follow */
     for (size_t i = 0; !st && outputs && i < pgy_tensor_map_count(outputs); i++)
         say_tensor(s, "Output", pgy_tensor_map_name(outputs, i), pgy_tensor_map_at(outputs, i));
     if (!st) st = report(s, trace, err);

@@ -87,7 +87,9 @@ static const pgy_option INFERENCE[] = {
     INT("--seed", seed, "N", "seed of the generated data; default 0"),
     INT("--iterations", iterations, "N", "least number of measured runs; default 10"),
     TEXT("--warmUp", warm_up, "MS", "time before measuring; default 200"),
-    TEXT("--duration", duration, "S", "least time of measuring; default 3; -1: until interrupted"),
+    TEXT("--duration", duration, "S",
+         "least time of measuring; default 3; -1: until "
+         "interrupted, and the figures are those of the last 262144 queries"),
     TEXT("--sleepTime", sleep, "MS", "pause between copies and run; default 0"),
     TEXT("--idleTime", idle, "MS", "pause after each run; default 0"),
     INT("--infStreams --streams", streams, "N", "contexts that run at the same time; default 1"),
