@@ -26,9 +26,15 @@ pgy_status minimise_judge(bool *fails, pgy_debug_finding *finding, minimisation 
                           pgy_error *err) PGY_MUST_CHECK;
 size_t minimise_count_nodes(const pgy_model *model);
 
-/* shrink.c: after the nodes, inputs, shapes and attributes of the best model. */
+/* shrink.c: after the nodes, inputs and shapes of the best model. */
 pgy_status minimise_inputs(minimisation *m, pgy_error *err) PGY_MUST_CHECK;
 pgy_status minimise_shapes(minimisation *m, pgy_error *err) PGY_MUST_CHECK;
+/* Makes a candidate of a changed graph with these samples, and tries it. A graph that is not valid
+ * any more counts as one that does not fail. */
+pgy_status minimise_try_graph(bool *fails, minimisation *m, pgy_gs_graph *g,
+                              pgy_tensor_map *const *values, const char *phase,
+                              pgy_error *err) PGY_MUST_CHECK;
+/* simplify.c */
 pgy_status minimise_attributes(minimisation *m, pgy_error *err) PGY_MUST_CHECK;
 /* capsule.c */
 pgy_status minimise_weights(minimisation *m, pgy_error *err) PGY_MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shrinks what is around the remaining nodes: inputs become constants, dimensions become 1, and
- * attributes get their defaults. A change that shape inference refuses is not tried. */
+/* Shrinks what is around the remaining nodes: inputs become constants, and dimensions become 1. A
+ * change that shape inference refuses is not tried. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -9,12 +9,10 @@
 
 static const char LOG_PATH[] = "debug/shrink.c";
 
-enum { MAX_INPUTS = 16, MAX_DIMS = 6, MAX_ATTRIBUTES = 32 };
+enum { MAX_INPUTS = 16, MAX_DIMS = 6 };
 
-/* Checks the changed graph, makes a candidate of it with these samples, and tries it. A graph that
- * is not valid any more counts as one that does not fail. */
-static pgy_status try_graph(bool *fails, minimisation *m, pgy_gs_graph *g,
-                            pgy_tensor_map *const *values, const char *phase, pgy_error *err)
+pgy_status minimise_try_graph(bool *fails, minimisation *m, pgy_gs_graph *g,
+                              pgy_tensor_map *const *values, const char *phase, pgy_error *err)
 {
     candidate_part part = {0};
     pgy_graph *checked = NULL;
@@ -30,10 +28,7 @@ static pgy_status try_graph(bool *fails, minimisation *m, pgy_gs_graph *g,
     part.model = NULL;
     if (!st) st = pgy_graph_export(&part.model, checked, err); /* has the new shapes */
     if (!st) st = part_set_feeds(&part, values, m->best.count, err);
-    if (!st) {
-        m->remaining = 1;
-        st = minimise_try(fails, m, &part, phase, err);
-    }
+    if (!st) st = minimise_try(fails, m, &part, phase, err);
 done:
     pgy_graph_destroy(checked);
     part_free(&part);
@@ -56,7 +51,7 @@ static pgy_status fix_input(minimisation *m, const char *name, pgy_error *err)
     if (!st && t && v && count && count < g->input_count) {
         st = pgy_gs_set_graph_inputs(g, kept, count, err);
         if (!st) st = pgy_gs_to_constant(t, v, err);
-        if (!st) st = try_graph(&fails, m, g, m->best.feeds, "inputs", err);
+        if (!st) st = minimise_try_graph(&fails, m, g, m->best.feeds, "inputs", err);
     }
     pgy_gs_destroy(g);
     return st;
@@ -73,7 +68,10 @@ pgy_status minimise_inputs(minimisation *m, pgy_error *err)
     if (st) return st;
     if (g->input_count <= MAX_INPUTS)
         for (; count < g->input_count; count++) names[count] = g->inputs[count]->name;
-    for (size_t i = 1; !st && i < count; i++) st = fix_input(m, names[i], err);
+    for (size_t i = 1; !st && i < count; i++) {
+        m->remaining = (int64_t)(count - i);
+        st = fix_input(m, names[i], err);
+    }
     pgy_gs_destroy(g);
     return st;
 }
@@ -153,7 +151,7 @@ static pgy_status shrink_dim(bool *fails, minimisation *m, int64_t from, int64_t
     for (size_t i = 0; !st && i < count; i++)
         st = slice_map(&feeds[i], m->best.feeds[i], from, to, err);
     if (!st) st = set_shapes(g, feeds[0], err);
-    if (!st) st = try_graph(fails, m, g, feeds, "shapes", err);
+    if (!st) st = minimise_try_graph(fails, m, g, feeds, "shapes", err);
     for (size_t i = 0; i < count; i++) pgy_tensor_map_destroy(feeds[i]);
     mem_free(feeds);
     pgy_gs_destroy(g);
@@ -182,45 +180,9 @@ pgy_status minimise_shapes(minimisation *m, pgy_error *err)
         add_dims(sizes, &count, pgy_tensor_map_at(feed, i));
     for (size_t i = 0; !st && i < count; i++) {
         bool fails;
+        m->remaining = (int64_t)(count - i);
         st = shrink_dim(&fails, m, sizes[i], 1, err);
         if (!st && !fails && sizes[i] > 3) st = shrink_dim(&fails, m, sizes[i], sizes[i] / 2, err);
     }
-    return st;
-}
-
-/* ---- Attributes ----------------------------------------------------------------------------- */
-
-static pgy_status drop_attribute(bool *fails, minimisation *m, size_t node, size_t index,
-                                 pgy_error *err)
-{
-    pgy_gs_graph *g = NULL;
-    pgy_status st = pgy_gs_import(&g, m->best.model, err);
-    *fails = false;
-    if (!st && node < g->node_count && index < g->nodes[node]->attribute_count &&
-        !g->nodes[node]->attributes[index].graph_count &&
-        pgy_gs_remove_attr(g->nodes[node], g->nodes[node]->attributes[index].name)) {
-        for (size_t k = 0; !st && k < g->nodes[node]->output_count; k++) {
-            pgy_gs_tensor *t = g->nodes[node]->outputs[k];
-            if (!pgy_gs_is_omitted(t)) st = pgy_gs_set_type(t, t->dtype, -1, NULL, err);
-        }
-        if (!st) st = try_graph(fails, m, g, m->best.feeds, "attributes", err);
-    }
-    pgy_gs_destroy(g);
-    return st;
-}
-
-/* Removes attributes one by one; without one, its default applies. */
-pgy_status minimise_attributes(minimisation *m, pgy_error *err)
-{
-    size_t tried = 0;
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < m->nodes; i++)
-        for (size_t k = 0; !st && tried < MAX_ATTRIBUTES;) {
-            bool fails;
-            if (k >= pgy_model_proto(m->best.model)->graph->nodes[i]->attribute_count) break;
-            st = drop_attribute(&fails, m, i, k, err);
-            tried++;
-            if (!fails) k++;
-        }
     return st;
 }

@@ -207,3 +207,117 @@ static void test_minimise__replay(void **state)
     remove(REPLAY);
     remove("minimise_replay_skip_current.json");
 }
+
+/* ---- Attributes ----------------------------------------------------------------------------- */
+
+/* A model of one node fails as long as an attribute has this number at this place; one of a list
+ * also if the list has other lengths. */
+typedef struct attribute_fault {
+    const char *name;
+    size_t at;
+    float number;
+} attribute_fault;
+
+static const pgy_onnx_attribute *find_attribute(const pgy_model *model, const char *name)
+{
+    const pgy_onnx_node *n = pgy_model_proto(model)->graph->nodes[0];
+    for (size_t i = 0; i < n->attribute_count; i++)
+        if (strcmp(n->attributes[i]->name, name) == 0) return n->attributes[i];
+    return NULL;
+}
+
+static pgy_status find_attribute_fault(pgy_debug_finding *out, pgy_model *model,
+                                       const pgy_tensor_map *const *feeds, size_t count, void *user,
+                                       pgy_error *err)
+{
+    const attribute_fault *f = user;
+    const pgy_onnx_attribute *a = find_attribute(model, f->name);
+    (void)feeds, (void)count, (void)err;
+    bool bad = a && a->type == PGY_ATTR_FLOAT && a->f >= f->number;
+    for (size_t i = 0; a && i < a->int_count; i++)
+        bad |= i == f->at && (float)a->ints[i] == f->number;
+    *out = (pgy_debug_finding){.outcome = bad ? PGY_DEBUG_MISMATCH : PGY_DEBUG_PASSED};
+    return PGY_OK;
+}
+
+static pgy_model *make_node(const char *op, const pgy_gs_attr *attrs, size_t attr_count,
+                            const int64_t *sizes, int32_t rank)
+{
+    pgy_dim dims[PGY_MAX_RANK];
+    pgy_gs_graph *g = NULL;
+    pgy_gs_tensor *x = NULL, *y = NULL;
+    pgy_gs_node *n = NULL;
+    pgy_model *model = NULL;
+    for (int32_t i = 0; i < rank; i++) dims[i] = (pgy_dim){sizes[i], NULL};
+    assert_int_equal(pgy_gs_create(&g, NULL), PGY_OK);
+    g->opset = 11;
+    assert_int_equal(pgy_gs_variable(&x, g, "x", PGY_F32, rank, dims, NULL), PGY_OK);
+    assert_int_equal(pgy_gs_variable(&y, g, "y", PGY_F32, -1, NULL, NULL), PGY_OK);
+    const pgy_gs_node_spec spec = {.op = op,
+                                   .name = "only",
+                                   .inputs = &x,
+                                   .input_count = 1,
+                                   .outputs = &y,
+                                   .output_count = 1,
+                                   .attrs = attrs,
+                                   .attr_count = attr_count};
+    assert_int_equal(pgy_gs_add_node(&n, g, &spec, NULL), PGY_OK);
+    assert_int_equal(pgy_gs_add_graph_input(g, x, NULL), PGY_OK);
+    assert_int_equal(pgy_gs_add_graph_output(g, y, NULL), PGY_OK);
+    assert_int_equal(pgy_gs_export(&model, g, NULL, NULL), PGY_OK);
+    pgy_gs_destroy(g);
+    return model;
+}
+
+/* Minimises, frees `model`, and gives the minimum. */
+static pgy_debug_minimum minimise_node(pgy_model *model, attribute_fault f)
+{
+    pgy_debug_minimise_options o = options_of(NULL);
+    pgy_debug_minimum found = {0};
+    pgy_error err = {0};
+    o.test = find_attribute_fault;
+    o.user = &f;
+    if (minimise(&found, model, &o, NULL, NULL, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(model);
+    assert_int_equal(found.nodes, 1);
+    return found;
+}
+
+static void test_minimise__numbers_become_simple(void **state)
+{
+    (void)state;
+    const pgy_gs_attr alpha = pgy_gs_attr_float("alpha", 0.37F);
+    pgy_model *model = make_node("LeakyRelu", &alpha, 1, (const int64_t[]){2, 3}, 2);
+    pgy_debug_minimum found = minimise_node(model, (attribute_fault){"alpha", 0, 0.2F});
+    assert_true(find_attribute(found.model, "alpha")->f == 1);
+    pgy_debug_minimum_free(&found);
+    model = make_node("LeakyRelu", &alpha, 1, (const int64_t[]){2, 3}, 2);
+    found = minimise_node(model, (attribute_fault){"alpha", 0, -1});
+    assert_true(find_attribute(found.model, "alpha")->f == 0); /* without it the model passes */
+    pgy_debug_minimum_free(&found);
+}
+
+static void test_minimise__lists_become_short_and_simple(void **state)
+{
+    (void)state;
+    const pgy_gs_attr axes = pgy_gs_attr_ints("axes", (const int64_t[]){0, 1, 3}, 3);
+    pgy_model *model = make_node("Squeeze", &axes, 1, (const int64_t[]){1, 1, 5, 1}, 4);
+    pgy_debug_minimum found = minimise_node(model, (attribute_fault){"axes", 1, 1});
+    const pgy_onnx_attribute *a = find_attribute(found.model, "axes");
+    assert_int_equal(a->int_count, 2); /* one axis passes */
+    pgy_debug_minimum_free(&found);
+    const pgy_gs_attr pool[] = {
+        pgy_gs_attr_ints("kernel_shape", (const int64_t[]){3, 3}, 2),
+        pgy_gs_attr_ints("strides", (const int64_t[]){2, 2}, 2),
+        pgy_gs_attr_ints("pads", (const int64_t[]){1, 1, 2, 1}, 4),
+        pgy_gs_attr_int("ceil_mode", 1),
+    };
+    model = make_node("MaxPool", pool, 4, (const int64_t[]){1, 1, 6, 6}, 4);
+    found = minimise_node(model, (attribute_fault){"pads", 2, 2});
+    assert_null(find_attribute(found.model, "strides"));
+    assert_null(find_attribute(found.model, "ceil_mode"));
+    a = find_attribute(found.model, "pads");
+    assert_int_equal(a->int_count, 4);
+    for (size_t i = 0; i < 4; i++) assert_int_equal(a->ints[i], i == 2 ? 2 : 0);
+    pgy_debug_minimum_free(&found);
+}
