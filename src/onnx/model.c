@@ -251,3 +251,13 @@ const file_map *model_find_map(pgy_model *m, const void *bytes, size_t size_byte
     *offset = (uintptr_t)bytes - (uintptr_t)map->data;
     return size_bytes <= map->size_bytes - *offset ? map : NULL;
 }
+
+void model_forget_pages(pgy_model *m)
+{
+    pthread_mutex_lock(&m->lock);
+    if (m->map.data) file_map_forget(&m->map, 0, m->map.size_bytes);
+    for (size_t i = 0; i < m->file_count; i++)
+        file_map_forget(&m->files[i]->map, 0, m->files[i]->map.size_bytes);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < m->kept_count; i++) model_forget_pages(m->kept[i]);
+}

@@ -49,5 +49,8 @@ void *model_alloc(pgy_model *m, size_t count,
 pgy_model *model_owner(pgy_model *m, const void *bytes);
 /* Finds the open map that holds the bytes and their offset in it; NULL if no map does. */
 const file_map *model_find_map(pgy_model *m, const void *bytes, size_t size_bytes, size_t *offset);
+/* Gives back the memory of all pages that were read from the model's files, also from external ones
+ * and those of models that it keeps. They are read again when they are needed. */
+void model_forget_pages(pgy_model *m);
 
 #endif

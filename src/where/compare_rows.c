@@ -125,7 +125,7 @@ static bool reads_differing(const bool *differs, const pgy_node *n)
 /* A tensor that was not compared differs if its node reads one that does. */
 static void note_differing(where_search *s, const where_segment *g, size_t sample)
 {
-    bool *differs = s->differs[sample];
+    bool *differs = where_differs(s, sample);
     for (size_t i = s->node; i < g->end; i++) {
         const pgy_node *n = s->graph_b->nodes[i];
         bool unknown = false;
@@ -181,7 +181,8 @@ static pgy_status settle(bool *needs, where_search *s, const where_segment *g, w
     const char *why;
     *needs = false;
     if (isnan(r->now) || !a || !b) return PGY_OK;
-    if (!reads_differing(s->differs[sample], r->b->producer)) return judge_own(s, r, a, b, err);
+    if (!reads_differing(where_differs(s, sample), r->b->producer))
+        return judge_own(s, r, a, b, err);
     if (g->shared && !isinf(r->now)) {
         if (isnan(r->line.made)) r->line.made = 0;
         return PGY_OK;
@@ -238,7 +239,8 @@ static pgy_status open_alone(pgy_tensor_map **inputs, where_search *s, where_seg
     g->alone = (where_source){.side = s->b.source.side};
     st = where_part_make(part, s->model, handed, names, count, err);
     if (!st) st = where_part_feed(inputs, part, handed, NULL, feed, err);
-    if (!st) st = where_part_serialize(part, err);
+    if (!st && !pgy_backend_has(s->b.source.side->backend, PGY_BACKEND_BUILDS_PLANS))
+        st = where_part_serialize(part, err);
     g->alone.handed = *inputs;
     return st ? st : where_source_open_part(&g->alone, part, err);
 }

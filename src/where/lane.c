@@ -200,6 +200,7 @@ pgy_status where_lane_keep(where_lane *l, const pgy_tensor_map *results, size_t 
                            pgy_error *err)
 {
     pgy_tensor_map *next = NULL;
+    if (!l->keeps.count && !l->kept[sample]) return PGY_OK;
     pgy_status st = pgy_tensor_map_create(&next, err);
     for (size_t i = 0; !st && i < l->keeps.count; i++)
         st = keep(next, l->keeps.items[i], l->kept[sample], results, err);

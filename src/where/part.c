@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "graph/edit.h"
+#include "onnx/model.h"
 
 /* Protobuf limits messages to 2 GiB. */
 static const uint64_t MAX_BYTES = 2000000000;
@@ -166,7 +167,10 @@ void where_part_deinit(where_part *p)
 pgy_status where_part_serialize(where_part *p, pgy_error *err)
 {
     if (pgy_model_size_bytes(p->model) >= MAX_BYTES) return PGY_OK;
-    return pgy_model_serialize(&p->bytes, &p->size_bytes, p->model, err);
+    const pgy_status st = pgy_model_serialize(&p->bytes, &p->size_bytes, p->model, err);
+    /* the walk reads all weights once; mapped pages of segments that are done would add up */
+    model_forget_pages(p->model);
+    return st;
 }
 
 pgy_status where_part_feed(pgy_tensor_map **out, const where_part *p, const pgy_tensor_map *first,

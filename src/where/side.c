@@ -12,7 +12,7 @@
 
 /* ---- Models ---------------------------------------------------------------------------------- */
 
-/* A part is in memory until its runner is destroyed. */
+/* A part's bytes are in memory until its runner is destroyed. */
 static pgy_status part_open(pgy_backend_model *out, void *user, pgy_error *err)
 {
     const where_part *part = user;
@@ -23,30 +23,51 @@ static pgy_status part_open(pgy_backend_model *out, void *user, pgy_error *err)
     return PGY_OK;
 }
 
-static void part_close(pgy_backend_model *model, void *user)
+static pgy_status model_open(pgy_backend_model *out, void *user, pgy_error *err)
+{
+    (void)err;
+    out->model = user;
+    return PGY_OK;
+}
+
+static void borrowed_close(pgy_backend_model *model, void *user)
 {
     (void)user;
     *model = (pgy_backend_model){.size = sizeof *model};
 }
 
-static void part_destroy(void *user)
+static void borrowed_destroy(void *user)
 {
     (void)user;
 }
 
-/* A loader passes models that are too large for one buffer in a temporary file. */
-static pgy_status model_source(pgy_model_source *out, pgy_model *model, pgy_error *err)
+/* These backends are inside the library and read the model as it is, without a copy of all weights
+ * as bytes. */
+static bool reads_models(const pgy_backend *b)
+{
+    return pgy_backend_has(b, PGY_BACKEND_BUILDS_PLANS) ||
+           pgy_backend_has(b, PGY_BACKEND_IS_REFERENCE);
+}
+
+static pgy_status model_source(pgy_model_source *out, const pgy_backend *backend, pgy_model *model,
+                               pgy_error *err)
 {
     pgy_loader *loader = NULL;
-    pgy_status st = pgy_loader_from_model(&loader, model, err);
+    *out = (pgy_model_source){
+        .open = model_open, .close = borrowed_close, .destroy = borrowed_destroy, .user = model};
+    if (reads_models(backend)) return PGY_OK;
+    *out = (pgy_model_source){0};
+    /* a loader passes models that are too large for one buffer in a temporary file */
+    const pgy_status st = pgy_loader_from_model(&loader, model, err);
     return st ? st : pgy_loader_source(out, loader, err);
 }
 
-static pgy_status part_source(pgy_model_source *out, where_part *part, pgy_error *err)
+static pgy_status part_source(pgy_model_source *out, const pgy_backend *backend, where_part *part,
+                              pgy_error *err)
 {
-    if (!part->bytes) return model_source(out, part->model, err);
+    if (!part->bytes) return model_source(out, backend, part->model, err);
     *out = (pgy_model_source){
-        .open = part_open, .close = part_close, .destroy = part_destroy, .user = part};
+        .open = part_open, .close = borrowed_close, .destroy = borrowed_destroy, .user = part};
     return PGY_OK;
 }
 
@@ -152,8 +173,9 @@ pgy_status where_source_open(where_source *s, pgy_error *err)
     if (!s->side->backend)
         return s->results ? PGY_OK : pgy_results_load(&s->results, s->side->results, err);
     s->marks = pgy_backend_has(s->side->backend, PGY_BACKEND_BUILDS_PLANS);
-    const pgy_status st = s->side->plan ? pgy_source_from_path(&source, s->side->plan, err)
-                                        : model_source(&source, s->side->model, err);
+    const pgy_status st = s->side->plan
+                              ? pgy_source_from_path(&source, s->side->plan, err)
+                              : model_source(&source, s->side->backend, s->side->model, err);
     return open_source(s, st, &source, err);
 }
 
@@ -161,7 +183,7 @@ pgy_status where_source_open_part(where_source *s, where_part *part, pgy_error *
 {
     pgy_model_source source = {0};
     s->marks = false;
-    return open_source(s, part_source(&source, part, err), &source, err);
+    return open_source(s, part_source(&source, s->side->backend, part, err), &source, err);
 }
 
 void where_source_close(where_source *s)

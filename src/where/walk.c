@@ -81,13 +81,10 @@ static pgy_status skip_unmatched(where_search *s, pgy_error *err)
 
 static pgy_status make_differs(where_search *s, pgy_error *err)
 {
-    s->differs = mem_calloc(s->feed_count + 1, sizeof *s->differs);
-    s->hidden = mem_calloc(s->graph_b->node_count + 1, sizeof *s->hidden);
-    if (!s->hidden) return no_memory(err);
-    for (size_t i = 0; s->differs && i < s->feed_count; i++)
-        if (!(s->differs[i] = mem_calloc(s->graph_b->node_count + 1, sizeof **s->differs)))
-            return no_memory(err);
-    return s->differs ? PGY_OK : no_memory(err);
+    const size_t nodes = s->graph_b->node_count + 1;
+    s->differs = mem_calloc(s->feed_count, nodes * sizeof *s->differs);
+    s->hidden = mem_calloc(nodes, sizeof *s->hidden);
+    return s->differs && s->hidden ? PGY_OK : no_memory(err);
 }
 
 /* What an engine shows is known after a run. */
@@ -125,7 +122,6 @@ void where_walk_deinit(where_search *s)
 {
     where_lane_deinit(&s->a);
     where_lane_deinit(&s->b);
-    for (size_t i = 0; s->differs && i < s->feed_count; i++) mem_free(s->differs[i]);
     mem_free(s->differs);
     mem_free(s->hidden);
 }

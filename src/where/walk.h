@@ -20,11 +20,16 @@ typedef struct where_search {
     where_cuts cuts;
     size_t node;       /* of side B, where the next segment begins */
     size_t done;       /* rows that were in a segment */
-    bool **differs;    /* [sample][node of side B]: a tensor that it gives differs by a bit */
+    bool *differs;     /* [sample][node of side B]: a tensor that it gives differs by a bit */
     uint32_t *hidden;  /* of a node of side B: nodes before it whose tensors were not compared */
     bool alone_failed; /* the nodes could not run alone; the reason was logged */
     pgy_where_report *report;
 } where_search;
+
+static inline bool *where_differs(const where_search *s, size_t sample)
+{
+    return s->differs + sample * s->graph_b->node_count;
+}
 
 /* After matching: opens whole sources and finds the places of cuts. */
 pgy_status where_walk_start(where_search *s, pgy_error *err) PGY_MUST_CHECK;
