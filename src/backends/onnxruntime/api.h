@@ -11,6 +11,7 @@ typedef struct ort_status ort_status;
 typedef struct ort_env ort_env;
 typedef struct ort_options ort_options;
 typedef struct ort_session ort_session;
+typedef struct ort_run_options ort_run_options;
 typedef struct ort_value ort_value;
 typedef struct ort_memory ort_memory;
 typedef struct ort_allocator ort_allocator;

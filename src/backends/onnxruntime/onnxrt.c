@@ -6,7 +6,9 @@
 
 #include "backends/onnxruntime/sequence.h"
 #include "backends/onnxruntime/settings.h"
+#include "backends/onnxruntime/stop.h"
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/str.h"
 #include "base/system.h"
 
@@ -21,6 +23,7 @@ typedef struct session {
     ort_session *handle;
     strvec inputs, outputs;
     ort_form *forms; /* tensor, sequence or optional: one for each input, then for each output */
+    int64_t last_ns; /* time of the last run; -1: none yet */
 } session;
 
 static pgy_status probe(char *why, size_t why_size)
@@ -45,6 +48,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
     session *s = mem_calloc(1, sizeof *s);
     if (!s) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     s->model = model;
+    s->last_ns = -1;
     if (options) s->settings = *(const ort_settings *)options;
     *out = s;
     return PGY_OK;
@@ -251,6 +255,7 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
     session *s = runner;
     size_t in_count = s->inputs.count, out_count = s->outputs.count;
     pgy_status st = PGY_OK;
+    ort_stop stop;
     ort_value **values = mem_calloc(in_count + out_count, sizeof *values),
               **results = values + in_count;
     if (!values) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -258,13 +263,16 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
         st = ort_feed(&values[i], s->api, s->inputs.items[i], &s->forms[i], feed, err);
     if (st) goto done;
 
+    ort_stop_begin(&stop, s->api, s->last_ns);
     int64_t begin = clock_ns();
     st = ort_check(s->api,
-                   s->api->run(s->handle, NULL, (const char *const *)s->inputs.items,
+                   s->api->run(s->handle, stop.options, (const char *const *)s->inputs.items,
                                (const ort_value *const *)values, in_count,
                                (const char *const *)s->outputs.items, out_count, results),
                    "inference", err);
-    *time_ns = clock_ns() - begin;
+    *time_ns = s->last_ns = clock_ns() - begin;
+    ort_stop_end(&stop);
+    if (st) st = cancel_check_after(st, err);
     if (!st) st = take_outputs(out, s, results, err);
     if (!st) st = copy_shared(out, feed, err);
 done:

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <polygraphy/runner.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -463,6 +464,49 @@ static void test_onnxrt__broken_model(void **state)
 }
 
 /* ---- Where the runtime is ------------------------------------------------------------------- */
+
+static void *cancel_soon(void *user)
+{
+    usleep(50000);
+    pgy_cancel();
+    return user;
+}
+
+/* Without the request this loop of 2^62 iterations would not end. */
+static void test_onnxrt__a_long_run_ends_on_request(void **state)
+{
+    (void)state;
+    NEED_RUNTIME();
+    static const int64_t TIMES[] = {INT64_C(1) << 62};
+    static const float X[] = {1, 2};
+    pgy_error err = {0};
+    pgy_tensor_map *out = NULL;
+    pthread_t other;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2");
+    builder_ints(&b, "times", "", TIMES);
+    model_builder body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "go", PGY_BOOL, "");
+    builder_input(&body, "v", PGY_F32, "2");
+    builder_node(&body, "Identity", "go", "on");
+    builder_node(&body, "Neg", "v", "w");
+    builder_output(&body, "on", PGY_BOOL, "");
+    builder_output(&body, "w", PGY_F32, "2");
+    pgy_onnx_node *n = builder_node(&b, "Loop", "times - x", "last");
+    builder_attr_graph(&b, n, "body", &body);
+    builder_output(&b, "last", PGY_F32, "2");
+    pgy_runner *r = active_runner_of(&b);
+    const int64_t shape[] = {2};
+    pgy_tensor_map *feed = feed_of("x", PGY_F32, 1, shape, X);
+    assert_int_equal(pthread_create(&other, NULL, cancel_soon, NULL), 0);
+    assert_int_equal(pgy_runner_infer(&out, r, feed, &err), PGY_E_CANCELLED);
+    pthread_join(other, NULL);
+    pgy_cancel_reset();
+    assert_null(out);
+    pgy_tensor_map_destroy(feed);
+    pgy_runner_destroy(r);
+}
 
 /* The sentence of probe() in a fresh process with this environment. */
 static void probe_elsewhere(char *why, size_t size, const char *named, const char *path)
