@@ -89,11 +89,13 @@ def bert(net, layers=12, size=768, heads=12, length=128):
     return "x", [1, length, size], net.op("Gemm", [x, net.weight("pooler.w", (size, size), size), net.constant("pooler.b", np.zeros(size, np.float32))], "pooler", transB=1)
 
 
-def plant(model, fault, rng):
-    """Makes one node wrong. Returns its name; None: the model has no such node."""
+def plant(model, fault, rng, taken=()):
+    """Makes one node wrong that is not in `taken`. Returns its name and a function that mends it; None: the model has no such node."""
     weights = {w.name: w for w in model.graph.initializer}
 
     def fits(n):
+        if n.name in taken:
+            return False
         if fault == "row":
             return n.op_type in ("Conv", "MatMul", "Gemm") and n.input[1] in weights
         if fault == "slope":
@@ -106,15 +108,26 @@ def plant(model, fault, rng):
     n = rng.choice(nodes)
     if fault == "row":
         w = weights[n.input[1]]
-        value = numpy_helper.to_array(w).copy()
+        before, value = w.raw_data, numpy_helper.to_array(w).copy()
         row = rng.randrange(value.shape[0])
         value[row] *= 1.01
-        w.CopyFrom(numpy_helper.from_array(value, w.name))
+        w.raw_data = value.tobytes()
+
+        def mend():
+            w.raw_data = before
     elif fault == "slope":
-        n.attribute[0].f *= 1.05
+        a, slope = n.attribute[0], n.attribute[0].f
+        a.f *= 1.05
+
+        def mend():
+            a.f = slope
     else:
-        [a for a in n.attribute if a.name == "transB"][0].i ^= 1
-    return n.name
+        a = [a for a in n.attribute if a.name == "transB"][0]
+        a.i ^= 1
+
+        def mend():
+            a.i ^= 1
+    return n.name, mend
 
 
 def make(kind):
