@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models for bench/where, with random weights: where_models.py KIND OUTPUT
+"""Models for bench/where and bench/where_large, with random weights: where_models.py KIND OUTPUT
 
 KIND is resnet50 or bert (base). plant() makes one node of a model wrong: `row` scales a row of a weight by 1.01,
 `slope` changes a LeakyRelu's slope, `transpose` flips transB of a Gemm with a square weight."""
