@@ -42,6 +42,7 @@
 #include <polygraphy/tactics.h>
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>
+#include <polygraphy/trace.h>
 #include <polygraphy/transform.h>
 #include <polygraphy/weights.h>
 #include <polygraphy/where.h>

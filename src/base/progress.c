@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/system.h"
+#include "base/tracer.h"
 
 enum { MAX_LEVELS = 8, EVERY_NS = 100000000 };
 static const double LEAST_SHARE =
@@ -105,6 +106,7 @@ static void take_share(shares *piece, shares *around)
 
 void progress_begin(const char *what, uint64_t total)
 {
+    tracer_phase_begin(what);
     if (!may_begin()) return;
     const int64_t now = clock_ns();
     if (depth < MAX_LEVELS) {
@@ -134,6 +136,7 @@ void progress_advance(uint64_t done)
 
 void progress_end(void)
 {
+    tracer_phase_end();
     if (!is_owner) return;
     expected = 0;
     if (--depth) {

@@ -13,6 +13,7 @@
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
+#include "cli/groups/trace.h"
 #include "cli/groups/trt.h"
 #include "cli/groups/trt_plan.h"
 
@@ -72,6 +73,7 @@ static const option_group *const GROUPS[] = {&OWN,
                                              &GROUP_TRT_CONFIG_CONVERT,
                                              &GROUP_TRT_NETWORK,
                                              &GROUP_TRT_ENGINE_CONVERT,
+                                             &GROUP_TRACE_BUILD,
                                              &GROUP_OPERATORS,
                                              NULL};
 
@@ -214,9 +216,8 @@ static pgy_status refit_plan(const char *path, const convert_args *s, pgy_error 
     return st;
 }
 
-static pgy_status run(args *line, bool *passed, pgy_error *err)
+static pgy_status convert(args *line, pgy_error *err)
 {
-    (void)passed;
     const convert_args *s = args_get(line, &OWN);
     const model_args *model = ARGS_OF(line, model_args);
     const bool is_plan = model_is_engine(model);
@@ -232,6 +233,23 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
                              model->path);
     if (strcmp(s->format, FORMATS[2]) == 0) return save_layers(line, err);
     return strcmp(s->format, FORMATS[0]) == 0 ? save_onnx(line, err) : save_plan(line, err);
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const trace_args *trace = ARGS_OF(line, trace_args);
+    const convert_args *s = args_get(line, &OWN);
+    const char *model = ARGS_OF(line, model_args)->path;
+    trace_session session = {0};
+    (void)passed;
+    if (trace->path && !strcmp(trace->path, s->output))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--export-trace and --output would write to the same file: '%s'",
+                             trace->path);
+    pgy_status st = trace_begin(&session, trace->path, &trace->options, err);
+    if (st) return st;
+    st = convert(line, err);
+    return trace_end(&session, st, line->name, line->command, model, err);
 }
 
 const command COMMAND_convert = {

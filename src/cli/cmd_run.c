@@ -15,6 +15,7 @@
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/script.h"
+#include "cli/groups/trace.h"
 #include "cli/groups/trt.h"
 #include "cli/progress.h"
 #include "cli/script/script.h"
@@ -28,23 +29,12 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[] = {
-        &GROUP_SCRIPT,
-        &GROUP_LOGGING,
-        group_runners(),
-        &GROUP_MODEL_RUN,
-        &GROUP_ONNX_LOAD,
-        &GROUP_ONNX_SHAPE,
-        &GROUP_ONNX_SAVE,
-        &GROUP_DATA,
-        &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS,
-        &GROUP_COMPARE,
-        &GROUP_FUNCTIONS,
-        &GROUP_OPERATORS,
-        &GROUP_TRT_CONFIG,
-        &GROUP_TRT_NETWORK,
-        &GROUP_TRT_ENGINE,
-        NULL,
+        &GROUP_SCRIPT,      &GROUP_LOGGING,    group_runners(),
+        &GROUP_MODEL_RUN,   &GROUP_ONNX_LOAD,  &GROUP_ONNX_SHAPE,
+        &GROUP_ONNX_SAVE,   &GROUP_DATA,       &GROUP_INFERENCE,
+        &GROUP_POSTPROCESS, &GROUP_COMPARE,    &GROUP_FUNCTIONS,
+        &GROUP_TRACE,       &GROUP_OPERATORS,  &GROUP_TRT_CONFIG,
+        &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE, NULL,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -89,17 +79,19 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     const data_args *data = ARGS_OF(line, data_args);
     const named_path writes[] = {{"--save-inputs", inference->run.save_inputs},
                                  {"--save-outputs", inference->run.save_outputs},
-                                 {"--save-accuracy-results", compare->save_accuracy}};
-    for (size_t i = 0; i < 3; i++)
-        for (size_t k = i + 1; k < 3; k++)
+                                 {"--save-accuracy-results", compare->save_accuracy},
+                                 {"--export-trace", ARGS_OF(line, trace_args)->path}};
+    const size_t count = sizeof writes / sizeof *writes;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = i + 1; k < count; k++)
             if (writes[i].path && writes[k].path &&
                 (path_within(writes[i].path, writes[k].path) ||
                  path_within(writes[k].path, writes[i].path)))
                 return pgy_error_set(err, PGY_E_ARGUMENT,
                                      "%s and %s would write to the same place: '%s'",
                                      writes[i].option, writes[k].option, writes[i].path);
-    pgy_status st = check_reads(writes, 3, &data->load_inputs, "--load-inputs", err);
-    return st ? st : check_reads(writes, 3, &compare->load_outputs, "--load-outputs", err);
+    pgy_status st = check_reads(writes, count, &data->load_inputs, "--load-inputs", err);
+    return st ? st : check_reads(writes, count, &compare->load_outputs, "--load-outputs", err);
 }
 
 /* Refuses plans for other runners than the engine, and options that would change a plan. */
@@ -320,12 +312,28 @@ static pgy_status write_script(args *line, pgy_error *err)
     return st;
 }
 
+/* A verdict of failure is no reason to drop the timeline; it may show why. */
+static pgy_status run_traced(args *line, bool *passed, pgy_error *err)
+{
+    const trace_args *trace = ARGS_OF(line, trace_args);
+    const inference_args *inference = ARGS_OF(line, inference_args);
+    trace_session session = {0};
+    if (trace->path && inference->run.use_subprocess)
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "--export-trace records this process only: leave out --use-subprocess");
+    pgy_status st = trace_begin(&session, trace->path, &trace->options, err);
+    if (st) return st;
+    st = run_all(line, passed, err);
+    return trace_end(&session, st, line->name, line->command, ARGS_OF(line, model_args)->path, err);
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     pgy_status st = check_model(line, err);
     if (!st) st = check_paths(line, err);
     if (!st && script_is_asked_for(line)) return write_script(line, err);
-    return st ? st : run_all(line, passed, err);
+    return st ? st : run_traced(line, passed, err);
 }
 
 const command COMMAND_run = {

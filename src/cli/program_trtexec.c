@@ -63,19 +63,41 @@ static pgy_status run_phases(trtexec_session *s, pgy_error *err)
     return st;
 }
 
+/* Records the phases if a timeline is wanted. */
+static pgy_status run_recorded(trtexec_session *s, pgy_error *err)
+{
+    pgy_trace_options o = pgy_trace_options_default();
+    const char *path = NULL;
+    pgy_status st = trace_runs_read(&o.runs, s->a->trace_runs, "--traceRuns", err);
+    if (!st && s->a->export_trace)
+        st = trtexec_path(&path, s->a->export_trace, &s->line->memory, err);
+    if (!st) st = trace_begin(&s->trace, path, &o, err);
+    if (st) return st;
+    st = run_phases(s, err);
+    return trace_end(&s->trace, st, "trtexec", s->line->command,
+                     s->a->onnx ? s->a->onnx : s->a->load_engine, err);
+}
+
 /* ---- The command line ----------------------------------------------------------------------- */
 
-static void banner(const char *word, int argc, const char *const *argv)
+static void banner(const char *word, const char *words)
+{
+    printf("&&&& %s TensorRT.trtexec [TensorRT v" REPORT_RELEASE "] # %s\n", word, words);
+    fflush(stdout);
+}
+
+/* The command line, quoted for a shell; memory of the line. */
+static const char *command_text(args *line, int argc, const char *const *argv)
 {
     str text = {0};
-    str_printf(&text, "&&&& %s TensorRT.trtexec [TensorRT v" REPORT_RELEASE "] # trtexec", word);
+    str_append(&text, "trtexec");
     for (int i = 0; i < argc; i++) {
         str_append_char(&text, ' ');
         str_append_word(&text, argv[i]);
     }
-    puts(str_text(&text));
-    fflush(stdout);
+    const char *kept = arena_strdup(&line->memory, str_text(&text));
     str_deinit(&text);
+    return kept ? kept : "trtexec";
 }
 
 static void print_help(const args *line)
@@ -100,13 +122,14 @@ static int run_line(args *line, int argc, const char *const *argv)
         print_help(line);
         return EXIT_GOOD;
     }
-    banner("RUNNING", argc, argv);
+    line->command = command_text(line, argc, argv);
+    banner("RUNNING", line->command);
     pgy_status st = trtexec_read(s.a, &help, &unknown, line, argc, argv, &err);
     if (unknown) print_help(line);
-    if (!st) st = run_phases(&s, &err);
+    if (!st) st = run_recorded(&s, &err);
     if (st) LOG(ERROR, "%s", err.text);
     const bool cut = interrupt_requested() && s.loop.duration_s >= 0;
-    banner(st || cut ? "FAILED" : "PASSED", argc, argv);
+    banner(st || cut ? "FAILED" : "PASSED", line->command);
     return st || cut ? EXIT_BAD : EXIT_GOOD;
 }
 
@@ -148,7 +171,7 @@ int trtexec_main(int argc, const char *const *argv)
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     trtexec_session s = {.a = ARGS_OF(line, trtexec_args), .line = line};
-    const pgy_status st = run_phases(&s, err);
+    const pgy_status st = run_recorded(&s, err);
     *passed = !st;
     return st;
 }

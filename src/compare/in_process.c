@@ -2,6 +2,7 @@
 /* Runs one runner over all data: activates it, warms it up, hands every iteration to a sink, and
  * deactivates it. */
 #include "base/log.h"
+#include "base/tracer.h"
 #include "compare/run.h"
 
 static const char LOG_PATH[] = "comparator/comparator.py";
@@ -18,12 +19,14 @@ static pgy_status warm_up(run_context *c, feed_cache *cache, pgy_runner *r, pgy_
     }
     LOG(START, "%-35s | Running %zu warm-up run(s)", pgy_runner_name(r), times);
     pgy_status st = feed_cache_match(&feed, cache, 0, r, err);
+    tracer_set_warm_up(true);
     for (size_t i = 0; !st && i < times; i++) {
         pgy_tensor_map *outputs = NULL;
         st = run_check_cancelled(c->options, err);
         if (!st) st = pgy_runner_infer(&outputs, r, feed, err);
         pgy_tensor_map_destroy(outputs);
     }
+    tracer_set_warm_up(false);
     pgy_tensor_map_destroy(feed);
     if (!st) LOG(FINISH, "%-35s | Finished %zu warm-up run(s)", pgy_runner_name(r), times);
     return st;

@@ -202,6 +202,13 @@ void perf_lane_copy_out(perf_lane *l)
             memcpy(l->outputs[i].outer, l->outputs[i].inner, l->outputs[i].size_bytes);
 }
 
+void perf_lane_bytes(const perf_lane *l, uint64_t *in, uint64_t *out)
+{
+    *in = *out = 0;
+    for (size_t i = 0; i < l->input_count; i++) *in += l->inputs[i].size_bytes;
+    for (size_t i = 0; i < l->output_count; i++) *out += l->outputs[i].size_bytes;
+}
+
 pgy_status perf_lane_outputs(pgy_tensor_map **out, perf_lane *l, pgy_error *err)
 {
     pgy_tensor_map *map = NULL;

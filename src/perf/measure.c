@@ -48,6 +48,7 @@ static void sleep_for(double ms)
 static pgy_status run_once(stream *s, pgy_perf_run *r, pgy_error *err)
 {
     const bool copies = !s->o->no_copies;
+    const uint32_t run = perf_trace_begin(s->lane);
     const int64_t begin = copies ? clock_ns() : 0;
     if (copies) perf_lane_copy_in(s->lane);
     const int64_t copied = clock_ns();
@@ -62,6 +63,11 @@ static pgy_status run_once(stream *s, pgy_perf_run *r, pgy_error *err)
     r->compute_start = r->enqueue_start = since_ms(s, start);
     r->compute_end = r->enqueue_end = r->d2h_start = since_ms(s, end);
     r->d2h_end = since_ms(s, out);
+    const perf_clocks c = {begin, copied, start, end, out, copies};
+    if (st)
+        tracer_run_drop(run);
+    else
+        perf_trace_end(run, s->lane, &c, r->compute_start < s->o->warm_up_ms);
     return st;
 }
 

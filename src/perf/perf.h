@@ -7,6 +7,7 @@
 #include <polygraphy/runtime.h>
 
 #include "base/json.h"
+#include "base/tracer.h"
 
 struct pgy_perf_trace {
     pgy_perf_run *runs;
@@ -38,7 +39,19 @@ void perf_lane_destroy(perf_lane *l);
 pgy_context *perf_lane_context(perf_lane *l);
 void perf_lane_copy_in(perf_lane *l);
 void perf_lane_copy_out(perf_lane *l);
+/* Bytes that a run copies in and out. */
+void perf_lane_bytes(const perf_lane *l, uint64_t *in, uint64_t *out);
 /* The outputs of the last run, as tensors of their own. */
 pgy_status perf_lane_outputs(pgy_tensor_map **out, perf_lane *l, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- traced.c ---- */
+/* When the parts of a run began and ended, by clock_ns. */
+typedef struct perf_clocks {
+    int64_t begin, copied, start, end, out;
+    bool has_copies;
+} perf_clocks;
+/* Opens a run of a trace; TRACE_NONE: nothing is recorded. */
+uint32_t perf_trace_begin(perf_lane *l);
+void perf_trace_end(uint32_t run, const perf_lane *l, const perf_clocks *c, bool is_warm_up);
 
 #endif

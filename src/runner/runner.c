@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "base/system.h"
+#include "base/tracer.h"
 #include "runner/feed.h"
 #include "runner/options.h"
 #include "runner/registry.h"
@@ -146,6 +147,7 @@ pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err)
         LOG(WARNING, "%-35s | Already active; will not activate again.", r->name);
         return PGY_OK;
     }
+    tracer_phase_begin(r->name);
     r->model = (pgy_backend_model){.size = sizeof r->model};
     if (r->has_source) {
         st = r->source.open(&r->model, r->source.user, err);
@@ -159,6 +161,7 @@ pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err)
     if (st) goto done;
     r->active = true;
 done:
+    tracer_phase_end();
     if (st) tear_down(r);
     return st;
 }
@@ -238,6 +241,7 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
     const pgy_metadata *inputs = NULL;
     pgy_tensor_map *result = NULL;
     int64_t time_ns = -1, begin;
+    uint32_t run = TRACE_NONE;
 
     pgy_status st = must_be_active(r, "infer", err);
     if (st) goto done;
@@ -250,13 +254,17 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
     }
     st = pgy_tensor_map_create(&result, err);
     if (st) goto done;
+    if (tracer_is_on()) run = tracer_run_begin(r->name);
     begin = clock_ns();
     st = r->backend.infer(r->instance, feed, result, &time_ns, err);
     if (st) goto done;
     r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
+    tracer_run_end(run, begin, clock_ns(), tracer_is_warm_up());
+    run = TRACE_NONE;
     *out = result;
     result = NULL;
 done:
+    tracer_run_drop(run);
     pgy_tensor_map_destroy(result);
     return st;
 }

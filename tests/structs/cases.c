@@ -852,6 +852,27 @@ CALL(pgy_perf_text_options)
     return PGY_OK;
 }
 
+/* ---- Timelines ------------------------------------------------------------------------------- */
+
+static pgy_trace_options whole_pgy_trace_options(void)
+{
+    return (pgy_trace_options){.size = sizeof(pgy_trace_options), .runs = 1, .max_events = 5, .align = true};
+}
+DEFAULTS(pgy_trace_options, .runs = 20, .max_events = 1000000)
+CALL(pgy_trace_options)
+{
+    pgy_trace *t = NULL;
+    TRY(pgy_trace_start(o, err));
+    for (int i = 0; i < 8; i++) {
+        pgy_trace_phase_begin("phase");
+        pgy_trace_phase_end();
+    }
+    TRY(pgy_trace_stop(&t, err));
+    SAY("%zu %s", pgy_trace_event_count(t), pgy_trace_fact(t, "dropped_events"));
+    pgy_trace_destroy(t);
+    return PGY_OK;
+}
+
 /* ---- Debugging ------------------------------------------------------------------------------- */
 
 static pgy_status judge_good(bool *passed, const char *candidate, void *user, pgy_error *err)

@@ -193,13 +193,13 @@ static void begin_summary(saver *v)
     const time_t now = time(NULL);
     struct tm parts;
     char stamp[32];
-    str command = {0};
+    str line = {0};
     localtime_r(&now, &parts);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &parts);
-    str_append(&command, "trtexec");
+    str_append(&line, "trtexec");
     for (size_t i = 0; i < a->word_count; i++) {
-        str_printf(&command, " %s", a->words[i].name);
-        if (a->words[i].value) str_printf(&command, "=%s", a->words[i].value);
+        str_printf(&line, " %s", a->words[i].name);
+        if (a->words[i].value) str_printf(&line, "=%s", a->words[i].value);
     }
     json_begin_object(w);
     json_key(w, "metadata");
@@ -207,11 +207,11 @@ static void begin_summary(saver *v)
     json_put_text(w, "title", "Debug tensors");
     json_put_text(w, "time_generated", stamp);
     json_put_text(w, "engine_name", pgy_engine_name(v->s->engine));
-    json_put_text(w, "command_line", str_text(&command));
+    json_put_text(w, "command_line", str_text(&line));
     json_end_object(w);
     json_key(w, "tensors");
     json_begin_array(w);
-    str_deinit(&command);
+    str_deinit(&line);
 }
 
 static pgy_status run(saver *v, const pgy_tensor_map *feed, pgy_error *err)

@@ -133,6 +133,10 @@ static const pgy_option REPORTING[] = {
     TEXT("--exportTimes", export_times, "FILE", "JSON file for the times of all runs"),
     TEXT("--exportOutput", export_output, "FILE", "JSON file for the outputs"),
     TEXT("--exportProfile", export_profile, "FILE", "JSON file for the times of layers"),
+    TEXT("--exportTrace", export_trace, "FILE",
+         "file for a timeline of the build and of runs after the measured ones: Chrome's JSON, or "
+         "Perfetto's protobuf (.pftrace); .gz compresses it"),
+    TEXT("--traceRuns", trace_runs, "N|all", "runs whose layers the timeline shows; default 20"),
     TEXT("--exportLayerInfo", export_layers, "FILE", "JSON file for the layers"),
     INT("--device", device, "N", "device; only 0, the host"),
     PGY_OPT_END,

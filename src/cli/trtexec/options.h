@@ -32,6 +32,7 @@ typedef struct trtexec_args {
     bool compat;
     /* Reporting */
     const char *percentiles, *export_times, *export_output, *export_profile, *export_layers;
+    const char *export_trace, *trace_runs;
     int64_t average_runs;
     bool verbose, dump_refit, dump_output, dump_raw, dump_profile, dump_layers, dump_profiles;
     pgy_text_list noted, refused;

@@ -183,6 +183,7 @@ static void print_reporting(const trtexec_session *s)
     LOG(INFO, "Export output to JSON file: %s", or_none(a->export_output));
     LOG(INFO, "Export profile to JSON file: %s", or_none(a->export_profile));
     LOG(INFO, "Export layer info to JSON file: %s", or_none(a->export_layers));
+    LOG(INFO, "Export timeline to file: %s", or_none(a->export_trace));
     str_deinit(&list);
 }
 

@@ -5,6 +5,7 @@
 
 #include <polygraphy/perf.h>
 
+#include "cli/groups/trace.h"
 #include "cli/trtexec/options.h"
 
 typedef struct trtexec_session {
@@ -14,6 +15,7 @@ typedef struct trtexec_session {
     pgy_perf_options loop;
     double percentiles[64];
     size_t percentile_count;
+    trace_session trace;
 } trtexec_session;
 
 /* Lines "[MM/DD/YYYY-HH:MM:SS] [I] text" for everything that is logged from now on. */

@@ -7,8 +7,10 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
+#include "base/ranges.h"
 #include "base/sized.h"
 #include "base/system.h"
+#include "base/tracer.h"
 #include "engine/build/shapes.h"
 #include "engine/context/state.h"
 #include "evaluate/execute.h"
@@ -39,6 +41,7 @@ pgy_status pgy_context_create(pgy_context **out, pgy_engine *e, const pgy_contex
     const pgy_context_options *o = &taken;
     pgy_error own;
     pgy_allocator allocator = {.size = sizeof allocator};
+    ranges_detect();
     pgy_status st = SIZED_TAKE(pgy_context_options, &taken, given, err);
     if (!st) st = SIZED_TAKE(pgy_allocator, &allocator, taken.allocator, err);
     if (!st && !allocator.allocate != !allocator.release)
@@ -246,9 +249,15 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
     pgy_status st = place(c, p, team_take(c->team), err);
     if (!st) {
         const program_watch *watch = context_watch(&w, c, p->program);
+        const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
+        program_context_trace(p->run);
         const int64_t start = clock_ns();
         st = program_execute(p->run, inputs, outputs, watch, err);
         *time_ns = clock_ns() - start;
+        if (st)
+            tracer_run_drop(run);
+        else
+            tracer_run_end(run, start, start + *time_ns, tracer_is_warm_up());
     }
     team_give_back(c->team);
     if (c->has_profiler) context_report(c, p->program, st, *time_ns);
@@ -309,9 +318,14 @@ pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_
     team_take(c->team);
     interpreter_watch_by(c->interpreter, context_watch_nodes(&w, c));
     atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
+    const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
     const int64_t start = clock_ns();
     st = execute_graph(&c->plan, c->graph, feed, out, false, &limits, err);
     *time_ns = clock_ns() - start;
+    if (st)
+        tracer_run_drop(run);
+    else
+        tracer_run_end(run, start, start + *time_ns, tracer_is_warm_up());
     team_give_back(c->team);
     if (c->has_profiler) context_report(c, NULL, st, *time_ns);
     return st;

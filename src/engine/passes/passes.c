@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/sized.h"
+#include "base/tracer.h"
 #include "engine/build/progress.h"
 #include "engine/passes/limits.h"
 #include "engine/passes/pass.h"
@@ -140,7 +141,9 @@ static pgy_status run_all(pgy_graph *g, const pass_target *target, const pass_li
             LOG(INFO, "Pass %s is switched off", name);
             continue;
         }
+        tracer_phase_begin(name);
         pgy_status st = run_pass(g, target, i, limits->most[i], &told, &changes, err);
+        tracer_phase_end();
         if (!st && saved_to) st = save(g, saved_to, i, name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", name);
         LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", name, changes, g->node_count);

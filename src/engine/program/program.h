@@ -154,6 +154,9 @@ void program_context_place(program_context *c, void *memory);
  * context. */
 void program_context_stop_by(program_context *c, atomic_int *failed);
 
+/* Prepares for a trace that is being recorded; call it before each run, before its time begins. */
+void program_context_trace(program_context *c);
+
 /* Callbacks of profiled and debugged runs; NULL members are not called. */
 typedef struct program_watch {
     int64_t *times; /* indexed by step, in nanoseconds */

@@ -7,11 +7,14 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/ranges.h"
 #include "base/system.h"
+#include "base/tracer.h"
 #include "engine/program/device_side.h"
 #include "engine/program/interpret.h"
 #include "engine/program/program.h"
 #include "engine/program/reference_step.h"
+#include "engine/program/traced.h"
 #include "kernels/launch.h"
 
 /* An input's or output's address, which the caller gives for each run and which is stored in
@@ -38,6 +41,8 @@ struct program_context {
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
     pgy_node **bodies; /* indexed by step: its node in the context's own graph; NULL: no graph
                           bound */
+    uint32_t *labels;  /* indexed by step: its label in the trace of `epoch` */
+    uint32_t epoch, row;
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
     pgy_error error;
@@ -65,6 +70,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->starts);
     mem_free(c->launches);
     mem_free(c->patches);
+    mem_free(c->labels);
     mem_free(c);
 }
 
@@ -382,6 +388,71 @@ static void walk_watched(size_t thread, size_t size, void *user)
     }
 }
 
+/* ---- Traced runs ---------------------------------------------------------------------------- */
+
+void program_context_trace(program_context *c)
+{
+    if (!tracer_is_on()) return;
+    c->row = tracer_row(TRACE_LAYER);
+    if (c->row == TRACE_NONE || (c->labels && c->epoch == tracer_epoch())) return;
+    mem_free(c->labels);
+    c->epoch = tracer_epoch();
+    c->labels = traced_labels(c->p, c->launches);
+}
+
+typedef struct traced_run {
+    program_context *c;
+    const uint32_t *labels; /* NULL: only NVTX ranges are wanted */
+    uint32_t run;
+} traced_run;
+
+/* Does the step take part in the work of this thread? */
+static bool takes_part(const program_context *c, size_t index, size_t thread)
+{
+    const program_step *s = &c->p->steps[index];
+    return thread == 0 || (s->kernel && !s->space && thread < c->launches[index].run.parts);
+}
+
+/* The slices of a step that ran from `begin` to `end` on this thread, and on all until `all_end`.
+ */
+static void trace_step(const traced_run *r, size_t index, size_t thread, int64_t begin, int64_t end,
+                       int64_t all_end)
+{
+    const program_context *c = r->c;
+    const uint32_t label = r->labels[index], parts = c->launches[index].run.parts;
+    if (!c->single && takes_part(c, index, thread))
+        tracer_work(label, r->run, begin, end, (uint32_t)thread, parts);
+    if (thread == 0) tracer_span(TRACE_LAYER, label, c->row, begin, all_end);
+}
+
+/* Like walk, with clocks. A barrier stands behind each shared step instead of before the next one,
+ * so that the first thread knows when all threads have ended the step. */
+static void walk_traced(size_t thread, size_t size, void *user)
+{
+    const traced_run *r = user;
+    program_context *c = r->c;
+    bool together = true; /* no thread is ahead of another */
+    int64_t begin = clock_ns();
+    (void)size;
+    for (size_t i = 0; i < c->p->step_count; i++) {
+        const bool single = c->launches[i].run.parts == 1;
+        if (!together && !single) {
+            team_barrier(c->team, thread);
+            begin = clock_ns();
+        }
+        if (thread == 0) ranges_push(c->p->steps[i].label);
+        run_step(c, i, thread);
+        if (c->devices && thread == 0) settle(c, (uint32_t)i);
+        const int64_t end = clock_ns();
+        together = !single;
+        if (!single) team_barrier(c->team, thread);
+        const int64_t all_end = single ? end : clock_ns();
+        if (thread == 0) ranges_pop();
+        if (r->labels) trace_step(r, i, thread, begin, end, all_end);
+        begin = all_end;
+    }
+}
+
 /* ---- A whole run ---------------------------------------------------------------------------- */
 
 static pgy_status tell_failure(const program_context *c, pgy_error *err)
@@ -422,10 +493,17 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     }
     atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
     atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
-    if (c->devices) device_side_start(c->devices, watch != NULL);
+    if (c->devices) device_side_start(c->devices, watch || tracer_is_on());
     if (watch) {
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
         team_run(c->team, walk_watched, &r);
+    } else if (tracer_is_on()) {
+        const bool records = c->labels && c->row != TRACE_NONE && c->epoch == tracer_epoch();
+        traced_run r = {.c = c, .labels = records ? c->labels : NULL, .run = tracer_run()};
+        if (c->single)
+            walk_traced(0, 1, &r);
+        else
+            team_run(c->team, walk_traced, &r);
     } else if (c->single) {
         walk(0, 1, c);
     } else {

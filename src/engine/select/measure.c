@@ -11,6 +11,8 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/memory.h"
+#include "base/system.h"
+#include "base/tracer.h"
 #include "engine/program/program.h"
 #include "kernels/launch.h"
 
@@ -35,6 +37,7 @@ typedef struct trial {
     uint32_t repeats;
     bool prepared, lost;
     size_t rounds;
+    uint32_t label; /* in a trace */
 } trial;
 
 typedef struct bench {
@@ -211,7 +214,7 @@ static double sample_parts(bench *b, const trial *t)
     return (double)total;
 }
 
-static double sample(bench *b, const trial *t)
+static double sample_quietly(bench *b, const trial *t)
 {
     if (t->parts > 1) return sample_parts(b, t);
     const int64_t start = cpu_ns();
@@ -221,6 +224,15 @@ static double sample(bench *b, const trial *t)
         (void)launch_alone(&l);
     }
     return (double)(cpu_ns() - start) / t->repeats;
+}
+
+static double sample(bench *b, const trial *t)
+{
+    if (!tracer_is_on()) return sample_quietly(b, t);
+    const int64_t start = clock_ns();
+    const double time = sample_quietly(b, t);
+    tracer_span(TRACE_TIMING, t->label, tracer_phase_row(), start, clock_ns());
+    return time;
 }
 
 static double best_of(const bench *b)
@@ -297,7 +309,9 @@ static bool measure_on_host(measure_candidate *candidates, size_t count, size_t 
     bench b = {.threads = threads};
     b.trials = mem_calloc(count, sizeof *b.trials);
     for (size_t i = 0; b.trials && i < count; i++)
-        if (!candidates[i].device) b.trials[b.count++].c = &candidates[i];
+        if (!candidates[i].device)
+            b.trials[b.count++] =
+                (trial){.c = &candidates[i], .label = tracer_name(candidates[i].kernel->name)};
     b.problem = b.count ? b.trials[0].c->problem : NULL;
     const bool ready = b.count && prepare_all(&b, until) && copy_constants(&b) && allocate(&b);
     if (ready) {

@@ -8,6 +8,9 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/system.h"
+#include "base/tracer.h"
+#include "base/tracer_text.h"
 #include "engine/build/progress.h"
 #include "engine/select/measure.h"
 #include "engine/select/pbqp.h"
@@ -183,6 +186,29 @@ static void decide(select_node *n, select_choice *f, select_variant *const *meas
     f->variant = (size_t)(best - n->variants);
 }
 
+/* The slice of a node in a trace: which kernels were timed, and how long they take. */
+static void trace_node(const select_node *n, select_variant *const *v, size_t count, int64_t start)
+{
+    str args = {0};
+    if (tracer_phase_row() == TRACE_NONE) return;
+    trace_put_text(&args, "op", n->n->node->op_type);
+    trace_put_key(&args, "candidates");
+    for (size_t i = 0; i < count; i++) {
+        str one = {0};
+        trace_put_text(&one, "kernel", v[i]->kernel->name);
+        trace_put_number(&one, "estimate_us", v[i]->estimate_ns / 1e3);
+        if (v[i]->time_ns >= 0) trace_put_number(&one, "us", v[i]->time_ns / 1e3);
+        str_printf(&args, "%c{%s}", i ? ',' : '[', str_text(&one));
+        str_deinit(&one);
+    }
+    str_append(&args, count ? "]" : "[]");
+    const trace_label label = {.name = node_label(n->n->node), .args = str_text(&args)};
+    if (!args.failed)
+        tracer_span(TRACE_TIMING, tracer_label(&label), tracer_phase_row(), start, clock_ns());
+    str_deinit(&args);
+    tracer_drain();
+}
+
 static void run_candidates(selection *s, const select_node *n, select_variant **v, size_t count)
 {
     measure_candidate c[MOST_CANDIDATES];
@@ -208,6 +234,7 @@ static void run_candidates(selection *s, const select_node *n, select_variant **
                 c[i].estimate_ns / 1e3);
     }
     s->timing->left_ns -= clock_ns() - start;
+    trace_node(n, v, ready, start);
     mem_free(uses);
 }
 

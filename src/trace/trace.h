@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The trace in memory: the records of base/tracer.h, their labels, rows and runs, and facts. */
+#ifndef TRACE_TRACE_H
+#define TRACE_TRACE_H
+
+#include <polygraphy/trace.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/tracer.h"
+#include "base/tracer_text.h"
+
+struct pgy_trace {
+    trace_record *records;
+    size_t record_count, record_capacity;
+    trace_label *labels;
+    size_t label_count, label_capacity;
+    trace_row *rows;
+    size_t row_count, row_capacity;
+    trace_run *runs;
+    size_t run_count;
+    strmap known;      /* of labels that were added: name, category and args -> index + 1 */
+    strmap facts;      /* name -> text of a JSON value, in `memory` */
+    tracer_take taken; /* owner of the recording's texts */
+    arena memory;
+    int64_t start_ns;
+};
+
+/* What the events of a kind are in files. */
+typedef struct kind_form {
+    const char *category;
+    pgy_trace_kind form;
+    bool has_label_args; /* the label's args are written */
+} kind_form;
+const kind_form *trace_kind_form(uint32_t kind);
+
+/* The run of an event; NULL: none. */
+const trace_run *trace_run_of(const pgy_trace *t, const trace_record *r);
+
+/* A member of the args that belongs to the event, not to its label. */
+typedef struct trace_arg {
+    const char *name;
+    enum { ARG_INT, ARG_BOOL, ARG_MILLI } type; /* MILLI: thousandths */
+    int64_t value;
+} trace_arg;
+enum { TRACE_MAX_ARGS = 8 };
+size_t trace_event_args(trace_arg out[TRACE_MAX_ARGS], const pgy_trace *t, const trace_record *r);
+
+/* ---- derive.c ---- */
+/* Adds counters, which follow from the slices, and aligns runs. */
+pgy_status trace_derive(pgy_trace *t, uint64_t max_records, bool align,
+                        pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Writers: a sink takes bytes and compresses them, if wanted ---- */
+typedef struct trace_sink trace_sink;
+pgy_status sink_create(trace_sink **out, file_writer *file, bool compresses,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* The buffer to append to. */
+str *sink_text(trace_sink *s);
+/* Writes the buffer if it is large. Errors are kept until sink_finish. */
+void sink_flow(trace_sink *s);
+pgy_status sink_finish(trace_sink *s, pgy_error *err) PGY_MUST_CHECK;
+void sink_destroy(trace_sink *s);
+
+typedef void (*trace_form)(trace_sink *s, const pgy_trace *t);
+void trace_write_json(trace_sink *s, const pgy_trace *t);
+void trace_write_perfetto(trace_sink *s, const pgy_trace *t);
+
+#endif
