@@ -42,6 +42,12 @@ typedef enum pgy_precision_criterion {
                             most `limit` */
 } pgy_precision_criterion;
 
+/** What the search makes small, as far as the criterion allows. */
+typedef enum pgy_precision_cost {
+    PGY_PRECISION_BYTES, /**< bytes of weights and outputs of the layers */
+    PGY_PRECISION_TIME   /**< time of the layers and Casts in the built-in engine */
+} pgy_precision_cost;
+
 typedef struct pgy_precision_options {
     size_t size;    /**< sizeof(pgy_precision_options) */
     pgy_dtype type; /**< PGY_F16 or PGY_BF16 */
@@ -53,6 +59,9 @@ typedef struct pgy_precision_options {
     const char *script; /**< PGY_PRECISION_SCRIPT: "file.py" or "file.py:function" (default
                            measure_error). The function gets a list of samples, each with index,
                            inputs, reference and result, and gives the error as a number */
+    pgy_precision_cost cost;
+    const char *times; /**< PGY_PRECISION_TIME: file of pgy_precision_save_times, also one of
+                          another machine; NULL: the engine is built in both types and measured */
 } pgy_precision_options;
 /** float16, an absolute difference of 0.001, 16 samples, 1 GiB. */
 PGY_API pgy_precision_options pgy_precision_options_default(void);
@@ -62,6 +71,7 @@ typedef struct pgy_precision_layer {
     double error;         /**< error if only this layer is 16-bit; negative: was not measured */
     uint64_t saved_bytes; /**< bytes of weights and outputs that a 16-bit type saves */
     bool narrow;          /**< the best set contains it */
+    double saved_ms;      /**< time that a 16-bit type saves; 0 without PGY_PRECISION_TIME */
 } pgy_precision_layer;
 
 /** A measured set that no other measured set beats in both cost and error. */
@@ -69,6 +79,7 @@ typedef struct pgy_precision_point {
     uint64_t bytes; /**< weights and outputs of all layers */
     double error;   /**< on the samples of the search */
     size_t narrow;  /**< number of 16-bit layers */
+    double ms;      /**< of all layers and Casts; 0 without PGY_PRECISION_TIME */
 } pgy_precision_point;
 
 typedef struct pgy_precision_summary {
@@ -84,6 +95,7 @@ typedef struct pgy_precision_summary {
     double limit_error;    /**< largest error that passes */
     uint64_t bytes, wide_bytes; /**< cost of the best set, and of the model as it is */
     bool interrupted;           /**< the best set so far */
+    double ms, wide_ms;         /**< the same as time; 0 without PGY_PRECISION_TIME */
 } pgy_precision_summary;
 
 /** Runs the search. A quarter of the samples is held out: the set found must pass on them, too, or
@@ -102,6 +114,10 @@ PGY_API const pgy_precision_layer *pgy_precision_layer_at(const pgy_precision *p
 /** The points of the Pareto table, from the lowest cost on. */
 PGY_API size_t pgy_precision_point_count(const pgy_precision *p);
 PGY_API const pgy_precision_point *pgy_precision_point_at(const pgy_precision *p, size_t i);
+
+/** Saves the times of the layers as JSON, for pgy_precision_options.times. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_precision_save_times(const pgy_precision *p, const char *path,
+                                                           pgy_error *err);
 
 /** Makes the model in which the layers of the best set are 16-bit, with Casts at their borders. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p,

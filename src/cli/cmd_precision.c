@@ -19,13 +19,15 @@
 static const char LOG_PATH[] = "cli/cmd_precision.c";
 
 typedef struct precision_args {
-    const char *output, *keep_list, *layer_list, *types, *criterion, *max_memory;
+    const char *output, *keep_list, *layer_list, *types, *criterion, *max_memory, *cost;
+    const char *load_times, *save_times;
     pgy_text_list check_with;
     int64_t samples;
     pgy_precision_options options;
 } precision_args;
 
 static const char *const TYPES[] = {"float16", "bfloat16", NULL};
+static const char *const COSTS[] = {"bytes", "time", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", precision_args, output, .meta = "PATH",
@@ -48,6 +50,15 @@ static const pgy_option OPTIONS[] = {
                 "script:X:FILE.py[:FUNCTION]: FUNCTION (default: measure_error) of the script "
                 "gives at most X; it gets a list of samples, each with index, inputs, reference "
                 "and result, and gives their error as a number"),
+    PGY_OPT_TEXT("--cost", precision_args, cost, .choices = COSTS,
+                 .help = "what the search makes small. bytes (default): weights and outputs of the "
+                         "layers. time: the layers' times in the built-in engine, which is built "
+                         "and measured once with all layers in each type"),
+    PGY_OPT_TEXT("--load-layer-times", precision_args, load_times, .meta = "PATH",
+                 .help = "file of --save-layer-times, for example of another machine, instead of "
+                         "measuring; implies --cost time"),
+    PGY_OPT_TEXT("--save-layer-times", precision_args, save_times, .meta = "PATH",
+                 .help = "file for the times of the layers, as JSON; needs --cost time"),
     PGY_OPT_INT("--samples", precision_args, samples, .meta = "N",
                 .help = "largest number of samples to read; default: 16. A quarter of them is held "
                         "out, to check what was found"),
@@ -134,6 +145,12 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--samples: %lld is less than 1",
                              (long long)s->samples);
     s->options.samples = s->samples;
+    const bool bytes = s->cost ? strcmp(s->cost, "bytes") == 0 : !s->load_times;
+    if (bytes && (s->load_times || s->save_times))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "--%s-layer-times: needs --cost time",
+                             s->load_times ? "load" : "save");
+    s->options.cost = bytes ? PGY_PRECISION_BYTES : PGY_PRECISION_TIME;
+    s->options.times = s->load_times;
     pgy_status st = PGY_OK;
     if (s->max_memory) st = value_bytes(&s->options.max_bytes, s->max_memory, "--max-memory", err);
     for (size_t i = 0; !st && i < s->check_with.count; i++)
@@ -158,25 +175,32 @@ static void append_error(str *out, double error)
         str_printf(out, "%10.3g", error);
 }
 
-static void append_layers(str *out, const pgy_precision *p, const char *type)
+static void append_layers(str *out, const pgy_precision *p, const precision_args *s)
 {
+    const bool time = s->options.cost == PGY_PRECISION_TIME;
     str_append(out, "\nLayers:\n");
-    str_printf(out, "    %-10s %10s %12s  %s\n", "type", "error", "saves bytes", "name (operator)");
+    str_printf(out, "    %-10s %10s %12s", "type", "error", "saves bytes");
+    if (time) str_printf(out, " %9s", "saves ms");
+    str_append(out, "  name (operator)\n");
     for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
         const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
-        str_printf(out, "    %-10s ", l->narrow ? type : "float32");
+        str_printf(out, "    %-10s ", l->narrow ? pgy_dtype_name(s->options.type) : "float32");
         append_error(out, l->error);
-        str_printf(out, " %12llu  %s (%s)\n", (unsigned long long)l->saved_bytes, l->name,
-                   l->op_type);
+        str_printf(out, " %12llu", (unsigned long long)l->saved_bytes);
+        if (time) str_printf(out, " %9.4f", l->saved_ms);
+        str_printf(out, "  %s (%s)\n", l->name, l->op_type);
     }
 }
 
-static void append_points(str *out, const pgy_precision *p)
+static void append_points(str *out, const pgy_precision *p, bool time)
 {
-    str_append(out, "\nSets that no other set beats in both bytes and error:\n");
+    str_printf(out, "\nSets that no other set beats in both %s and error:\n",
+               time ? "time" : "bytes");
+    if (time) str_printf(out, "    %9s", "ms");
     str_printf(out, "    %12s %10s %s\n", "bytes", "error", "layers");
     for (size_t i = 0; i < pgy_precision_point_count(p); i++) {
         const pgy_precision_point *at = pgy_precision_point_at(p, i);
+        if (time) str_printf(out, "    %9.4f", at->ms);
         str_printf(out, "    %12llu %10.3g %6zu\n", (unsigned long long)at->bytes, at->error,
                    at->narrow);
     }
@@ -197,8 +221,10 @@ static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_erro
                    sum->held_out_error);
     str_printf(&out, "Weights and outputs: %llu bytes; as float32: %llu\n",
                (unsigned long long)sum->bytes, (unsigned long long)sum->wide_bytes);
-    append_layers(&out, p, type);
-    append_points(&out, p);
+    if (s->options.cost == PGY_PRECISION_TIME)
+        str_printf(&out, "Layers and Casts: %.4f ms; as float32: %.4f ms\n", sum->ms, sum->wide_ms);
+    append_layers(&out, p, s);
+    append_points(&out, p, s->options.cost == PGY_PRECISION_TIME);
     if (out.failed) {
         str_deinit(&out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -295,6 +321,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (st == PGY_E_CANCELLED && p) st = leave_best(p, s, err);
     cancel_release();
     if (!st) st = show(p, s, err);
+    if (!st && s->save_times) st = pgy_precision_save_times(p, s->save_times, err);
     if (!st && s->output) st = check_and_write(p, line, err);
     if (!st) st = write_lists(p, s, err);
     pgy_precision_destroy(p);

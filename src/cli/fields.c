@@ -30,6 +30,7 @@ static const struct {
     {"load.external_data_dir", "--external-data-dir"},
     {"pgy_file_loader_create", "--load-inputs"},
     {"pgy_operators_load", "--op-library"},
+    {"pgy_precision_save_times", "--save-layer-times"},
     {"pgy_refitter_refit", "'convert PLAN --refit-from MODEL.onnx'"},
     {"pgy_script_loader_create", "--data-loader-script"},
     {"pgy_set_max_memory", "--max-memory"},

@@ -28,12 +28,13 @@ struct emulator {
     graph_plan plan;
     execute_operators operators;
     interpreter *wide, *narrow;
-    kept_node *kept;     /* [emulation][sample][node] */
-    op_tensor **weights; /* [node][input]: rounded weights, made when first needed */
-    uint64_t *bytes;     /* [node] */
-    uint64_t held_bytes; /* of kept outputs and rounded weights */
-    bool *is_narrow;     /* [node], in this run */
-    bool *ran;           /* [node]: ran in this run, so its outputs may be new */
+    kept_node *kept;        /* [emulation][sample][node] */
+    op_tensor **weights;    /* [node][input]: rounded weights, made when first needed */
+    uint64_t *bytes;        /* [node] */
+    uint64_t *output_bytes; /* [node] */
+    uint64_t held_bytes;    /* of kept outputs and rounded weights */
+    bool *is_narrow;        /* [node], in this run */
+    bool *ran;              /* [node]: ran in this run, so its outputs may be new */
     size_t sample;
     emulation as;
     bool keep, inside; /* inside: the node of the main graph that runs is 16-bit */
@@ -175,15 +176,16 @@ static pgy_status run_narrow(emulator *e, pgy_node *n, const op_node *node, cons
 static void count_bytes(emulator *e, const pgy_node *n, const op_tensor *inputs,
                         const op_tensor *outputs)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, weights = 0;
     for (size_t i = 0; i < n->input_count; i++)
         if (n->inputs[i] && is_weight(n->inputs[i]) && inputs[i].dtype == PGY_F32 &&
             inputs[i].value)
-            bytes += 4 * (uint64_t)pgy_tensor_count(inputs[i].value);
+            weights += 4 * (uint64_t)pgy_tensor_count(inputs[i].value);
     for (size_t i = 0; i < n->output_count; i++)
         if (outputs[i].value && outputs[i].dtype == PGY_F32)
             bytes += 4 * (uint64_t)pgy_tensor_count(outputs[i].value);
-    e->bytes[n->index] = bytes;
+    e->output_bytes[n->index] = bytes;
+    e->bytes[n->index] = weights + bytes;
 }
 
 static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *inputs,
@@ -221,11 +223,12 @@ pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
     e->kept = mem_calloc(samples * nodes + 1, sizeof *e->kept);
     e->weights = mem_calloc(nodes + 1, sizeof *e->weights);
     e->bytes = mem_calloc(nodes + 1, sizeof *e->bytes);
+    e->output_bytes = mem_calloc(nodes + 1, sizeof *e->output_bytes);
     e->is_narrow = mem_calloc(nodes + 1, sizeof *e->is_narrow);
     e->ran = mem_calloc(nodes + 1, sizeof *e->ran);
-    pgy_status st = e->kept && e->weights && e->bytes && e->is_narrow && e->ran
-                        ? PGY_OK
-                        : search_no_memory(err);
+    const bool good =
+        e->kept && e->weights && e->bytes && e->output_bytes && e->is_narrow && e->ran;
+    pgy_status st = good ? PGY_OK : search_no_memory(err);
     if (!st) st = plan_build(&e->plan, p->graph, err);
     if (!st) st = interpreter_create(&e->wide, NULL, err);
     if (!st) st = interpreter_create(&e->narrow, NULL, err);
@@ -254,6 +257,7 @@ void emulator_destroy(emulator *e)
     mem_free(e->kept);
     mem_free(e->weights);
     mem_free(e->bytes);
+    mem_free(e->output_bytes);
     mem_free(e->is_narrow);
     mem_free(e->ran);
     mem_free(e);
@@ -262,6 +266,11 @@ void emulator_destroy(emulator *e)
 const uint64_t *emulator_bytes(const emulator *e)
 {
     return e->bytes;
+}
+
+const uint64_t *emulator_output_bytes(const emulator *e)
+{
+    return e->output_bytes;
 }
 
 pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,

@@ -115,6 +115,8 @@ pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
     if (share && o->k < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'options.k' is %lld, but must be at least 1",
                              (long long)o->k);
+    if (o->cost != PGY_PRECISION_BYTES && o->cost != PGY_PRECISION_TIME)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'options.cost': %d is no cost", (int)o->cost);
     if (o->criterion == PGY_PRECISION_SCRIPT && (!o->script || !*o->script))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'options.script' must name the script of the criterion");

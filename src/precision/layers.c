@@ -124,7 +124,7 @@ static pgy_status list_layers(pgy_precision *p, const pgy_graph *converted, pgy_
                          pgy_dtype_name(p->options.type));
 }
 
-static pgy_status convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
+pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
 {
     pgy_half_options o = pgy_half_options_default();
     pgy_graph *g = NULL;
@@ -152,7 +152,7 @@ pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err)
     if (!st) st = pgy_graph_sort(p->graph, err);
     if (!st) st = make_names_unique(p, err);
     if (!st) st = pgy_graph_infer_shapes(p->graph, NULL, err);
-    if (!st) st = convert_all(&converted, p, err);
+    if (!st) st = layers_convert_all(&converted, p, err);
     if (!st) st = list_layers(p, converted, err);
     pgy_graph_destroy(converted);
     return st;

@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the precision search share: samples.c reads the samples, layers.c lists the
- * layers, emulate.c runs a set of 16-bit layers, judge.c measures its error, search.c searches,
- * typed.c makes and checks the model. */
+ * layers, times.c and cost.c say what they cost, emulate.c runs a set of 16-bit layers, judge.c
+ * measures its error, search.c searches, typed.c makes and checks the model. */
 #ifndef PRECISION_PRECISION_H
 #define PRECISION_PRECISION_H
 
 #include <polygraphy/noise.h>
 #include <polygraphy/precision.h>
 
+#include "base/json.h"
 #include "data/python.h"
 #include "graph/graph.h"
 
 typedef struct emulator emulator;
+
+/* Times of layers, with PGY_PRECISION_TIME; see times.c. */
+typedef struct layer_times {
+    double *wide, *narrow;        /* for each layer: ms in float32, in the 16-bit type */
+    double other_ms;              /* of what belongs to no layer, in float32 */
+    double cast_ms_per_byte;      /* per byte of the float32 side */
+    uint64_t *input_bytes;        /* for each input of the graph that is float32 */
+    const uint64_t *output_bytes; /* for each node: of its float32 outputs; the emulator's */
+} layer_times;
 
 struct pgy_precision {
     pgy_precision_options options;
     pgy_graph *graph; /* the model with unique node names */
     pgy_tensor_map **samples, **references;
     pgy_precision_layer *layers;
-    size_t *nodes; /* for each layer: the index of its node in graph->nodes */
-    bool *best;    /* for each layer: is it in the best set? */
+    size_t *nodes;    /* for each layer: the index of its node in graph->nodes */
+    size_t *layer_of; /* for each node: its layer, or SIZE_MAX; NULL without times */
+    layer_times times;
+    bool *best; /* for each layer: is it in the best set? */
     pgy_precision_summary summary;
     pgy_precision_point *points;
     size_t point_count, point_room;
@@ -36,10 +48,18 @@ static inline pgy_status search_no_memory(pgy_error *err)
 /* ---- samples.c ------------------------------------------------------------------------------- */
 pgy_status samples_read(pgy_precision *p, pgy_data_loader *data, pgy_error *err) PGY_MUST_CHECK;
 
+/* A copy of the model with the shapes of the samples: without them, a runtime that builds plans
+ * would make one for dimensions of 1. If the samples differ, the shapes stay dynamic. */
+pgy_status samples_fix_shapes(pgy_model **out, const pgy_precision *p, pgy_model *model,
+                              pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- layers.c -------------------------------------------------------------------------------- */
 /* Imports the model, inlines functions, gives every node a name of its own, and lists the layers
  * that the conversion to 16 bits can change. */
 pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
+/* Makes the graph in which all layers are 16-bit. */
+pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p,
+                              pgy_error *err) PGY_MUST_CHECK;
 /* Finds the costs, which need the shapes of a run: bytes of each node's weights and outputs. */
 void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes);
 uint64_t layers_bytes(const pgy_precision *p, const bool *narrow);
@@ -60,6 +80,7 @@ pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const 
                         emulation as, bool keep, pgy_error *err) PGY_MUST_CHECK;
 /* For each node: the bytes of its float32 weights and outputs in the last run that kept values. */
 const uint64_t *emulator_bytes(const emulator *e);
+const uint64_t *emulator_output_bytes(const emulator *e); /* outputs only */
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 /* Error so far of a set; add samples one by one. */
@@ -78,6 +99,27 @@ pgy_status judge_finish(double *error, const judge *j, pgy_error *err) PGY_MUST_
 double judge_limit(const pgy_precision_options *o);
 /* Refuses references that cannot be judged: NaN, infinities, types that are not numbers. */
 pgy_status judge_reference(const pgy_tensor_map *reference, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- times.c --------------------------------------------------------------------------------- */
+/* Measures the times of the layers, or reads options.times. */
+pgy_status times_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status times_create(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK; /* all 0 */
+void times_deinit(layer_times *t);
+pgy_status times_parse(pgy_precision *p, span text, const char *path,
+                       pgy_error *err) PGY_MUST_CHECK;
+pgy_status times_write(json_writer *w, const void *precision, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- cost.c ---------------------------------------------------------------------------------- */
+/* After the first run: finds what the layers cost, in bytes and, if asked for, in time. */
+pgy_status cost_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+/* Costs are bytes or ms, as options.cost says. */
+double cost_of(const pgy_precision *p, const bool *set);
+double cost_of_point(const pgy_precision *p, const pgy_precision_point *point);
+double cost_saved(const pgy_precision *p, size_t layer); /* by making it 16-bit */
+double cost_ms(const pgy_precision *p, const bool *set); /* 0 without times */
+/* Takes layers out of the set as long as that makes it cheaper. */
+pgy_status cost_improve(bool *changed, const pgy_precision *p, bool *set,
+                        pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- search.c -------------------------------------------------------------------------------- */
 pgy_status search_run(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;

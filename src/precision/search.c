@@ -25,12 +25,14 @@ typedef struct search {
 /* Keeps only sets that no other beats in both cost and error. */
 static pgy_status add_point(pgy_precision *p, pgy_precision_point made, pgy_error *err)
 {
+    const double cost = cost_of_point(p, &made);
     size_t left = 0;
     if (isinf(made.error)) return PGY_OK;
     for (size_t i = 0; i < p->point_count; i++)
-        if (p->points[i].bytes <= made.bytes && p->points[i].error <= made.error) return PGY_OK;
+        if (cost_of_point(p, &p->points[i]) <= cost && p->points[i].error <= made.error)
+            return PGY_OK;
     for (size_t i = 0; i < p->point_count; i++)
-        if (p->points[i].bytes < made.bytes || p->points[i].error < made.error)
+        if (cost_of_point(p, &p->points[i]) < cost || p->points[i].error < made.error)
             p->points[left++] = p->points[i];
     p->point_count = left;
     if (left == p->point_room) {
@@ -41,7 +43,8 @@ static pgy_status add_point(pgy_precision *p, pgy_precision_point made, pgy_erro
         p->point_room = room;
     }
     size_t at = left;
-    for (; at && p->points[at - 1].bytes > made.bytes; at--) p->points[at] = p->points[at - 1];
+    for (; at && cost_of_point(p, &p->points[at - 1]) > cost; at--)
+        p->points[at] = p->points[at - 1];
     p->points[at] = made;
     p->point_count++;
     return PGY_OK;
@@ -92,8 +95,10 @@ static pgy_status try_set(double *error, search *s, pgy_error *err)
     pgy_precision *p = s->p;
     pgy_status st = measure(error, p, s->set, 0, search_count(p), false, err);
     if (st) return st;
-    const pgy_precision_point made = {
-        .bytes = layers_bytes(p, s->set), .error = *error, .narrow = count_set(p, s->set)};
+    const pgy_precision_point made = {.bytes = layers_bytes(p, s->set),
+                                      .error = *error,
+                                      .narrow = count_set(p, s->set),
+                                      .ms = cost_ms(p, s->set)};
     p->summary.trials++;
     LOG(VERBOSE, "Trial %zu: %zu layers in %s, error %.3g", p->summary.trials, made.narrow,
         pgy_dtype_name(p->options.type), *error);
@@ -124,14 +129,16 @@ static pgy_status run_references(pgy_precision *p, pgy_error *err)
         if (!st) st = judge_reference(p->references[s], err);
         if (st) st = pgy_error_prefix(err, st, "sample %zu: ", s);
     }
-    if (!st) layers_set_cost(p, emulator_bytes(p->emulator));
+    if (!st) st = cost_prepare(p, err);
     return st ? st : judge_prepare(p, err);
 }
 
+/* Layers that are slower in 16 bits come last: they would spend the error that others can use. */
 static int by_error(const void *a, const void *b)
 {
     const pgy_precision_layer *x = *(pgy_precision_layer *const *)a;
     const pgy_precision_layer *y = *(pgy_precision_layer *const *)b;
+    if ((x->saved_ms < 0) != (y->saved_ms < 0)) return x->saved_ms < 0 ? 1 : -1;
     if (x->error != y->error) return x->error < y->error ? -1 : 1;
     if (x->saved_bytes != y->saved_bytes) return x->saved_bytes > y->saved_bytes ? -1 : 1;
     return x < y ? -1 : x > y;
@@ -207,7 +214,7 @@ static pgy_status add_others(search *s, size_t taken, pgy_error *err)
     for (size_t i = taken; !st && i < count; i++) {
         double error = 0;
         progress_advance(i - taken);
-        if (!passes(p, s->order[i]->error)) break; /* so do all that follow */
+        if (!passes(p, s->order[i]->error)) continue;
         memcpy(s->set, p->best, count * sizeof *s->set);
         s->set[index_of(s, s->order[i])] = true;
         st = try_set(&error, s, err);
@@ -268,6 +275,25 @@ static pgy_status hold_out(search *s, pgy_error *err)
     return st;
 }
 
+/* With times: layers that cost less in float32 go back to it, if the set still passes. */
+static pgy_status drop_costly(search *s, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    const size_t before = count_set(p, p->best);
+    bool changed = false;
+    double error = 0;
+    memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
+    pgy_status st = cost_improve(&changed, p, s->set, err);
+    if (st || !changed) return st;
+    st = try_set(&error, s, err);
+    if (st || !passes(p, error)) return st;
+    accept(s, error);
+    LOG(INFO,
+        "%zu layers go back to float32, where they and the Casts that they need take less time",
+        before - count_set(p, p->best));
+    return PGY_OK;
+}
+
 static pgy_status search_sets(search *s, pgy_error *err)
 {
     pgy_precision *p = s->p;
@@ -286,6 +312,7 @@ static pgy_status search_sets(search *s, pgy_error *err)
         if (!st) st = bisect(&taken, s, err);
         if (!st) st = add_others(s, taken, err);
     }
+    if (!st) st = drop_costly(s, err);
     return st ? st : hold_out(s, err);
 }
 
@@ -310,6 +337,7 @@ static void summarize_best(pgy_precision *p)
 {
     p->summary.narrow = count_set(p, p->best);
     p->summary.bytes = p->summary.wide_bytes ? layers_bytes(p, p->best) : 0;
+    p->summary.ms = p->summary.wide_bytes ? cost_ms(p, p->best) : 0;
     for (size_t i = 0; i < p->summary.layers; i++) p->layers[i].narrow = p->best[i];
 }
 

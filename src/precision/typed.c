@@ -51,6 +51,7 @@ pgy_status pgy_precision_search(pgy_precision **out, pgy_model *model, pgy_data_
     if (!st) st = search_run(p, err);
     emulator_destroy(p->emulator);
     p->emulator = NULL;
+    p->options.times = NULL;
     p->summary.seconds = (double)(clock_ns() - start) * 1e-9;
     if (!st || (st == PGY_E_CANCELLED && p->summary.trials))
         *out = p;
@@ -70,6 +71,8 @@ void pgy_precision_destroy(pgy_precision *p)
     mem_free(p->references);
     mem_free(p->layers);
     mem_free(p->nodes);
+    mem_free(p->layer_of);
+    times_deinit(&p->times);
     mem_free(p->best);
     mem_free(p->points);
     python_script_stop(p->script);
@@ -123,46 +126,6 @@ pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_erro
     pgy_graph_destroy(g);
     pgy_model_destroy(copy);
     mem_free(keep);
-    return st;
-}
-
-static bool same_shape(const pgy_tensor_info *a, const pgy_tensor_info *b)
-{
-    return a->rank == b->rank &&
-           (a->rank <= 0 || memcmp(a->shape, b->shape, (size_t)a->rank * sizeof *a->shape) == 0);
-}
-
-/* Have all samples the shapes `first`? */
-static pgy_status shapes_agree(bool *out, const pgy_precision *p, const pgy_metadata *first,
-                               pgy_error *err)
-{
-    pgy_status st = PGY_OK;
-    *out = true;
-    for (size_t s = 1; !st && *out && s < p->summary.samples; s++) {
-        pgy_metadata *other = NULL;
-        st = pgy_metadata_from_map(&other, p->samples[s], err);
-        for (size_t i = 0; !st && *out && i < pgy_metadata_count(first); i++)
-            *out = same_shape(pgy_metadata_at(first, i), pgy_metadata_at(other, i));
-        pgy_metadata_destroy(other);
-    }
-    return st;
-}
-
-/* A copy of the model with the shapes of the samples: without them, a runtime that builds plans
- * would make one for dimensions of 1. If the samples differ, the shapes stay dynamic. */
-static pgy_status fix_shapes(pgy_model **out, const pgy_precision *p, pgy_model *typed,
-                             pgy_error *err)
-{
-    pgy_metadata *shapes = NULL;
-    pgy_graph *g = NULL;
-    bool agree = false;
-    pgy_status st = pgy_metadata_from_map(&shapes, p->samples[0], err);
-    if (!st) st = shapes_agree(&agree, p, shapes, err);
-    if (!st) st = pgy_graph_import(&g, typed, err);
-    if (!st && agree) st = pgy_graph_override_shapes(g, shapes, err);
-    if (!st) st = pgy_graph_export(out, g, err);
-    pgy_graph_destroy(g);
-    pgy_metadata_destroy(shapes);
     return st;
 }
 
@@ -230,7 +193,7 @@ static pgy_status run_typed(double *error, const pgy_precision *p, pgy_model *ty
     pgy_runner *runner = NULL;
     pgy_model *fixed = NULL;
     judge j = {.p = p};
-    pgy_status st = fix_shapes(&fixed, p, typed, err);
+    pgy_status st = samples_fix_shapes(&fixed, p, typed, err);
     if (!st) st = make_runner(&runner, fixed, backend, err);
     if (!st) st = judge_runner(&j, p, runner, err);
     if (!st) st = judge_finish(error, &j, err);

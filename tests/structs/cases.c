@@ -787,7 +787,10 @@ static pgy_precision_options whole_pgy_precision_options(void)
                                    .limit = 0.5,
                                    .k = 1,
                                    .samples = 3,
-                                   .max_bytes = 1 << 20};
+                                   .max_bytes = 1 << 20,
+                                   .script = "judge.py",
+                                   .cost = PGY_PRECISION_BYTES,
+                                   .times = "times.json"};
 }
 static pgy_precision_options defaults_pgy_precision_options(void)
 {
