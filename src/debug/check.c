@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "debug/check.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/log.h"
@@ -125,6 +127,18 @@ static void log_command(const pgy_debug_check *o)
     str_deinit(&line);
 }
 
+/* Otherwise a check that never ran would look like one that fails always. */
+static void warn_of_end(const command_result *r)
+{
+    enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 }; /* of shells and env */
+    if (r->code < 0)
+        LOG(WARNING, "The check command was ended by signal %d (%s)", -r->code,
+            strsignal(-r->code));
+    else if (r->code == NOT_FOUND || r->code == NOT_EXECUTABLE)
+        LOG(WARNING, "The check command exited with code %d, by which shells say that a program %s",
+            r->code, r->code == NOT_FOUND ? "was not found" : "is not executable");
+}
+
 pgy_status debug_check_run(bool *passed, const debug_check *c, const char *candidate,
                            pgy_error *err)
 {
@@ -134,6 +148,7 @@ pgy_status debug_check_run(bool *passed, const debug_check *c, const char *candi
     log_command(o);
     pgy_status st = command_run(&r, o->command, o->command_count, o->timeout_s, err);
     if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "debug.check_command: ");
+    warn_of_end(&r);
     st = judge_result(passed, c, &r, err);
     if (!st) show_output(&r, *passed, o->show);
     command_result_deinit(&r);

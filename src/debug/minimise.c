@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/sized.h"
+#include "debug/session.h"
 
 /* ---- Sets of nodes -------------------------------------------------------------------------- */
 
@@ -208,6 +209,7 @@ pgy_status pgy_debug_minimise(pgy_debug_minimum *out, pgy_debug_session *s, pgy_
                              "compare with a runner");
     st = search(&m, model, &samples, err);
     part_source_deinit(&m.source);
+    if (st == PGY_E_CANCELLED) debug_session_log_interrupted(s, (size_t)m.trials);
     if (st) {
         part_free(&m.best);
         return st;

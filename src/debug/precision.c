@@ -224,6 +224,9 @@ static pgy_status search(pgy_debug_precision *out, finder *f, pgy_error *err)
         memcpy(f->choices, c->layer_types, c->layer_type_count * sizeof *f->choices);
     f->order = marking_start(f->layers.count, f->options->linear);
     const pgy_status st = run_trials(f, err);
+    if (st == PGY_E_CANCELLED && f->order.passed)
+        LOG(WARNING, "So far the check passed with the %s %zu layer(s) in higher precision",
+            which_end(f), f->order.good);
     if (st) return st;
     log_result(f);
     return fill_result(out, f, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions: their options, the files of a trial, and the loop over trials. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #include "debug/artifact.h"
 #include "debug/candidate_file.h"
 #include "debug/check.h"
+#include "debug/options.h"
 #include "debug/replay.h"
 #include "debug/session.h"
 
@@ -32,6 +34,7 @@ struct pgy_debug_session {
     debug_replay replay;
     candidate_file candidate;
     char *skip_path; /* the replay that counts the running trial as failed */
+    bool began;      /* a trial was looked up in the replay */
     char time[32];   /* when the session began, for the names of artifacts */
     arena memory;
 };
@@ -43,52 +46,6 @@ pgy_debug_options pgy_debug_options_default(void)
 }
 
 /* ---- Creation ------------------------------------------------------------------------------- */
-
-static void copy_text(bool *good, const char **text, arena *memory)
-{
-    if (!*text) return;
-    *text = arena_strdup(memory, *text);
-    *good &= *text != NULL;
-}
-
-static void copy_texts(bool *good, const char *const **texts, size_t count, arena *memory)
-{
-    if (!*texts) return;
-    const char **copy = arena_alloc_array(memory, count + 1, sizeof *copy);
-    *good &= copy != NULL;
-    for (size_t i = 0; copy && i < count; i++) {
-        copy[i] = (*texts)[i];
-        copy_text(good, &copy[i], memory);
-    }
-    *texts = copy;
-}
-
-static void copy_codes(bool *good, const int64_t **codes, size_t count, arena *memory)
-{
-    if (!*codes) return;
-    int64_t *copy = arena_alloc_array(memory, count + 1, sizeof *copy);
-    *good &= copy != NULL;
-    if (copy && count) memcpy(copy, *codes, count * sizeof *copy);
-    *codes = copy;
-}
-
-static bool copy_options(pgy_debug_session *s)
-{
-    pgy_debug_options *o = &s->options;
-    pgy_debug_check *c = &s->criterion;
-    bool good = true;
-    copy_text(&good, &o->artifact_dir, &s->memory);
-    copy_text(&good, &o->candidate, &s->memory);
-    copy_text(&good, &o->info, &s->memory);
-    copy_text(&good, &o->load_replay, &s->memory);
-    copy_text(&good, &o->save_replay, &s->memory);
-    copy_texts(&good, &o->artifacts, o->artifact_count, &s->memory);
-    copy_texts(&good, &c->command, c->command_count, &s->memory);
-    copy_texts(&good, &c->fail_patterns, c->fail_pattern_count, &s->memory);
-    copy_codes(&good, &c->fail_codes, c->fail_code_count, &s->memory);
-    copy_codes(&good, &c->pass_codes, c->pass_code_count, &s->memory);
-    return good;
-}
 
 /* "replay.json" has "replay_skip_current.json" beside it. */
 static bool make_skip_path(pgy_debug_session *s)
@@ -110,17 +67,24 @@ static pgy_status load_replay(pgy_debug_session *s, pgy_error *err)
     return debug_replay_load(&s->replay, s->options.load_replay, err);
 }
 
-/* A file in the folder's place would stop the session after its first check, which may take hours.
- */
+/* A file in a folder's place would stop the session after its first check, which may take hours. */
 static pgy_status check_artifact_dir(const pgy_debug_options *o, pgy_error *err)
 {
-    struct stat there;
-    if (!o->artifact_count || stat(o->artifact_dir, &there) || S_ISDIR(there.st_mode))
-        return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "debug.artifact_dir: '%s' is not a folder; choose another path for the "
-                         "artifacts",
-                         o->artifact_dir);
+    static const char *const INSIDE[] = {"", "/good", "/bad"};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && o->artifact_count && i < sizeof INSIDE / sizeof *INSIDE; i++) {
+        struct stat there;
+        str path = {0};
+        str_printf(&path, "%s%s", o->artifact_dir, INSIDE[i]);
+        const bool none = stat(str_text(&path), &there) != 0;
+        if (none ? errno == ENOTDIR : !S_ISDIR(there.st_mode))
+            st = pgy_error_set(err, PGY_E_ARGUMENT,
+                               "debug.artifact_dir: '%s' is not a folder; choose another path for "
+                               "the artifacts",
+                               str_text(&path));
+        str_deinit(&path);
+    }
+    return st;
 }
 
 static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
@@ -130,7 +94,7 @@ static pgy_status prepare(pgy_debug_session *s, pgy_error *err)
     if (!localtime_r(&now, &local) ||
         !strftime(s->time, sizeof s->time, "%m-%d-%y_%H-%M-%S", &local))
         return pgy_error_set(err, PGY_E_INTERNAL, "the local time is not known");
-    if (!copy_options(s) || !make_skip_path(s))
+    if (!debug_options_copy(&s->options, &s->criterion, &s->memory) || !make_skip_path(s))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a session");
     if (s->options.candidate && file_exists(s->options.candidate))
         return pgy_error_set(
@@ -252,11 +216,25 @@ static pgy_status make(bool *made, const pgy_debug_search *search, pgy_debug_tri
     return st;
 }
 
+/* A replay has the first trial of its search. One of another search would be ignored silently. */
+static void warn_of_other_replay(pgy_debug_session *s, const char *key)
+{
+    const bool first = !s->began;
+    s->began = true;
+    if (first && s->options.load_replay && s->replay.trials.count &&
+        !debug_replay_find(&s->replay, key))
+        LOG(WARNING,
+            "The replay %s has no trial '%s', so it is probably of another kind of search: all "
+            "trials run",
+            s->options.load_replay, key + 1);
+}
+
 static pgy_status try_once(pgy_debug_session *s, const pgy_debug_search *search, pgy_debug_trial *t,
                            const char *key, pgy_error *err)
 {
     const pgy_debug_trial *known = debug_replay_find(&s->replay, key);
     bool made;
+    warn_of_other_replay(s, key);
     if (known) {
         *t = *known;
         LOG(INFO, "Loading iteration information from debug replay: success=%s",
@@ -318,6 +296,14 @@ static void log_summary(const pgy_debug_summary *sum)
         sum->passed, sum->trials, rate);
 }
 
+void debug_session_log_interrupted(const pgy_debug_session *s, size_t trials)
+{
+    if (trials && s->options.save_replay)
+        LOG(WARNING,
+            "Interrupted after %zu trials; the replay %s makes the next session go on there",
+            trials, s->options.save_replay);
+}
+
 pgy_status pgy_debug_session_run(pgy_debug_summary *out, pgy_debug_session *s,
                                  const pgy_debug_search *search, pgy_error *err)
 {
@@ -339,6 +325,7 @@ pgy_status pgy_debug_session_run(pgy_debug_summary *out, pgy_debug_session *s,
         more = taken.next(&t, taken.user);
     }
     pgy_log_indent(-1);
+    if (st == PGY_E_CANCELLED) debug_session_log_interrupted(s, sum.trials);
     if (st) return st;
     log_summary(&sum);
     *out = sum;
@@ -368,6 +355,7 @@ pgy_status debug_session_try(bool *known, pgy_debug_session *s, pgy_debug_trial 
     pgy_status st = key.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory for a trial")
                                : cancel_check(err);
     const pgy_debug_trial *found = st ? NULL : debug_replay_find(&s->replay, str_text(&key));
+    if (!st) warn_of_other_replay(s, str_text(&key));
     *known = found != NULL;
     if (!st)
         LOG(INFO, "RUNNING | Iteration %lld | Approximately %lld iteration(s) remaining",

@@ -21,5 +21,7 @@ typedef struct debug_trial_test {
 /* Runs a trial, or takes its verdict and state from the replay, which then has *known true. */
 pgy_status debug_session_try(bool *known, pgy_debug_session *s, pgy_debug_trial *trial,
                              const debug_trial_test *test, pgy_error *err) PGY_MUST_CHECK;
+/* Tells how to go on after `trials` trials of a search that was interrupted. */
+void debug_session_log_interrupted(const pgy_debug_session *s, size_t trials);
 
 #endif

@@ -2,7 +2,9 @@
 #include "support.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/alloc.h"
 #include "base/reused_file.h"
@@ -191,5 +193,30 @@ static void test_reused_file__cancelled(void **state)
     expect(path, "xB");
     reused_file_destroy(f);
     unlink(path);
+    file_map_close(&m);
+}
+
+static void test_reused_file__full_disk(void **state)
+{
+    (void)state;
+    file_map m = make_map();
+    const char *path = scratch("f");
+    struct rlimit before, small;
+    pgy_error err = {0};
+    reused_file *f = create(path);
+    show(f, &m, "xA");
+    assert_true(reused_file_hide(f));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = PIECE + PIECE / 2;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_true(reused_file_begin(f));
+    assert_int_equal(reused_file_put_map(f, &m, 0, PIECE, &err), PGY_OK);
+    assert_int_equal(reused_file_put_map(f, &m, PIECE, PIECE, &err), PGY_E_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_non_null(strstr(err.text, "/f': File too large"));
+    assert_int_equal(count_files(), 1); /* the source */
+    reused_file_destroy(f);
     file_map_close(&m);
 }
