@@ -78,8 +78,8 @@ static bool needs_inference(const tensor_set *wanted, pgy_model *model)
     return false;
 }
 
-static pgy_status record(pgy_tensor_map **out, const tensor_set *wanted,
-                         const candidate_source *source, pgy_error *err)
+static pgy_status run_recording(pgy_tensor_map **out, const tensor_set *wanted,
+                                const candidate_source *source, pgy_error *err)
 {
     const pgy_debug_reduce_options *o = source->options;
     const char **names = mem_calloc(wanted->count + 1, sizeof *names);
@@ -94,6 +94,45 @@ static pgy_status record(pgy_tensor_map **out, const tensor_set *wanted,
                               : record_default(out, source->model, names, wanted->count, err);
     pgy_log_indent(-1);
     mem_free(names);
+    return st;
+}
+
+static uint64_t size_of(const pgy_tensor_map *m)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < pgy_tensor_map_count(m); i++)
+        size += pgy_tensor_size_bytes(pgy_tensor_map_at(m, i));
+    return size;
+}
+
+/* Adds what was just recorded; takes it over. Too many values are forgotten, except the last. */
+static pgy_status remember(pgy_tensor_map **known, pgy_tensor_map *recorded, pgy_error *err)
+{
+    const uint64_t limit = 256 << 20;
+    pgy_status st = PGY_OK;
+    if (!*known || size_of(*known) + size_of(recorded) > limit) {
+        pgy_tensor_map_destroy(*known);
+        *known = recorded;
+        return PGY_OK;
+    }
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(recorded); i++)
+        st = pgy_tensor_map_set(*known, pgy_tensor_map_name(recorded, i),
+                                pgy_tensor_map_at(recorded, i), err);
+    pgy_tensor_map_destroy(recorded);
+    return st;
+}
+
+/* *out is borrowed from `source`. */
+static pgy_status record(const pgy_tensor_map **out, const tensor_set *wanted,
+                         const candidate_source *source, pgy_error *err)
+{
+    pgy_tensor_map *recorded = NULL;
+    bool all = *source->known != NULL;
+    for (size_t i = 0; all && i < wanted->count; i++)
+        all = pgy_tensor_map_find(*source->known, wanted->items[i]->name) != NULL;
+    pgy_status st = all ? PGY_OK : run_recording(&recorded, wanted, source, err);
+    if (!st && recorded) st = remember(source->known, recorded, err);
+    *out = *source->known;
     return st;
 }
 
@@ -112,7 +151,7 @@ static pgy_status complete_types(const tensor_set *border, const candidate_sourc
                                  pgy_error *err)
 {
     tensor_set unknown = {0};
-    pgy_tensor_map *values = NULL;
+    const pgy_tensor_map *values = NULL;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < border->count; i++) {
         pgy_gs_tensor *t = border->items[i];
@@ -122,7 +161,6 @@ static pgy_status complete_types(const tensor_set *border, const candidate_sourc
     }
     if (!st && unknown.count) st = record(&values, &unknown, source, err);
     for (size_t i = 0; !st && i < unknown.count; i++) st = take_type(unknown.items[i], values, err);
-    pgy_tensor_map_destroy(values);
     mem_free(unknown.items);
     return st;
 }
@@ -213,7 +251,7 @@ static pgy_status clean(pgy_gs_graph *g, pgy_error *err)
 static pgy_status freeze_branches(pgy_gs_graph *g, const candidate_source *source, pgy_error *err)
 {
     tensor_set undefined = {0};
-    pgy_tensor_map *values = NULL;
+    const pgy_tensor_map *values = NULL;
     pgy_status st = find_undefined(&undefined, g, err);
     if (!st && undefined.count) {
         const pgy_gs_fold_options o = pgy_gs_fold_options_default();
@@ -223,7 +261,6 @@ static pgy_status freeze_branches(pgy_gs_graph *g, const candidate_source *sourc
         if (!st) st = pgy_gs_fold_constants(g, &o, err);
         if (!st) st = clean(g, err);
     }
-    pgy_tensor_map_destroy(values);
     mem_free(undefined.items);
     return st;
 }

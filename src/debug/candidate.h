@@ -10,7 +10,8 @@
 typedef struct candidate_source {
     pgy_model *model; /* of the graph that is cut: values of tensors are recorded in it */
     const pgy_debug_reduce_options *options;
-    bool *warned; /* has the user been told that branches are folded? */
+    bool *warned;           /* has the user been told that branches are folded? */
+    pgy_tensor_map **known; /* values that were recorded, by name; NULL: none so far */
 } candidate_source;
 
 /* Logs the inputs or outputs of a part that stays as it is. */

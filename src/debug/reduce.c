@@ -174,6 +174,7 @@ typedef struct reduction {
     pgy_gs_graph *bad, *good; /* good NULL: not wanted, or none passed */
     size_t failed;
     bool warned;
+    pgy_tensor_map *known;
 } reduction;
 
 /* Replaces *g by the part of the phase's model at a trial, if there is one: the very candidate that
@@ -195,7 +196,7 @@ static pgy_status take(pgy_gs_graph **g, const phase *p, const best *at, pgy_err
 static pgy_status reduce_once(reduction *r, bool outputs, pgy_error *err)
 {
     const candidate_source source = {
-        .model = r->model, .options = r->options, .warned = &r->warned};
+        .model = r->model, .options = r->options, .warned = &r->warned, .known = &r->known};
     pgy_gs_graph *whole = NULL;
     pgy_status st = pgy_gs_copy(&whole, r->bad, err);
     if (st) return st;
@@ -252,6 +253,7 @@ pgy_status pgy_debug_reduce(pgy_debug_reduction *out, pgy_debug_session *s, pgy_
     st = reduce(&made, &r, err);
     pgy_gs_destroy(r.bad);
     pgy_gs_destroy(r.good);
+    pgy_tensor_map_destroy(r.known);
     if (st)
         pgy_debug_reduction_free(&made);
     else
