@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include <polygraphy/bisect_rewrites.h>
+#include <polygraphy/engine_runner.h>
+#include <polygraphy/loader.h>
 
 #include "engine/passes/pass.h"
 #include "harness/model_builder.h"
@@ -150,4 +152,90 @@ static void test_passes__the_reference_must_be_another_runner(void **state)
     assert_null(r);
     assert_non_null(strstr(err.text, "the reference is 'trt', whose rewrites are searched"));
     pgy_model_destroy(model);
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+enum { LONG_SUM = 515 };
+
+/* A product whose sums are long enough for wide kernels to round in another order. */
+static pgy_model *long_sums(void)
+{
+    static float weights[LONG_SUM * 3];
+    for (size_t i = 0; i < LONG_SUM * 3; i++) weights[i] = (float)(i * 2654435761u % 1000) / 999;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "5, 515");
+    builder_floats(&b, "w", "515, 3", weights);
+    builder_node(&b, "MatMul", "x w", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static pgy_tensor_map *thirds(void)
+{
+    pgy_error err = {0};
+    pgy_tensor_map *feed = NULL;
+    pgy_tensor *x = NULL;
+    assert_int_equal(pgy_tensor_create(&x, PGY_F32, 2, (const int64_t[]){5, LONG_SUM}, &err), 0);
+    for (size_t i = 0; i < 5 * LONG_SUM; i++)
+        ((float *)pgy_tensor_data(x))[i] = 1.0f / (float)(i + 3);
+    assert_int_equal(pgy_tensor_map_create(&feed, &err), PGY_OK);
+    assert_int_equal(pgy_tensor_map_adopt(feed, "x", x, &err), PGY_OK);
+    return feed;
+}
+
+/* What the engine computes with the kernels of this level. */
+static pgy_results *outputs_of(pgy_model *model, const pgy_tensor_map *feed, pgy_cpu_level level)
+{
+    const pgy_build_config config = {.size = sizeof config, .cpu_level = level};
+    const pgy_backend *engine = pgy_backend_find("trt");
+    pgy_error err = {0};
+    pgy_model_source source = {0};
+    pgy_loader *loader = NULL;
+    pgy_backend_options *o = NULL;
+    pgy_runner *r = NULL;
+    pgy_tensor_map *made = NULL;
+    pgy_results *stored = NULL;
+    if (pgy_loader_from_model(&loader, model, &err) || pgy_loader_source(&source, loader, &err) ||
+        pgy_backend_options_create(&o, engine, &err) ||
+        pgy_engine_runner_configure(o, &config, &err) ||
+        pgy_runner_create(&r, engine, &source, o, NULL, &err) || pgy_runner_activate(r, &err) ||
+        pgy_runner_infer(&made, r, feed, &err) || pgy_results_create(&stored, &err) ||
+        pgy_results_add_runner(stored, "portable", NULL, &err) ||
+        pgy_results_add(stored, 0, made, 0, &err))
+        fail_msg("%s", err.text);
+    pgy_runner_destroy(r);
+    pgy_backend_options_destroy(o);
+    return stored;
+}
+
+/* Only bits are accepted that portable kernels make: no pass is to blame, the kernels are. */
+static void test_passes__kernels_are_blamed_if_portable_ones_agree(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_model *model = long_sums();
+    const pgy_tensor_map *feed = thirds();
+    pgy_results *portable = outputs_of(model, feed, PGY_CPU_PORTABLE);
+    pgy_data_loader *data = NULL;
+    assert_int_equal(pgy_list_loader_create(&data, &feed, 1, &err), PGY_OK);
+    pgy_where_options exact = pgy_where_options_default();
+    exact.rtol = exact.atol = 0;
+    const pgy_rewrite_options o = {
+        .size = sizeof o, .data = data, .outputs = portable, .where = &exact};
+    pgy_rewrite_report *r = search(model, &o);
+    const pgy_rewrite_cause cause = pgy_rewrite_report_cause(r);
+    if (cause != PGY_REWRITE_AGREES) {
+        assert_int_equal(cause, PGY_REWRITE_KERNEL);
+        assert_int_equal(pgy_rewrite_report_trials(r), 3);
+        assert_int_equal(pgy_rewrite_report_count(r), 0);
+        assert_true(reads(r, "with portable kernels the outputs agree (POLYGRAPHY_CPU=portable)"));
+    }
+    pgy_rewrite_report_destroy(r);
+    pgy_data_loader_destroy(data);
+    pgy_results_destroy(portable);
+    pgy_tensor_map_destroy((pgy_tensor_map *)feed);
+    pgy_model_destroy(model);
+    /* a processor without wide kernels has nothing to find */
+    if (cause == PGY_REWRITE_AGREES) skip();
 }
