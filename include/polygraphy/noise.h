@@ -42,9 +42,15 @@ typedef struct pgy_floor_options {
     uint64_t seed;      /**< equal seeds give equal floors */
     uint64_t max_bytes; /**< limit for the values of all draws that are alive at once; fewer draws
                            then run together, at least one. 0: a quarter of the memory limit */
+    uint64_t max_steps; /**< limit of the nodes that one run may compute, nodes in loops counted
+                           each time; 0: 1 million */
+    bool own;           /**< the error of each node alone: it reads exact operands. Nodes in
+                           subgraphs read the draws of the nodes before them even so */
 } pgy_floor_options;
 
-/** The error that rounding causes in one tensor, over all draws and samples of data. */
+/** The error that rounding causes in one tensor, over all draws and samples of data. Tensors of
+ * integers are listed if rounding changes them, such as quantized ones, which it moves by a step.
+ */
 typedef struct pgy_floor_tensor {
     const char *name;    /**< path of the tensor */
     const char *node;    /**< node that computes it; its first output's name if it has none */
@@ -104,6 +110,7 @@ typedef struct pgy_nan_options {
     pgy_dtype assume;     /**< with model_precision: float type that replaces float32 and float64;
                              NONE: the declared types */
     size_t max_origins;   /**< origins to keep; 0: 16 */
+    uint64_t max_steps;   /**< as pgy_floor_options.max_steps */
 } pgy_nan_options;
 
 /** An operand of an operation at the place where it made a NaN or infinity. */
@@ -179,6 +186,8 @@ typedef struct pgy_headroom_tensor {
 
 PGY_API PGY_MUST_CHECK pgy_status pgy_headroom_create(pgy_headroom **out, pgy_model *model,
                                                       pgy_error *err);
+/** As pgy_floor_options.max_steps. */
+PGY_API void pgy_headroom_set_max_steps(pgy_headroom *h, uint64_t max_steps);
 PGY_API void pgy_headroom_destroy(pgy_headroom *h); /**< NULL is fine */
 /** Runs one sample of data in float64 and adds the float tensors' ranges. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_headroom_add(pgy_headroom *h, const pgy_tensor_map *feed,

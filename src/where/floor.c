@@ -65,6 +65,8 @@ pgy_status pgy_floor_create(pgy_floor **out, pgy_model *model, const pgy_floor_o
     f->options = o;
     st = floor_draws_init(&f->draws) ? PGY_OK : graph_no_memory(err);
     if (!st) st = noise_walk_init(&f->walk, model, err);
+    f->walk.max_steps = o.max_steps;
+    f->walk.limit = "floor_options.max_steps";
     if (st)
         pgy_floor_destroy(f);
     else
@@ -109,7 +111,7 @@ pgy_status pgy_floor_add(pgy_floor *f, const pgy_tensor_map *feed, pgy_error *er
     for (f->first = 0, f->count = 1; !st && f->first < f->options.draws;) {
         f->step = 0;
         f->draws.peak_bytes = 0;
-        st = noise_walk_run(&f->walk, feed, false, &operators, &watch, err);
+        st = noise_walk_run(&f->walk, feed, false, f->count + 1, &operators, &watch, err);
         floor_forget_inner(f);
         f->first += f->count;
         progress_advance(f->first);

@@ -13,7 +13,7 @@
 static pgy_status put(pgy_floor *f, pgy_tensor **exact, pgy_tensor **draws, pgy_error *err)
 {
     const size_t bytes = pgy_tensor_size_bytes(*exact);
-    bool differs = false, fits = pgy_tensor_dtype(*exact) != PGY_STRING;
+    bool differs = false, fits = pgy_tensor_dtype(*exact) != PGY_STRING && !f->options.own;
     for (uint32_t k = 0; fits && k < f->count; k++) {
         if (draws[k] && pgy_tensor_data(draws[k]) == pgy_tensor_data(*exact)) {
             pgy_tensor_release(draws[k]);
@@ -45,6 +45,27 @@ static pgy_status put_sequence(pgy_floor *f, op_sequence *exact, op_tensor *cons
     return st;
 }
 
+static bool is_changed(const pgy_floor *f, const op_tensor *exact, op_tensor *const *results,
+                       size_t i)
+{
+    const size_t bytes = pgy_tensor_size_bytes(exact->value);
+    for (uint32_t k = 0; k < f->count; k++) {
+        const pgy_tensor *t = results[k][i].value;
+        if (t && floor_same_shape(exact->value, t) &&
+            memcmp(pgy_tensor_data(exact->value), pgy_tensor_data(t), bytes))
+            return true;
+    }
+    return false;
+}
+
+/* Integers have a row from the first draw on that changes them. */
+static bool has_row(const pgy_floor *f, const op_tensor *exact, op_tensor *const *results, size_t i)
+{
+    const pgy_dtype held = pgy_tensor_dtype(exact->value);
+    return noise_is_float(exact) ||
+           ((held == PGY_I64 || held == PGY_U64) && is_changed(f, exact, results, i));
+}
+
 /* Merges output i of all draws into its row, and keeps the draws' values for the nodes that read
  * it. */
 static pgy_status take_output(pgy_floor *f, const pgy_node *n, size_t i, op_tensor *exact,
@@ -53,8 +74,9 @@ static pgy_status take_output(pgy_floor *f, const pgy_node *n, size_t i, op_tens
     if (!n->outputs[i]) return PGY_OK;
     if (exact->sequence) return put_sequence(f, exact->sequence, results, i, draws, err);
     if (!exact->value) return PGY_OK;
-    floor_row *r = noise_is_float(exact) ? floor_row_of(f, n, n->outputs[i], exact->dtype) : NULL;
-    if (noise_is_float(exact) && !r) return graph_no_memory(err);
+    const bool shown = has_row(f, exact, results, i);
+    floor_row *r = shown ? floor_row_of(f, n, n->outputs[i], exact->dtype) : NULL;
+    if (shown && !r) return graph_no_memory(err);
     if (r && f->first == 0) floor_row_add_values(r, exact->value);
     for (uint32_t k = 0; k < f->count; k++) {
         pgy_tensor *t = results[k][i].value;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One node in one draw: runs it on the draw's operands and adds the errors by its rule. */
+#include <math.h>
+
 #include "base/cancel.h"
 #include "where/floor_round.h"
 #include "where/floor_rules.h"
 #include "where/floor_run.h"
+
+/* RMS of the error that is added before a step, in units of the RMS of the error that is there. */
+#define WIDER 2.0
 
 pgy_dtype floor_sums_type(const pgy_floor *f, pgy_dtype made)
 {
@@ -27,6 +32,37 @@ static pgy_status disturb_operands(floor_operands *o, double rms, floor_random *
     return st;
 }
 
+static double rms_of_difference(const pgy_tensor *a, const pgy_tensor *b)
+{
+    const size_t count = pgy_tensor_count(a);
+    double squares = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double d = op_f64(a)[i] - op_f64(b)[i];
+        if (isfinite(d)) squares += d * d;
+    }
+    return count ? sqrt(squares / (double)count) : 0;
+}
+
+/* A value that lies almost between two steps may take either, but perhaps does so in none of the
+ * draws, and in one real run. So the error of what is quantized is made larger: every step then
+ * happens in some draw that has a fair chance in a real run. */
+static pgy_status widen_before_step(floor_operands *o, floor_random *r, pgy_error *err)
+{
+    const op_tensor *exact = &o->given[0];
+    op_tensor *t = &o->drawn[0];
+    pgy_tensor *own = NULL;
+    if (!noise_is_float(exact) || !noise_is_float(t) || !floor_same_shape(exact->value, t->value))
+        return PGY_OK;
+    const double rms = rms_of_difference(exact->value, t->value);
+    if (!(rms > 0)) return PGY_OK;
+    const pgy_status st = noise_round_nearest(&own, t->value, PGY_F64, err);
+    if (st) return st;
+    floor_shift_randomly(op_f64(own), WIDER * rms, pgy_tensor_count(own), r);
+    pgy_tensor_release(t->value);
+    t->value = own;
+    return PGY_OK;
+}
+
 static bool shares_elements(const op_tensor *t, const op_tensor *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -46,6 +82,8 @@ pgy_status floor_run_draw(op_tensor *outputs, pgy_floor *f, const pgy_node *n, c
     floor_random r = floor_random_start(f->options.seed, draw, key);
     pgy_status st = PGY_OK;
     if (rule == FLOOR_INNER) st = disturb_operands(o, FLOOR_NEAREST_RMS * unit, &r, err);
+    if (!st && (node_is(n, "QuantizeLinear") || node_is(n, "DynamicQuantizeLinear")))
+        st = widen_before_step(o, &r, err);
     if (!st) st = op_run(node, o->drawn, outputs, wanted, host, err);
     for (size_t i = 0; !st && i < n->output_count; i++) {
         op_tensor *t = &outputs[i];

@@ -93,6 +93,14 @@ void floor_scale_randomly(double *x, size_t count, double rms, floor_random *r)
     }
 }
 
+void floor_shift_randomly(double *x, double rms, size_t count, floor_random *r)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!(i & 0xffff) && cancel_requested()) return;
+        x[i] += rms * next_error(r);
+    }
+}
+
 void floor_add_randomly(double *x, const double *rms, size_t count, floor_random *r)
 {
     for (size_t i = 0; i < count; i++) {

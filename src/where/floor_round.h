@@ -21,6 +21,8 @@ double floor_unit(pgy_dtype type);
 void floor_round_randomly(double *x, size_t count, pgy_dtype type, floor_random *r);
 /* Multiplies each element by 1 + e, e uniform with this RMS. */
 void floor_scale_randomly(double *x, size_t count, double rms, floor_random *r);
+/* Adds an error with this RMS to each element, uniform. */
+void floor_shift_randomly(double *x, double rms, size_t count, floor_random *r);
 /* Adds an error to each element, uniform with the RMS of the element. */
 void floor_add_randomly(double *x, const double *rms, size_t count, floor_random *r);
 

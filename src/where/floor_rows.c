@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/convert.h"
+
 floor_row *floor_row_of(pgy_floor *f, const pgy_node *n, const pgy_value *v, pgy_dtype type)
 {
     str path = {0};
@@ -23,8 +25,9 @@ floor_row *floor_row_of(pgy_floor *f, const pgy_node *n, const pgy_value *v, pgy
 
 void floor_row_add_values(floor_row *r, const pgy_tensor *exact)
 {
+    const pgy_dtype held = pgy_tensor_dtype(exact);
     for (size_t i = 0; i < pgy_tensor_count(exact); i++) {
-        const double a = fabs(op_f64(exact)[i]);
+        const double a = fabs(element_as_f64(held, pgy_tensor_data(exact), i));
         if (!isfinite(a)) continue;
         r->value_squares += a * a;
         r->values++;
@@ -34,8 +37,10 @@ void floor_row_add_values(floor_row *r, const pgy_tensor *exact)
 
 void floor_row_add_errors(floor_row *r, const pgy_tensor *exact, const pgy_tensor *drawn)
 {
+    const pgy_dtype held = pgy_tensor_dtype(exact);
     for (size_t i = 0; i < pgy_tensor_count(exact); i++) {
-        const double x = op_f64(exact)[i], y = op_f64(drawn)[i];
+        const double x = element_as_f64(held, pgy_tensor_data(exact), i);
+        const double y = element_as_f64(held, pgy_tensor_data(drawn), i);
         r->shown.count++;
         if (!isfinite(x)) continue;
         if (!isfinite(y)) {

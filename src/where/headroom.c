@@ -142,8 +142,14 @@ pgy_status pgy_headroom_create(pgy_headroom **out, pgy_model *model, pgy_error *
         mem_free(h);
         return st;
     }
+    h->walk.limit = "pgy_headroom_set_max_steps";
     *out = h;
     return PGY_OK;
+}
+
+void pgy_headroom_set_max_steps(pgy_headroom *h, uint64_t max_steps)
+{
+    h->walk.max_steps = max_steps;
 }
 
 void pgy_headroom_destroy(pgy_headroom *h)
@@ -161,7 +167,7 @@ pgy_status pgy_headroom_add(pgy_headroom *h, const pgy_tensor_map *feed, pgy_err
 {
     const execute_watch watch = {.ran = ran, .user = h, .starts = starts};
     id_marks_clear(&h->inputs);
-    const pgy_status st = noise_walk_run(&h->walk, feed, false, NULL, &watch, err);
+    const pgy_status st = noise_walk_run(&h->walk, feed, false, 1, NULL, &watch, err);
     for (size_t i = 0; i < h->rows.count; i++) {
         pgy_headroom_tensor *row = h->rows.entries[i].value;
         for (size_t f = 0; f < PGY_HEADROOM_FORMATS; f++)

@@ -86,9 +86,9 @@ static int64_t *copy_shape(pgy_nan_search *s, const pgy_tensor *t)
  * same index. */
 static bool is_elementwise(const pgy_node *n)
 {
-    static const char *const OPS[] = {"Acos", "Acosh", "Add",  "Asin", "Atanh", "Cast", "Cosh",
-                                      "Div",  "Elu",   "Exp",  "Log",  "Mod",   "Mul",  "Pow",
-                                      "Reciprocal", "Sinh", "Sqrt", "Sub", "Sum", "Tan", NULL};
+    static const char *const OPS[] = {
+        "Acos", "Acosh", "Add", "Asin",       "Atanh", "Cast", "Cosh", "Div", "Elu", "Exp", "Log",
+        "Mod",  "Mul",   "Pow", "Reciprocal", "Sinh",  "Sqrt", "Sub",  "Sum", "Tan", NULL};
     for (const char *const *op = OPS; *op; op++)
         if (node_is(n, *op)) return true;
     return false;
@@ -126,20 +126,20 @@ static pgy_status report(pgy_nan_search *s, const pgy_node *n, const op_tensor *
         return graph_no_memory(err);
     noise_walk_path(&path, &s->walk, v->name, true);
     int64_t *index = arena_alloc_array(&s->memory, PGY_MAX_RANK, sizeof *index);
-    pgy_nan_origin o = {.name = path.failed ? NULL : arena_strdup(&s->memory, str_text(&path)),
-                        .node = n ? node_label(n) : "",
-                        .op_type = n ? n->op_type : "",
-                        .dtype = noise_assumed(t->dtype, s->options.assume),
-                        .rank = (int32_t)pgy_tensor_rank(t->value),
-                        .shape = copy_shape(s, t->value),
-                        .index = index,
-                        .value = element_as_f64(pgy_tensor_dtype(t->value),
-                                                pgy_tensor_data(t->value), c->first),
-                        .nan_count = c->nan,
-                        .inf_count = c->inf,
-                        .count = pgy_tensor_count(t->value),
-                        .sample = s->sample,
-                        .from_input = !n};
+    pgy_nan_origin o = {
+        .name = path.failed ? NULL : arena_strdup(&s->memory, str_text(&path)),
+        .node = n ? node_label(n) : "",
+        .op_type = n ? n->op_type : "",
+        .dtype = noise_assumed(t->dtype, s->options.assume),
+        .rank = (int32_t)pgy_tensor_rank(t->value),
+        .shape = copy_shape(s, t->value),
+        .index = index,
+        .value = element_as_f64(pgy_tensor_dtype(t->value), pgy_tensor_data(t->value), c->first),
+        .nan_count = c->nan,
+        .inf_count = c->inf,
+        .count = pgy_tensor_count(t->value),
+        .sample = s->sample,
+        .from_input = !n};
     str_deinit(&path);
     if (!index || !o.name || !o.shape) return graph_no_memory(err);
     unravel(index, t->value, c->first);
@@ -275,6 +275,8 @@ pgy_status pgy_nan_create(pgy_nan_search **out, pgy_model *model, const pgy_nan_
     s->options = o;
     if (!o.max_origins) s->options.max_origins = DEFAULT_ORIGINS;
     st = noise_walk_init(&s->walk, model, err);
+    s->walk.max_steps = o.max_steps;
+    s->walk.limit = "nan_options.max_steps";
     if (st)
         mem_free(s);
     else
@@ -298,7 +300,7 @@ pgy_status pgy_nan_add(pgy_nan_search *s, const pgy_tensor_map *feed, pgy_error 
     const execute_operators rounded = {.run = run_rounded, .user = s, .storage = true};
     const bool assumes = s->options.assume != PGY_DTYPE_NONE;
     id_marks_clear(&s->sources);
-    const pgy_status st = noise_walk_run(&s->walk, feed, s->options.model_precision,
+    const pgy_status st = noise_walk_run(&s->walk, feed, s->options.model_precision, 1,
                                          assumes ? &rounded : NULL, &watch, err);
     s->sample++;
     return st;

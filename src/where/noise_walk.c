@@ -49,26 +49,57 @@ void noise_walk_ran(noise_walk *w)
     if (w->depth) w->depth--;
 }
 
-pgy_status noise_walk_run(noise_walk *w, const pgy_tensor_map *feed, bool model_precision,
-                          const execute_operators *operators, const execute_watch *watch,
-                          pgy_error *err)
+static uint64_t limit_of(const noise_walk *w)
 {
-    const execute_limits limits = {
-        .max_bytes = memory_limit_bytes(), .operators = operators, .watch = watch};
+    return w->max_steps ? w->max_steps : NOISE_MAX_STEPS;
+}
+
+bool noise_walk_exceeded(const noise_walk *w)
+{
+    return w->exceeded;
+}
+
+/* Names the innermost loop that runs. */
+static pgy_status say_endless(const noise_walk *w, pgy_status st, pgy_error *err)
+{
+    for (size_t i = w->depth; i-- > 0;) {
+        const pgy_node *n = w->steps[i].node;
+        if (!node_is(n, "Loop") && !node_is(n, "Scan")) continue;
+        return pgy_error_set(
+            err, st,
+            "node '%s' (%s) still runs at the limit of %llu nodes; perhaps it does "
+            "not end (else raise %s)",
+            node_label(n), n->op_type, (unsigned long long)limit_of(w), w->limit);
+    }
+    return pgy_error_set(err, st, "the model still runs at the limit of %llu nodes (%s)",
+                         (unsigned long long)limit_of(w), w->limit);
+}
+
+pgy_status noise_walk_run(noise_walk *w, const pgy_tensor_map *feed, bool model_precision,
+                          uint32_t runs, const execute_operators *operators,
+                          const execute_watch *watch, pgy_error *err)
+{
+    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
+                                   .max_steps = runs * limit_of(w),
+                                   .spent = &w->spent,
+                                   .operators = operators,
+                                   .watch = watch};
     pgy_tensor_map *out = NULL;
     w->depth = 0;
+    w->spent = 0;
     pgy_status st = pgy_tensor_map_create(&out, err);
     if (!st) st = execute_graph(&w->plan, w->graph, feed, out, model_precision, &limits, err);
     pgy_tensor_map_destroy(out);
-    return st;
+    w->exceeded = st && w->spent > limits.max_steps && !status_ends_all(st);
+    return w->exceeded ? say_endless(w, st, err) : st;
 }
 
 void noise_walk_path(str *out, const noise_walk *w, const char *name, bool iterations)
 {
     for (size_t i = 0; i + 1 < w->depth; i++) {
         const noise_step *s = &w->steps[i];
-        const bool repeats = node_is(s->node, "Loop") || node_is(s->node, "Scan") ||
-                             node_is(s->node, "SequenceMap");
+        const bool repeats =
+            node_is(s->node, "Loop") || node_is(s->node, "Scan") || node_is(s->node, "SequenceMap");
         str_printf(out, "%s/", node_label(s->node));
         if (repeats && iterations)
             str_printf(out, "iter_%llu/", (unsigned long long)(s->begun ? s->begun - 1 : 0));
@@ -102,8 +133,7 @@ pgy_status noise_round_nearest(pgy_tensor **out, const pgy_tensor *t, pgy_dtype 
     pgy_tensor *made = NULL;
     const size_t count = pgy_tensor_count(t);
     const pgy_dtype held = pgy_tensor_dtype(t);
-    pgy_status st =
-        tensor_create_raw(&made, PGY_F64, pgy_tensor_rank(t), pgy_tensor_shape(t), err);
+    pgy_status st = tensor_create_raw(&made, PGY_F64, pgy_tensor_rank(t), pgy_tensor_shape(t), err);
     if (st) return st;
     for (size_t i = 0; i < count; i++) {
         op_f64(made)[i] = float_round(type, element_as_f64(held, pgy_tensor_data(t), i), false);

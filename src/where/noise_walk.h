@@ -16,7 +16,14 @@ typedef struct noise_walk {
     graph_plan plan;
     noise_step *steps; /* outermost first; the last one is the node that runs */
     size_t depth, capacity;
+    uint64_t max_steps; /* of one run, which counts nodes in loops each time; 0: NOISE_MAX_STEPS */
+    const char *limit;  /* what a caller calls max_steps, for errors */
+    uint64_t spent;     /* steps of the last run */
+    bool exceeded;      /* the last run ended at the limit */
 } noise_walk;
+
+/* Far more than real loops take, and a few seconds of small nodes. */
+enum { NOISE_MAX_STEPS = 1000000 };
 
 pgy_status noise_walk_init(noise_walk *w, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
 void noise_walk_deinit(noise_walk *w);
@@ -24,10 +31,13 @@ void noise_walk_deinit(noise_walk *w);
 pgy_status noise_walk_starts(noise_walk *w, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 void noise_walk_begins(noise_walk *w);
 void noise_walk_ran(noise_walk *w);
-/* Runs the graph on one sample. */
+/* Did the last run end at the limit of steps? */
+bool noise_walk_exceeded(const noise_walk *w);
+/* Runs the graph on one sample. `runs`: how often operators run the subgraphs of a node, which the
+ * limit of steps allows for. */
 pgy_status noise_walk_run(noise_walk *w, const pgy_tensor_map *feed, bool model_precision,
-                          const execute_operators *operators, const execute_watch *watch,
-                          pgy_error *err) PGY_MUST_CHECK;
+                          uint32_t runs, const execute_operators *operators,
+                          const execute_watch *watch, pgy_error *err) PGY_MUST_CHECK;
 /* Appends the path of a tensor of the running node's level: "loop_3/x", or with `iterations`
  * "loop_3/iter_12/x". */
 void noise_walk_path(str *out, const noise_walk *w, const char *name, bool iterations);

@@ -334,3 +334,101 @@ static void test_noise__stops_on_request(void **state)
     pgy_model_destroy(model);
     pgy_tensor_map_destroy(feed);
 }
+
+/* A step of 1 between a value and its tie takes place in some draw, although its error is 1e-8. */
+static void test_noise__a_value_near_a_tie_costs_a_step(void **state)
+{
+    const float x[] = {2.4999998f, 1, 3, 4.2f};
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    builder_floats(&b, "k", "4", (const float[]){1.0000001f, 1, 1, 1});
+    builder_floats(&b, "scale", "", NULL);
+    builder_node(&b, "Mul", "x k", "p");
+    builder_node(&b, "Exp", "p", "e");
+    builder_node(&b, "Log", "e", "l");
+    builder_node(&b, "QuantizeLinear", "l scale", "q");
+    builder_node(&b, "DequantizeLinear", "q scale", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_tensor_map *feed = feed_of("x", PGY_F32, 4, x);
+    pgy_floor *f = floor_of(builder_finish_bytes(&b), feed, (pgy_floor_options){0});
+    const pgy_floor_tensor *q = pgy_floor_find(f, "q"), *y = pgy_floor_find(f, "y");
+    assert_non_null(q);
+    assert_int_equal(q->dtype, PGY_U8);
+    assert_true(q->max_abs == 1);
+    assert_true(y->max_abs >= 1 && y->max_abs < 1.001);
+    pgy_floor_destroy(f);
+    pgy_tensor_map_destroy(feed);
+}
+
+/* Alone, a node that repeats values has no error; in a chain it passes one on. */
+static void test_noise__own_error_of_a_node(void **state)
+{
+    const float x[] = {1.1f, 2.2f, 3.3f};
+    (void)state;
+    pgy_tensor_map *feed = feed_of("x", PGY_F32, 3, x);
+    for (int own = 0; own < 2; own++) {
+        model_builder b = builder_start(17);
+        builder_input(&b, "x", PGY_F32, "3");
+        builder_node(&b, "Exp", "x", "e");
+        builder_node(&b, "Relu", "e", "y");
+        builder_output(&b, "y", PGY_F32, NULL);
+        pgy_floor *f =
+            floor_of(builder_finish_bytes(&b), feed, (pgy_floor_options){.own = own == 1});
+        const double e = pgy_floor_find(f, "e")->rms, y = pgy_floor_find(f, "y")->rms;
+        assert_true(e > 0);
+        /* the result of Exp in float64 is no float32, so Relu rounds it */
+        assert_true(own ? y < e / 2 : y > 0.9 * e);
+        pgy_floor_destroy(f);
+    }
+    pgy_tensor_map_destroy(feed);
+}
+
+/* A loop whose condition stays true, and that has no trip count. */
+static pgy_model *endless(void)
+{
+    model_builder b = builder_start(17), body = builder_subgraph(&b, "body");
+    builder_input(&body, "i", PGY_I64, "");
+    builder_input(&body, "c", PGY_BOOL, "");
+    builder_input(&body, "s", PGY_F32, "1");
+    builder_node(&body, "Identity", "c", "c2");
+    builder_node(&body, "Neg", "s", "s2");
+    builder_output(&body, "c2", PGY_BOOL, "");
+    builder_output(&body, "s2", PGY_F32, "1");
+    builder_input(&b, "x", PGY_F32, "1");
+    pgy_onnx_node *n = builder_node(&b, "Loop", "- - x", "y");
+    n->name = "forever";
+    builder_attr_graph(&b, n, "body", &body);
+    builder_output(&b, "y", PGY_F32, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void test_noise__a_loop_without_end_is_refused(void **state)
+{
+    const float x[] = {1};
+    (void)state;
+    pgy_error err = {0};
+    pgy_headroom *h = NULL;
+    pgy_nan_search *s = NULL;
+    pgy_floor *f = NULL;
+    pgy_model *model = endless();
+    pgy_tensor_map *feed = feed_of("x", PGY_F32, 1, x);
+    const char *wanted = "node 'forever' (Loop) still runs at the limit of 500 nodes";
+    const pgy_nan_options nan = {.size = sizeof nan, .max_steps = 500};
+    const pgy_floor_options floor = {.size = sizeof floor, .max_steps = 500};
+    must(pgy_headroom_create(&h, model, &err), &err);
+    pgy_headroom_set_max_steps(h, 500);
+    assert_int_equal(pgy_headroom_add(h, feed, &err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, wanted));
+    must(pgy_nan_create(&s, model, &nan, &err), &err);
+    assert_int_equal(pgy_nan_add(s, feed, &err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, wanted));
+    must(pgy_floor_create(&f, model, &floor, &err), &err);
+    assert_int_equal(pgy_floor_add(f, feed, &err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, wanted));
+    pgy_floor_destroy(f);
+    pgy_nan_destroy(s);
+    pgy_headroom_destroy(h);
+    pgy_tensor_map_destroy(feed);
+    pgy_model_destroy(model);
+}
