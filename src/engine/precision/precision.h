@@ -73,4 +73,21 @@ bool precision_is_activation(const pgy_node *n);
 /* quantize.c: layers in int8, by Q/DQ around them. */
 void precision_quantize(precision *x);
 
+/* What int8 does with the elements that an operator reads. */
+typedef enum quantize_role {
+    QUANTIZE_NONE,
+    QUANTIZE_LINEAR, /* Conv, MatMul and the like: input 1 is a weight */
+    QUANTIZE_JOIN,   /* combines elements of its inputs, each of which has its own scale */
+    QUANTIZE_MOVE,   /* moves elements, so the result has the scale of input 0 */
+} quantize_role;
+quantize_role quantize_role_of(const pgy_node *n);
+/* Is n a Relu or Clip, which the int8 layer before it can apply to its results? */
+bool quantize_is_limit(const pgy_node *n);
+/* The first inputs of n, up to this number, are the tensors that it combines or moves. */
+size_t quantize_data_inputs(const pgy_node *n);
+/* Why layer n cannot run in int8; NULL: it can, if its scales are known. */
+const char *quantize_obstacle(const precision *x, const pgy_node *n);
+/* The axis of a weight of this rank that holds the output channels. */
+size_t quantize_channel_axis(const pgy_node *n, size_t rank);
+
 #endif

@@ -14,61 +14,53 @@
 
 static const char LOG_PATH[] = "engine/precision/quantize.c";
 
-typedef enum role {
-    ROLE_NONE,
-    ROLE_LINEAR, /* Conv, MatMul and the like: input 1 is a weight */
-    ROLE_JOIN,   /* combines elements of its inputs, each of which has its own scale */
-    ROLE_MOVE,   /* moves elements, so the result has the scale of input 0 */
-} role;
-
 static const struct {
     const char *op;
-    role role;
+    quantize_role role;
 } ROLES[] = {
-    {"Conv", ROLE_LINEAR},
-    {"ConvTranspose", ROLE_LINEAR},
-    {"Gemm", ROLE_LINEAR},
-    {"MatMul", ROLE_LINEAR},
-    {"Add", ROLE_JOIN},
-    {"Mul", ROLE_JOIN},
-    {"Concat", ROLE_JOIN},
-    {"AveragePool", ROLE_JOIN},
-    {"GlobalAveragePool", ROLE_JOIN},
+    {"Conv", QUANTIZE_LINEAR},
+    {"ConvTranspose", QUANTIZE_LINEAR},
+    {"Gemm", QUANTIZE_LINEAR},
+    {"MatMul", QUANTIZE_LINEAR},
+    {"Add", QUANTIZE_JOIN},
+    {"Mul", QUANTIZE_JOIN},
+    {"Concat", QUANTIZE_JOIN},
+    {"AveragePool", QUANTIZE_JOIN},
+    {"GlobalAveragePool", QUANTIZE_JOIN},
     /* functions of one number: in int8 they are a table of results */
-    {"LeakyRelu", ROLE_JOIN},
-    {"Elu", ROLE_JOIN},
-    {"Sigmoid", ROLE_JOIN},
-    {"HardSigmoid", ROLE_JOIN},
-    {"Tanh", ROLE_JOIN},
-    {"HardSwish", ROLE_JOIN},
-    {"Swish", ROLE_JOIN},
-    {"Mish", ROLE_JOIN},
-    {"Gelu", ROLE_JOIN},
-    {"com.microsoft:QuickGelu", ROLE_JOIN},
-    {"MaxPool", ROLE_MOVE},
-    {"Reshape", ROLE_MOVE},
-    {"Flatten", ROLE_MOVE},
-    {"Transpose", ROLE_MOVE},
-    {"Squeeze", ROLE_MOVE},
-    {"Unsqueeze", ROLE_MOVE},
-    {"DepthToSpace", ROLE_MOVE},
-    {"SpaceToDepth", ROLE_MOVE},
+    {"LeakyRelu", QUANTIZE_JOIN},
+    {"Elu", QUANTIZE_JOIN},
+    {"Sigmoid", QUANTIZE_JOIN},
+    {"HardSigmoid", QUANTIZE_JOIN},
+    {"Tanh", QUANTIZE_JOIN},
+    {"HardSwish", QUANTIZE_JOIN},
+    {"Swish", QUANTIZE_JOIN},
+    {"Mish", QUANTIZE_JOIN},
+    {"Gelu", QUANTIZE_JOIN},
+    {"com.microsoft:QuickGelu", QUANTIZE_JOIN},
+    {"MaxPool", QUANTIZE_MOVE},
+    {"Reshape", QUANTIZE_MOVE},
+    {"Flatten", QUANTIZE_MOVE},
+    {"Transpose", QUANTIZE_MOVE},
+    {"Squeeze", QUANTIZE_MOVE},
+    {"Unsqueeze", QUANTIZE_MOVE},
+    {"DepthToSpace", QUANTIZE_MOVE},
+    {"SpaceToDepth", QUANTIZE_MOVE},
 };
 
-static role role_of(const pgy_node *n)
+quantize_role quantize_role_of(const pgy_node *n)
 {
     for (size_t i = 0; i < sizeof ROLES / sizeof *ROLES; i++)
         if (pattern_is(n, ROLES[i].op)) return ROLES[i].role;
-    return ROLE_NONE;
+    return QUANTIZE_NONE;
 }
 
-/* Is n a Relu or Clip, which the int8 layer before it can apply to its results? */
-static bool is_limit(const pgy_node *n)
+bool quantize_is_limit(const pgy_node *n)
 {
     return node_is(n, "Relu") || node_is(n, "Clip");
 }
 
-static size_t data_inputs(const pgy_node *n)
+size_t quantize_data_inputs(const pgy_node *n)
 {
     return node_is(n, "Add") || node_is(n, "Mul") ? 2 : node_is(n, "Concat") ? n->input_count : 1;
 }
@@ -81,20 +73,19 @@ static bool is_data(const precision *x, const pgy_value *v)
 
 /* ---- Which layers --------------------------------------------------------------------------- */
 
-/* Why layer n cannot run in int8; NULL: it can, if its scales are known. */
-static const char *obstacle(const precision *x, const pgy_node *n)
+const char *quantize_obstacle(const precision *x, const pgy_node *n)
 {
-    const role r = role_of(n);
-    if (r == ROLE_NONE) return "the engine has no int8 variant of the operator";
+    const quantize_role r = quantize_role_of(n);
+    if (r == QUANTIZE_NONE) return "the engine has no int8 variant of the operator";
     if (n->graph != x->p.f.graph) return "it is in the subgraph of an If, Loop or Scan";
-    for (size_t i = 0; i < data_inputs(n); i++)
+    for (size_t i = 0; i < quantize_data_inputs(n); i++)
         if (!is_data(x, pattern_input(n, i)))
             return "an input is a constant, or is not a float32 tensor";
     if (!n->output_count || pattern_dtype(n->outputs[0]) != PGY_F32)
         return "its output is not float32";
-    if (r == ROLE_MOVE && n->output_count > 1 && n->outputs[1])
+    if (r == QUANTIZE_MOVE && n->output_count > 1 && n->outputs[1])
         return "it has a second output, the indices";
-    if (r != ROLE_LINEAR) return NULL;
+    if (r != QUANTIZE_LINEAR) return NULL;
     const pgy_value *w = pattern_input(n, 1);
     if (!w || pattern_dtype(w) != PGY_F32 || pattern_rank(w) < 2) return "it has no float32 weight";
     if (!pattern_is_constant(&x->p, w)) return "its weight is not a constant";
@@ -135,8 +126,11 @@ static void mark_leads(marking *m, pgy_graph *g)
 {
     for (size_t i = g->node_count; i-- > 0;) {
         pgy_node *n = g->nodes[i];
-        if (role_of(n) == ROLE_LINEAR) m->leads[i] = is_wanted(m, n) && !obstacle(m->x, n);
-        if (role_of(n) == ROLE_LINEAR || (role_of(n) == ROLE_NONE && !is_limit(n))) continue;
+        if (quantize_role_of(n) == QUANTIZE_LINEAR)
+            m->leads[i] = is_wanted(m, n) && !quantize_obstacle(m->x, n);
+        if (quantize_role_of(n) == QUANTIZE_LINEAR ||
+            (quantize_role_of(n) == QUANTIZE_NONE && !quantize_is_limit(n)))
+            continue;
         for (size_t k = 0; k < n->output_count; k++)
             for (size_t j = 0; n->outputs[k] && j < n->outputs[k]->consumer_count; j++) {
                 const pgy_node *user = n->outputs[k]->consumers[j];
@@ -148,14 +142,14 @@ static void mark_leads(marking *m, pgy_graph *g)
 static bool is_from_int8(const marking *m, pgy_value *v)
 {
     if (!v || !v->producer) return false;
-    if (is_limit(v->producer)) v = v->producer->inputs[0];
+    if (quantize_is_limit(v->producer)) v = v->producer->inputs[0];
     const precision_value *entry = v ? precision_of(m->x, v) : NULL;
     return entry && entry->quantized;
 }
 
 static const char *missing_scale(const marking *m, const pgy_node *n)
 {
-    for (size_t i = 0; i < data_inputs(n); i++)
+    for (size_t i = 0; i < quantize_data_inputs(n); i++)
         if (!is_scale_known(m, n->inputs[i])) return n->inputs[i]->name;
     return NULL;
 }
@@ -163,7 +157,7 @@ static const char *missing_scale(const marking *m, const pgy_node *n)
 static bool follows(const marking *m, const pgy_node *n)
 {
     if (!m->leads[n->index]) return false;
-    for (size_t i = 0; i < data_inputs(n); i++)
+    for (size_t i = 0; i < quantize_data_inputs(n); i++)
         if (!is_from_int8(m, n->inputs[i])) return false;
     return true;
 }
@@ -173,7 +167,7 @@ static void tell(const marking *m, const pgy_node *n, const char *why)
     if (m->all) return;
     if (asked_of(m, n) == PGY_I8)
         precision_refuse(m->x, n, PGY_I8, why);
-    else if (role_of(n) == ROLE_LINEAR)
+    else if (quantize_role_of(n) == QUANTIZE_LINEAR)
         LOG(VERBOSE, "Layer '%s' (%s) does not compute in int8: %s", node_label(n), n->op_type,
             why);
 }
@@ -182,17 +176,18 @@ static void tell(const marking *m, const pgy_node *n, const char *why)
 static bool judge(const marking *m, const pgy_node *n)
 {
     if (!is_wanted(m, n)) return false;
-    const char *why = obstacle(m->x, n);
+    const char *why = quantize_obstacle(m->x, n);
     const char *missing = why ? NULL : missing_scale(m, n);
     if (why) {
         tell(m, n, why);
         return false;
     }
-    if (role_of(n) != ROLE_LINEAR && asked_of(m, n) != PGY_I8 && !follows(m, n)) return false;
+    if (quantize_role_of(n) != QUANTIZE_LINEAR && asked_of(m, n) != PGY_I8 && !follows(m, n))
+        return false;
     if (!missing) return true;
     if (asked_of(m, n) == PGY_I8)
         tell(m, n, "an input has no scale");
-    else if (role_of(n) == ROLE_LINEAR)
+    else if (quantize_role_of(n) == QUANTIZE_LINEAR)
         LOG(WARNING, "Layer '%s' (%s) does not compute in int8: tensor '%s' has no scale",
             node_label(n), n->op_type, missing);
     return false;
@@ -234,9 +229,9 @@ static pgy_value **list_tensors(precision *x, size_t *count)
         pgy_node *n = g->nodes[i];
         const precision_value *out =
             n->output_count && n->outputs[0] ? precision_of(x, n->outputs[0]) : NULL;
-        const bool asked = precision_asked(x, n) == PGY_I8 && !obstacle(x, n);
+        const bool asked = precision_asked(x, n) == PGY_I8 && !quantize_obstacle(x, n);
         if (!asked && !(out && out->quantized)) continue;
-        for (size_t k = 0; k < data_inputs(n); k++) {
+        for (size_t k = 0; k < quantize_data_inputs(n); k++) {
             precision_value *entry = precision_of(x, n->inputs[k]);
             void *grown = values;
             if (!entry || entry->listed) continue;
@@ -344,8 +339,7 @@ static pgy_value *quantize_tensor(precision *x, pgy_value *v)
     return wide;
 }
 
-/* The axis of a weight that holds the output channels. */
-static size_t channel_axis(const pgy_node *n, size_t rank)
+size_t quantize_channel_axis(const pgy_node *n, size_t rank)
 {
     if (node_is(n, "Conv")) return 0;
     if (node_is(n, "ConvTranspose")) return 1;
@@ -390,7 +384,7 @@ static bool is_finite(const pgy_tensor *t)
 static pgy_value *store_weight(precision *x, const pgy_node *n, pgy_value *v, const pgy_tensor *w)
 {
     pgy_tensor *rounded = NULL, *scales = NULL;
-    const size_t axis = channel_axis(n, pgy_tensor_rank(w));
+    const size_t axis = quantize_channel_axis(n, pgy_tensor_rank(w));
     pgy_value *wide = NULL;
     pattern *p = &x->p;
     p->status =
@@ -433,13 +427,13 @@ static pgy_value *quantize_weight(precision *x, const pgy_node *n, pgy_value *v)
 
 static void quantize_layer(precision *x, pgy_node *n)
 {
-    if (role_of(n) == ROLE_LINEAR) {
+    if (quantize_role_of(n) == QUANTIZE_LINEAR) {
         pgy_value *w = quantize_weight(x, n, n->inputs[1]);
         if (!w || x->p.status) return;
         x->p.status = node_set_input(n, 1, w, x->p.err);
     }
     /* A layer that only moves elements keeps its input's scale, so nothing is rounded twice. */
-    if (role_of(n) == ROLE_MOVE) {
+    if (quantize_role_of(n) == QUANTIZE_MOVE) {
         const precision_value *in = precision_of(x, n->inputs[0]);
         precision_value *out = precision_of(x, n->outputs[0]);
         if (in && out) {
@@ -447,7 +441,7 @@ static void quantize_layer(precision *x, pgy_node *n)
             out->zero = in->zero;
         }
     }
-    for (size_t i = 0; !x->p.status && i < data_inputs(n); i++) {
+    for (size_t i = 0; !x->p.status && i < quantize_data_inputs(n); i++) {
         pgy_value *v = quantize_tensor(x, n->inputs[i]);
         if (v) x->p.status = node_set_input(n, i, v, x->p.err);
     }
@@ -471,7 +465,7 @@ static bool has_linear_bodies(const pgy_graph *g)
 {
     for (size_t i = 0; i < g->node_count; i++) {
         const pgy_node *n = g->nodes[i];
-        if (g->parent && role_of(n) == ROLE_LINEAR) return true;
+        if (g->parent && quantize_role_of(n) == QUANTIZE_LINEAR) return true;
         for (size_t k = 0; k < n->subgraph_count; k++)
             if (has_linear_bodies(n->subgraphs[k])) return true;
     }
