@@ -35,7 +35,11 @@ target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${CMAKE_C_COMPIL
 target_link_libraries(running_cuda PRIVATE pgy_settings)
 add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/libnvrtc.so.13
   ${CMAKE_BINARY_DIR}/tests/cuda_running/libnvrtc.so.13)
-add_dependencies(running_cuda fake_nvrtc)
+# cuBLASLt only stands beside the driver that runs kernels: its products need memory that the host reaches.
+add_library(fake_cublaslt MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcublaslt.c)
+set_target_properties(fake_cublaslt PROPERTIES PREFIX "" OUTPUT_NAME libcublasLt SUFFIX .so.13 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
+target_link_libraries(fake_cublaslt PRIVATE pgy_settings m)
+add_dependencies(running_cuda fake_nvrtc fake_cublaslt)
 
 # Operators from outside, as a user would build them: the header is all they know.
 file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/examples/hooks/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)

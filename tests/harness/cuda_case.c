@@ -228,7 +228,11 @@ static void run_job(cuda_checker *c, const trial *t, job *j)
     must(device_allocate_shared(&j->shared, c->device, sizeof(atomic_int), &err), &err, j);
     atomic_int *fault = j->shared;
     atomic_init(fault, KERNEL_FAULT_NONE);
-    if (j->k->load) must(j->k->load(&j->loaded, j->k, &j->plan, c->device, &err), &err, j);
+    if (j->k->load) {
+        const pgy_status st = j->k->load(&j->loaded, j->k, &j->plan, c->device, &err);
+        if (st == PGY_E_UNSUPPORTED) return; /* a library has no further algorithm */
+        must(st, &err, j);
+    }
     const kernel_run r = {.self = j->k,
                           .params = j->plan.params,
                           .packed = j->packed,

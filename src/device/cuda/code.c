@@ -173,11 +173,13 @@ void cuda_code_destroy(cuda_code *c)
 
 /* ---- Functions ------------------------------------------------------------------------------ */
 
-/* Permits launches with all the shared memory that a block can have. */
+/* Permits launches with all the shared memory that a block can have. All kernels divide the
+ * first-level cache in the same way, because a multiprocessor must be idle to divide it anew. */
 static int permit_shared_memory(const cuda_gpu *g, cu_function f)
 {
     int own = 0;
-    const int code = g->driver->function_get(&own, CU_FUNCTION_SHARED_BYTES, f);
+    int code = g->driver->function_set(f, CU_FUNCTION_SHARED_PART, 100);
+    if (!code) code = g->driver->function_get(&own, CU_FUNCTION_SHARED_BYTES, f);
     if (code || own >= g->shared_optin) return code;
     return g->driver->function_set(f, CU_FUNCTION_DYNAMIC_SHARED_BYTES, g->shared_optin - own);
 }
@@ -225,15 +227,31 @@ pgy_status cuda_code_function(cuda_function **out, cuda_code *c, const char *ent
     return st;
 }
 
+/* From Hopper on, a kernel may be launched while the one before it still runs; kernels then wait for
+ * that one themselves (prelude.cu), so that only the time of the launch is saved. */
+static int launch(const cuda_gpu *g, cu_stream stream, cu_function f, const cuda_grid *grid,
+                  void **args)
+{
+    const uint32_t *n = grid->grid, *b = grid->block;
+    cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value = {.number = 1}};
+    const cu_launch l = {.grid = {n[0], n[1], n[2]},
+                         .block = {b[0], b[1], b[2]},
+                         .shared_bytes = grid->shared_bytes,
+                         .stream = stream,
+                         .attributes = &early,
+                         .attribute_count = 1};
+    if (g->major >= 9) return g->driver->launch_with(&l, f, args, NULL);
+    return g->driver->launch(f, n[0], n[1], n[2], b[0], b[1], b[2], grid->shared_bytes, stream,
+                             args, NULL);
+}
+
 pgy_status cuda_launch(device_stream *s, const cuda_function *f, const cuda_grid *grid, void **args,
                        pgy_error *err)
 {
     cuda_gpu *g = f->code->gpu;
-    const uint32_t *n = grid->grid, *b = grid->block;
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
-    const int code = g->driver->launch(f->handle, n[0], n[1], n[2], b[0], b[1], b[2],
-                                       grid->shared_bytes, ((cuda_stream *)s)->handle, args, NULL);
+    const int code = launch(g, ((cuda_stream *)s)->handle, f->handle, grid, args);
     char doing[96] = "";
     if (code) snprintf(doing, sizeof doing, "launching kernel '%.60s'", f->entry);
     st = gpu_check(g, code, doing, err);

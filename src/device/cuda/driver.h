@@ -29,6 +29,23 @@ typedef struct cu_pool_properties {
     unsigned char reserved[54];
 } cu_pool_properties;
 
+/* CUlaunchAttribute */
+typedef struct cu_launch_attribute {
+    int id, padding;
+    union {
+        int number;
+        char room[64];
+    } value;
+} cu_launch_attribute;
+
+/* CUlaunchConfig */
+typedef struct cu_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    cu_stream stream;
+    cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} cu_launch;
+
 enum {
     CU_CLOCK_RATE = 13, /* attributes of a device */
     CU_MULTIPROCESSOR_COUNT = 16,
@@ -38,9 +55,11 @@ enum {
     CU_MEMORY_POOLS_SUPPORTED = 115,
     CU_FUNCTION_SHARED_BYTES = 1, /* attributes of a function */
     CU_FUNCTION_DYNAMIC_SHARED_BYTES = 8,
+    CU_FUNCTION_SHARED_PART = 9, /* percent of the first-level cache that is shared memory */
     CU_POOL_PINNED = 1, /* values of members of cu_pool_properties */
     CU_POOL_ON_DEVICE = 1,
     CU_POOL_RELEASE_THRESHOLD = 4, /* attribute of a pool */
+    CU_LAUNCH_EARLY = 6, /* launch attribute: programmatic stream serialisation */
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_THREAD_LOCAL =
         1,                /* capture mode: calls of other threads do not disturb the capture */

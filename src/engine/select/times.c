@@ -164,11 +164,13 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
     return kept;
 }
 
-/* Is measuring worth its time? For very short kernels only at the highest optimisation levels. */
+/* Is measuring worth its time? For very short kernels of the host only at the highest optimisation
+ * levels. */
 static bool is_worth(const selection *s, const select_node *n)
 {
     return n->variant_count > 1 &&
-           (s->timing->level >= 4 || n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
+           (s->timing->level >= 4 || n->variants[n->usual].space ||
+            n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
 }
 
 /* Chooses the fastest of the choice's measured variants; the choice's usual one comes first. */

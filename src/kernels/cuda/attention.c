@@ -102,13 +102,42 @@ static bool cuda_attention_describe(params *p, const kernel_problem *u)
     return p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && read_mask(p, u);
 }
 
+static bool is_even(const strides *s)
+{
+    return s->batch % 8 == 0 && s->head % 8 == 0 && s->row % 8 == 0;
+}
+
+/* Threads that take a key of 16 bytes each. */
+static uint32_t lanes_of(const params *p)
+{
+    return (uint32_t)p->size * cuda_item((pgy_dtype)p->type) / 16;
+}
+
+/* Few query rows have a kernel in which many threads share the keys of one. */
+static bool is_decode(const params *p)
+{
+    const uint32_t lanes = lanes_of(p);
+    return p->rows <= 4 && p->size == p->v_size && (lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32) &&
+           p->size * cuda_item((pgy_dtype)p->type) % 16 == 0 && is_even(&p->q) && is_even(&p->k) &&
+           is_even(&p->v);
+}
+
+/* Do tensor cores compute it? They take 16 bytes of a row at once. */
+static bool uses_tensor_cores(const params *p)
+{
+    return !is_decode(p) && cuda_is_half((pgy_dtype)p->type) && p->size % 16 == 0 && p->v_size % 16 == 0 &&
+           p->size <= 128 && p->v_size <= 128 && is_even(&p->q) && is_even(&p->k) &&
+           is_even(&p->v) && is_even(&p->y);
+}
+
 static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     cuda_set_linear(u);
     if (!cuda_attention_describe(&p, u)) return false;
     const double scores = (double)(p.batch * p.heads * p.rows) * (double)p.keys;
-    *cost_ns = cuda_cost(cuda_bytes(u), 2 * scores * (double)(p.size + p.v_size), false);
+    *cost_ns = cuda_cost(cuda_bytes(u), 2 * scores * (double)(p.size + p.v_size),
+                         uses_tensor_cores(&p));
     return true;
 }
 
@@ -179,17 +208,40 @@ static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
+/* Rows for 4 warps, each with its own, or 16 rows that they share: few rows are spread over more
+ * blocks. */
+static uint32_t tensor_rows(const params *p)
+{
+    enum { WANTED_BLOCKS = 132 };
+    return p->rows <= 16 || p->batch * p->heads * ((p->rows + 63) / 64) < WANTED_BLOCKS ? 16 : 64;
+}
+
+/* Warps that share query rows. */
+static uint32_t tensor_split(const params *p)
+{
+    return tensor_rows(p) > 16 ? 1 : p->size <= 64 && p->v_size <= 64 ? 4 : 2;
+}
+
 /* Query rows of a block of threads, and keys that it reads at once; both fit into 48 KiB of shared
  * memory. */
 static uint32_t block_rows(const params *p)
 {
+    if (is_decode(p)) return 1;
+    if (uses_tensor_cores(p)) return tensor_rows(p);
     return p->size <= 128 && p->v_size <= 128 ? 32 : 16;
 }
 
 static uint32_t block_keys(const params *p)
 {
     const uint64_t most = p->size > p->v_size ? p->size : p->v_size;
+    if (uses_tensor_cores(p)) return most <= 64 ? 64 : 32;
     return most <= 64 ? 64 : most <= 128 ? 32 : 16;
+}
+
+static uint32_t block_threads(const params *p)
+{
+    if (uses_tensor_cores(p)) return block_rows(p) * 2 * tensor_split(p);
+    return is_decode(p) ? 512 : CUDA_BLOCK;
 }
 
 static int64_t padded(uint64_t size)
@@ -200,15 +252,23 @@ static int64_t padded(uint64_t size)
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source SOURCE = {"attention", CUDA_SOURCE_attention, {"run"}};
+    static const cuda_source SOURCE = {
+        "attention", CUDA_SOURCE_attention, {"run"}, CUDA_SOURCE_mma};
     const params *p = plan->params;
+    const bool tensor = uses_tensor_cores(p);
     str defines = {0};
     (void)self;
+    cuda_define_int(&defines, "SPLIT", tensor ? tensor_split(p) : 1);
+    cuda_define_int(&defines, "CAPPED", p->cap > 0);
+    cuda_define_int(&defines, "DECODE", is_decode(p));
+    cuda_define_int(&defines, "LANES", lanes_of(p));
+    cuda_define_int(&defines, "VECTOR", 16 / cuda_item((pgy_dtype)p->type));
     cuda_define_int(&defines, "ROWS", block_rows(p));
     cuda_define_int(&defines, "KEYS", block_keys(p));
     cuda_define_int(&defines, "SIZE", padded(p->size));
     cuda_define_int(&defines, "V_SIZE", padded(p->v_size));
     cuda_define_int(&defines, "MASK", p->mask);
+    cuda_define_int(&defines, "TENSOR", !tensor ? 0 : p->type == PGY_F16 ? 1 : 2);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     cuda_define_type(&defines, "MASKS", (pgy_dtype)p->mask_type);
     return cuda_load(out, d, &SOURCE, &defines, err);
@@ -258,7 +318,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                         .cap = p->cap,
                         .causal = p->causal};
     return cuda_launch_blocks(stream, l->functions[0], extent_mul3(p->batch, p->heads, c.row_tiles),
-                              CUDA_BLOCK, &c, err);
+                              block_threads(p), &c, err);
 }
 
 const kernel KERNELS_cuda_attention[] = {

@@ -4,7 +4,17 @@
 // values, which is scaled when a larger score comes. SIZE and V_SIZE: padded to multiples of 4; MASK: 0
 // none, 1 added numbers of type MASKS, 2 truth values. ROWS and KEYS are such that shared memory
 // suffices.
+// TENSOR: tensor cores compute products of 16-bit floats; then SIZE and V_SIZE are exact. SPLIT warps share 16
+// query rows: each takes its part of a block of keys, and their sums are joined at the end, in a fixed order.
+// CAPPED: scores go through tanh.
+// DECODE: a block computes one query row; LANES threads with VECTOR elements each take a key.
+#if TENSOR
+enum { ATTENTION_THREADS = ROWS * 2 * SPLIT, SLICE = KEYS / SPLIT };
+#elif DECODE
+enum { ATTENTION_THREADS = 512, GROUPS = ATTENTION_THREADS / LANES, BATCH = 4 };
+#else
 enum { ATTENTION_THREADS = 256, PARTS = ATTENTION_THREADS / ROWS };
+#endif
 
 typedef struct place { uint64_t batch, head, row; } place; // strides
 
@@ -29,7 +39,9 @@ DEVICE uint64_t open_keys(const attention *a, uint64_t row)
 
 DEVICE float scored(const attention *a, uint64_t b, uint64_t h, uint64_t row, uint64_t key, float x)
 {
-    if (a->cap > 0) x = a->cap * tanhf(x / a->cap);
+#if CAPPED
+    x = a->cap * tanhf(x / a->cap);
+#endif
 #if MASK
     if (key >= open_keys(a, row)) return -INFINITY;
     const MASKS *mask = a->mask + b * a->m_batch + h * a->m_head + row * a->m_row + key * a->m_key;
@@ -44,6 +56,73 @@ DEVICE float scored(const attention *a, uint64_t b, uint64_t h, uint64_t row, ui
     return key < open_keys(a, row) ? x : -INFINITY;
 }
 
+#if DECODE
+typedef struct ALIGNED(sizeof(X) * VECTOR) pack { X at[VECTOR]; } pack;
+
+// Each group of threads goes through its own keys; their sums are joined at the end, in a fixed order.
+KERNEL(run, attention, ATTENTION_THREADS)
+{
+    SHARED float part[GROUPS][SIZE];
+    SHARED float larges[GROUPS];
+    SHARED float totals[GROUPS];
+    const uint32_t group = THREAD / LANES, at = THREAD % LANES * VECTOR;
+    const uint64_t head = BLOCK_X / a.rows, row = BLOCK_X % a.rows, b = head / a.heads, h = head % a.heads;
+    const uint64_t kv_head = h / (a.heads / a.kv_heads), open = open_keys(&a, row);
+    const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head + at;
+    const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head + at;
+    const pack q = *(const pack *)(a.q + b * a.q_at.batch + h * a.q_at.head + row * a.q_at.row + at);
+    float largest = -INFINITY, total = 0, sum[VECTOR];
+    UNROLL for (int e = 0; e < VECTOR; e++) sum[e] = 0;
+    for (uint64_t from = group; from < open + group; from += BATCH * GROUPS) {
+        pack x[BATCH], y[BATCH];
+        float s[BATCH], most = -INFINITY;
+        UNROLL for (int j = 0; j < BATCH; j++) {
+            const uint64_t key = from + (uint64_t)j * GROUPS, safe = key < open ? key : 0;
+            x[j] = *(const pack *)(k + safe * a.k_at.row);
+            y[j] = *(const pack *)(v + safe * a.v_at.row);
+        }
+        UNROLL for (int j = 0; j < BATCH; j++) {
+            const uint64_t key = from + (uint64_t)j * GROUPS;
+            s[j] = 0;
+            UNROLL for (int e = 0; e < VECTOR; e++) s[j] += WIDEN(X, q.at[e]) * WIDEN(X, x[j].at[e]);
+            UNROLL for (int lanes = LANES / 2; lanes; lanes /= 2) s[j] += SHUFFLE_XOR(s[j], lanes);
+            s[j] = key < open ? scored(&a, b, h, row, key, s[j] * a.scale) : -INFINITY;
+            most = max_f32(s[j], most);
+        }
+        const float now = max_f32(most, largest), base = now == -INFINITY ? 0 : now;
+        const float factor = largest == -INFINITY ? 0 : expf(largest - base);
+        total *= factor;
+        UNROLL for (int e = 0; e < VECTOR; e++) sum[e] *= factor;
+        UNROLL for (int j = 0; j < BATCH; j++) {
+            const float w = expf(s[j] - base);
+            total += w;
+            if (from + (uint64_t)j * GROUPS < open)
+                UNROLL for (int e = 0; e < VECTOR; e++) sum[e] += w * WIDEN(X, y[j].at[e]);
+        }
+        largest = now;
+    }
+    UNROLL for (int e = 0; e < VECTOR; e++) part[group][at + (uint32_t)e] = sum[e];
+    if (THREAD % LANES == 0) larges[group] = largest, totals[group] = total;
+    BARRIER();
+    if (THREAD < 32) {
+        float most = -INFINITY;
+        for (uint32_t i = THREAD; i < GROUPS; i += 32) most = max_f32(larges[i], most);
+        UNROLL for (int lanes = 16; lanes; lanes /= 2) most = max_f32(SHUFFLE_XOR(most, lanes), most);
+        for (uint32_t i = THREAD; i < GROUPS; i += 32) {
+            larges[i] = larges[i] == -INFINITY ? 0 : expf(larges[i] - most);
+            totals[i] *= larges[i];
+        }
+    }
+    BARRIER();
+    if (THREAD >= SIZE) return;
+    float all = 0, y = 0;
+    UNROLL for (int i = 0; i < GROUPS; i++) {
+        all += totals[i];
+        y += part[i][THREAD] * larges[i];
+    }
+    a.y[b * a.y_at.batch + h * a.y_at.head + row * a.y_at.row + THREAD] = NARROW(X, all == 0 ? 0 : y / all);
+}
+#elif !TENSOR
 KERNEL(run, attention, ATTENTION_THREADS)
 {
     SHARED ALIGNED(16) float query[ROWS][SIZE + 4];
@@ -117,3 +196,204 @@ KERNEL(run, attention, ATTENTION_THREADS)
         if (d < a.v_size) y[d] = NARROW(X, total == 0 ? 0 : sum[i] / total);
     }
 }
+#else
+
+enum { K_PITCH = SIZE + 8, V_PITCH = V_SIZE + 8 };
+
+// Copies ROWS_ rows of `size` elements, `from` on, into a tile; zeros behind row `end`.
+DEVICE void bring(uint16_t *tile, uint32_t pitch, const X *base, uint64_t stride, uint64_t from, uint64_t end,
+                  uint32_t rows, uint32_t size)
+{
+    for (uint32_t i = THREAD; i < rows * (size / 8); i += ATTENTION_THREADS) {
+        const uint32_t r = i / (size / 8), c = i % (size / 8) * 8;
+        const int inside = from + r < end;
+        copy_16(tile + r * pitch + c, base + (inside ? from + r : 0) * stride + c, inside);
+    }
+}
+
+DEVICE float power_of_e(float x)
+{
+#ifndef EMULATED
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
+    return y;
+#else
+    return expf(x);
+#endif
+}
+
+// What a thread knows of one of its two query rows.
+typedef struct query_row {
+    uint64_t open; // keys behind are masked
+    const MASKS *mask;
+    float largest, total;
+} query_row;
+
+DEVICE query_row find_row(const attention *a, uint64_t b, uint64_t h, uint64_t row)
+{
+    query_row q;
+    q.open = row < a->rows ? open_keys(a, row) : 0;
+    q.mask = a->mask + b * a->m_batch + h * a->m_head + (row < a->rows ? row : 0) * a->m_row;
+    q.largest = -INFINITY;
+    q.total = 0;
+    return q;
+}
+
+DEVICE float mask_score(const attention *a, const query_row *q, uint64_t key, float x)
+{
+    const int inside = key < q->open;
+#if CAPPED
+    x = a->cap * tanhf(x / a->cap);
+#endif
+    // Without branches, so that all loads are under way at the same time.
+#if MASK == 1
+    x += WIDEN(MASKS, q->mask[inside ? key * a->m_key : 0]);
+#elif MASK == 2
+    x = q->mask[inside ? key * a->m_key : 0] ? x : -INFINITY;
+#endif
+    return inside ? x : -INFINITY;
+}
+
+// Turns the scores of one row into weights against its largest score; the factor for what was summed before.
+DEVICE float weigh(query_row *q, float (*s)[4], int half)
+{
+    float most = -INFINITY;
+    UNROLL for (int j = 0; j < SLICE / 8; j++)
+        UNROLL for (int e = 0; e < 2; e++) most = max_f32(s[j][half * 2 + e], most);
+    UNROLL for (int lanes = 2; lanes; lanes /= 2) most = max_f32(SHUFFLE_XOR(most, lanes), most);
+    const float now = max_f32(most, q->largest), base = now == -INFINITY ? 0 : now;
+    const float factor = q->largest == -INFINITY ? 0 : power_of_e(q->largest - base);
+    float added = 0;
+    UNROLL for (int j = 0; j < SLICE / 8; j++)
+        UNROLL for (int e = 0; e < 2; e++) {
+            const float w = power_of_e(s[j][half * 2 + e] - base);
+            s[j][half * 2 + e] = w;
+            added += w;
+        }
+    q->total = q->total * factor + added;
+    q->largest = now;
+    return factor;
+}
+
+#if SPLIT > 1
+DEVICE void join_row(query_row *q, float (*sum)[4], int half, float largest, float total, const float *other)
+{
+    const float now = max_f32(largest, q->largest), base = now == -INFINITY ? 0 : now;
+    const float own = q->largest == -INFINITY ? 0 : power_of_e(q->largest - base);
+    const float factor = largest == -INFINITY ? 0 : power_of_e(largest - base);
+    UNROLL for (int j = 0; j < V_SIZE / 8; j++)
+        UNROLL for (int e = 0; e < 2; e++)
+            sum[j][half * 2 + e] = sum[j][half * 2 + e] * own + other[(j * 4 + half * 2 + e) * 32] * factor;
+    q->total = q->total * own + total * factor;
+    q->largest = now;
+}
+
+// The first of the warps that share rows takes the sums of the others, one after the other. ROWS is 16.
+DEVICE void join(float *room, query_row *low, query_row *high, float (*sum)[4])
+{
+    const uint32_t lane = THREAD % 32;
+    float *numbers = room + V_SIZE * 16 + lane;
+    for (uint32_t w = 1; w < SPLIT; w++) {
+        if (THREAD / 32 == w) {
+            UNROLL for (int j = 0; j < V_SIZE / 8; j++)
+                UNROLL for (int e = 0; e < 4; e++) room[(j * 4 + e) * 32 + lane] = sum[j][e];
+            numbers[0] = low->largest, numbers[32] = low->total;
+            numbers[64] = high->largest, numbers[96] = high->total;
+        }
+        BARRIER();
+        if (THREAD < 32) {
+            join_row(low, sum, 0, numbers[0], numbers[32], room + lane);
+            join_row(high, sum, 1, numbers[64], numbers[96], room + lane);
+        }
+        BARRIER();
+    }
+}
+#endif
+
+DEVICE void store_row(const attention *a, X *y, uint64_t row, const query_row *q, float (*sum)[4], int half)
+{
+    float total = q->total;
+    UNROLL for (int lanes = 2; lanes; lanes /= 2) total += SHUFFLE_XOR(total, lanes);
+    if (row >= a->rows) return;
+    const float factor = total == 0 ? 0 : 1 / total;
+    uint32_t *to = (uint32_t *)(y + row * a->y_at.row) + THREAD % 4;
+    UNROLL for (int j = 0; j < V_SIZE / 8; j++)
+        to[j * 4] = narrow_pair(total == 0 ? 0 : sum[j][half * 2] * factor, total == 0 ? 0 : sum[j][half * 2 + 1] * factor);
+}
+
+KERNEL(run, attention, ATTENTION_THREADS)
+{
+    // The query rows are brought where the keys come later.
+    SHARED ALIGNED(16) uint16_t k_tile[2 * KEYS * K_PITCH];
+    SHARED ALIGNED(16) uint16_t v_tile[2 * KEYS * V_PITCH];
+    const uint32_t warp = THREAD / 32 / SPLIT, lane = THREAD % 32, slice = THREAD / 32 % SPLIT * SLICE;
+    const uint64_t head = BLOCK_X / a.row_tiles, b = head / a.heads, h = head % a.heads;
+    const uint64_t first = BLOCK_X % a.row_tiles * ROWS, row = first + warp * 16 + lane / 4;
+    const uint64_t kv_head = h / (a.heads / a.kv_heads);
+    const X *q = a.q + b * a.q_at.batch + h * a.q_at.head;
+    const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head;
+    const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head;
+    const uint64_t last = first + ROWS < a.rows ? first + ROWS - 1 : a.rows - 1, open = open_keys(&a, last);
+    query_row low = find_row(&a, b, h, row), high = find_row(&a, b, h, row + 8);
+    uint32_t x[SIZE / 16][4];
+    float sum[V_SIZE / 8][4];
+    UNROLL for (int j = 0; j < V_SIZE / 8; j++) UNROLL for (int e = 0; e < 4; e++) sum[j][e] = 0;
+    bring(k_tile, K_PITCH, q, a.q_at.row, first, a.rows, ROWS, SIZE);
+    COPIES_END();
+    COPIES_WAIT(0);
+    BARRIER();
+    UNROLL for (int d = 0; d < SIZE / 16; d++)
+        load_matrices(x[d], k_tile + (warp * 16 + lane % 16) * K_PITCH + d * 16 + lane / 16 * 8);
+    BARRIER();
+    bring(k_tile, K_PITCH, k, a.k_at.row, 0, a.keys, KEYS, SIZE);
+    bring(v_tile, V_PITCH, v, a.v_at.row, 0, a.keys, KEYS, V_SIZE);
+    COPIES_END();
+    for (uint64_t from = 0; from < open; from += KEYS) {
+        const uint32_t stage = (uint32_t)(from / KEYS) % 2, next = 1 - stage;
+        if (from + KEYS < open) {
+            bring(k_tile + next * KEYS * K_PITCH, K_PITCH, k, a.k_at.row, from + KEYS, a.keys, KEYS, SIZE);
+            bring(v_tile + next * KEYS * V_PITCH, V_PITCH, v, a.v_at.row, from + KEYS, a.keys, KEYS, V_SIZE);
+        }
+        COPIES_END();
+        COPIES_WAIT(1);
+        BARRIER();
+        const uint16_t *keys = k_tile + stage * KEYS * K_PITCH, *values = v_tile + stage * KEYS * V_PITCH;
+        float s[SLICE / 8][4];
+        UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] = 0;
+        UNROLL for (int d = 0; d < SIZE / 16; d++)
+            UNROLL for (int j = 0; j < SLICE / 16; j++) {
+                uint32_t y[4];
+                load_matrices(y, keys + (slice + j * 16 + lane / 16 * 8 + lane % 8) * K_PITCH + d * 16 + lane / 8 % 2 * 8);
+                multiply(s[2 * j], x[d], y);
+                multiply(s[2 * j + 1], x[d], y + 2);
+            }
+        UNROLL for (int j = 0; j < SLICE / 8; j++)
+            UNROLL for (int e = 0; e < 4; e++)
+                s[j][e] = mask_score(&a, e < 2 ? &low : &high, from + slice + (uint32_t)j * 8 + lane % 4 * 2 + (uint32_t)e % 2,
+                                     s[j][e] * a.scale);
+        const float low_factor = weigh(&low, s, 0), high_factor = weigh(&high, s, 1);
+        UNROLL for (int j = 0; j < V_SIZE / 8; j++)
+            UNROLL for (int e = 0; e < 4; e++) sum[j][e] *= e < 2 ? low_factor : high_factor;
+        UNROLL for (int i = 0; i < SLICE / 16; i++) {
+            const uint32_t w[4] = {narrow_pair(s[2 * i][0], s[2 * i][1]), narrow_pair(s[2 * i][2], s[2 * i][3]),
+                                   narrow_pair(s[2 * i + 1][0], s[2 * i + 1][1]), narrow_pair(s[2 * i + 1][2], s[2 * i + 1][3])};
+            UNROLL for (int j = 0; j < V_SIZE / 16; j++) {
+                uint32_t y[4];
+                load_turned(y, values + (slice + i * 16 + lane / 8 % 2 * 8 + lane % 8) * V_PITCH + j * 16 + lane / 16 * 8);
+                multiply(sum[2 * j], w, y);
+                multiply(sum[2 * j + 1], w, y + 2);
+            }
+        }
+        BARRIER();
+    }
+#if SPLIT > 1
+    COPIES_WAIT(0);
+    BARRIER();
+    join((float *)(void *)v_tile, &low, &high, sum);
+    if (THREAD / 32 % SPLIT) return;
+#endif
+    X *y = a.y + b * a.y_at.batch + h * a.y_at.head;
+    store_row(&a, y, row, &low, sum, 0);
+    store_row(&a, y, row + 8, &high, sum, 1);
+}
+#endif

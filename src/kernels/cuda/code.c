@@ -22,6 +22,7 @@ pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, 
     static const char *const NO_OPTIONS[] = {NULL};
     cuda_loaded *l = mem_calloc(1, sizeof *l);
     str_append(defines, CUDA_SOURCE_prelude);
+    if (s->before) str_append(defines, s->before);
     str_append(defines, s->text);
     pgy_status st = PGY_OK;
     if (!l || defines->failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -84,7 +85,16 @@ void cuda_define_type(str *out, const char *name, pgy_dtype dtype)
 pgy_status cuda_launch_blocks(device_stream *s, const cuda_function *f, uint64_t blocks,
                               uint32_t threads, void *arguments, pgy_error *err)
 {
-    const cuda_grid g = {.grid = {(uint32_t)blocks, 1, 1}, .block = {threads, 1, 1}};
+    return cuda_launch_shared(s, f, blocks, threads, 0, arguments, err);
+}
+
+pgy_status cuda_launch_shared(device_stream *s, const cuda_function *f, uint64_t blocks,
+                              uint32_t threads, uint32_t shared_bytes, void *arguments,
+                              pgy_error *err)
+{
+    const cuda_grid g = {.grid = {(uint32_t)blocks, 1, 1},
+                         .block = {threads, 1, 1},
+                         .shared_bytes = shared_bytes};
     if (!blocks) return PGY_OK;
     if (blocks > INT32_MAX)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,

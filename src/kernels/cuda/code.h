@@ -9,15 +9,16 @@
 #include "kernels/kernel.h"
 
 /* The text of <name>.cu in this folder. prelude.cu is compiled in front of each other one. */
-extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_attention[], CUDA_SOURCE_depthwise[],
-    CUDA_SOURCE_move[], CUDA_SOURCE_narrow[], CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[],
-    CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
+extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_activate[], CUDA_SOURCE_attention[],
+    CUDA_SOURCE_depthwise[], CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[],
+    CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
 
 enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 
 typedef struct cuda_source {
     const char *name, *text;
     const char *entries[CUDA_ENTRIES + 1]; /* names of the functions to load; NULL ends them */
+    const char *before; /* text in front of it: CUDA_SOURCE_mma; NULL: none */
 } cuda_source;
 
 /* What a kernel's `load` returns. */
@@ -54,6 +55,10 @@ pgy_status cuda_launch_for(device_stream *s, const cuda_function *f, uint64_t co
 /* Launches `blocks` blocks of `threads` threads each; does nothing if blocks is 0. */
 pgy_status cuda_launch_blocks(device_stream *s, const cuda_function *f, uint64_t blocks,
                               uint32_t threads, void *arguments, pgy_error *err);
+/* As cuda_launch_blocks; each block has `shared_bytes` of SHARED_ROOM. */
+pgy_status cuda_launch_shared(device_stream *s, const cuda_function *f, uint64_t blocks,
+                              uint32_t threads, uint32_t shared_bytes, void *arguments,
+                              pgy_error *err);
 
 /* Estimates the nanoseconds of a kernel that moves `bytes` bytes of device memory and does
  * `operations` arithmetic operations. */

@@ -2,6 +2,8 @@
 /* Convolutions on CUDA devices: one input channel in each group by a kernel of its own, all others
  * as products of the weights and the image. The problem is described as for the host
  * (kernels/conv.h). */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "kernels/cuda/product.h"
 
@@ -38,6 +40,13 @@ static uint64_t product_k(const conv_shape *s)
 static bool is_depthwise(const conv_shape *s)
 {
     return s->in_channels == s->groups && s->groups > 1;
+}
+
+/* Weights are packed so that k counts the channels of a tap first: then all k of a step of the
+ * kernel belong to one tap, whose place is found once. */
+static bool is_taps_first(const conv_shape *s)
+{
+    return taps(s) > 1 && !is_depthwise(s) && s->in_channels / s->groups % 32 == 0;
 }
 
 static bool has_types(const kernel_problem *u)
@@ -80,6 +89,31 @@ static uint64_t workspace_of(const params *p)
     return product_workspace(&p->cut, product_m(&p->s), product_n(&p->s), p->s.groups);
 }
 
+/* From [m][channel][tap] to [m][tap][channel]. */
+static void turn_weights(char *to, const char *from, const conv_shape *s, uint32_t item)
+{
+    const uint64_t channels = s->in_channels / s->groups, count = taps(s);
+    for (uint64_t m = 0; m < s->out_channels; m++)
+        for (uint64_t c = 0; c < channels; c++)
+            for (uint64_t t = 0; t < count; t++)
+                memcpy(to + ((m * count + t) * channels + c) * item,
+                       from + ((m * channels + c) * count + t) * item, item);
+}
+
+static pgy_status pack(kernel_plan *out, const params *p, const kernel_problem *u, pgy_error *err)
+{
+    if (!is_taps_first(&p->s)) return PGY_OK;
+    out->packed_bytes = kernel_size_bytes(&u->inputs[1]);
+    out->packed = mem_alloc_aligned(64, out->packed_bytes);
+    out->packed_inputs = 2;
+    if (!out->packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    turn_weights(out->packed, u->inputs[1].data, &p->s, cuda_item((pgy_dtype)p->type));
+    return PGY_OK;
+}
+
 static pgy_status cuda_conv_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
@@ -91,7 +125,7 @@ static pgy_status cuda_conv_prepare(kernel_plan *out, const kernel_problem *u, p
                          .parts = 1,
                          .in_place = -1,
                          .workspace_bytes = workspace_of(p)};
-    return PGY_OK;
+    return pack(out, p, u, err);
 }
 
 /* ---- Plans from files ----------------------------------------------------------------------- */
@@ -118,7 +152,11 @@ static bool cuda_conv_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "sizes");
     if (!product_cut_extent(e, &p->cut, product_k(s))) return false;
     extent_tensor(e, 0, in, cuda_item((pgy_dtype)p->type));
-    extent_tensor(e, 1, extent_mul(s->out_channels, product_k(s)), cuda_item((pgy_dtype)p->type));
+    const uint64_t weights = extent_mul3(s->out_channels, product_k(s), cuda_item((pgy_dtype)p->type));
+    if (is_taps_first(s))
+        e->packed = weights;
+    else
+        extent_tensor(e, 1, weights, 1);
     if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
     if (s->has_sum) extent_tensor(e, 3, out, cuda_item((pgy_dtype)p->sum_type));
     extent_tensor(e, s->inputs, out, cuda_item((pgy_dtype)p->out_type));
@@ -127,6 +165,14 @@ static bool cuda_conv_extent(kernel_extent *e, const kernel_claim *q)
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
+
+/* Neighbours of a row that a thread computes together; few if they share few elements. */
+static uint32_t depthwise_run(const conv_shape *s)
+{
+    uint32_t run = s->out[1] >= 28 ? 8 : s->out[1] >= 7 ? 4 : 1;
+    while (run > 1 && (run - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] >= 24) run /= 2;
+    return run;
+}
 
 /* Is the image itself the matrix B? */
 static bool is_plain(const conv_shape *s)
@@ -138,7 +184,7 @@ static bool is_plain(const conv_shape *s)
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}},
+    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}, CUDA_SOURCE_mma},
                              DEPTHWISE = {"depthwise", CUDA_SOURCE_depthwise, {"run"}};
     const params *p = plan->params;
     const conv_shape *s = &p->s;
@@ -155,10 +201,18 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
     if (is_depthwise(s)) {
         cuda_define_type(&defines, "X", (pgy_dtype)p->type);
+        cuda_define_int(&defines, "RUN", depthwise_run(s));
+        cuda_define_int(&defines, "STRIDE", s->stride[1]);
+        cuda_define_int(&defines, "DILATION", s->dilation[1]);
         return cuda_load(out, d, &DEPTHWISE, &defines, err);
     }
     product_define(&defines, &p->cut, (pgy_dtype)p->type);
+    /* Where the place of each k is computed, registers do not suffice for two blocks. */
+    cuda_define_int(&defines, "BLOCKS",
+                    cuda_is_half((pgy_dtype)p->type) && (taps(s) == 1 || is_taps_first(s)) ? 2 : 1);
     cuda_define_int(&defines, "CONV", 1);
+    cuda_define_int(&defines, "PAIRED", pixels % 2 == 0);
+    cuda_define_int(&defines, "TAPS_FIRST", is_taps_first(s));
     cuda_define_int(&defines, "A_TURNED", 0);
     cuda_define_int(&defines, "B_TURNED", 0);
     cuda_define_int(&defines, "A_VECTOR", product_vector((pgy_dtype)p->type, &row, 1));
@@ -185,12 +239,14 @@ static pgy_status launch_depthwise(const kernel_run *r, device_stream *stream, p
     const params *p = r->params;
     const conv_shape *s = &p->s;
     const cuda_loaded *l = r->loaded;
+    const uint32_t run = depthwise_run(s);
     depthwise_call c = {.x = address(r->tensors[0]),
                         .w = address(r->tensors[1]),
                         .bias = s->has_bias ? address(r->tensors[2]) : 0,
                         .residual = s->has_sum ? address(r->tensors[3]) : 0,
                         .y = address(r->tensors[s->inputs]),
-                        .count = product_n(s) * s->out_channels,
+                        .count = s->batch * (uint64_t)s->out[0] * s->out_channels *
+                                 (((uint64_t)s->out[1] + run - 1) / run),
                         .channels = s->out_channels,
                         .multiplier = s->out_channels / s->groups,
                         .in_height = (int32_t)s->in[0],
@@ -213,7 +269,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     const params *p = r->params;
     const conv_shape *s = &p->s;
     if (is_depthwise(s)) return launch_depthwise(r, stream, err);
-    product_call c = {.a = address(r->tensors[1]),
+    product_call c = {.a = address(is_taps_first(s) ? r->packed : r->tensors[1]),
                       .b = address(r->tensors[0]),
                       .bias = s->has_bias ? address(r->tensors[2]) : 0,
                       .residual = s->has_sum ? address(r->tensors[3]) : 0,
@@ -240,12 +296,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                       .dilation_x = (int32_t)s->dilation[1],
                       .pad_y = (int32_t)s->pad[0],
                       .pad_x = (int32_t)s->pad[1]};
-    return product_launch(stream, r->loaded, &p->cut, &c, err);
+    return product_launch(stream, r->loaded, &p->cut, (pgy_dtype)p->type, &c, err);
 }
 
 const kernel KERNELS_cuda_conv[] = {
     {.name = "cuda_conv",
-     .version = 1,
+     .version = 2,
      .ops = "Conv com.microsoft:FusedConv pgy:FusedConv",
      .device = "cuda",
      .accept = cuda_conv_accept,

@@ -4,17 +4,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/matmul.h"
 
 enum { NARROW = 8 };
 
-typedef struct params {
-    matmul_shape s;
-    product_cut cut;
-    uint32_t type; /* pgy_dtype of A and B */
-    uint32_t bias_type, residual_type, out_type;
-    uint32_t inputs, has_residual;
-} params;
+typedef cuda_matmul_params params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -27,7 +21,7 @@ static bool has_types(const kernel_problem *u)
     return cuda_is_float(u->outputs[0].dtype);
 }
 
-static bool cuda_matmul_describe(params *p, const kernel_problem *u)
+bool cuda_matmul_describe(params *p, const kernel_problem *u)
 {
     kernel_problem wide;
     cuda_room room;
@@ -49,6 +43,11 @@ static bool is_narrow(const params *p)
     return p->s.m <= NARROW;
 }
 
+uint64_t cuda_matmul_workspace(const params *p)
+{
+    return is_narrow(p) ? 0 : product_workspace(&p->cut, p->s.m, p->s.n, p->s.batch);
+}
+
 static bool cuda_matmul_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
@@ -64,10 +63,12 @@ static pgy_status cuda_matmul_prepare(kernel_plan *out, const kernel_problem *u,
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)cuda_matmul_describe(p, u); /* cannot fail after `accept` */
-    *out = (kernel_plan){
-        .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
-    if (!is_narrow(p))
-        out->workspace_bytes = product_workspace(&p->cut, p->s.m, p->s.n, p->s.batch);
+    *out = (kernel_plan){.params = p,
+                         .params_bytes = sizeof *p,
+                         .phases = 1,
+                         .parts = 1,
+                         .in_place = -1,
+                         .workspace_bytes = cuda_matmul_workspace(p)};
     return PGY_OK;
 }
 
@@ -89,10 +90,8 @@ static void set_item(kernel_extent *e, uint32_t i, uint32_t type)
 }
 
 /* The product merges batches whose A follow each other; other strides are those of the shapes. */
-static bool cuda_matmul_extent(kernel_extent *e, const kernel_claim *q)
+bool cuda_matmul_reach(kernel_extent *e, const kernel_claim *q, const params *p)
 {
-    const params *p = extent_params(e, q, sizeof *p);
-    if (!p) return false;
     if (p->inputs != q->input_count || p->inputs < 2) return extent_refuse(e, "number of inputs");
     if (!has_valid_types(p)) return extent_refuse(e, "types");
     if (p->s.bias && p->inputs < 3) return extent_refuse(e, "number of inputs");
@@ -105,8 +104,14 @@ static bool cuda_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (p->s.bias) set_item(e, 2, p->bias_type);
     if (p->has_residual) set_item(e, 3, p->residual_type);
     set_item(e, p->inputs, p->out_type);
-    if (!is_narrow(p)) e->workspace = product_workspace(&p->cut, p->s.m, p->s.n, p->s.batch);
+    e->workspace = cuda_matmul_workspace(p);
     return true;
+}
+
+static bool cuda_matmul_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    return p && cuda_matmul_reach(e, q, p);
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -122,9 +127,10 @@ static const uint32_t ACTIVATIONS[] = {
     [MATMUL_SILU] = CONV_SILU,
 };
 
-static bool is_turned(uint64_t row, uint64_t column)
+
+uint32_t cuda_matmul_activation(const params *p)
 {
-    return row == 1 && column != 1;
+    return ACTIVATIONS[p->s.activation];
 }
 
 /* Number of elements in one access to a matrix whose rows have `inner` elements; 1 if these are not
@@ -138,34 +144,55 @@ static uint32_t vector_of(const params *p, uint64_t inner, uint64_t inner_stride
     return product_vector((pgy_dtype)p->type, sizes, 2 + p->s.batch_rank);
 }
 
+static uint32_t b_vector(const params *p)
+{
+    const matmul_shape *s = &p->s;
+    return cuda_matmul_is_turned(s->b_row, s->b_column)
+               ? vector_of(p, s->k, s->b_row, s->b_column, s->b_batch)
+               : vector_of(p, s->n, s->b_column, s->b_row, s->b_batch);
+}
+
 static void define_tile(str *defines, const params *p)
 {
     const matmul_shape *s = &p->s;
-    const bool a_turned = is_turned(s->a_row, s->a_column),
-               b_turned = is_turned(s->b_row, s->b_column);
+    const bool a_turned = cuda_matmul_is_turned(s->a_row, s->a_column);
     product_define(defines, &p->cut, (pgy_dtype)p->type);
+    cuda_define_int(defines, "BLOCKS", cuda_is_half((pgy_dtype)p->type) ? 2 : 1);
     cuda_define_int(defines, "CONV", 0);
+    cuda_define_int(defines, "PAIRED", s->n % 2 == 0);
     cuda_define_int(defines, "A_TURNED", a_turned);
     cuda_define_int(defines, "A_VECTOR",
                     a_turned ? vector_of(p, s->m, s->a_row, s->a_column, s->a_batch)
                              : vector_of(p, s->k, s->a_column, s->a_row, s->a_batch));
-    cuda_define_int(defines, "B_VECTOR",
-                    b_turned ? vector_of(p, s->k, s->b_row, s->b_column, s->b_batch)
-                             : vector_of(p, s->n, s->b_column, s->b_row, s->b_batch));
+    cuda_define_int(defines, "B_VECTOR", b_vector(p));
 }
 
-static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
-                       pgy_error *err)
+/* Threads of narrow.cu that read a row of B: few for few columns, so that there are more blocks. */
+static uint32_t narrow_lanes(const params *p)
 {
-    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}},
+    const uint32_t vector = b_vector(p);
+    uint32_t lanes = 32;
+    while (lanes > 2 && (lanes * vector > 64 || p->s.n * p->s.batch / (lanes * vector) < 96))
+        lanes /= 2;
+    return lanes;
+}
+
+/* Much k is shared by more threads; those with B turned are 8 warps with a column each. */
+static uint32_t narrow_threads(const params *p)
+{
+    const bool turned = cuda_matmul_is_turned(p->s.b_row, p->s.b_column);
+    return turned || p->s.k < 512 || p->s.m > 4 ? 256 : 512;
+}
+
+pgy_status cuda_matmul_load(void **out, const params *p, device *d, pgy_error *err)
+{
+    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}, CUDA_SOURCE_mma},
                              FEW_ROWS = {"narrow", CUDA_SOURCE_narrow, {"rows"}};
-    const params *p = plan->params;
     str defines = {0};
-    (void)self;
-    cuda_define_int(&defines, "ACTIVATION", ACTIVATIONS[p->s.activation]);
+    cuda_define_int(&defines, "ACTIVATION", cuda_matmul_activation(p));
     cuda_define_int(&defines, "BIASED", p->s.bias);
     cuda_define_int(&defines, "ADDED", p->has_residual);
-    cuda_define_int(&defines, "B_TURNED", is_turned(p->s.b_row, p->s.b_column));
+    cuda_define_int(&defines, "B_TURNED", cuda_matmul_is_turned(p->s.b_row, p->s.b_column));
     cuda_define_type(&defines, "BIAS", (pgy_dtype)p->bias_type);
     cuda_define_type(&defines, "RESIDUAL", (pgy_dtype)p->residual_type);
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
@@ -174,8 +201,18 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
         return cuda_load(out, d, &TILE, &defines, err);
     }
     cuda_define_int(&defines, "ROWS", (int64_t)p->s.m);
+    cuda_define_int(&defines, "VECTOR", b_vector(p));
+    cuda_define_int(&defines, "LANES", narrow_lanes(p));
+    cuda_define_int(&defines, "THREADS", narrow_threads(p));
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     return cuda_load(out, d, &FEW_ROWS, &defines, err);
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    (void)self;
+    return cuda_matmul_load(out, plan->params, d, err);
 }
 
 static uint64_t address(const void *p)
@@ -192,12 +229,11 @@ typedef struct narrow_call {
     float alpha, beta, first, second;
 } narrow_call;
 
-static pgy_status launch_narrow(const product_call *c, const kernel_run *r, device_stream *stream,
-                                pgy_error *err)
+static pgy_status launch_narrow(const product_call *c, const params *p, const cuda_loaded *l,
+                                device_stream *stream, pgy_error *err)
 {
-    const params *p = r->params;
-    const cuda_loaded *l = r->loaded;
-    const uint64_t columns = is_turned(c->b_row, c->b_column) ? 8 : 32;
+    const uint64_t columns =
+        cuda_matmul_is_turned(c->b_row, c->b_column) ? 8 : narrow_lanes(p) * b_vector(p);
     narrow_call n = {c->a, c->b,     c->bias,  c->residual, c->c,     c->m,       c->n,
                      c->k, c->batch, c->a_row, c->a_column, c->b_row, c->b_column};
     memcpy(n.batch_shape, c->batch_shape, sizeof n.batch_shape);
@@ -207,12 +243,12 @@ static pgy_status launch_narrow(const product_call *c, const kernel_run *r, devi
     n.alpha = p->s.alpha;
     n.beta = p->s.beta;
     return cuda_launch_blocks(stream, l->functions[0], (c->n + columns - 1) / columns * c->batch,
-                              CUDA_BLOCK, &n, err);
+                              narrow_threads(p), &n, err);
 }
 
-static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+pgy_status cuda_matmul_enqueue(const params *p, const cuda_loaded *l, const kernel_run *r,
+                               device_stream *stream, pgy_error *err)
 {
-    const params *p = r->params;
     const matmul_shape *s = &p->s;
     product_call c = {.a = address(r->tensors[0]),
                       .b = address(r->tensors[1]),
@@ -234,8 +270,13 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     memcpy(c.batch_shape, s->batch_shape, sizeof c.batch_shape);
     memcpy(c.a_batch, s->a_batch, sizeof c.a_batch);
     memcpy(c.b_batch, s->b_batch, sizeof c.b_batch);
-    return is_narrow(p) ? launch_narrow(&c, r, stream, err)
-                        : product_launch(stream, r->loaded, &p->cut, &c, err);
+    return is_narrow(p) ? launch_narrow(&c, p, l, stream, err)
+                        : product_launch(stream, l, &p->cut, (pgy_dtype)p->type, &c, err);
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    return cuda_matmul_enqueue(r->params, r->loaded, r, stream, err);
 }
 
 const kernel KERNELS_cuda_matmul[] = {

@@ -24,7 +24,8 @@ static bool never(const void *inner, uint32_t inputs, uint32_t i)
 
 static void write_source(cuda_source *s, str *defines, uint32_t item, const char *entry)
 {
-    static const char *const TYPES[] = {[1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64"};
+    static const char *const TYPES[] = {
+        [1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64", [16] = "u128"};
     *s = (cuda_source){.name = "move", .text = CUDA_SOURCE_move, .entries = {entry}};
     cuda_define(defines, "T", TYPES[item]);
 }
@@ -47,18 +48,32 @@ typedef struct turned {
     uint32_t rank, turned;
 } turned;
 
+/* Elements of at most 16 bytes together that are copied at once. */
+static uint32_t strided_vector(const strided_copy *p)
+{
+    const walk *w = &p->w;
+    const uint32_t last = w->rank ? w->rank - 1 : 0;
+    uint32_t vector = p->item && 16 % p->item == 0 ? 16 / p->item : 1;
+    if (!w->rank || w->strides[0][last] != 1) return 1;
+    while (p->offset % vector || w->shape[last] % vector) vector /= 2;
+    for (uint32_t d = 0; d < last; d++)
+        while (w->strides[0][d] % vector) vector /= 2;
+    return vector;
+}
+
 static void load_strided(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const strided_copy *p = inner;
     (void)a;
-    write_source(s, defines, p->item, "strided_copy");
+    write_source(s, defines, p->item * strided_vector(p), "strided_copy");
 }
 
 static void load_transpose(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const transpose_params *p = inner;
     (void)a;
-    write_source(s, defines, p->c.item, p->turned ? "turned_copy" : "strided_copy");
+    write_source(s, defines, p->turned ? p->c.item : p->c.item * strided_vector(&p->c),
+                 p->turned ? "turned_copy" : "strided_copy");
 }
 
 static pgy_status launch_turned(const adapted_run *r, const transpose_params *p, pgy_error *err)
@@ -87,16 +102,18 @@ static pgy_status launch_strided(const adapted_run *r, pgy_error *err)
 {
     const strided_copy *p = r->inner;
     const walk *w = &p->w;
+    const uint32_t vector = strided_vector(p);
     if (!w->count) return PGY_OK;
     strided s = {.x = address((const char *)r->run->tensors[0] + p->offset * p->item),
                  .y = address(r->run->tensors[p->inputs]),
-                 .count = w->count,
+                 .count = w->count / vector,
                  .rank = w->rank};
     for (uint32_t d = 0; d < w->rank; d++) {
-        s.shape[d] = w->shape[d];
-        s.strides[d] = w->strides[0][d];
+        const bool inner = d + 1 == w->rank;
+        s.shape[d] = w->shape[d] / (inner ? vector : 1);
+        s.strides[d] = inner ? w->strides[0][d] : w->strides[0][d] / vector;
     }
-    return cuda_launch_for(r->stream, r->loaded->functions[0], w->count, CUDA_BLOCK, &s, err);
+    return cuda_launch_for(r->stream, r->loaded->functions[0], s.count, CUDA_BLOCK, &s, err);
 }
 
 static pgy_status launch_transpose(const adapted_run *r, pgy_error *err)
@@ -124,10 +141,10 @@ typedef struct segment {
     uint64_t x, y, rows, width, from_pitch, to_pitch;
 } segment;
 
-/* Bytes of the widest element, up to 8, that divides the ends of all segments. */
+/* Bytes of the widest element, up to 16, that divides the ends of all segments. */
 static uint32_t segment_item(const concat_params *p)
 {
-    uint32_t item = 8;
+    uint32_t item = 16;
     for (uint32_t i = 0; i < p->segments; i++)
         while (p->ends[i] % item) item /= 2;
     return item;
@@ -176,7 +193,7 @@ typedef struct gather {
 
 static uint32_t block_item(const gather_params *p)
 {
-    uint32_t item = 8;
+    uint32_t item = 16;
     while (p->block % item) item /= 2;
     return item;
 }

@@ -81,7 +81,7 @@ KERNEL(segment_copy, segment, 256)
 {
     const uint64_t count = a.rows * a.width;
     for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
-        const uint64_t row = i / a.width, at = i - row * a.width;
+        const uint64_t row = quotient(i, a.width), at = i - row * a.width;
         ((T *)a.y)[row * a.to_pitch + at] = ((const T *)a.x)[row * a.from_pitch + at];
     }
 }
@@ -140,8 +140,7 @@ KERNEL(mapped_copy, mapped, 256)
                 offset += (uint64_t)at * a.strides[d];
             }
         }
-        T none;
-        none = (T)0;
+        const T none = {0};
         ((T *)a.y)[i] = inside ? ((const T *)a.x)[offset] : a.value ? *(const T *)a.value : none;
     }
 }

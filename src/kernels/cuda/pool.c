@@ -8,7 +8,7 @@
 #include "kernels/extent.h"
 #include "ops/class_window.h"
 
-enum { AXES = 3, PLANE_THREADS = 128 };
+enum { AXES = 3, SMALL_PLANE = 512, MOST_BLOCKS = 1 << 14 };
 
 typedef struct params {
     uint64_t planes;
@@ -134,6 +134,12 @@ typedef struct pool_call {
     uint32_t count_padding;
 } pool_call;
 
+/* Threads for a plane that is a window: a warp suffices for a small one. */
+static uint32_t plane_threads(const params *p)
+{
+    return volume(p->in) <= SMALL_PLANE ? 32 : 128;
+}
+
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
@@ -141,7 +147,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     const cuda_source s = {"pool", CUDA_SOURCE_pool, {p->whole ? "whole_plane" : "run"}};
     str defines = {0};
     (void)self;
-    cuda_define_int(&defines, "THREADS", PLANE_THREADS);
+    cuda_define_int(&defines, "THREADS", plane_threads(p));
     cuda_define_int(&defines, "AVERAGE", p->average);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
@@ -152,7 +158,6 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 {
     const params *p = r->params;
     const cuda_loaded *l = r->loaded;
-    const uint64_t most = INT32_MAX;
     pool_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
                    .y = (uint64_t)(uintptr_t)r->tensors[1],
                    .planes = p->planes,
@@ -165,8 +170,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     memcpy(c.begin, p->begin, sizeof c.begin);
     memcpy(c.end, p->end, sizeof c.end);
     if (p->whole)
-        return cuda_launch_blocks(stream, l->functions[0], p->planes < most ? p->planes : most,
-                                  PLANE_THREADS, &c, err);
+        return cuda_launch_blocks(stream, l->functions[0], p->planes < MOST_BLOCKS ? p->planes : MOST_BLOCKS,
+                                  plane_threads(p), &c, err);
     return cuda_launch_for(stream, l->functions[0], p->planes * volume(p->out), CUDA_BLOCK, &c,
                            err);
 }

@@ -15,7 +15,7 @@ typedef struct reach {
 
 DEVICE int64_t taps_until(int64_t limit, int64_t start, int64_t step, int64_t most)
 {
-    const int64_t count = start < limit ? (limit - start + step - 1) / step : 0;
+    const int64_t count = start < limit ? (int64_t)quotient((uint64_t)(limit - start + step - 1), (uint64_t)step) : 0;
     return count < most ? count : most;
 }
 
@@ -23,7 +23,7 @@ DEVICE reach find_reach(const pool *a, int d, int64_t o)
 {
     reach r;
     r.start = o * a->stride[d] - a->begin[d];
-    r.from = r.start < 0 ? (-r.start + a->dilation[d] - 1) / a->dilation[d] : 0;
+    r.from = r.start < 0 ? (int64_t)quotient((uint64_t)(-r.start + a->dilation[d] - 1), (uint64_t)a->dilation[d]) : 0;
     r.to = taps_until(a->in[d], r.start, a->dilation[d], a->window[d]);
     if (r.to < r.from) r.to = r.from;
     r.counted = a->count_padding ? taps_until(a->in[d] + a->end[d], r.start, a->dilation[d], a->window[d])
@@ -35,10 +35,10 @@ KERNEL(run, pool, 256)
 {
     const uint64_t each = (uint64_t)(a.out[0] * a.out[1] * a.out[2]), count = a.planes * each;
     for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
-        const uint64_t plane = i / each, at = i - plane * each;
-        const int64_t row = (int64_t)(at / (uint64_t)a.out[2]);
-        const reach z = find_reach(&a, 0, row / a.out[1]), v = find_reach(&a, 1, row % a.out[1]);
-        const reach h = find_reach(&a, 2, (int64_t)(at % (uint64_t)a.out[2]));
+        const uint64_t plane = quotient(i, each), at = i - plane * each;
+        const uint64_t row = quotient(at, (uint64_t)a.out[2]), slice = quotient(row, (uint64_t)a.out[1]);
+        const reach z = find_reach(&a, 0, (int64_t)slice), v = find_reach(&a, 1, (int64_t)(row - slice * (uint64_t)a.out[1]));
+        const reach h = find_reach(&a, 2, (int64_t)(at - row * (uint64_t)a.out[2]));
         const X *x = a.x + plane * (uint64_t)(a.in[0] * a.in[1] * a.in[2]);
         float y = AVERAGE ? 0 : -INFINITY;
         for (int64_t tz = z.from; tz < z.to; tz++)

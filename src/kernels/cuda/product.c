@@ -38,23 +38,38 @@ bool product_cut_extent(kernel_extent *e, const product_cut *c, uint64_t k)
     return true;
 }
 
+/* Tiles of steps of k that are in shared memory at the same time. */
+static uint32_t stages_of(const product_cut *c, pgy_dtype type)
+{
+    return !cuda_is_half(type) ? 2 : c->tile > 64 ? 3 : 4;
+}
+
+/* The shared memory that tile.cu lays out; B_TILE is at most as large as A_TILE. */
+static uint32_t room_of(const product_cut *c, pgy_dtype type)
+{
+    const uint32_t tile = cuda_is_half(type) ? c->tile * 40 * 2 : 16 * (c->tile + 4) * 4;
+    return stages_of(c, type) * 2 * tile;
+}
+
 void product_define(str *defines, const product_cut *c, pgy_dtype type)
 {
     const bool half = cuda_is_half(type);
     cuda_define_int(defines, "BM", c->tile);
     cuda_define_int(defines, "BN", c->tile);
     cuda_define_int(defines, "BK", half ? 32 : 16);
+    cuda_define_int(defines, "STAGES", stages_of(c, type));
     cuda_define_int(defines, "TENSOR", type == PGY_F16 ? 1 : half ? 2 : 0);
     cuda_define_type(defines, "X", type);
 }
 
 pgy_status product_launch(device_stream *s, const cuda_loaded *l, const product_cut *c,
-                          product_call *call, pgy_error *err)
+                          pgy_dtype type, product_call *call, pgy_error *err)
 {
     const uint64_t blocks = tiles_of(call->m, call->n, call->batch, c->tile) * c->splits;
     call->split = c->split;
     call->splits = c->splits;
-    const pgy_status st = cuda_launch_blocks(s, l->functions[0], blocks, CUDA_BLOCK, call, err);
+    const pgy_status st = cuda_launch_shared(s, l->functions[0], blocks, CUDA_BLOCK,
+                                             room_of(c, type), call, err);
     if (st || c->splits < 2) return st;
     return cuda_launch_for(s, l->functions[1], call->m * call->n * call->batch, CUDA_BLOCK, call,
                            err);

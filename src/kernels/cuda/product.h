@@ -39,7 +39,7 @@ bool product_cut_extent(kernel_extent *e, const product_cut *c, uint64_t k);
 void product_define(str *defines, const product_cut *c, pgy_dtype type);
 /* Launches the loaded function 0 (tile), then 1 (finish), which adds the parts, if k is split. */
 pgy_status product_launch(device_stream *s, const cuda_loaded *l, const product_cut *c,
-                          product_call *call, pgy_error *err);
+                          pgy_dtype type, product_call *call, pgy_error *err);
 /* The number of elements in a vector access: at most 16 bytes, and a divisor of all sizes. */
 uint32_t product_vector(pgy_dtype type, const uint64_t *sizes, size_t count);
 

@@ -82,11 +82,24 @@ static bool is_layer(const norm_params *p)
     return p->kind == NORM_LAYER || p->kind == NORM_ROOT;
 }
 
+/* Elements that a thread of a layer normalisation takes at once. */
+static uint32_t layer_vector(const norm_params *p)
+{
+    uint32_t vector = 8;
+    while (p->length % vector || (p->skip_count && p->skip_count % vector)) vector /= 2;
+    return vector;
+}
+
+static uint32_t norm_threads(const norm_params *p)
+{
+    return threads_for(is_layer(p) ? p->length / layer_vector(p) * 4 : p->length);
+}
+
 static void load_norm(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const norm_params *p = inner;
-    const uint32_t threads = threads_for(p->length);
-    const uint64_t each = (p->length + threads - 1) / threads;
+    const uint32_t threads = norm_threads(p), vector = is_layer(p) ? layer_vector(p) : 1;
+    const uint64_t each = (p->length / vector + threads - 1) / threads;
     *s = (cuda_source){.name = "rows", .text = CUDA_SOURCE_rows, .entries = {"run"}};
     cuda_define_int(defines, "THREADS", threads);
     define_operand(defines, "X", a, 0);
@@ -95,7 +108,8 @@ static void load_norm(cuda_source *s, str *defines, const adapted_params *a, con
     define_operand(defines, "BIAS", a, p->bias);
     if (is_layer(p)) {
         cuda_define(defines, "LAYER", "");
-        cuda_define_int(defines, "KEPT", (int64_t)(each < 8 ? each : 8));
+        cuda_define_int(defines, "VECTOR", vector);
+        cuda_define_int(defines, "KEPT", (int64_t)(each < 8 / vector + 2 ? each : 8 / vector + 2));
         define_operand(defines, "SKIP", a, p->skip_count ? 1 : KERNEL_TENSORS);
         define_operand(defines, "EXTRA", a, p->extra);
         define_operand(defines, "MEAN", a, p->mean);
@@ -139,7 +153,7 @@ static pgy_status launch_norm(const adapted_run *r, pgy_error *err)
                 .groups = p->channels * p->plane / p->length,
                 .epsilon = p->epsilon};
     return cuda_launch_blocks(r->stream, r->loaded->functions[0], blocks_for(p->rows),
-                              threads_for(p->length), is_layer(p) ? (void *)&l : (void *)&q, err);
+                              norm_threads(p), is_layer(p) ? (void *)&l : (void *)&q, err);
 }
 
 const adapted_family ADAPTED_NORM = {

@@ -59,49 +59,101 @@ typedef struct layer {
     uint32_t root; // no mean is subtracted
 } layer;
 
-DEVICE float layer_at(const layer *a, uint64_t row, uint64_t i)
+#define PACK_OF(type, name) typedef struct ALIGNED(sizeof(type) * VECTOR) name { type at[VECTOR]; } name;
+PACK_OF(X, x_pack)
+PACK_OF(SKIP, skip_pack)
+PACK_OF(EXTRA, extra_pack)
+PACK_OF(SCALE, scale_pack)
+PACK_OF(BIAS, bias_pack)
+PACK_OF(Y, y_pack)
+PACK_OF(SUM, sum_pack)
+typedef struct numbers { float at[VECTOR]; } numbers;
+
+// VECTOR neighbours of a row.
+DEVICE numbers layer_at(const layer *a, uint64_t row, uint64_t i)
 {
-    float v = WIDEN(X, a->x[row * a->length + i]);
-    if (a->skip) v += WIDEN(SKIP, a->skip[(row * a->length + i) % a->skip_count]);
-    if (a->extra) v += WIDEN(EXTRA, a->extra[i]);
+    const uint64_t at = row * a->length + i;
+    const x_pack x = *(const x_pack *)(a->x + at);
+    numbers v;
+    UNROLL for (int e = 0; e < VECTOR; e++) v.at[e] = WIDEN(X, x.at[e]);
+    if (a->skip) {
+        const skip_pack s = *(const skip_pack *)(a->skip + at - quotient(at, a->skip_count) * a->skip_count);
+        UNROLL for (int e = 0; e < VECTOR; e++) v.at[e] += WIDEN(SKIP, s.at[e]);
+    }
+    if (a->extra) {
+        const extra_pack s = *(const extra_pack *)(a->extra + i);
+        UNROLL for (int e = 0; e < VECTOR; e++) v.at[e] += WIDEN(EXTRA, s.at[e]);
+    }
     return v;
 }
 
-// KEPT numbers of a row stay in a thread's registers; longer rows are read again.
+DEVICE float added(const numbers *v)
+{
+    float sum = 0;
+    UNROLL for (int e = 0; e < VECTOR; e++) sum += v->at[e];
+    return sum;
+}
+
+DEVICE float squared(const numbers *v, float mean)
+{
+    float sum = 0;
+    UNROLL for (int e = 0; e < VECTOR; e++) sum += (v->at[e] - mean) * (v->at[e] - mean);
+    return sum;
+}
+
+DEVICE void layer_store(const layer *a, uint64_t row, uint64_t i, const numbers *v, float mean, float factor)
+{
+    const uint64_t at = row * a->length + i;
+    scale_pack scale;
+    bias_pack bias;
+    sum_pack s;
+    y_pack y;
+    if (a->scale) scale = *(const scale_pack *)(a->scale + i);
+    if (a->bias) bias = *(const bias_pack *)(a->bias + i);
+    UNROLL for (int e = 0; e < VECTOR; e++) {
+        float w = (v->at[e] - mean) * factor;
+        if (a->scale) w *= WIDEN(SCALE, scale.at[e]);
+        if (a->bias) w += WIDEN(BIAS, bias.at[e]);
+        y.at[e] = NARROW(Y, w);
+        s.at[e] = NARROW(SUM, v->at[e]);
+    }
+    if (a->sum) *(sum_pack *)(a->sum + at) = s;
+    *(y_pack *)(a->y + at) = y;
+}
+
+// KEPT packs of a row stay in a thread's registers; longer rows are read again.
 KERNEL(run, layer, THREADS)
 {
     SHARED float room[THREADS / 32];
     const float n = (float)a.length;
+    const uint64_t step = (uint64_t)THREADS * VECTOR, start = (uint64_t)THREAD * VECTOR;
     for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
-        float kept[KEPT], sum = 0, squares = 0, mean = 0;
-        UNROLL for (int k = 0; k < KEPT; k++) {
-            const uint64_t i = THREAD + (uint64_t)k * THREADS;
-            kept[k] = i < a.length ? layer_at(&a, row, i) : 0;
-            sum += kept[k];
+        numbers kept[KEPT];
+        float sum = 0, squares = 0, mean = 0;
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) {
+                kept[k] = layer_at(&a, row, start + (uint32_t)k * step);
+                sum += added(&kept[k]);
+            }
+        for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
+            const numbers v = layer_at(&a, row, i);
+            sum += added(&v);
         }
-        for (uint64_t i = THREAD + (uint64_t)KEPT * THREADS; i < a.length; i += THREADS) sum += layer_at(&a, row, i);
         if (!a.root) mean = block_sum(sum, room) / n;
-        UNROLL for (int k = 0; k < KEPT; k++) {
-            const uint64_t i = THREAD + (uint64_t)k * THREADS;
-            const float v = i < a.length ? kept[k] - mean : 0;
-            squares += v * v;
-        }
-        for (uint64_t i = THREAD + (uint64_t)KEPT * THREADS; i < a.length; i += THREADS) {
-            const float v = layer_at(&a, row, i) - mean;
-            squares += v * v;
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) squares += squared(&kept[k], mean);
+        for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
+            const numbers v = layer_at(&a, row, i);
+            squares += squared(&v, mean);
         }
         const float variance = block_sum(squares, room) / n, factor = 1 / sqrtf(variance + a.epsilon);
         if (THREAD == 0 && a.mean) a.mean[row] = NARROW(MEAN, mean);
         if (THREAD == 0 && a.factor) a.factor[row] = NARROW(FACTOR, factor);
-        for (uint64_t k = 0, i = THREAD; i < a.length; i += THREADS, k++) {
-            float v = 0;
-            UNROLL for (int j = 0; j < KEPT; j++) if (k == (uint64_t)j) v = kept[j];
-            if (k >= KEPT) v = layer_at(&a, row, i);
-            if (a.sum) a.sum[row * a.length + i] = NARROW(SUM, v);
-            float w = (v - mean) * factor;
-            if (a.scale) w *= WIDEN(SCALE, a.scale[i]);
-            if (a.bias) w += WIDEN(BIAS, a.bias[i]);
-            a.y[row * a.length + i] = NARROW(Y, w);
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) layer_store(&a, row, start + (uint32_t)k * step, &kept[k], mean, factor);
+        for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
+            const numbers v = layer_at(&a, row, i);
+            layer_store(&a, row, i, &v, mean, factor);
         }
     }
 }

@@ -12,11 +12,10 @@ static bool is_closing(const pgy_value *like, double x)
     return x < -1e30 || (pattern_dtype(like) == PGY_F16 && x <= -65504);
 }
 
-/* The engine computes Attention in float32 only. Float64 is excluded, because ONNX Runtime computes
- * part of it in float32. */
-static bool takes(const pattern *p, pgy_dtype dtype)
+/* Float64 is excluded, because ONNX Runtime computes part of it in float32. */
+static bool takes(pgy_dtype dtype)
 {
-    return dtype == PGY_F32 || (p->standard && (dtype == PGY_F16 || dtype == PGY_BF16));
+    return dtype == PGY_F32 || dtype == PGY_F16 || dtype == PGY_BF16;
 }
 
 static attention_product product_of(const pattern *p, const pgy_node *n)
@@ -67,7 +66,7 @@ static bool read_sum(attention *a, pattern *p, const pgy_node *n, size_t depth)
     const bool negative = pattern_is(n, "Sub");
     for (size_t i = 0; i < (negative ? 1 : 2); i++) {
         pgy_value *scores = n->inputs[i], *mask = n->inputs[1 - i];
-        if (takes(p, pattern_dtype(mask)) && fits_mask(p, a, mask, scores, n->outputs[0]) &&
+        if (takes(pattern_dtype(mask)) && fits_mask(p, a, mask, scores, n->outputs[0]) &&
             read_masked(a, p, (attention_mask){.v = mask, .negative = negative}, scores, depth))
             return true;
     }
@@ -235,7 +234,7 @@ static bool agree(attention *a, const pattern *p)
     attention_lead k, v, other;
     const attention_operand *of = a->of;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++)
-        if (!takes(p, pattern_dtype(of[i].v))) return false;
+        if (!takes(pattern_dtype(of[i].v))) return false;
     if (!(a->scale > 0) || !attention_operand_lead(&a->lead, &of[ATTENTION_Q]) ||
         !attention_operand_lead(&k, &of[ATTENTION_K]) ||
         !attention_operand_lead(&v, &of[ATTENTION_V]) || !same_lead(k, v) || !shares(p, a->lead, k))
@@ -251,7 +250,7 @@ static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
     const attention_product kind = product_of(p, n);
     if ((kind != ATTENTION_MATRICES && kind != ATTENTION_VALUES &&
          kind != ATTENTION_LEADING_VALUES) ||
-        !takes(p, pattern_dtype(n->outputs[0])) || pgy_graph_opset(n->graph, "") < 23)
+        !takes(pattern_dtype(n->outputs[0])) || pgy_graph_opset(n->graph, "") < 23)
         return false;
     pgy_value *scores = NULL;
     const pgy_node *softmax = read_softmax(a, p, whole_view(p, n->inputs[0]), &scores);

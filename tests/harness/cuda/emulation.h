@@ -175,9 +175,12 @@ static void emulated_exchange(void *out, const void *in, size_t size, uint32_t l
         name##_body(*(const type *)args[0]);                                                  \
     }                                                                                         \
     static void name##_body(const type a)
+#define KERNEL_OF(name, type, threads, blocks) KERNEL(name, type, threads)
 #define DEVICE __attribute__((unused)) static inline
 #define SHARED static
+#define SHARED_ROOM(name) static char name[1 << 17] __attribute__((aligned(16)))
 #define UNROLL
+#define UNROLL_4
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define BARRIER() emulated_wait(&emulated_block)
 #define THREAD (emulated_now->index)

@@ -538,6 +538,7 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, cu_function function)
 EXPORT int cuFuncSetAttribute(cu_function function, int attribute, int value)
 {
     BEGIN_IN_CONTEXT("cuFuncSetAttribute");
+    if (function && attribute == CU_FUNCTION_SHARED_PART) return value < 0 || value > 100;
     return !function || attribute != 8 || value != 232448 - 1024;
 }
 
@@ -587,6 +588,15 @@ EXPORT int cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y
     else
         run(&l);
     return 0;
+}
+
+EXPORT int cuLaunchKernelEx(const cu_launch *l, cu_function function, void **arguments,
+                            void **extra)
+{
+    for (unsigned i = 0; i < l->attribute_count; i++)
+        if (l->attributes[i].id != CU_LAUNCH_EARLY) return 1;
+    return cuLaunchKernel(function, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1],
+                          l->block[2], l->shared_bytes, l->stream, arguments, extra);
 }
 
 /* ---- Graphs: only launches can be captured ----------------------------------------------------

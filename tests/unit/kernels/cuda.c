@@ -213,3 +213,21 @@ static void test_cuda__elements(void **state)
     CHECK("com.microsoft", "FastGelu", "", "3x64");
     report(c);
 }
+
+/* ---- What 16-bit floats and libraries have of their own --------------------------------------- */
+
+static void test_cuda__tensor_cores(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    CHECK("", "Attention", "", "1x2x70x32", "1x2x130x32", "1x2x130x48", "1x1x1x130");
+    CHECK("", "Attention", "is_causal=1 q_num_heads=2 kv_num_heads=1", "1x33x256", "1x40x128",
+          "1x40x128", "?33x40");
+    CHECK("", "Attention", "", "2x4x1x64", "2x2x70x64", "2x2x70x64"); /* one row of queries */
+    CHECK("", "Attention", "is_causal=1", "1x2x3x32", "1x2x5x32", "1x2x5x32", "3x5");
+    CHECK("", "Conv", "pads=1,1,1,1 strides=2,2", "1x32x9x9", "20x32x3x3", "20"); /* taps first */
+    CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
+    CHECK("", "MatMul", "", "72x136", "136x80"); /* whole vectors: several stages */
+    CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu", "3x24x64", "40x64", "40", "3x24x40");
+    report(c);
+}

@@ -1,0 +1,339 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models in float16 on a GPU, torch beside the engine: gpu_models.py PROGRAM [options] [LINE...]; needs torch, torchvision and onnx with CUDA
+
+PROGRAM is polygraphy. A line is a model and a batch, such as resnet50:1; --list prints all. torch: the median of replays of a CUDA graph, by
+events on the device, of the model as it is (eager), compiled (compile) and compiled with max-autotune; convolutions in channels_last; attention
+by scaled_dot_product_attention. The engine: the mean time of a whole inference of a plan, with the copies of input and output and the wait
+for them. Large inputs are made on the device, in torch and in the engine alike: a constant plus an input of one element per channel.
+Random weights and inputs. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
+"""
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+import torch
+import torchvision
+from torch import nn
+from torch.nn import functional as F
+
+EXPORTING = False
+
+
+# ---- Transformers: written out for the export, by torch's own kernels otherwise ----
+
+def attend(q, k, v, mask=None):
+    if not EXPORTING:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    scores = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]))
+    if mask is not None:
+        scores = scores + mask
+    return torch.softmax(scores, -1) @ v
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, joined=False):
+        super().__init__()
+        self.heads, self.joined = heads, joined
+        if joined:
+            self.qkv = nn.Linear(width, 3 * width)
+        else:
+            self.q, self.k, self.v = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, width)
+        self.out = nn.Linear(width, width)
+
+    def split(self, x):
+        return x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)
+
+    def forward(self, x, mask=None, past=None):
+        q, k, v = self.qkv(x).chunk(3, -1) if self.joined else (self.q(x), self.k(x), self.v(x))
+        q, k, v = self.split(q), self.split(k), self.split(v)
+        if past is not None:
+            k, v = torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)
+        y = attend(q, k, v, mask).transpose(1, 2)
+        return self.out(y.reshape(x.shape))
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads, first, approximate="none", joined=False):
+        super().__init__()
+        self.attention = Attention(width, heads, joined)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.first, self.approximate = first, approximate
+
+    def forward(self, x, mask=None, past=None):
+        if self.first:  # as GPT-2 and ViT; BERT normalises behind
+            x = x + self.attention(self.n1(x), mask, past)
+            return x + self.down(F.gelu(self.up(self.n2(x)), approximate=self.approximate))
+        x = self.n1(x + self.attention(x, mask, past))
+        return self.n2(x + self.down(F.gelu(self.up(x), approximate=self.approximate)))
+
+
+class Bert(nn.Module):
+    def __init__(self, layers, width, heads, length):
+        super().__init__()
+        self.words, self.places = nn.Embedding(30522, width), nn.Parameter(torch.randn(1, length, width) * 0.02)
+        self.norm = nn.LayerNorm(width)
+        self.layers = nn.ModuleList(Layer(width, heads, False) for _ in range(layers))
+
+    def forward(self, ids, mask):
+        x = self.norm(self.words(ids) + self.places)
+        bias = (1 - mask.to(x.dtype))[:, None, None, :] * -10000.0
+        for layer in self.layers:
+            x = layer(x, bias)
+        return x[:, 0]
+
+
+class Vit(nn.Module):
+    def __init__(self, batch):
+        super().__init__()
+        self.image = nn.Buffer(torch.randn(batch, 3, 224, 224)) if batch > 1 else None
+        self.patches = nn.Conv2d(3, 768, 16, 16)
+        self.token, self.places = nn.Parameter(torch.randn(1, 1, 768) * 0.02), nn.Parameter(torch.randn(1, 197, 768) * 0.02)
+        self.layers = nn.ModuleList(Layer(768, 12, True, joined=True) for _ in range(12))
+        self.norm, self.head = nn.LayerNorm(768), nn.Linear(768, 1000)
+        self.batch = batch
+
+    def forward(self, x):
+        if self.batch > 1:
+            x = self.image + x
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(self.batch, -1, -1), x], 1) + self.places
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(self.norm(x[:, 0]))
+
+
+class Gpt2Step(nn.Module):
+    """One token behind 1023 others, whose keys and values are constants."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(50257, 768)
+        self.layers = nn.ModuleList(Layer(768, 12, True, "tanh", joined=True) for _ in range(12))
+        self.past = nn.Buffer(torch.randn(12, 2, 1, 12, 1023, 64))
+        self.norm = nn.LayerNorm(768)
+
+    def forward(self, ids):
+        x = self.words(ids)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, None, (self.past[i, 0], self.past[i, 1]))
+        return F.linear(self.norm(x), self.words.weight)
+
+
+class Images(nn.Module):
+    def __init__(self, model, batch):
+        super().__init__()
+        self.model, self.batch = model, batch
+        self.image = nn.Buffer(torch.randn(batch, 3, 224, 224)) if batch > 1 else None
+
+    def forward(self, x):
+        return self.model(self.image + x if self.batch > 1 else x)
+
+
+class Block(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.n1, self.c1 = nn.GroupNorm(32, a), nn.Conv2d(a, b, 3, padding=1)
+        self.n2, self.c2 = nn.GroupNorm(32, b), nn.Conv2d(b, b, 3, padding=1)
+        self.skip = nn.Conv2d(a, b, 1) if a != b else nn.Identity()
+
+    def forward(self, x):
+        return self.skip(x) + self.c2(F.silu(self.n2(self.c1(F.silu(self.n1(x))))))
+
+
+class Unet(nn.Module):
+    """Three levels of residual blocks on 64 x 64, as diffusion models have them, without attention."""
+
+    def __init__(self, batch):
+        super().__init__()
+        self.start, self.end = nn.Conv2d(4, 128, 3, padding=1), nn.Conv2d(128, 4, 3, padding=1)
+        self.down = nn.ModuleList([Block(128, 128), Block(128, 256), Block(256, 512)])
+        self.shrink = nn.ModuleList([nn.Conv2d(128, 128, 3, 2, 1), nn.Conv2d(256, 256, 3, 2, 1)])
+        self.up = nn.ModuleList([Block(1024, 256), Block(512, 128), Block(256, 128)])
+
+    def forward(self, x):
+        x, kept = self.start(x), []
+        for i, block in enumerate(self.down):
+            x = block(x)
+            kept.append(x)
+            if i < 2:
+                x = self.shrink[i](x)
+        for i, block in enumerate(self.up):
+            x = block(torch.cat([x, kept[2 - i]], 1))
+            if i < 2:
+                x = F.interpolate(x, scale_factor=2, mode="nearest")
+        return self.end(x)
+
+
+def images(make, batch):
+    shape = (1, 3, 224, 224) if batch == 1 else (1, 3, 1, 1)
+    return Images(make(weights=None), batch), [torch.randn(shape)], True
+
+
+def bert(layers, width, heads, length, batch):
+    ids = torch.randint(0, 30522, (batch, length))
+    return Bert(layers, width, heads, length), [ids, torch.ones_like(ids)], False
+
+
+# Name: function of the batch that makes model and inputs; floating-point operations of an item, for the bound
+MODELS = {
+    "resnet50": (lambda b: images(torchvision.models.resnet50, b), 8.2e9, (1, 8, 128)),
+    "mobilenet_v2": (lambda b: images(torchvision.models.mobilenet_v2, b), 0.6e9, (1, 128)),
+    "vit_b16": (lambda b: (Vit(b), [torch.randn((1, 3, 224, 224) if b == 1 else (1, 3, 1, 1))], False), 35.1e9, (1, 8, 128)),
+    "bert_base_s128": (lambda b: bert(12, 768, 12, 128, b), 22.3e9, (1, 8, 128)),
+    "bert_large_s384": (lambda b: bert(24, 1024, 16, 384, b), 246e9, (1,)),
+    "bert_large_s128": (lambda b: bert(24, 1024, 16, 128, b), 79e9, (128,)),
+    "unet64": (lambda b: (Unet(b), [torch.randn(b, 4, 64, 64)], True), 0, (2,)),
+    "gpt2_step": (lambda b: (Gpt2Step(), [torch.randint(0, 50257, (1, 1))], False), 0.3e9, (1,)),
+}
+LINES = [f"{name}:{b}" for name, (_, _, batches) in MODELS.items() for b in batches]
+
+
+# ---- torch ----
+
+def graph_ms(model, inputs):
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream), torch.no_grad():
+        for _ in range(3):
+            model(*inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph):
+        model(*inputs)
+    for _ in range(5):
+        graph.replay()
+    times = []
+    for _ in range(40):
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        graph.replay()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end))
+    return sorted(times)[20]
+
+
+def torch_times(model, inputs, images_last, modes):
+    times = {}
+    model = model.cuda().half()
+    inputs = [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
+    if images_last:
+        model = model.to(memory_format=torch.channels_last)
+        inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
+    for mode in modes:
+        start = time.time()
+        try:
+            torch.compiler.reset()
+            made = model if mode == "eager" else torch.compile(model, mode="max-autotune-no-cudagraphs" if mode == "autotune" else None)
+            times[mode] = graph_ms(made, inputs)
+        except Exception as e:  # a mode that fails must not end the table
+            times[mode] = None
+            print(f"  torch {mode}: {str(e).splitlines()[0][:160]}", flush=True)
+        print(f"  torch {mode}: {times[mode]} ms after {time.time() - start:.0f} s", flush=True)
+    torch.compiler.reset()
+    torch.cuda.empty_cache()
+    return times
+
+
+# ---- The engine ----
+
+def export(model, inputs, path):
+    global EXPORTING
+    EXPORTING = True
+    model, inputs = model.cuda().half(), [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
+    with torch.no_grad():
+        torch.onnx.export(model, tuple(inputs), path, opset_version=20, dynamo=False, do_constant_folding=False,
+                          input_names=[f"x{i}" for i in range(len(inputs))], output_names=["y"])
+    EXPORTING = False
+
+
+def run(words, limit=300):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
+    if done.returncode:
+        raise RuntimeError(" ".join((done.stdout + done.stderr).split())[-600:])
+    return done.stdout + done.stderr
+
+
+def engine_times(program, path, o):
+    plan, start = path[:-5] + ".plan", time.time()
+    said = run([program, "convert", path, "-o", plan, "--device", "cuda", *o.engine.split()])
+    build, start = time.time() - start, time.time()
+    layers = re.search(r"Layers: .*", said)
+    text = run([program, "run", plan, "--trt", "--warm-up", "10", "--iterations", str(o.iterations)])
+    ms = float(re.search(r"Average inference time: ([\d.]+) ms", text).group(1))
+    return {"engine": ms, "build_s": build, "layers": layers.group(0) if layers else ""}
+
+
+def measure(line, o, folder):
+    name, batch = line.split(":")
+    torch.manual_seed(0)
+    make, flops, _ = MODELS[name]
+    model, inputs, images_last = make(int(batch))
+    model = model.eval()
+    print(line, flush=True)
+    path = os.path.join(folder, f"{name}_b{batch}.onnx")
+    row = {"line": line, "bound_ms": flops * int(batch) / 790e12 * 1e3}
+    try:
+        export(model, inputs, path)
+        row.update(engine_times(o.program, path, o))
+        print(f"  engine: {row['engine']:.3f} ms, built in {row['build_s']:.1f} s, {row['layers']}", flush=True)
+    except Exception as e:
+        print(f"  engine: {str(e)[:500]}", flush=True)
+    row.update(torch_times(model, inputs, images_last, o.modes.split(",") if o.modes else []))
+    if not o.keep:
+        for f in (path, path[:-5] + ".plan"):
+            if os.path.exists(f):
+                os.remove(f)
+    return row
+
+
+def text_of(row, key, form="{:.3f}"):
+    return form.format(row[key]) if row.get(key) else "-"
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("program")
+    p.add_argument("lines", nargs="*")
+    p.add_argument("--list", action="store_true", help="print the lines and end")
+    p.add_argument("--modes", default="eager,compile", help="of torch: eager, compile, autotune (default: eager,compile)")
+    p.add_argument("--iterations", type=int, default=100)
+    p.add_argument("--folder", help="folder for models and plans (default: a temporary one)")
+    p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
+    p.add_argument("--seconds", type=float, default=1e9, help="begin no line after this time")
+    p.add_argument("--json", help="write the figures to this file")
+    p.add_argument("--engine", default="", help="further options of convert")
+    o = p.parse_intermixed_args()
+    if o.list:
+        print("\n".join(LINES))
+        return
+    torch.backends.cudnn.benchmark = True
+    start, rows = time.time(), []
+    with tempfile.TemporaryDirectory() as temporary:
+        for line in o.lines or LINES:
+            if time.time() - start > o.seconds:
+                print(line, "left out: no time")
+                continue
+            rows.append(measure(line, o, o.folder or temporary))
+            if o.json:
+                with open(o.json, "w", encoding="utf-8") as f:
+                    json.dump(rows, f, indent=1)
+    print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, float16; milliseconds")
+    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for r in rows:
+        torch_ms = [r[m] for m in ("eager", "compile", "autotune") if r.get(m)]
+        ratio = f"{min(torch_ms) / r['engine']:.2f}" if torch_ms and r.get("engine") else "-"
+        print(f"| {r['line']} | {text_of(r, 'eager')} | {text_of(r, 'compile')} | {text_of(r, 'autotune')} | {text_of(r, 'engine')} | {ratio} | "
+              f"{text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
