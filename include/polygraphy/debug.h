@@ -21,6 +21,7 @@
 
 #include <polygraphy/build_config.h>
 #include <polygraphy/onnx.h>
+#include <polygraphy/runner.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -177,6 +178,35 @@ PGY_API pgy_status pgy_debug_reduce(pgy_debug_reduction *out, pgy_debug_session 
                                     pgy_error *err) PGY_MUST_CHECK;
 PGY_API void pgy_debug_reduction_free(pgy_debug_reduction *r);
 
+/* ---- Errors of tensors ------------------------------------------------------------------------ */
+
+typedef struct pgy_debug_tensor_error {
+    const char *name;
+    double error; /**< norm of the difference over the norm of the reference's values, the largest
+                       of all samples; infinite where one of both has a NaN */
+} pgy_debug_tensor_error;
+
+typedef struct pgy_debug_errors {
+    const pgy_debug_tensor_error *items; /**< tensors of floats, in the order of the model */
+    size_t count;
+    void *internal;
+} pgy_debug_errors;
+
+typedef struct pgy_debug_errors_options {
+    size_t size;                               /**< sizeof(pgy_debug_errors_options) */
+    const char *runner;                        /**< backend that is measured; NULL: "trt" */
+    const pgy_backend_options *runner_options; /**< borrowed; NULL: its defaults */
+    const char *reference;                     /**< backend; NULL: "opref" */
+    pgy_data_loader *data;                     /**< borrowed; NULL: generated data */
+} pgy_debug_errors_options;
+
+/** Runs a model with all its tensors as outputs, in a runner and in a reference, and measures how
+ * far the runner's are from the reference's. */
+PGY_API pgy_status pgy_debug_errors_measure(pgy_debug_errors *out, pgy_model *model,
+                                            const pgy_debug_errors_options *options,
+                                            pgy_error *err) PGY_MUST_CHECK;
+PGY_API void pgy_debug_errors_free(pgy_debug_errors *e);
+
 /* ---- Precision of layers --------------------------------------------------------------------- */
 
 typedef struct pgy_debug_precision_options {
@@ -191,12 +221,18 @@ typedef struct pgy_debug_precision_options {
     pgy_status (*build)(const char *path, pgy_model *model, const pgy_build_config *config,
                         void *user, pgy_error *err);
     void *user;
+    /** Errors of tensors, for example those that pgy_debug_errors_measure found for `config`: the
+     * layers with the largest errors come first, those without any last. Not with `reverse`. NULL:
+     * layers are taken in the order of the model. */
+    const pgy_debug_tensor_error *errors;
+    size_t error_count;
+    size_t limit; /**< most layers that get `dtype`; 0: all */
 } pgy_debug_precision_options;
 
 typedef struct pgy_debug_precision {
     bool found;               /**< a trial passed; else the other members but layer_count are 0 */
     size_t layer_count;       /**< layers of the model */
-    size_t count;             /**< fewest first or last layers with which a trial passed */
+    size_t count;             /**< fewest first, last or worst layers with which a trial passed */
     const char *const *names; /**< those of them that compute in the higher precision: pass them as
                                    pgy_build_config.layer_types */
     size_t name_count;

@@ -80,6 +80,19 @@ static bool collect_inner(strmap *names, const pgy_graph *g)
     return good;
 }
 
+static bool keep_outputs(debug_layer *layer, const pgy_node *n, arena *memory)
+{
+    bool good = true;
+    layer->outputs = arena_alloc_array(memory, n->output_count + 1, sizeof *layer->outputs);
+    for (size_t i = 0; layer->outputs && i < n->output_count; i++) {
+        if (!n->outputs[i] || !n->outputs[i]->name) continue;
+        const char *name = arena_strdup(memory, n->outputs[i]->name);
+        layer->outputs[layer->output_count++] = name;
+        good &= name != NULL;
+    }
+    return good && layer->outputs;
+}
+
 static bool name_layers(debug_layers *l, pgy_graph *g, size_t *renamed)
 {
     strmap names = {0};
@@ -94,7 +107,8 @@ static bool name_layers(debug_layers *l, pgy_graph *g, size_t *renamed)
             ++*renamed;
         }
         l->items[i] = (debug_layer){name ? arena_strdup(&l->memory, name) : NULL, is_markable(n)};
-        good = l->items[i].name && strmap_put(&names, l->items[i].name, g);
+        good = l->items[i].name && strmap_put(&names, l->items[i].name, g) &&
+               keep_outputs(&l->items[i], n, &l->memory);
     }
     strmap_deinit(&names);
     return good;
@@ -133,6 +147,31 @@ pgy_status debug_layers_list(debug_layers *out, pgy_model *model, pgy_error *err
     else
         *out = l;
     return st;
+}
+
+/* ---- By error ------------------------------------------------------------------------------- */
+
+static double error_of(const debug_layer *layer, const pgy_debug_tensor_error *errors, size_t count)
+{
+    double worst = -1;
+    for (size_t k = 0; layer->is_markable && k < layer->output_count; k++)
+        for (size_t i = 0; i < count; i++)
+            if (errors[i].error > worst && strcmp(errors[i].name, layer->outputs[k]) == 0)
+                worst = errors[i].error;
+    return worst;
+}
+
+/* Insertion keeps the order of equal errors. */
+void debug_layers_sort(debug_layers *l, const pgy_debug_tensor_error *errors, size_t count)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        debug_layer layer = l->items[i];
+        size_t at = i;
+        layer.error = error_of(&layer, errors, count);
+        for (; at > 0 && l->items[at - 1].error < layer.error; at--)
+            l->items[at] = l->items[at - 1];
+        l->items[at] = layer;
+    }
 }
 
 void debug_layers_deinit(debug_layers *l)

@@ -30,6 +30,7 @@ typedef struct finder {
 
 static const char *which_end(const finder *f)
 {
+    if (f->options->error_count) return "worst";
     return f->options->reverse ? "last" : "first";
 }
 
@@ -170,8 +171,9 @@ static pgy_status fill_result(pgy_debug_precision *out, const finder *f, pgy_err
 static void log_result(const finder *f)
 {
     if (!f->order.passed) {
-        LOG(ERROR, "No number of layers in %s made the check pass; it fails with all %zu, too",
-            pgy_dtype_name(f->options->dtype), f->layers.count);
+        LOG(ERROR, "No number of layers in %s made the check pass; it fails with %s%zu, too",
+            pgy_dtype_name(f->options->dtype), f->order.most < f->layers.count ? "" : "all ",
+            f->order.most);
         return;
     }
     LOG(INFO, "To achieve acceptable accuracy, try running the %s %zu layer(s) in higher precision",
@@ -193,6 +195,10 @@ void pgy_debug_precision_free(pgy_debug_precision *p)
 
 static pgy_status check_types(pgy_debug_precision_options *o, pgy_error *err)
 {
+    if (o->error_count && o->reverse)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "precision.reverse: layers in the order of their errors have no "
+                             "other direction");
     if (o->dtype == PGY_DTYPE_NONE) o->dtype = PGY_F32;
     if (o->dtype != PGY_F32 && o->dtype != PGY_F16)
         return pgy_error_set(err, PGY_E_ARGUMENT,
@@ -222,7 +228,9 @@ static pgy_status search(pgy_debug_precision *out, finder *f, pgy_error *err)
     if (!f->choices) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for types of layers");
     if (c->layer_type_count)
         memcpy(f->choices, c->layer_types, c->layer_type_count * sizeof *f->choices);
-    f->order = marking_start(f->layers.count, f->options->linear);
+    const size_t limit = f->options->limit;
+    f->order = marking_start(limit && limit < f->layers.count ? limit : f->layers.count,
+                             f->options->linear);
     const pgy_status st = run_trials(f, err);
     if (st == PGY_E_CANCELLED && f->order.passed)
         LOG(WARNING, "So far the check passed with the %s %zu layer(s) in higher precision",
@@ -248,6 +256,7 @@ pgy_status pgy_debug_precision_find(pgy_debug_precision *out, pgy_debug_session 
         st = pgy_error_set(err, PGY_E_ARGUMENT, "debug.candidate: a path for the plans is needed");
     if (!st) st = debug_layers_list(&f.layers, model, err);
     if (!st && !f.layers.count) st = pgy_error_set(err, PGY_E_ARGUMENT, "the model has no layers");
+    if (!st && taken.error_count) debug_layers_sort(&f.layers, taken.errors, taken.error_count);
     if (!st) st = search(out, &f, err);
     mem_free(f.choices);
     debug_layers_deinit(&f.layers);

@@ -975,6 +975,17 @@ CALL(pgy_debug_precision_options)
     return st;
 }
 
+WHOLE(pgy_debug_errors_options, .runner = "opref", .reference = "opref")
+DEFAULTS(pgy_debug_errors_options, .reference = NULL)
+CALL(pgy_debug_errors_options)
+{
+    pgy_debug_errors errors = {0};
+    const pgy_status st = pgy_debug_errors_measure(&errors, model, o, err);
+    if (!st) SAY("%zu tensors", errors.count);
+    pgy_debug_errors_free(&errors);
+    return st;
+}
+
 /* ---- Rewrites -------------------------------------------------------------------------------- */
 
 WHOLE(pgy_rewrite_options, .reference = "opref")

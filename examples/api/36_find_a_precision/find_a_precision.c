@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Searches how many of the first layers of a model must compute in float32, if the others may
- * compute in float16, for each output to stay within a tolerance.
+ * compute in float16, for each output to stay within a tolerance. Then it names the tensor with the
+ * largest error: pass the errors to pgy_debug_precision_options to take the worst layers first.
  *
  *     find_a_precision digits.onnx 1e-4
  */
@@ -105,6 +106,25 @@ static pgy_status search(pgy_model *model, golden *g, pgy_error *err)
     return st;
 }
 
+static pgy_status print_worst(pgy_model *model, pgy_error *err)
+{
+    const pgy_build_config config = {.size = sizeof config, .fp16 = true};
+    pgy_debug_errors_options o = {.size = sizeof o, .runner = "trt", .reference = "opref"};
+    pgy_backend_options *options = NULL;
+    pgy_debug_errors errors = {0};
+    size_t worst = 0;
+    pgy_status st = pgy_backend_options_create(&options, pgy_backend_find("trt"), err);
+    if (!st) st = pgy_engine_runner_configure(options, &config, err);
+    o.runner_options = options;
+    if (!st) st = pgy_debug_errors_measure(&errors, model, &o, err);
+    for (size_t i = 1; i < errors.count; i++)
+        if (errors.items[i].error > errors.items[worst].error) worst = i;
+    if (!st) printf("the worst of %zu tensors is %s\n", errors.count, errors.items[worst].name);
+    pgy_debug_errors_free(&errors);
+    pgy_backend_options_destroy(options);
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     pgy_error err = {0};
@@ -118,6 +138,7 @@ int main(int argc, char **argv)
     pgy_status st = pgy_model_load(&model, argv[1], NULL, &err);
     if (!st) st = make_golden(&g, model, &err);
     if (!st) st = search(model, &g, &err);
+    if (!st) st = print_worst(model, &err);
     pgy_tensor_map_destroy(g.inputs);
     pgy_tensor_map_destroy(g.outputs);
     pgy_model_destroy(model);

@@ -15,6 +15,7 @@ typedef struct data_args {
     const char *int_min, *int_max, *float_min, *float_max; /* older spellings */
     const pgy_value_range *ranges;
     size_t range_count;
+    bool needed; /* set by a finish: the command reads data even if nothing is calibrated */
 } data_args;
 extern const option_group GROUP_DATA;
 

@@ -243,7 +243,9 @@ static pgy_status compare_with_golden(debug_args *s, args *line, pgy_error *err)
         return pgy_error_set(err, PGY_E_IO, "--golden: the path of this program is unknown");
     self[size] = '\0';
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) good &= strvec_push(&words, WORDS[i]);
-    good = good && add_data(&words, ARGS_OF(line, data_args), &line->memory);
+    data_args *data = ARGS_OF(line, data_args);
+    data->needed = true;
+    good = good && add_data(&words, data, &line->memory);
     const char **kept = arena_alloc_array(&line->memory, words.count + 1, sizeof *kept);
     for (size_t i = 0; good && kept && i < words.count; i++)
         good = (kept[i] = arena_strdup(&line->memory, words.items[i])) != NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cli/groups/data.h"
 #include "cli/groups/debug.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
@@ -60,7 +61,9 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     if (!s->runner) s->runner = "trt";
     if (s->given && !pgy_backend_find(s->runner))
         return pgy_error_set(err, PGY_E_ARGUMENT, "--runner: there is no runner '%s'", s->runner);
-    return s->given ? PGY_OK : cli_judge_unused(line, err);
+    if (!s->given) return cli_judge_unused(line, err);
+    ARGS_OF(line, data_args)->needed = true;
+    return PGY_OK;
 }
 
 #define JUDGE_GROUP(table)                                                               \

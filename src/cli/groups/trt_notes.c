@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cli/groups/data.h"
-#include "cli/groups/debug_judge.h"
 #include "cli/groups/model.h"
 #include "cli/groups/runners.h"
 #include "cli/groups/trt.h"
@@ -117,7 +116,7 @@ static void note_network(const trt_network_args *s)
 /* Without inference, data are only used for calibration. */
 static void note_data(const data_args *s, const trt_config_args *config)
 {
-    if (config->config.calibration) return;
+    if (config->config.calibration || s->needed) return;
     if (s->load_inputs.given || s->script || s->val_range.given || s->seed >= 0 ||
         s->iterations >= 0)
         LOG(WARNING, "The data loader options have no effect: only calibration reads data, and "
@@ -146,8 +145,7 @@ void trt_notes(const args *line)
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
-    const judge_args *judge = ARGS_OF(line, judge_args);
     /* `where` has neither runner flags nor network options, and compares on the data */
-    if (data && network && !ARGS_OF(line, runner_args) && !(judge && judge->given))
+    if (data && network && !ARGS_OF(line, runner_args))
         note_data(data, config);
 }

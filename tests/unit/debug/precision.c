@@ -116,6 +116,33 @@ static void test_precision__marks_only_layers_of_floats(void **state)
     pgy_model_destroy(model);
 }
 
+static void test_precision__layers_with_the_largest_errors_come_first(void **state)
+{
+    (void)state;
+    static const pgy_debug_tensor_error ERRORS[] = {{"a", 0.25}, {"d", 0.75}, {"b", 0.5}};
+    pgy_model *model = mixed();
+    pgy_debug_precision p = {0};
+    rig r = {.border = 2};
+    pgy_debug_precision_options how = {
+        .config = &FP16, .linear = true, .errors = ERRORS, .error_count = 3};
+    assert_int_equal(find(&p, &r, model, how, NULL), PGY_OK);
+    assert_int_equal(p.count, 2);
+    assert_string_equal(p.names[0], "n7");
+    assert_string_equal(p.names[1], "n5");
+    pgy_debug_precision_free(&p);
+    r = (rig){.border = 3};
+    how.limit = 2;
+    assert_int_equal(find(&p, &r, model, how, NULL), PGY_OK);
+    assert_false(p.found);
+    assert_int_equal(r.trials, 3);
+    pgy_debug_precision_free(&p);
+    pgy_error err = {0};
+    how.reverse = true;
+    assert_int_equal(find(&p, &r, model, how, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "precision.reverse"));
+    pgy_model_destroy(model);
+}
+
 /* The original reports a failure here. */
 static void test_precision__all_layers_are_a_result(void **state)
 {
