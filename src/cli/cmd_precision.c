@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* precision: searches the layers that may compute in a 16-bit type, prints what the search found,
- * and writes the model with Casts at their borders. */
+/* precision: searches the layers that may compute in a type of 16 or 8 bits, prints what the search
+ * found, and writes the model with Casts or Q/DQ at their borders. */
 #include <polygraphy/precision.h>
 
 #include <math.h>
@@ -21,12 +21,29 @@ static const char LOG_PATH[] = "cli/cmd_precision.c";
 typedef struct precision_args {
     const char *output, *keep_list, *layer_list, *types, *criterion, *max_memory, *cost;
     const char *load_times, *save_times;
-    pgy_text_list check_with;
+    const char *calibrator, *quantile, *smooth, *rounding, *quantization;
+    bool bias_correction;
+    pgy_text_list check_with, tries;
     int64_t samples;
     pgy_precision_options options;
 } precision_args;
 
-static const char *const TYPES[] = {"float16", "bfloat16", NULL};
+/* The names of --types: those that --layer-precisions takes, too. */
+static const struct {
+    const char *name;
+    pgy_dtype type;
+} TYPES[] = {{"float16", PGY_F16}, {"bfloat16", PGY_BF16}, {"int8", PGY_I8}, {"fp8", PGY_F8E4M3FN}};
+static const char *const TYPE_NAMES[] = {"float16", "bfloat16", "int8", "fp8", NULL};
+
+static const char *const CALIBRATORS[] = {"entropy2",   "entropy", "minmax",
+                                          "percentile", "mse",     NULL};
+static const char *const QUANTIZATIONS[] = {"symmetric", "asymmetric", NULL};
+static const char *const ROUNDINGS[] = {"nearest", "adaptive", NULL};
+static const char *const TRIES[] = {"calibrators",     "smooth", "rounding",
+                                    "bias-correction", "all",    NULL};
+static const unsigned TRY_BITS[] = {PGY_PRECISION_TRY_CALIBRATORS, PGY_PRECISION_TRY_SMOOTHING,
+                                    PGY_PRECISION_TRY_ROUNDING, PGY_PRECISION_TRY_BIAS_CORRECTION,
+                                    PGY_PRECISION_TRY_ALL};
 static const char *const COSTS[] = {"bytes", "time", NULL};
 
 static const pgy_option OPTIONS[] = {
@@ -38,8 +55,35 @@ static const pgy_option OPTIONS[] = {
                          "interrupt it has those of the best set so far"),
     PGY_OPT_TEXT("--layer-precisions-list", precision_args, layer_list, .meta = "PATH",
                  .help = "file for the words of --layer-precisions, NAME:TYPE, one a line"),
-    PGY_OPT_TEXT("--types", precision_args, types, .choices = TYPES,
-                 .help = "type of the layers that do not stay float32; default: float16"),
+    PGY_OPT_TEXT("--types", precision_args, types, .choices = TYPE_NAMES,
+                 .help = "type of the layers that do not stay float32; fp8 is E4M3; default: "
+                         "float16"),
+    PGY_OPT_TEXT("--calibrator", precision_args, calibrator, .choices = CALIBRATORS,
+                 .help = "how int8 and fp8 find the range of a tensor: mse: least squared error; "
+                         "entropy2, entropy: least divergence, the second without zeros; minmax: "
+                         "all values; percentile: the share of --quantile; default: mse"),
+    PGY_OPT_TEXT("--quantile", precision_args, quantile, .meta = "Q",
+                 .help = "share of the magnitudes that --calibrator percentile keeps; default: "
+                         "0.9999"),
+    PGY_OPT_TEXT("--quantization", precision_args, quantization, .choices = QUANTIZATIONS,
+                 .help = "int8 of tensors. symmetric (default): zero points are 0, as TensorRT "
+                         "needs them; asymmetric: 8 bits cover exactly the range of each tensor, "
+                         "which is more exact if its values are not around 0"),
+    PGY_OPT_TEXT("--smooth", precision_args, smooth, .meta = "STRENGTH",
+                 .help =
+                     "for int8 and fp8, divide the channels of tensors by factors, and multiply "
+                     "the weights behind by them: SmoothQuant. From 0, none, to 1: all of the "
+                     "spread moves into the weights; usual: 0.5"),
+    PGY_OPT_TEXT("--rounding", precision_args, rounding, .choices = ROUNDINGS,
+                 .help = "rounding of int8 and fp8 weights. adaptive: up or down, so that each "
+                         "layer computes the least error on the samples, as AdaRound does; "
+                         "default: nearest"),
+    PGY_OPT_FLAG("--bias-correction", precision_args, bias_correction,
+                 .help = "add to the biases of int8 and fp8 layers what they lose on average"),
+    PGY_OPT_LIST("--try", precision_args, tries, .nargs = PGY_ONE_OR_MORE, .choices = TRIES,
+                 .help = "methods for int8 and fp8 to try with all layers before the search; each "
+                         "is kept if it makes the error less. smooth: the strengths 0.25, 0.5 and "
+                         "0.75"),
     PGY_OPT_TEXT(
         "--criterion", precision_args, criterion, .meta = "KIND:LIMIT",
         .help = "when a set of layers is good. tolerance:X (default: tolerance:0.001): no element "
@@ -136,11 +180,67 @@ static pgy_status read_criterion(precision_args *s, pgy_error *err)
                          text);
 }
 
+/* ---- Methods for 8 bits --------------------------------------------------------------------- */
+
+/* Reads a number from 0 to 1; NULL leaves *out. */
+static pgy_status read_share(double *out, const char *text, const char *option, bool zero,
+                             pgy_error *err)
+{
+    char *end = NULL;
+    if (!text) return PGY_OK;
+    const double v = text_to_double(text, &end);
+    if (end == text || *end || !(v <= 1) || !(zero ? v >= 0 : v > 0))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s: '%s' is not a number %s 0 and at most 1",
+                             option, text, zero ? "of at least" : "above");
+    *out = v;
+    return PGY_OK;
+}
+
+static bool is_8_bit(pgy_dtype type)
+{
+    return type == PGY_I8 || type == PGY_F8E4M3FN;
+}
+
+static bool asks_for_methods(const precision_args *s)
+{
+    return s->calibrator || s->quantile || s->quantization || s->smooth || s->rounding ||
+           s->bias_correction || s->tries.count;
+}
+
+static pgy_status read_methods(precision_args *s, pgy_error *err)
+{
+    pgy_precision_options *o = &s->options;
+    pgy_status st = read_share(&o->quantile, s->quantile, "--quantile", false, err);
+    if (!st) st = read_share(&o->smooth, s->smooth, "--smooth", true, err);
+    for (int i = 0; s->calibrator && pgy_precision_calibrator_name((pgy_calibrator)i); i++)
+        if (strcmp(pgy_precision_calibrator_name((pgy_calibrator)i), s->calibrator) == 0)
+            o->calibrator = (pgy_calibrator)i;
+    o->adaptive_rounding = s->rounding && strcmp(s->rounding, ROUNDINGS[1]) == 0;
+    o->bias_correction = s->bias_correction;
+    o->asymmetric = s->quantization && strcmp(s->quantization, QUANTIZATIONS[1]) == 0;
+    if (!st && o->asymmetric && o->type == PGY_F8E4M3FN)
+        st =
+            pgy_error_set(err, PGY_E_ARGUMENT,
+                          "--quantization: asymmetric is for --types int8: fp8 has no zero points");
+    for (size_t i = 0; i < s->tries.count; i++)
+        for (size_t k = 0; TRIES[k]; k++)
+            if (strcmp(s->tries.items[i], TRIES[k]) == 0) o->tries |= TRY_BITS[k];
+    if (st || is_8_bit(o->type) || !asks_for_methods(s)) return st;
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "--calibrator, --quantile, --quantization, --smooth, --rounding, "
+        "--bias-correction and --try are for --types int8 and fp8, but the type is %s",
+        pgy_dtype_name(o->type));
+}
+
+/* ---- Settings ------------------------------------------------------------------------------- */
+
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     precision_args *s = settings;
     (void)line;
-    s->options.type = s->types && strcmp(s->types, TYPES[1]) == 0 ? PGY_BF16 : PGY_F16;
+    for (size_t i = 0; s->types && i < sizeof TYPES / sizeof *TYPES; i++)
+        if (strcmp(s->types, TYPES[i].name) == 0) s->options.type = TYPES[i].type;
     if (s->samples < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--samples: %lld is less than 1",
                              (long long)s->samples);
@@ -151,13 +251,20 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                              s->load_times ? "load" : "save");
     s->options.cost = bytes ? PGY_PRECISION_BYTES : PGY_PRECISION_TIME;
     s->options.times = s->load_times;
-    pgy_status st = PGY_OK;
-    if (s->max_memory) st = value_bytes(&s->options.max_bytes, s->max_memory, "--max-memory", err);
+    pgy_status st = read_methods(s, err);
+    if (!st && s->max_memory)
+        st = value_bytes(&s->options.max_bytes, s->max_memory, "--max-memory", err);
     for (size_t i = 0; !st && i < s->check_with.count; i++)
         if (!pgy_backend_find(s->check_with.items[i]))
             st = pgy_error_set(err, PGY_E_ARGUMENT, "--check-with: there is no runtime '%s'",
                                s->check_with.items[i]);
-    return st || !s->criterion ? st : read_criterion(s, err);
+    if (!st && s->criterion) st = read_criterion(s, err);
+    if (!st && s->options.criterion == PGY_PRECISION_FLOOR && is_8_bit(s->options.type))
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "--criterion: '%s': the noise floor is that of float16 or bfloat16, not "
+                           "of --types %s; choose another criterion",
+                           s->criterion, s->types);
+    return st;
 }
 
 static const option_group OWN = {
@@ -166,6 +273,13 @@ static const option_group *const GROUPS[] = {&OWN,        &GROUP_LOGGING,    &GR
                                              &GROUP_DATA, &GROUP_ONNX_WRITE, NULL};
 
 /* ---- What the search found ------------------------------------------------------------------ */
+
+static const char *type_name(pgy_dtype type)
+{
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (TYPES[i].type == type) return TYPES[i].name;
+    return pgy_dtype_name(type);
+}
 
 static void append_error(str *out, double error)
 {
@@ -184,11 +298,35 @@ static void append_layers(str *out, const pgy_precision *p, const precision_args
     str_append(out, "  name (operator)\n");
     for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
         const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
-        str_printf(out, "    %-10s ", l->narrow ? pgy_dtype_name(s->options.type) : "float32");
+        str_printf(out, "    %-10s ", l->narrow ? type_name(s->options.type) : "float32");
         append_error(out, l->error);
         str_printf(out, " %12llu", (unsigned long long)l->saved_bytes);
         if (time) str_printf(out, " %9.4f", l->saved_ms);
         str_printf(out, "  %s (%s)\n", l->name, l->op_type);
+    }
+}
+
+static void append_methods(str *out, const pgy_precision *p)
+{
+    if (!pgy_precision_method_count(p)) return;
+    str_append(out, "\nMethods, with all layers:\n");
+    str_printf(out, "    %10s %12s %8s  %s\n", "error", "noise/signal", "kept", "method");
+    for (size_t i = 0; i < pgy_precision_method_count(p); i++) {
+        const pgy_precision_method *m = pgy_precision_method_at(p, i);
+        str_printf(out, "    %10.3g %12.3g %8s  %s\n", m->error, m->noise, m->kept ? "yes" : "no",
+                   m->name);
+    }
+}
+
+/* Comparison lines for the table of sets. */
+static void append_baselines(str *out, const pgy_precision *p, bool time)
+{
+    for (size_t i = 0; i < pgy_precision_baseline_count(p); i++) {
+        const pgy_precision_baseline *at = pgy_precision_baseline_at(p, i);
+        if (time) str_printf(out, "    %9s", "-");
+        str_printf(out, "    %12llu %10.3g %6zu  all %s%s\n", (unsigned long long)at->bytes,
+                   at->error, at->layers, pgy_dtype_name(at->type),
+                   at->type == PGY_I8 ? ", plain" : "");
     }
 }
 
@@ -204,12 +342,14 @@ static void append_points(str *out, const pgy_precision *p, bool time)
         str_printf(out, "    %12llu %10.3g %6zu\n", (unsigned long long)at->bytes, at->error,
                    at->narrow);
     }
+    if (pgy_precision_baseline_count(p)) str_append(out, "To compare with:\n");
+    append_baselines(out, p, time);
 }
 
 static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_error *err)
 {
     const pgy_precision_summary *sum = pgy_precision_summarize(p);
-    const char *type = pgy_dtype_name(s->options.type);
+    const char *type = type_name(s->options.type);
     str out = {0};
     str_printf(&out,
                "%zu of %zu layers in %s, %zu other nodes fixed; error %.3g on %zu samples, limit "
@@ -223,6 +363,7 @@ static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_erro
                (unsigned long long)sum->bytes, (unsigned long long)sum->wide_bytes);
     if (s->options.cost == PGY_PRECISION_TIME)
         str_printf(&out, "Layers and Casts: %.4f ms; as float32: %.4f ms\n", sum->ms, sum->wide_ms);
+    append_methods(&out, p);
     append_layers(&out, p, s);
     append_points(&out, p, s->options.cost == PGY_PRECISION_TIME);
     if (out.failed) {
@@ -251,8 +392,7 @@ static pgy_status write_lists(const pgy_precision *p, const precision_args *s, p
     for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
         const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
         if (!l->narrow) str_printf(&keep, "%s\n", l->name);
-        str_printf(&words, "%s:%s\n", l->name,
-                   l->narrow ? pgy_dtype_name(s->options.type) : "float32");
+        str_printf(&words, "%s:%s\n", l->name, l->narrow ? type_name(s->options.type) : "float32");
     }
     pgy_status st = PGY_OK;
     if (s->keep_list)
@@ -297,7 +437,7 @@ static pgy_status leave_best(const pgy_precision *p, const precision_args *s, pg
     LOG(WARNING,
         "Interrupted after %zu trials: the best set so far has %zu of %zu layers in %s "
         "and is not checked on held-out samples",
-        sum->trials, sum->narrow, sum->layers, pgy_dtype_name(s->options.type));
+        sum->trials, sum->narrow, sum->layers, type_name(s->options.type));
     pgy_cancel_reset(); /* files are not written while a request to stop stands */
     if (write_lists(p, s, &why)) LOG(ERROR, "%s", why.text);
     pgy_cancel();
@@ -333,13 +473,16 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 
 const command COMMAND_precision = {
     .tool = "precision",
-    .summary = "Find the layers that may compute in 16 bits, and write them into the model.",
-    .description = "Search the layers of a model that may compute in float16 or bfloat16 while its "
-                   "outputs stay as exact as the criterion asks, and write the model with Casts at "
-                   "the borders of these layers. Trials are emulated, so no engine is built for "
-                   "them.",
+    .summary = "Find the layers that may compute in 16 or 8 bits, and write them into the model.",
+    .description = "Search the layers of a model that may compute in float16, bfloat16, int8 or "
+                   "float8 while its outputs stay as exact as the criterion asks, and write the "
+                   "model with Casts at the borders of these layers, or with Q/DQ for 8 bits. "
+                   "Trials are emulated, so no engine is built for them.",
     .examples = "  Write a model whose outputs stay within 0.01:\n      {program} precision "
-                "model.onnx -o typed.onnx --load-inputs data.json --criterion tolerance:0.01",
+                "model.onnx -o typed.onnx --load-inputs data.json --criterion tolerance:0.01\n\n"
+                "  Find the layers that may be int8, with the methods that suit the model best:\n"
+                "      {program} precision model.onnx -o typed.onnx --types int8 --try all "
+                "--criterion snr:30",
     .groups = GROUPS,
     .run = run,
 };

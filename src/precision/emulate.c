@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the graph with the engine's interpreter, and rounds what 16-bit layers read and write. This
- * is faster than 16-bit kernels, needs no Casts, and equals what the written model does up to the
- * rounding inside a layer.
+/* Runs the graph with the engine's interpreter, and rounds what narrow layers read and write. This
+ * is faster than narrow kernels, needs no Casts or Q/DQ, and equals what the written model does up
+ * to the rounding inside a layer. 8-bit layers round what they read only.
  *
  * Outputs of nodes are kept for each sample and emulation. A node runs again only if its type
  * differs from that of the kept run, or if a node that it reads ran again. So a trial that changes
  * one late layer costs that layer and what follows. What does not fit into the budget is computed
  * again.
  *
- * Kernels pack constant weights once per node, so 16-bit layers have an interpreter of their own,
+ * Kernels pack constant weights once per node, so narrow layers have an interpreter of their own,
  * which sees rounded weights only. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "engine/program/interpret.h"
 #include "precision/precision.h"
+#include "precision/quant.h"
 #include "precision/round.h"
 #include "tensor/tensor.h"
 
 typedef struct kept_node {
     op_tensor *outputs; /* NULL: not kept */
-    bool narrow;
+    size_t mode;        /* what the node was: 0 is wide, else emulator.mode of that time */
 } kept_node;
 
 struct emulator {
@@ -28,7 +29,14 @@ struct emulator {
     graph_plan plan;
     execute_operators operators;
     interpreter *wide, *narrow;
-    kept_node *kept;        /* [emulation][sample][node] */
+    kept_node *kept;     /* [emulation][sample][node] */
+    pgy_dtype type;      /* of narrow layers */
+    const quantizer *q;  /* for 8-bit types */
+    const size_t *nodes; /* of the layers of a set */
+    size_t layers;
+    size_t mode; /* counts the changes of what narrow layers are */
+    emulator_seen *seen;
+    void *seen_user;
     op_tensor **weights;    /* [node][input]: rounded weights, made when first needed */
     uint64_t *bytes;        /* [node] */
     uint64_t *output_bytes; /* [node] */
@@ -37,8 +45,8 @@ struct emulator {
     bool *ran;              /* [node]: ran in this run, so its outputs may be new */
     size_t sample;
     emulation as;
-    bool keep, inside; /* inside: the node of the main graph that runs is 16-bit */
-    bool all_wide;     /* no layer is 16-bit, so the emulations have the same values */
+    bool keep, inside; /* inside: the node of the main graph that runs is narrow */
+    bool all_wide;     /* no layer is narrow, so the emulations have the same values */
 };
 
 static bool is_top(const emulator *e, const pgy_node *n)
@@ -78,10 +86,15 @@ static bool reads_new(const emulator *e, const pgy_node *n)
     return false;
 }
 
+static size_t mode_of(const emulator *e, const pgy_node *n)
+{
+    return e->is_narrow[n->index] ? e->mode : 0;
+}
+
 static bool reuse(emulator *e, const pgy_node *n, op_tensor *outputs)
 {
     const kept_node *k = kept_of(e, n, (int)e->as);
-    if (!k->outputs || k->narrow != e->is_narrow[n->index] || reads_new(e, n)) return false;
+    if (!k->outputs || k->mode != mode_of(e, n) || reads_new(e, n)) return false;
     for (size_t i = 0; i < n->output_count; i++) outputs[i] = op_tensor_retain(&k->outputs[i]);
     return true;
 }
@@ -102,7 +115,7 @@ static pgy_status remember(emulator *e, const pgy_node *n, int as, const op_tens
     k->outputs = mem_calloc(n->output_count + 1, sizeof *k->outputs);
     if (!k->outputs) return search_no_memory(err);
     for (size_t i = 0; i < n->output_count; i++) k->outputs[i] = op_tensor_retain(&outputs[i]);
-    k->narrow = e->is_narrow[n->index];
+    k->mode = mode_of(e, n);
     e->held_bytes += bytes;
     return PGY_OK;
 }
@@ -120,7 +133,7 @@ static pgy_status rounded(op_tensor *out, const emulator *e, const op_tensor *t,
     *out = op_tensor_retain(t);
     if (!t->value || t->dtype != PGY_F32 || (e->as == EMULATE_FUSED && !weight)) return PGY_OK;
     pgy_tensor *made = NULL;
-    const pgy_status st = round_tensor(&made, t->value, e->p->options.type, weight, err);
+    const pgy_status st = round_tensor(&made, t->value, e->type, weight, err);
     op_tensor_release(out);
     if (!st) *out = (op_tensor){.dtype = t->dtype, .value = made};
     return st;
@@ -149,9 +162,9 @@ static pgy_status round_input(op_tensor *out, emulator *e, const pgy_node *n, si
     return st;
 }
 
-static pgy_status run_narrow(emulator *e, pgy_node *n, const op_node *node, const op_tensor *inputs,
-                             op_tensor *outputs, const bool *wanted, const op_host *host,
-                             pgy_error *err)
+static pgy_status run_rounded(emulator *e, pgy_node *n, const op_node *node,
+                              const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
+                              const op_host *host, pgy_error *err)
 {
     const execute_operators *own = interpreter_operators(e->narrow);
     op_tensor *in = mem_calloc(n->input_count + 1, sizeof *in);
@@ -166,6 +179,37 @@ static pgy_status run_narrow(emulator *e, pgy_node *n, const op_node *node, cons
         op_tensor_release(&outputs[i]);
         outputs[i] = made;
     }
+    for (size_t i = 0; in && i < n->input_count; i++) op_tensor_release(&in[i]);
+    mem_free(in);
+    return st;
+}
+
+static pgy_status quantize_input(op_tensor *out, const emulator *e, const quant_site *site,
+                                 size_t i, const op_tensor *t, pgy_error *err)
+{
+    const quant_fit *f = e->q->fit;
+    pgy_tensor *made = NULL;
+    pgy_status st = PGY_OK;
+    if (i < site->port_count && t->value)
+        st = quant_port_apply(&made, e->q, f, site->ports[i], t->value, err);
+    else if (i == 1 && site->weight)
+        made = pgy_tensor_retain(f->weights[site - e->q->sites]);
+    if (!st) *out = made ? (op_tensor){.dtype = PGY_F32, .value = made} : op_tensor_retain(t);
+    return st;
+}
+
+static pgy_status run_quantized(emulator *e, pgy_node *n, const op_node *node,
+                                const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
+                                const op_host *host, pgy_error *err)
+{
+    const execute_operators *own = interpreter_operators(e->narrow);
+    const size_t site = e->q->site_of[n->index] - 1;
+    op_tensor *in = mem_calloc(n->input_count + 1, sizeof *in);
+    pgy_status st = in ? PGY_OK : search_no_memory(err);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = quantize_input(&in[i], e, &e->q->sites[site], i, &inputs[i], err);
+    if (!st) st = own->run(n, node, in, outputs, wanted, host, own->user, err);
+    if (!st && outputs[0].value) st = quant_shift(&outputs[0].value, e->q, e->q->fit, site, err);
     for (size_t i = 0; in && i < n->input_count; i++) op_tensor_release(&in[i]);
     mem_free(in);
     return st;
@@ -194,6 +238,10 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
 {
     emulator *e = user;
     const bool top = is_top(e, n);
+    if (top && e->seen) {
+        const pgy_status seen = e->seen(n, e->sample, inputs, e->seen_user, err);
+        if (seen) return seen;
+    }
     if (top && reuse(e, n, outputs)) return PGY_OK;
     if (top) {
         e->ran[n->index] = true;
@@ -201,9 +249,13 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
     }
     const execute_operators *own = interpreter_operators(e->wide);
     /* Nodes with subgraphs only pass values on; the nodes inside are rounded. */
-    pgy_status st = e->inside && !n->subgraph_count
-                        ? run_narrow(e, n, node, inputs, outputs, wanted, host, err)
-                        : own->run(n, node, inputs, outputs, wanted, host, own->user, err);
+    pgy_status st;
+    if (!e->inside || n->subgraph_count)
+        st = own->run(n, node, inputs, outputs, wanted, host, own->user, err);
+    else if (e->q)
+        st = run_quantized(e, n, node, inputs, outputs, wanted, host, err);
+    else
+        st = run_rounded(e, n, node, inputs, outputs, wanted, host, err);
     if (st || !top || !e->keep) return st;
     count_bytes(e, n, inputs, outputs);
     for (int as = 0; as < EMULATIONS; as++)
@@ -219,6 +271,11 @@ pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
     emulator *e = mem_calloc(1, sizeof *e);
     if (!e) return search_no_memory(err);
     e->p = p;
+    e->type = p->options.type;
+    e->nodes = p->nodes;
+    e->layers = p->summary.layers;
+    e->mode = 1;
+    e->q = p->quantizer && p->quantizer->fit ? p->quantizer : NULL;
     e->operators = (execute_operators){.run = run_node, .user = e};
     e->kept = mem_calloc(samples * nodes + 1, sizeof *e->kept);
     e->weights = mem_calloc(nodes + 1, sizeof *e->weights);
@@ -239,6 +296,19 @@ pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
     return st;
 }
 
+static void forget_weights(emulator *e)
+{
+    const pgy_graph *g = e->p->graph;
+    for (size_t i = 0; e->weights && i < g->node_count; i++) {
+        for (size_t k = 0; e->weights[i] && k < g->nodes[i]->input_count; k++) {
+            e->held_bytes -= size_of(&e->weights[i][k]);
+            op_tensor_release(&e->weights[i][k]);
+        }
+        mem_free(e->weights[i]);
+        e->weights[i] = NULL;
+    }
+}
+
 void emulator_destroy(emulator *e)
 {
     if (!e) return;
@@ -246,11 +316,7 @@ void emulator_destroy(emulator *e)
     for (size_t s = 0; e->kept && s < EMULATIONS * e->p->summary.samples; s++)
         for (size_t i = 0; i < g->node_count; i++)
             forget(e, &e->kept[s * g->node_count + i], g->nodes[i]->output_count);
-    for (size_t i = 0; e->weights && i < g->node_count; i++) {
-        for (size_t k = 0; e->weights[i] && k < g->nodes[i]->input_count; k++)
-            op_tensor_release(&e->weights[i][k]);
-        mem_free(e->weights[i]);
-    }
+    forget_weights(e);
     interpreter_destroy(e->wide);
     interpreter_destroy(e->narrow);
     graph_plan_deinit(&e->plan);
@@ -261,6 +327,29 @@ void emulator_destroy(emulator *e)
     mem_free(e->is_narrow);
     mem_free(e->ran);
     mem_free(e);
+}
+
+pgy_status emulator_set_type(emulator *e, pgy_dtype type, const quantizer *q, const size_t *nodes,
+                             size_t layers, pgy_error *err)
+{
+    interpreter *fresh = NULL;
+    const pgy_status st = interpreter_create(&fresh, NULL, err);
+    if (st) return st;
+    forget_weights(e);
+    interpreter_destroy(e->narrow);
+    e->narrow = fresh;
+    e->type = type;
+    e->q = q;
+    e->nodes = nodes;
+    e->layers = layers;
+    e->mode++;
+    return PGY_OK;
+}
+
+void emulator_watch(emulator *e, emulator_seen *seen, void *user)
+{
+    e->seen = seen;
+    e->seen_user = user;
 }
 
 const uint64_t *emulator_bytes(const emulator *e)
@@ -281,8 +370,7 @@ pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const 
     pgy_tensor_map *results = NULL;
     memset(e->ran, 0, nodes * sizeof *e->ran);
     memset(e->is_narrow, 0, nodes * sizeof *e->is_narrow);
-    for (size_t i = 0; narrow && i < e->p->summary.layers; i++)
-        e->is_narrow[e->p->nodes[i]] = narrow[i];
+    for (size_t i = 0; narrow && i < e->layers; i++) e->is_narrow[e->nodes[i]] = narrow[i];
     e->sample = sample;
     e->as = as;
     e->keep = keep;

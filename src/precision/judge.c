@@ -103,11 +103,17 @@ static const struct {
 pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
 {
     const bool share = o->criterion == PGY_PRECISION_TOP_K;
-    if (o->type != PGY_F16 && o->type != PGY_BF16)
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'options.type' must be float16 or bfloat16");
+    if (o->type != PGY_F16 && o->type != PGY_BF16 && o->type != PGY_I8 && o->type != PGY_F8E4M3FN)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.type' must be float16, bfloat16, int8 or float8e4m3fn");
     if ((size_t)o->criterion >= sizeof CRITERIA / sizeof *CRITERIA)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'options.criterion': %d is no criterion",
                              (int)o->criterion);
+    if (o->criterion == PGY_PRECISION_FLOOR && o->type != PGY_F16 && o->type != PGY_BF16)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.criterion': the noise floor is that of float16 or bfloat16; "
+                             "choose another criterion for %s",
+                             pgy_dtype_name(o->type));
     if (!isfinite(o->limit) || o->limit < 0 || (share && o->limit > 1))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'options.limit' is %g, but the criterion expects a number %s",

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers are the nodes of the main graph that the conversion to 16 bits changes. A trial conversion
  * of the whole model finds them, so the search and the written model agree on which nodes stay
- * float32 in any case.
+ * float32 in any case. Layers of 8 bits are those of quant_sites.c; for them constants are
+ * folded and batch normalisations move into weights first, and the model gets an opset that has the
+ * type.
  *
  * The conversion selects nodes by name, wildcard or operator. So nodes get a new name if theirs is
  * empty, is used twice, looks like a wildcard or equals an operator. */
+#include <polygraphy/transform.h>
+
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/precision/precision.h"
 #include "graph/inline.h"
 #include "precision/precision.h"
+#include "precision/quant.h"
+#include "transform/fuse/fuse.h"
 
 static const char LOG_PATH[] = "precision/layers.c";
 
@@ -96,40 +104,13 @@ static bool became(const pgy_node *n, const pgy_node *converted, pgy_dtype type)
            has_type(converted->inputs, converted->input_count, type);
 }
 
-static pgy_status list_layers(pgy_precision *p, const pgy_graph *converted, pgy_error *err)
-{
-    const pgy_graph *g = p->graph;
-    p->layers = mem_calloc(g->node_count + 1, sizeof *p->layers);
-    p->nodes = mem_calloc(g->node_count + 1, sizeof *p->nodes);
-    p->best = mem_calloc(g->node_count + 1, sizeof *p->best);
-    if (!p->layers || !p->nodes || !p->best) return search_no_memory(err);
-    size_t count = 0;
-    for (size_t i = 0; i < g->node_count; i++) {
-        const pgy_node *n = g->nodes[i];
-        if (node_is(n, "Constant")) continue; /* a weight of the layers that read it */
-        const pgy_node *now = pgy_graph_find_node(converted, n->name);
-        if (!now || !became(n, now, p->options.type)) {
-            p->summary.fixed++;
-            continue;
-        }
-        p->layers[count] =
-            (pgy_precision_layer){.name = n->name, .op_type = n->op_type, .error = -1};
-        p->nodes[count++] = i;
-    }
-    p->summary.layers = count;
-    if (count) return PGY_OK;
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "no node of the model can be %s: it has no float32 nodes, or all of them "
-                         "must stay float32",
-                         pgy_dtype_name(p->options.type));
-}
-
-pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
+static pgy_status convert_all(pgy_graph **out, const pgy_precision *p, pgy_dtype type,
+                              pgy_error *err)
 {
     pgy_half_options o = pgy_half_options_default();
     pgy_graph *g = NULL;
     pgy_model *copy = NULL;
-    o.dtype = p->options.type;
+    o.dtype = type;
     pgy_status st = pgy_graph_export(&copy, p->graph, err);
     if (!st) st = pgy_graph_import(&g, copy, err);
     if (!st) st = pgy_graph_convert_half(g, &o, err);
@@ -141,21 +122,145 @@ pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error
     return st;
 }
 
+pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
+{
+    if (!p->quantizer) return convert_all(out, p, p->options.type, err);
+    bool *all = mem_calloc(p->summary.layers + 1, sizeof *all);
+    if (!all) return search_no_memory(err);
+    for (size_t i = 0; i < p->summary.layers; i++) all[i] = true;
+    const pgy_status st = quant_graph(out, p, all, err);
+    mem_free(all);
+    return st;
+}
+
+pgy_status layers_half(bool *is, const pgy_precision *p, pgy_dtype type, pgy_error *err)
+{
+    pgy_graph *converted = NULL;
+    const pgy_status st = convert_all(&converted, p, type, err);
+    for (size_t i = 0; !st && i < p->graph->node_count; i++) {
+        const pgy_node *n = p->graph->nodes[i];
+        const pgy_node *now = pgy_graph_find_node(converted, n->name);
+        /* a Constant is a weight of the layers that read it */
+        is[i] = !node_is(n, "Constant") && now && became(n, now, type);
+    }
+    pgy_graph_destroy(converted);
+    return st;
+}
+
+/* Creates p->quantizer and sets is[i] for the nodes of its layers. */
+static pgy_status layers_quantized(bool *is, pgy_precision *p, pgy_error *err)
+{
+    const pgy_status st = quantizer_create(&p->quantizer, p, p->options.type, err);
+    for (size_t i = 0; !st && i < p->quantizer->site_count; i++) is[p->quantizer->nodes[i]] = true;
+    return st;
+}
+
+static pgy_status list_layers(pgy_precision *p, const bool *is, pgy_error *err)
+{
+    const pgy_graph *g = p->graph;
+    p->layers = mem_calloc(g->node_count + 1, sizeof *p->layers);
+    p->nodes = mem_calloc(g->node_count + 1, sizeof *p->nodes);
+    p->best = mem_calloc(g->node_count + 1, sizeof *p->best);
+    if (!p->layers || !p->nodes || !p->best) return search_no_memory(err);
+    size_t count = 0;
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        if (!is[i]) {
+            p->summary.fixed += !node_is(n, "Constant");
+            continue;
+        }
+        p->layers[count] =
+            (pgy_precision_layer){.name = n->name, .op_type = n->op_type, .error = -1};
+        p->nodes[count++] = i;
+    }
+    p->summary.layers = count;
+    if (count) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "no node of the model can be %s: it has no float32 nodes, or all of them "
+                         "must stay float32%s",
+                         pgy_dtype_name(p->options.type),
+                         p->quantizer ? "; expected a convolution or matrix product" : "");
+}
+
+/* pattern_put joins the names of the nodes that it merges; the first is the layer's. */
+static pgy_status keep_first_names(pgy_graph *g, pgy_error *err)
+{
+    for (size_t i = 0; i < g->node_count; i++) {
+        pgy_node *n = g->nodes[i];
+        const char *end = n->proto ? NULL : strstr(n->name, " + ");
+        if (!end) continue;
+        n->name = arena_printf(&state_of(g)->memory, "%.*s", (int)(end - n->name), n->name);
+        if (!n->name) return search_no_memory(err);
+        node_box_of(n)->changed = true;
+    }
+    return PGY_OK;
+}
+
+static pgy_status prepare_for_8_bits(pgy_graph *g, pgy_dtype type, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {fuse_batch_norm, NULL};
+    const int64_t least = type == PGY_I8 ? 13 : 19; /* of QuantizeLinear with channels, float8 */
+    pgy_fold_options fold = pgy_fold_options_default();
+    size_t changes = 0;
+    pgy_status st = PGY_OK;
+    if (precision_is_explicit(g))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "the model has Q/DQ or integer layers already; expected a model that "
+                             "is not quantized");
+    fold.keep_separate = true; /* layers keep their borders and names */
+    if (pgy_graph_opset(g, "") < least) st = pgy_graph_convert_opset(g, least, NULL, err);
+    if (!st) st = pgy_graph_fold_constants(g, &fold, NULL, err);
+    if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    if (!st) st = pattern_run_watched(g, "fuse_batch_norm", RULES, NULL, &changes, err);
+    if (!st) st = keep_first_names(g, err);
+    return st ? st : pgy_graph_sort(g, err);
+}
+
+static pgy_status check_options(const pgy_precision_options *o, pgy_error *err)
+{
+    if (!quant_is_type(o->type)) return PGY_OK;
+    if (!pgy_precision_calibrator_name(o->calibrator))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'options.calibrator': %d is no calibrator",
+                             (int)o->calibrator);
+    if (o->asymmetric && o->type != PGY_I8)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.asymmetric': %s has no zero points; expected int8",
+                             pgy_dtype_name(o->type));
+    if (!(o->quantile > 0 && o->quantile <= 1))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.quantile' is %g, but must be above 0 and at most 1",
+                             o->quantile);
+    if (!(o->smooth >= 0 && o->smooth <= 1))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "'options.smooth' is %g, but must be from 0 to 1",
+                             o->smooth);
+    return PGY_OK;
+}
+
+static pgy_status find_layers(pgy_precision *p, pgy_error *err)
+{
+    bool *is = mem_calloc(p->graph->node_count + 1, sizeof *is);
+    if (!is) return search_no_memory(err);
+    pgy_status st = quant_is_type(p->options.type) ? layers_quantized(is, p, err)
+                                                   : layers_half(is, p, p->options.type, err);
+    if (!st) st = list_layers(p, is, err);
+    mem_free(is);
+    return st;
+}
+
 pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err)
 {
     const inline_choice all = {0};
-    pgy_graph *converted = NULL;
     size_t calls = 0;
-    pgy_status st = pgy_graph_import(&p->graph, model, err);
+    pgy_status st = check_options(&p->options, err);
+    if (!st) st = pgy_graph_import(&p->graph, model, err);
     if (!st) st = pgy_graph_infer_shapes(p->graph, NULL, err);
     if (!st) st = graph_inline_calls(p->graph, &all, &calls, err);
     if (!st) st = pgy_graph_sort(p->graph, err);
+    if (!st && quant_is_type(p->options.type))
+        st = prepare_for_8_bits(p->graph, p->options.type, err);
     if (!st) st = make_names_unique(p, err);
     if (!st) st = pgy_graph_infer_shapes(p->graph, NULL, err);
-    if (!st) st = layers_convert_all(&converted, p, err);
-    if (!st) st = list_layers(p, converted, err);
-    pgy_graph_destroy(converted);
-    return st;
+    return st ? st : find_layers(p, err);
 }
 
 /* ---- Costs ---------------------------------------------------------------------------------- */
@@ -164,13 +269,18 @@ void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes)
 {
     p->summary.wide_bytes = 0;
     for (size_t i = 0; i < p->graph->node_count; i++) p->summary.wide_bytes += node_bytes[i];
-    for (size_t i = 0; i < p->summary.layers; i++)
-        p->layers[i].saved_bytes = node_bytes[p->nodes[i]] / 2;
+    for (size_t i = 0; i < p->summary.layers; i++) {
+        p->best[i] = true; /* the best set is still empty */
+        p->layers[i].saved_bytes =
+            p->quantizer ? quantizer_saves(p->quantizer, p->best) : node_bytes[p->nodes[i]] / 2;
+        p->best[i] = false;
+    }
 }
 
 uint64_t layers_bytes(const pgy_precision *p, const bool *narrow)
 {
     uint64_t bytes = p->summary.wide_bytes;
+    if (p->quantizer) return bytes - quantizer_saves(p->quantizer, narrow);
     for (size_t i = 0; i < p->summary.layers; i++)
         if (narrow[i]) bytes -= p->layers[i].saved_bytes;
     return bytes;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the precision search share: samples.c reads the samples, layers.c lists the
- * layers, times.c and cost.c say what they cost, emulate.c runs a set of 16-bit layers, judge.c
- * measures its error, search.c searches, typed.c makes and checks the model. */
+ * layers, times.c and cost.c say what they cost, emulate.c runs a set of narrow layers, judge.c
+ * measures its error, search.c searches, typed.c makes and checks the model; quant.h has what 8-bit
+ * types need. */
 #ifndef PRECISION_PRECISION_H
 #define PRECISION_PRECISION_H
 
@@ -13,6 +14,7 @@
 #include "graph/graph.h"
 
 typedef struct emulator emulator;
+struct quantizer;
 
 /* Times of layers, with PGY_PRECISION_TIME; see times.c. */
 typedef struct layer_times {
@@ -36,9 +38,20 @@ struct pgy_precision {
     pgy_precision_point *points;
     size_t point_count, point_room;
     emulator *emulator;
-    python_script *script; /* of the criterion; NULL: another criterion */
-    pgy_floor *floor;      /* of all layers in the type; NULL: another criterion */
+    python_script *script;       /* of the criterion; NULL: another criterion */
+    pgy_floor *floor;            /* of all layers in the type; NULL: another criterion */
+    struct quantizer *quantizer; /* NULL: the type of the search has 16 bits */
+    pgy_precision_method *methods;
+    size_t method_count;
+    pgy_precision_baseline baselines[2];
+    size_t baseline_count;
 };
+
+/* Number of samples that are not held out. */
+static inline size_t search_count(const pgy_precision *p)
+{
+    return p->summary.samples - p->summary.held_out;
+}
 
 static inline pgy_status search_no_memory(pgy_error *err)
 {
@@ -57,7 +70,10 @@ pgy_status samples_fix_shapes(pgy_model **out, const pgy_precision *p, pgy_model
 /* Imports the model, inlines functions, gives every node a name of its own, and lists the layers
  * that the conversion to 16 bits can change. */
 pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
-/* Makes the graph in which all layers are 16-bit. */
+/* Sets is[i] for each node that the conversion to a 16-bit type changes. */
+pgy_status layers_half(bool *is, const pgy_precision *p, pgy_dtype type,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* Makes the graph in which all layers are narrow. */
 pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p,
                               pgy_error *err) PGY_MUST_CHECK;
 /* Finds the costs, which need the shapes of a run: bytes of each node's weights and outputs. */
@@ -78,6 +94,14 @@ typedef enum emulation {
  * this run replace those that later runs of this emulation reuse. */
 pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
                         emulation as, bool keep, pgy_error *err) PGY_MUST_CHECK;
+/* Changes what narrow layers are, and which nodes the layers of a set. `q`: for 8-bit types, else
+ * NULL; its fit must not change until the next call. `nodes` and `q` are borrowed. */
+pgy_status emulator_set_type(emulator *e, pgy_dtype type, const struct quantizer *q,
+                             const size_t *nodes, size_t layers, pgy_error *err) PGY_MUST_CHECK;
+/* Called with what each node of the main graph is about to read, also if its results are reused. */
+typedef pgy_status emulator_seen(pgy_node *n, size_t sample, const op_tensor *inputs, void *user,
+                                 pgy_error *err);
+void emulator_watch(emulator *e, emulator_seen *seen, void *user); /* seen NULL: nothing */
 /* For each node: the bytes of its float32 weights and outputs in the last run that kept values. */
 const uint64_t *emulator_bytes(const emulator *e);
 const uint64_t *emulator_output_bytes(const emulator *e); /* outputs only */

@@ -39,10 +39,24 @@ static float to_bfloat(float v, uint32_t beyond)
     return float_of(sign | (size > 0x7f800000u ? size : near));
 }
 
+/* float8 (E4M3, no infinities) has 3 mantissa bits, so 20 go. Below 2^-6 the values are multiples
+ * of 2^-9, the last bit of 16384. What is beyond 448 becomes 448. */
+static float to_e4m3(float v)
+{
+    const uint32_t sign = bits_of(v) & 0x80000000u, size = bits_of(v) & 0x7fffffffu;
+    uint32_t near = (size + 0x7ffffu + (size >> 20 & 1)) & ~0xfffffu;
+    const uint32_t tiny = bits_of((float_of(size) + 16384.0f) - 16384.0f);
+    near = near > 0x43e00000u ? 0x43e00000u : near; /* 448 */
+    near = size < 0x3c800000u ? tiny : near;
+    return float_of(sign | (size > 0x7f800000u ? size : near));
+}
+
 void round_floats(float *to, const float *from, size_t count, pgy_dtype type, bool clamp)
 {
     const uint32_t infinite = 0x7f800000u;
-    if (type == PGY_F16)
+    if (type == PGY_F8E4M3FN)
+        for (size_t i = 0; i < count; i++) to[i] = to_e4m3(from[i]);
+    else if (type == PGY_F16)
         for (size_t i = 0; i < count; i++) to[i] = to_half(from[i], clamp ? 0x477fe000u : infinite);
     else
         for (size_t i = 0; i < count; i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds float32 to the values of a 16-bit type, and leaves them in float32. */
+/* Rounds float32 to the values of a narrower type, and leaves them in float32. */
 #ifndef PRECISION_ROUND_H
 #define PRECISION_ROUND_H
 
 #include <polygraphy/tensor.h>
 
-/* @param type   PGY_F16 or PGY_BF16
+/* @param type   PGY_F16, PGY_BF16 or PGY_F8E4M3FN, which is always clamped
  * @param clamp  values beyond the range become the largest finite one, as in converted weights;
  * else infinite */
 void round_floats(float *to, const float *from, size_t count, pgy_dtype type, bool clamp);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "precision/precision.h"
+#include "precision/quant.h"
 
 static const char LOG_PATH[] = "precision/search.c";
 
@@ -65,21 +66,17 @@ static pgy_status measure_as(double *error, const pgy_precision *p, const bool *
     return cancel_check_after(st, err);
 }
 
-/* The worse error of the two emulations. The second is left out if the first fails. */
+/* The worse error of the two emulations. The second is left out if the first fails, and for 8 bits,
+ * because Q/DQ fix where every runtime rounds. */
 static pgy_status measure(double *error, const pgy_precision *p, const bool *set, size_t first,
                           size_t last, bool keep, pgy_error *err)
 {
     double fused = 0;
     pgy_status st = measure_as(error, p, set, first, last, EMULATE_STORED, keep, err);
-    if (!st && (keep || *error <= p->summary.limit_error))
+    if (!st && !p->quantizer && (keep || *error <= p->summary.limit_error))
         st = measure_as(&fused, p, set, first, last, EMULATE_FUSED, keep, err);
     if (!st) *error = fmax(*error, fused);
     return st;
-}
-
-static size_t search_count(const pgy_precision *p)
-{
-    return p->summary.samples - p->summary.held_out;
 }
 
 static size_t count_set(const pgy_precision *p, const bool *set)
@@ -129,8 +126,9 @@ static pgy_status run_references(pgy_precision *p, pgy_error *err)
         if (!st) st = judge_reference(p->references[s], err);
         if (st) st = pgy_error_prefix(err, st, "sample %zu: ", s);
     }
-    if (!st) st = cost_prepare(p, err);
-    return st ? st : judge_prepare(p, err);
+    if (!st) st = judge_prepare(p, err);
+    if (!st && p->quantizer) st = quant_prepare(p, err);
+    return st ? st : cost_prepare(p, err);
 }
 
 /* Layers that are slower in 16 bits come last: they would spend the error that others can use. */
@@ -349,6 +347,7 @@ pgy_status search_run(pgy_precision *p, pgy_error *err)
     pgy_status st = search_init(&s, p, err);
     if (!st) st = run_references(p, err);
     if (!st) st = search_sets(&s, err);
+    if (!st) st = quant_compare(p, err);
     p->summary.interrupted = st == PGY_E_CANCELLED;
     summarize_best(p);
     search_deinit(&s);

@@ -13,6 +13,7 @@
 #include "base/sized.h"
 #include "base/system.h"
 #include "precision/precision.h"
+#include "precision/quant.h"
 
 static const char LOG_PATH[] = "precision/typed.c";
 
@@ -28,7 +29,9 @@ pgy_precision_options pgy_precision_options_default(void)
                                    .limit = 1e-3,
                                    .k = 1,
                                    .samples = 16,
-                                   .max_bytes = (uint64_t)1 << 30};
+                                   .max_bytes = (uint64_t)1 << 30,
+                                   .calibrator = PGY_CALIBRATOR_LEAST_ERROR,
+                                   .quantile = 0.9999};
 }
 
 pgy_status pgy_precision_search(pgy_precision **out, pgy_model *model, pgy_data_loader *data,
@@ -77,6 +80,8 @@ void pgy_precision_destroy(pgy_precision *p)
     mem_free(p->points);
     python_script_stop(p->script);
     pgy_floor_destroy(p->floor);
+    mem_free(p->methods);
+    quantizer_destroy(p->quantizer);
     pgy_graph_destroy(p->graph);
     mem_free(p);
 }
@@ -106,6 +111,26 @@ const pgy_precision_point *pgy_precision_point_at(const pgy_precision *p, size_t
     return i < p->point_count ? &p->points[i] : NULL;
 }
 
+size_t pgy_precision_method_count(const pgy_precision *p)
+{
+    return p->method_count;
+}
+
+const pgy_precision_method *pgy_precision_method_at(const pgy_precision *p, size_t i)
+{
+    return i < p->method_count ? &p->methods[i] : NULL;
+}
+
+size_t pgy_precision_baseline_count(const pgy_precision *p)
+{
+    return p->baseline_count;
+}
+
+const pgy_precision_baseline *pgy_precision_baseline_at(const pgy_precision *p, size_t i)
+{
+    return i < p->baseline_count ? &p->baselines[i] : NULL;
+}
+
 /* ---- The model ------------------------------------------------------------------------------ */
 
 pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_error *err)
@@ -113,6 +138,7 @@ pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_erro
     pgy_half_options o = pgy_half_options_default();
     pgy_graph *g = NULL;
     pgy_model *copy = NULL;
+    if (p->quantizer) return quant_model(out, p, err);
     const char **keep = mem_calloc(p->summary.layers + 1, sizeof *keep);
     if (!keep) return search_no_memory(err);
     for (size_t i = 0; i < p->summary.layers; i++)
@@ -129,16 +155,37 @@ pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_erro
     return st;
 }
 
-static pgy_status make_runner(pgy_runner **out, pgy_model *model, const pgy_backend *backend,
-                              pgy_error *err)
+/* With more than its basic optimizations, ONNX Runtime 1.31 fuses Q/DQ of float8 with the operator
+ * between them into one that has no float8, and then refuses its own graph; without that fusion
+ * another one gives wrong results. */
+static pgy_status options_for_float8(pgy_backend_options **out, const pgy_backend *backend,
+                                     pgy_error *err)
+{
+    static const char LEVEL[] = "ORT_ENABLE_BASIC";
+    pgy_status st = pgy_backend_options_create(out, backend, err);
+    if (!st) st = pgy_backend_options_set(*out, "graph_optimization_level", LEVEL, err);
+    if (st == PGY_E_NOT_FOUND) return PGY_OK; /* another runtime */
+    if (!st)
+        LOG(WARNING,
+            "Runtime '%s' optimizes float8 wrongly: the typed model needs "
+            "--graph-optimization-level %s there",
+            backend->name, LEVEL);
+    return st;
+}
+
+static pgy_status make_runner(pgy_runner **out, const pgy_precision *p, pgy_model *model,
+                              const pgy_backend *backend, pgy_error *err)
 {
     pgy_loader *loader = NULL;
     pgy_model_source source = {0};
+    pgy_backend_options *options = NULL;
     pgy_runner *runner = NULL;
     pgy_status st = pgy_loader_from_model(&loader, model, err);
     if (!st) st = pgy_loader_source(&source, loader, err);
-    if (!st) st = pgy_runner_create(&runner, backend, &source, NULL, backend->name, err);
+    if (!st && p->options.type == PGY_F8E4M3FN) st = options_for_float8(&options, backend, err);
+    if (!st) st = pgy_runner_create(&runner, backend, &source, options, backend->name, err);
     if (!st) st = pgy_runner_activate(runner, err);
+    pgy_backend_options_destroy(options);
     if (st)
         pgy_runner_destroy(runner);
     else
@@ -194,7 +241,7 @@ static pgy_status run_typed(double *error, const pgy_precision *p, pgy_model *ty
     pgy_model *fixed = NULL;
     judge j = {.p = p};
     pgy_status st = samples_fix_shapes(&fixed, p, typed, err);
-    if (!st) st = make_runner(&runner, fixed, backend, err);
+    if (!st) st = make_runner(&runner, p, fixed, backend, err);
     if (!st) st = judge_runner(&j, p, runner, err);
     if (!st) st = judge_finish(error, &j, err);
     if (st && st != PGY_E_CANCELLED)

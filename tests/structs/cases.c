@@ -790,7 +790,14 @@ static pgy_precision_options whole_pgy_precision_options(void)
                                    .max_bytes = 1 << 20,
                                    .script = "judge.py",
                                    .cost = PGY_PRECISION_BYTES,
-                                   .times = "times.json"};
+                                   .times = "times.json",
+                                   .calibrator = PGY_CALIBRATOR_ENTROPY,
+                                   .quantile = 0.5,
+                                   .smooth = 0.5,
+                                   .asymmetric = true,
+                                   .adaptive_rounding = true,
+                                   .bias_correction = true,
+                                   .tries = PGY_PRECISION_TRY_ALL};
 }
 static pgy_precision_options defaults_pgy_precision_options(void)
 {
