@@ -259,8 +259,19 @@ done:
     return st;
 }
 
+/* The search does not depend on the comparison, so only an interrupt ends it. */
+static pgy_status tolerate(pgy_status st, const char *what, pgy_error *err)
+{
+    if (st && st != PGY_E_CANCELLED)
+        LOG(WARNING, "There is no comparison with %s: %s", what, err->text);
+    return st == PGY_E_CANCELLED ? st : PGY_OK;
+}
+
 pgy_status quant_compare(pgy_precision *p, pgy_error *err)
 {
-    const pgy_status st = compare_half(p, err);
-    return st || precision_is_explicit(p->graph) ? st : compare_int8(p, err);
+    pgy_error why = {0};
+    pgy_status st = tolerate(compare_half(p, &why), "all layers in float16", &why);
+    if (!st && !precision_is_explicit(p->graph))
+        st = tolerate(compare_int8(p, &why), "all layers in int8", &why);
+    return st ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
 }
