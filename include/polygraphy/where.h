@@ -19,6 +19,7 @@
 #include <polygraphy/build_config.h>
 #include <polygraphy/compare.h>
 #include <polygraphy/graph.h>
+#include <polygraphy/noise.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,9 +31,10 @@ typedef struct pgy_where_side {
     const pgy_backend *backend;         /**< NULL: stored results */
     const pgy_backend_options *options; /**< options of the backend; NULL: defaults */
     const pgy_build_config *config;     /**< for backends that build plans; NULL: defaults */
-    pgy_model *model;                   /**< NULL: stored results, or a plan */
+    pgy_model *model; /**< NULL: a plan, or stored results; with stored results, a model tells the
+                         order and the nodes of the tensors */
     const char *plan;    /**< path of a plan: only its outputs and debug tensors can be read */
-    const char *results; /**< path of results, as pgy_results_load; side A only */
+    const char *results; /**< path of results, as pgy_results_load */
 } pgy_where_side;
 
 typedef struct pgy_where_options {
@@ -43,20 +45,41 @@ typedef struct pgy_where_options {
                             borders, and copies of its weights; without inputs and the model's file.
                             A node with more weights runs, too. 0: a quarter of the memory that is
                             free */
-    const char *judge;   /**< name of the rule that decides; NULL: "tolerance" */
+    /** Name of the rule that decides: "tolerance" (NULL), or "floor": a tensor may differ by a
+     * multiple of the error that rounding must cause there. Tensors without a floor are judged by
+     * tolerance. */
+    const char *judge;
     /** An element may differ by atol + rtol * (largest magnitude in the reference's tensor). NaN:
      * by the type of the tensor: rtol 1e-4 for float32, 1e-9 for float64, 5e-3 for float16, 4e-2
      * for bfloat16 and 0.25 for float8; atol 0. */
     double rtol, atol;
     bool own_errors; /**< run every node alone, also those that cannot start an error */
+    size_t worst_count; /**< elements to keep for each tensor, the worst first; 0: 3, at most 64 */
+    /** For "floor": options of the floor. NULL: defaults, and if a side may compute in 16 bits,
+     * this type in place of float32. */
+    const pgy_floor_options *floor;
+    double floor_times; /**< for "floor": the multiple that passes; NaN: 3 */
+    /** Limit of the nodes that one run may compute, nodes in loops counted each time: models with
+     * loops whose trip count is not a small constant run by the reference first, since a runner
+     * does not stop. 0: 1 million */
+    uint64_t max_steps;
+    bool skip_inside; /**< do not look into the bodies of If, Loop, Scan and SequenceMap */
 } pgy_where_options;
 PGY_API pgy_where_options pgy_where_options_default(void);
+
+/** An element of a tensor on both sides. */
+typedef struct pgy_where_element {
+    uint64_t index; /**< row-major */
+    double a, b;
+} pgy_where_element;
 
 /** One tensor in the ledger. Errors are relative to the largest magnitude in the reference's
  * tensor; the worst sample counts. NaN: unknown. */
 typedef struct pgy_where_tensor {
-    const char *name, *other_name; /**< names on side A and side B */
-    const char *node, *op_type;    /**< node of side B's model; "" for plans */
+    /** Names on side A and side B; inside a loop with the worst iteration: "loop_3/iter_12/x". */
+    const char *name, *other_name;
+    const char *node, *op_type; /**< node of side B's model, inside a body with its path; "" for
+                                   plans */
     const char *module; /**< module path: from PyTorch's scopes, else from names; or "" */
     pgy_dtype dtype;
     int32_t rank;
@@ -74,6 +97,12 @@ typedef struct pgy_where_tensor {
     size_t sample;        /**< the worst sample, from 0 */
     uint64_t worst_index; /**< its worst element, row-major */
     double worst_a, worst_b;
+    const pgy_where_element *worst; /**< its worst elements, the largest difference first */
+    size_t worst_count;
+    double floor_times;    /**< rule "floor": the difference, in units of the floor; NaN: unknown */
+    pgy_dtype floor_dtype; /**< type that the floor assumes for the tensor; NONE: no floor */
+    const int64_t *iterations; /**< iterations of the loops around it, outermost first */
+    size_t iteration_count;
 } pgy_where_tensor;
 
 typedef struct pgy_where_report pgy_where_report;

@@ -23,22 +23,25 @@
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
-enum { MAX_GROUPS = 64, SIDES = 2 };
+enum { MAX_GROUPS = 64, SIDES = 2, MAX_WORST = 64 };
 
 typedef struct where_args {
     const char *runner[SIDES], *model[SIDES];
-    const char *memory_text, *rtol_text, *atol_text, *json;
+    const char *memory_text, *rtol_text, *atol_text, *times_text, *judge, *json;
     uint64_t memory;
-    double rtol, atol;
-    bool own_errors;
+    int64_t worst;
+    double rtol, atol, times;
+    bool own_errors, no_inside;
 } where_args;
+
+static const char *const RULES[] = {"tolerance", "floor", NULL};
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--a", where_args, runner[0], .meta = "RUNNER",
                  .help = "the reference: a runner (onnxrt, trt, opref), or a file of outputs that "
                          "'{program} run --save-outputs' wrote"),
     PGY_OPT_TEXT("--b", where_args, runner[1], .meta = "RUNNER",
-                 .help = "the runner that is tested"),
+                 .help = "the runner that is tested, or a file of outputs"),
     PGY_OPT_TEXT("--a-model", where_args, model[0], .meta = "PATH",
                  .help = "model or plan of side A, if it has one of its own"),
     PGY_OPT_TEXT("--b-model", where_args, model[1], .meta = "PATH",
@@ -58,6 +61,19 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_FLAG("--own-errors", where_args, own_errors,
                  .help = "run every node alone on the reference's values. Default: only those that "
                          "can start an error, so the report lacks the own errors of others"),
+    PGY_OPT_TEXT("--judge", where_args, judge, .choices = RULES,
+                 .help = "what decides: tolerance (default), or floor: a tensor may differ by a "
+                         "multiple of the error that rounding must cause there, see --floor-times, "
+                         "--assume, --sums and --draws; tensors without a floor are judged by "
+                         "tolerance"),
+    PGY_OPT_TEXT("--floor-times", where_args, times_text, .meta = "NUMBER",
+                 .help = "for --judge floor: the multiple of the noise floor that is allowed. "
+                         "Default 3"),
+    PGY_OPT_INT("--worst", where_args, worst, .meta = "N",
+                .help = "number of worst elements to show for each tensor, 1 to 64. Default 3"),
+    PGY_OPT_FLAG("--no-inside", where_args, no_inside,
+                 .help = "do not compare the tensors inside the bodies of If, Loop, Scan and "
+                         "SequenceMap, for which the reference runs the model once"),
     PGY_OPT_TEXT("--json", where_args, json, .meta = "PATH",
                  .help = "save the report with the errors of all tensors as JSON"),
     PGY_OPT_END,
@@ -84,9 +100,12 @@ static pgy_status check_use(const args *line, bool noise, pgy_error *err)
     span name;
     if (noise) row = where_given(line, &GROUP_WHERE_REWRITES, NULL);
     if (!row && noise)
-        row =
-            where_given(line, &OWN, "--a-model --b-model --max-memory --rtol --atol --own-errors");
-    if (!row && rewrites && !noise) row = where_given(line, &OWN, "--max-memory --own-errors");
+        row = where_given(line, &OWN,
+                          "--a-model --b-model --max-memory --rtol --atol --own-errors --judge "
+                          "--floor-times --worst --no-inside");
+    if (!row && rewrites && !noise)
+        row = where_given(line, &OWN,
+                          "--max-memory --own-errors --judge --floor-times --worst --no-inside");
     if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
@@ -113,11 +132,27 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
         st = value_bytes(&s->memory, s->memory_text, "argument --max-memory", err);
     if (!st && s->memory_text && !s->memory)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "argument --max-memory: expected at least 1 byte");
+    const bool floor = s->judge && !strcmp(s->judge, "floor");
+    if (!st && s->times_text && !floor)
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "argument --floor-times: it needs --judge floor");
+    if (!st && (s->worst < 1 || s->worst > MAX_WORST))
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "argument --worst: %lld is not allowed; expected 1 to %d",
+                           (long long)s->worst, MAX_WORST);
+    if (!st) st = where_noise_check(line, asked, floor, err);
+    if (!st) st = read_tolerance(&s->times, s->times_text, "--floor-times", err);
     if (!st) st = read_tolerance(&s->rtol, s->rtol_text, "--rtol", err);
     return st ? st : read_tolerance(&s->atol, s->atol_text, "--atol", err);
 }
 
-static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(where_args), .finish = finish};
+static void defaults(void *settings)
+{
+    where_args *s = settings;
+    s->worst = 3;
+}
+
+static const option_group OWN = {
+    .options = OPTIONS, ARGS_TYPE(where_args), .defaults = defaults, .finish = finish};
 
 static const option_group *const *groups(void)
 {
@@ -171,14 +206,16 @@ static pgy_status make_side(side *s, const args *line, size_t i, const side *bef
     s->side.size = sizeof s->side;
     s->side.backend = pgy_backend_find(runner);
     s->path = own->model[i] ? own->model[i] : model->path;
-    if (!s->side.backend && (i || !str_ends_with(runner, ".json")))
+    if (!s->side.backend && !str_ends_with(runner, ".json"))
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "argument --%c: there is no runner '%s'; expected onnxrt, trt, "
-                             "opref%s",
-                             i ? 'b' : 'a', runner, i ? "" : ", or a .json file of outputs");
+                             "opref, or a .json file of outputs",
+                             i ? 'b' : 'a', runner);
     if (!s->side.backend) {
+        /* the model tells the order of the tensors; with a runner, that side's model does */
+        const bool needed = own->model[i] || !pgy_backend_find(own->runner[!i]);
         s->side.results = runner;
-        return PGY_OK;
+        if (!needed || !s->path) return PGY_OK;
     }
     if (!s->path)
         return pgy_error_set(err, PGY_E_ARGUMENT,
@@ -187,7 +224,9 @@ static pgy_status make_side(side *s, const args *line, size_t i, const side *bef
     /* the walk runs equal parts of both sides in one session if the options are one object */
     const bool same = s->side.backend == before->side.backend && !where_rewrites_asked(line) &&
                       !pgy_backend_has(s->side.backend, PGY_BACKEND_BUILDS_PLANS);
-    pgy_status st = same ? PGY_OK : runners_options(&s->options, line, s->side.backend, err);
+    pgy_status st = same || !s->side.backend
+                        ? PGY_OK
+                        : runners_options(&s->options, line, s->side.backend, err);
     s->side.options = same ? before->side.options : s->options;
     if (!st && before->model && !strcmp(s->path, before->path))
         s->side.model = s->model = pgy_model_retain(before->model);
@@ -258,6 +297,8 @@ static void put_next(str *out, const args *line, const pgy_where_report *r, cons
     str_append(out, " --nodes ");
     str_append_word(out, best->node);
     str_append(out, " -o culprit.onnx");
+    for (size_t i = 0; i < best->iteration_count; i++)
+        str_printf(out, "%s %lld", i ? "" : " --iteration", (long long)best->iterations[i]);
     put_data(out, line);
 }
 
@@ -295,6 +336,13 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     o.rtol = s->rtol;
     o.atol = s->atol;
     o.own_errors = s->own_errors;
+    o.judge = s->judge;
+    o.floor_times = s->times;
+    o.worst_count = (size_t)s->worst;
+    o.skip_inside = s->no_inside;
+    o.max_steps = where_noise_steps(line);
+    const pgy_floor_options floor = where_noise_floor(line);
+    o.floor = &floor;
     const bool rewrites = where_rewrites_asked(line);
     if (!st && rewrites)
         st = where_rewrites_run(line, &sides[0].side, &sides[1].side, sides[1].options, &o, s->json,

@@ -23,12 +23,15 @@ static const struct {
     {"debug.check_command", "--check"},
     {"debug.fail_patterns", "--fail-regex"},
     {"debug.load_replay", "--load-debug-replay"},
+    {"floor_options.max_steps", "--max-steps"},
     {"judge.check_average", "--check-average"},
     {"judge.compat", "--compat"},
     {"judge.fail_fast", "--fail-fast"},
     {"load.allow_outside", "--allow-external-data-outside"},
     {"load.external_data_dir", "--external-data-dir"},
+    {"nan_options.max_steps", "--max-steps"},
     {"pgy_file_loader_create", "--load-inputs"},
+    {"pgy_headroom_set_max_steps", "--max-steps"},
     {"pgy_operators_load", "--op-library"},
     {"pgy_precision_save_times", "--save-layer-times"},
     {"pgy_refitter_refit", "'convert PLAN --refit-from MODEL.onnx'"},
@@ -47,6 +50,8 @@ static const struct {
     {"run.use_subprocess", "--use-subprocess"},
     {"run.warm_up", "--warm-up"},
     {"save.external_data_path", "--external-data-path"},
+    {"where_options.judge", "--judge"},
+    {"where_options.max_steps", "--max-steps"},
 };
 
 static const char FUNCTION[] = "pgy_";

@@ -14,6 +14,7 @@ enum { MAX_NODES = 1 << 20 };
 typedef struct inliner {
     pgy_graph *graph, *level;
     const inline_choice *choice;
+    const char *prefix; /* path for the names of inner values; NULL: none */
     strmap taken;     /* value names of all levels, so that new names stay unique */
     node_splice list; /* the new node list of the level */
     size_t calls, copied;
@@ -165,7 +166,10 @@ static bool has_name(const char *name, const void *user)
 
 static pgy_status move_value(inliner *in, pgy_value *v, pgy_error *err)
 {
-    const char *name = graph_free_name(state_of(in->graph), v->name, has_name, &in->taken);
+    graph_state *s = state_of(in->graph);
+    const char *stem =
+        in->prefix ? arena_printf(&s->memory, "%s/%s", in->prefix, v->name) : v->name;
+    const char *name = stem ? graph_free_name(s, stem, has_name, &in->taken) : NULL;
     if (!name || !level_put_value(in->level, name, box_of(v)) || !strmap_put(&in->taken, name, v))
         return graph_no_memory(err);
     v->name = name;
@@ -262,6 +266,7 @@ static pgy_status inline_call(inliner *in, pgy_node *call, const pgy_onnx_functi
     if (!st) st = connect_inputs(body, call, f, err);
     if (!st) st = settle_inner(in, body, err);
     if (st) return st;
+    if (in->choice && in->choice->paths) in->prefix = node_label(call);
     node_unlink(call);
     strmap values = level_take_values(body);
     st = connect_outputs(in, body, call, results, err);
@@ -270,6 +275,7 @@ static pgy_status inline_call(inliner *in, pgy_node *call, const pgy_onnx_functi
         if (v->producer) st = move_value(in, v, err);
     }
     strmap_deinit(&values);
+    in->prefix = NULL;
     in->calls++;
     return st;
 }

@@ -12,6 +12,7 @@ typedef struct inline_choice {
     void *user;
     bool any_opset; /* also inline functions with other opset versions; their nodes keep these, so
                        the graph can be read but not exported */
+    bool paths;     /* inner values are named "<call>/<value>" */
 } inline_choice;
 
 /* Inlines in all levels, including calls in function bodies; *calls is the number of inlined calls.

@@ -23,9 +23,13 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
-static pgy_status judge(where_verdict *out, const char **why, where_search *s, bool own,
-                        pgy_tensor *a, pgy_tensor *b, pgy_error *err)
+static pgy_status judge(where_verdict *out, const char **why, const where_search *s,
+                        const where_row *r, bool own, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
+    const where_terms terms = {.options = &s->options,
+                               .floor = own ? s->floors.own : s->floors.all,
+                               .name = r->floor_name ? r->floor_name : r->line.other_name,
+                               .own = own};
     pgy_tensor *la = NULL, *lb = NULL;
     *why = NULL;
     if (!pgy_view_same_shape(pgy_tensor_view(a), pgy_tensor_view(b)))
@@ -35,7 +39,7 @@ static pgy_status judge(where_verdict *out, const char **why, where_search *s, b
     if (*why) return PGY_OK;
     pgy_status st = pgy_tensor_load(&la, a, err);
     if (!st) st = pgy_tensor_load(&lb, b, err);
-    if (!st) st = s->judge->judge(out, &s->options, own, la, lb, err);
+    if (!st) st = s->judge->judge(out, &terms, la, lb, err);
     pgy_tensor_release(la);
     pgy_tensor_release(lb);
     return st;
@@ -51,6 +55,27 @@ static pgy_status set_shape(where_search *s, pgy_where_tensor *t, const pgy_tens
     t->shape = shape;
     t->rank = (int32_t)rank;
     t->dtype = pgy_tensor_dtype(a);
+    return PGY_OK;
+}
+
+/* Keeps the figures of the worst sample. */
+static pgy_status take_worst(where_search *s, pgy_where_tensor *t, const where_verdict *v,
+                             size_t sample, pgy_error *err)
+{
+    pgy_where_element *kept =
+        arena_alloc_array(&s->report->memory, v->worst_count + 1, sizeof *kept);
+    if (!kept) return no_memory(err);
+    memcpy(kept, v->worst, v->worst_count * sizeof *kept);
+    t->worst = kept;
+    t->worst_count = v->worst_count;
+    t->worst_index = kept->index;
+    t->worst_a = kept->a;
+    t->worst_b = kept->b;
+    t->error = v->error;
+    t->sample = sample;
+    t->allowed = v->allowed;
+    t->floor_times = v->times;
+    t->floor_dtype = v->floor_dtype;
     return PGY_OK;
 }
 
@@ -73,7 +98,7 @@ static pgy_status compare(where_search *s, where_row *r, pgy_tensor *a, pgy_tens
         t->note = missing(s, !a);
         return PGY_OK;
     }
-    pgy_status st = judge(&v, &why, s, false, a, b, err);
+    pgy_status st = judge(&v, &why, s, r, false, a, b, err);
     if (!st && t->rank < 0) st = set_shape(s, t, a, err);
     if (st) return st;
     if (why) {
@@ -83,18 +108,11 @@ static pgy_status compare(where_search *s, where_row *r, pgy_tensor *a, pgy_tens
     }
     r->now = v.error;
     if (!t->compared) t->note = "";
-    if (!t->compared || v.error > t->error) {
-        t->error = v.error;
-        t->worst_index = v.worst;
-        t->worst_a = v.worst_a;
-        t->worst_b = v.worst_b;
-        t->sample = sample;
-        t->allowed = v.allowed;
-    }
+    if (!t->compared || v.error > t->error) st = take_worst(s, t, &v, sample, err);
     t->compared = true;
     t->differs |= v.differs;
     if (v.nans) t->note = "it has NaN";
-    return PGY_OK;
+    return st;
 }
 
 /* Tensors between two that are compared: a fused group, or what stored results lack. */
@@ -125,6 +143,7 @@ static bool reads_differing(const bool *differs, const pgy_node *n)
 /* A tensor that was not compared differs if its node reads one that does. */
 static void note_differing(where_search *s, const where_segment *g, size_t sample)
 {
+    if (!s->graph_b) return; /* stored results have no nodes */
     bool *differs = where_differs(s, sample);
     for (size_t i = s->node; i < g->end; i++) {
         const pgy_node *n = s->graph_b->nodes[i];
@@ -165,7 +184,7 @@ static pgy_status judge_own(where_search *s, where_row *r, pgy_tensor *x, pgy_te
 {
     where_verdict v;
     const char *why;
-    pgy_status st = judge(&v, &why, s, is_own(s, r), x, y, err);
+    pgy_status st = judge(&v, &why, s, r, is_own(s, r), x, y, err);
     if (st) return st;
     if (why) v.error = INFINITY, v.differs = true;
     r->own_differs |= v.differs;
@@ -189,7 +208,7 @@ static pgy_status settle(bool *needs, where_search *s, const where_segment *g, w
     }
     *needs = true;
     if (s->options.own_errors || isinf(r->now)) return PGY_OK;
-    pgy_status st = judge(&v, &why, s, is_own(s, r), a, b, err);
+    pgy_status st = judge(&v, &why, s, r, is_own(s, r), a, b, err);
     if (!st && !why) *needs = v.differs;
     return st;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decides whether two tensors differ. */
+#include <polygraphy/noise.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -8,6 +10,9 @@
 #include "where/where.h"
 
 enum { BLOCK = 1 << 16 };
+
+/* The multiple of the floor that passes: no correct run of docs/where_noise.md exceeds it. */
+#define FLOOR_TIMES 3.0
 
 /* Errors that rounding in a type causes in layers of usual size, with a reserve. */
 static const struct {
@@ -25,23 +30,37 @@ static double default_rtol(pgy_dtype dtype, bool own)
 
 typedef struct figures {
     double largest, difference;
-    uint64_t worst;
-    double worst_a, worst_b;
+    pgy_where_element worst[WHERE_MAX_WORST]; /* the largest difference first */
+    double differences[WHERE_MAX_WORST];
+    size_t count, most;
+    double least; /* difference that an element must exceed to be kept */
     size_t nans;
 } figures;
+
+static void keep(figures *f, double difference, double a, double b, uint64_t i)
+{
+    size_t at = f->count < f->most ? f->count++ : f->most - 1;
+    for (; at && f->differences[at - 1] < difference; at--) {
+        f->worst[at] = f->worst[at - 1];
+        f->differences[at] = f->differences[at - 1];
+    }
+    f->worst[at] = (pgy_where_element){i, a, b};
+    f->differences[at] = difference;
+    if (f->count == f->most) f->least = f->differences[f->most - 1];
+}
 
 static inline void take(figures *f, double a, double b, uint64_t i)
 {
     const double size = fabs(a);
     if (isnan(a) || isnan(b)) {
-        if (!f->nans++) f->worst = i, f->worst_a = a, f->worst_b = b;
+        f->nans++;
+        if (f->least < INFINITY) keep(f, INFINITY, a, b, i);
         return;
     }
     if (size > f->largest && !isinf(size)) f->largest = size;
     const double difference = a == b ? 0 : fabs(a - b);
-    if (difference <= f->difference) return;
-    f->difference = difference;
-    if (!f->nans) f->worst = i, f->worst_a = a, f->worst_b = b;
+    if (difference > f->difference) f->difference = difference;
+    if (difference > f->least) keep(f, difference, a, b, i);
 }
 
 static void take_block(figures *f, pgy_tensor *a, pgy_tensor *b, size_t first, size_t end)
@@ -64,10 +83,12 @@ static void take_block(figures *f, pgy_tensor *a, pgy_tensor *b, size_t first, s
     }
 }
 
-static pgy_status judge_tolerance(where_verdict *out, const pgy_where_options *o, bool own,
-                                  pgy_tensor *a, pgy_tensor *b, pgy_error *err)
+static pgy_status judge_tolerance(where_verdict *out, const where_terms *terms, pgy_tensor *a,
+                                  pgy_tensor *b, pgy_error *err)
 {
-    figures f = {0};
+    const pgy_where_options *o = terms->options;
+    const size_t wanted = o->worst_count ? o->worst_count : WHERE_WORST;
+    figures f = {.most = wanted < WHERE_MAX_WORST ? wanted : WHERE_MAX_WORST};
     const size_t count = pgy_tensor_count(a);
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i += BLOCK) {
@@ -76,22 +97,52 @@ static pgy_status judge_tolerance(where_verdict *out, const pgy_where_options *o
     }
     if (st) return st;
     /* the coarser of the two types sets what is allowed */
-    const double ra = default_rtol(pgy_tensor_dtype(a), own);
-    const double rb = default_rtol(pgy_tensor_dtype(b), own);
+    const double ra = default_rtol(pgy_tensor_dtype(a), terms->own);
+    const double rb = default_rtol(pgy_tensor_dtype(b), terms->own);
     const double rtol = isnan(o->rtol) ? (ra > rb ? ra : rb) : o->rtol;
     const double atol = isnan(o->atol) ? 0 : o->atol;
     const double unit = f.largest > 0 ? f.largest : 1;
-    *out = (where_verdict){.error = f.nans ? INFINITY : f.difference / unit,
+    *out = (where_verdict){.scale = unit,
+                           .error = f.nans ? INFINITY : f.difference / unit,
                            .allowed = rtol + atol / unit,
-                           .worst = f.worst,
-                           .worst_a = f.worst_a,
-                           .worst_b = f.worst_b,
-                           .nans = f.nans};
+                           .worst_count = f.count,
+                           .nans = f.nans,
+                           .times = NAN};
+    memcpy(out->worst, f.worst, sizeof f.worst);
     out->differs = f.nans || !(out->error <= out->allowed);
     return PGY_OK;
 }
 
-static const where_judge JUDGES[] = {{"tolerance", judge_tolerance}};
+/* A tensor may differ by a multiple of its floor. NaN is never noise. */
+static pgy_status judge_floor(where_verdict *out, const where_terms *terms, pgy_tensor *a,
+                              pgy_tensor *b, pgy_error *err)
+{
+    const pgy_floor_tensor *t = terms->floor ? pgy_floor_find(terms->floor, terms->name) : NULL;
+    const double limit =
+        isnan(terms->options->floor_times) ? FLOOR_TIMES : terms->options->floor_times;
+    pgy_floor_verdict v;
+    pgy_status st = judge_tolerance(out, terms, a, b, err);
+    if (st || !t || t->unknown_why) return st;
+    st =
+        pgy_floor_judge(&v, terms->floor, terms->name, pgy_tensor_view(a), pgy_tensor_view(b), err);
+    if (st) return st;
+    /* the scale of errors is the reference's largest magnitude, as in judge_tolerance */
+    out->allowed = out->scale > 0 ? limit * t->max_abs / out->scale : INFINITY;
+    out->times = v.times;
+    out->floor_dtype = t->dtype;
+    out->differs = out->nans || v.times > limit;
+    return PGY_OK;
+}
+
+static const where_judge JUDGES[] = {{.name = "tolerance", .judge = judge_tolerance},
+                                     {.name = "floor", .needs_floor = true, .judge = judge_floor}};
+
+void where_judge_list(str *out)
+{
+    const size_t count = sizeof JUDGES / sizeof *JUDGES;
+    for (size_t i = 0; i < count; i++)
+        str_printf(out, "%s'%s'", !i ? "" : i + 1 < count ? ", " : " or ", JUDGES[i].name);
+}
 
 const where_judge *where_judge_find(const char *name)
 {

@@ -33,25 +33,38 @@ static bool is_candidate(const pgy_value *v)
            !node_is(v->producer, "Constant");
 }
 
-static pgy_status add(where_rows *rows, pgy_value *a, pgy_value *b, arena *memory, pgy_error *err)
+static where_row *append(where_rows *rows)
 {
     if (!mem_grow((void **)&rows->items, &rows->capacity, rows->count + 1, sizeof *rows->items))
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        return NULL;
     where_row *r = &rows->items[rows->count++];
-    *r = (where_row){.a = a, .b = b, .is_output = b->is_output};
-    r->line = (pgy_where_tensor){.name = arena_strdup(memory, a ? a->name : b->name),
-                                 .other_name = arena_strdup(memory, b->name),
-                                 .node = arena_strdup(memory, node_label(b->producer)),
-                                 .op_type = arena_strdup(memory, b->producer->op_type),
-                                 .module = where_module(b->producer, memory),
-                                 .dtype = b->dtype,
-                                 .rank = -1,
-                                 .error = NAN,
-                                 .handed = NAN,
-                                 .made = NAN,
-                                 .amplification = NAN,
-                                 .allowed = NAN,
-                                 .note = "it was not reached"};
+    *r = (where_row){.line = {.node = "",
+                              .op_type = "",
+                              .module = "",
+                              .rank = -1,
+                              .error = NAN,
+                              .handed = NAN,
+                              .made = NAN,
+                              .amplification = NAN,
+                              .allowed = NAN,
+                              .floor_times = NAN,
+                              .note = "it was not reached"}};
+    return r;
+}
+
+static pgy_status add(where_rows *rows, pgy_value *a, pgy_value *b, arena *memory, pgy_error *err)
+{
+    where_row *r = append(rows);
+    if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    r->a = a;
+    r->b = b;
+    r->is_output = b->is_output;
+    r->line.name = arena_strdup(memory, a ? a->name : b->name);
+    r->line.other_name = arena_strdup(memory, b->name);
+    r->line.node = arena_strdup(memory, node_label(b->producer));
+    r->line.op_type = arena_strdup(memory, b->producer->op_type);
+    r->line.module = where_module(b->producer, memory);
+    r->line.dtype = b->dtype;
     uint64_t count = b->rank < 0 || b->dtype == PGY_DTYPE_NONE ? 0 : 1;
     for (int32_t d = 0; d < b->rank; d++)
         count = b->dims[d].value < 0 || count > (UINT64_MAX >> 8) / ((uint64_t)b->dims[d].value + 1)
@@ -131,5 +144,33 @@ pgy_status where_match(where_rows *out, strvec *unmatched, pgy_graph *a, pgy_gra
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < b->node_count; i++)
         st = match_node(out, unmatched, a, b, b->nodes[i], memory, err);
+    return st;
+}
+
+static pgy_status add_stored(where_rows *rows, const char *name, const pgy_tensor *t, arena *memory,
+                             pgy_error *err)
+{
+    where_row *r = append(rows);
+    const char *kept = r ? arena_strdup(memory, name) : NULL;
+    if (!kept || !strmap_put(&rows->by_b, kept, (void *)(uintptr_t)rows->count))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    r->line.name = r->line.other_name = kept;
+    r->line.dtype = pgy_tensor_dtype(t);
+    r->size_bytes = r->line.dtype == PGY_STRING ? 0 : pgy_tensor_size_bytes(t);
+    r->is_output = true;
+    return PGY_OK;
+}
+
+pgy_status where_match_stored(where_rows *out, strvec *unmatched, const pgy_tensor_map *a,
+                              const pgy_tensor_map *b, arena *memory, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(a); i++)
+        st = add_stored(out, pgy_tensor_map_name(a, i), pgy_tensor_map_at(a, i), memory, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(b); i++) {
+        const char *name = pgy_tensor_map_name(b, i);
+        if (!pgy_tensor_map_find(a, name) && !strvec_push(unmatched, name))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
     return st;
 }

@@ -16,7 +16,8 @@ static pgy_status judge_output(bool *passed, const where_judge *rule, const pgy_
 {
     const pgy_view a = pgy_tensor_view(wanted), b = pgy_tensor_view(made);
     where_verdict v = {.differs = true};
-    pgy_status st = same_shape(&a, &b) ? rule->judge(&v, o, false, wanted, made, err) : PGY_OK;
+    const where_terms terms = {.options = o};
+    pgy_status st = same_shape(&a, &b) ? rule->judge(&v, &terms, wanted, made, err) : PGY_OK;
     *passed = !v.differs;
     return st;
 }
@@ -45,7 +46,13 @@ static pgy_status judge(struct pgy_verdicts *out, const pgy_iteration *a, const 
 pgy_status trials_compare_create(pgy_compare **out, const pgy_where_options *o, pgy_error *err)
 {
     pgy_compare_options c = pgy_compare_options_default(PGY_COMPARE_CALLBACK);
-    if (!where_judge_find(o->judge))
+    const where_judge *rule = where_judge_find(o->judge);
+    if (rule && rule->needs_floor)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "where_options.judge is '%s', but searches of rewrites have no noise "
+                             "floor; judge by 'tolerance'",
+                             o->judge);
+    if (!rule)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is not a rule that decides", o->judge);
     c.callback = judge;
     c.user = (void *)o;

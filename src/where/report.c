@@ -12,6 +12,8 @@ void pgy_where_report_destroy(pgy_where_report *r)
 {
     if (!r) return;
     where_rows_deinit(&r->rows);
+    for (size_t i = 0; i < r->inner_count; i++) pgy_where_report_destroy(r->inner[i]);
+    mem_free(r->inner);
     strvec_deinit(&r->failures);
     arena_deinit(&r->memory);
     mem_free(r);
@@ -60,14 +62,18 @@ static void put_shape(str *out, const pgy_where_tensor *t)
     str_append(out, t->rank == 1 ? ",)" : ")");
 }
 
-static void put_index(str *out, const pgy_where_tensor *t)
+static void split_index(int64_t *at, const pgy_where_tensor *t, uint64_t rest)
 {
-    int64_t at[PGY_MAX_RANK];
-    uint64_t rest = t->worst_index;
     for (int32_t d = t->rank; d-- > 0;) {
         at[d] = t->shape[d] > 0 ? (int64_t)(rest % (uint64_t)t->shape[d]) : 0;
         rest = t->shape[d] > 0 ? rest / (uint64_t)t->shape[d] : 0;
     }
+}
+
+static void put_index(str *out, const pgy_where_tensor *t, uint64_t index)
+{
+    int64_t at[PGY_MAX_RANK];
+    split_index(at, t, index);
     str_append_char(out, '[');
     for (int32_t d = 0; d < t->rank; d++)
         str_printf(out, "%s%lld", d ? ", " : "", (long long)at[d]);
@@ -87,7 +93,8 @@ static void put_tensor(str *out, const pgy_where_tensor *t)
     str_printf(out, "    tensor  %s", t->name);
     if (span_equals(span_of(t->name), t->other_name) == false)
         str_printf(out, " (on side B: %s)", t->other_name);
-    str_printf(out, "\n    node    %s (%s)\n", t->node, t->op_type);
+    str_append_char(out, '\n');
+    if (t->node[0]) str_printf(out, "    node    %s (%s)\n", t->node, t->op_type);
     if (t->module[0]) str_printf(out, "    module  %s\n", t->module);
     str_printf(out, "    type    %s ", pgy_dtype_name(t->dtype));
     put_shape(out, t);
@@ -96,11 +103,14 @@ static void put_tensor(str *out, const pgy_where_tensor *t)
     put_number(out, ", total", t->error);
     put_number(out, ", allowed", t->allowed);
     if (!isnan(t->amplification)) put_number(out, ", amplification", t->amplification);
-    if (isfinite(t->error)) {
-        str_append(out, "\n    worst   ");
-        put_index(out, t);
-        str_printf(out, ": %.9g on side A, %.9g on side B, sample %zu", t->worst_a, t->worst_b,
-                   t->sample);
+    if (t->floor_dtype)
+        str_printf(out, "\n    floor   %.3g times what %s must cost here", t->floor_times,
+                   pgy_dtype_name(t->floor_dtype));
+    for (size_t i = 0; i < t->worst_count && (!i || t->worst[i].a != t->worst[i].b); i++) {
+        str_append(out, i ? "\n            " : "\n    worst   ");
+        put_index(out, t, t->worst[i].index);
+        str_printf(out, ": %.9g on side A, %.9g on side B", t->worst[i].a, t->worst[i].b);
+        if (!i) str_printf(out, ", sample %zu", t->sample);
     }
     if (t->note[0]) str_printf(out, "\n    note    %s", t->note);
     str_append_char(out, '\n');
@@ -200,6 +210,7 @@ static void put_line(json_writer *w, const pgy_where_tensor *t)
     json_put_bool(w, "compared", t->compared);
     json_put_bool(w, "differs", t->differs);
     json_put_bool(w, "starts", t->starts);
+    json_put_ints(w, "iterations", t->iterations, t->iteration_count);
     put_real(w, "error", t->error);
     put_real(w, "handed", t->handed);
     put_real(w, "made", t->made);
@@ -209,6 +220,20 @@ static void put_line(json_writer *w, const pgy_where_tensor *t)
     json_put_uint(w, "worst_index", t->worst_index);
     put_real(w, "worst_a", t->worst_a);
     put_real(w, "worst_b", t->worst_b);
+    json_key(w, "worst");
+    json_begin_array(w);
+    for (size_t i = 0; i < t->worst_count; i++) {
+        int64_t at[PGY_MAX_RANK];
+        split_index(at, t, t->worst[i].index);
+        json_begin_object(w);
+        json_put_ints(w, "index", at, (size_t)t->rank);
+        put_real(w, "a", t->worst[i].a);
+        put_real(w, "b", t->worst[i].b);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    put_real(w, "floor_times", t->floor_times);
+    json_put_text(w, "floor_dtype", t->floor_dtype ? pgy_dtype_name(t->floor_dtype) : NULL);
     json_put_text(w, "note", t->note);
     json_end_object(w);
 }

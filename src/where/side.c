@@ -194,6 +194,13 @@ void where_source_close(where_source *s)
     s->loader = NULL;
 }
 
+size_t where_source_stored(const where_source *s)
+{
+    return s->results && pgy_results_runner_count(s->results)
+               ? pgy_results_iteration_count(s->results, 0)
+               : 0;
+}
+
 /* The iteration `sample` of the first runner in the file. */
 static pgy_status read_stored(const pgy_tensor_map **out, where_source *s, size_t sample,
                               pgy_error *err)

@@ -27,6 +27,8 @@ pgy_status where_source_open(where_source *s, pgy_error *err) PGY_MUST_CHECK;
 /* `part` must live until the source is closed. */
 pgy_status where_source_open_part(where_source *s, where_part *part, pgy_error *err) PGY_MUST_CHECK;
 void where_source_close(where_source *s);
+/* The number of samples in stored results. */
+size_t where_source_stored(const where_source *s);
 /* *out: borrowed from `held`, which the caller destroys, if it is set. */
 pgy_status where_source_read(const pgy_tensor_map **out, pgy_tensor_map **held, where_source *s,
                              const pgy_tensor_map *feed, size_t sample,

@@ -10,6 +10,7 @@
 typedef struct where_search {
     pgy_where_options options;
     const where_judge *judge;
+    where_floors floors; /* empty if the rule needs none */
     where_lane a, b;
     pgy_model *model;   /* whose nodes run alone; NULL: side B is a plan */
     pgy_graph *graph_a; /* NULL: names are equal on both sides */
@@ -30,6 +31,9 @@ static inline bool *where_differs(const where_search *s, size_t sample)
 {
     return s->differs + sample * s->graph_b->node_count;
 }
+/* judge_floors.c: computes the floors over all samples, if the rule needs them. model: whose
+ * floors; NULL: there is none */
+pgy_status where_floors_prepare(where_search *s, pgy_model *model, pgy_error *err) PGY_MUST_CHECK;
 
 /* After matching: opens whole sources and finds the places of cuts. */
 pgy_status where_walk_start(where_search *s, pgy_error *err) PGY_MUST_CHECK;

@@ -9,26 +9,27 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/sized.h"
+#include "where/inside.h"
+#include "where/stored.h"
 #include "where/walk.h"
 
 static const char LOG_PATH[] = "where/where.c";
 
 pgy_where_options pgy_where_options_default(void)
 {
-    return (pgy_where_options){.size = sizeof(pgy_where_options), .rtol = NAN, .atol = NAN};
+    return (pgy_where_options){
+        .size = sizeof(pgy_where_options), .rtol = NAN, .atol = NAN, .floor_times = NAN};
 }
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-static pgy_status check_side(const pgy_where_side *s, const char *name, bool is_reference,
-                             pgy_error *err)
+static pgy_status check_side(const pgy_where_side *s, const char *name, pgy_error *err)
 {
     if (s->results && s->backend)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "side %s has a runner and stored results; give one of them", name);
-    if (!s->backend && !(s->results && is_reference))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "side %s needs a runner%s", name,
-                             is_reference ? " or stored results" : "");
+    if (!s->backend && !s->results)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "side %s needs a runner or stored results", name);
     if (s->backend && !s->model && !s->plan)
         return pgy_error_set(err, PGY_E_ARGUMENT, "side %s needs a model", name);
     if (s->plan && !pgy_backend_has(s->backend, PGY_BACKEND_RUNS_PLANS))
@@ -185,16 +186,26 @@ static pgy_status note_failures(pgy_where_report *r, const strvec *unmatched, pg
 
 /* ---- The search ------------------------------------------------------------------------------ */
 
+static pgy_status guard(const where_search *s, const char *side, pgy_model *model, pgy_error *err)
+{
+    return where_guard(model, side, s->feeds, s->feed_count, s->options.max_steps, err);
+}
+
 static pgy_status prepare(where_search *s, strvec *unmatched, pgy_error *err)
 {
     pgy_model *ma = s->a.source.side->model, *own = s->b.source.side->model;
     pgy_model *mb = own ? own : ma;
+    const bool stored = where_is_stored(s);
+    if (stored && !mb) return where_stored_match(s, unmatched, err);
     if (!mb)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "one side needs an ONNX model: a plan or stored "
                              "results do not tell the order of tensors");
-    s->model = own;
-    pgy_status st = load_feeds(s, mb, err);
+    s->model = s->b.source.side->backend ? own : NULL;
+    pgy_status st = stored ? where_stored_count(s, err) : load_feeds(s, mb, err);
+    if (!st && !stored) st = guard(s, own ? "B" : "A", mb, err);
+    if (!st && !stored && ma && ma != mb) st = guard(s, "A", ma, err);
+    if (!st) st = where_floors_prepare(s, mb, err);
     if (!st) st = import(&s->graph_b, mb, s->feeds[0], err);
     if (!st && ma && ma != mb) st = import(&s->graph_a, ma, s->feeds[0], err);
     if (!st)
@@ -266,6 +277,7 @@ static void deinit(where_search *s)
     for (size_t i = 0; i < s->feed_count; i++) pgy_tensor_map_destroy(s->feeds[i]);
     mem_free(s->feeds);
     where_walk_deinit(s);
+    where_floors_destroy(&s->floors);
     /* the ledger keeps no pointers into graphs */
     for (size_t i = 0; s->report && i < s->report->rows.count; i++)
         s->report->rows.items[i].a = s->report->rows.items[i].b = NULL;
@@ -280,14 +292,23 @@ static pgy_status take(where_search *s, pgy_where_side *sides, const pgy_where_s
     pgy_status st = SIZED_TAKE(pgy_where_options, &s->options, options, err);
     if (!st) st = SIZED_TAKE(pgy_where_side, &sides[0], a, err);
     if (!st) st = SIZED_TAKE(pgy_where_side, &sides[1], b, err);
-    if (!st) st = check_side(&sides[0], "A", true, err);
-    if (!st) st = check_side(&sides[1], "B", false, err);
+    if (!st) st = check_side(&sides[0], "A", err);
+    if (!st) st = check_side(&sides[1], "B", err);
+    str rules = {0};
+    where_judge_list(&rules);
     s->judge = where_judge_find(s->options.judge);
     if (!st && !s->judge)
-        st = pgy_error_set(err, PGY_E_NOT_FOUND,
-                           "there is no rule '%s' to judge by; expected "
-                           "'tolerance'",
-                           s->options.judge);
+        st = pgy_error_set(err, PGY_E_NOT_FOUND, "there is no rule '%s' to judge by; expected %s",
+                           s->options.judge, str_text(&rules));
+    if (!st && s->options.worst_count > WHERE_MAX_WORST)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "where_options.worst_count is %zu; expected at most %d",
+                           s->options.worst_count, WHERE_MAX_WORST);
+    if (!st && s->options.floor_times < 0)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "where_options.floor_times is %g; expected at least 0",
+                           s->options.floor_times);
+    str_deinit(&rules);
     s->budget = s->options.max_memory ? s->options.max_memory : memory_limit_bytes() / 4;
     s->a.source.side = &sides[0];
     s->b.source.side = &sides[1];
@@ -298,11 +319,48 @@ static pgy_status make_report(pgy_where_report **out, const where_search *s, pgy
 {
     pgy_where_report *r = mem_calloc(1, sizeof *r);
     if (!r) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    const pgy_where_side *a = s->a.source.side;
+    const pgy_where_side *a = s->a.source.side, *b = s->b.source.side;
     r->a = arena_strdup(&r->memory, a->backend ? a->backend->name : a->results);
-    r->b = arena_strdup(&r->memory, s->b.source.side->backend->name);
+    r->b = arena_strdup(&r->memory, b->backend ? b->backend->name : b->results);
     *out = r;
     return r->a && r->b ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+/* owned: the models that the sides get, to be destroyed by the caller. */
+static pgy_status inline_sides(pgy_where_side *sides, pgy_model **owned, pgy_error *err)
+{
+    const bool shared = sides[0].model == sides[1].model;
+    for (size_t i = 0; i < 2; i++) {
+        if (!sides[i].model) continue;
+        owned[i] = pgy_model_retain(shared && i ? owned[0] : sides[i].model);
+        const pgy_status st = shared && i ? PGY_OK : where_inline(&owned[i], err);
+        if (st) return st;
+        sides[i].model = owned[i];
+    }
+    return PGY_OK;
+}
+
+/* The ledger of what was compared, and of the bodies of its nodes. st: of the search */
+static pgy_status finish(where_search *s, const pgy_where_side *sides, const strvec *unmatched,
+                         pgy_status st, pgy_error *err)
+{
+    const inside_search inside = {.report = s->report,
+                                  .a = &sides[0],
+                                  .b = &sides[1],
+                                  .options = &s->options,
+                                  .feeds = s->feeds,
+                                  .feed_count = s->feed_count,
+                                  .budget = s->budget,
+                                  .compare = pgy_where};
+    s->report->samples = s->feed_count;
+    pgy_status finished =
+        s->graph_b ? finish_rows(&s->report->rows, s->graph_b, st ? NULL : err) : PGY_OK;
+    if (!st && !finished && !s->options.skip_inside) finished = where_inside(&inside, err);
+    if (!st) st = finished;
+    s->report->complete = !st;
+    if (st && st != PGY_E_CANCELLED) return st;
+    const pgy_status noted = note_failures(s->report, unmatched, st ? NULL : err);
+    return st ? st : noted;
 }
 
 pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_where_side *b,
@@ -311,23 +369,22 @@ pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_
     pgy_where_side sides[2] = {{.size = sizeof *sides}, {.size = sizeof *sides}};
     where_search s = {0};
     strvec unmatched = {0};
+    pgy_model *owned[2] = {NULL};
     if (!out || !a || !b)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and both sides must not be NULL");
     pgy_status st = take(&s, sides, a, b, options, err);
+    if (!st) st = inline_sides(sides, owned, err);
     if (!st) st = make_report(&s.report, &s, err);
     if (!st) st = prepare(&s, &unmatched, err);
     if (!st) st = check_memory(&s, err);
-    if (!st) st = where_walk_start(&s, err);
+    const bool walks = s.graph_b != NULL;
+    if (!st && walks) st = where_walk_start(&s, err);
     const bool began = !st;
-    if (!st) st = search(&s, err);
-    if (began && (!st || st == PGY_E_CANCELLED)) {
-        s.report->samples = s.feed_count;
-        s.report->complete = !st;
-        pgy_status finished = finish_rows(&s.report->rows, s.graph_b, st ? NULL : err);
-        if (!finished) finished = note_failures(s.report, &unmatched, st ? NULL : err);
-        if (!st) st = finished;
-    }
+    if (!st) st = walks ? search(&s, err) : where_stored_compare(&s, err);
+    if (began && (!st || st == PGY_E_CANCELLED)) st = finish(&s, sides, &unmatched, st, err);
     deinit(&s);
+    pgy_model_destroy(owned[0]);
+    pgy_model_destroy(owned[1]);
     strvec_deinit(&unmatched);
     if (began && (!st || st == PGY_E_CANCELLED))
         *out = s.report;

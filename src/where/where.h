@@ -10,22 +10,38 @@
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 
+enum { WHERE_MAX_WORST = 64, WHERE_WORST = 3 };
+
 typedef struct where_verdict {
-    double error, allowed;
+    double error, allowed; /* in units of `scale`: the largest magnitude in the reference */
+    double scale;
     bool differs;
-    uint64_t worst;
-    double worst_a, worst_b;
-    size_t nans; /* elements that are NaN on either side */
+    pgy_where_element worst[WHERE_MAX_WORST]; /* the largest difference first */
+    size_t worst_count;
+    size_t nans;           /* elements that are NaN on either side */
+    double times;          /* of the noise floor; NaN: unknown */
+    pgy_dtype floor_dtype; /* NONE: the tensor has no floor, so tolerance decided */
 } where_verdict;
+
+/* What a rule judges by, besides the values. */
+typedef struct where_terms {
+    const pgy_where_options *options;
+    const pgy_floor *floor; /* NULL: none */
+    const char *name;       /* of the tensor, in the floor */
+    bool own;               /* b is what the node made of the reference's values */
+} where_terms;
 
 /* A rule that decides whether two tensors differ. A new one is a row of JUDGES. */
 typedef struct where_judge {
     const char *name;
-    /* own: b is what the node made of the reference's values */
-    pgy_status (*judge)(where_verdict *out, const pgy_where_options *o, bool own, pgy_tensor *a,
-                        pgy_tensor *b, pgy_error *err);
+    bool needs_floor;
+    pgy_status (*judge)(where_verdict *out, const where_terms *terms, pgy_tensor *a, pgy_tensor *b,
+                        pgy_error *err);
 } where_judge;
 const where_judge *where_judge_find(const char *name); /* NULL: no such rule */
+
+/* Lists the rules: "'tolerance' or 'floor'". */
+void where_judge_list(str *out);
 
 /* ---- match.c --------------------------------------------------------------------------------- */
 
@@ -37,10 +53,17 @@ typedef struct where_row {
     pgy_value *a, *b; /* NULL: the side has no graph */
     uint64_t size_bytes;
     bool is_output;
+    bool inside;      /* of the body of a node */
     bool own_differs; /* the error that the node makes is more than allowed */
     bool too_large;   /* its values exceed the memory limit */
     double now;       /* error in the current sample; infinity: NaN, or different shapes */
+    const char *floor_name; /* in the noise floor; NULL: other_name */
 } where_row;
+
+static inline const pgy_node *where_row_node(const where_row *r) /* NULL: unknown */
+{
+    return r->b ? r->b->producer : NULL;
+}
 
 typedef struct where_rows {
     where_row *items;
@@ -57,6 +80,32 @@ where_row *where_row_of_a(const where_rows *rows, const char *name);
 pgy_status where_match(where_rows *out, strvec *unmatched, pgy_graph *a, pgy_graph *b,
                        arena *memory, pgy_error *err) PGY_MUST_CHECK;
 
+/* Pairs the tensors of two stored results by name, in the order of a. */
+pgy_status where_match_stored(where_rows *out, strvec *unmatched, const pgy_tensor_map *a,
+                              const pgy_tensor_map *b, arena *memory,
+                              pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- judge_floors.c ------------------------------------------------------------------------- */
+
+/* The noise floors of a model, for rules that need them. */
+typedef struct where_floors {
+    pgy_floor *all, *own; /* of tensors, and of nodes that run alone; NULL: the rule needs none */
+} where_floors;
+
+void where_floors_destroy(where_floors *f);
+
+/* ---- inline.c -------------------------------------------------------------------------------- */
+
+/* Replaces a model by one without calls of local functions, as far as they can be inlined. */
+pgy_status where_inline(pgy_model **io, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- guard.c --------------------------------------------------------------------------------- */
+
+/* Runs a model with loops of unknown length by the reference, within the limit of steps. A runner
+ * would neither stop at a limit nor hear Ctrl-C. PGY_E_UNSUPPORTED: the limit was reached */
+pgy_status where_guard(pgy_model *model, const char *side, pgy_tensor_map *const *feeds,
+                       size_t count, uint64_t max_steps, pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- The report ------------------------------------------------------------------------------ */
 
 struct pgy_where_report {
@@ -66,6 +115,9 @@ struct pgy_where_report {
     size_t samples, batches;
     const char *a, *b; /* names of the sides */
     bool complete;     /* false: cancelled */
+    /* reports of bodies, whose texts the rows borrow */
+    struct pgy_where_report **inner;
+    size_t inner_count, inner_capacity;
 };
 /* module.c: the module path of a node, "" if it has none; NULL: out of memory. */
 const char *where_module(const pgy_node *n, arena *memory);

@@ -316,7 +316,8 @@ CALL(pgy_memory_options)
     return st;
 }
 
-WHOLE(pgy_floor_options, .assume = PGY_F16, .sums = PGY_F16, .draws = 3, .seed = 7, .max_bytes = 1)
+WHOLE(pgy_floor_options, .assume = PGY_F16, .sums = PGY_F16, .draws = 3, .seed = 7, .max_bytes = 1,
+      .max_steps = 1000, .own = true)
 DEFAULTS(pgy_floor_options, .draws = 0)
 CALL(pgy_floor_options)
 {
@@ -332,7 +333,8 @@ CALL(pgy_floor_options)
     return st;
 }
 
-WHOLE(pgy_nan_options, .model_precision = true, .assume = PGY_F16, .max_origins = 2)
+WHOLE(pgy_nan_options, .model_precision = true, .assume = PGY_F16, .max_origins = 2,
+      .max_steps = 1000)
 DEFAULTS(pgy_nan_options, .max_origins = 0)
 CALL(pgy_nan_options)
 {
@@ -725,7 +727,8 @@ CALL(pgy_where_side)
 {
     return say_where(o, NULL, err);
 }
-WHOLE(pgy_where_options, .max_memory = 300, .rtol = 1, .atol = 1)
+WHOLE(pgy_where_options, .max_memory = 300, .skip_inside = true, .rtol = 1, .atol = 1,
+      .judge = "floor", .worst_count = 2, .floor_times = 5, .max_steps = 1000)
 static pgy_where_options defaults_pgy_where_options(void)
 {
     return pgy_where_options_default();

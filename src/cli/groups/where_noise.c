@@ -28,14 +28,22 @@ static const pgy_option OPTIONS[] = {
                  .help = "show the error that rounding must cause in each tensor; without --a and "
                          "--b"),
     PGY_OPT_TEXT("--assume", where_noise_args, assume_text, .meta = "TYPE",
-                 .help = "for --nan and --floor: type that replaces float32 and float64 in the "
-                         "model: float16, bfloat16, float8e4m3fn, float8e5m2 or float32. Default: "
-                         "the model's types"),
-    PGY_OPT_TEXT("--sums", where_noise_args, sums_text, .meta = "TYPE",
-                 .help = "for --floor: type in which sums are computed. Default: float32, and "
-                         "float64 for tensors of float64"),
+                 .help = "for --nan, --floor and --judge floor: type that replaces float32 and "
+                         "float64 in the model: float16, bfloat16, float8e4m3fn, float8e5m2 or "
+                         "float32. Default: the model's types; for --judge floor, float16 or "
+                         "bfloat16 if --fp16 or --bf16 is given"),
+    PGY_OPT_TEXT(
+        "--sums", where_noise_args, sums_text, .meta = "TYPE",
+        .help =
+            "for --floor and --judge floor: type in which sums are computed. Default: float32, and "
+            "float64 for tensors of float64"),
     PGY_OPT_INT("--draws", where_noise_args, draws, .meta = "N",
-                .help = "for --floor: number of samples of the rounding errors. Default 16"),
+                .help = "for --floor and --judge floor: number of samples of the rounding errors. "
+                        "Default 16"),
+    PGY_OPT_INT("--max-steps", where_noise_args, max_steps, .meta = "N",
+                .help = "number of nodes that one run of the reference may compute, nodes in loops "
+                        "counted each time: a model with a loop that does not end is refused. "
+                        "Default 1 million"),
     PGY_OPT_FLAG("--all-rows", where_noise_args, all,
                  .help = "for --nan, --headroom and --floor: show all rows instead of 20"),
     PGY_OPT_END,
@@ -45,6 +53,7 @@ static void defaults(void *settings)
 {
     where_noise_args *s = settings;
     s->draws = 16;
+    s->max_steps = 1000000;
 }
 
 static pgy_status read_type(pgy_dtype *out, const char *text, const char *option, pgy_error *err)
@@ -64,12 +73,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     (void)line;
     pgy_status st = read_type(&s->assume, s->assume_text, "--assume", err);
     if (!st) st = read_type(&s->sums, s->sums_text, "--sums", err);
-    if (!st && s->assume && !s->nan && !s->floor)
+    if (!st && s->max_steps < 1)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "argument --assume: it needs --nan or --floor, which it is for");
-    if (!st && s->sums && !s->floor)
-        st = pgy_error_set(err, PGY_E_ARGUMENT,
-                           "argument --sums: it needs --floor, which it is for");
+                           "argument --max-steps: %lld is not allowed; expected at least 1",
+                           (long long)s->max_steps);
     if (!st && (s->draws < 1 || s->draws > 4096))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "argument --draws: %lld is not allowed; expected 1 to 4096",
@@ -89,6 +96,35 @@ bool where_noise_asked(const args *line)
     return s->nan || s->headroom || s->floor;
 }
 
+pgy_status where_noise_check(const args *line, bool asked, bool judge, pgy_error *err)
+{
+    const where_noise_args *s = args_get(line, &GROUP_WHERE_NOISE);
+    const bool floor = s->floor || (judge && !asked);
+    if (s->assume_text && !s->nan && !floor)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --assume: it needs --nan, --floor or --judge floor, which "
+                             "it is for");
+    if (s->sums_text && !floor)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --sums: it needs --floor or --judge floor, which it is for");
+    return PGY_OK;
+}
+
+uint64_t where_noise_steps(const args *line)
+{
+    return (uint64_t)ARGS_OF(line, where_noise_args)->max_steps;
+}
+
+pgy_floor_options where_noise_floor(const args *line)
+{
+    const where_noise_args *s = args_get(line, &GROUP_WHERE_NOISE);
+    return (pgy_floor_options){.size = sizeof(pgy_floor_options),
+                               .assume = s->assume,
+                               .sums = s->sums,
+                               .draws = (uint32_t)s->draws,
+                               .max_steps = (uint64_t)s->max_steps};
+}
+
 /* ---- The run -------------------------------------------------------------------------------- */
 
 /* `nan` computes in float64; `rounded` in the model's or the assumed types. */
@@ -98,16 +134,19 @@ typedef struct questions {
     pgy_floor *floor;
 } questions;
 
-static pgy_status ask(questions *q, pgy_model *model, const where_noise_args *s, pgy_error *err)
+static pgy_status ask(questions *q, pgy_model *model, const args *line, pgy_error *err)
 {
+    const where_noise_args *s = args_get(line, &GROUP_WHERE_NOISE);
+    const uint64_t steps = (uint64_t)s->max_steps;
+    const pgy_nan_options exact = {.size = sizeof exact, .max_steps = steps};
     const pgy_nan_options types = {
-        .size = sizeof types, .model_precision = true, .assume = s->assume};
-    const pgy_floor_options o = {
-        .size = sizeof o, .assume = s->assume, .sums = s->sums, .draws = (uint32_t)s->draws};
+        .size = sizeof types, .model_precision = true, .assume = s->assume, .max_steps = steps};
+    const pgy_floor_options o = where_noise_floor(line);
     pgy_status st = PGY_OK;
-    if (s->nan) st = pgy_nan_create(&q->nan, model, NULL, err);
+    if (s->nan) st = pgy_nan_create(&q->nan, model, &exact, err);
     if (!st && s->nan) st = pgy_nan_create(&q->rounded, model, &types, err);
     if (!st && s->headroom) st = pgy_headroom_create(&q->headroom, model, err);
+    if (!st && s->headroom) pgy_headroom_set_max_steps(q->headroom, steps);
     if (!st && s->floor) st = pgy_floor_create(&q->floor, model, &o, err);
     return st;
 }
@@ -184,7 +223,7 @@ pgy_status where_noise_run(args *line, const char *json, bool *passed, pgy_error
                              "--nan, --headroom and --floor need an ONNX model, but '%s' is a plan",
                              given->path);
     pgy_status st = where_model_load(&model, given->path, line, err);
-    if (!st) st = ask(&q, model, s, err);
+    if (!st) st = ask(&q, model, line, err);
     if (!st) st = add_samples(&q, model, line, err);
     if (!st) st = show(&q, s, given->path, json, err);
     if (!st)
