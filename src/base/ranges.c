@@ -11,6 +11,7 @@
 
 static int (*push)(const char *name);
 static int (*pop)(void);
+static _Thread_local unsigned depth; /* ranges of this thread that are open */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void open_library(void)
@@ -42,10 +43,14 @@ bool ranges_are_on(void)
 
 void ranges_push(const char *name)
 {
-    if (ranges_are_on()) (void)push(name);
+    if (!ranges_are_on()) return;
+    (void)push(name);
+    depth++;
 }
 
 void ranges_pop(void)
 {
-    if (ranges_are_on()) (void)pop();
+    if (!depth) return; /* it was opened before the library */
+    (void)pop();
+    depth--;
 }

@@ -37,7 +37,7 @@ uint32_t tracer_phase_row(void)
 
 void tracer_phase_begin(const char *what)
 {
-    if (!tracer_is_on()) return;
+    if (!tracer_is_on() && !tracer_is_recording()) return;
     ranges_push(what);
     if (!has_phases()) return;
     if (mine.depth < MAX_PHASES) mine.phases[mine.depth] = (phase){tracer_name(what), clock_ns()};
@@ -46,7 +46,7 @@ void tracer_phase_begin(const char *what)
 
 void tracer_phase_end(void)
 {
-    if (!tracer_is_on()) return;
+    if (!tracer_is_on() && !tracer_is_recording()) return;
     ranges_pop();
     if (!has_phases() || !mine.depth || --mine.depth >= MAX_PHASES) return;
     const phase *p = &mine.phases[mine.depth];

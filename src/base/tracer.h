@@ -125,6 +125,15 @@ uint32_t tracer_run_begin(const char *runner);
 uint32_t tracer_run(void);
 /* Ends the run, which took from start_ns to end_ns. `run` TRACE_NONE does nothing. */
 void tracer_run_end(uint32_t run, int64_t start_ns, int64_t end_ns, bool is_warm_up);
+/* The same; the slice is what tracer_run_took said, or else from start_ns to end_ns. */
+void tracer_run_end_as_told(uint32_t run, int64_t start_ns, int64_t end_ns);
+/* Says when the work of the open run was done, if what opened it does other work, too. Its slice
+ * then covers only that. */
+void tracer_run_took(int64_t start_ns, int64_t end_ns);
+/* May time be spent on looking at the values of the open run, behind it? A measured loop, whose
+ * runs have the same data, says no for all runs but its first. */
+bool tracer_checks_values(void);
+void tracer_set_checks(bool on);
 /* Forgets a run that failed. */
 void tracer_run_drop(uint32_t run);
 /* Index of the open run among those of its process; the first is 0. */

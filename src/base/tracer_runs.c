@@ -11,7 +11,8 @@ enum { ROWS_PER_LANE = 4 };
 
 static _Thread_local struct {
     uint32_t run, epoch, process, lane;
-    bool is_warm_up;
+    bool is_warm_up, no_checks;
+    int64_t start_ns, end_ns; /* as tracer_run_took said; 0: it did not */
 } now = {.run = TRACE_NONE};
 
 static atomic_uint_fast64_t next_key;
@@ -85,6 +86,7 @@ static uint32_t begin(tracer_store *s, const char *runner)
     now.process = (uint32_t)(p - s->processes);
     now.lane = find_lane(p);
     now.epoch = tracer_epoch();
+    now.start_ns = now.end_ns = 0;
     s->runs[s->run_count] = (trace_run){.runs = now.process,
                                         .row = lane_row(s, now.process, now.lane, TRACE_RUN),
                                         .index = p->count};
@@ -114,6 +116,22 @@ uint32_t tracer_run_index(void)
     const uint32_t index = s->runs[run].index;
     tracer_unlock(s);
     return index;
+}
+
+void tracer_run_took(int64_t start_ns, int64_t end_ns)
+{
+    now.start_ns = start_ns;
+    now.end_ns = end_ns;
+}
+
+bool tracer_checks_values(void)
+{
+    return tracer_run() != TRACE_NONE && (!now.no_checks || !tracer_run_index());
+}
+
+void tracer_set_checks(bool on)
+{
+    now.no_checks = !on;
 }
 
 void tracer_set_warm_up(bool on)
@@ -152,9 +170,17 @@ void tracer_run_end(uint32_t run, int64_t start_ns, int64_t end_ns, bool is_warm
     tracer_drain();
 }
 
+void tracer_run_end_as_told(uint32_t run, int64_t start_ns, int64_t end_ns)
+{
+    const bool told = now.end_ns > 0;
+    tracer_run_end(run, told ? now.start_ns : start_ns, told ? now.end_ns : end_ns, now.is_warm_up);
+}
+
 void tracer_run_drop(uint32_t run)
 {
-    if (run != TRACE_NONE) now.run = TRACE_NONE;
+    if (run == TRACE_NONE) return;
+    now.run = TRACE_NONE;
+    now.no_checks = false;
 }
 
 void tracer_span(trace_kind kind, uint32_t label, uint32_t row, int64_t start_ns, int64_t end_ns)

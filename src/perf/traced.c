@@ -4,8 +4,10 @@
 
 uint32_t perf_trace_begin(perf_lane *l)
 {
+    if (!tracer_is_on()) return TRACE_NONE;
+    tracer_set_checks(false);
     const char *name = pgy_engine_name(pgy_context_engine(perf_lane_context(l)));
-    return tracer_is_on() ? tracer_run_begin(name && *name ? name : "engine") : TRACE_NONE;
+    return tracer_run_begin(name && *name ? name : "engine");
 }
 
 static void put_copy(const char *name, uint32_t run, uint32_t row, uint64_t bytes, int64_t start,
@@ -25,6 +27,7 @@ void perf_trace_end(uint32_t run, const perf_lane *l, const perf_clocks *c, bool
 {
     uint64_t in, out;
     if (run == TRACE_NONE) return;
+    tracer_set_checks(true);
     perf_lane_bytes(l, &in, &out);
     if (c->has_copies) {
         const uint32_t row = tracer_row(TRACE_COPY);

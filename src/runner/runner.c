@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/ranges.h"
 #include "base/str.h"
 #include "base/system.h"
 #include "base/tracer.h"
@@ -86,6 +87,7 @@ pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_m
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
         goto done;
     }
+    ranges_detect();
     r->given = backend;
     r->last_time_ns = -1;
     st = registry_take(&r->backend, backend, err);
@@ -259,7 +261,7 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
     st = r->backend.infer(r->instance, feed, result, &time_ns, err);
     if (st) goto done;
     r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
-    tracer_run_end(run, begin, clock_ns(), tracer_is_warm_up());
+    tracer_run_end_as_told(run, begin, clock_ns());
     run = TRACE_NONE;
     *out = result;
     result = NULL;

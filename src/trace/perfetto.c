@@ -93,6 +93,7 @@ typedef struct packer {
     trace_sink *sink;
     const pgy_trace *t;
     str packet, body, part; /* reused for each packet */
+    str *labels;            /* indexed by label: its args as annotations; empty: not made yet */
     arena memory;           /* of the args of one event */
 } packer;
 
@@ -205,11 +206,24 @@ static void put_label_args(packer *p, const char *members)
     arena_deinit(&p->memory);
 }
 
+/* The same, made once for all events of a label. */
+static void put_kept_args(packer *p, uint32_t label)
+{
+    str *kept = &p->labels[label];
+    const size_t from = p->body.size;
+    if (kept->size) {
+        str_append_n(&p->body, kept->data, kept->size);
+        return;
+    }
+    put_label_args(p, p->t->labels[label].args);
+    if (!p->body.failed) str_append_n(kept, p->body.data + from, p->body.size - from);
+}
+
 static void put_args(packer *p, const trace_record *r)
 {
     trace_arg args[TRACE_MAX_ARGS];
     const size_t count = trace_event_args(args, p->t, r);
-    if (trace_kind_form(r->kind)->has_label_args) put_label_args(p, p->t->labels[r->label].args);
+    if (trace_kind_form(r->kind)->has_label_args) put_kept_args(p, r->label);
     for (size_t i = 0; i < count; i++) {
         begin_note(p, args[i].name);
         if (args[i].type == ARG_MILLI)
@@ -361,14 +375,17 @@ static void put_facts(packer *p)
 
 void trace_write_perfetto(trace_sink *s, const pgy_trace *t)
 {
-    packer p = {.sink = s, .t = t};
+    packer p = {.sink = s, .t = t, .labels = mem_calloc(t->label_count + 1, sizeof *p.labels)};
     open_slices *rows = mem_calloc(t->row_count + 1, sizeof *rows);
     put_tracks(&p);
     put_facts(&p);
-    if (!rows || !put_events(&p, rows) || p.body.failed || p.packet.failed || p.part.failed)
+    if (!rows || !p.labels || !put_events(&p, rows) || p.body.failed || p.packet.failed ||
+        p.part.failed)
         sink_text(s)->failed = true;
     for (size_t i = 0; rows && i < t->row_count; i++) mem_free((void *)rows[i].items);
     mem_free(rows);
+    for (size_t i = 0; p.labels && i < t->label_count; i++) str_deinit(&p.labels[i]);
+    mem_free(p.labels);
     str_deinit(&p.packet);
     str_deinit(&p.body);
     str_deinit(&p.part);

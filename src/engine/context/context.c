@@ -254,6 +254,8 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
         const int64_t start = clock_ns();
         st = program_execute(p->run, inputs, outputs, watch, err);
         *time_ns = clock_ns() - start;
+        if (!st) tracer_run_took(start, start + *time_ns);
+        if (!st && tracer_is_on()) context_trace_values(p, inputs, outputs);
         if (st)
             tracer_run_drop(run);
         else

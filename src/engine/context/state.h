@@ -74,6 +74,8 @@ struct pgy_context {
     bool has_listener;
     pgy_debug_listener listener;
     strmap hidden; /* names of debug tensors that are switched off */
+    strmap traced; /* of interpreted nodes: label -> index + 1 in the trace of `traced_epoch` */
+    uint32_t traced_epoch;
 
     bound *bounds; /* the inputs, then the outputs */
     size_t input_count, output_count;
@@ -113,6 +115,13 @@ const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c);
 /* Called after a run that took whole_ns: passes the requested times to the profiler. */
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns);
 void context_watch_deinit(context *c);
+
+/* ---- trace_check.c ---- */
+/* After a recorded run of the open trace run: finds the steps that made NaN or infinity. */
+void context_trace_values(const prepared *p, const void *const *inputs, void *const *outputs);
+/* ---- trace_nodes.c ---- */
+/* Records an interpreted node that has just ended. */
+void context_trace_node(context *c, const pgy_node *n, int64_t ns);
 
 /* ---- bind.c ---- */
 pgy_status context_bind_names(context *c, pgy_error *err) PGY_MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/sized.h"
+#include "base/tracer.h"
 #include "engine/build/debug.h"
 #include "engine/context/state.h"
 
@@ -17,6 +18,7 @@ void context_watch_deinit(context *c)
     arena_deinit(&c->times.memory);
     mem_free(c->times.items);
     strmap_deinit(&c->hidden);
+    strmap_deinit(&c->traced);
 }
 
 /* ---- Times ---------------------------------------------------------------------------------- */
@@ -168,6 +170,7 @@ const program_watch *context_watch(program_watch *w, context *c, const program *
 static void time_node(void *user, const pgy_node *n, int64_t ns)
 {
     context *c = user;
+    if (tracer_is_on()) context_trace_node(c, n, ns);
     if (c->has_profiler) add_time(&c->times, node_label(n), ns);
 }
 
@@ -190,7 +193,7 @@ static bool show_output(void *user, const pgy_value *v, const op_tensor *value)
 const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c)
 {
     const bool shows = c->has_listener && debug_is_on(engine_config(c->engine));
-    if (!c->has_profiler && !shows) return NULL;
+    if (!c->has_profiler && !shows && !tracer_is_on()) return NULL;
     if (c->has_profiler) forget_times(&c->times);
     *w = (interpreter_watch){.user = c, .time = time_node, .show = shows ? show_output : NULL};
     return w;

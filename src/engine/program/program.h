@@ -59,6 +59,7 @@ typedef struct program_step {
                                 then outputs; PROGRAM_NO_TENSOR where omitted */
     uint32_t input_count, captured_count, output_count;
     double cost_ns; /* selection's estimate */
+    double flops;   /* operations of a layer made of products; 0: unknown */
 } program_step;
 
 /* A tensor that can be read after a step. */
@@ -156,12 +157,16 @@ void program_context_stop_by(program_context *c, atomic_int *failed);
 
 /* Prepares for a trace that is being recorded; call it before each run, before its time begins. */
 void program_context_trace(program_context *c);
+/* When a step of the last recorded run ended, by clock_ns. */
+int64_t program_context_step_end(const program_context *c, size_t step);
 
 /* Callbacks of profiled and debugged runs; NULL members are not called. */
 typedef struct program_watch {
     int64_t *times; /* indexed by step, in nanoseconds */
     /* Called on one thread while the others wait; returns false to end the run. */
     bool (*show)(void *user, const program *p, const program_mark *mark, const void *data);
+    /* Called for each tensor that a step has written on the host. */
+    void (*step)(void *user, uint32_t step, uint32_t tensor, const void *data);
     void *user;
 } program_watch;
 /* Runs the program. `inputs` and `outputs` point to linear data, in graph order. `watch` may be

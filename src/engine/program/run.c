@@ -42,6 +42,7 @@ struct program_context {
     pgy_node **bodies; /* indexed by step: its node in the context's own graph; NULL: no graph
                           bound */
     uint32_t *labels;  /* indexed by step: its label in the trace of `epoch` */
+    int64_t *ends;     /* indexed by step: when it ended in the last recorded run */
     uint32_t epoch, row;
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
@@ -71,6 +72,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->launches);
     mem_free(c->patches);
     mem_free(c->labels);
+    mem_free(c->ends);
     mem_free(c);
 }
 
@@ -370,6 +372,20 @@ static void settle(program_context *c, uint32_t step)
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
+/* Shows what a step has written on the host. */
+static void show_step(const watched_run *r, uint32_t index)
+{
+    const program_step *s = &r->c->p->steps[index];
+    const size_t reads = (size_t)s->input_count + s->captured_count;
+    if (!r->watch->step || atomic_load_explicit(r->c->failed, memory_order_relaxed)) return;
+    for (size_t i = reads; i < reads + s->output_count; i++) {
+        const uint32_t tensor = s->tensors[i];
+        if (tensor != PROGRAM_NO_TENSOR && !r->c->p->tensors[tensor].space)
+            r->watch->step(r->watch->user, index, tensor,
+                           address_of(r->c, tensor, r->inputs, r->outputs));
+    }
+}
+
 static void walk_watched(size_t thread, size_t size, void *user)
 {
     watched_run *r = user;
@@ -384,6 +400,7 @@ static void walk_watched(size_t thread, size_t size, void *user)
         if (thread != 0) continue;
         settle(c, i);
         if (r->watch->times) r->watch->times[i] = clock_ns() - start;
+        show_step(r, i);
         show_marks(r, i);
     }
 }
@@ -398,6 +415,12 @@ void program_context_trace(program_context *c)
     mem_free(c->labels);
     c->epoch = tracer_epoch();
     c->labels = traced_labels(c->p, c->launches);
+    if (!c->ends) c->ends = mem_calloc(c->p->step_count + 1, sizeof *c->ends);
+}
+
+int64_t program_context_step_end(const program_context *c, size_t step)
+{
+    return c->ends ? c->ends[step] : clock_ns();
 }
 
 typedef struct traced_run {
@@ -422,7 +445,9 @@ static void trace_step(const traced_run *r, size_t index, size_t thread, int64_t
     const uint32_t label = r->labels[index], parts = c->launches[index].run.parts;
     if (!c->single && takes_part(c, index, thread))
         tracer_work(label, r->run, begin, end, (uint32_t)thread, parts);
-    if (thread == 0) tracer_span(TRACE_LAYER, label, c->row, begin, all_end);
+    if (thread != 0) return;
+    tracer_span(TRACE_LAYER, label, c->row, begin, all_end);
+    if (c->ends) c->ends[index] = all_end;
 }
 
 /* Like walk, with clocks. A barrier stands behind each shared step instead of before the next one,

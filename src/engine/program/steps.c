@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "engine/build/progress.h"
 #include "engine/program/build.h"
+#include "engine/program/flops.h"
 #include "engine/program/reference_step.h"
 #include "engine/select/select.h"
 
@@ -331,6 +332,15 @@ static pgy_status bind_node(program_step *step, builder *b, pgy_node *n, pgy_err
     return reference_step_bind(step, n, index, &b->p->memory, err);
 }
 
+static double flops_of(const build_node *c)
+{
+    const kernel_problem *u = &c->problem;
+    if (!c->kernel || u->input_count < 2 || !u->output_count) return 0;
+    const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *y = &u->outputs[0];
+    return program_flops(c->node->op_type, (flops_shape){a->rank, a->shape},
+                         (flops_shape){b->rank, b->shape}, (flops_shape){y->rank, y->shape});
+}
+
 static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
 {
     pgy_node *n = c->node;
@@ -345,7 +355,8 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
                          .input_count = (uint32_t)n->input_count,
                          .captured_count = (uint32_t)c->captured_count,
                          .output_count = (uint32_t)n->output_count,
-                         .cost_ns = c->cost_ns};
+                         .cost_ns = c->cost_ns,
+                         .flops = flops_of(c)};
     if (!step.label || !step.op_type) return no_memory(err);
     st = c->kernel ? prepare(&step, b, &c->problem, err) : bind_node(&step, b, n, err);
     if (!st) st = store_constants(c, b, step.plan.packed_inputs, err);

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/tracer.h"
 #include "base/tracer_text.h"
+#include "engine/program/flops.h"
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
@@ -95,52 +96,6 @@ static uint64_t *live_bytes(const program *p)
     return out;
 }
 
-/* ---- Operations ----------------------------------------------------------------------------- */
-
-static double elements(const program_tensor *t)
-{
-    double n = 1;
-    for (int32_t i = 0; i < t->rank; i++) n *= (double)t->shape[i];
-    return n;
-}
-
-static const program_tensor *tensor_of(const program *p, const program_step *s, size_t i)
-{
-    return s->tensors[i] == PROGRAM_NO_TENSOR ? NULL : &p->tensors[s->tensors[i]];
-}
-
-/* Two for each multiply-add: every output element sums over the channels and taps of a filter. */
-static double conv_flops(const program_tensor *x, const program_tensor *w, const program_tensor *y,
-                         bool transposed)
-{
-    if (w->rank < 3) return 0;
-    return 2 * elements(transposed ? x : y) * elements(w) / (double)w->shape[0];
-}
-
-/* A has the batch and the rows of the output, and the summed dimension. */
-static double matmul_flops(const program_tensor *a, const program_tensor *y)
-{
-    if (a->rank < 2 || a->rank != y->rank || !y->shape[y->rank - 1]) return 0;
-    for (int32_t i = 0; i + 2 < a->rank; i++)
-        if (a->shape[i] != y->shape[i]) return 0;
-    const double rows = elements(y) / (double)y->shape[y->rank - 1];
-    return rows > 0 ? 2 * elements(y) * (elements(a) / rows) : 0;
-}
-
-/* 0 for operators that are not made of products. */
-static double flops_of(const program *p, const program_step *s)
-{
-    const size_t reads = (size_t)s->input_count + s->captured_count;
-    if (s->act != PROGRAM_RUN || s->input_count < 2 || !s->output_count) return 0;
-    const program_tensor *a = tensor_of(p, s, 0), *b = tensor_of(p, s, 1);
-    const program_tensor *y = tensor_of(p, s, reads);
-    if (!a || !b || !y) return 0;
-    if (strstr(s->op_type, "ConvTranspose")) return conv_flops(a, b, y, true);
-    if (strstr(s->op_type, "Conv")) return conv_flops(a, b, y, false);
-    if (strstr(s->op_type, "MatMul") || strstr(s->op_type, "Gemm")) return matmul_flops(a, y);
-    return 0;
-}
-
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
 /* The label of a fused node joins the names of its source nodes. */
@@ -192,6 +147,27 @@ static uint64_t sum_bytes(const program *p, const uint32_t *tensors, size_t coun
         if ((t->place == PROGRAM_CONSTANT) == constant) sum += t->size_bytes;
     }
     return sum;
+}
+
+static const program_tensor *tensor_of(const program *p, const program_step *s, size_t i)
+{
+    return s->tensors[i] == PROGRAM_NO_TENSOR ? NULL : &p->tensors[s->tensors[i]];
+}
+
+static flops_shape shape_of(const program_tensor *t)
+{
+    return t ? (flops_shape){t->rank, t->shape} : (flops_shape){-1, NULL};
+}
+
+/* The operations of a built program are known; those of a loaded plan follow from tensors, except
+ * where the kernel has packed the weights of a convolution. */
+static double flops_of(const program *p, const program_step *s)
+{
+    const size_t reads = (size_t)s->input_count + s->captured_count;
+    if (s->flops > 0 || s->act != PROGRAM_RUN || s->input_count < 2 || !s->output_count)
+        return s->flops;
+    return program_flops(s->op_type, shape_of(tensor_of(p, s, 0)), shape_of(tensor_of(p, s, 1)),
+                         shape_of(tensor_of(p, s, reads)));
 }
 
 static void put_sizes(str *out, const program *p, const program_step *s, trace_label *l)
