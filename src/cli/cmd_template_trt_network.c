@@ -8,11 +8,16 @@
 
 typedef struct template_args {
     const char *output;
+    bool explicit_precision, no_folding; /* older spellings */
 } template_args;
 
 static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
                  .help = "file for the script; - is the standard output"),
+    PGY_OPT_FLAG("--explicit-precision", template_args, explicit_precision, .hidden = true,
+                 .deprecated = "has no effect any more"),
+    PGY_OPT_FLAG("--no-const-folding --no-fold-constant", template_args, no_folding, .hidden = true,
+                 .deprecated = "has no effect any more"),
     PGY_OPT_END,
 };
 static pgy_status finish(void *settings, args *line, pgy_error *err)

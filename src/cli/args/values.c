@@ -408,10 +408,32 @@ static pgy_status read_dtype(pgy_dtype *out, const char *text, const char *item,
     return st;
 }
 
+/* Converts the syntax until 0.44, "name,1x3,float32" or "name,auto,auto" (without shapes:
+ * "name,float32"), to "name:[1,3]:float32". NULL if the text has another syntax. */
+static const char *convert_old_tensor(const char *text, bool shapes, arena *a)
+{
+    const char *last = strrchr(text, ',');
+    if (!last || last == text || strchr(text, '[')) return NULL;
+    char *front = arena_strndup(a, text, (size_t)(last - text));
+    if (!front || !shapes) return front ? arena_printf(a, "%s:%s", front, last + 1) : NULL;
+    char *comma = strrchr(front, ',');
+    if (!comma || comma == front) return NULL;
+    if (!str_equal_nocase(comma + 1, "auto")) {
+        const char *shape = convert_old_shape(front, a);
+        return shape ? arena_printf(a, "%s:%s", shape, last + 1) : NULL;
+    }
+    *comma = '\0';
+    return arena_printf(a, "%s:auto:%s", front, last + 1);
+}
+
 static pgy_status read_tensor(pgy_tensor_info *out, const char *item, const char *option,
                               bool shapes, arena *a, pgy_error *err)
 {
-    char *text = arena_strdup(a, item);
+    const char *old = convert_old_tensor(item, shapes, a);
+    if (old)
+        LOG(WARNING, "%s: '%s' has the syntax of releases before 0.45; it is read as '%s'", option,
+            item, old);
+    char *text = arena_strdup(a, old ? old : item);
     if (!text) return no_memory(err);
     char *colon = strrchr(text, ':');
     pgy_tensor_info info = {.name = text, .rank = -1};

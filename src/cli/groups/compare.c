@@ -181,6 +181,8 @@ static const pgy_option COMPARE_OPTIONS[] = {
                  .help = "saved outputs to compare, in this order, after those of the runners"),
     PGY_OPT_LIST("--read-outputs", compare_args, old_load_outputs, .nargs = PGY_ONE_OR_MORE,
                  .hidden = true, .deprecated = "is an older spelling; use --load-outputs"),
+    PGY_OPT_FLAG("--accuracy", compare_args, old_accuracy, .hidden = true,
+                 .deprecated = "has no effect any more: outputs are always compared"),
     PGY_OPT_LIST(
         "--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
         .help = "write a machine-readable report of the verdict: .json, .xml (JUnit) or .sarif"),

@@ -27,7 +27,7 @@ extern const option_group GROUP_POSTPROCESS;
 
 typedef struct compare_args {
     pgy_judge_options judge;
-    bool no_shape_check;
+    bool no_shape_check, old_accuracy;
     pgy_text_list functions;
     const char *script, *script_function;
     pgy_text_list load_outputs, old_load_outputs;

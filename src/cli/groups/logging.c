@@ -30,6 +30,8 @@ static const pgy_option OPTIONS[] = {
                  .deprecated = "is an older spelling; use --log-format line-info"),
     PGY_OPT_FLAG("--no-color --no-colors", logging_args, old_no_color, .hidden = true,
                  .deprecated = "is an older spelling; use --log-format no-colors"),
+    PGY_OPT_FLAG("--no-letter", logging_args, old_no_letter, .hidden = true,
+                 .deprecated = "has no effect any more: lines keep the letter of their severity"),
     PGY_OPT_TEXT("--log-file", logging_args, file, .meta = "PATH",
                  .help = "also write all shown messages to this file"),
     PGY_OPT_END,

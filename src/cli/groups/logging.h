@@ -8,7 +8,7 @@ typedef struct logging_args {
     int verbose, quiet;
     pgy_text_list verbosity, format;
     bool silent;
-    bool old_timestamp, old_line_info, old_no_color; /* older spellings */
+    bool old_timestamp, old_line_info, old_no_color, old_no_letter; /* older spellings */
     const char *file;
 } logging_args;
 

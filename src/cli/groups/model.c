@@ -27,6 +27,8 @@ static const char *const TYPES[] = {"onnx", "engine", NULL};
 static const pgy_option RUN_OPTIONS[] = {
     PGY_OPT_POSITIONAL("model_file", model_args, path, .nargs = PGY_OPTIONAL,
                        .help = "path to the model"),
+    PGY_OPT_TEXT("--load-engine", model_args, old_engine, .hidden = true,
+                 .deprecated = "is an older spelling; give the plan as the model's file"),
     TYPE_ROW,
     SHAPES_ROW,
     PGY_OPT_END,
@@ -133,6 +135,13 @@ static pgy_status make_absolute(const char **path, arena *a, pgy_error *err)
 static pgy_status finish_typed(void *settings, args *line, pgy_error *err)
 {
     model_args *s = settings;
+    if (s->old_engine && s->path)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--load-engine and the model '%s' exclude each other", s->path);
+    if (s->old_engine) {
+        s->path = s->old_engine;
+        s->type = TYPES[1];
+    }
     if (s->path && !s->type) s->type = type_of(s->path);
     if (s->path && !s->type) return refuse_type(s->path, err);
     if (s->path && !file_exists(s->path)) LOG(WARNING, "Model path does not exist: %s", s->path);

@@ -9,7 +9,8 @@
 #include "cli/command.h"
 
 typedef struct model_args {
-    const char *path; /* NULL if not given */
+    const char *path;       /* NULL if not given */
+    const char *old_engine; /* older spelling of a path to a plan */
     const char *type;
     pgy_text_list shape_words;
     pgy_metadata *shapes; /* from --input-shapes; NULL if not given */
@@ -35,7 +36,9 @@ typedef struct onnx_load_args {
     bool fp16, bf16;
     pgy_text_list keep; /* nodes that stay float32 */
     bool mark_all;      /* outputs is "mark all" or "*" */
+    bool layerwise;     /* older spelling of "*" for all runners */
 } onnx_load_args;
+extern const pgy_text_list OUTPUTS_ALL; /* "*" */
 /* Do the names of outputs ask for all tensors: "*", or the older "mark all"? */
 bool outputs_mark_all(const pgy_text_list *names, const args *line);
 extern const option_group GROUP_ONNX_LOAD; /* all of it */

@@ -44,6 +44,9 @@ static const pgy_option LOAD_OPTIONS[] = {
     READ_ROWS,
     OUTPUT_ROWS("--onnx-outputs", "--onnx-exclude-outputs", "--onnx-outputs-by-type"),
     HALF_ROWS,
+    PGY_OPT_FLAG("--layerwise", onnx_load_args, layerwise, .hidden = true,
+                 .deprecated = "is an older spelling; use --onnx-outputs '*' and --trt-outputs "
+                               "'*'"),
     PGY_OPT_END,
 };
 static const pgy_option EDIT_OPTIONS[] = {
@@ -53,6 +56,9 @@ static const pgy_option EDIT_OPTIONS[] = {
     PGY_OPT_END,
 };
 static const pgy_option READ_OPTIONS[] = {READ_ROWS, HALF_ROWS, PGY_OPT_END};
+
+static const char *const ALL[] = {"*"};
+const pgy_text_list OUTPUTS_ALL = {.items = ALL, .count = 1, .given = true};
 
 bool outputs_mark_all(const pgy_text_list *names, const args *line)
 {
@@ -74,6 +80,7 @@ static pgy_status finish_load(void *settings, args *line, pgy_error *err)
                              "--fp-to-fp16 and --fp-to-bf16 cannot be given together");
     if (s->keep.given && !s->fp16 && !s->bf16)
         LOG(WARNING, "--keep-fp32 has no effect without --fp-to-fp16 or --fp-to-bf16");
+    if (s->layerwise && !s->outputs.given) s->outputs = OUTPUTS_ALL;
     s->mark_all = outputs_mark_all(&s->outputs, line);
     return PGY_OK;
 }

@@ -126,6 +126,8 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     trt_network_args *s = settings;
     arena *a = &line->memory;
     pgy_name_list flags;
+    const onnx_load_args *onnx = ARGS_OF(line, onnx_load_args);
+    if (onnx && onnx->layerwise && !s->outputs.given) s->outputs = OUTPUTS_ALL;
     s->mark_all = outputs_mark_all(&s->outputs, line);
     pgy_status st = trt_name_list(&flags, &s->onnx_flags, &TRT_ONNX_FLAGS, a, err);
     if (!st)
