@@ -83,11 +83,11 @@ pgy_status cost_prepare(pgy_precision *p, pgy_error *err)
 {
     const size_t nodes = p->graph->node_count, layers = p->summary.layers;
     layers_set_cost(p, emulator_bytes(p->emulator));
-    if (!is_time(p)) return PGY_OK;
     p->layer_of = mem_alloc((nodes + 1) * sizeof *p->layer_of);
     if (!p->layer_of) return search_no_memory(err);
     for (size_t i = 0; i < nodes; i++) p->layer_of[i] = SIZE_MAX;
     for (size_t i = 0; i < layers; i++) p->layer_of[p->nodes[i]] = i;
+    if (!is_time(p)) return PGY_OK;
     const pgy_status st = times_prepare(p, err);
     if (st) return st;
     for (size_t i = 0; i < layers; i++)

@@ -31,7 +31,7 @@ struct pgy_precision {
     pgy_tensor_map **samples, **references;
     pgy_precision_layer *layers;
     size_t *nodes;    /* for each layer: the index of its node in graph->nodes */
-    size_t *layer_of; /* for each node: its layer, or SIZE_MAX; NULL without times */
+    size_t *layer_of; /* for each node: its layer, or SIZE_MAX */
     layer_times times;
     bool *best; /* for each layer: is it in the best set? */
     pgy_precision_summary summary;

@@ -15,10 +15,15 @@
 
 static const char LOG_PATH[] = "precision/search.c";
 
+typedef struct ranked {
+    pgy_precision_layer *layer;
+    double rank; /* squared error per cost saved */
+} ranked;
+
 typedef struct search {
     pgy_precision *p;
-    bool *set;                   /* the set of the next trial */
-    pgy_precision_layer **order; /* layers, the least sensitive first */
+    bool *set;     /* the set of the next trial */
+    ranked *order; /* layers, those first that save the most for their error */
 } search;
 
 /* ---- Trials --------------------------------------------------------------------------------- */
@@ -131,20 +136,30 @@ static pgy_status run_references(pgy_precision *p, pgy_error *err)
     return st ? st : cost_prepare(p, err);
 }
 
-/* Layers that are slower in 16 bits come last: they would spend the error that others can use. */
-static int by_error(const void *a, const void *b)
+static int by_rank(const void *a, const void *b)
 {
-    const pgy_precision_layer *x = *(pgy_precision_layer *const *)a;
-    const pgy_precision_layer *y = *(pgy_precision_layer *const *)b;
-    if ((x->saved_ms < 0) != (y->saved_ms < 0)) return x->saved_ms < 0 ? 1 : -1;
-    if (x->error != y->error) return x->error < y->error ? -1 : 1;
-    if (x->saved_bytes != y->saved_bytes) return x->saved_bytes > y->saved_bytes ? -1 : 1;
-    return x < y ? -1 : x > y;
+    const ranked *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    if (x->layer->error != y->layer->error) return x->layer->error < y->layer->error ? -1 : 1;
+    return x->layer < y->layer ? -1 : x->layer > y->layer;
 }
 
 static size_t index_of(const search *s, const pgy_precision_layer *layer)
 {
     return (size_t)(layer - s->p->layers);
+}
+
+/* Rounding errors of layers are independent, so their squares add up, and a set may have a sum of
+ * them. What saves the most per squared error comes first; what saves nothing comes last. */
+static void sort_layers(search *s)
+{
+    const size_t count = s->p->summary.layers;
+    for (size_t i = 0; i < count; i++) {
+        ranked *r = &s->order[i];
+        const double error = r->layer->error, saved = cost_saved(s->p, index_of(s, r->layer));
+        r->rank = saved > 0 ? error * error / saved : INFINITY;
+    }
+    qsort(s->order, count, sizeof *s->order, by_rank);
 }
 
 /* Measures each layer alone, and sorts. */
@@ -159,11 +174,10 @@ static pgy_status measure_layers(search *s, pgy_error *err)
         memset(s->set, 0, count * sizeof *s->set);
         s->set[i] = true;
         st = try_set(&p->layers[i].error, s, err);
-        s->order[i] = &p->layers[i];
         progress_advance(i + 1);
     }
     progress_end();
-    if (!st) qsort(s->order, count, sizeof(pgy_precision_layer *), by_error);
+    if (!st) sort_layers(s);
     return st;
 }
 
@@ -177,11 +191,11 @@ static pgy_status bisect(size_t *taken, search *s, pgy_error *err)
     for (size_t done = 0; !st && bad - good > 1; done++) {
         const size_t middle = good + (bad - good) / 2;
         double error;
-        for (size_t i = 0; i < count; i++) s->set[index_of(s, s->order[i])] = i < middle;
+        for (size_t i = 0; i < count; i++) s->set[index_of(s, s->order[i].layer)] = i < middle;
         st = try_set(&error, s, err);
         if (st) break;
-        LOG(INFO, "The %zu least sensitive layers: error %.3g, %s", middle, error,
-            passes(s->p, error) ? "passes" : "too much");
+        LOG(INFO, "The %zu layers that save the most for their error: error %.3g, %s", middle,
+            error, passes(s->p, error) ? "passes" : "too much");
         if (passes(s->p, error)) {
             good = middle;
             accept(s, error);
@@ -202,7 +216,26 @@ static pgy_status rebase(const pgy_precision *p, pgy_error *err)
     return measure(&error, p, p->best, 0, search_count(p), true, err);
 }
 
-/* Tries each layer that bisection left out, except those that fail alone. */
+static bool is_best(const pgy_precision *p, const pgy_node *n)
+{
+    const size_t layer = n && n->graph == p->graph ? p->layer_of[n->index] : SIZE_MAX;
+    return layer != SIZE_MAX && p->best[layer];
+}
+
+/* Is a layer beside this one in the best set? Then the tensor between them is rounded already, so
+ * this layer may add no error, although it fails alone. */
+static bool joins_best(const pgy_precision *p, size_t layer)
+{
+    const pgy_node *n = p->graph->nodes[p->nodes[layer]];
+    for (size_t i = 0; i < n->input_count; i++)
+        if (n->inputs[i] && is_best(p, n->inputs[i]->producer)) return true;
+    for (size_t i = 0; i < n->output_count; i++)
+        for (size_t k = 0; n->outputs[i] && k < n->outputs[i]->consumer_count; k++)
+            if (is_best(p, n->outputs[i]->consumers[k])) return true;
+    return false;
+}
+
+/* Tries each layer that bisection left out, except those that fail alone and stand alone. */
 static pgy_status add_others(search *s, size_t taken, pgy_error *err)
 {
     pgy_precision *p = s->p;
@@ -212,13 +245,15 @@ static pgy_status add_others(search *s, size_t taken, pgy_error *err)
     for (size_t i = taken; !st && i < count; i++) {
         double error = 0;
         progress_advance(i - taken);
-        if (!passes(p, s->order[i]->error)) continue;
+        if (!passes(p, s->order[i].layer->error) &&
+            (isinf(s->order[i].layer->error) || !joins_best(p, index_of(s, s->order[i].layer))))
+            continue;
         memcpy(s->set, p->best, count * sizeof *s->set);
-        s->set[index_of(s, s->order[i])] = true;
+        s->set[index_of(s, s->order[i].layer)] = true;
         st = try_set(&error, s, err);
         if (st || !passes(p, error)) continue;
         accept(s, error);
-        LOG(INFO, "Adding layer '%s': error %.3g, passes", s->order[i]->name, error);
+        LOG(INFO, "Adding layer '%s': error %.3g, passes", s->order[i].layer->name, error);
         st = rebase(p, err);
     }
     progress_end();
@@ -238,11 +273,11 @@ static pgy_status take_back(double *error, search *s, size_t first, size_t last,
     memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
     for (size_t i = p->summary.layers; !st && *error > limit && i--;) {
         double found = 0;
-        const size_t layer = index_of(s, s->order[i]);
+        const size_t layer = index_of(s, s->order[i].layer);
         if (!s->set[layer]) continue;
         s->set[layer] = false;
         LOG(INFO, "Error %.3g is above %.3g: layer '%s' goes back to float32", *error, limit,
-            s->order[i]->name);
+            s->order[i].layer->name);
         st = measure(error, p, s->set, first, last, false, err);
         if (!st) st = try_set(&found, s, err);
         if (!st && !passes(p, found)) *error = INFINITY;
@@ -319,9 +354,9 @@ static pgy_status search_init(search *s, pgy_precision *p, pgy_error *err)
     const size_t count = p->summary.layers;
     *s = (search){.p = p,
                   .set = mem_calloc(count + 1, sizeof *s->set),
-                  .order = mem_calloc(count + 1, sizeof(pgy_precision_layer *))};
+                  .order = mem_calloc(count + 1, sizeof *s->order)};
     if (!s->set || !s->order) return search_no_memory(err);
-    for (size_t i = 0; i < count; i++) s->order[i] = &p->layers[i];
+    for (size_t i = 0; i < count; i++) s->order[i].layer = &p->layers[i];
     return PGY_OK;
 }
 
@@ -377,8 +412,7 @@ pgy_status search_tighten(pgy_precision *p, double error, const char *runtime, p
         runtime, error, p->summary.promised_error);
     pgy_status st = search_init(&s, p, err);
     if (!st) st = emulator_create(&p->emulator, p, err);
-    if (!st && p->layers[0].error >= 0)
-        qsort(s.order, p->summary.layers, sizeof(pgy_precision_layer *), by_error);
+    if (!st && p->layers[0].error >= 0) sort_layers(&s);
     if (!st) st = take_back(&left, &s, 0, p->summary.samples, tighter_limit(p, error), err);
     if (!st) p->summary.promised_error = left;
     summarize_best(p);
