@@ -9,6 +9,9 @@ for them. Large inputs are made on the device, in torch and in the engine alike:
 Random weights and inputs. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
 """
 import argparse
+import base64
+import copy
+import io
 import json
 import math
 import os
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import time
 
+import numpy
 import torch
 import torchvision
 from torch import nn
@@ -271,6 +275,39 @@ def engine_times(program, path, o):
     return {"engine": ms, "build_s": build, "layers": layers.group(0) if layers else ""}
 
 
+def saved_arrays(path):
+    """The arrays of a file of --save-inputs or --save-outputs, by their order."""
+    found = []
+
+    def walk(value):
+        if isinstance(value, dict):
+            if isinstance(value.get("array"), str):
+                found.append(numpy.load(io.BytesIO(base64.b64decode(value["array"]))))
+                return
+            value = list(value.values())
+        if isinstance(value, list):
+            for v in value:
+                walk(v)
+
+    with open(path, encoding="utf-8") as f:
+        walk(json.load(f))
+    return found
+
+
+def errors(program, path, model):
+    """The norms of the differences to torch in float32, relative to its result: of the engine, and of torch in float16."""
+    plan, given, made = path[:-5] + ".plan", path + ".in.json", path + ".out.json"
+    run([program, "run", plan, "--trt", "--save-inputs", given, "--save-outputs", made])
+    inputs = [torch.from_numpy(a).cuda() for a in saved_arrays(given)]
+    ours = torch.from_numpy(saved_arrays(made)[0]).cuda().double()
+    torch.backends.cudnn.allow_tf32 = False
+    with torch.no_grad():
+        half = model.cuda().half()(*inputs).double()
+        wide = copy.deepcopy(model).float()(*[x.float() if x.is_floating_point() else x for x in inputs]).double()
+    torch.backends.cudnn.allow_tf32 = True
+    return {"error": float((ours - wide).norm() / wide.norm()), "torch_error": float((half - wide).norm() / wide.norm())}
+
+
 def measure(line, o, folder):
     name, batch = line.split(":")
     torch.manual_seed(0)
@@ -286,6 +323,12 @@ def measure(line, o, folder):
         print(f"  engine: {row['engine']:.3f} ms, built in {row['build_s']:.1f} s, {row['layers']}", flush=True)
     except Exception as e:
         print(f"  engine: {str(e)[:500]}", flush=True)
+    if o.errors and row.get("engine"):
+        try:
+            row.update(errors(o.program, path, model))
+            print(f"  error {row['error']:.2e}, torch in float16 {row['torch_error']:.2e}", flush=True)
+        except Exception as e:
+            print(f"  error: {str(e)[:300]}", flush=True)
     row.update(torch_times(model, inputs, images_last, o.modes.split(",") if o.modes else []))
     if not o.keep:
         for f in (path, path[:-5] + ".plan"):
@@ -307,6 +350,7 @@ def main():
     p.add_argument("--iterations", type=int, default=100)
     p.add_argument("--folder", help="folder for models and plans (default: a temporary one)")
     p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
+    p.add_argument("--errors", action="store_true", help="also compare results with torch in float32")
     p.add_argument("--seconds", type=float, default=1e9, help="begin no line after this time")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--engine", default="", help="further options of convert")
@@ -326,13 +370,14 @@ def main():
                 with open(o.json, "w", encoding="utf-8") as f:
                     json.dump(rows, f, indent=1)
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, float16; milliseconds")
-    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s | error | torch's |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for r in rows:
         torch_ms = [r[m] for m in ("eager", "compile", "autotune") if r.get(m)]
         ratio = f"{min(torch_ms) / r['engine']:.2f}" if torch_ms and r.get("engine") else "-"
         print(f"| {r['line']} | {text_of(r, 'eager')} | {text_of(r, 'compile')} | {text_of(r, 'autotune')} | {text_of(r, 'engine')} | {ratio} | "
-              f"{text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} |")
+              f"{text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
+              f"{text_of(r, 'error', '{:.1e}')} | {text_of(r, 'torch_error', '{:.1e}')} |")
 
 
 if __name__ == "__main__":

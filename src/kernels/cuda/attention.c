@@ -99,7 +99,8 @@ static bool cuda_attention_describe(params *p, const kernel_problem *u)
     p->causal = op_attr_int(u->node, "is_causal", 0) != 0;
     p->cap = (float)op_attr_float(u->node, "softcap", 0);
     p->scale = (float)op_attr_float(u->node, "scale", 1 / sqrt((double)p->size));
-    return p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && read_mask(p, u);
+    return p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && p->rows <= INT32_MAX &&
+           p->keys <= INT32_MAX && read_mask(p, u);
 }
 
 static bool is_even(const strides *s)

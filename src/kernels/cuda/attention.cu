@@ -224,7 +224,7 @@ DEVICE float power_of_e(float x)
 
 // What a thread knows of one of its two query rows.
 typedef struct query_row {
-    uint64_t open; // keys behind are masked
+    uint32_t open; // keys behind are masked
     const MASKS *mask;
     float largest, total;
 } query_row;
@@ -232,14 +232,14 @@ typedef struct query_row {
 DEVICE query_row find_row(const attention *a, uint64_t b, uint64_t h, uint64_t row)
 {
     query_row q;
-    q.open = row < a->rows ? open_keys(a, row) : 0;
+    q.open = row < a->rows ? (uint32_t)open_keys(a, row) : 0;
     q.mask = a->mask + b * a->m_batch + h * a->m_head + (row < a->rows ? row : 0) * a->m_row;
     q.largest = -INFINITY;
     q.total = 0;
     return q;
 }
 
-DEVICE float mask_score(const attention *a, const query_row *q, uint64_t key, float x)
+DEVICE float mask_score(const attention *a, const query_row *q, uint32_t key, float x)
 {
     const int inside = key < q->open;
 #if CAPPED
@@ -247,9 +247,9 @@ DEVICE float mask_score(const attention *a, const query_row *q, uint64_t key, fl
 #endif
     // Without branches, so that all loads are under way at the same time.
 #if MASK == 1
-    x += WIDEN(MASKS, q->mask[inside ? key * a->m_key : 0]);
+    x += WIDEN(MASKS, q->mask[inside ? key * (uint32_t)a->m_key : 0]);
 #elif MASK == 2
-    x = q->mask[inside ? key * a->m_key : 0] ? x : -INFINITY;
+    x = q->mask[inside ? key * (uint32_t)a->m_key : 0] ? x : -INFINITY;
 #endif
     return inside ? x : -INFINITY;
 }
@@ -367,10 +367,14 @@ KERNEL(run, attention, ATTENTION_THREADS)
                 multiply(s[2 * j], x[d], y);
                 multiply(s[2 * j + 1], x[d], y + 2);
             }
-        UNROLL for (int j = 0; j < SLICE / 8; j++)
-            UNROLL for (int e = 0; e < 4; e++)
-                s[j][e] = mask_score(&a, e < 2 ? &low : &high, from + slice + (uint32_t)j * 8 + lane % 4 * 2 + (uint32_t)e % 2,
-                                     s[j][e] * a.scale);
+        const uint32_t key = (uint32_t)from + slice + lane % 4 * 2;
+        if (MASK || CAPPED || from + KEYS > low.open || from + KEYS > high.open) {
+            UNROLL for (int j = 0; j < SLICE / 8; j++)
+                UNROLL for (int e = 0; e < 4; e++)
+                    s[j][e] = mask_score(&a, e < 2 ? &low : &high, key + (uint32_t)(j * 8 + e % 2), s[j][e] * a.scale);
+        } else {
+            UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] *= a.scale;
+        }
         const float low_factor = weigh(&low, s, 0), high_factor = weigh(&high, s, 1);
         UNROLL for (int j = 0; j < V_SIZE / 8; j++)
             UNROLL for (int e = 0; e < 4; e++) sum[j][e] *= e < 2 ? low_factor : high_factor;

@@ -172,7 +172,7 @@ static uint32_t narrow_lanes(const params *p)
 {
     const uint32_t vector = b_vector(p);
     uint32_t lanes = 32;
-    while (lanes > 2 && (lanes * vector > 64 || p->s.n * p->s.batch / (lanes * vector) < 96))
+    while (lanes > 1 && (lanes * vector > 64 || p->s.n * p->s.batch / (lanes * vector) < 96))
         lanes /= 2;
     return lanes;
 }

@@ -21,6 +21,17 @@ DEVICE void copy_16(void *shared, const void *global, int valid)
 #endif
 }
 
+// The same for 8 bytes.
+DEVICE void copy_8(void *shared, const void *global, int valid)
+{
+#if HAS_MMA
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+                 "l"(global), "r"(valid ? 8 : 0) : "memory");
+#else
+    *(uint64_t *)shared = valid ? *(const uint64_t *)global : 0;
+#endif
+}
+
 // Ends a group of copies; copies_wait(n) waits until at most n groups are under way.
 #if HAS_MMA
 #define COPIES_END() asm volatile("cp.async.commit_group;" ::: "memory")

@@ -137,9 +137,16 @@ const adapted_family ADAPTED_TRANSPOSE = {.inner = &KERNELS_transpose[0],
 
 /* ---- Concat and Split ----------------------------------------------------------------------- */
 
+enum { SEGMENTS = 4 }; /* of one launch */
+
 typedef struct segment {
-    uint64_t x, y, rows, width, from_pitch, to_pitch;
+    uint64_t x, y, width, from_pitch, to_pitch, end;
 } segment;
+
+typedef struct segments {
+    segment at[SEGMENTS];
+    uint64_t count;
+} segments;
 
 /* Bytes of the widest element, up to 16, that divides the ends of all segments. */
 static uint32_t segment_item(const concat_params *p)
@@ -156,26 +163,43 @@ static void load_concat(cuda_source *s, str *defines, const adapted_params *a, c
     write_source(s, defines, segment_item(inner), "segment_copy");
 }
 
-static pgy_status launch_concat(const adapted_run *r, pgy_error *err)
+static segment segment_of(const adapted_run *r, uint32_t i)
 {
     const concat_params *p = r->inner;
     const uint64_t item = segment_item(p), pitch = p->row_bytes / item;
-    const char *whole = r->run->tensors[p->whole];
-    pgy_status st = PGY_OK;
-    for (uint32_t i = 0; !st && i < p->segments; i++) {
-        const uint64_t start = i ? p->ends[i - 1] : 0, width = (p->ends[i] - start) / item;
-        const char *piece = r->run->tensors[p->first + i];
-        if (!width || !p->rows) continue;
-        segment s = {.x = address(p->splits ? whole + start : piece),
+    const uint64_t start = i ? p->ends[i - 1] : 0, width = (p->ends[i] - start) / item;
+    const char *whole = r->run->tensors[p->whole], *piece = r->run->tensors[p->first + i];
+    return (segment){.x = address(p->splits ? whole + start : piece),
                      .y = address(p->splits ? piece : whole + start),
-                     .rows = p->rows,
                      .width = width,
                      .from_pitch = p->splits ? pitch : width,
                      .to_pitch = p->splits ? width : pitch};
-        st = cuda_launch_for(r->stream, r->loaded->functions[0], p->rows * width, CUDA_BLOCK, &s,
-                             err);
-    }
+}
+
+static pgy_status launch_segments(const adapted_run *r, segments *s, pgy_error *err)
+{
+    const pgy_status st = cuda_launch_for(r->stream, r->loaded->functions[0], s->count, CUDA_BLOCK, s, err);
+    *s = (segments){.count = 0};
     return st;
+}
+
+static pgy_status launch_concat(const adapted_run *r, pgy_error *err)
+{
+    const concat_params *p = r->inner;
+    segments s = {.count = 0};
+    pgy_status st = PGY_OK;
+    uint32_t used = 0;
+    for (uint32_t i = 0; !st && i < p->segments; i++) {
+        const segment one = segment_of(r, i);
+        if (!one.width || !p->rows) continue;
+        s.count += p->rows * one.width;
+        s.at[used] = one;
+        for (uint32_t k = used++; k < SEGMENTS; k++) s.at[k].end = s.count;
+        if (used < SEGMENTS) continue;
+        st = launch_segments(r, &s, err);
+        used = 0;
+    }
+    return st || !used ? st : launch_segments(r, &s, err);
 }
 
 const adapted_family ADAPTED_CONCAT = {.inner = &KERNELS_concat[0],

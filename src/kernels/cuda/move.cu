@@ -71,18 +71,29 @@ KERNEL(turned_copy, turned, 256)
 
 // ---- Concat and Split: `width` elements of each row go to or come from a row of `pitch` elements ----
 
+enum { SEGMENTS = 4 };
 typedef struct segment {
     const void *x;
     void *y;
-    uint64_t rows, width, from_pitch, to_pitch;
+    uint64_t width, from_pitch, to_pitch, end; // end: elements of all segments up to this one
 } segment;
+typedef struct segments {
+    segment at[SEGMENTS];
+    uint64_t count;
+} segments;
 
-KERNEL(segment_copy, segment, 256)
+KERNEL(segment_copy, segments, 256)
 {
-    const uint64_t count = a.rows * a.width;
-    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
-        const uint64_t row = quotient(i, a.width), at = i - row * a.width;
-        ((T *)a.y)[row * a.to_pitch + at] = ((const T *)a.x)[row * a.from_pitch + at];
+    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < a.count; i += (uint64_t)BLOCKS_X * 256) {
+        segment s = a.at[0];
+        uint64_t begin = 0;
+        UNROLL for (int k = 1; k < SEGMENTS; k++)
+            if (i >= a.at[k - 1].end) {
+                s = a.at[k];
+                begin = a.at[k - 1].end;
+            }
+        const uint64_t row = quotient(i - begin, s.width), at = i - begin - row * s.width;
+        ((T *)s.y)[row * s.to_pitch + at] = ((const T *)s.x)[row * s.from_pitch + at];
     }
 }
 

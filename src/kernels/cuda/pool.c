@@ -148,6 +148,9 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     str defines = {0};
     (void)self;
     cuda_define_int(&defines, "THREADS", plane_threads(p));
+    cuda_define_int(&defines, "W0", p->window[0]);
+    cuda_define_int(&defines, "W1", p->window[1]);
+    cuda_define_int(&defines, "W2", p->window[2]);
     cuda_define_int(&defines, "AVERAGE", p->average);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);

@@ -8,47 +8,53 @@ typedef struct pool {
     uint32_t count_padding;
 } pool;
 
-// Taps at output `o` of axis d that fall inside the input: [from, to); counted: those of the mean.
+// Taps at output `o` of axis d that fall inside the input: [from, to); counted: those of the mean. All sizes
+// are below 2^31, but a place behind the padding may not be.
 typedef struct reach {
-    int64_t start, from, to, counted;
+    int64_t start;
+    int32_t from, to, counted;
 } reach;
 
-DEVICE int64_t taps_until(int64_t limit, int64_t start, int64_t step, int64_t most)
+DEVICE int32_t taps_until(int64_t limit, int64_t start, int64_t step, int64_t most)
 {
     const int64_t count = start < limit ? (int64_t)quotient((uint64_t)(limit - start + step - 1), (uint64_t)step) : 0;
-    return count < most ? count : most;
+    return (int32_t)(count < most ? count : most);
 }
 
-DEVICE reach find_reach(const pool *a, int d, int64_t o)
+DEVICE reach find_reach(const pool *a, int d, uint64_t o, int64_t window)
 {
     reach r;
-    r.start = o * a->stride[d] - a->begin[d];
-    r.from = r.start < 0 ? (int64_t)quotient((uint64_t)(-r.start + a->dilation[d] - 1), (uint64_t)a->dilation[d]) : 0;
-    r.to = taps_until(a->in[d], r.start, a->dilation[d], a->window[d]);
+    r.start = (int64_t)o * a->stride[d] - a->begin[d];
+    r.from = r.start < 0 ? (int32_t)quotient((uint64_t)(-r.start + a->dilation[d] - 1), (uint64_t)a->dilation[d]) : 0;
+    r.to = taps_until(a->in[d], r.start, a->dilation[d], window);
     if (r.to < r.from) r.to = r.from;
-    r.counted = a->count_padding ? taps_until(a->in[d] + a->end[d], r.start, a->dilation[d], a->window[d])
-                                 : r.to - r.from;
+    r.counted = a->count_padding ? taps_until(a->in[d] + a->end[d], r.start, a->dilation[d], window) : r.to - r.from;
     return r;
 }
 
+// W0, W1, W2: the window; loops over a small one are unrolled.
 KERNEL(run, pool, 256)
 {
     const uint64_t each = (uint64_t)(a.out[0] * a.out[1] * a.out[2]), count = a.planes * each;
     for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
         const uint64_t plane = quotient(i, each), at = i - plane * each;
         const uint64_t row = quotient(at, (uint64_t)a.out[2]), slice = quotient(row, (uint64_t)a.out[1]);
-        const reach z = find_reach(&a, 0, (int64_t)slice), v = find_reach(&a, 1, (int64_t)(row - slice * (uint64_t)a.out[1]));
-        const reach h = find_reach(&a, 2, (int64_t)(at - row * (uint64_t)a.out[2]));
+        const reach z = find_reach(&a, 0, slice, W0), v = find_reach(&a, 1, row - slice * (uint64_t)a.out[1], W1);
+        const reach h = find_reach(&a, 2, at - row * (uint64_t)a.out[2], W2);
         const X *x = a.x + plane * (uint64_t)(a.in[0] * a.in[1] * a.in[2]);
         float y = AVERAGE ? 0 : -INFINITY;
-        for (int64_t tz = z.from; tz < z.to; tz++)
-            for (int64_t tv = v.from; tv < v.to; tv++)
-                for (int64_t th = h.from; th < h.to; th++) {
-                    const int64_t from = ((z.start + tz * a.dilation[0]) * a.in[1] + v.start + tv * a.dilation[1]) * a.in[2];
-                    const float e = WIDEN(X, x[from + h.start + th * a.dilation[2]]);
+        for (int32_t tz = z.from; tz < z.to; tz++) {
+            UNROLL_4 for (int32_t tv = 0; tv < W1; tv++) {
+                if (tv < v.from || tv >= v.to) continue;
+                const int64_t from = ((z.start + tz * a.dilation[0]) * a.in[1] + v.start + tv * a.dilation[1]) * a.in[2] + h.start;
+                UNROLL_4 for (int32_t th = 0; th < W2; th++) {
+                    if (th < h.from || th >= h.to) continue;
+                    const float e = WIDEN(X, x[from + th * a.dilation[2]]);
                     y = AVERAGE ? y + e : max_f32(e, y);
                 }
-        if (AVERAGE) y /= (float)(z.counted * v.counted * h.counted);
+            }
+        }
+        if (AVERAGE) y /= (float)z.counted * (float)v.counted * (float)h.counted;
         a.y[i] = NARROW(Y, y);
     }
 }

@@ -147,9 +147,12 @@ enum { A_PITCH = BM + 4, B_PITCH = BN + 4 };
 #endif
 
 // Elements of a tile that load number `i` of this thread brings.
-// Loads of 16 bytes of 16-bit floats go to shared memory directly, all others through registers.
-#define A_DIRECT (TENSOR && A_VECTOR == 8 && !A_TURNED)
-#define B_DIRECT (TENSOR && B_VECTOR == 8)
+// Loads of 16 and 8 bytes of 16-bit floats go to shared memory directly, all others through registers.
+#define COPY(vector) JOIN(COPY_, vector)
+#define COPY_8 copy_16
+#define COPY_4 copy_8
+#define A_DIRECT (TENSOR && A_VECTOR >= 4 && !A_TURNED)
+#define B_DIRECT (TENSOR && B_VECTOR >= 4)
 #define SPOT(i, vector) ((THREAD + (i)*TILE_THREADS) * (vector))
 DEVICE uint32_t a_m(int i) { return A_TURNED ? SPOT(i, A_VECTOR) % BM : SPOT(i, A_VECTOR) / BK; }
 DEVICE uint32_t a_k(int i) { return A_TURNED ? SPOT(i, A_VECTOR) / BM : SPOT(i, A_VECTOR) % BK; }
@@ -162,7 +165,7 @@ DEVICE void bring_a(staged *tile, const product *a, const X *base, uint64_t m0, 
     UNROLL for (int i = 0; i < A_LOADS; i++) {
         const uint64_t m = m0 + a_m(i), k = k0 + a_k(i);
         const int inside = m < a->m && k < end;
-        copy_16(tile + A_AT(a_m(i), a_k(i)), inside ? base + m * a->a_row + k * a->a_column : base, inside);
+        COPY(A_VECTOR)(tile + A_AT(a_m(i), a_k(i)), inside ? base + m * a->a_row + k * a->a_column : base, inside);
     }
 }
 #endif
@@ -237,7 +240,7 @@ DEVICE void bring_b(staged *tile, const product *a, const column *c, uint64_t n0
     UNROLL for (int i = 0; i < B_LOADS; i++) {
         const uint32_t k = (uint32_t)k0 + b_k(i);
         const X *from = k < end ? find_tap(a, c, k / (KH * KW), k % (KH * KW)) : (const X *)0;
-        copy_16(tile + B_AT(b_k(i), b_n(i)), from ? from : a->b, from != (const X *)0);
+        COPY(B_VECTOR)(tile + B_AT(b_k(i), b_n(i)), from ? from : a->b, from != (const X *)0);
     }
 }
 #endif
@@ -256,7 +259,7 @@ DEVICE void bring_b(staged *tile, const product *a, const column *c, uint64_t n0
     UNROLL for (int i = 0; i < B_LOADS; i++) {
         const uint64_t n = n0 + b_n(i), k = k0 + b_k(i);
         const int inside = n < a->n && k < end;
-        copy_16(tile + B_AT(b_k(i), b_n(i)), inside ? c->base + k * a->b_row + n * a->b_column : c->base, inside);
+        COPY(B_VECTOR)(tile + B_AT(b_k(i), b_n(i)), inside ? c->base + k * a->b_row + n * a->b_column : c->base, inside);
     }
 }
 #endif

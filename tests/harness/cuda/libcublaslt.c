@@ -31,7 +31,12 @@ struct lt_layout_st {
 struct lt_preference_st {
     uint64_t workspace;
 };
-enum { INVALID = 7 };
+/* As in libcuda.c. */
+struct CUstream_st {
+    cu_context context;
+    cu_graph captured;
+};
+enum { INVALID = 7, NOT_SUPPORTED = 15 };
 
 EXPORT unsigned long fake_cublaslt_count(const char *name)
 {
@@ -147,9 +152,9 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(lt_handle handle, lt_desc desc, lt_lay
     for (int i = 0; i < *count; i++) {
         found[i].algorithm.data[0] = 77 + (uint64_t)i;
         found[i].workspace_bytes = (size_t)i * 64;
-        found[i].state = i == 1 ? 15 : 0;
+        found[i].state = i == 1 ? NOT_SUPPORTED : 0;
     }
-    return *count ? 0 : 15;
+    return *count ? 0 : NOT_SUPPORTED;
 }
 
 /* ---- Arithmetic ----------------------------------------------------------------------------- */
@@ -226,7 +231,7 @@ EXPORT int cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, con
                           cu_stream stream)
 {
     BEGIN("cublasLtMatmul");
-    (void)stream;
+    if (stream->captured) return NOT_SUPPORTED; /* then steps are enqueued one by one */
     if (!handle || (algorithm->data[0] != 77 && algorithm->data[0] != 79)) return INVALID;
     if (workspace_bytes) memset(workspace, 0x5a, workspace_bytes);
     for (int64_t batch = 0; batch < dl->batch; batch++)
