@@ -44,6 +44,7 @@
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/trace.h>
 #include <polygraphy/transform.h>
+#include <polygraphy/vote.h>
 #include <polygraphy/weights.h>
 #include <polygraphy/where.h>
 

@@ -2,6 +2,7 @@
 /* where: names the first tensor that differs between two runners, and the nodes that start errors.
  */
 #include <polygraphy/engine.h>
+#include <polygraphy/vote.h>
 #include <polygraphy/where.h>
 
 #include <math.h>
@@ -23,7 +24,7 @@
 
 static const char LOG_PATH[] = "cli/cmd_where.c";
 
-enum { MAX_GROUPS = 64, SIDES = 2, MAX_WORST = 64 };
+enum { MAX_GROUPS = 64, SIDES = 3, MAX_WORST = 64 };
 
 typedef struct where_args {
     const char *runner[SIDES], *model[SIDES];
@@ -31,7 +32,7 @@ typedef struct where_args {
     uint64_t memory;
     int64_t worst;
     double rtol, atol, times;
-    bool own_errors, no_inside;
+    bool own_errors, no_inside, vote;
 } where_args;
 
 static const char *const RULES[] = {"tolerance", "floor", NULL};
@@ -42,11 +43,19 @@ static const pgy_option OPTIONS[] = {
                          "'{program} run --save-outputs' wrote"),
     PGY_OPT_TEXT("--b", where_args, runner[1], .meta = "RUNNER",
                  .help = "the runner that is tested, or a file of outputs"),
+    PGY_OPT_TEXT("--c", where_args, runner[2], .meta = "RUNNER",
+                 .help = "a third runner, or a file of outputs: a vote names, for each tensor, the "
+                         "side that differs from the other two, and its distance from the float64 "
+                         "reference"),
+    PGY_OPT_FLAG("--vote", where_args, vote,
+                 .help = "vote with a third runner; without --c, this is opref"),
     PGY_OPT_TEXT("--a-model", where_args, model[0], .meta = "PATH",
                  .help = "model or plan of side A, if it has one of its own"),
     PGY_OPT_TEXT("--b-model", where_args, model[1], .meta = "PATH",
                  .help = "model or plan of side B, if it has one of its own; its tensors are "
                          "matched with those of side A by name, then by structure"),
+    PGY_OPT_TEXT("--c-model", where_args, model[2], .meta = "PATH",
+                 .help = "model or plan of side C, if it has one of its own"),
     PGY_OPT_TEXT("--max-memory", where_args, memory_text, .meta = "BYTES",
                  .help = "limit for the values of a segment of the model, with copies of its "
                          "weights, such as 500M or 2G. The model runs in segments that fit. Input "
@@ -101,11 +110,13 @@ static pgy_status check_use(const args *line, bool noise, pgy_error *err)
     if (noise) row = where_given(line, &GROUP_WHERE_REWRITES, NULL);
     if (!row && noise)
         row = where_given(line, &OWN,
-                          "--a-model --b-model --max-memory --rtol --atol --own-errors --judge "
+                          "--c --vote --a-model --b-model --c-model --max-memory --rtol --atol "
+                          "--own-errors --judge "
                           "--floor-times --worst --no-inside");
     if (!row && rewrites && !noise)
         row = where_given(line, &OWN,
-                          "--max-memory --own-errors --judge --floor-times --worst --no-inside");
+                          "--c --vote --c-model --max-memory --own-errors --judge --floor-times "
+                          "--worst --no-inside");
     if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
@@ -127,7 +138,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                              "argument --%c: --nan, --headroom and --floor compare no runners",
                              s->runner[0] ? 'a' : 'b');
     pgy_status st = check_use(line, asked, err);
-    if (!st) st = where_check_unused(line, s->runner[0], s->runner[1], err);
+    if (!st && s->vote && !s->runner[2]) s->runner[2] = "opref";
+    if (!st && s->model[2] && !s->runner[2])
+        st = pgy_error_set(err, PGY_E_ARGUMENT, "argument --c-model: it needs --c or --vote");
+    if (!st) st = where_check_unused(line, s->runner, SIDES, err);
     if (!st && s->memory_text)
         st = value_bytes(&s->memory, s->memory_text, "argument --max-memory", err);
     if (!st && s->memory_text && !s->memory)
@@ -198,6 +212,13 @@ static pgy_status load_model(side *s, const args *line, pgy_error *err)
     return st;
 }
 
+static bool has_runner(const where_args *s)
+{
+    bool found = false;
+    for (size_t i = 0; i < SIDES; i++) found |= s->runner[i] && pgy_backend_find(s->runner[i]);
+    return found;
+}
+
 static pgy_status make_side(side *s, const args *line, size_t i, const side *before, pgy_error *err)
 {
     const where_args *own = args_get(line, &OWN);
@@ -210,17 +231,17 @@ static pgy_status make_side(side *s, const args *line, size_t i, const side *bef
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "argument --%c: there is no runner '%s'; expected onnxrt, trt, "
                              "opref, or a .json file of outputs",
-                             i ? 'b' : 'a', runner);
+                             'a' + (int)i, runner);
     if (!s->side.backend) {
         /* the model tells the order of the tensors; with a runner, that side's model does */
-        const bool needed = own->model[i] || !pgy_backend_find(own->runner[!i]);
+        const bool needed = own->model[i] || !has_runner(own);
         s->side.results = runner;
         if (!needed || !s->path) return PGY_OK;
     }
     if (!s->path)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "side %c has no model: name a model after 'where', or give --%c-model",
-                             i ? 'B' : 'A', i ? 'b' : 'a');
+                             'A' + (int)i, 'a' + (int)i);
     /* the walk runs equal parts of both sides in one session if the options are one object */
     const bool same = s->side.backend == before->side.backend && !where_rewrites_asked(line) &&
                       !pgy_backend_has(s->side.backend, PGY_BACKEND_BUILDS_PLANS);
@@ -320,6 +341,24 @@ static pgy_status show(args *line, const pgy_where_report *r, const side *sides,
     return st;
 }
 
+static pgy_status run_vote(const args *line, const side *sides, const pgy_where_options *o,
+                           bool *passed, pgy_error *err)
+{
+    const where_args *s = args_get(line, &OWN);
+    const pgy_where_side *const given[SIDES] = {&sides[0].side, &sides[1].side, &sides[2].side};
+    pgy_vote *vote = NULL;
+    char *text = NULL;
+    pgy_status st = pgy_vote_run(&vote, given, o, err);
+    if (!st) st = pgy_vote_text(&text, vote, NULL, err);
+    if (!st) LOG(INFO, "%s", text);
+    if (!st && s->json) st = pgy_vote_save(vote, s->json, NULL, err);
+    if (!st && s->json) LOG(INFO, "Saving the report to %s", s->json);
+    if (!st) *passed = pgy_vote_passed(vote);
+    pgy_text_free(text);
+    pgy_vote_destroy(vote);
+    return st;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const where_args *s = args_get(line, &OWN);
@@ -330,6 +369,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (where_noise_asked(line)) return where_noise_run(line, s->json, passed, err);
     pgy_status st = make_side(&sides[0], line, 0, &sides[1], err);
     if (!st) st = make_side(&sides[1], line, 1, &sides[0], err);
+    if (!st && s->runner[2]) st = make_side(&sides[2], line, 2, &sides[0], err);
     if (!st) st = configure(sides, line, err);
     if (!st) st = data_loader_create(&o.data, line, model->shapes, err);
     o.max_memory = s->memory;
@@ -347,7 +387,9 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     if (!st && rewrites)
         st = where_rewrites_run(line, &sides[0].side, &sides[1].side, sides[1].options, &o, s->json,
                                 passed, err);
-    if (!st && !rewrites) st = pgy_where(&report, &sides[0].side, &sides[1].side, &o, err);
+    const bool vote = s->runner[2] != NULL;
+    if (!st && !rewrites && vote) st = run_vote(line, sides, &o, passed, err);
+    if (!st && !rewrites && !vote) st = pgy_where(&report, &sides[0].side, &sides[1].side, &o, err);
     if (report) {
         /* after Ctrl-C, the best so far; a file is not written then */
         const pgy_status shown = show(line, report, sides, st ? NULL : err);
@@ -357,8 +399,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_where_report_destroy(report);
     pgy_data_loader_destroy(o.data);
     trt_config_release(line);
-    release_side(&sides[0]);
-    release_side(&sides[1]);
+    for (size_t i = 0; i < SIDES; i++) release_side(&sides[i]);
     return st;
 }
 
@@ -375,7 +416,8 @@ const command COMMAND_where = {
         "  Compare two runtimes:\n      {program} where model.onnx --a onnxrt --b trt\n  "
         "Compare two models:\n      {program} where --a onnxrt --a-model good.onnx --b "
         "onnxrt --b-model bad.onnx\n  Which pass of the engine makes the outputs wrong?\n      "
-        "{program} where model.onnx --a opref --b trt --bisect-passes\n",
+        "{program} where model.onnx --a opref --b trt --bisect-passes\n  Which of three "
+        "runners is the odd one out?\n      {program} where model.onnx --a onnxrt --b trt --vote\n",
     .make_groups = groups,
     .frames = true,
     .run = run,

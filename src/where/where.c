@@ -340,6 +340,14 @@ static pgy_status inline_sides(pgy_where_side *sides, pgy_model **owned, pgy_err
     return PGY_OK;
 }
 
+/* Tells a program that the request was heard: freeing many samples takes longer than it waits for a
+ * runtime that does not hear, and the report comes afterwards. */
+static void say_heard(void)
+{
+    cancel_hold();
+    cancel_release();
+}
+
 /* The ledger of what was compared, and of the bodies of its nodes. st: of the search */
 static pgy_status finish(where_search *s, const pgy_where_side *sides, const strvec *unmatched,
                          pgy_status st, pgy_error *err)
@@ -381,6 +389,7 @@ pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_
     if (!st && walks) st = where_walk_start(&s, err);
     const bool began = !st;
     if (!st) st = walks ? search(&s, err) : where_stored_compare(&s, err);
+    if (st == PGY_E_CANCELLED) say_heard();
     if (began && (!st || st == PGY_E_CANCELLED)) st = finish(&s, sides, &unmatched, st, err);
     deinit(&s);
     pgy_model_destroy(owned[0]);

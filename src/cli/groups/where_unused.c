@@ -46,9 +46,11 @@ const pgy_option *where_given(const args *line, const option_group *group, const
     return found;
 }
 
-static bool is_used(const char *backend, const char *a, const char *b)
+static bool is_used(const char *backend, const char *const *runners, size_t count)
 {
-    return (a && !strcmp(a, backend)) || (b && !strcmp(b, backend));
+    for (size_t i = 0; i < count; i++)
+        if (runners[i] && !strcmp(runners[i], backend)) return true;
+    return false;
 }
 
 static pgy_status check(const args *line, const option_group *group, const char *backend,
@@ -58,21 +60,22 @@ static pgy_status check(const args *line, const option_group *group, const char 
     span name;
     if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "argument %.*s: it is for the runner '%s', but neither side is this "
+                         "argument %.*s: it is for the runner '%s', but no side is this "
                          "runner; leave it out",
                          (int)name.size, name.data, backend);
 }
 
-pgy_status where_check_unused(const args *line, const char *a, const char *b, pgy_error *err)
+pgy_status where_check_unused(const args *line, const char *const *runners, size_t count,
+                              pgy_error *err)
 {
     const option_group *const engine[] = {&GROUP_TRT_CONFIG_CONVERT, &GROUP_TRT_ENGINE_CONVERT};
     const char *builder = pgy_backend_find_trait(PGY_BACKEND_BUILDS_PLANS)->name;
     pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && !is_used(builder, a, b) && i < 2; i++)
+    for (size_t i = 0; !st && !is_used(builder, runners, count) && i < 2; i++)
         st = check(line, engine[i], builder, err);
     for (size_t i = 0; !st && i < group_backend_count(); i++) {
         const option_group *g = group_backend_at(i);
-        if (!is_used(g->settings_type, a, b)) st = check(line, g, g->settings_type, err);
+        if (!is_used(g->settings_type, runners, count)) st = check(line, g, g->settings_type, err);
     }
     return st;
 }

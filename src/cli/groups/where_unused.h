@@ -8,7 +8,7 @@
 
 /* `a` and `b`: runners of the sides; NULL: the line compares no runners. Call it before the groups
  * are finished, as their settings then still show which options were given. */
-pgy_status where_check_unused(const args *line, const char *a, const char *b,
+pgy_status where_check_unused(const args *line, const char *const *runners, size_t count,
                               pgy_error *err) PGY_MUST_CHECK;
 /* The first of the group's options, from `names` (blank-separated; NULL: all), that the line gives;
  * NULL: none. */

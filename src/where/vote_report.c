@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report of a vote, as text and as JSON. */
+#include <math.h>
+
+#include "base/json.h"
+#include "where/vote.h"
+
+enum { SHOWN = 10, SIDES = 3 };
+
+static void put_number(str *out, const char *title, double v)
+{
+    if (isnan(v))
+        str_printf(out, "%s unknown", title);
+    else
+        str_printf(out, "%s %.3g", title, v);
+}
+
+static void put_row(str *out, const pgy_vote *v, const pgy_vote_tensor *t)
+{
+    str_printf(out, "    tensor  %s\n", t->name);
+    if (t->node[0]) str_printf(out, "    node    %s (%s)\n", t->node, t->op_type);
+    if (t->odd >= 0)
+        str_printf(out, "    odd     side %c (%s)\n", 'A' + t->odd, v->names[t->odd]);
+    else
+        str_append(out, "    odd     undecided\n");
+    put_number(out, "    errors  A and B", t->ab);
+    put_number(out, ", A and C", t->ac);
+    put_number(out, ", B and C", t->bc);
+    put_number(out, "\n    referee distance of A", t->referee[0]);
+    put_number(out, ", B", t->referee[1]);
+    put_number(out, ", C", t->referee[2]);
+    if (!isnan(t->margin))
+        str_printf(out, ": side %c is %.3g times farther from float64", 'A' + t->odd, t->margin);
+    if (t->note[0]) str_printf(out, "\n    note    %s", t->note);
+    str_append_char(out, '\n');
+}
+
+static bool disagrees(const pgy_vote_tensor *t)
+{
+    return t->odd >= 0 ||
+           (t->odd == PGY_VOTE_UNDECIDED && !isnan(t->ab) && !isnan(t->ac) && !isnan(t->bc));
+}
+
+pgy_status pgy_vote_text(char **out, const pgy_vote *v, const char *next, pgy_error *err)
+{
+    str text = {0};
+    size_t odd[SIDES] = {0}, undecided = 0, shown = 0, more = 0;
+    for (size_t i = 0; i < v->count; i++) {
+        const pgy_vote_tensor *t = &v->rows[i];
+        if (t->odd >= 0)
+            odd[t->odd]++;
+        else
+            undecided += t->odd == PGY_VOTE_UNDECIDED;
+    }
+    str_printf(&text,
+               "A: %s, B: %s, C: %s | %zu tensors | odd one out: A %zu, B %zu, C %zu times, "
+               "undecided %zu | referee: %s in float64\n",
+               v->names[0], v->names[1], v->names[2], v->count, odd[0], odd[1], odd[2], undecided,
+               v->referee < 0 ? "opref" : v->names[v->referee]);
+    for (size_t i = 0; i < v->count; i++) {
+        if (!disagrees(&v->rows[i])) continue;
+        if (shown == SHOWN) {
+            more++;
+            continue;
+        }
+        str_append(&text, shown++ ? "  Then:\n" : "First tensor without agreement:\n");
+        put_row(&text, v, &v->rows[i]);
+    }
+    if (more) str_printf(&text, "  ... and %zu more\n", more);
+    for (size_t i = 0; i < v->failures.count; i++)
+        str_printf(&text, "Failure: %s\n", v->failures.items[i]);
+    if (next) str_printf(&text, "Next: %s\n", next);
+    return str_give(out, &text, err);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+typedef struct document {
+    const pgy_vote *vote;
+    const char *next;
+} document;
+
+static void put_real(json_writer *w, const char *key, double v)
+{
+    if (isnan(v))
+        json_put_null(w, key);
+    else
+        json_put_real(w, key, v);
+}
+
+static void put_line(json_writer *w, const pgy_vote_tensor *t)
+{
+    static const char *const KEYS[SIDES] = {"a", "b", "c"};
+    json_begin_object(w);
+    json_put_text(w, "name", t->name);
+    json_put_text(w, "node", t->node);
+    json_put_text(w, "op_type", t->op_type);
+    json_put_text(w, "odd",
+                  t->odd >= 0                    ? KEYS[t->odd]
+                  : t->odd == PGY_VOTE_UNDECIDED ? "undecided"
+                                                 : NULL);
+    put_real(w, "ab", t->ab);
+    put_real(w, "ac", t->ac);
+    put_real(w, "bc", t->bc);
+    json_key(w, "referee");
+    json_begin_object(w);
+    for (size_t i = 0; i < SIDES; i++) put_real(w, KEYS[i], t->referee[i]);
+    json_end_object(w);
+    put_real(w, "margin", t->margin);
+    json_put_text(w, "note", t->note);
+    json_end_object(w);
+}
+
+static pgy_status write(json_writer *w, const void *user, pgy_error *err)
+{
+    const document *d = user;
+    const pgy_vote *v = d->vote;
+    const pgy_vote_tensor *first = pgy_vote_first(v);
+    (void)err;
+    json_begin_object(w);
+    json_put_text(w, "a", v->names[0]);
+    json_put_text(w, "b", v->names[1]);
+    json_put_text(w, "c", v->names[2]);
+    json_put_text(w, "referee", v->referee < 0 ? "opref" : v->names[v->referee]);
+    json_put_bool(w, "passed", pgy_vote_passed(v));
+    json_put_text(w, "first", first ? first->name : NULL);
+    json_put_text(w, "next", d->next);
+    json_key(w, "failures");
+    json_begin_array(w);
+    for (size_t i = 0; i < v->failures.count; i++) json_text(w, v->failures.items[i]);
+    json_end_array(w);
+    json_key(w, "tensors");
+    json_begin_array(w);
+    for (size_t i = 0; i < v->count; i++) put_line(w, &v->rows[i]);
+    json_end_array(w);
+    json_end_object(w);
+    return PGY_OK;
+}
+
+pgy_status pgy_vote_save(const pgy_vote *v, const char *path, const char *next, pgy_error *err)
+{
+    const document d = {v, next};
+    return json_save(path, write, &d, err);
+}
