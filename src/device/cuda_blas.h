@@ -18,15 +18,15 @@ typedef struct cuda_blas_product cuda_blas_product;
 
 typedef enum cuda_blas_type { CUDA_BLAS_F32, CUDA_BLAS_F16, CUDA_BLAS_BF16 } cuda_blas_type;
 
-/* C[batch, m, n] = alpha * A[batch, m, k] * B[batch, k, n] + residual + bias, all matrices row-major;
- * bias has a number for each column. Sums are float32. */
+/* C[batch, m, n] = alpha * A[batch, m, k] * B[batch, k, n] + residual + bias, all matrices
+ * row-major; bias has a number for each column. Sums are float32. */
 typedef struct cuda_blas_shape {
     cuda_blas_type type;     /* of A and B */
     cuda_blas_type out_type; /* of C, bias and residual: `type` or float32 */
     uint64_t m, n, k, batch;
-    bool a_turned, b_turned; /* stored as [k, m] or [n, k] */
+    bool a_turned, b_turned;     /* stored as [k, m] or [n, k] */
     uint64_t a_stride, b_stride; /* elements from one stored row to the next */
-    uint64_t a_batch, b_batch;   /* elements from one product to the next; 0: all share the matrix */
+    uint64_t a_batch, b_batch; /* elements from one product to the next; 0: all share the matrix */
     float alpha;
     bool bias, residual;
     uint64_t workspace_bytes; /* most that an algorithm may use */

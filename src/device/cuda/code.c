@@ -227,8 +227,8 @@ pgy_status cuda_code_function(cuda_function **out, cuda_code *c, const char *ent
     return st;
 }
 
-/* From Hopper on, a kernel may be launched while the one before it still runs; kernels then wait for
- * that one themselves (prelude.cu), so that only the time of the launch is saved. */
+/* From Hopper on, a kernel may be launched while the one before it still runs; kernels then wait
+ * for that one themselves (prelude.cu), so that only the time of the launch is saved. */
 static int launch(const cuda_gpu *g, cu_stream stream, cu_function f, const cuda_grid *grid,
                   void **args)
 {

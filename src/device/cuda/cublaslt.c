@@ -214,8 +214,7 @@ pgy_status cuda_blas_enqueue(cuda_blas_product *p, device_stream *stream,
     pgy_status st = gpu_enter(p->gpu, err);
     if (st) return st;
     int code = 0;
-    if (p->s.bias)
-        code = p->lt->desc_set(p->desc, LT_DESC_BIAS_POINTER, &o->bias, sizeof o->bias);
+    if (p->s.bias) code = p->lt->desc_set(p->desc, LT_DESC_BIAS_POINTER, &o->bias, sizeof o->bias);
     if (!code)
         code = p->lt->matmul(p->gpu->blas, p->desc, &p->s.alpha, o->b, p->first, o->a, p->second,
                              &beta, c, p->out, o->c, p->out, &p->algorithm, o->workspace,

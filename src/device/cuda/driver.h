@@ -56,10 +56,10 @@ enum {
     CU_FUNCTION_SHARED_BYTES = 1, /* attributes of a function */
     CU_FUNCTION_DYNAMIC_SHARED_BYTES = 8,
     CU_FUNCTION_SHARED_PART = 9, /* percent of the first-level cache that is shared memory */
-    CU_POOL_PINNED = 1, /* values of members of cu_pool_properties */
+    CU_POOL_PINNED = 1,          /* values of members of cu_pool_properties */
     CU_POOL_ON_DEVICE = 1,
     CU_POOL_RELEASE_THRESHOLD = 4, /* attribute of a pool */
-    CU_LAUNCH_EARLY = 6, /* launch attribute: programmatic stream serialisation */
+    CU_LAUNCH_EARLY = 6,           /* launch attribute: programmatic stream serialisation */
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_THREAD_LOCAL =
         1,                /* capture mode: calls of other threads do not disturb the capture */

@@ -21,8 +21,8 @@ typedef struct cuda_gpu {
         context; /* the GPU's primary context, kept until the process ends; NULL: not created yet */
     cu_pool pool;
     struct cublasLtContext *blas; /* handle of cuBLASLt; NULL: not used so far */
-    pthread_mutex_t code_lock; /* guards `codes`; held while code is compiled */
-    cuda_code *codes;          /* list of the loaded code */
+    pthread_mutex_t code_lock;    /* guards `codes`; held while code is compiled */
+    cuda_code *codes;             /* list of the loaded code */
 } cuda_gpu;
 
 typedef struct cuda_stream {

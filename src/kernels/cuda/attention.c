@@ -118,7 +118,8 @@ static uint32_t lanes_of(const params *p)
 static bool is_decode(const params *p)
 {
     const uint32_t lanes = lanes_of(p);
-    return p->rows <= 4 && p->size == p->v_size && (lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32) &&
+    return p->rows <= 4 && p->size == p->v_size &&
+           (lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32) &&
            p->size * cuda_item((pgy_dtype)p->type) % 16 == 0 && is_even(&p->q) && is_even(&p->k) &&
            is_even(&p->v);
 }
@@ -126,9 +127,9 @@ static bool is_decode(const params *p)
 /* Do tensor cores compute it? They take 16 bytes of a row at once. */
 static bool uses_tensor_cores(const params *p)
 {
-    return !is_decode(p) && cuda_is_half((pgy_dtype)p->type) && p->size % 16 == 0 && p->v_size % 16 == 0 &&
-           p->size <= 128 && p->v_size <= 128 && is_even(&p->q) && is_even(&p->k) &&
-           is_even(&p->v) && is_even(&p->y);
+    return !is_decode(p) && cuda_is_half((pgy_dtype)p->type) && p->size % 16 == 0 &&
+           p->v_size % 16 == 0 && p->size <= 128 && p->v_size <= 128 && is_even(&p->q) &&
+           is_even(&p->k) && is_even(&p->v) && is_even(&p->y);
 }
 
 static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
@@ -137,8 +138,8 @@ static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
     cuda_set_linear(u);
     if (!cuda_attention_describe(&p, u)) return false;
     const double scores = (double)(p.batch * p.heads * p.rows) * (double)p.keys;
-    *cost_ns = cuda_cost(cuda_bytes(u), 2 * scores * (double)(p.size + p.v_size),
-                         uses_tensor_cores(&p));
+    *cost_ns =
+        cuda_cost(cuda_bytes(u), 2 * scores * (double)(p.size + p.v_size), uses_tensor_cores(&p));
     return true;
 }
 

@@ -92,9 +92,8 @@ pgy_status cuda_launch_shared(device_stream *s, const cuda_function *f, uint64_t
                               uint32_t threads, uint32_t shared_bytes, void *arguments,
                               pgy_error *err)
 {
-    const cuda_grid g = {.grid = {(uint32_t)blocks, 1, 1},
-                         .block = {threads, 1, 1},
-                         .shared_bytes = shared_bytes};
+    const cuda_grid g = {
+        .grid = {(uint32_t)blocks, 1, 1}, .block = {threads, 1, 1}, .shared_bytes = shared_bytes};
     if (!blocks) return PGY_OK;
     if (blocks > INT32_MAX)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,

@@ -18,7 +18,7 @@ enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 typedef struct cuda_source {
     const char *name, *text;
     const char *entries[CUDA_ENTRIES + 1]; /* names of the functions to load; NULL ends them */
-    const char *before; /* text in front of it: CUDA_SOURCE_mma; NULL: none */
+    const char *before;                    /* text in front of it: CUDA_SOURCE_mma; NULL: none */
 } cuda_source;
 
 /* What a kernel's `load` returns. */

@@ -152,7 +152,8 @@ static bool cuda_conv_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "sizes");
     if (!product_cut_extent(e, &p->cut, product_k(s))) return false;
     extent_tensor(e, 0, in, cuda_item((pgy_dtype)p->type));
-    const uint64_t weights = extent_mul3(s->out_channels, product_k(s), cuda_item((pgy_dtype)p->type));
+    const uint64_t weights =
+        extent_mul3(s->out_channels, product_k(s), cuda_item((pgy_dtype)p->type));
     if (is_taps_first(s))
         e->packed = weights;
     else
@@ -170,7 +171,8 @@ static bool cuda_conv_extent(kernel_extent *e, const kernel_claim *q)
 static uint32_t depthwise_run(const conv_shape *s)
 {
     uint32_t run = s->out[1] >= 28 ? 8 : s->out[1] >= 7 ? 4 : 1;
-    while (run > 1 && (run - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] >= 24) run /= 2;
+    while (run > 1 && (run - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] >= 24)
+        run /= 2;
     return run;
 }
 

@@ -82,8 +82,9 @@ static bool cublaslt_describe(cuda_blas_shape *b, const cuda_matmul_params *p)
                            .workspace_bytes = WORKSPACE};
     b->a_stride = b->a_turned ? s->a_column : s->a_row;
     b->b_stride = b->b_turned ? s->b_column : s->b_row;
-    return b->a_stride >= (b->a_turned ? s->m : s->k) && b->b_stride >= (b->b_turned ? s->k : s->n) &&
-           find_step(&b->a_batch, s, s->a_batch) && find_step(&b->b_batch, s, s->b_batch);
+    return b->a_stride >= (b->a_turned ? s->m : s->k) &&
+           b->b_stride >= (b->b_turned ? s->k : s->n) && find_step(&b->a_batch, s, s->a_batch) &&
+           find_step(&b->b_batch, s, s->b_batch);
 }
 
 static uint32_t rank_of(const kernel *self);
@@ -241,15 +242,17 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     return enqueue_activation(&p->own, l->activation, o.c, stream, err);
 }
 
-#define ROW(name_)                                                                            \
-    {                                                                                         \
-        .name = name_, .version = 1, .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", \
-        .device = "cuda", .accept = cublaslt_accept, .prepare = cublaslt_prepare,             \
-        .extent = cublaslt_extent, .load = load, .unload = unload, .enqueue = enqueue         \
+#define ROW(name_)                                                                         \
+    {                                                                                      \
+        .name = name_, .version = 1,                                                       \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .device = "cuda",  \
+        .accept = cublaslt_accept, .prepare = cublaslt_prepare, .extent = cublaslt_extent, \
+        .load = load, .unload = unload, .enqueue = enqueue                                 \
     }
 const kernel KERNELS_cuda_cublaslt[] = {
-    ROW("cublaslt_0"), ROW("cublaslt_1"), ROW("cublaslt_2"), ROW("cublaslt_3"), ROW("cublaslt_4"),
-    ROW("cublaslt_5"), ROW("cublaslt_6"), ROW("cublaslt_7"), {0},
+    ROW("cublaslt_0"), ROW("cublaslt_1"), ROW("cublaslt_2"),
+    ROW("cublaslt_3"), ROW("cublaslt_4"), ROW("cublaslt_5"),
+    ROW("cublaslt_6"), ROW("cublaslt_7"), {0},
 };
 
 static uint32_t rank_of(const kernel *self)

@@ -127,7 +127,6 @@ static const uint32_t ACTIVATIONS[] = {
     [MATMUL_SILU] = CONV_SILU,
 };
 
-
 uint32_t cuda_matmul_activation(const params *p)
 {
     return ACTIVATIONS[p->s.activation];

@@ -178,7 +178,8 @@ static segment segment_of(const adapted_run *r, uint32_t i)
 
 static pgy_status launch_segments(const adapted_run *r, segments *s, pgy_error *err)
 {
-    const pgy_status st = cuda_launch_for(r->stream, r->loaded->functions[0], s->count, CUDA_BLOCK, s, err);
+    const pgy_status st =
+        cuda_launch_for(r->stream, r->loaded->functions[0], s->count, CUDA_BLOCK, s, err);
     *s = (segments){.count = 0};
     return st;
 }

@@ -173,7 +173,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     memcpy(c.begin, p->begin, sizeof c.begin);
     memcpy(c.end, p->end, sizeof c.end);
     if (p->whole)
-        return cuda_launch_blocks(stream, l->functions[0], p->planes < MOST_BLOCKS ? p->planes : MOST_BLOCKS,
+        return cuda_launch_blocks(stream, l->functions[0],
+                                  p->planes < MOST_BLOCKS ? p->planes : MOST_BLOCKS,
                                   plane_threads(p), &c, err);
     return cuda_launch_for(stream, l->functions[0], p->planes * volume(p->out), CUDA_BLOCK, &c,
                            err);

@@ -68,8 +68,8 @@ pgy_status product_launch(device_stream *s, const cuda_loaded *l, const product_
     const uint64_t blocks = tiles_of(call->m, call->n, call->batch, c->tile) * c->splits;
     call->split = c->split;
     call->splits = c->splits;
-    const pgy_status st = cuda_launch_shared(s, l->functions[0], blocks, CUDA_BLOCK,
-                                             room_of(c, type), call, err);
+    const pgy_status st =
+        cuda_launch_shared(s, l->functions[0], blocks, CUDA_BLOCK, room_of(c, type), call, err);
     if (st || c->splits < 2) return st;
     return cuda_launch_for(s, l->functions[1], call->m * call->n * call->batch, CUDA_BLOCK, call,
                            err);

@@ -77,8 +77,10 @@ EXPORT int cublasLtMatmulDescSetAttribute(lt_desc d, int attribute, const void *
         int attribute;
         void *to;
         size_t size;
-    } PLACES[] = {{LT_DESC_TRANSPOSE_A, &d->turn[0], 4}, {LT_DESC_TRANSPOSE_B, &d->turn[1], 4},
-                  {LT_DESC_EPILOGUE, &d->epilogue, 4},   {LT_DESC_BIAS_TYPE, &d->bias_type, 4},
+    } PLACES[] = {{LT_DESC_TRANSPOSE_A, &d->turn[0], 4},
+                  {LT_DESC_TRANSPOSE_B, &d->turn[1], 4},
+                  {LT_DESC_EPILOGUE, &d->epilogue, 4},
+                  {LT_DESC_BIAS_TYPE, &d->bias_type, 4},
                   {LT_DESC_BIAS_POINTER, &d->bias, 8}};
     BEGIN("cublasLtMatmulDescSetAttribute");
     for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
@@ -164,7 +166,8 @@ static float half_value(uint16_t bits)
     const int exponent = bits >> 10 & 31, rest = bits & 1023;
     const float sign = bits >> 15 ? -1 : 1;
     if (exponent == 31) return rest ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf((float)(1024 + rest), exponent - 25) : ldexpf((float)rest, -24));
+    return sign *
+           (exponent ? ldexpf((float)(1024 + rest), exponent - 25) : ldexpf((float)rest, -24));
 }
 
 static float read_at(const void *data, int type, int64_t i)

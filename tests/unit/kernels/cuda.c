@@ -214,7 +214,8 @@ static void test_cuda__elements(void **state)
     report(c);
 }
 
-/* ---- What 16-bit floats and libraries have of their own --------------------------------------- */
+/* ---- What 16-bit floats and libraries have of their own ---------------------------------------
+ */
 
 static void test_cuda__tensor_cores(void **state)
 {
