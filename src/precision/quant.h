@@ -23,6 +23,7 @@ typedef struct quant_port {
     pgy_value *value;
     quant_channels channels;
     size_t channel_count; /* 0: not known, or it changes */
+    size_t rank;          /* of the tensor, as it was seen */
     float *largest;       /* for each channel: the largest magnitude that occurred */
     uint64_t bytes;       /* of its float32 elements, and of those before limits and moves */
     bool only;            /* nothing but layers reads it, so it need not be stored as float32 */

@@ -86,7 +86,7 @@ pgy_status quant_port_apply(pgy_tensor **out, const quantizer *q, const quant_fi
     if (st) return st;
     float *x = pgy_tensor_data(made);
     const size_t count = pgy_tensor_count(made), inner = quant_port_inner(at, made);
-    for (size_t i = 0, c = 0; shrink && i + inner <= count; i += inner) {
+    for (size_t i = 0, c = 0; shrink && inner && i + inner <= count; i += inner) {
         for (size_t k = 0; k < inner; k++) x[i + k] *= shrink[c];
         c = c + 1 < at->channel_count ? c + 1 : 0;
     }

@@ -71,7 +71,7 @@ static pgy_value *smoothed(writing *w, pgy_value *v, size_t port)
     int64_t shape[PGY_MAX_RANK] = {(int64_t)at->channel_count};
     size_t rank = 1;
     if (!shrink) return v;
-    if (at->channels == CHANNELS_SECOND && v->rank > 2) rank = (size_t)v->rank - 1;
+    if (at->channels == CHANNELS_SECOND) rank = at->rank - 1;
     for (size_t d = 1; d < rank; d++) shape[d] = 1;
     pgy_value *factors = constant(w, v->name, "_smoothing", PGY_F32, rank, shape, shrink);
     pgy_value *to = new_value(w, v->name, "_smooth", PGY_F32);
@@ -172,12 +172,13 @@ static pgy_value *present_bias(pgy_node **of, size_t *place, pgy_node *n, size_t
     return v;
 }
 
-static void add_behind(writing *w, pgy_node *n, const float *shift, size_t channels)
+static void add_behind(writing *w, pgy_node *n, const quant_site *s, const float *shift,
+                       size_t channels)
 {
     pgy_value *y = n->outputs[0];
     int64_t shape[PGY_MAX_RANK] = {(int64_t)channels};
     size_t rank = 1;
-    if (node_is(n, "Conv")) rank = (size_t)y->rank - 1;
+    if (node_is(n, "Conv")) rank = pgy_tensor_rank(s->weight) - 1;
     for (size_t d = 1; d < rank; d++) shape[d] = 1;
     pgy_value *by = constant(w, y->name, "_correction", PGY_F32, rank, shape, shift);
     pgy_value *raw = new_value(w, y->name, "_uncorrected", PGY_F32);
@@ -197,7 +198,7 @@ static void correct(writing *w, pgy_node *n, size_t site)
     const size_t channels = (size_t)pgy_tensor_shape(s->weight)[s->axis];
     pgy_value *bias = present_bias(&of, &place, n, channels);
     if (!bias) {
-        add_behind(w, n, shift, channels);
+        add_behind(w, n, s, shift, channels);
         return;
     }
     w->st = pgy_graph_value_data(&old, bias, w->err);

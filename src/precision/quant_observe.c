@@ -34,7 +34,8 @@ static pgy_status find_largest(quant_port *port, const pgy_tensor *t, pgy_error 
         if (!port->largest) return search_no_memory(err);
         port->channel_count = channels;
     }
-    if (!channels || channels != port->channel_count) {
+    port->rank = pgy_tensor_rank(t);
+    if (!channels || !inner || channels != port->channel_count) {
         port->channel_count = 0;
         return PGY_OK;
     }

@@ -295,6 +295,23 @@ static void test_quant__smoothing_costs_channels_apart_nothing(void **state)
     pgy_model_destroy(model);
 }
 
+static void test_quant__layers_go_back_after_a_runtime_refuses(void **state)
+{
+    (void)state;
+    pgy_model *model = conv_net();
+    pgy_precision_options o = options_for(PGY_I8);
+    o.limit = 20;
+    pgy_precision *p = search(model, &o);
+    pgy_error err;
+    const size_t narrow = p->summary.narrow;
+    const double promised = p->summary.promised_error;
+    assert_int_equal(search_tighten(p, 3 * p->summary.limit_error, "fake", &err), PGY_OK);
+    assert_true(p->summary.narrow < narrow);
+    assert_true(p->summary.promised_error < promised);
+    pgy_precision_destroy(p);
+    pgy_model_destroy(model);
+}
+
 static void test_quant__quantized_models_are_refused(void **state)
 {
     (void)state;
