@@ -39,10 +39,11 @@ struct program_context {
     size_t patch_count;
     device_side *devices;     /* NULL: the program has none */
     interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
-    pgy_node **bodies; /* indexed by step: its node in the context's own graph; NULL: no graph
-                          bound */
-    uint32_t *labels;  /* indexed by step: its label in the trace of `epoch` */
-    int64_t *ends;     /* indexed by step: when it ended in the last recorded run */
+    pgy_node **bodies;  /* indexed by step: its node in the context's own graph; NULL: no graph
+                           bound */
+    uint32_t *labels;   /* indexed by step: its label in the trace of `epoch` */
+    int64_t *ends;      /* indexed by step: when it ended in the last recorded run */
+    int64_t *part_ends; /* of the threads that share a step (end_slot) */
     uint32_t epoch, row;
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
@@ -73,6 +74,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->patches);
     mem_free(c->labels);
     mem_free(c->ends);
+    mem_free(c->part_ends);
     mem_free(c);
 }
 
@@ -407,6 +409,8 @@ static void walk_watched(size_t thread, size_t size, void *user)
 
 /* ---- Traced runs ---------------------------------------------------------------------------- */
 
+enum { TRACE_LINE = 8 }; /* times in a cache line */
+
 void program_context_trace(program_context *c)
 {
     if (!tracer_is_on()) return;
@@ -414,8 +418,10 @@ void program_context_trace(program_context *c)
     if (c->row == TRACE_NONE || (c->labels && c->epoch == tracer_epoch())) return;
     mem_free(c->labels);
     c->epoch = tracer_epoch();
-    c->labels = traced_labels(c->p, c->launches);
     if (!c->ends) c->ends = mem_calloc(c->p->step_count + 1, sizeof *c->ends);
+    if (!c->part_ends)
+        c->part_ends = mem_calloc(2 * team_size(c->team) * TRACE_LINE, sizeof *c->part_ends);
+    c->labels = c->ends && c->part_ends ? traced_labels(c->p, c->launches) : NULL;
 }
 
 int64_t program_context_step_end(const program_context *c, size_t step)
@@ -427,27 +433,42 @@ typedef struct traced_run {
     program_context *c;
     const uint32_t *labels; /* NULL: only NVTX ranges are wanted */
     uint32_t run;
+    int64_t start_ns; /* before any thread began */
 } traced_run;
 
-/* Does the step take part in the work of this thread? */
+/* Where thread `thread` writes when it ended its part of a shared step; each has a cache line. */
+static int64_t *end_slot(const program_context *c, size_t index, size_t thread)
+{
+    return c->part_ends + (2 * thread + (index & 1)) * TRACE_LINE;
+}
+
+/* Does this thread do a part of the step? */
 static bool takes_part(const program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
     return thread == 0 || (s->kernel && !s->space && thread < c->launches[index].run.parts);
 }
 
-/* The slices of a step that ran from `begin` to `end` on this thread, and on all until `all_end`.
- */
-static void trace_step(const traced_run *r, size_t index, size_t thread, int64_t begin, int64_t end,
-                       int64_t all_end)
+/* When the last of the threads that shared a step ended it. They wrote the times before the barrier
+ * behind the step; those of the next step have other slots, because it may have begun. */
+static int64_t last_end(const program_context *c, size_t index)
+{
+    int64_t last = 0;
+    for (uint32_t i = 0; i < c->launches[index].run.parts; i++) {
+        const int64_t end = *end_slot(c, index, i);
+        if (end > last) last = end;
+    }
+    return last;
+}
+
+/* The first thread records a layer, from `layer_begin` to `all_end`. */
+static void trace_layer(const traced_run *r, size_t index, int64_t layer_begin, int64_t all_end)
 {
     const program_context *c = r->c;
-    const uint32_t label = r->labels[index], parts = c->launches[index].run.parts;
-    if (!c->single && takes_part(c, index, thread))
-        tracer_work(label, r->run, begin, end, (uint32_t)thread, parts);
-    if (thread != 0) return;
-    tracer_span(TRACE_LAYER, label, c->row, begin, all_end);
-    if (c->ends) c->ends[index] = all_end;
+    ranges_pop();
+    if (!r->labels) return;
+    tracer_span(TRACE_LAYER, r->labels[index], c->row, layer_begin, all_end);
+    c->ends[index] = all_end;
 }
 
 /* Like walk, with clocks. A barrier stands behind each shared step instead of before the next one,
@@ -457,11 +478,11 @@ static void walk_traced(size_t thread, size_t size, void *user)
     const traced_run *r = user;
     program_context *c = r->c;
     bool together = true; /* no thread is ahead of another */
-    int64_t begin = clock_ns();
+    int64_t layer_begin = r->start_ns, begin = clock_ns();
     (void)size;
     for (size_t i = 0; i < c->p->step_count; i++) {
-        const bool single = c->launches[i].run.parts == 1;
-        if (!together && !single) {
+        const uint32_t parts = c->launches[i].run.parts;
+        if (!together && parts > 1) {
             team_barrier(c->team, thread);
             begin = clock_ns();
         }
@@ -469,12 +490,18 @@ static void walk_traced(size_t thread, size_t size, void *user)
         run_step(c, i, thread);
         if (c->devices && thread == 0) settle(c, (uint32_t)i);
         const int64_t end = clock_ns();
-        together = !single;
-        if (!single) team_barrier(c->team, thread);
-        const int64_t all_end = single ? end : clock_ns();
-        if (thread == 0) ranges_pop();
-        if (r->labels) trace_step(r, i, thread, begin, end, all_end);
-        begin = all_end;
+        int64_t all_end = end;
+        together = parts > 1;
+        if (parts > 1) {
+            if (r->labels && thread < parts) *end_slot(c, i, thread) = end;
+            team_barrier(c->team, thread);
+            if (r->labels && thread == 0) all_end = last_end(c, i);
+        }
+        if (r->labels && !c->single && takes_part(c, i, thread))
+            tracer_work(r->labels[i], r->run, begin, end, (uint32_t)thread, parts);
+        if (thread == 0) trace_layer(r, i, layer_begin, all_end);
+        layer_begin = all_end;
+        begin = parts > 1 ? clock_ns() : end;
     }
 }
 
@@ -524,7 +551,10 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
         team_run(c->team, walk_watched, &r);
     } else if (tracer_is_on()) {
         const bool records = c->labels && c->row != TRACE_NONE && c->epoch == tracer_epoch();
-        traced_run r = {.c = c, .labels = records ? c->labels : NULL, .run = tracer_run()};
+        traced_run r = {.c = c,
+                        .labels = records ? c->labels : NULL,
+                        .run = tracer_run(),
+                        .start_ns = clock_ns()};
         if (c->single)
             walk_traced(0, 1, &r);
         else
