@@ -11,6 +11,8 @@ enum { SHOWN_STARTERS = 10, SHOWN_MISSING = 5 };
 void pgy_where_report_destroy(pgy_where_report *r)
 {
     if (!r) return;
+    for (size_t i = 0; i < r->feed_count; i++) pgy_tensor_map_destroy(r->feeds[i]);
+    mem_free(r->feeds);
     where_rows_deinit(&r->rows);
     for (size_t i = 0; i < r->inner_count; i++) pgy_where_report_destroy(r->inner[i]);
     mem_free(r->inner);

@@ -391,6 +391,12 @@ pgy_status pgy_where(pgy_where_report **out, const pgy_where_side *a, const pgy_
     if (!st) st = walks ? search(&s, err) : where_stored_compare(&s, err);
     if (st == PGY_E_CANCELLED) say_heard();
     if (began && (!st || st == PGY_E_CANCELLED)) st = finish(&s, sides, &unmatched, st, err);
+    if (began && st == PGY_E_CANCELLED) {
+        s.report->feeds = s.feeds;
+        s.report->feed_count = s.feed_count;
+        s.feeds = NULL;
+        s.feed_count = 0;
+    }
     deinit(&s);
     pgy_model_destroy(owned[0]);
     pgy_model_destroy(owned[1]);

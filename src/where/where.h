@@ -118,6 +118,10 @@ struct pgy_where_report {
     /* reports of bodies, whose texts the rows borrow */
     struct pgy_where_report **inner;
     size_t inner_count, inner_capacity;
+    /* after a cancelled search; releasing many samples takes longer than a caller may wait before
+     * it shows the report */
+    pgy_tensor_map **feeds;
+    size_t feed_count;
 };
 /* module.c: the module path of a node, "" if it has none; NULL: out of memory. */
 const char *where_module(const pgy_node *n, arena *memory);
