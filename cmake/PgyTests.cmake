@@ -95,6 +95,9 @@ foreach(test device.cuda device.cuda_cache engine.cuda)
 endforeach()
 add_dependencies(test.kernels.cuda running_cuda)
 set_tests_properties(kernels.cuda PROPERTIES TIMEOUT 1500) # compiles some hundred kernels
+# Long tests start first, so that no processor waits for the last of them.
+set_tests_properties(kernels.cuda PROPERTIES COST 200)
+set_tests_properties(kernels.int_conv kernels.half_adapter PROPERTIES COST 100)
 
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
