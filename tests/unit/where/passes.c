@@ -204,6 +204,7 @@ static pgy_results *outputs_of(pgy_model *model, const pgy_tensor_map *feed, pgy
         pgy_results_add_runner(stored, "portable", NULL, &err) ||
         pgy_results_add(stored, 0, made, 0, &err))
         fail_msg("%s", err.text);
+    pgy_tensor_map_destroy(made);
     pgy_runner_destroy(r);
     pgy_backend_options_destroy(o);
     return stored;
