@@ -96,7 +96,8 @@ pgy_status where_guard(pgy_model *model, const char *side, pgy_tensor_map *const
     const bool endless = noise_walk_exceeded(&walk);
     noise_walk_deinit(&walk);
     if (endless || status_ends_all(st))
-        return pgy_error_set(err, st, "side %s: %s", side, why.text);
+        return side ? pgy_error_set(err, st, "side %s: %s", side, why.text)
+                    : pgy_error_set(err, st, "%s", why.text);
     if (st)
         LOG(WARNING,
             "The model has loops of unknown length, and the reference cannot run it, so no limit "

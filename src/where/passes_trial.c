@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/sized.h"
+#include "where/where.h"
 
 static const char LOG_PATH[] = "where/passes_trial.c";
 
@@ -32,11 +33,11 @@ static void set_quiet(bool quiet)
 
 static pgy_status set_judge(trials *t, pgy_error *err)
 {
-    if (t->options.judge) return PGY_OK;
     t->where = pgy_where_options_default();
     pgy_status st =
         t->options.where ? SIZED_TAKE(pgy_where_options, &t->where, t->options.where, err) : PGY_OK;
-    if (!st) st = trials_compare_create(&t->compare, &t->where, err);
+    if (st || t->options.judge) return st;
+    st = trials_compare_create(&t->compare, &t->where, err);
     t->judge = pgy_judge_options_default();
     t->judge.comparisons = (const pgy_compare *const *)&t->compare;
     t->judge.comparison_count = 1;
@@ -189,11 +190,21 @@ static pgy_status run_reference(trials *t, pgy_error *err)
             pgy_results_runner_count(given) ? pgy_results_iteration_count(given, 0) : 0,
             t->feed_count);
     }
-    pgy_status st = start(&r, t, pgy_backend_find(name), t->options.reference_options, name,
-                          err);
+    pgy_status st = start(&r, t, pgy_backend_find(name), t->options.reference_options, name, err);
     if (!st) st = infer_all(&t->made, t, r, err);
     pgy_runner_destroy(r);
     return st ? pgy_error_prefix(err, st, "reference %s: ", name) : PGY_OK;
+}
+
+/* Takes the inputs of all trials. A model whose loops do not end with them is refused here, because
+ * the runners under test do not stop. */
+static pgy_status prepare_feeds(trials *t, pgy_runner *r, pgy_error *err)
+{
+    pgy_status st = find_feeds(t, r, err);
+    set_quiet(false); /* the guard may warn */
+    if (!st) st = where_guard(t->model, NULL, t->feeds, t->feed_count, t->where.max_steps, err);
+    set_quiet(true);
+    return st;
 }
 
 static pgy_status run(bool *agrees, trials *t, const pgy_backend_options *options, pgy_error *err)
@@ -201,7 +212,7 @@ static pgy_status run(bool *agrees, trials *t, const pgy_backend_options *option
     pgy_runner *r = NULL;
     pgy_results *results = NULL;
     pgy_status st = start(&r, t, t->backend, options, t->backend->name, err);
-    if (!st && !t->feed_count) st = find_feeds(t, r, err);
+    if (!st && !t->feed_count) st = prepare_feeds(t, r, err);
     if (!st) st = infer_all(&results, t, r, err);
     pgy_runner_destroy(r);
     if (!st) st = run_reference(t, err);

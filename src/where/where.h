@@ -102,7 +102,8 @@ pgy_status where_inline(pgy_model **io, pgy_error *err) PGY_MUST_CHECK;
 /* ---- guard.c --------------------------------------------------------------------------------- */
 
 /* Runs a model with loops of unknown length by the reference, within the limit of steps. A runner
- * would neither stop at a limit nor hear Ctrl-C. PGY_E_UNSUPPORTED: the limit was reached */
+ * would neither stop at a limit nor hear Ctrl-C. `side`: for errors; NULL: there is one model only.
+ * PGY_E_UNSUPPORTED: the limit was reached */
 pgy_status where_guard(pgy_model *model, const char *side, pgy_tensor_map *const *feeds,
                        size_t count, uint64_t max_steps, pgy_error *err) PGY_MUST_CHECK;
 
