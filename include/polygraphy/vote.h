@@ -29,19 +29,22 @@ enum {
 
 /** One tensor of a vote. Errors are relative to the largest magnitude; NaN: unknown. */
 typedef struct pgy_vote_tensor {
-    const char *name; /**< on side A */
-    const char *node, *op_type;
-    int odd;           /**< 0, 1 or 2: side A, B or C; or one of the values above */
-    double ab, ac, bc; /**< differences of the pairs */
-    double referee[3]; /**< distance of each side from the referee */
-    double margin;     /**< distance of the odd one, in units of the larger one of the others */
-    const char *note;  /**< "" if there is nothing to say */
+    const char *name; /**< on side A; inside a loop with the worst iteration of the pair */
+    const char *node, *op_type; /**< node of side C's model if C is the odd one, else of side B's */
+    int odd;                    /**< 0, 1 or 2: side A, B or C; or one of the values above */
+    double ab, ac, bc;          /**< differences of the pairs */
+    double referee[3];          /**< distance of each side from the referee */
+    double margin;    /**< distance of the odd one, in units of the larger one of the others */
+    const char *note; /**< "" if there is nothing to say */
+    bool differs;     /**< a pair differs, also if another was not compared */
+    const int64_t *iterations; /**< iterations of the loops around it, outermost first */
+    size_t iteration_count;
 } pgy_vote_tensor;
 
 typedef struct pgy_vote pgy_vote;
 
-/** Compares three sides. @param options NULL for the defaults; bodies of control flow are skipped
- */
+/** Compares three sides. @param options NULL for the defaults. @return PGY_E_CANCELLED sets *out as
+ * well if tensors were compared before; its failures say that it is not complete */
 PGY_API PGY_MUST_CHECK pgy_status pgy_vote_run(pgy_vote **out, const pgy_where_side *const sides[3],
                                                const pgy_where_options *options, pgy_error *err);
 PGY_API void pgy_vote_destroy(pgy_vote *v); /**< NULL is fine */
@@ -50,7 +53,7 @@ PGY_API bool pgy_vote_passed(const pgy_vote *v);
 PGY_API size_t pgy_vote_count(const pgy_vote *v);
 /** Tensors that sides A and B share, in topological order. */
 PGY_API const pgy_vote_tensor *pgy_vote_at(const pgy_vote *v, size_t i);
-/** The first tensor on which the sides do not agree; NULL: none. */
+/** The first tensor on which a pair differs; NULL: none. */
 PGY_API const pgy_vote_tensor *pgy_vote_first(const pgy_vote *v);
 /** Failures besides tensors that differ, such as outputs without a counterpart. */
 PGY_API size_t pgy_vote_failure_count(const pgy_vote *v);

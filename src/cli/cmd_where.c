@@ -302,7 +302,21 @@ static void put_data(str *out, const args *line)
     }
 }
 
-/* The command that cuts out the largest starter, else the first wrong tensor, with its inputs. */
+/* The command that cuts out a node with its inputs. */
+static void put_cut(str *out, const args *line, const char *path, const char *node,
+                    const int64_t *iterations, size_t iteration_count)
+{
+    str_printf(out, "%s surgeon cut ", line->dialect->program);
+    str_append_word(out, path);
+    str_append(out, " --nodes ");
+    str_append_word(out, node);
+    str_append(out, " -o culprit.onnx");
+    for (size_t i = 0; i < iteration_count; i++)
+        str_printf(out, "%s %lld", i ? "" : " --iteration", (long long)iterations[i]);
+    put_data(out, line);
+}
+
+/* The largest starter, else the first wrong tensor. */
 static void put_next(str *out, const args *line, const pgy_where_report *r, const side *sides)
 {
     const pgy_where_tensor *best = NULL;
@@ -313,14 +327,17 @@ static void put_next(str *out, const args *line, const pgy_where_report *r, cons
     if (!best) best = pgy_where_report_first(r);
     const char *path = sides[1].model ? sides[1].path : sides[0].path;
     if (!best || !best->node[0]) return;
-    str_printf(out, "%s surgeon cut ", line->dialect->program);
-    str_append_word(out, path);
-    str_append(out, " --nodes ");
-    str_append_word(out, best->node);
-    str_append(out, " -o culprit.onnx");
-    for (size_t i = 0; i < best->iteration_count; i++)
-        str_printf(out, "%s %lld", i ? "" : " --iteration", (long long)best->iterations[i]);
-    put_data(out, line);
+    put_cut(out, line, path, best->node, best->iterations, best->iteration_count);
+}
+
+/* The node of the first tensor without agreement. */
+static void put_vote_next(str *out, const args *line, const pgy_vote *v, const side *sides)
+{
+    const pgy_vote_tensor *first = pgy_vote_first(v);
+    if (!first || !first->node[0]) return;
+    const side *with = &sides[first->odd == 2 ? 2 : 1];
+    put_cut(out, line, with->model ? with->path : sides[0].path, first->node, first->iterations,
+            first->iteration_count);
 }
 
 static pgy_status show(args *line, const pgy_where_report *r, const side *sides, pgy_error *err)
@@ -341,22 +358,36 @@ static pgy_status show(args *line, const pgy_where_report *r, const side *sides,
     return st;
 }
 
+static pgy_status show_vote(const args *line, const pgy_vote *v, const side *sides, pgy_error *err)
+{
+    const where_args *s = args_get(line, &OWN);
+    str next = {0};
+    char *text = NULL;
+    put_vote_next(&next, line, v, sides);
+    const char *what = next.size ? str_text(&next) : NULL;
+    pgy_status st = pgy_vote_text(&text, v, what, err);
+    if (!st) LOG(INFO, "%s", text);
+    if (!st && s->json) {
+        st = pgy_vote_save(v, s->json, what, err);
+        if (!st) LOG(INFO, "Saving the report to %s", s->json);
+    }
+    pgy_text_free(text);
+    str_deinit(&next);
+    return st;
+}
+
 static pgy_status run_vote(const args *line, const side *sides, const pgy_where_options *o,
                            bool *passed, pgy_error *err)
 {
-    const where_args *s = args_get(line, &OWN);
     const pgy_where_side *const given[SIDES] = {&sides[0].side, &sides[1].side, &sides[2].side};
     pgy_vote *vote = NULL;
-    char *text = NULL;
     pgy_status st = pgy_vote_run(&vote, given, o, err);
-    if (!st) st = pgy_vote_text(&text, vote, NULL, err);
-    if (!st) LOG(INFO, "%s", text);
-    if (!st && s->json) st = pgy_vote_save(vote, s->json, NULL, err);
-    if (!st && s->json) LOG(INFO, "Saving the report to %s", s->json);
-    if (!st) *passed = pgy_vote_passed(vote);
-    pgy_text_free(text);
+    if (!vote) return st;
+    /* after Ctrl-C, the best so far; a file is not written then */
+    const pgy_status shown = show_vote(line, vote, sides, st ? NULL : err);
+    *passed = pgy_vote_passed(vote);
     pgy_vote_destroy(vote);
-    return st;
+    return st ? st : shown;
 }
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)

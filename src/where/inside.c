@@ -207,6 +207,13 @@ static const char *path_of(const inside_search *s, const pgy_node *n, uint64_t i
                       : arena_printf(&s->report->memory, "%s/%s", node_label(n), name);
 }
 
+static const char *key_of(const inside_search *s, const pgy_node *n, size_t subgraph,
+                          const char *key, const char *name)
+{
+    return arena_printf(&s->report->memory, "%s/%s/%s", node_label(n), n->subgraph_names[subgraph],
+                        key ? key : name);
+}
+
 /* The iterations of the loops around a tensor, outermost first. */
 static bool put_iterations(const inside_search *s, const body *b, pgy_where_tensor *t,
                            uint64_t iteration)
@@ -226,6 +233,8 @@ static pgy_status rename_row(where_row *r, const inside_search *s, const body *b
 {
     pgy_where_tensor *t = &r->line;
     const body_run run = b->runs[t->sample < b->count ? t->sample : 0];
+    r->key = key_of(s, b->node, b->subgraph, r->key, t->name);
+    r->other_key = key_of(s, b->other, b->subgraph, r->other_key, t->other_name);
     t->name = path_of(s, b->node, run.iteration, t->name);
     t->other_name = path_of(s, b->other, run.iteration, t->other_name);
     t->node = arena_printf(&s->report->memory, "%s/%s/%s", node_label(b->other),
@@ -235,7 +244,8 @@ static pgy_status rename_row(where_row *r, const inside_search *s, const body *b
     r->is_output = false;
     r->inside = true;
     const bool kept = put_iterations(s, b, t, run.iteration);
-    return kept && t->name && t->other_name && t->node ? PGY_OK : graph_no_memory(err);
+    const bool named = t->name && t->other_name && t->node && r->key && r->other_key;
+    return kept && named ? PGY_OK : graph_no_memory(err);
 }
 
 /* What starts inside a node is not started by the node. */

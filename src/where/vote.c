@@ -8,23 +8,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 #include "base/sized.h"
+#include "where/where.h"
 
-enum { AB, AC, BC, PAIRS, SIDES = 3 };
+enum { AB, AC, BC, PAIRS = VOTE_PAIRS, SIDES = VOTE_SIDES };
 
 static const struct {
     size_t a, b;
 } PAIR[PAIRS] = {{0, 1}, {0, 2}, {1, 2}};
-
-typedef struct ballot {
-    pgy_where_side sides[SIDES];
-    pgy_where_options options;
-    pgy_where_report *pairs[PAIRS];
-    pgy_where_report *distances[SIDES]; /* the referee as side A; NULL: a pair has it */
-    int referee;
-    pgy_tensor_map **feeds; /* every comparison gets the same */
-    size_t feed_count;
-} ballot;
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -80,6 +72,8 @@ static pgy_status compare_pairs(ballot *b, pgy_error *err)
         if (st)
             pgy_error_prefix(err, st, "sides %c and %c: ", 'A' + (int)PAIR[i].a,
                              'A' + (int)PAIR[i].b);
+        else
+            st = cancel_check(err);
     }
     return st;
 }
@@ -96,6 +90,7 @@ static pgy_status ask_referee(ballot *b, const char **why, pgy_error *err)
     for (size_t i = 0; !**why && i < SIDES; i++) {
         pgy_error reason = {0};
         const pgy_status st = compare(&b->distances[i], b, &referee, &b->sides[i], &reason);
+        if (st == PGY_E_CANCELLED) *why = "the vote ended before the referee";
         if (st == PGY_E_CANCELLED || st == PGY_E_MEMORY)
             return pgy_error_set(err, st, "%s", reason.text);
         if (st) *why = "the referee cannot run the model";
@@ -125,14 +120,27 @@ static pgy_status take_feeds(ballot *b, pgy_error *err)
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
-/* The line of a tensor by its name on the first side of a pair. */
-static const pgy_where_tensor *line_of(const pgy_where_report *r, const char *name, bool other)
+static const char *key_of(const where_row *r, bool other)
 {
-    for (size_t i = 0; r && name && i < pgy_where_report_count(r); i++) {
-        const pgy_where_tensor *t = pgy_where_report_at(r, i);
-        if (!strcmp(other ? t->other_name : t->name, name)) return t->compared ? t : NULL;
+    const char *key = other ? r->other_key : r->key;
+    return key ? key : other ? r->line.other_name : r->line.name;
+}
+
+/* The compared row of a tensor by its key on one side of a pair. Reports have about the same order,
+ * so the search begins at the place that the tensor has in another. */
+static const where_row *row_of(const pgy_where_report *r, const char *key, bool other, size_t place)
+{
+    const size_t count = r && key ? r->rows.count : 0;
+    for (size_t i = 0; i < count; i++) {
+        const where_row *row = &r->rows.items[(place + i) % count];
+        if (!strcmp(key_of(row, other), key)) return row;
     }
     return NULL;
+}
+
+static const pgy_where_tensor *compared(const where_row *r)
+{
+    return r && r->line.compared ? &r->line : NULL;
 }
 
 static double error_of(const pgy_where_tensor *t)
@@ -166,12 +174,12 @@ static int find_odd(const pgy_where_tensor *const *t, const char **note)
 }
 
 static void measure(pgy_vote_tensor *row, const ballot *b, const pgy_where_tensor *const *t,
-                    const char *const *names)
+                    const char *const *keys, size_t place)
 {
     static const size_t BETWEEN[SIDES][SIDES] = {{PAIRS, AB, AC}, {AB, PAIRS, BC}, {AC, BC, PAIRS}};
     for (size_t i = 0; i < SIDES; i++) {
         if (b->referee < 0)
-            row->referee[i] = error_of(line_of(b->distances[i], names[i], true));
+            row->referee[i] = error_of(compared(row_of(b->distances[i], keys[i], true, place)));
         else if ((size_t)b->referee == i)
             row->referee[i] = 0;
         else
@@ -186,29 +194,66 @@ static void measure(pgy_vote_tensor *row, const ballot *b, const pgy_where_tenso
                                                : NAN;
 }
 
-static pgy_status count_row(pgy_vote *v, const ballot *b, const pgy_where_tensor *ab,
-                            pgy_error *err)
+/* Copies what the row shows of the tensor, from the pair that shows the odd side. Pairs may have
+ * different worst iterations. */
+static pgy_status describe(pgy_vote *v, pgy_vote_tensor *row, const where_row *const *found,
+                           pgy_error *err)
 {
-    const pgy_where_tensor *t[PAIRS] = {ab->compared ? ab : NULL,
-                                        line_of(b->pairs[AC], ab->name, false),
-                                        line_of(b->pairs[BC], ab->other_name, false)};
-    const char *names[SIDES] = {ab->name, ab->other_name, t[AC] ? t[AC]->other_name : NULL};
+    const bool by_c = compared(found[AC]) && found[AC]->line.differs &&
+                      (row->odd == 2 || !compared(found[AB]) || !found[AB]->line.differs);
+    const pgy_where_tensor *t = &found[by_c ? AC : AB]->line, *first = &found[AB]->line;
+    for (size_t i = 0; i < PAIRS && !row->note[0]; i++)
+        if (found[i]) row->note = found[i]->line.note;
+    int64_t *iterations = arena_alloc_array(&v->memory, t->iteration_count + 1, sizeof *iterations);
+    row->name = arena_strdup(&v->memory, t->name);
+    row->node = arena_strdup(&v->memory, row->odd == 2 ? t->node : first->node);
+    row->op_type = arena_strdup(&v->memory, row->odd == 2 ? t->op_type : first->op_type);
+    row->note = arena_strdup(&v->memory, row->note);
+    if (!iterations || !row->name || !row->node || !row->op_type || !row->note)
+        return no_memory(err);
+    for (size_t i = 0; i < t->iteration_count; i++) iterations[i] = t->iterations[i];
+    row->iterations = iterations;
+    row->iteration_count = t->iteration_count;
+    return PGY_OK;
+}
+
+static pgy_status count_row(pgy_vote *v, const ballot *b, size_t place, pgy_error *err)
+{
+    const where_row *ab = &b->pairs[AB]->rows.items[place];
+    const char *keys[SIDES] = {key_of(ab, false), key_of(ab, true)};
+    const where_row *found[PAIRS] = {ab, row_of(b->pairs[AC], keys[0], false, place),
+                                     row_of(b->pairs[BC], keys[1], false, place)};
+    const pgy_where_tensor *t[PAIRS] = {compared(ab), compared(found[AC]), compared(found[BC])};
     pgy_vote_tensor *row = &v->rows[v->count++];
-    *row = (pgy_vote_tensor){.name = arena_strdup(&v->memory, ab->name),
-                             .node = arena_strdup(&v->memory, ab->node),
-                             .op_type = arena_strdup(&v->memory, ab->op_type),
-                             .ab = error_of(t[AB]),
-                             .ac = error_of(t[AC]),
-                             .bc = error_of(t[BC])};
+    keys[2] = found[AC] ? key_of(found[AC], true) : NULL;
+    *row = (pgy_vote_tensor){.ab = error_of(t[AB]), .ac = error_of(t[AC]), .bc = error_of(t[BC])};
+    for (size_t i = 0; i < PAIRS; i++) row->differs |= t[i] && t[i]->differs;
     row->odd = find_odd(t, &row->note);
-    measure(row, b, t, names);
-    return row->name && row->node && row->op_type ? PGY_OK : no_memory(err);
+    measure(row, b, t, keys, place);
+    return describe(v, row, found, err);
+}
+
+/* A tensor that only other pairs have, such as one of a body that sides A and B could not compare.
+ */
+static pgy_status add_unlisted(pgy_vote *v, const ballot *b, pgy_error *err)
+{
+    for (size_t i = AC; i < PAIRS && !pgy_vote_first(v); i++)
+        for (size_t k = 0; b->pairs[i] && k < b->pairs[i]->rows.count; k++) {
+            const pgy_where_tensor *t = compared(&b->pairs[i]->rows.items[k]);
+            if (!t || !t->differs) continue;
+            const char *text = arena_printf(
+                &v->memory, "sides %c and %c differ at '%s', which sides A and B did not compare",
+                'A' + (int)PAIR[i].a, 'A' + (int)PAIR[i].b, t->name);
+            if (!text || !strvec_push(&v->failures, text)) return no_memory(err);
+            break;
+        }
+    return PGY_OK;
 }
 
 static pgy_status add_failures(pgy_vote *v, const ballot *b, pgy_error *err)
 {
     for (size_t i = 0; i < PAIRS; i++)
-        for (size_t k = 0; k < pgy_where_report_failure_count(b->pairs[i]); k++) {
+        for (size_t k = 0; b->pairs[i] && k < pgy_where_report_failure_count(b->pairs[i]); k++) {
             const char *text =
                 arena_printf(&v->memory, "sides %c and %c: %s", 'A' + (int)PAIR[i].a,
                              'A' + (int)PAIR[i].b, pgy_where_report_failure(b->pairs[i], k));
@@ -217,7 +262,8 @@ static pgy_status add_failures(pgy_vote *v, const ballot *b, pgy_error *err)
     return PGY_OK;
 }
 
-static pgy_status count(pgy_vote *v, const ballot *b, const char *why, pgy_error *err)
+static pgy_status count(pgy_vote *v, const ballot *b, const char *why, bool complete,
+                        pgy_error *err)
 {
     const size_t rows = pgy_where_report_count(b->pairs[AB]);
     pgy_status st = PGY_OK;
@@ -229,10 +275,11 @@ static pgy_status count(pgy_vote *v, const ballot *b, const char *why, pgy_error
         v->names[i] = arena_strdup(&v->memory, s->backend ? s->backend->name : s->results);
         if (!v->names[i]) return no_memory(err);
     }
-    for (size_t i = 0; !st && i < rows; i++)
-        st = count_row(v, b, pgy_where_report_at(b->pairs[AB], i), err);
+    if (!complete && !strvec_push(&v->failures, "the vote was interrupted")) return no_memory(err);
+    for (size_t i = 0; !st && i < rows; i++) st = count_row(v, b, i, err);
     for (size_t i = 0; i < v->count && *why; i++)
         if (!v->rows[i].note[0]) v->rows[i].note = why;
+    if (!st) st = add_unlisted(v, b, err);
     return st ? st : add_failures(v, b, err);
 }
 
@@ -244,7 +291,6 @@ static pgy_status take(ballot *b, const pgy_where_side *const *sides,
     pgy_status st = PGY_OK;
     b->options = pgy_where_options_default();
     if (options) st = SIZED_TAKE(pgy_where_options, &b->options, options, err);
-    b->options.skip_inside = true;
     for (size_t i = 0; !st && i < SIDES; i++) {
         if (!sides[i]) return pgy_error_set(err, PGY_E_ARGUMENT, "side %zu is NULL", i);
         b->sides[i].size = sizeof b->sides[i];
@@ -254,25 +300,35 @@ static pgy_status take(ballot *b, const pgy_where_side *const *sides,
     return st;
 }
 
+static void release(ballot *b)
+{
+    for (size_t i = 0; i < b->feed_count; i++) pgy_tensor_map_destroy(b->feeds[i]);
+    mem_free(b->feeds);
+    for (size_t i = 0; i < PAIRS; i++) pgy_where_report_destroy(b->pairs[i]);
+    for (size_t i = 0; i < SIDES; i++) pgy_where_report_destroy(b->distances[i]);
+    *b = (ballot){.referee = -1};
+}
+
 pgy_status pgy_vote_run(pgy_vote **out, const pgy_where_side *const sides[3],
                         const pgy_where_options *options, pgy_error *err)
 {
-    ballot b = {.referee = -1};
     const char *why = "";
     if (!out || !sides)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'out' and 'sides' must not be NULL");
     pgy_vote *v = mem_calloc(1, sizeof *v);
     if (!v) return no_memory(err);
-    pgy_status st = take(&b, sides, options, err);
-    if (!st) st = take_feeds(&b, err);
-    if (!st) st = compare_pairs(&b, err);
-    if (!st) st = ask_referee(&b, &why, err);
-    if (!st) st = count(v, &b, why, err);
-    for (size_t i = 0; i < b.feed_count; i++) pgy_tensor_map_destroy(b.feeds[i]);
-    mem_free(b.feeds);
-    for (size_t i = 0; i < PAIRS; i++) pgy_where_report_destroy(b.pairs[i]);
-    for (size_t i = 0; i < SIDES; i++) pgy_where_report_destroy(b.distances[i]);
-    if (st)
+    ballot *b = &v->kept;
+    b->referee = -1;
+    pgy_status st = take(b, sides, options, err);
+    if (!st) st = take_feeds(b, err);
+    if (!st) st = compare_pairs(b, err);
+    if (!st) st = ask_referee(b, &why, err);
+    const bool cancelled = st == PGY_E_CANCELLED && b->pairs[AB];
+    const pgy_status counted =
+        !st || cancelled ? count(v, b, why, !st, cancelled ? NULL : err) : PGY_OK;
+    if (!st) st = counted;
+    if (!cancelled) release(b);
+    if ((st && !cancelled) || counted)
         pgy_vote_destroy(v);
     else
         *out = v;
@@ -282,6 +338,7 @@ pgy_status pgy_vote_run(pgy_vote **out, const pgy_where_side *const sides[3],
 void pgy_vote_destroy(pgy_vote *v)
 {
     if (!v) return;
+    release(&v->kept);
     strvec_deinit(&v->failures);
     arena_deinit(&v->memory);
     mem_free(v);
@@ -302,16 +359,10 @@ const pgy_vote_tensor *pgy_vote_at(const pgy_vote *v, size_t i)
     return i < v->count ? &v->rows[i] : NULL;
 }
 
-static bool differs(const pgy_vote_tensor *t)
-{
-    const bool compared = !isnan(t->ab) && !isnan(t->ac) && !isnan(t->bc);
-    return t->odd >= 0 || (t->odd == PGY_VOTE_UNDECIDED && compared);
-}
-
 const pgy_vote_tensor *pgy_vote_first(const pgy_vote *v)
 {
     for (size_t i = 0; i < v->count; i++)
-        if (differs(&v->rows[i])) return &v->rows[i];
+        if (v->rows[i].differs) return &v->rows[i];
     return NULL;
 }
 

@@ -35,12 +35,6 @@ static void put_row(str *out, const pgy_vote *v, const pgy_vote_tensor *t)
     str_append_char(out, '\n');
 }
 
-static bool disagrees(const pgy_vote_tensor *t)
-{
-    return t->odd >= 0 ||
-           (t->odd == PGY_VOTE_UNDECIDED && !isnan(t->ab) && !isnan(t->ac) && !isnan(t->bc));
-}
-
 pgy_status pgy_vote_text(char **out, const pgy_vote *v, const char *next, pgy_error *err)
 {
     str text = {0};
@@ -58,7 +52,7 @@ pgy_status pgy_vote_text(char **out, const pgy_vote *v, const char *next, pgy_er
                v->names[0], v->names[1], v->names[2], v->count, odd[0], odd[1], odd[2], undecided,
                v->referee < 0 ? "opref" : v->names[v->referee]);
     for (size_t i = 0; i < v->count; i++) {
-        if (!disagrees(&v->rows[i])) continue;
+        if (!v->rows[i].differs) continue;
         if (shown == SHOWN) {
             more++;
             continue;
@@ -108,6 +102,10 @@ static void put_line(json_writer *w, const pgy_vote_tensor *t)
     json_end_object(w);
     put_real(w, "margin", t->margin);
     json_put_text(w, "note", t->note);
+    json_key(w, "iterations");
+    json_begin_array(w);
+    for (size_t i = 0; i < t->iteration_count; i++) json_int(w, t->iterations[i]);
+    json_end_array(w);
     json_end_object(w);
 }
 

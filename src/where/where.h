@@ -53,11 +53,14 @@ typedef struct where_row {
     pgy_value *a, *b; /* NULL: the side has no graph */
     uint64_t size_bytes;
     bool is_output;
-    bool inside;      /* of the body of a node */
-    bool own_differs; /* the error that the node makes is more than allowed */
-    bool too_large;   /* its values exceed the memory limit */
-    double now;       /* error in the current sample; infinity: NaN, or different shapes */
+    bool inside;            /* of the body of a node */
+    bool own_differs;       /* the error that the node makes is more than allowed */
+    bool too_large;         /* its values exceed the memory limit */
+    double now;             /* error in the current sample; infinity: NaN, or different shapes */
     const char *floor_name; /* in the noise floor; NULL: other_name */
+    /* Inside a body: the names with the body's instead of the iteration, so that two reports with
+     * different worst iterations agree: "loop_3/body/x". NULL: line.name and line.other_name */
+    const char *key, *other_key;
 } where_row;
 
 static inline const pgy_node *where_row_node(const where_row *r) /* NULL: unknown */
