@@ -179,12 +179,18 @@ static pgy_status set_outputs(pgy_gs_graph *g, const part_source *s, pgy_error *
     return st;
 }
 
+/* Runs have no values of Constant nodes to hand in, so those that a kept node reads stay. */
+static bool is_constant(const pgy_gs_node *n)
+{
+    return strcmp(n->op, "Constant") == 0 && !n->input_count;
+}
+
 static pgy_status cut(pgy_gs_graph *g, const part_source *s, const bool *keep, pgy_error *err)
 {
     const pgy_gs_cleanup_options clean = {
         .size = sizeof clean, .remove_unused_graph_inputs = true, .keep_subgraphs = true};
     for (size_t i = g->node_count; i-- > 0;)
-        if (!keep[i]) pgy_gs_remove_node(g->nodes[i]);
+        if (!keep[i] && !is_constant(g->nodes[i])) pgy_gs_remove_node(g->nodes[i]);
     pgy_status st = set_inputs(g, s, err);
     if (!st) st = set_outputs(g, s, err);
     return st || !g->output_count ? st : pgy_gs_cleanup(g, &clean, err);

@@ -22,3 +22,8 @@ save("diamond.onnx", [helper.make_node(op, inputs.split(), [out], name=out) for 
 MASK = numpy_helper.from_array(np.array([True, False, True]), "mask")
 OTHER = numpy_helper.from_array(np.array([np.nan, 1, 2], np.float32), "other")
 save("weights.onnx", [helper.make_node("Where", ["mask", "x", "other"], ["y"], name="where")], [2, 3], "y", [MASK, OTHER])
+
+# A node whose attribute cannot go; only with it "scaled" has a NaN.
+VALUE = numpy_helper.from_array(np.array([[np.nan, -2, 3], [1, 0, 7]], np.float32), "value")
+save("constant.onnx", [helper.make_node("Constant", [], ["c"], name="fixed", value=VALUE), helper.make_node("Mul", ["x", "c"], ["scaled"], name="scale"),
+                       helper.make_node("Neg", ["scaled"], ["y"], name="neg")], [2, 3], "y")
