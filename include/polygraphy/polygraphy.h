@@ -6,6 +6,7 @@
 
 #include <polygraphy/backend.h>
 #include <polygraphy/base.h>
+#include <polygraphy/bench.h>
 #include <polygraphy/bisect_rewrites.h>
 #include <polygraphy/capability.h>
 #include <polygraphy/compare.h>

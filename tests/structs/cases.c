@@ -845,6 +845,30 @@ CALL(pgy_perf_options)
     return PGY_OK;
 }
 
+static pgy_bench_options whole_pgy_bench_options(void)
+{
+    return (pgy_bench_options){.size = sizeof(pgy_bench_options), .duration_s = 2, .slices = 8, .seed = 2,
+                               .warm_up_ms = 0, .confidence = 0.6, .least_effect = 0.9};
+}
+DEFAULTS(pgy_bench_options, .duration_s = 10, .slices = 40, .seed = 1, .warm_up_ms = 200, .confidence = 0.99,
+         .least_effect = 0.01)
+CALL(pgy_bench_options)
+{
+    static const char *const NAMES[] = {"a", "b"};
+    pgy_bench *b = NULL;
+    pgy_bench_verdict v;
+    TRY(pgy_bench_create(&b, NAMES, 2, o, err));
+    for (int64_t i = 0; i < 8; i++) {
+        const int64_t times[] = {1000, 1100 + i};
+        TRY(pgy_bench_add(b, 0, &times[0], 1, false, err));
+        TRY(pgy_bench_add(b, 1, &times[1], 1, false, err));
+    }
+    TRY(pgy_bench_judge(&v, b, 1, 0, err));
+    SAY("%s, %g to %g, %g s", pgy_bench_outcome_name(v.outcome), v.low, v.high, v.needed_s);
+    pgy_bench_destroy(b);
+    return PGY_OK;
+}
+
 static pgy_perf_text_options whole_pgy_perf_text_options(void)
 {
     static const double P[] = {50};
