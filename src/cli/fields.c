@@ -14,6 +14,11 @@
 static const struct {
     const char *field, *option;
 } FIELDS[] = {
+    {"bench.duration_s", "--duration"},
+    {"bench.least_effect", "--least-effect"},
+    {"bench.seed", "--seed"},
+    {"bench.slices", "--slices"},
+    {"bench.warm_up_ms", "--warm-up"},
     {"calibration.cache", "--calibration-cache"},
     {"calibration.data", "--data-loader-script or --load-inputs"},
     {"compare.no_shape_check", "--no-shape-check"},

@@ -14,6 +14,7 @@ static const tool_info TOOLS[] = {
     {"surgeon", "Edit a model: extract parts, insert nodes, fold, clean up, prune, strip weights."},
     {"check", "Check a model for errors, or judge saved accuracy results again."},
     {"where", "Find the first tensor that differs between two runners."},
+    {"bench", "Measure models in runners side by side, and tell which is faster."},
     {"debug", "Find what makes a model fail, by repeated trials."},
     {"precision", "Find the layers that may compute in 16 bits, and write them into the model."},
     {"data", "Combine files of saved inputs and outputs."},
