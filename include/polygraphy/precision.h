@@ -84,6 +84,9 @@ typedef struct pgy_precision_options {
     bool adaptive_rounding; /**< weights are rounded so that layers compute less error */
     bool bias_correction;   /**< biases take back what layers lose on average */
     unsigned tries;         /**< pgy_precision_tries: what to try besides, a sum */
+    pgy_dtype rest_type;    /**< with an 8-bit type: PGY_F16 or PGY_BF16 for layers that cannot have
+                               8 bits, for a mix of both types; NONE: they stay float32. A mix has
+                               PGY_PRECISION_BYTES */
 } pgy_precision_options;
 /** float16, an absolute difference of 0.001, 16 samples, 1 GiB; PGY_CALIBRATOR_LEAST_ERROR, a
  * quantile of 0.9999. */
@@ -91,11 +94,15 @@ PGY_API pgy_precision_options pgy_precision_options_default(void);
 
 typedef struct pgy_precision_layer {
     const char *name, *op_type; /**< the name is that of the node in the written model */
-    double error;         /**< error if only this layer is narrow; negative: was not measured */
+    double error;         /**< error if only this layer has `options.type`; negative: was not
+                             measured */
     uint64_t saved_bytes; /**< bytes of weights and outputs that a 16-bit type saves; of an 8-bit
                              type: of weights, and of inputs that nothing else reads */
     bool narrow;          /**< the best set contains it */
     double saved_ms;      /**< time that a 16-bit type saves; 0 without PGY_PRECISION_TIME */
+    pgy_dtype type;       /**< in the best set; PGY_F32: is not narrow */
+    double rest_error;    /**< in a mix: error if only this layer has `options.rest_type` */
+    uint64_t rest_saved_bytes; /**< in a mix: bytes that `options.rest_type` saves */
 } pgy_precision_layer;
 
 /** A measured set that no other measured set beats in both cost and error. */
@@ -104,6 +111,7 @@ typedef struct pgy_precision_point {
     double error;   /**< on the samples of the search */
     size_t narrow;  /**< number of narrow layers */
     double ms;      /**< of all layers and Casts; 0 without PGY_PRECISION_TIME */
+    size_t rest;    /**< how many of the narrow layers have `options.rest_type` */
 } pgy_precision_point;
 
 /** A method of quantizing, measured with all layers in the 8-bit type. */
@@ -137,6 +145,7 @@ typedef struct pgy_precision_summary {
     uint64_t bytes, wide_bytes; /**< cost of the best set, and of the model as it is */
     bool interrupted;           /**< the best set so far */
     double ms, wide_ms;         /**< the same as time; 0 without PGY_PRECISION_TIME */
+    size_t rest; /**< how many of the narrow layers have `options.rest_type` */
 } pgy_precision_summary;
 
 /** Runs the search. A quarter of the samples is held out: the set found must pass on them, too, or
@@ -171,7 +180,7 @@ PGY_API const char *pgy_precision_calibrator_name(pgy_calibrator kind);
 
 /** Makes the model in which the layers of the best set are narrow: with Casts at the borders of
  * 16-bit layers, or with QuantizeLinear and DequantizeLinear before 8-bit layers, whose weights are
- * stored in 8 bits. */
+ * stored in 8 bits; in a mix with both. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p,
                                                       pgy_error *err);
 /** Runs a model made by pgy_precision_model in a runtime, on all samples, and gives its error.
@@ -181,8 +190,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_precision_verify(double *error, const pgy_
                                                        pgy_model *typed, const pgy_backend *backend,
                                                        pgy_error *err);
 /** Makes the model of the best set and verifies it in runtimes. If a runtime refuses it, the most
- * sensitive layers go back to float32, and it is tried again, up to 4 times. So the best set, its
- * errors and its cost may change.
+ * sensitive layers go back to float32, in a mix those of 8 bits to 16 bits first, and it is tried
+ * again, up to 4 times. So the best set, its errors and its cost may change.
  * @return as pgy_precision_verify, after the last try */
 PGY_API PGY_MUST_CHECK pgy_status pgy_precision_settle(pgy_model **out, pgy_precision *p,
                                                        const pgy_backend *const *backends,

@@ -33,7 +33,6 @@ static const struct {
     const char *name;
     pgy_dtype type;
 } TYPES[] = {{"float16", PGY_F16}, {"bfloat16", PGY_BF16}, {"int8", PGY_I8}, {"fp8", PGY_F8E4M3FN}};
-static const char *const TYPE_NAMES[] = {"float16", "bfloat16", "int8", "fp8", NULL};
 
 static const char *const CALIBRATORS[] = {"entropy2",   "entropy", "minmax",
                                           "percentile", "mse",     NULL};
@@ -55,9 +54,12 @@ static const pgy_option OPTIONS[] = {
                          "interrupt it has those of the best set so far"),
     PGY_OPT_TEXT("--layer-precisions-list", precision_args, layer_list, .meta = "PATH",
                  .help = "file for the words of --layer-precisions, NAME:TYPE, one a line"),
-    PGY_OPT_TEXT("--types", precision_args, types, .choices = TYPE_NAMES,
-                 .help = "type of the layers that do not stay float32; fp8 is E4M3; default: "
-                         "float16"),
+    PGY_OPT_TEXT("--types", precision_args, types, .meta = "TYPE[,TYPE]",
+                 .help =
+                     "type of the layers that do not stay float32: float16 (default), bfloat16, "
+                     "int8 or fp8, which is E4M3. Or a mix of an 8-bit and a 16-bit type, such "
+                     "as int8,float16: layers that 8 bits do not suit get 16 bits if these "
+                     "suit them"),
     PGY_OPT_TEXT("--calibrator", precision_args, calibrator, .choices = CALIBRATORS,
                  .help = "how int8 and fp8 find the range of a tensor: mse: least squared error; "
                          "entropy2, entropy: least divergence, the second without zeros; minmax: "
@@ -196,6 +198,14 @@ static pgy_status read_share(double *out, const char *text, const char *option, 
     return PGY_OK;
 }
 
+static pgy_dtype type_named(const char *name, size_t size)
+{
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (strlen(TYPES[i].name) == size && memcmp(TYPES[i].name, name, size) == 0)
+            return TYPES[i].type;
+    return PGY_DTYPE_NONE;
+}
+
 static bool is_8_bit(pgy_dtype type)
 {
     return type == PGY_I8 || type == PGY_F8E4M3FN;
@@ -233,14 +243,42 @@ static pgy_status read_methods(precision_args *s, pgy_error *err)
         pgy_dtype_name(o->type));
 }
 
+/* Reads one type, or an 8-bit and a 16-bit one in any order. */
+static pgy_status read_types(precision_args *s, pgy_error *err)
+{
+    if (!s->types) return PGY_OK;
+    const char *comma = strchr(s->types, ',');
+    const size_t first = comma ? (size_t)(comma - s->types) : strlen(s->types);
+    pgy_dtype a = type_named(s->types, first);
+    pgy_dtype b = comma ? type_named(comma + 1, strlen(comma + 1)) : PGY_DTYPE_NONE;
+    bool good = a && (!comma || (b && is_8_bit(a) != is_8_bit(b)));
+    if (!good)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--types: '%s' is not float16, bfloat16, int8 or fp8, or one of 8 and "
+                             "one of 16 bits with a comma between them",
+                             s->types);
+    if (comma && !is_8_bit(a)) {
+        const pgy_dtype half = a;
+        a = b;
+        b = half;
+    }
+    s->options.type = a;
+    s->options.rest_type = b;
+    if (!b || !((s->cost && strcmp(s->cost, "time") == 0) || s->load_times)) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "%s: the mix '%s' of --types has the cost in bytes only; expected --cost "
+                         "bytes, or one type",
+                         s->load_times ? "--load-layer-times" : "--cost time", s->types);
+}
+
 /* ---- Settings ------------------------------------------------------------------------------- */
 
 static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     precision_args *s = settings;
     (void)line;
-    for (size_t i = 0; s->types && i < sizeof TYPES / sizeof *TYPES; i++)
-        if (strcmp(s->types, TYPES[i].name) == 0) s->options.type = TYPES[i].type;
+    pgy_status st = read_types(s, err);
+    if (st) return st;
     if (s->samples < 1)
         return pgy_error_set(err, PGY_E_ARGUMENT, "--samples: %lld is less than 1",
                              (long long)s->samples);
@@ -251,7 +289,7 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
                              s->load_times ? "load" : "save");
     s->options.cost = bytes ? PGY_PRECISION_BYTES : PGY_PRECISION_TIME;
     s->options.times = s->load_times;
-    pgy_status st = read_methods(s, err);
+    st = read_methods(s, err);
     if (!st && s->max_memory)
         st = value_bytes(&s->options.max_bytes, s->max_memory, "--max-memory", err);
     for (size_t i = 0; !st && i < s->check_with.count; i++)
@@ -298,9 +336,13 @@ static void append_layers(str *out, const pgy_precision *p, const precision_args
     str_append(out, "  name (operator)\n");
     for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
         const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
-        str_printf(out, "    %-10s ", l->narrow ? type_name(s->options.type) : "float32");
-        append_error(out, l->error);
-        str_printf(out, " %12llu", (unsigned long long)l->saved_bytes);
+        /* of a layer that stays float32: what it would have in the last type that was tried */
+        const bool rest = s->options.rest_type && l->type != s->options.type &&
+                          (l->type == s->options.rest_type || l->rest_error >= 0);
+        str_printf(out, "    %-10s ", type_name(l->type));
+        append_error(out, rest ? l->rest_error : l->error);
+        str_printf(out, " %12llu",
+                   (unsigned long long)(rest ? l->rest_saved_bytes : l->saved_bytes));
         if (time) str_printf(out, " %9.4f", l->saved_ms);
         str_printf(out, "  %s (%s)\n", l->name, l->op_type);
     }
@@ -330,32 +372,44 @@ static void append_baselines(str *out, const pgy_precision *p, bool time)
     }
 }
 
-static void append_points(str *out, const pgy_precision *p, bool time)
+static void append_points(str *out, const pgy_precision *p, const precision_args *s)
 {
+    const bool time = s->options.cost == PGY_PRECISION_TIME;
     str_printf(out, "\nSets that no other set beats in both %s and error:\n",
                time ? "time" : "bytes");
     if (time) str_printf(out, "    %9s", "ms");
-    str_printf(out, "    %12s %10s %s\n", "bytes", "error", "layers");
+    str_printf(out, "    %12s %10s %6s", "bytes", "error", "layers");
+    if (s->options.rest_type)
+        str_printf(out, "  %8s %8s", type_name(s->options.type), type_name(s->options.rest_type));
+    str_append(out, "\n");
     for (size_t i = 0; i < pgy_precision_point_count(p); i++) {
         const pgy_precision_point *at = pgy_precision_point_at(p, i);
         if (time) str_printf(out, "    %9.4f", at->ms);
-        str_printf(out, "    %12llu %10.3g %6zu\n", (unsigned long long)at->bytes, at->error,
+        str_printf(out, "    %12llu %10.3g %6zu", (unsigned long long)at->bytes, at->error,
                    at->narrow);
+        if (s->options.rest_type) str_printf(out, "  %8zu %8zu", at->narrow - at->rest, at->rest);
+        str_append(out, "\n");
     }
     if (pgy_precision_baseline_count(p)) str_append(out, "To compare with:\n");
     append_baselines(out, p, time);
 }
 
+/* "9 of 12 layers in int8", in a mix with ", 3 in float16" */
+static void append_count(str *out, const pgy_precision_summary *sum, const precision_args *s)
+{
+    str_printf(out, "%zu of %zu layers in %s", sum->narrow - sum->rest, sum->layers,
+               type_name(s->options.type));
+    if (s->options.rest_type)
+        str_printf(out, ", %zu in %s", sum->rest, type_name(s->options.rest_type));
+}
+
 static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_error *err)
 {
     const pgy_precision_summary *sum = pgy_precision_summarize(p);
-    const char *type = type_name(s->options.type);
     str out = {0};
-    str_printf(&out,
-               "%zu of %zu layers in %s, %zu other nodes fixed; error %.3g on %zu samples, limit "
-               "%.3g\n",
-               sum->narrow, sum->layers, type, sum->fixed, sum->error, sum->samples - sum->held_out,
-               sum->limit_error);
+    append_count(&out, sum, s);
+    str_printf(&out, ", %zu other nodes fixed; error %.3g on %zu samples, limit %.3g\n", sum->fixed,
+               sum->error, sum->samples - sum->held_out, sum->limit_error);
     if (sum->held_out_error >= 0)
         str_printf(&out, "Error on %zu held-out samples: %.3g\n", sum->held_out,
                    sum->held_out_error);
@@ -365,7 +419,7 @@ static pgy_status show(const pgy_precision *p, const precision_args *s, pgy_erro
         str_printf(&out, "Layers and Casts: %.4f ms; as float32: %.4f ms\n", sum->ms, sum->wide_ms);
     append_methods(&out, p);
     append_layers(&out, p, s);
-    append_points(&out, p, s->options.cost == PGY_PRECISION_TIME);
+    append_points(&out, p, s);
     if (out.failed) {
         str_deinit(&out);
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -392,7 +446,7 @@ static pgy_status write_lists(const pgy_precision *p, const precision_args *s, p
     for (size_t i = 0; i < pgy_precision_layer_count(p); i++) {
         const pgy_precision_layer *l = pgy_precision_layer_at(p, i);
         if (!l->narrow) str_printf(&keep, "%s\n", l->name);
-        str_printf(&words, "%s:%s\n", l->name, l->narrow ? type_name(s->options.type) : "float32");
+        str_printf(&words, "%s:%s\n", l->name, type_name(l->type));
     }
     pgy_status st = PGY_OK;
     if (s->keep_list)
@@ -412,7 +466,8 @@ static pgy_status check_and_write(pgy_precision *p, const args *line, pgy_error 
     const precision_args *s = args_get(line, &OWN);
     const char *const *names = s->check_with.count ? s->check_with.items : USUAL;
     const size_t count = s->check_with.count ? s->check_with.count : 2;
-    const size_t narrow = pgy_precision_summarize(p)->narrow;
+    const pgy_precision_summary *sum = pgy_precision_summarize(p);
+    const size_t narrow = sum->narrow, rest = sum->rest;
     const pgy_backend **backends = mem_calloc(count, sizeof *backends);
     pgy_model *typed = NULL;
     if (!backends) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
@@ -420,7 +475,7 @@ static pgy_status check_and_write(pgy_precision *p, const args *line, pgy_error 
     pgy_status st = pgy_precision_settle(&typed, p, backends, count, err);
     if (st && st != PGY_E_CANCELLED)
         st = pgy_error_prefix(err, st, "'%s' is not written: ", s->output);
-    if (!st && pgy_precision_summarize(p)->narrow != narrow) st = show(p, s, err);
+    if (!st && (sum->narrow != narrow || sum->rest != rest)) st = show(p, s, err);
     if (!st) st = model_save(typed, line, s->output, NULL, err);
     if (!st) LOG(INFO, "The typed model is in %s", s->output);
     pgy_model_destroy(typed);
@@ -434,10 +489,13 @@ static pgy_status leave_best(const pgy_precision *p, const precision_args *s, pg
 {
     pgy_error why = {0};
     const pgy_precision_summary *sum = pgy_precision_summarize(p);
+    str count = {0};
+    append_count(&count, sum, s);
     LOG(WARNING,
-        "Interrupted after %zu trials: the best set so far has %zu of %zu layers in %s "
-        "and is not checked on held-out samples",
-        sum->trials, sum->narrow, sum->layers, type_name(s->options.type));
+        "Interrupted after %zu trials: the best set so far has %s and is not checked on held-out "
+        "samples",
+        sum->trials, str_text(&count));
+    str_deinit(&count);
     pgy_cancel_reset(); /* files are not written while a request to stop stands */
     if (write_lists(p, s, &why)) LOG(ERROR, "%s", why.text);
     pgy_cancel();
@@ -482,7 +540,9 @@ const command COMMAND_precision = {
                 "model.onnx -o typed.onnx --load-inputs data.json --criterion tolerance:0.01\n\n"
                 "  Find the layers that may be int8, with the methods that suit the model best:\n"
                 "      {program} precision model.onnx -o typed.onnx --types int8 --try all "
-                "--criterion snr:30",
+                "--criterion snr:30\n\n"
+                "  Give layers that int8 does not suit float16:\n      {program} precision "
+                "model.onnx -o typed.onnx --types int8,float16 --criterion snr:40",
     .groups = GROUPS,
     .run = run,
 };

@@ -20,7 +20,7 @@ typedef struct casts {
     bool narrow, wide; /* some consumer reads the tensor in this type */
 } casts;
 
-static casts consumers_of(const pgy_precision *p, const bool *set, const pgy_value *v)
+static casts consumers_of(const pgy_precision *p, const level *set, const pgy_value *v)
 {
     casts c = {.wide = v->is_output};
     for (size_t i = 0; i < v->consumer_count; i++) {
@@ -34,7 +34,7 @@ static casts consumers_of(const pgy_precision *p, const bool *set, const pgy_val
     return c;
 }
 
-static uint64_t cast_bytes(const pgy_precision *p, const bool *set)
+static uint64_t cast_bytes(const pgy_precision *p, const level *set)
 {
     const pgy_graph *g = p->graph;
     uint64_t bytes = 0;
@@ -53,7 +53,7 @@ static uint64_t cast_bytes(const pgy_precision *p, const bool *set)
     return bytes;
 }
 
-double cost_ms(const pgy_precision *p, const bool *set)
+double cost_ms(const pgy_precision *p, const level *set)
 {
     if (!is_time(p)) return 0;
     double ms = p->times.other_ms + p->times.cast_ms_per_byte * (double)cast_bytes(p, set);
@@ -62,13 +62,14 @@ double cost_ms(const pgy_precision *p, const bool *set)
     return ms;
 }
 
-double cost_of(const pgy_precision *p, const bool *set)
+double cost_of(const pgy_precision *p, const level *set)
 {
     return is_time(p) ? cost_ms(p, set) : (double)layers_bytes(p, set);
 }
 
-double cost_saved(const pgy_precision *p, size_t layer)
+double cost_saved(const pgy_precision *p, size_t layer, level to)
 {
+    if (to == LEVEL_REST) return (double)p->layers[layer].rest_saved_bytes;
     return is_time(p) ? p->layers[layer].saved_ms : (double)p->layers[layer].saved_bytes;
 }
 
@@ -82,13 +83,15 @@ double cost_of_point(const pgy_precision *p, const pgy_precision_point *point)
 pgy_status cost_prepare(pgy_precision *p, pgy_error *err)
 {
     const size_t nodes = p->graph->node_count, layers = p->summary.layers;
-    layers_set_cost(p, emulator_bytes(p->emulator));
     p->layer_of = mem_alloc((nodes + 1) * sizeof *p->layer_of);
     if (!p->layer_of) return search_no_memory(err);
     for (size_t i = 0; i < nodes; i++) p->layer_of[i] = SIZE_MAX;
     for (size_t i = 0; i < layers; i++) p->layer_of[p->nodes[i]] = i;
+    pgy_status st = is_mix(p) ? mix_prepare(p, err) : PGY_OK;
+    if (st) return st;
+    layers_set_cost(p, emulator_bytes(p->emulator));
     if (!is_time(p)) return PGY_OK;
-    const pgy_status st = times_prepare(p, err);
+    st = times_prepare(p, err);
     if (st) return st;
     for (size_t i = 0; i < layers; i++)
         p->layers[i].saved_ms = p->times.wide[i] - p->times.narrow[i];
@@ -100,24 +103,24 @@ pgy_status cost_prepare(pgy_precision *p, pgy_error *err)
 /* ---- Improving a set ------------------------------------------------------------------------ */
 
 /* Takes the layers that have `group` out of the set if that costs less. */
-static bool try_without(const pgy_precision *p, bool *set, const size_t *groups, size_t group,
+static bool try_without(const pgy_precision *p, level *set, const size_t *groups, size_t group,
                         double *cost)
 {
     for (size_t i = 0; i < p->summary.layers; i++)
-        if (groups[i] == group) set[i] = false;
+        if (groups[i] == group) set[i] = LEVEL_WIDE;
     const double without = cost_of(p, set);
     if (without < *cost) {
         *cost = without;
         return true;
     }
     for (size_t i = 0; i < p->summary.layers; i++)
-        if (groups[i] == group) set[i] = true;
+        if (groups[i] == group) set[i] = LEVEL_FIRST;
     return false;
 }
 
 /* Gives each layer of the set the number of the first layer that it is connected to, the others
  * SIZE_MAX. Nodes are sorted, so few rounds are needed. */
-static void find_groups(const pgy_precision *p, const bool *set, size_t *groups)
+static void find_groups(const pgy_precision *p, const level *set, size_t *groups)
 {
     for (size_t i = 0; i < p->summary.layers; i++) groups[i] = set[i] ? i : SIZE_MAX;
     for (bool changed = true; changed;) {
@@ -137,7 +140,7 @@ static void find_groups(const pgy_precision *p, const bool *set, size_t *groups)
     }
 }
 
-pgy_status cost_improve(bool *changed, const pgy_precision *p, bool *set, pgy_error *err)
+pgy_status cost_improve(bool *changed, const pgy_precision *p, level *set, pgy_error *err)
 {
     const size_t layers = p->summary.layers;
     *changed = false;

@@ -8,8 +8,8 @@
  * one late layer costs that layer and what follows. What does not fit into the budget is computed
  * again.
  *
- * Kernels pack constant weights once per node, so narrow layers have an interpreter of their own,
- * which sees rounded weights only. */
+ * Kernels pack constant weights once per node, so layers that are rounded and layers that are
+ * quantized each have an interpreter of their own. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -21,16 +21,16 @@
 
 typedef struct kept_node {
     op_tensor *outputs; /* NULL: not kept */
-    size_t mode;        /* what the node was: 0 is wide, else emulator.mode of that time */
+    size_t mode;        /* what the node was: 0 is wide, else by emulator.mode of that time */
 } kept_node;
 
 struct emulator {
     pgy_precision *p;
     graph_plan plan;
     execute_operators operators;
-    interpreter *wide, *narrow;
+    interpreter *wide, *narrow, *quantized;
     kept_node *kept;     /* [emulation][sample][node] */
-    pgy_dtype type;      /* of narrow layers */
+    pgy_dtype type;      /* of layers that are rounded */
     const quantizer *q;  /* for 8-bit types */
     const size_t *nodes; /* of the layers of a set */
     size_t layers;
@@ -41,12 +41,13 @@ struct emulator {
     uint64_t *bytes;        /* [node] */
     uint64_t *output_bytes; /* [node] */
     uint64_t held_bytes;    /* of kept outputs and rounded weights */
-    bool *is_narrow;        /* [node], in this run */
+    level *levels;          /* [node], in this run */
     bool *ran;              /* [node]: ran in this run, so its outputs may be new */
     size_t sample;
     emulation as;
-    bool keep, inside; /* inside: the node of the main graph that runs is narrow */
-    bool all_wide;     /* no layer is narrow, so the emulations have the same values */
+    bool keep;
+    level inside;  /* of the node of the main graph that runs */
+    bool all_wide; /* no layer is narrow, so the emulations have the same values */
 };
 
 static bool is_top(const emulator *e, const pgy_node *n)
@@ -88,7 +89,7 @@ static bool reads_new(const emulator *e, const pgy_node *n)
 
 static size_t mode_of(const emulator *e, const pgy_node *n)
 {
-    return e->is_narrow[n->index] ? e->mode : 0;
+    return e->levels[n->index] ? 3 * e->mode + e->levels[n->index] : 0;
 }
 
 static bool reuse(emulator *e, const pgy_node *n, op_tensor *outputs)
@@ -202,7 +203,7 @@ static pgy_status run_quantized(emulator *e, pgy_node *n, const op_node *node,
                                 const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
                                 const op_host *host, pgy_error *err)
 {
-    const execute_operators *own = interpreter_operators(e->narrow);
+    const execute_operators *own = interpreter_operators(e->quantized);
     const size_t site = e->q->site_of[n->index] - 1;
     op_tensor *in = mem_calloc(n->input_count + 1, sizeof *in);
     pgy_status st = in ? PGY_OK : search_no_memory(err);
@@ -245,14 +246,14 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
     if (top && reuse(e, n, outputs)) return PGY_OK;
     if (top) {
         e->ran[n->index] = true;
-        e->inside = e->is_narrow[n->index];
+        e->inside = e->levels[n->index];
     }
     const execute_operators *own = interpreter_operators(e->wide);
     /* Nodes with subgraphs only pass values on; the nodes inside are rounded. */
     pgy_status st;
     if (!e->inside || n->subgraph_count)
         st = own->run(n, node, inputs, outputs, wanted, host, own->user, err);
-    else if (e->q)
+    else if (e->q && e->inside == LEVEL_FIRST)
         st = run_quantized(e, n, node, inputs, outputs, wanted, host, err);
     else
         st = run_rounded(e, n, node, inputs, outputs, wanted, host, err);
@@ -271,7 +272,7 @@ pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
     emulator *e = mem_calloc(1, sizeof *e);
     if (!e) return search_no_memory(err);
     e->p = p;
-    e->type = p->options.type;
+    e->type = is_mix(p) ? p->options.rest_type : p->options.type;
     e->nodes = p->nodes;
     e->layers = p->summary.layers;
     e->mode = 1;
@@ -281,14 +282,14 @@ pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err)
     e->weights = mem_calloc(nodes + 1, sizeof *e->weights);
     e->bytes = mem_calloc(nodes + 1, sizeof *e->bytes);
     e->output_bytes = mem_calloc(nodes + 1, sizeof *e->output_bytes);
-    e->is_narrow = mem_calloc(nodes + 1, sizeof *e->is_narrow);
+    e->levels = mem_calloc(nodes + 1, sizeof *e->levels);
     e->ran = mem_calloc(nodes + 1, sizeof *e->ran);
-    const bool good =
-        e->kept && e->weights && e->bytes && e->output_bytes && e->is_narrow && e->ran;
+    const bool good = e->kept && e->weights && e->bytes && e->output_bytes && e->levels && e->ran;
     pgy_status st = good ? PGY_OK : search_no_memory(err);
     if (!st) st = plan_build(&e->plan, p->graph, err);
     if (!st) st = interpreter_create(&e->wide, NULL, err);
     if (!st) st = interpreter_create(&e->narrow, NULL, err);
+    if (!st) st = interpreter_create(&e->quantized, NULL, err);
     if (st)
         emulator_destroy(e);
     else
@@ -319,12 +320,13 @@ void emulator_destroy(emulator *e)
     forget_weights(e);
     interpreter_destroy(e->wide);
     interpreter_destroy(e->narrow);
+    interpreter_destroy(e->quantized);
     graph_plan_deinit(&e->plan);
     mem_free(e->kept);
     mem_free(e->weights);
     mem_free(e->bytes);
     mem_free(e->output_bytes);
-    mem_free(e->is_narrow);
+    mem_free(e->levels);
     mem_free(e->ran);
     mem_free(e);
 }
@@ -332,13 +334,19 @@ void emulator_destroy(emulator *e)
 pgy_status emulator_set_type(emulator *e, pgy_dtype type, const quantizer *q, const size_t *nodes,
                              size_t layers, pgy_error *err)
 {
-    interpreter *fresh = NULL;
-    const pgy_status st = interpreter_create(&fresh, NULL, err);
-    if (st) return st;
+    interpreter *fresh[2] = {NULL, NULL};
+    pgy_status st = interpreter_create(&fresh[0], NULL, err);
+    if (!st) st = interpreter_create(&fresh[1], NULL, err);
+    if (st) {
+        interpreter_destroy(fresh[0]);
+        return st;
+    }
     forget_weights(e);
     interpreter_destroy(e->narrow);
-    e->narrow = fresh;
-    e->type = type;
+    interpreter_destroy(e->quantized);
+    e->narrow = fresh[0];
+    e->quantized = fresh[1];
+    e->type = q && is_mix(e->p) ? e->p->options.rest_type : type;
     e->q = q;
     e->nodes = nodes;
     e->layers = layers;
@@ -362,20 +370,20 @@ const uint64_t *emulator_output_bytes(const emulator *e)
     return e->output_bytes;
 }
 
-pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
+pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const level *set,
                         emulation as, bool keep, pgy_error *err)
 {
     const size_t nodes = e->p->graph->node_count;
     const execute_limits limits = {.max_bytes = UINT64_MAX, .operators = &e->operators};
     pgy_tensor_map *results = NULL;
     memset(e->ran, 0, nodes * sizeof *e->ran);
-    memset(e->is_narrow, 0, nodes * sizeof *e->is_narrow);
-    for (size_t i = 0; narrow && i < e->layers; i++) e->is_narrow[e->nodes[i]] = narrow[i];
+    memset(e->levels, 0, nodes * sizeof *e->levels);
+    for (size_t i = 0; set && i < e->layers; i++) e->levels[e->nodes[i]] = set[i];
     e->sample = sample;
     e->as = as;
     e->keep = keep;
-    e->all_wide = !narrow;
-    e->inside = false;
+    e->all_wide = !set;
+    e->inside = LEVEL_WIDE;
     pgy_status st = pgy_tensor_map_create(&results, err);
     if (!st)
         st = execute_graph(&e->plan, e->p->graph, e->p->samples[sample], results, false, &limits,

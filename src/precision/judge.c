@@ -106,6 +106,18 @@ pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
     if (o->type != PGY_F16 && o->type != PGY_BF16 && o->type != PGY_I8 && o->type != PGY_F8E4M3FN)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'options.type' must be float16, bfloat16, int8 or float8e4m3fn");
+    if (o->rest_type && o->rest_type != PGY_F16 && o->rest_type != PGY_BF16)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.rest_type' must be float16 or bfloat16, or not be set");
+    if (o->rest_type && o->type != PGY_I8 && o->type != PGY_F8E4M3FN)
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "'options.rest_type' needs 'options.type' int8 or float8e4m3fn, but it "
+            "is %s",
+            pgy_dtype_name(o->type));
+    if (o->rest_type && o->cost != PGY_PRECISION_BYTES)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'options.cost': a mix of two types has the cost in bytes only");
     if ((size_t)o->criterion >= sizeof CRITERIA / sizeof *CRITERIA)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'options.criterion': %d is no criterion",
                              (int)o->criterion);

@@ -104,13 +104,15 @@ static bool became(const pgy_node *n, const pgy_node *converted, pgy_dtype type)
            has_type(converted->inputs, converted->input_count, type);
 }
 
-static pgy_status convert_all(pgy_graph **out, const pgy_precision *p, pgy_dtype type,
-                              pgy_error *err)
+pgy_status layers_convert(pgy_graph **out, const pgy_precision *p, pgy_dtype type,
+                          const char *const *keep, size_t count, pgy_error *err)
 {
     pgy_half_options o = pgy_half_options_default();
     pgy_graph *g = NULL;
     pgy_model *copy = NULL;
     o.dtype = type;
+    o.keep = keep;
+    o.keep_count = count;
     pgy_status st = pgy_graph_export(&copy, p->graph, err);
     if (!st) st = pgy_graph_import(&g, copy, err);
     if (!st) st = pgy_graph_convert_half(g, &o, err);
@@ -124,10 +126,10 @@ static pgy_status convert_all(pgy_graph **out, const pgy_precision *p, pgy_dtype
 
 pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
 {
-    if (!p->quantizer) return convert_all(out, p, p->options.type, err);
-    bool *all = mem_calloc(p->summary.layers + 1, sizeof *all);
+    if (!p->quantizer) return layers_convert(out, p, p->options.type, NULL, 0, err);
+    level *all = mem_calloc(p->summary.layers + 1, sizeof *all);
     if (!all) return search_no_memory(err);
-    for (size_t i = 0; i < p->summary.layers; i++) all[i] = true;
+    for (size_t i = 0; i < p->summary.layers; i++) all[i] = LEVEL_FIRST;
     const pgy_status st = quant_graph(out, p, all, err);
     mem_free(all);
     return st;
@@ -136,7 +138,7 @@ pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error
 pgy_status layers_half(bool *is, const pgy_precision *p, pgy_dtype type, pgy_error *err)
 {
     pgy_graph *converted = NULL;
-    const pgy_status st = convert_all(&converted, p, type, err);
+    const pgy_status st = layers_convert(&converted, p, type, NULL, 0, err);
     for (size_t i = 0; !st && i < p->graph->node_count; i++) {
         const pgy_node *n = p->graph->nodes[i];
         const pgy_node *now = pgy_graph_find_node(converted, n->name);
@@ -169,8 +171,8 @@ static pgy_status list_layers(pgy_precision *p, const bool *is, pgy_error *err)
             p->summary.fixed += !node_is(n, "Constant");
             continue;
         }
-        p->layers[count] =
-            (pgy_precision_layer){.name = n->name, .op_type = n->op_type, .error = -1};
+        p->layers[count] = (pgy_precision_layer){
+            .name = n->name, .op_type = n->op_type, .error = -1, .type = PGY_F32, .rest_error = -1};
         p->nodes[count++] = i;
     }
     p->summary.layers = count;
@@ -236,13 +238,28 @@ static pgy_status check_options(const pgy_precision_options *o, pgy_error *err)
     return PGY_OK;
 }
 
+/* In a mix: adds the layers that can have 16 bits. can_rest has an entry for each node at first. */
+static pgy_status add_rest(bool *is, pgy_precision *p, pgy_error *err)
+{
+    const size_t count = p->graph->node_count;
+    p->can_rest = mem_calloc(count + 1, sizeof *p->can_rest);
+    p->sites = mem_calloc(p->quantizer->site_count + 1, sizeof *p->sites);
+    if (!p->can_rest || !p->sites) return search_no_memory(err);
+    const pgy_status st = layers_half(p->can_rest, p, p->options.rest_type, err);
+    for (size_t i = 0; !st && i < count; i++) is[i] = is[i] || p->can_rest[i];
+    return st;
+}
+
 static pgy_status find_layers(pgy_precision *p, pgy_error *err)
 {
     bool *is = mem_calloc(p->graph->node_count + 1, sizeof *is);
     if (!is) return search_no_memory(err);
     pgy_status st = quant_is_type(p->options.type) ? layers_quantized(is, p, err)
                                                    : layers_half(is, p, p->options.type, err);
+    if (!st && p->options.rest_type) st = add_rest(is, p, err);
     if (!st) st = list_layers(p, is, err);
+    for (size_t i = 0; !st && p->can_rest && i < p->summary.layers; i++)
+        p->can_rest[i] = p->can_rest[p->nodes[i]];
     mem_free(is);
     return st;
 }
@@ -270,18 +287,25 @@ void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes)
     p->summary.wide_bytes = 0;
     for (size_t i = 0; i < p->graph->node_count; i++) p->summary.wide_bytes += node_bytes[i];
     for (size_t i = 0; i < p->summary.layers; i++) {
-        p->best[i] = true; /* the best set is still empty */
-        p->layers[i].saved_bytes =
-            p->quantizer ? quantizer_saves(p->quantizer, p->best) : node_bytes[p->nodes[i]] / 2;
-        p->best[i] = false;
+        pgy_precision_layer *l = &p->layers[i];
+        p->best[i] = LEVEL_FIRST; /* the best set is still empty */
+        l->saved_bytes = !p->quantizer ? node_bytes[p->nodes[i]] / 2
+                         : mix_can(p, i, LEVEL_FIRST)
+                             ? p->summary.wide_bytes - layers_bytes(p, p->best)
+                             : 0;
+        p->best[i] = LEVEL_REST;
+        if (is_mix(p) && p->can_rest[i])
+            l->rest_saved_bytes = p->summary.wide_bytes - layers_bytes(p, p->best);
+        p->best[i] = LEVEL_WIDE;
     }
 }
 
-uint64_t layers_bytes(const pgy_precision *p, const bool *narrow)
+uint64_t layers_bytes(const pgy_precision *p, const level *set)
 {
     uint64_t bytes = p->summary.wide_bytes;
-    if (p->quantizer) return bytes - quantizer_saves(p->quantizer, narrow);
+    if (is_mix(p)) return mix_bytes(p, set);
+    if (p->quantizer) return bytes - quantizer_saves(p->quantizer, set);
     for (size_t i = 0; i < p->summary.layers; i++)
-        if (narrow[i]) bytes -= p->layers[i].saved_bytes;
+        if (set[i]) bytes -= p->layers[i].saved_bytes;
     return bytes;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the precision search share: samples.c reads the samples, layers.c lists the
- * layers, times.c and cost.c say what they cost, emulate.c runs a set of narrow layers, judge.c
- * measures its error, search.c searches, typed.c makes and checks the model; quant.h has what 8-bit
- * types need. */
+ * layers, times.c and cost.c say what they cost, mix.c joins an 8-bit and a 16-bit type, emulate.c
+ * runs a set of narrow layers, judge.c measures its error, trials.c uses all of these for one set,
+ * search.c searches, typed.c makes and checks the model; quant.h has what 8-bit types need. */
 #ifndef PRECISION_PRECISION_H
 #define PRECISION_PRECISION_H
 
@@ -15,6 +15,14 @@
 
 typedef struct emulator emulator;
 struct quantizer;
+
+/* The type of a layer in a set, which has one for each layer. */
+typedef unsigned char level;
+enum {
+    LEVEL_WIDE,  /* float32 */
+    LEVEL_FIRST, /* options.type */
+    LEVEL_REST   /* in a mix: options.rest_type */
+};
 
 /* Times of layers, with PGY_PRECISION_TIME; see times.c. */
 typedef struct layer_times {
@@ -33,7 +41,10 @@ struct pgy_precision {
     size_t *nodes;    /* for each layer: the index of its node in graph->nodes */
     size_t *layer_of; /* for each node: its layer, or SIZE_MAX */
     layer_times times;
-    bool *best; /* for each layer: is it in the best set? */
+    level *best;    /* for each layer: its type in the best set */
+    bool *can_rest; /* in a mix, for each layer: can it have options.rest_type? Else NULL */
+    uint64_t *node_bytes, *node_output_bytes; /* in a mix: what the emulator counted */
+    level *sites; /* in a mix, for each site of the quantizer: room for the set that it sees */
     pgy_precision_summary summary;
     pgy_precision_point *points;
     size_t point_count, point_room;
@@ -76,9 +87,12 @@ pgy_status layers_half(bool *is, const pgy_precision *p, pgy_dtype type,
 /* Makes the graph in which all layers are narrow. */
 pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p,
                               pgy_error *err) PGY_MUST_CHECK;
+/* Makes the graph in which all layers but those that `keep` names have a 16-bit type. */
+pgy_status layers_convert(pgy_graph **out, const pgy_precision *p, pgy_dtype type,
+                          const char *const *keep, size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Finds the costs, which need the shapes of a run: bytes of each node's weights and outputs. */
 void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes);
-uint64_t layers_bytes(const pgy_precision *p, const bool *narrow);
+uint64_t layers_bytes(const pgy_precision *p, const level *set);
 
 /* ---- emulate.c ------------------------------------------------------------------------------- */
 pgy_status emulator_create(emulator **out, pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
@@ -90,12 +104,13 @@ typedef enum emulation {
     EMULATE_FUSED,  /* only weights are */
     EMULATIONS
 } emulation;
-/* Runs a sample. `narrow` has an entry for each layer; NULL: none is 16-bit. keep: the values of
+/* Runs a sample. `set` has an entry for each layer; NULL: all are wide. keep: the values of
  * this run replace those that later runs of this emulation reuse. */
-pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const bool *narrow,
+pgy_status emulator_run(pgy_tensor_map **out, emulator *e, size_t sample, const level *set,
                         emulation as, bool keep, pgy_error *err) PGY_MUST_CHECK;
 /* Changes what narrow layers are, and which nodes the layers of a set. `q`: for 8-bit types, else
- * NULL; its fit must not change until the next call. `nodes` and `q` are borrowed. */
+ * NULL; its fit must not change until the next call. `nodes` and `q` are borrowed. In a mix, `type`
+ * is that of LEVEL_FIRST. */
 pgy_status emulator_set_type(emulator *e, pgy_dtype type, const struct quantizer *q,
                              const size_t *nodes, size_t layers, pgy_error *err) PGY_MUST_CHECK;
 /* Called with what each node of the main graph is about to read, also if its results are reused. */
@@ -137,13 +152,48 @@ pgy_status times_write(json_writer *w, const void *precision, pgy_error *err) PG
 /* After the first run: finds what the layers cost, in bytes and, if asked for, in time. */
 pgy_status cost_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
 /* Costs are bytes or ms, as options.cost says. */
-double cost_of(const pgy_precision *p, const bool *set);
+double cost_of(const pgy_precision *p, const level *set);
 double cost_of_point(const pgy_precision *p, const pgy_precision_point *point);
-double cost_saved(const pgy_precision *p, size_t layer); /* by making it 16-bit */
-double cost_ms(const pgy_precision *p, const bool *set); /* 0 without times */
+double cost_saved(const pgy_precision *p, size_t layer, level to); /* by giving it a type */
+double cost_ms(const pgy_precision *p, const level *set);          /* 0 without times */
 /* Takes layers out of the set as long as that makes it cheaper. */
-pgy_status cost_improve(bool *changed, const pgy_precision *p, bool *set,
+pgy_status cost_improve(bool *changed, const pgy_precision *p, level *set,
                         pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- mix.c ----------------------------------------------------------------------------------- */
+static inline bool is_mix(const pgy_precision *p)
+{
+    return p->can_rest != NULL;
+}
+/* Can a layer have this type? */
+bool mix_can(const pgy_precision *p, size_t layer, level to);
+/* The level that a layer goes back to. */
+level mix_below(const pgy_precision *p, size_t layer, level from);
+pgy_dtype mix_type(const pgy_precision *p, level of);
+/* Keeps the bytes of nodes, which mix_bytes needs. */
+pgy_status mix_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+uint64_t mix_bytes(const pgy_precision *p, const level *set);
+/* Gives float32 layers of the set 16 bits where that saves bytes: it does not for what lies between
+ * 8-bit layers. added[i]: is layer i one of them? Returns their number. */
+size_t mix_fill(const pgy_precision *p, level *set, bool *added);
+/* Finds the layers that are float32 only because they lie between 8-bit ones; `set` is as before.
+ */
+void mix_find_between(const pgy_precision *p, level *set, bool *between);
+/* After an 8-bit layer went back: gives 16 bits to those of `between` where that saves bytes now,
+ * and takes them out of `between`. */
+void mix_fill_between(const pgy_precision *p, level *set, bool *between);
+
+/* ---- trials.c -------------------------------------------------------------------------------- */
+size_t trial_count(const pgy_precision *p, const level *set); /* of layers that are not float32 */
+size_t trial_count_at(const pgy_precision *p, const level *set, level at);
+/* The error of a set on samples first to last - 1. keep: its values are those that later trials
+ * reuse. */
+pgy_status trial_measure(double *error, const pgy_precision *p, const level *set, size_t first,
+                         size_t last, bool keep, pgy_error *err) PGY_MUST_CHECK;
+/* Measures a set on the samples of the search, for the table of sets. */
+pgy_status trial_run(double *error, pgy_precision *p, const level *set,
+                     pgy_error *err) PGY_MUST_CHECK;
+bool trial_passes(const pgy_precision *p, double error);
 
 /* ---- search.c -------------------------------------------------------------------------------- */
 pgy_status search_run(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;

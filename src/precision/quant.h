@@ -62,7 +62,7 @@ pgy_status quantizer_create(quantizer **out, pgy_precision *p, pgy_dtype type,
 void quantizer_destroy(quantizer *q);
 /* Bytes that a set saves: three quarters of weights, and of tensors that nothing reads as float32.
  * `set` has an entry for each site. */
-uint64_t quantizer_saves(const quantizer *q, const bool *set);
+uint64_t quantizer_saves(const quantizer *q, const level *set);
 
 /* ---- quant_grid.c ---------------------------------------------------------------------------- */
 
@@ -161,8 +161,11 @@ pgy_status quant_compare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- quant_model.c --------------------------------------------------------------------------- */
 
-/* Makes the graph in which the layers of a set are quantized. */
-pgy_status quant_graph(pgy_graph **out, const pgy_precision *p, const bool *set,
+/* Makes the graph in which the layers of a set are quantized; it has an entry for each site. */
+pgy_status quant_graph(pgy_graph **out, const pgy_precision *p, const level *set,
+                       pgy_error *err) PGY_MUST_CHECK;
+/* Quantizes the layers of a set in a copy of the graph, in which they are float32. */
+pgy_status quant_write(pgy_graph *g, const pgy_precision *p, const level *set,
                        pgy_error *err) PGY_MUST_CHECK;
 /* The model of the best set. */
 pgy_status quant_model(pgy_model **out, const pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;

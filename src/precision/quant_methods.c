@@ -33,9 +33,9 @@ static pgy_status measure_all(measured *out, const pgy_precision *p, size_t laye
     by_noise.options.criterion = PGY_PRECISION_SNR;
     by_noise.script = NULL; /* it gets each result once */
     judge j = {.p = p}, noise = {.p = &by_noise};
-    bool *set = mem_calloc(layers + 1, sizeof *set);
+    level *set = mem_calloc(layers + 1, sizeof *set);
     pgy_status st = set ? PGY_OK : search_no_memory(err);
-    for (size_t i = 0; !st && i < layers; i++) set[i] = true;
+    for (size_t i = 0; !st && i < layers; i++) set[i] = LEVEL_FIRST;
     progress_begin("samples of all layers", search_count(p));
     for (size_t s = 0; !st && s < search_count(p); s++) {
         pgy_tensor_map *got = NULL;
@@ -194,7 +194,7 @@ pgy_status quant_prepare(pgy_precision *p, pgy_error *err)
     if (!st) st = try_weights(&t, err);
     t.q->fit = t.best;
     if (st) return st;
-    return emulator_set_type(p->emulator, t.q->type, t.q, t.q->nodes, t.q->site_count, err);
+    return emulator_set_type(p->emulator, t.q->type, t.q, p->nodes, p->summary.layers, err);
 }
 
 /* ---- Comparison ----------------------------------------------------------------------------- */
@@ -241,7 +241,7 @@ static pgy_status compare_int8(pgy_precision *p, pgy_error *err)
     measured m = {0, 0};
     pgy_status st = quantizer_create(&q, p, PGY_I8, err);
     if (st || !q->site_count) goto done;
-    bool *set = mem_calloc(q->site_count, sizeof *set);
+    level *set = mem_calloc(q->site_count, sizeof *set);
     if (!set) {
         st = search_no_memory(err);
         goto done;
@@ -249,7 +249,7 @@ static pgy_status compare_int8(pgy_precision *p, pgy_error *err)
     st = quant_observe(q, err);
     if (!st) st = quant_fit_create(&f, q, &PLAIN, err);
     if (!st) st = measure_fit(&m, q, f, err); /* q owns the fit from now on */
-    for (size_t i = 0; i < q->site_count; i++) set[i] = true;
+    for (size_t i = 0; i < q->site_count; i++) set[i] = LEVEL_FIRST;
     if (!st)
         add_baseline(p, PGY_I8, m.error, p->summary.wide_bytes - quantizer_saves(q, set),
                      q->site_count);

@@ -13,7 +13,7 @@
 
 typedef struct writing {
     const quantizer *q;
-    pgy_graph *g;     /* a clone of the graph: nodes have the same index */
+    pgy_graph *g;     /* a copy of the graph: nodes have the same names */
     pgy_value **made; /* for each port: the value that its layers read */
     pgy_value *zero;  /* the zero point of all symmetric tensors */
     pgy_status st;    /* after a failure all functions do nothing */
@@ -219,7 +219,10 @@ static void correct(writing *w, pgy_node *n, size_t site)
 static void write_site(writing *w, size_t site)
 {
     const quant_site *s = &w->q->sites[site];
-    pgy_node *n = w->g->nodes[s->node->index];
+    pgy_node *n = pgy_graph_find_node(w->g, s->node->name);
+    if (!n && !w->st)
+        w->st = pgy_error_set(w->err, PGY_E_NOT_FOUND, "layer '%s' is missing", s->node->name);
+    if (w->st) return;
     correct(w, n, site);
     for (size_t i = 0; !w->st && i < s->port_count; i++) {
         pgy_value *v = quantized(w, n->inputs[i], s->ports[i]);
@@ -229,22 +232,31 @@ static void write_site(writing *w, size_t site)
     if (weight) w->st = node_set_input(n, 1, weight, w->err);
 }
 
-pgy_status quant_graph(pgy_graph **out, const pgy_precision *p, const bool *set, pgy_error *err)
+pgy_status quant_write(pgy_graph *g, const pgy_precision *p, const level *set, pgy_error *err)
 {
     const quantizer *q = p->quantizer;
-    writing w = {.q = q, .err = err, .made = mem_calloc(q->port_count + 1, sizeof(pgy_value *))};
-    w.st = w.made ? graph_clone(&w.g, p->graph, err) : search_no_memory(err);
+    writing w = {.q = q, .g = g, .err = err};
+    w.made = mem_calloc(q->port_count + 1, sizeof *w.made);
+    if (!w.made) return search_no_memory(err);
     for (size_t i = 0; !w.st && i < q->site_count; i++)
         if (set[i]) write_site(&w, i);
-    if (!w.st) w.st = pgy_graph_remove_unused(w.g, err);
-    if (!w.st) w.st = pgy_graph_sort(w.g, err);
-    if (!w.st) w.st = pgy_graph_infer_shapes(w.g, NULL, err);
+    if (!w.st) w.st = pgy_graph_remove_unused(g, err);
+    if (!w.st) w.st = pgy_graph_sort(g, err);
+    if (!w.st) w.st = pgy_graph_infer_shapes(g, NULL, err);
     mem_free(w.made);
-    if (w.st)
-        pgy_graph_destroy(w.g);
-    else
-        *out = w.g;
     return w.st;
+}
+
+pgy_status quant_graph(pgy_graph **out, const pgy_precision *p, const level *set, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    pgy_status st = graph_clone(&g, p->graph, err);
+    if (!st) st = quant_write(g, p, set, err);
+    if (st)
+        pgy_graph_destroy(g);
+    else
+        *out = g;
+    return st;
 }
 
 pgy_status quant_model(pgy_model **out, const pgy_precision *p, pgy_error *err)

@@ -234,14 +234,14 @@ void quantizer_destroy(quantizer *q)
 
 /* ---- Costs ---------------------------------------------------------------------------------- */
 
-static bool all_in(const quantizer *q, const pgy_value *v, const bool *set)
+static bool all_in(const quantizer *q, const pgy_value *v, const level *set)
 {
     for (size_t k = 0; k < v->consumer_count; k++)
         if (!set[q->site_of[v->consumers[k]->index] - 1]) return false;
     return true;
 }
 
-uint64_t quantizer_saves(const quantizer *q, const bool *set)
+uint64_t quantizer_saves(const quantizer *q, const level *set)
 {
     uint64_t bytes = 0;
     for (size_t i = 0; i < q->site_count; i++)

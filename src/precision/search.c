@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search. If all layers may be 16-bit, it ends after one trial. Otherwise it measures the error
+/* The search. If all layers may be narrow, it ends after one trial. Otherwise it measures the error
  * of each layer alone and sorts the layers by it, bisects how many of the first layers pass
- * together, then tries each of the others. At last the set must pass on held-out samples. */
+ * together, then tries each of the others. In a mix that is done for the 8-bit type, and then for
+ * the 16-bit one with the 8-bit layers fixed. At last the set must pass on held-out samples. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,100 +18,18 @@ static const char LOG_PATH[] = "precision/search.c";
 
 typedef struct ranked {
     pgy_precision_layer *layer;
+    level to;
     double rank; /* squared error per cost saved */
 } ranked;
 
 typedef struct search {
     pgy_precision *p;
-    bool *set;     /* the set of the next trial */
+    level *set;    /* the set of the next trial */
+    bool *can;     /* for each layer: is it one of this phase? */
+    level to;      /* the type that this phase gives */
     ranked *order; /* layers, those first that save the most for their error */
+    size_t order_count;
 } search;
-
-/* ---- Trials --------------------------------------------------------------------------------- */
-
-/* Keeps only sets that no other beats in both cost and error. */
-static pgy_status add_point(pgy_precision *p, pgy_precision_point made, pgy_error *err)
-{
-    const double cost = cost_of_point(p, &made);
-    size_t left = 0;
-    if (isinf(made.error)) return PGY_OK;
-    for (size_t i = 0; i < p->point_count; i++)
-        if (cost_of_point(p, &p->points[i]) <= cost && p->points[i].error <= made.error)
-            return PGY_OK;
-    for (size_t i = 0; i < p->point_count; i++)
-        if (cost_of_point(p, &p->points[i]) < cost || p->points[i].error < made.error)
-            p->points[left++] = p->points[i];
-    p->point_count = left;
-    if (left == p->point_room) {
-        const size_t room = 2 * left + 16;
-        pgy_precision_point *more = mem_realloc(p->points, room * sizeof *more);
-        if (!more) return search_no_memory(err);
-        p->points = more;
-        p->point_room = room;
-    }
-    size_t at = left;
-    for (; at && cost_of_point(p, &p->points[at - 1]) > cost; at--)
-        p->points[at] = p->points[at - 1];
-    p->points[at] = made;
-    p->point_count++;
-    return PGY_OK;
-}
-
-static pgy_status measure_as(double *error, const pgy_precision *p, const bool *set, size_t first,
-                             size_t last, emulation as, bool keep, pgy_error *err)
-{
-    judge j = {.p = p};
-    pgy_status st = PGY_OK;
-    for (size_t s = first; !st && s < last; s++) {
-        pgy_tensor_map *got = NULL;
-        st = emulator_run(&got, p->emulator, s, set, as, keep, err);
-        if (!st) st = judge_add(&j, s, got, err);
-        pgy_tensor_map_destroy(got);
-    }
-    if (!st) st = judge_finish(error, &j, err);
-    return cancel_check_after(st, err);
-}
-
-/* The worse error of the two emulations. The second is left out if the first fails, and for 8 bits,
- * because Q/DQ fix where every runtime rounds. */
-static pgy_status measure(double *error, const pgy_precision *p, const bool *set, size_t first,
-                          size_t last, bool keep, pgy_error *err)
-{
-    double fused = 0;
-    pgy_status st = measure_as(error, p, set, first, last, EMULATE_STORED, keep, err);
-    if (!st && !p->quantizer && (keep || *error <= p->summary.limit_error))
-        st = measure_as(&fused, p, set, first, last, EMULATE_FUSED, keep, err);
-    if (!st) *error = fmax(*error, fused);
-    return st;
-}
-
-static size_t count_set(const pgy_precision *p, const bool *set)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < p->summary.layers; i++) count += set[i];
-    return count;
-}
-
-/* Measures s->set on the samples of the search. */
-static pgy_status try_set(double *error, search *s, pgy_error *err)
-{
-    pgy_precision *p = s->p;
-    pgy_status st = measure(error, p, s->set, 0, search_count(p), false, err);
-    if (st) return st;
-    const pgy_precision_point made = {.bytes = layers_bytes(p, s->set),
-                                      .error = *error,
-                                      .narrow = count_set(p, s->set),
-                                      .ms = cost_ms(p, s->set)};
-    p->summary.trials++;
-    LOG(VERBOSE, "Trial %zu: %zu layers in %s, error %.3g", p->summary.trials, made.narrow,
-        pgy_dtype_name(p->options.type), *error);
-    return add_point(p, made, err);
-}
-
-static bool passes(const pgy_precision *p, double error)
-{
-    return error <= p->summary.limit_error;
-}
 
 static void accept(search *s, double error)
 {
@@ -141,7 +60,8 @@ static int by_rank(const void *a, const void *b)
     const ranked *x = a, *y = b;
     if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
     if (x->layer->error != y->layer->error) return x->layer->error < y->layer->error ? -1 : 1;
-    return x->layer < y->layer ? -1 : x->layer > y->layer;
+    if (x->layer != y->layer) return x->layer < y->layer ? -1 : 1;
+    return x->to < y->to ? -1 : x->to > y->to;
 }
 
 static size_t index_of(const search *s, const pgy_precision_layer *layer)
@@ -149,54 +69,81 @@ static size_t index_of(const search *s, const pgy_precision_layer *layer)
     return (size_t)(layer - s->p->layers);
 }
 
-/* Rounding errors of layers are independent, so their squares add up, and a set may have a sum of
- * them. What saves the most per squared error comes first; what saves nothing comes last. */
-static void sort_layers(search *s)
+static double *error_of(pgy_precision_layer *layer, level to)
 {
-    const size_t count = s->p->summary.layers;
-    for (size_t i = 0; i < count; i++) {
-        ranked *r = &s->order[i];
-        const double error = r->layer->error, saved = cost_saved(s->p, index_of(s, r->layer));
-        r->rank = saved > 0 ? error * error / saved : INFINITY;
-    }
-    qsort(s->order, count, sizeof *s->order, by_rank);
+    return to == LEVEL_REST ? &layer->rest_error : &layer->error;
 }
 
-/* Measures each layer alone, and sorts. */
-static pgy_status measure_layers(search *s, pgy_error *err)
+/* Rounding errors of layers are independent, so their squares add up, and a set may have a sum of
+ * them. What saves the most per squared error comes first; what saves nothing comes last. */
+static void rank_layer(search *s, size_t layer, level to)
+{
+    pgy_precision_layer *l = &s->p->layers[layer];
+    const double error = fmax(0, *error_of(l, to)), saved = cost_saved(s->p, layer, to);
+    const double rank = saved > 0 ? error * error / saved : INFINITY;
+    s->order[s->order_count++] = (ranked){.layer = l, .to = to, .rank = rank};
+}
+
+/* Sorts the layers of this phase. */
+static void sort_layers(search *s)
+{
+    s->order_count = 0;
+    for (size_t i = 0; i < s->p->summary.layers; i++)
+        if (s->can[i]) rank_layer(s, i, s->to);
+    qsort(s->order, s->order_count, sizeof *s->order, by_rank);
+}
+
+/* Sorts all layers in all their types: what goes back first comes last. */
+static void sort_all(search *s)
+{
+    s->order_count = 0;
+    for (size_t i = 0; i < s->p->summary.layers; i++)
+        for (level to = LEVEL_FIRST; to <= LEVEL_REST; to++)
+            if (mix_can(s->p, i, to)) rank_layer(s, i, to);
+    qsort(s->order, s->order_count, sizeof *s->order, by_rank);
+}
+
+/* Measures each layer alone that was not, of s->can in type `to`. */
+static pgy_status measure_layers(search *s, level to, pgy_error *err)
 {
     pgy_precision *p = s->p;
     const size_t count = p->summary.layers;
+    size_t wanted = 0, done = 0;
     pgy_status st = PGY_OK;
-    LOG(INFO, "Measuring the error of each of %zu layers alone", count);
-    progress_begin("layers alone", count);
+    for (size_t i = 0; i < count; i++) wanted += s->can[i] && *error_of(&p->layers[i], to) < 0;
+    if (!wanted) return PGY_OK;
+    LOG(INFO, "Measuring the error of each of %zu layers alone", wanted);
+    progress_begin("layers alone", wanted);
     for (size_t i = 0; !st && i < count; i++) {
-        memset(s->set, 0, count * sizeof *s->set);
-        s->set[i] = true;
-        st = try_set(&p->layers[i].error, s, err);
-        progress_advance(i + 1);
+        double *error = error_of(&p->layers[i], to);
+        if (!s->can[i] || *error >= 0) continue;
+        memset(s->set, LEVEL_WIDE, count * sizeof *s->set);
+        s->set[i] = to;
+        st = trial_run(error, p, s->set, err);
+        progress_advance(++done);
     }
     progress_end();
-    if (!st) sort_layers(s);
     return st;
 }
 
 /* Finds how many of the first layers pass together, as if more layers never had less error. */
 static pgy_status bisect(size_t *taken, search *s, pgy_error *err)
 {
-    const size_t count = s->p->summary.layers;
+    const size_t count = s->order_count;
     size_t good = 0, bad = count;
     pgy_status st = PGY_OK;
+    memcpy(s->set, s->p->best, s->p->summary.layers * sizeof *s->set);
     progress_begin("sets", 0);
     for (size_t done = 0; !st && bad - good > 1; done++) {
         const size_t middle = good + (bad - good) / 2;
         double error;
-        for (size_t i = 0; i < count; i++) s->set[index_of(s, s->order[i].layer)] = i < middle;
-        st = try_set(&error, s, err);
+        for (size_t i = 0; i < count; i++)
+            s->set[index_of(s, s->order[i].layer)] = i < middle ? s->to : LEVEL_WIDE;
+        st = trial_run(&error, s->p, s->set, err);
         if (st) break;
         LOG(INFO, "The %zu layers that save the most for their error: error %.3g, %s", middle,
-            error, passes(s->p, error) ? "passes" : "too much");
-        if (passes(s->p, error)) {
+            error, trial_passes(s->p, error) ? "passes" : "too much");
+        if (trial_passes(s->p, error)) {
             good = middle;
             accept(s, error);
         } else {
@@ -213,13 +160,13 @@ static pgy_status bisect(size_t *taken, search *s, pgy_error *err)
 static pgy_status rebase(const pgy_precision *p, pgy_error *err)
 {
     double error;
-    return measure(&error, p, p->best, 0, search_count(p), true, err);
+    return trial_measure(&error, p, p->best, 0, search_count(p), true, err);
 }
 
 static bool is_best(const pgy_precision *p, const pgy_node *n)
 {
     const size_t layer = n && n->graph == p->graph ? p->layer_of[n->index] : SIZE_MAX;
-    return layer != SIZE_MAX && p->best[layer];
+    return layer != SIZE_MAX && p->best[layer] != LEVEL_WIDE;
 }
 
 /* Is a layer beside this one in the best set? Then the tensor between them is rounded already, so
@@ -239,19 +186,20 @@ static bool joins_best(const pgy_precision *p, size_t layer)
 static pgy_status add_others(search *s, size_t taken, pgy_error *err)
 {
     pgy_precision *p = s->p;
-    const size_t count = p->summary.layers;
+    const size_t count = s->order_count;
     pgy_status st = rebase(p, err);
     progress_begin("layers to add", count - taken);
     for (size_t i = taken; !st && i < count; i++) {
         double error = 0;
         progress_advance(i - taken);
-        if (!passes(p, s->order[i].layer->error) &&
-            (isinf(s->order[i].layer->error) || !joins_best(p, index_of(s, s->order[i].layer))))
+        const double alone = *error_of(s->order[i].layer, s->to);
+        if (!trial_passes(p, alone) &&
+            (isinf(alone) || !joins_best(p, index_of(s, s->order[i].layer))))
             continue;
-        memcpy(s->set, p->best, count * sizeof *s->set);
-        s->set[index_of(s, s->order[i].layer)] = true;
-        st = try_set(&error, s, err);
-        if (st || !passes(p, error)) continue;
+        memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
+        s->set[index_of(s, s->order[i].layer)] = s->to;
+        st = trial_run(&error, s->p, s->set, err);
+        if (st || !trial_passes(p, error)) continue;
         accept(s, error);
         LOG(INFO, "Adding layer '%s': error %.3g, passes", s->order[i].layer->name, error);
         st = rebase(p, err);
@@ -260,29 +208,46 @@ static pgy_status add_others(search *s, size_t taken, pgy_error *err)
     return st;
 }
 
-/* Takes back the most sensitive layers of the best set until its error on samples first to last - 1
- * is at most `limit`, and on the samples of the search passes. *error: on samples first to last
- * - 1.
+/* ---- Held-out samples ----------------------------------------------------------------------- */
+
+/* Measures the layers of the best set alone, each in its type, and sorts. */
+static pgy_status measure_best(search *s, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (level to = LEVEL_FIRST; !st && to <= LEVEL_REST; to++) {
+        for (size_t i = 0; i < s->p->summary.layers; i++) s->can[i] = s->p->best[i] == to;
+        st = measure_layers(s, to, err);
+    }
+    sort_all(s);
+    return st;
+}
+
+/* Takes back the most sensitive layers of the best set, 8-bit ones of a mix to 16 bits, until its
+ * error on samples first to last - 1 is at most `limit`, and on the samples of the search passes.
+ * *error: on samples first to last - 1.
  */
 static pgy_status take_back(double *error, search *s, size_t first, size_t last, double limit,
                             pgy_error *err)
 {
     pgy_precision *p = s->p;
-    pgy_status st = measure(error, p, p->best, first, last, false, err);
-    if (!st && *error > limit && p->layers[0].error < 0) st = measure_layers(s, err);
+    pgy_status st = trial_measure(error, p, p->best, first, last, false, err);
+    if (!st && *error > limit) st = measure_best(s, err);
     memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
-    for (size_t i = p->summary.layers; !st && *error > limit && i--;) {
-        double found = 0;
-        const size_t layer = index_of(s, s->order[i].layer);
-        if (!s->set[layer]) continue;
-        s->set[layer] = false;
-        LOG(INFO, "Error %.3g is above %.3g: layer '%s' goes back to float32", *error, limit,
-            s->order[i].layer->name);
-        st = measure(error, p, s->set, first, last, false, err);
-        if (!st) st = try_set(&found, s, err);
-        if (!st && !passes(p, found)) *error = INFINITY;
-        if (!st) accept(s, found);
-    }
+    mix_find_between(p, s->set, s->can);
+    while (!st && *error > limit && trial_count(p, s->set))
+        for (size_t i = s->order_count; !st && *error > limit && i--;) {
+            double found = 0;
+            const size_t layer = index_of(s, s->order[i].layer);
+            if (s->set[layer] != s->order[i].to) continue;
+            s->set[layer] = mix_below(p, layer, s->order[i].to);
+            LOG(INFO, "Error %.3g is above %.3g: layer '%s' goes back to %s", *error, limit,
+                s->order[i].layer->name, pgy_dtype_name(mix_type(p, s->set[layer])));
+            mix_fill_between(p, s->set, s->can);
+            st = trial_measure(error, p, s->set, first, last, false, err);
+            if (!st) st = trial_run(&found, p, s->set, err);
+            if (!st && !trial_passes(p, found)) *error = INFINITY;
+            if (!st) accept(s, found);
+        }
     return st;
 }
 
@@ -298,13 +263,13 @@ static pgy_status hold_out(search *s, pgy_error *err)
         LOG(INFO, "Checking the set on %zu samples that were held out", last - first);
         st = take_back(&error, s, first, last, p->summary.limit_error, err);
     }
-    if (!st && !passes(p, error))
+    if (!st && !trial_passes(p, error))
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "the model as it is has error %.3g on the held-out samples against "
                            "itself: its results change from run to run",
                            error);
     if (!st && first < last) p->summary.held_out_error = error;
-    if (!st) st = measure(&p->summary.promised_error, p, p->best, 0, last, false, err);
+    if (!st) st = trial_measure(&p->summary.promised_error, p, p->best, 0, last, false, err);
     return st;
 }
 
@@ -312,39 +277,108 @@ static pgy_status hold_out(search *s, pgy_error *err)
 static pgy_status drop_costly(search *s, pgy_error *err)
 {
     pgy_precision *p = s->p;
-    const size_t before = count_set(p, p->best);
+    const size_t before = trial_count(p, p->best);
     bool changed = false;
     double error = 0;
     memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
     pgy_status st = cost_improve(&changed, p, s->set, err);
     if (st || !changed) return st;
-    st = try_set(&error, s, err);
-    if (st || !passes(p, error)) return st;
+    st = trial_run(&error, s->p, s->set, err);
+    if (st || !trial_passes(p, error)) return st;
     accept(s, error);
     LOG(INFO,
         "%zu layers go back to float32, where they and the Casts that they need take less time",
-        before - count_set(p, p->best));
+        before - trial_count(p, p->best));
     return PGY_OK;
+}
+
+/* ---- Phases --------------------------------------------------------------------------------- */
+
+/* Finds the layers that may have type `to`, with those fixed that have another already. */
+static pgy_status search_phase(search *s, level to, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    const size_t layers = p->summary.layers;
+    double error = 0;
+    size_t taken = 0, count = 0;
+    s->to = to;
+    memcpy(s->set, p->best, layers * sizeof *s->set);
+    for (size_t i = 0; to == LEVEL_FIRST && i < layers; i++) {
+        s->can[i] = mix_can(p, i, to);
+        if (s->can[i]) s->set[i] = to;
+        count += s->can[i];
+    }
+    if (to == LEVEL_REST) count = mix_fill(s->p, s->set, s->can);
+    if (!count) return PGY_OK;
+    pgy_status st = trial_run(&error, s->p, s->set, err);
+    if (st) return st;
+    LOG(INFO, "All %zu %slayers in %s: error %.3g, %s", count, to == LEVEL_REST ? "other " : "",
+        pgy_dtype_name(mix_type(p, to)), error, trial_passes(p, error) ? "passes" : "too much");
+    if (trial_passes(p, error)) {
+        accept(s, error);
+        return PGY_OK;
+    }
+    st = measure_layers(s, to, err);
+    if (st) return st;
+    sort_layers(s);
+    st = bisect(&taken, s, err);
+    return st ? st : add_others(s, taken, err);
+}
+
+/* Keeps the first `count` 8-bit layers of the order, and gives 16 bits to what else may have them.
+ */
+static pgy_status try_fewer(bool *good, search *s, size_t count, pgy_error *err)
+{
+    pgy_precision *p = s->p;
+    double error = 0;
+    memset(s->set, LEVEL_WIDE, p->summary.layers * sizeof *s->set);
+    for (size_t i = 0; i < count; i++) s->set[index_of(s, s->order[i].layer)] = LEVEL_FIRST;
+    (void)mix_fill(s->p, s->set, s->can);
+    pgy_status st = trial_run(&error, s->p, s->set, err);
+    if (st) return st;
+    *good = trial_passes(p, error);
+    LOG(INFO, "%zu layers in %s, all others in %s: error %.3g, %s", count,
+        pgy_dtype_name(p->options.type), pgy_dtype_name(p->options.rest_type), error,
+        *good ? "passes" : "too much");
+    if (*good && cost_of(p, s->set) < cost_of(p, p->best)) accept(s, error);
+    return PGY_OK;
+}
+
+/* 8-bit layers may have taken the whole limit, so that others stay float32. Looks for a cheaper set
+ * with fewer 8-bit layers and all others in 16 bits. */
+static pgy_status trade(search *s, pgy_error *err)
+{
+    const pgy_precision *p = s->p;
+    memcpy(s->set, p->best, p->summary.layers * sizeof *s->set);
+    if (!mix_fill(s->p, s->set, s->can)) return PGY_OK;
+    s->to = LEVEL_FIRST;
+    for (size_t i = 0; i < p->summary.layers; i++) s->can[i] = p->best[i] == LEVEL_FIRST;
+    pgy_status st = measure_layers(s, LEVEL_FIRST, err);
+    if (st) return st;
+    sort_layers(s);
+    size_t low = 0, high = s->order_count;
+    bool good = false;
+    st = try_fewer(&good, s, 0, err);
+    if (!good) return st;
+    while (!st && high - low > 1) {
+        const size_t middle = low + (high - low) / 2;
+        st = try_fewer(&good, s, middle, err);
+        if (good)
+            low = middle;
+        else
+            high = middle;
+    }
+    return st;
 }
 
 static pgy_status search_sets(search *s, pgy_error *err)
 {
-    pgy_precision *p = s->p;
     double error = 0;
-    size_t taken = 0;
-    pgy_status st = try_set(&error, s, err); /* the empty set: the first row of the table */
-    memset(s->set, true, p->summary.layers * sizeof *s->set);
-    if (!st) st = try_set(&error, s, err);
-    if (st) return st;
-    LOG(INFO, "All %zu layers in %s: error %.3g, %s", p->summary.layers,
-        pgy_dtype_name(p->options.type), error, passes(p, error) ? "passes" : "too much");
-    if (passes(p, error)) {
-        accept(s, error);
-    } else {
-        st = measure_layers(s, err);
-        if (!st) st = bisect(&taken, s, err);
-        if (!st) st = add_others(s, taken, err);
-    }
+    pgy_status st =
+        trial_run(&error, s->p, s->set, err); /* the empty set: the first row of the table */
+    if (!st) st = search_phase(s, LEVEL_FIRST, err);
+    if (!st && is_mix(s->p)) st = search_phase(s, LEVEL_REST, err);
+    if (!st && is_mix(s->p)) st = trade(s, err);
     if (!st) st = drop_costly(s, err);
     return st ? st : hold_out(s, err);
 }
@@ -354,24 +388,28 @@ static pgy_status search_init(search *s, pgy_precision *p, pgy_error *err)
     const size_t count = p->summary.layers;
     *s = (search){.p = p,
                   .set = mem_calloc(count + 1, sizeof *s->set),
-                  .order = mem_calloc(count + 1, sizeof *s->order)};
-    if (!s->set || !s->order) return search_no_memory(err);
-    for (size_t i = 0; i < count; i++) s->order[i].layer = &p->layers[i];
-    return PGY_OK;
+                  .can = mem_calloc(count + 1, sizeof *s->can),
+                  .order = mem_calloc(2 * count + 1, sizeof *s->order)};
+    return s->set && s->can && s->order ? PGY_OK : search_no_memory(err);
 }
 
 static void search_deinit(search *s)
 {
     mem_free(s->set);
+    mem_free(s->can);
     mem_free(s->order);
 }
 
 static void summarize_best(pgy_precision *p)
 {
-    p->summary.narrow = count_set(p, p->best);
+    p->summary.narrow = trial_count(p, p->best);
+    p->summary.rest = trial_count_at(p, p->best, LEVEL_REST);
     p->summary.bytes = p->summary.wide_bytes ? layers_bytes(p, p->best) : 0;
     p->summary.ms = p->summary.wide_bytes ? cost_ms(p, p->best) : 0;
-    for (size_t i = 0; i < p->summary.layers; i++) p->layers[i].narrow = p->best[i];
+    for (size_t i = 0; i < p->summary.layers; i++) {
+        p->layers[i].narrow = p->best[i] != LEVEL_WIDE;
+        p->layers[i].type = mix_type(p, p->best[i]);
+    }
 }
 
 pgy_status search_run(pgy_precision *p, pgy_error *err)
@@ -412,7 +450,6 @@ pgy_status search_tighten(pgy_precision *p, double error, const char *runtime, p
         runtime, error, p->summary.promised_error);
     pgy_status st = search_init(&s, p, err);
     if (!st) st = emulator_create(&p->emulator, p, err);
-    if (!st && p->layers[0].error >= 0) sort_layers(&s);
     if (!st) st = take_back(&left, &s, 0, p->summary.samples, tighter_limit(p, error), err);
     if (!st) p->summary.promised_error = left;
     summarize_best(p);

@@ -77,6 +77,10 @@ void pgy_precision_destroy(pgy_precision *p)
     mem_free(p->layer_of);
     times_deinit(&p->times);
     mem_free(p->best);
+    mem_free(p->can_rest);
+    mem_free(p->node_bytes);
+    mem_free(p->node_output_bytes);
+    mem_free(p->sites);
     mem_free(p->points);
     python_script_stop(p->script);
     pgy_floor_destroy(p->floor);
@@ -133,25 +137,39 @@ const pgy_precision_baseline *pgy_precision_baseline_at(const pgy_precision *p, 
 
 /* ---- The model ------------------------------------------------------------------------------ */
 
-pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_error *err)
+/* Puts Casts around the layers that are rounded to a 16-bit type. */
+static pgy_status add_casts(pgy_graph **out, const pgy_precision *p, level rounded, pgy_error *err)
 {
-    pgy_half_options o = pgy_half_options_default();
-    pgy_graph *g = NULL;
-    pgy_model *copy = NULL;
-    if (p->quantizer) return quant_model(out, p, err);
+    size_t count = 0;
     const char **keep = mem_calloc(p->summary.layers + 1, sizeof *keep);
     if (!keep) return search_no_memory(err);
     for (size_t i = 0; i < p->summary.layers; i++)
-        if (!p->best[i]) keep[o.keep_count++] = p->layers[i].name;
-    o.keep = keep;
-    o.dtype = p->options.type;
-    pgy_status st = pgy_graph_export(&copy, p->graph, err);
-    if (!st) st = pgy_graph_import(&g, copy, err);
-    if (!st && p->summary.narrow) st = pgy_graph_convert_half(g, &o, err);
+        if (p->best[i] != rounded) keep[count++] = p->layers[i].name;
+    const pgy_status st = count == p->summary.layers
+                              ? graph_clone(out, p->graph, err)
+                              : layers_convert(out, p, mix_type(p, rounded), keep, count, err);
+    mem_free(keep);
+    return st;
+}
+
+/* The Q/DQ of a mix stand inside of its Casts. */
+static pgy_status add_quantizers(pgy_graph *g, const pgy_precision *p, pgy_error *err)
+{
+    const quantizer *q = p->quantizer;
+    for (size_t i = 0; i < q->site_count; i++) p->sites[i] = LEVEL_WIDE;
+    for (size_t i = 0; i < p->summary.layers; i++)
+        if (p->best[i] == LEVEL_FIRST) p->sites[q->site_of[p->nodes[i]] - 1] = LEVEL_FIRST;
+    return quant_write(g, p, p->sites, err);
+}
+
+pgy_status pgy_precision_model(pgy_model **out, const pgy_precision *p, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    if (p->quantizer && !is_mix(p)) return quant_model(out, p, err);
+    pgy_status st = add_casts(&g, p, is_mix(p) ? LEVEL_REST : LEVEL_FIRST, err);
+    if (!st && is_mix(p)) st = add_quantizers(g, p, err);
     if (!st) st = pgy_graph_export(out, g, err);
     pgy_graph_destroy(g);
-    pgy_model_destroy(copy);
-    mem_free(keep);
     return st;
 }
 

@@ -785,7 +785,7 @@ CALL(pgy_plugin_tune_options)
 static pgy_precision_options whole_pgy_precision_options(void)
 {
     return (pgy_precision_options){.size = sizeof(pgy_precision_options),
-                                   .type = PGY_BF16,
+                                   .type = PGY_I8,
                                    .criterion = PGY_PRECISION_TOP_K,
                                    .limit = 0.5,
                                    .k = 1,
@@ -800,7 +800,8 @@ static pgy_precision_options whole_pgy_precision_options(void)
                                    .asymmetric = true,
                                    .adaptive_rounding = true,
                                    .bias_correction = true,
-                                   .tries = PGY_PRECISION_TRY_ALL};
+                                   .tries = PGY_PRECISION_TRY_ALL,
+                                   .rest_type = PGY_F16};
 }
 static pgy_precision_options defaults_pgy_precision_options(void)
 {

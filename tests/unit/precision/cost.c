@@ -57,7 +57,8 @@ static void make_chain(chain *c, const double *narrow)
 static void improve(char *left, const double *narrow, const char *set, bool expected)
 {
     chain c;
-    bool in[LAYERS], changed = !expected;
+    level in[LAYERS];
+    bool changed = !expected;
     pgy_error err;
     make_chain(&c, narrow);
     for (size_t i = 0; i < LAYERS; i++) in[i] = set[i] != '.';
@@ -73,11 +74,11 @@ static void test_cost__counts_the_casts_at_the_borders(void **state)
     (void)state;
     chain c;
     make_chain(&c, (const double[]){4, 4, 4, 4});
-    assert_float_equal(cost_of(&c.p, (const bool[]){false, false, false, false}), 40, 1e-9);
-    assert_float_equal(cost_of(&c.p, (const bool[]){true, true, true, true}), 18, 1e-9);
-    assert_float_equal(cost_of(&c.p, (const bool[]){true, false, true, false}), 32, 1e-9);
+    assert_float_equal(cost_of(&c.p, (const level[]){false, false, false, false}), 40, 1e-9);
+    assert_float_equal(cost_of(&c.p, (const level[]){true, true, true, true}), 18, 1e-9);
+    assert_float_equal(cost_of(&c.p, (const level[]){true, false, true, false}), 32, 1e-9);
     c.p.options.cost = PGY_PRECISION_BYTES;
-    assert_float_equal(cost_of(&c.p, (const bool[]){true, true, false, false}), 300, 1e-9);
+    assert_float_equal(cost_of(&c.p, (const level[]){true, true, false, false}), 300, 1e-9);
     pgy_graph_destroy(c.p.graph);
 }
 

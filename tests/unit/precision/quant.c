@@ -170,14 +170,10 @@ static pgy_tensor_map *run(pgy_model *model, const pgy_tensor_map *feed)
     return out;
 }
 
-/* The error of the written model must be the one that was promised, and it must have 8-bit weights. */
-static void check_written(pgy_model *model, const pgy_precision_options *o)
+/* Noise divided by signal of the written model, of the worst sample. */
+static double written_error(pgy_model *model, const pgy_precision *p, pgy_model *typed)
 {
-    pgy_precision *p = search(model, o);
-    pgy_model *typed = NULL;
-    pgy_error err;
     double worst = 0;
-    assert_int_equal(pgy_precision_model(&typed, p, &err), PGY_OK);
     for (size_t s = 0; s < p->summary.samples; s++) {
         pgy_tensor_map *a = run(model, p->samples[s]), *b = run(typed, p->samples[s]);
         const pgy_tensor *x = pgy_tensor_map_at(a, 0), *y = pgy_tensor_map_at(b, 0);
@@ -192,6 +188,17 @@ static void check_written(pgy_model *model, const pgy_precision_options *o)
         pgy_tensor_map_destroy(a);
         pgy_tensor_map_destroy(b);
     }
+    return worst;
+}
+
+/* The error of the written model must be the one that was promised, and it must have 8-bit weights. */
+static void check_written(pgy_model *model, const pgy_precision_options *o)
+{
+    pgy_precision *p = search(model, o);
+    pgy_model *typed = NULL;
+    pgy_error err;
+    assert_int_equal(pgy_precision_model(&typed, p, &err), PGY_OK);
+    const double worst = written_error(model, p, typed);
     assert_true(p->summary.narrow > 0 && worst > 0);
     /* float32 sums in another order may move a number to the next step */
     assert_float_equal(worst, p->summary.promised_error, 0.1 * p->summary.promised_error);
@@ -376,6 +383,142 @@ static void test_quant__options_out_of_range_are_refused(void **state)
         if (i == 1) o.smooth = 2;
         if (i == 2) o.quantile = 0;
         if (i == 3) o.calibrator = (pgy_calibrator)77;
+        assert_int_equal(pgy_precision_search(&p, model, data, &o, &err), PGY_E_ARGUMENT);
+        assert_non_null(strstr(err.text, CASES[i].text));
+    }
+    pgy_data_loader_destroy(data);
+    pgy_model_destroy(model);
+}
+
+/* ---- Mixes ---------------------------------------------------------------------------------- */
+
+static pgy_precision_options mix_options(pgy_dtype type, pgy_dtype rest, double limit)
+{
+    pgy_precision_options o = options_for(type);
+    o.rest_type = rest;
+    o.limit = limit;
+    return o;
+}
+
+static void test_quant__mix_has_both_types_in_the_written_model(void **state)
+{
+    (void)state;
+    static const pgy_dtype EIGHT[] = {PGY_I8, PGY_F8E4M3FN}, HALF[] = {PGY_F16, PGY_BF16};
+    pgy_model *model = conv_net();
+    for (int i = 0; i < 4; i++) {
+        pgy_precision_options o = mix_options(EIGHT[i & 1], HALF[i >> 1], i & 1 ? 27 : 36);
+        pgy_error err;
+        o.bias_correction = i & 1;
+        pgy_precision *p = search(model, &o);
+        pgy_model *typed = NULL;
+        size_t eight = 0, half = 0, narrow = 0, casts = 0;
+        for (size_t k = 0; k < p->summary.layers; k++) {
+            const pgy_precision_layer *l = pgy_precision_layer_at(p, k);
+            eight += l->type == o.type;
+            half += l->type == o.rest_type;
+            assert_int_equal(l->narrow, l->type != PGY_F32);
+        }
+        assert_true(eight && half);
+        assert_int_equal(half, p->summary.rest);
+        assert_int_equal(eight + half, p->summary.narrow);
+        assert_true(p->summary.error <= p->summary.limit_error);
+        assert_int_equal(pgy_precision_model(&typed, p, &err), PGY_OK);
+        const double worst = written_error(model, p, typed);
+        assert_true(worst > 0 && worst <= 1.2 * p->summary.promised_error);
+        const pgy_onnx_graph *g = pgy_model_proto(typed)->graph;
+        for (size_t k = 0; k < g->node_count; k++) {
+            narrow += strcmp(g->nodes[k]->op_type, "QuantizeLinear") == 0;
+            casts += strcmp(g->nodes[k]->op_type, "Cast") == 0;
+        }
+        assert_true(narrow && casts);
+        pgy_model_destroy(typed);
+        pgy_precision_destroy(p);
+    }
+    pgy_model_destroy(model);
+}
+
+/* Where all layers have one type, the bytes are those of the baselines. */
+static void test_quant__mix_counts_each_tensor_in_its_type(void **state)
+{
+    (void)state;
+    pgy_model *model = conv_net();
+    const pgy_precision_options o = mix_options(PGY_I8, PGY_F16, 30);
+    pgy_precision *p = search(model, &o);
+    level set[32] = {0};
+    const size_t layers = p->summary.layers;
+    assert_true(layers < 32);
+    assert_true(mix_bytes(p, set) == p->summary.wide_bytes);
+    for (size_t i = 0; i < layers; i++) set[i] = LEVEL_REST;
+    assert_true(mix_bytes(p, set) == pgy_precision_baseline_at(p, 0)->bytes);
+    for (size_t i = 0; i < layers; i++) set[i] = mix_can(p, i, LEVEL_FIRST);
+    assert_true(mix_bytes(p, set) == pgy_precision_baseline_at(p, 1)->bytes);
+    /* the Relu between two int8 convolutions passes 8 bits on: 16 bits save nothing there */
+    bool added[32];
+    (void)mix_fill(p, set, added);
+    for (size_t i = 0; i < layers; i++)
+        if (strcmp(p->layers[i].op_type, "Relu") == 0) assert_false(added[i]);
+    pgy_precision_destroy(p);
+    pgy_model_destroy(model);
+}
+
+/* The limit is too tight for 8 bits in most layers, and loose enough for 16 in all. */
+static void test_quant__mix_costs_less_than_each_of_its_types(void **state)
+{
+    (void)state;
+    pgy_model *model = conv_net();
+    const pgy_precision_options mix = mix_options(PGY_I8, PGY_F16, 40);
+    const pgy_precision_options types[] = {mix_options(PGY_I8, PGY_DTYPE_NONE, 40),
+                                           mix_options(PGY_F16, PGY_DTYPE_NONE, 40)};
+    pgy_precision *p = search(model, &mix);
+    for (size_t i = 0; i < 2; i++) {
+        pgy_precision *alone = search(model, &types[i]);
+        assert_true(p->summary.bytes < alone->summary.bytes);
+        pgy_precision_destroy(alone);
+    }
+    pgy_precision_destroy(p);
+    pgy_model_destroy(model);
+}
+
+static void test_quant__mix_goes_back_in_steps(void **state)
+{
+    (void)state;
+    pgy_model *model = conv_net();
+    const pgy_precision_options o = mix_options(PGY_I8, PGY_F16, 20);
+    pgy_precision *p = search(model, &o);
+    pgy_error err;
+    const size_t eight = p->summary.narrow - p->summary.rest, half = p->summary.rest;
+    const double promised = p->summary.promised_error;
+    assert_int_equal(search_tighten(p, 3 * p->summary.limit_error, "fake", &err), PGY_OK);
+    assert_true(p->summary.narrow - p->summary.rest < eight && p->summary.rest > half);
+    assert_true(p->summary.promised_error < promised);
+    /* a runtime that gives NaN leaves nothing narrow */
+    assert_int_equal(search_tighten(p, INFINITY, "fake", &err), PGY_OK);
+    assert_int_equal(p->summary.narrow, 0);
+    assert_int_equal(p->summary.rest, 0);
+    assert_true(p->summary.bytes == p->summary.wide_bytes);
+    pgy_precision_destroy(p);
+    pgy_model_destroy(model);
+}
+
+static void test_quant__mixes_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    pgy_model *model = outlier_net();
+    pgy_data_loader *data = NULL;
+    const pgy_random_options random = pgy_random_options_default();
+    pgy_error err;
+    assert_int_equal(pgy_random_loader_create(&data, &random, &err), PGY_OK);
+    const struct {
+        pgy_dtype type, rest;
+        pgy_precision_cost cost;
+        const char *text;
+    } CASES[] = {{PGY_I8, PGY_F8E4M3FN, PGY_PRECISION_BYTES, "'options.rest_type' must be float16"},
+                 {PGY_F16, PGY_BF16, PGY_PRECISION_BYTES, "'options.rest_type' needs"},
+                 {PGY_I8, PGY_F16, PGY_PRECISION_TIME, "'options.cost': a mix"}};
+    for (size_t i = 0; i < 3; i++) {
+        pgy_precision_options o = mix_options(CASES[i].type, CASES[i].rest, 30);
+        pgy_precision *p = NULL;
+        o.cost = CASES[i].cost;
         assert_int_equal(pgy_precision_search(&p, model, data, &o, &err), PGY_E_ARGUMENT);
         assert_non_null(strstr(err.text, CASES[i].text));
     }
