@@ -44,6 +44,7 @@
 #include <polygraphy/tensor.h>
 #include <polygraphy/timing_cache.h>
 #include <polygraphy/trace.h>
+#include <polygraphy/trace_summary.h>
 #include <polygraphy/transform.h>
 #include <polygraphy/vote.h>
 #include <polygraphy/weights.h>

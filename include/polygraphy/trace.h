@@ -151,6 +151,17 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_trace_file_write(pgy_trace_file *f, const 
 /** Without a write before, no file appears. NULL is fine. */
 PGY_API void pgy_trace_file_close(pgy_trace_file *f);
 
+/** Reads a timeline of this library (JSON), a profile of ONNX Runtime, a trace of PyTorch's
+ * profiler, the times of trtexec (--exportTimes), or other complete slices in Chrome's form; any of
+ * them also compressed by gzip. Layers of all of them have the category "layer", runs "iteration".
+ * Numbers that differ from event to event, such as ids, are left out of the args.
+ * @return PGY_E_FORMAT with file, line and value for anything else; also for a text over 1 GiB or
+ * more than 4 million events */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_load(pgy_trace **out, const char *path, pgy_error *err);
+/** The program that recorded the trace: "Polygraphy", "ONNX Runtime", "PyTorch", "trtexec", or
+ * "unknown". */
+PGY_API const char *pgy_trace_source(const pgy_trace *t);
+
 #ifdef __cplusplus
 }
 #endif

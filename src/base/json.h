@@ -48,6 +48,18 @@ json_value *json_at(const json_value *array, size_t index);
  */
 const char *json_string(const json_value *v, arena *a, size_t *size);
 
+/* Reads a long text value by value, so that memory holds one item of a large array at a time. */
+typedef struct json_cursor {
+    const char *p, *end, *line_start;
+    uint32_t line;
+} json_cursor;
+json_cursor json_cursor_at(span text);
+int json_peek(json_cursor *c); /* the next byte that is not blank; -1: the end of the text */
+/* Steps over a bracket, comma or colon. `what` names it in the error: "',' or ']'". */
+pgy_status json_expect(json_cursor *c, char byte, const char *what, pgy_error *err) PGY_MUST_CHECK;
+/* Parses one value, and moves behind it. */
+pgy_status json_next(json_value **out, json_cursor *c, arena *a, pgy_error *err) PGY_MUST_CHECK;
+
 /* Where writers send bytes: a file_writer or a str. */
 typedef struct json_writer json_writer;
 pgy_status json_writer_create_file(json_writer **out, file_writer *file,

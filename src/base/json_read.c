@@ -422,15 +422,58 @@ static pgy_status parse_value(parser *s, json_value **out)
     return st;
 }
 
+json_cursor json_cursor_at(span text)
+{
+    return (json_cursor){text.data, text.data + text.size, text.data, 1};
+}
+
+static parser parser_at(const json_cursor *c, arena *a, pgy_error *err)
+{
+    return (parser){.p = c->p,
+                    .end = c->end,
+                    .line_start = c->line_start,
+                    .line = c->line,
+                    .memory = a,
+                    .err = err};
+}
+
+static void move_to(json_cursor *c, const parser *s)
+{
+    c->p = s->p;
+    c->line_start = s->line_start;
+    c->line = s->line;
+}
+
+int json_peek(json_cursor *c)
+{
+    parser s = parser_at(c, NULL, NULL);
+    skip_space(&s);
+    move_to(c, &s);
+    return c->p < c->end ? (unsigned char)*c->p : -1;
+}
+
+pgy_status json_expect(json_cursor *c, char byte, const char *what, pgy_error *err)
+{
+    const bool found = json_peek(c) == (unsigned char)byte;
+    const parser s = parser_at(c, NULL, err);
+    if (!found) return fail_char(&s, what);
+    c->p++;
+    return PGY_OK;
+}
+
+pgy_status json_next(json_value **out, json_cursor *c, arena *a, pgy_error *err)
+{
+    parser s = parser_at(c, a, err);
+    const pgy_status st = parse_value(&s, out);
+    if (!st) move_to(c, &s);
+    return st;
+}
+
 pgy_status json_parse(json_value **out, const char *text, size_t size_bytes, arena *a,
                       pgy_error *err)
 {
-    parser s = {.p = text,
-                .end = text + size_bytes,
-                .line_start = text,
-                .line = 1,
-                .memory = a,
-                .err = err};
+    const json_cursor start = json_cursor_at((span){text, size_bytes});
+    parser s = parser_at(&start, a, err);
     json_value *root = NULL;
     pgy_status st = parse_value(&s, &root);
     if (st) return st;

@@ -55,6 +55,8 @@ static const struct {
     {"run.use_subprocess", "--use-subprocess"},
     {"run.warm_up", "--warm-up"},
     {"save.external_data_path", "--external-data-path"},
+    {"trace_diff.process_a", "--process-a"},
+    {"trace_diff.process_b", "--process-b"},
     {"where_options.judge", "--judge"},
     {"where_options.max_steps", "--max-steps"},
 };

@@ -21,6 +21,7 @@ static const tool_info TOOLS[] = {
     {"template", "Write templates: scripts and files of hints."},
     {"plugin", "Find and replace subgraphs of a model that plugins can compute."},
     {"multi-device", "Divide a model among several devices."},
+    {"trace", "Show where the time of recorded timelines goes, and compare them."},
     {NULL},
 };
 

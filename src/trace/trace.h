@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/tracer.h"
 #include "base/tracer_text.h"
@@ -25,6 +26,7 @@ struct pgy_trace {
     tracer_take taken; /* owner of the recording's texts */
     arena memory;
     int64_t start_ns;
+    const char *source; /* program that recorded it, a literal; NULL: this library */
 };
 
 /* What the events of a kind are in files. */
@@ -51,6 +53,30 @@ size_t trace_event_args(trace_arg out[TRACE_MAX_ARGS], const pgy_trace *t, const
 /* Adds counters, which follow from the slices, and aligns runs. */
 pgy_status trace_derive(pgy_trace *t, uint64_t max_records, bool align,
                         pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- Readers ---- */
+/* `path` is for errors. */
+pgy_status trace_parse(pgy_trace **out, span text, const char *path, pgy_error *err) PGY_MUST_CHECK;
+
+/* A file that is being read. */
+typedef struct trace_reader {
+    const char *path;
+    pgy_trace *trace;
+    arena item;              /* the JSON of the current event */
+    strmap rows;             /* process and thread -> index + 1 */
+    strmap processes;        /* process -> name, in the trace's memory */
+    strmap words;            /* processes and threads that are texts -> number */
+    strmap warm;             /* runs of this library that are warm-up */
+    size_t ort, torch, mine; /* events that only this program writes */
+    int64_t first_ns;        /* start of the earliest event */
+    uint64_t count;          /* items of the file */
+} trace_reader;
+/* An item of traceEvents. */
+pgy_status trace_read_event(trace_reader *r, const json_value *item, pgy_error *err) PGY_MUST_CHECK;
+/* An item of trtexec's array of times. */
+pgy_status trace_read_times(trace_reader *r, const json_value *item, pgy_error *err) PGY_MUST_CHECK;
+/* Names, runs and the source, after the last event. */
+pgy_status trace_read_end(trace_reader *r, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- Writers: a sink takes bytes and compresses them, if wanted ---- */
 typedef struct trace_sink trace_sink;

@@ -911,6 +911,75 @@ CALL(pgy_trace_options)
     return PGY_OK;
 }
 
+/* The times of one run. */
+static pgy_status small_summary(pgy_trace_summary **out, const pgy_trace_summary_options *o, pgy_error *err)
+{
+    const pgy_trace_row row = {1, 0, "one", "layers"};
+    pgy_trace_event e = {.kind = PGY_TRACE_SLICE, .name = "x", .category = "kernel", .duration_ns = 1000};
+    pgy_trace *t = NULL;
+    pgy_status st = pgy_trace_create(&t, err);
+    if (!st) st = pgy_trace_add_row(&e.row, t, &row, err);
+    if (!st) st = pgy_trace_add(t, &e, NULL, err);
+    e.category = "layer";
+    e.is_warm_up = e.has_run = true;
+    if (!st) st = pgy_trace_add(t, &e, NULL, err);
+    if (!st) st = pgy_trace_summary_create(out, t, o, err);
+    pgy_trace_destroy(t);
+    return st;
+}
+
+static pgy_trace_summary_options whole_pgy_trace_summary_options(void)
+{
+    return (pgy_trace_summary_options){
+        .size = sizeof(pgy_trace_summary_options), .name = "n", .category = "kernel", .with_warm_up = true};
+}
+DEFAULTS(pgy_trace_summary_options, .with_warm_up = false)
+CALL(pgy_trace_summary_options)
+{
+    pgy_trace_summary *s = NULL;
+    const pgy_status st = small_summary(&s, o, err);
+    if (st == PGY_E_ARGUMENT) return st;
+    SAY("%d %zu %.300s", st, s ? pgy_trace_summary_count(s) : 0, st ? err->text : "");
+    pgy_trace_summary_destroy(s);
+    return PGY_OK;
+}
+
+static pgy_trace_report_options whole_pgy_trace_report_options(void)
+{
+    return (pgy_trace_report_options){.size = sizeof(pgy_trace_report_options), .all = true, .more = ", see more"};
+}
+DEFAULTS(pgy_trace_report_options, .all = false)
+CALL(pgy_trace_report_options)
+{
+    const pgy_trace_summary_options all = whole_pgy_trace_summary_options();
+    pgy_trace_summary *s = NULL;
+    char *text = NULL;
+    TRY(small_summary(&s, &all, err));
+    const pgy_status st = pgy_trace_summary_text(&text, s, o, err);
+    if (!st) SAY("%.300s", text);
+    pgy_text_free(text);
+    pgy_trace_summary_destroy(s);
+    return st;
+}
+
+static pgy_trace_diff_options whole_pgy_trace_diff_options(void)
+{
+    return (pgy_trace_diff_options){.size = sizeof(pgy_trace_diff_options), .process_a = "one", .process_b = "two"};
+}
+DEFAULTS(pgy_trace_diff_options, .process_a = NULL)
+CALL(pgy_trace_diff_options)
+{
+    const pgy_trace_summary_options all = whole_pgy_trace_summary_options();
+    pgy_trace_summary *s = NULL;
+    pgy_trace_diff *d = NULL;
+    TRY(small_summary(&s, &all, err));
+    const pgy_status st = pgy_trace_diff_create(&d, s, s, o, err);
+    SAY("%d", st);
+    pgy_trace_diff_destroy(d);
+    pgy_trace_summary_destroy(s);
+    return st == PGY_E_ARGUMENT ? st : PGY_OK;
+}
+
 /* ---- Debugging ------------------------------------------------------------------------------- */
 
 static pgy_status judge_good(bool *passed, const char *candidate, void *user, pgy_error *err)

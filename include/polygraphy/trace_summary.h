@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Where the time of a timeline goes, and which layers of two timelines differ.
+ *
+ *     pgy_trace *trace = NULL;
+ *     pgy_trace_summary *summary = NULL;
+ *     char *text = NULL;
+ *     if (pgy_trace_load(&trace, "profile.json", &err)) ...
+ *     if (pgy_trace_summary_create(&summary, trace, NULL, &err)) ...
+ *     if (pgy_trace_summary_text(&text, summary, NULL, &err)) ...
+ *     puts(text);
+ *
+ * A time is that of the slice alone: slices inside it on the same thread are subtracted, so that
+ * the times of all layers add up. Warm-up runs are left out.
+ */
+#ifndef POLYGRAPHY_TRACE_SUMMARY_H
+#define POLYGRAPHY_TRACE_SUMMARY_H
+
+#include <polygraphy/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- One timeline --------------------------------------------------------------------------- */
+
+typedef struct pgy_trace_summary_options {
+    size_t size;          /**< sizeof(pgy_trace_summary_options) */
+    const char *name;     /**< name of the timeline in reports, e.g. its path; NULL: "timeline" */
+    const char *category; /**< slices that are summed up; NULL: "layer" */
+    bool with_warm_up;    /**< warm-up runs count, too */
+} pgy_trace_summary_options;
+
+/** Times of the slices that share a name and an op, of an op, or of runs. */
+typedef struct pgy_trace_times {
+    const char *name, *op; /**< op: "" if unknown */
+    size_t calls;
+    double total_us, share; /**< share: of the sum of all layers, 0 to 1 */
+    double mean_us, median_us, min_us, max_us;
+    /** Sums of each run, from which pgy_trace_diff_create judges; the single calls if it is not
+     * known to which run they belong. */
+    const double *samples;
+    size_t sample_count;
+} pgy_trace_times;
+
+/** A process that has slices of the category, or runs. A timeline of this library has one for each
+ * runner. */
+typedef struct pgy_trace_process {
+    const char *name;
+    int64_t id;
+    pgy_trace_times runs;    /**< calls: number of runs; 0: none were recorded */
+    size_t warm_up_runs;     /**< runs that were left out */
+    size_t runs_with_layers; /**< runs that have slices of the category */
+    double wall_us; /**< from the start of the first slice or such run to the end of the last one */
+    double run_us;  /**< time inside runs that have slices of the category */
+    double busy_us; /**< time in which at least one slice was open */
+    double idle_us; /**< the rest of run_us; without runs, the rest of wall_us */
+    const pgy_trace_times *layers; /**< the longest total first */
+    size_t layer_count;
+    const pgy_trace_times *ops; /**< the longest total first */
+    size_t op_count;
+} pgy_trace_process;
+
+typedef struct pgy_trace_category {
+    const char *name;
+    size_t count;
+    double total_us; /**< sum of the durations of its slices */
+} pgy_trace_category;
+
+typedef struct pgy_trace_summary pgy_trace_summary;
+/** Sums up a timeline, which may be destroyed afterwards. @param options  NULL: defaults
+ * @return PGY_E_NOT_FOUND if it has neither slices of the category nor runs */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_summary_create(pgy_trace_summary **out,
+                                                           const pgy_trace *t,
+                                                           const pgy_trace_summary_options *options,
+                                                           pgy_error *err);
+PGY_API void pgy_trace_summary_destroy(pgy_trace_summary *s);       /**< NULL is fine */
+PGY_API size_t pgy_trace_summary_count(const pgy_trace_summary *s); /**< number of processes */
+PGY_API const pgy_trace_process *pgy_trace_summary_at(const pgy_trace_summary *s, size_t i);
+/** The categories of all slices. */
+PGY_API size_t pgy_trace_summary_category_count(const pgy_trace_summary *s);
+PGY_API const pgy_trace_category *pgy_trace_summary_category_at(const pgy_trace_summary *s,
+                                                                size_t i);
+
+typedef struct pgy_trace_report_options {
+    size_t size;      /**< sizeof(pgy_trace_report_options) */
+    bool all;         /**< every layer; by default the 20 longest */
+    const char *more; /**< appended to "... 12 more", e.g. ", see --all"; NULL: nothing */
+} pgy_trace_report_options;
+/** Writes a report for the screen. Free with pgy_text_free (tensor.h). @param options  NULL:
+ * defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_summary_text(char **out, const pgy_trace_summary *s,
+                                                         const pgy_trace_report_options *options,
+                                                         pgy_error *err);
+/** Saves summaries as one JSON document, with all layers; the file appears whole or not at all. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_summary_save(const char *path,
+                                                         const pgy_trace_summary *const *items,
+                                                         size_t count, pgy_error *err);
+
+/* ---- Two timelines -------------------------------------------------------------------------- */
+
+typedef enum pgy_trace_verdict {
+    PGY_TRACE_NO_DIFFERENCE, /**< none is shown; that does not prove that there is none */
+    PGY_TRACE_SLOWER,        /**< B is slower than A */
+    PGY_TRACE_FASTER,
+    PGY_TRACE_TOO_FEW /**< a side has fewer than 8 samples, so nothing is claimed */
+} pgy_trace_verdict;
+
+typedef struct pgy_trace_diff_row {
+    const pgy_trace_times *a, *b;
+    double ratio; /**< median of B's samples divided by that of A's; 0 if A's is 0 */
+    /** Probability of a difference like this between equal distributions, by the Mann-Whitney test
+     * of the samples, after Holm's correction for the number of rows; 1 if there are too few. */
+    double p;
+    pgy_trace_verdict verdict; /**< slower or faster: p is below 0.01 */
+} pgy_trace_diff_row;
+
+typedef struct pgy_trace_diff_options {
+    size_t size; /**< sizeof(pgy_trace_diff_options) */
+    /** A part of the name of the process in A and in B. NULL: the only one that has layers. */
+    const char *process_a, *process_b;
+} pgy_trace_diff_options;
+
+typedef struct pgy_trace_diff pgy_trace_diff;
+/** Compares a process of each; the summaries must outlive *out. Layers match by name and op, the
+ * remaining ones by a name that is unique in both.
+ * @return PGY_E_NOT_FOUND if a process is not found, or neither a layer nor an op nor runs match;
+ * PGY_E_ARGUMENT if several processes could be meant */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_diff_create(pgy_trace_diff **out,
+                                                        const pgy_trace_summary *a,
+                                                        const pgy_trace_summary *b,
+                                                        const pgy_trace_diff_options *options,
+                                                        pgy_error *err);
+PGY_API void pgy_trace_diff_destroy(pgy_trace_diff *d); /**< NULL is fine */
+/** Layers in both, in the order of the change of their totals, greatest first. */
+PGY_API size_t pgy_trace_diff_layer_count(const pgy_trace_diff *d);
+PGY_API const pgy_trace_diff_row *pgy_trace_diff_layer_at(const pgy_trace_diff *d, size_t i);
+PGY_API size_t pgy_trace_diff_op_count(const pgy_trace_diff *d);
+PGY_API const pgy_trace_diff_row *pgy_trace_diff_op_at(const pgy_trace_diff *d, size_t i);
+/** The runs; NULL: a side has none. */
+PGY_API const pgy_trace_diff_row *pgy_trace_diff_runs(const pgy_trace_diff *d);
+/** Layers that only one side has: of A if `of_b` is false. */
+PGY_API size_t pgy_trace_diff_unmatched_count(const pgy_trace_diff *d, bool of_b);
+PGY_API const pgy_trace_times *pgy_trace_diff_unmatched_at(const pgy_trace_diff *d, bool of_b,
+                                                           size_t i);
+/** Writes both sides for the screen. Free with pgy_text_free. @param options  NULL: defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_diff_text(char **out, const pgy_trace_diff *d,
+                                                      const pgy_trace_report_options *options,
+                                                      pgy_error *err);
+/** Saves all rows as JSON; the file appears whole or not at all. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_trace_diff_save(const char *path, const pgy_trace_diff *d,
+                                                      pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace summary: shows where the time of recorded timelines goes. */
+#include <polygraphy/tensor.h>
+#include <polygraphy/trace_summary.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/command.h"
+
+static const char LOG_PATH[] = "cli/cmd_trace_summary.c";
+
+typedef struct trace_summary_args {
+    pgy_text_list paths;
+    const char *output, *category;
+    bool all, with_warm_up;
+} trace_summary_args;
+
+static const pgy_option OPTIONS[] = {
+    PGY_OPT_POSITIONAL("paths", trace_summary_args, paths, .nargs = PGY_ONE_OR_MORE,
+                       .help = "timelines: files of --export-trace (JSON), ONNX Runtime's "
+                               "profiles, PyTorch's traces, or files of trtexec --exportTimes; "
+                               "any may be compressed by gzip"),
+    PGY_OPT_TEXT("-o --output", trace_summary_args, output, .meta = "PATH",
+                 .help = "save the figures of all layers as JSON to this file"),
+    PGY_OPT_TEXT("--category", trace_summary_args, category, .meta = "CATEGORY",
+                 .help = "sum up the slices of this category, such as kernel, memcpy or phase; "
+                         "default layer"),
+    PGY_OPT_FLAG("-a --all", trace_summary_args, all,
+                 .help = "show all layers instead of the longest ones"),
+    PGY_OPT_FLAG("--with-warm-up", trace_summary_args, with_warm_up,
+                 .help = "count warm-up runs, too"),
+    PGY_OPT_END,
+};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(trace_summary_args)};
+static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
+
+static pgy_status summarize(pgy_trace_summary **out, const char *path, const trace_summary_args *s,
+                            pgy_error *err)
+{
+    const pgy_trace_summary_options o = {
+        .size = sizeof o, .name = path, .category = s->category, .with_warm_up = s->with_warm_up};
+    const pgy_trace_report_options report = {
+        .size = sizeof report, .all = s->all, .more = ", see --all"};
+    pgy_trace *trace = NULL;
+    char *text = NULL;
+    pgy_status st = pgy_trace_load(&trace, path, err);
+    if (!st) st = pgy_trace_summary_create(out, trace, &o, err);
+    if (!st) st = pgy_trace_summary_text(&text, *out, &report, err);
+    if (!st) LOG(INFO, "%s", text);
+    pgy_text_free(text);
+    pgy_trace_destroy(trace);
+    return st;
+}
+
+static pgy_status run(args *line, bool *passed, pgy_error *err)
+{
+    const trace_summary_args *s = args_get(line, &OWN);
+    const size_t count = s->paths.count;
+    pgy_trace_summary **items = mem_calloc(count + 1, sizeof *items);
+    pgy_status st = items ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)passed;
+    for (size_t i = 0; !st && i < count; i++) st = summarize(&items[i], s->paths.items[i], s, err);
+    if (!st && s->output)
+        st = pgy_trace_summary_save(s->output, (const pgy_trace_summary *const *)items, count, err);
+    if (!st && s->output) LOG(INFO, "Saved the figures to %s", s->output);
+    for (size_t i = 0; items && i < count; i++) pgy_trace_summary_destroy(items[i]);
+    mem_free(items);
+    return st;
+}
+
+const command COMMAND_trace_summary = {
+    .tool = "trace",
+    .subtool = "summary",
+    .summary = "Show where the time of a recorded timeline goes.",
+    .description = "Show where the time of recorded timelines goes: for each layer and op the "
+                   "calls, the total and its share, mean, median, least and greatest time; runs; "
+                   "and the time outside layers. Slices inside others are not counted twice.",
+    .groups = GROUPS,
+    .run = run,
+};
