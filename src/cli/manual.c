@@ -37,6 +37,9 @@ static const manual_entry LIBRARY_ENVIRONMENT[] = {
     {"TRT", "Engine that --trt uses: auto or native, both of which are the built-in engine."},
     {"PASSES", "Passes of the engine to skip, for debugging."},
     {"SAVE_PASSES", "Folder in which the engine saves the model after each pass."},
+    {"NVTX",
+     "'1', or the path of NVIDIA's libnvToolsExt: phases and layers become ranges of Nsight "
+     "Systems. '0': never. Default: if Nsight Systems started the program."},
     {"ARRAY_SWAP_THRESHOLD_MB",
      "Size in MB above which outputs are kept in temporary files instead of memory."},
     {NULL},
