@@ -58,3 +58,6 @@ function(pgy_library target)
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
   target_link_options(${target} PRIVATE -Wl,--no-undefined)
 endfunction()
+
+# For tests and fuzz targets; tools/check_layers holds it beside docs/layers.md.
+set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune perf precision debug where trace)

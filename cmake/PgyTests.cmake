@@ -3,7 +3,6 @@
 #     static void test_<module>__<case>(void **state)
 # found by its name: tools/gen_test_main writes the table, so nothing is registered by hand.
 find_library(CMOCKA_LIBRARY cmocka REQUIRED)
-set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune perf precision debug where trace)
 # An archive, so that a test takes only those helpers whose layers it links.
 file(GLOB PGY_HARNESS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/harness/*.c)
 if(NOT PGY_HARNESS)
