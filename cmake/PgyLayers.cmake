@@ -17,7 +17,7 @@ function(pgy_layer layer)
     # Nobody reads floating-point exception flags; with them loops with conditions stay scalar.
     target_compile_options(pgy_${layer} PRIVATE -fno-trapping-math)
   endif()
-  if(layer MATCHES "^(ops|kernels)$" AND (PGY_COVERAGE OR PGY_SANITIZE))
+  if(layer MATCHES "^(tensor|ops|kernels)$" AND (PGY_COVERAGE OR PGY_SANITIZE))
     # Loops over elements are most of the tests' time. A library, since options of the target itself come before those
     # of pgy_settings, whose -O0 would win.
     target_link_libraries(pgy_${layer} PRIVATE pgy_fast)
