@@ -216,7 +216,7 @@ def hand_made():
 # Without the types that bodies contradict, which the original does not look at.
 MUTATIONS = [m for m in checker.MUTATIONS if m not in ("body_output_of_other_type", "body_input_of_other_type", "body_value_of_other_type", "body_weight_of_other_type")]
 # Take all memory there is: the original has no limit.
-ENDLESS = {"doubled.onnx", "loop_grows.onnx", "many_large.onnx"}
+ENDLESS = {"doubled.onnx", "endless.onnx", "loop_grows.onnx", "many_large.onnx"}
 
 
 def shipped():
