@@ -160,3 +160,32 @@ pgy_tensor_info interface_describe(const pgy_value *v, int64_t *shape, const cha
     }
     return info;
 }
+
+pgy_status interface_describe_all(pgy_metadata *into, pgy_value *const *values, size_t count,
+                                  pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) {
+        int64_t shape[PGY_MAX_RANK];
+        const char *names[PGY_MAX_RANK];
+        const pgy_tensor_info info = interface_describe(values[i], shape, names);
+        st = pgy_metadata_set(into, &info, err);
+    }
+    return st;
+}
+
+pgy_status interface_describe_tensors(pgy_metadata **out, const pgy_graph *g, pgy_error *err)
+{
+    pgy_metadata *inputs = NULL;
+    for (size_t i = 0; i < g->input_count; i++)
+        if (g->inputs[i]->kind != PGY_VALUE_TENSOR)
+            return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is not a tensor",
+                                 g->inputs[i]->name);
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    if (!st) st = interface_describe_all(inputs, g->inputs, g->input_count, err);
+    if (st)
+        pgy_metadata_destroy(inputs);
+    else
+        *out = inputs;
+    return st;
+}

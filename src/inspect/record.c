@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/sized.h"
 #include "base/str.h"
+#include "evaluate/interface.h"
 
 static const char LOG_PATH[] = "inspect/record.c";
 
@@ -124,34 +125,6 @@ static pgy_status infer_once(pgy_tensor_map **out, pgy_runner *runner, const pgy
 
 /* ---- Inputs only ---------------------------------------------------------------------------- */
 
-static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    const char *names[PGY_MAX_RANK];
-    if (v->kind != PGY_VALUE_TENSOR)
-        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is not a tensor", v->name);
-    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
-        shape[d] = v->dims[d].value;
-        names[d] = v->dims[d].text;
-    }
-    const pgy_tensor_info info = {
-        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
-    return pgy_metadata_set(inputs, &info, err);
-}
-
-static pgy_status describe_inputs(pgy_metadata **out, const pgy_graph *graph, pgy_error *err)
-{
-    pgy_metadata *inputs = NULL;
-    pgy_status st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < graph->input_count; i++)
-        st = add_input(inputs, graph->inputs[i], err);
-    if (st)
-        pgy_metadata_destroy(inputs);
-    else
-        *out = inputs;
-    return st;
-}
-
 static bool is_input(const pgy_graph *g, const char *name)
 {
     for (size_t i = 0; i < g->input_count; i++)
@@ -169,7 +142,7 @@ static pgy_status record_inputs(pgy_tensor_map **out, pgy_model *model, const pg
     if (!all) return PGY_OK;
     pgy_status st = pgy_graph_import(&graph, model, err);
     for (size_t i = 0; !st && all && i < o->name_count; i++) all = is_input(graph, o->names[i]);
-    if (!st && all) st = describe_inputs(&inputs, graph, err);
+    if (!st && all) st = interface_describe_tensors(&inputs, graph, err);
     if (!st && all) st = next_feed(out, o->data, o->inputs, inputs, err);
     if (!st && all && o->before_run) o->before_run(*out, o->user);
     pgy_metadata_destroy(inputs);
@@ -210,7 +183,7 @@ pgy_status pgy_record_feed(pgy_tensor_map **out, pgy_model *model, pgy_data_load
     pgy_graph *graph = NULL;
     pgy_metadata *inputs = NULL;
     pgy_status st = pgy_graph_import(&graph, model, err);
-    if (!st) st = describe_inputs(&inputs, graph, err);
+    if (!st) st = interface_describe_tensors(&inputs, graph, err);
     if (!st) st = next_feed(out, data, NULL, inputs, err);
     pgy_metadata_destroy(inputs);
     pgy_graph_destroy(graph);

@@ -12,23 +12,6 @@
 
 static const char LOG_PATH[] = "precision/samples.c";
 
-static pgy_status describe_inputs(pgy_metadata **out, const pgy_graph *g, pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    const char *names[PGY_MAX_RANK];
-    pgy_metadata *inputs = NULL;
-    pgy_status st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < g->input_count; i++) {
-        const pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
-        st = pgy_metadata_set(inputs, &info, err);
-    }
-    if (st)
-        pgy_metadata_destroy(inputs);
-    else
-        *out = inputs;
-    return st;
-}
-
 static pgy_status add_sample(pgy_precision *p, const pgy_tensor_map *feed,
                              const pgy_metadata *inputs, pgy_error *err)
 {
@@ -45,7 +28,8 @@ static pgy_status add_sample(pgy_precision *p, const pgy_tensor_map *feed,
 pgy_status samples_read(pgy_precision *p, pgy_data_loader *data, pgy_error *err)
 {
     pgy_metadata *inputs = NULL;
-    pgy_status st = describe_inputs(&inputs, p->graph, err);
+    pgy_status st = pgy_metadata_create(&inputs, err);
+    if (!st) st = interface_describe_all(inputs, p->graph->inputs, p->graph->input_count, err);
     if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);
     while (!st && (int64_t)p->summary.samples < p->options.samples) {
         pgy_tensor_map *feed = NULL;

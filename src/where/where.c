@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/sized.h"
+#include "evaluate/interface.h"
 #include "where/inside.h"
 #include "where/stored.h"
 #include "where/walk.h"
@@ -55,21 +56,6 @@ static pgy_status import(pgy_graph **out, pgy_model *model, const pgy_tensor_map
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static pgy_status add_input(pgy_metadata *inputs, const pgy_value *v, pgy_error *err)
-{
-    int64_t shape[PGY_MAX_RANK];
-    const char *names[PGY_MAX_RANK];
-    if (v->kind != PGY_VALUE_TENSOR)
-        return pgy_error_set(err, PGY_E_TYPE, "input '%s' of the model is not a tensor", v->name);
-    for (int32_t d = 0; d < v->rank && d < PGY_MAX_RANK; d++) {
-        shape[d] = v->dims[d].value;
-        names[d] = v->dims[d].text;
-    }
-    const pgy_tensor_info info = {
-        .name = v->name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .dim_names = names};
-    return pgy_metadata_set(inputs, &info, err);
-}
-
 static pgy_status take_feeds(where_search *s, pgy_data_loader *data, pgy_error *err)
 {
     size_t capacity = 0;
@@ -93,8 +79,7 @@ static pgy_status load_feeds(where_search *s, pgy_model *model, pgy_error *err)
     pgy_graph *g = NULL;
     random.inputs = s->options.shapes;
     pgy_status st = pgy_graph_import(&g, model, err);
-    if (!st) st = pgy_metadata_create(&inputs, err);
-    for (size_t i = 0; !st && i < g->input_count; i++) st = add_input(inputs, g->inputs[i], err);
+    if (!st) st = interface_describe_tensors(&inputs, g, err);
     if (!st && !data) st = pgy_random_loader_create(&made, &random, err);
     if (!data) data = made;
     if (!st) st = pgy_data_loader_set_metadata(data, inputs, err);

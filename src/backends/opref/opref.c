@@ -154,29 +154,16 @@ static pgy_status activate(void *runner, pgy_error *err)
     return st;
 }
 
-static pgy_status describe(pgy_metadata *out, pgy_value *const *values, size_t count,
-                           pgy_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        int64_t shape[PGY_MAX_RANK];
-        const char *names[PGY_MAX_RANK];
-        const pgy_tensor_info info = interface_describe(values[i], shape, names);
-        const pgy_status st = pgy_metadata_set(out, &info, err);
-        if (st) return st;
-    }
-    return PGY_OK;
-}
-
 static pgy_status inputs(void *runner, pgy_metadata *out, pgy_error *err)
 {
     const opref *r = runner;
-    return describe(out, r->graph->inputs, r->own_inputs, err);
+    return interface_describe_all(out, r->graph->inputs, r->own_inputs, err);
 }
 
 static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
 {
     const opref *r = runner;
-    return describe(out, r->graph->outputs, r->graph->output_count, err);
+    return interface_describe_all(out, r->graph->outputs, r->graph->output_count, err);
 }
 
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,

@@ -28,12 +28,6 @@ uint64_t engine_version(const engine *e)
 pgy_status engine_describe(pgy_metadata **out, pgy_value *const *values, size_t count,
                            pgy_error *err)
 {
-    pgy_status st = pgy_metadata_create(out, err);
-    for (size_t i = 0; !st && i < count; i++) {
-        int64_t shape[PGY_MAX_RANK];
-        const char *names[PGY_MAX_RANK];
-        const pgy_tensor_info info = interface_describe(values[i], shape, names);
-        st = pgy_metadata_set(*out, &info, err);
-    }
-    return st;
+    const pgy_status st = pgy_metadata_create(out, err);
+    return st ? st : interface_describe_all(*out, values, count, err);
 }

@@ -69,18 +69,6 @@ static pgy_status create_histograms(calibration *c, pgy_error *err)
 
 /* ---- Inputs --------------------------------------------------------------------------------- */
 
-static pgy_status describe(pgy_metadata **out, const pgy_graph *g, pgy_error *err)
-{
-    pgy_status st = pgy_metadata_create(out, err);
-    for (size_t i = 0; !st && i < g->input_count; i++) {
-        int64_t shape[PGY_MAX_RANK];
-        const char *names[PGY_MAX_RANK];
-        const pgy_tensor_info info = interface_describe(g->inputs[i], shape, names);
-        st = pgy_metadata_set(*out, &info, err);
-    }
-    return st;
-}
-
 /* Shapes that are not fixed become the usual shapes of the last profile. */
 static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *config, pgy_error *err)
 {
@@ -345,7 +333,8 @@ static pgy_status measure(scale_table *out, pgy_graph *g, pgy_value *const *valu
                                .has_optimization_level = true},
                      .values = values,
                      .count = count};
-    pgy_status st = describe(&c.inputs, g, err);
+    pgy_status st = pgy_metadata_create(&c.inputs, err);
+    if (!st) st = interface_describe_all(c.inputs, g->inputs, g->input_count, err);
     if (!st) st = shapes_copy(&c.usual, c.inputs, err);
     if (!st) st = fix_shapes(c.usual, config, err);
     if (!st) st = allow_shapes(&c, err);
