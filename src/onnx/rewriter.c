@@ -70,8 +70,8 @@ static int compare_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The weights of the last part, in its order, up to the first that this part lacks; then the
- * others. `taken` is zeroed. */
+/* Orders the weights of this part so that the file begins as the last one did: first those of the
+ * last part, in its order, until one is missing here; then all others. `taken` is zeroed. */
 static void arrange(pgy_onnx_tensor **out, const model_rewriter *w, const pgy_onnx_graph *g,
                     weight *sorted, bool *taken)
 {

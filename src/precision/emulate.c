@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the graph with the engine's interpreter, and rounds what narrow layers read and write. This
  * is faster than narrow kernels, needs no Casts or Q/DQ, and equals what the written model does up
- * to the rounding inside a layer. 8-bit layers round what they read only.
+ * to the rounding inside a layer. 8-bit layers round only what they read, not what they write.
  *
  * Outputs of nodes are kept for each sample and emulation. A node runs again only if its type
  * differs from that of the kept run, or if a node that it reads ran again. So a trial that changes

@@ -228,7 +228,7 @@ static bool put_iterations(const inside_search *s, const body *b, pgy_where_tens
     return true;
 }
 
-/* Turns a row of the body's own report into one of the model's. */
+/* Gives a tensor of a body its name and node in the model, such as loop_3/iter_12/x. */
 static pgy_status rename_row(where_row *r, const inside_search *s, const body *b, pgy_error *err)
 {
     pgy_where_tensor *t = &r->line;

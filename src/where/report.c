@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "where/report_parts.h"
 #include "where/where.h"
 
 enum { SHOWN_STARTERS = 10, SHOWN_MISSING = 5 };
@@ -82,14 +83,6 @@ static void put_index(str *out, const pgy_where_tensor *t, uint64_t index)
     str_append_char(out, ']');
 }
 
-static void put_number(str *out, const char *title, double v)
-{
-    if (isnan(v))
-        str_printf(out, "%s unknown", title);
-    else
-        str_printf(out, "%s %.3g", title, v);
-}
-
 static void put_tensor(str *out, const pgy_where_tensor *t)
 {
     str_printf(out, "    tensor  %s", t->name);
@@ -100,11 +93,11 @@ static void put_tensor(str *out, const pgy_where_tensor *t)
     if (t->module[0]) str_printf(out, "    module  %s\n", t->module);
     str_printf(out, "    type    %s ", pgy_dtype_name(t->dtype));
     put_shape(out, t);
-    put_number(out, "\n    error   made", t->made);
-    put_number(out, ", handed", t->handed);
-    put_number(out, ", total", t->error);
-    put_number(out, ", allowed", t->allowed);
-    if (!isnan(t->amplification)) put_number(out, ", amplification", t->amplification);
+    report_put_number(out, "\n    error   made", t->made);
+    report_put_number(out, ", handed", t->handed);
+    report_put_number(out, ", total", t->error);
+    report_put_number(out, ", allowed", t->allowed);
+    if (!isnan(t->amplification)) report_put_number(out, ", amplification", t->amplification);
     if (t->floor_dtype)
         str_printf(out, "\n    floor   %.3g times what %s must cost here", t->floor_times,
                    pgy_dtype_name(t->floor_dtype));
@@ -175,9 +168,7 @@ pgy_status pgy_where_report_text(char **out, const pgy_where_report *r, const ch
         put_tensor(&text, t);
     }
     put_missing(&text, r);
-    for (size_t i = 0; i < r->failures.count; i++)
-        str_printf(&text, "Failure: %s\n", r->failures.items[i]);
-    if (next) str_printf(&text, "Next: %s\n", next);
+    report_put_end(&text, &r->failures, next);
     return str_give(out, &text, err);
 }
 
@@ -187,14 +178,6 @@ typedef struct document {
     const pgy_where_report *report;
     const char *next;
 } document;
-
-static void put_real(json_writer *w, const char *key, double v)
-{
-    if (isnan(v))
-        json_put_null(w, key);
-    else
-        json_put_real(w, key, v);
-}
 
 static void put_line(json_writer *w, const pgy_where_tensor *t)
 {
@@ -213,15 +196,15 @@ static void put_line(json_writer *w, const pgy_where_tensor *t)
     json_put_bool(w, "differs", t->differs);
     json_put_bool(w, "starts", t->starts);
     json_put_ints(w, "iterations", t->iterations, t->iteration_count);
-    put_real(w, "error", t->error);
-    put_real(w, "handed", t->handed);
-    put_real(w, "made", t->made);
-    put_real(w, "amplification", t->amplification);
-    put_real(w, "allowed", t->allowed);
+    report_put_real(w, "error", t->error);
+    report_put_real(w, "handed", t->handed);
+    report_put_real(w, "made", t->made);
+    report_put_real(w, "amplification", t->amplification);
+    report_put_real(w, "allowed", t->allowed);
     json_put_uint(w, "sample", t->sample);
     json_put_uint(w, "worst_index", t->worst_index);
-    put_real(w, "worst_a", t->worst_a);
-    put_real(w, "worst_b", t->worst_b);
+    report_put_real(w, "worst_a", t->worst_a);
+    report_put_real(w, "worst_b", t->worst_b);
     json_key(w, "worst");
     json_begin_array(w);
     for (size_t i = 0; i < t->worst_count; i++) {
@@ -229,12 +212,12 @@ static void put_line(json_writer *w, const pgy_where_tensor *t)
         split_index(at, t, t->worst[i].index);
         json_begin_object(w);
         json_put_ints(w, "index", at, (size_t)t->rank);
-        put_real(w, "a", t->worst[i].a);
-        put_real(w, "b", t->worst[i].b);
+        report_put_real(w, "a", t->worst[i].a);
+        report_put_real(w, "b", t->worst[i].b);
         json_end_object(w);
     }
     json_end_array(w);
-    put_real(w, "floor_times", t->floor_times);
+    report_put_real(w, "floor_times", t->floor_times);
     json_put_text(w, "floor_dtype", t->floor_dtype ? pgy_dtype_name(t->floor_dtype) : NULL);
     json_put_text(w, "note", t->note);
     json_end_object(w);
@@ -258,10 +241,7 @@ static pgy_status write(json_writer *w, const void *user, pgy_error *err)
     for (const pgy_where_tensor *t = next_starter(r, NULL); t; t = next_starter(r, t))
         json_text(w, t->name);
     json_end_array(w);
-    json_key(w, "failures");
-    json_begin_array(w);
-    for (size_t i = 0; i < r->failures.count; i++) json_text(w, r->failures.items[i]);
-    json_end_array(w);
+    report_put_failures(w, &r->failures);
     json_key(w, "tensors");
     json_begin_array(w);
     for (size_t i = 0; i < r->rows.count; i++) put_line(w, &r->rows.items[i].line);

@@ -3,17 +3,10 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "where/report_parts.h"
 #include "where/vote.h"
 
 enum { SHOWN = 10, SIDES = 3 };
-
-static void put_number(str *out, const char *title, double v)
-{
-    if (isnan(v))
-        str_printf(out, "%s unknown", title);
-    else
-        str_printf(out, "%s %.3g", title, v);
-}
 
 static void put_row(str *out, const pgy_vote *v, const pgy_vote_tensor *t)
 {
@@ -23,12 +16,12 @@ static void put_row(str *out, const pgy_vote *v, const pgy_vote_tensor *t)
         str_printf(out, "    odd     side %c (%s)\n", 'A' + t->odd, v->names[t->odd]);
     else
         str_append(out, "    odd     undecided\n");
-    put_number(out, "    errors  A and B", t->ab);
-    put_number(out, ", A and C", t->ac);
-    put_number(out, ", B and C", t->bc);
-    put_number(out, "\n    referee distance of A", t->referee[0]);
-    put_number(out, ", B", t->referee[1]);
-    put_number(out, ", C", t->referee[2]);
+    report_put_number(out, "    errors  A and B", t->ab);
+    report_put_number(out, ", A and C", t->ac);
+    report_put_number(out, ", B and C", t->bc);
+    report_put_number(out, "\n    referee distance of A", t->referee[0]);
+    report_put_number(out, ", B", t->referee[1]);
+    report_put_number(out, ", C", t->referee[2]);
     if (!isnan(t->margin))
         str_printf(out, ": side %c is %.3g times farther from float64", 'A' + t->odd, t->margin);
     if (t->note[0]) str_printf(out, "\n    note    %s", t->note);
@@ -61,9 +54,7 @@ pgy_status pgy_vote_text(char **out, const pgy_vote *v, const char *next, pgy_er
         put_row(&text, v, &v->rows[i]);
     }
     if (more) str_printf(&text, "  ... and %zu more\n", more);
-    for (size_t i = 0; i < v->failures.count; i++)
-        str_printf(&text, "Failure: %s\n", v->failures.items[i]);
-    if (next) str_printf(&text, "Next: %s\n", next);
+    report_put_end(&text, &v->failures, next);
     return str_give(out, &text, err);
 }
 
@@ -73,14 +64,6 @@ typedef struct document {
     const pgy_vote *vote;
     const char *next;
 } document;
-
-static void put_real(json_writer *w, const char *key, double v)
-{
-    if (isnan(v))
-        json_put_null(w, key);
-    else
-        json_put_real(w, key, v);
-}
 
 static void put_line(json_writer *w, const pgy_vote_tensor *t)
 {
@@ -93,14 +76,14 @@ static void put_line(json_writer *w, const pgy_vote_tensor *t)
                   t->odd >= 0                    ? KEYS[t->odd]
                   : t->odd == PGY_VOTE_UNDECIDED ? "undecided"
                                                  : NULL);
-    put_real(w, "ab", t->ab);
-    put_real(w, "ac", t->ac);
-    put_real(w, "bc", t->bc);
+    report_put_real(w, "ab", t->ab);
+    report_put_real(w, "ac", t->ac);
+    report_put_real(w, "bc", t->bc);
     json_key(w, "referee");
     json_begin_object(w);
-    for (size_t i = 0; i < SIDES; i++) put_real(w, KEYS[i], t->referee[i]);
+    for (size_t i = 0; i < SIDES; i++) report_put_real(w, KEYS[i], t->referee[i]);
     json_end_object(w);
-    put_real(w, "margin", t->margin);
+    report_put_real(w, "margin", t->margin);
     json_put_text(w, "note", t->note);
     json_key(w, "iterations");
     json_begin_array(w);
@@ -123,10 +106,7 @@ static pgy_status write(json_writer *w, const void *user, pgy_error *err)
     json_put_bool(w, "passed", pgy_vote_passed(v));
     json_put_text(w, "first", first ? first->name : NULL);
     json_put_text(w, "next", d->next);
-    json_key(w, "failures");
-    json_begin_array(w);
-    for (size_t i = 0; i < v->failures.count; i++) json_text(w, v->failures.items[i]);
-    json_end_array(w);
+    report_put_failures(w, &v->failures);
     json_key(w, "tensors");
     json_begin_array(w);
     for (size_t i = 0; i < v->count; i++) put_line(w, &v->rows[i]);
