@@ -4,6 +4,8 @@
  * sides, so the node is the same; or the error is less than what a node may make. */
 #include "where/compare_rows.h"
 
+#include <polygraphy/noise.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -23,12 +25,23 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Comparing ------------------------------------------------------------------------------- */
 
+/* The floor of nodes that run alone lacks the rounding of nodes that are fused with this one, and
+ * infinities that a node reads. */
+static const pgy_floor *floor_of(const where_search *s, const where_row *r, const char *name,
+                                 bool own)
+{
+    const pgy_floor_tensor *t = s->floors.all ? pgy_floor_find(s->floors.all, name) : NULL;
+    const bool alone = own && !s->hidden[r->b->producer->index] && !(t && t->overflows);
+    return alone ? s->floors.own : s->floors.all;
+}
+
 static pgy_status judge(where_verdict *out, const char **why, const where_search *s,
                         const where_row *r, bool own, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
+    const char *name = r->floor_name ? r->floor_name : r->line.other_name;
     const where_terms terms = {.options = &s->options,
-                               .floor = own ? s->floors.own : s->floors.all,
-                               .name = r->floor_name ? r->floor_name : r->line.other_name,
+                               .floor = floor_of(s, r, name, own),
+                               .name = name,
                                .own = own};
     pgy_tensor *la = NULL, *lb = NULL;
     *why = NULL;
