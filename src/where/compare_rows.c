@@ -35,6 +35,21 @@ static const pgy_floor *floor_of(const where_search *s, const where_row *r, cons
     return alone ? s->floors.own : s->floors.all;
 }
 
+bool where_is_one_runner(const pgy_where_side *a, const pgy_where_side *b)
+{
+    return a->backend == b->backend && a->options == b->options && a->config == b->config;
+}
+
+/* An engine times its kernels, so two builds of a node may round differently. */
+static bool are_twins(const where_search *s, const where_row *r)
+{
+    const pgy_where_side *a = s->a.source.side, *b = s->b.source.side;
+    return a && b && where_is_one_runner(a, b) && !a->plan && !b->plan &&
+           !pgy_backend_has(b->backend, PGY_BACKEND_BUILDS_PLANS) && r->a && r->a->producer &&
+           !strcmp(r->a->producer->op_type, r->b->producer->op_type) &&
+           !s->hidden[r->b->producer->index];
+}
+
 static pgy_status judge(where_verdict *out, const char **why, const where_search *s,
                         const where_row *r, bool own, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
@@ -42,7 +57,8 @@ static pgy_status judge(where_verdict *out, const char **why, const where_search
     const where_terms terms = {.options = &s->options,
                                .floor = floor_of(s, r, name, own),
                                .name = name,
-                               .own = own};
+                               .own = own,
+                               .twins = own && are_twins(s, r)};
     pgy_tensor *la = NULL, *lb = NULL;
     *why = NULL;
     if (!pgy_view_same_shape(pgy_tensor_view(a), pgy_tensor_view(b)))

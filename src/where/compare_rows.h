@@ -15,6 +15,7 @@ typedef struct where_segment {
     where_part alone_part;
 } where_segment;
 
+bool where_is_one_runner(const pgy_where_side *a, const pgy_where_side *b);
 pgy_status where_compare_rows(where_search *s, where_segment *g, const pgy_tensor_map *va,
                               const pgy_tensor_map *vb, size_t sample,
                               pgy_error *err) PGY_MUST_CHECK;

@@ -17,14 +17,19 @@ enum { BLOCK = 1 << 16 };
 /* Errors that rounding in a type causes in layers of usual size, with a reserve. */
 static const struct {
     pgy_dtype dtype;
-    double rtol, own; /* own: of one node, where nothing accumulates */
-} DEFAULTS[] = {
-    {PGY_F64, 1e-9, 1e-10}, {PGY_F32, 1e-4, 1e-5}, {PGY_F16, 5e-3, 5e-3}, {PGY_BF16, 4e-2, 4e-2}};
+    double rtol, own, twins; /* own: of one node, where nothing accumulates */
+} DEFAULTS[] = {{PGY_F64, 1e-9, 1e-10, 1e-11},
+                {PGY_F32, 1e-4, 1e-5, 2e-6},
+                {PGY_F16, 5e-3, 5e-3, 5e-3},
+                {PGY_BF16, 4e-2, 4e-2, 4e-2}};
 
-static double default_rtol(pgy_dtype dtype, bool own)
+static double default_rtol(pgy_dtype dtype, const where_terms *terms)
 {
     for (size_t i = 0; i < sizeof DEFAULTS / sizeof *DEFAULTS; i++)
-        if (DEFAULTS[i].dtype == dtype) return own ? DEFAULTS[i].own : DEFAULTS[i].rtol;
+        if (DEFAULTS[i].dtype == dtype)
+            return terms->twins ? DEFAULTS[i].twins
+                   : terms->own ? DEFAULTS[i].own
+                                : DEFAULTS[i].rtol;
     return pgy_dtype_is_float(dtype) ? 0.25 : 0;
 }
 
@@ -97,8 +102,8 @@ static pgy_status judge_tolerance(where_verdict *out, const where_terms *terms, 
     }
     if (st) return st;
     /* the coarser of the two types sets what is allowed */
-    const double ra = default_rtol(pgy_tensor_dtype(a), terms->own);
-    const double rb = default_rtol(pgy_tensor_dtype(b), terms->own);
+    const double ra = default_rtol(pgy_tensor_dtype(a), terms);
+    const double rb = default_rtol(pgy_tensor_dtype(b), terms);
     const double rtol = isnan(o->rtol) ? (ra > rb ? ra : rb) : o->rtol;
     const double atol = isnan(o->atol) ? 0 : o->atol;
     const double unit = f.largest > 0 ? f.largest : 1;

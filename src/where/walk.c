@@ -203,18 +203,13 @@ static pgy_status keep(where_search *s, where_lane *l, const pgy_tensor_map *res
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static bool is_one_runner(const pgy_where_side *a, const pgy_where_side *b)
-{
-    return a->backend == b->backend && a->options == b->options && a->config == b->config;
-}
-
 /* Finds out whether one session can run both sides. */
 static pgy_status prepare(where_search *s, where_segment *g, size_t sample, pgy_error *err)
 {
     where_lane *a = &s->a, *b = &s->b;
     pgy_status st = a->whole ? PGY_OK : where_lane_prepare(a, s->feeds[sample], sample, err);
     if (!st && !b->whole) st = where_lane_prepare(b, s->feeds[sample], sample, err);
-    g->shared = !st && !a->whole && !b->whole && is_one_runner(a->source.side, b->source.side) &&
+    g->shared = !st && !a->whole && !b->whole && where_is_one_runner(a->source.side, b->source.side) &&
                 a->part.bytes && b->part.bytes && a->part.size_bytes == b->part.size_bytes &&
                 !memcmp(a->part.bytes, b->part.bytes, a->part.size_bytes);
     return st;

@@ -29,6 +29,7 @@ typedef struct where_terms {
     const pgy_floor *floor; /* NULL: none */
     const char *name;       /* of the tensor, in the floor */
     bool own;               /* b is what the node made of the reference's values */
+    bool twins; /* own, and one runner ran the same operator for a: even the rounding is alike */
 } where_terms;
 
 /* A rule that decides whether two tensors differ. A new one is a row of JUDGES. */
