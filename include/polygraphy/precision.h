@@ -47,7 +47,8 @@ typedef enum pgy_precision_criterion {
 /** What the search makes small, as far as the criterion allows. */
 typedef enum pgy_precision_cost {
     PGY_PRECISION_BYTES, /**< bytes of weights and outputs of the layers */
-    PGY_PRECISION_TIME   /**< time of the layers and Casts in the built-in engine */
+    PGY_PRECISION_TIME   /**< time of the layers, and of the Casts or QuantizeLinears between them,
+                            in the built-in engine */
 } pgy_precision_cost;
 
 /** What is tried before a search for 8-bit layers: with all layers, and kept if the error is less.
@@ -73,7 +74,7 @@ typedef struct pgy_precision_options {
                            inputs, reference and result, and gives the error as a number */
     pgy_precision_cost cost;
     const char *times; /**< PGY_PRECISION_TIME: file of pgy_precision_save_times, also one of
-                          another machine; NULL: the engine is built in both types and measured */
+                          another machine; NULL: the engine is built in each type and measured */
     /* How 8-bit types get their numbers. Tensors have one scale, weights one for each output
      * channel. */
     pgy_calibrator calibrator; /**< chooses the range of a tensor from the samples */
@@ -85,8 +86,7 @@ typedef struct pgy_precision_options {
     bool bias_correction;   /**< biases take back what layers lose on average */
     unsigned tries;         /**< pgy_precision_tries: what to try besides, a sum */
     pgy_dtype rest_type;    /**< with an 8-bit type: PGY_F16 or PGY_BF16 for layers that cannot have
-                               8 bits, for a mix of both types; NONE: they stay float32. A mix has
-                               PGY_PRECISION_BYTES */
+                               8 bits, for a mix of both types; NONE: they stay float32 */
 } pgy_precision_options;
 /** float16, an absolute difference of 0.001, 16 samples, 1 GiB; PGY_CALIBRATOR_LEAST_ERROR, a
  * quantile of 0.9999. */
@@ -94,15 +94,16 @@ PGY_API pgy_precision_options pgy_precision_options_default(void);
 
 typedef struct pgy_precision_layer {
     const char *name, *op_type; /**< the name is that of the node in the written model */
-    double error;         /**< error if only this layer has `options.type`; negative: was not
-                             measured */
+    double error;               /**< error if only this layer has `options.type`; negative: was not
+                                   measured */
     uint64_t saved_bytes; /**< bytes of weights and outputs that a 16-bit type saves; of an 8-bit
                              type: of weights, and of inputs that nothing else reads */
     bool narrow;          /**< the best set contains it */
-    double saved_ms;      /**< time that a 16-bit type saves; 0 without PGY_PRECISION_TIME */
+    double saved_ms;      /**< time that `options.type` saves; 0 without PGY_PRECISION_TIME */
     pgy_dtype type;       /**< in the best set; PGY_F32: is not narrow */
     double rest_error;    /**< in a mix: error if only this layer has `options.rest_type` */
     uint64_t rest_saved_bytes; /**< in a mix: bytes that `options.rest_type` saves */
+    double rest_saved_ms;      /**< in a mix: the same as time; 0 without PGY_PRECISION_TIME */
 } pgy_precision_layer;
 
 /** A measured set that no other measured set beats in both cost and error. */
@@ -145,7 +146,7 @@ typedef struct pgy_precision_summary {
     uint64_t bytes, wide_bytes; /**< cost of the best set, and of the model as it is */
     bool interrupted;           /**< the best set so far */
     double ms, wide_ms;         /**< the same as time; 0 without PGY_PRECISION_TIME */
-    size_t rest; /**< how many of the narrow layers have `options.rest_type` */
+    size_t rest;                /**< how many of the narrow layers have `options.rest_type` */
 } pgy_precision_summary;
 
 /** Runs the search. A quarter of the samples is held out: the set found must pass on them, too, or

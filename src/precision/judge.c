@@ -115,9 +115,6 @@ pgy_status judge_options(const pgy_precision_options *o, pgy_error *err)
             "'options.rest_type' needs 'options.type' int8 or float8e4m3fn, but it "
             "is %s",
             pgy_dtype_name(o->type));
-    if (o->rest_type && o->cost != PGY_PRECISION_BYTES)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "'options.cost': a mix of two types has the cost in bytes only");
     if ((size_t)o->criterion >= sizeof CRITERIA / sizeof *CRITERIA)
         return pgy_error_set(err, PGY_E_ARGUMENT, "'options.criterion': %d is no criterion",
                              (int)o->criterion);

@@ -124,12 +124,14 @@ pgy_status layers_convert(pgy_graph **out, const pgy_precision *p, pgy_dtype typ
     return st;
 }
 
-pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, pgy_error *err)
+pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, level to, pgy_error *err)
 {
-    if (!p->quantizer) return layers_convert(out, p, p->options.type, NULL, 0, err);
-    level *all = mem_calloc(p->summary.layers + 1, sizeof *all);
+    if (!p->quantizer || to == LEVEL_REST)
+        return layers_convert(out, p, mix_type(p, to), NULL, 0, err);
+    const size_t sites = p->quantizer->site_count;
+    level *all = mem_calloc(sites + 1, sizeof *all);
     if (!all) return search_no_memory(err);
-    for (size_t i = 0; i < p->summary.layers; i++) all[i] = LEVEL_FIRST;
+    for (size_t i = 0; i < sites; i++) all[i] = LEVEL_FIRST;
     const pgy_status st = quant_graph(out, p, all, err);
     mem_free(all);
     return st;
@@ -282,8 +284,9 @@ pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err)
 
 /* ---- Costs ---------------------------------------------------------------------------------- */
 
-void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes)
+void layers_set_cost(pgy_precision *p)
 {
+    const uint64_t *node_bytes = p->node_bytes;
     p->summary.wide_bytes = 0;
     for (size_t i = 0; i < p->graph->node_count; i++) p->summary.wide_bytes += node_bytes[i];
     for (size_t i = 0; i < p->summary.layers; i++) {

@@ -5,10 +5,6 @@
  *
  * What a set costs is counted by tensors: one that only 8-bit layers read is stored in 8 bits, also
  * if a 16-bit layer computes it, so the bytes that the layers save do not add up. */
-#include <string.h>
-
-#include "base/alloc.h"
-#include "base/cancel.h"
 #include "precision/quant.h"
 
 bool mix_can(const pgy_precision *p, size_t layer, level to)
@@ -30,28 +26,16 @@ pgy_dtype mix_type(const pgy_precision *p, level of)
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
 
-pgy_status mix_prepare(pgy_precision *p, pgy_error *err)
+level mix_level(const pgy_precision *p, const level *set, const pgy_node *n)
 {
-    const size_t count = p->graph->node_count;
-    p->node_bytes = mem_calloc(count + 1, sizeof *p->node_bytes);
-    p->node_output_bytes = mem_calloc(count + 1, sizeof *p->node_output_bytes);
-    if (!p->node_bytes || !p->node_output_bytes) return search_no_memory(err);
-    memcpy(p->node_bytes, emulator_bytes(p->emulator), count * sizeof *p->node_bytes);
-    memcpy(p->node_output_bytes, emulator_output_bytes(p->emulator),
-           count * sizeof *p->node_output_bytes);
-    return PGY_OK;
-}
-
-static level node_level(const pgy_precision *p, const level *set, const pgy_node *n)
-{
-    const size_t layer = n->graph == p->graph ? p->layer_of[n->index] : SIZE_MAX;
+    const size_t layer = n && n->graph == p->graph ? p->layer_of[n->index] : SIZE_MAX;
     return layer == SIZE_MAX ? LEVEL_WIDE : set[layer];
 }
 
 static bool all_readers(const pgy_precision *p, const level *set, const pgy_value *v, level have)
 {
     for (size_t i = 0; i < v->consumer_count; i++)
-        if (node_level(p, set, v->consumers[i]) != have) return false;
+        if (mix_level(p, set, v->consumers[i]) != have) return false;
     return v->consumer_count && !v->is_output;
 }
 
@@ -61,7 +45,7 @@ static bool is_stored_in_8(const pgy_precision *p, const level *set, const pgy_v
     while (!all_readers(p, set, v, LEVEL_FIRST)) {
         const pgy_node *n = v->consumer_count == 1 && !v->is_output ? v->consumers[0] : NULL;
         if (!n || n->graph != p->graph || !quant_passes_on(n) || n->inputs[0] != v ||
-            n->output_count != 1 || node_level(p, set, n) != LEVEL_WIDE)
+            n->output_count != 1 || mix_level(p, set, n) != LEVEL_WIDE)
             return false;
         v = n->outputs[0];
     }
@@ -71,7 +55,7 @@ static bool is_stored_in_8(const pgy_precision *p, const level *set, const pgy_v
 static uint64_t weight_bytes(const pgy_precision *p, const level *set, const pgy_node *n)
 {
     const uint64_t bytes = p->node_bytes[n->index] - p->node_output_bytes[n->index];
-    const level at = node_level(p, set, n);
+    const level at = mix_level(p, set, n);
     if (at != LEVEL_FIRST) return at == LEVEL_REST ? bytes - bytes / 2 : bytes;
     const pgy_tensor *w = p->quantizer->sites[p->quantizer->site_of[n->index] - 1].weight;
     const uint64_t saved = w ? 3 * pgy_tensor_size_bytes(w) / 4 : 0;
@@ -82,7 +66,7 @@ static uint64_t output_bytes(const pgy_precision *p, const level *set, const pgy
 {
     const uint64_t bytes = p->node_output_bytes[n->index];
     const pgy_value *v = n->output_count == 1 ? n->outputs[0] : NULL;
-    const level at = node_level(p, set, n);
+    const level at = mix_level(p, set, n);
     if (v && is_stored_in_8(p, set, v)) return bytes - 3 * bytes / 4;
     if (at == LEVEL_REST || (at == LEVEL_FIRST && v && all_readers(p, set, v, LEVEL_REST)))
         return bytes - bytes / 2;
@@ -96,44 +80,4 @@ uint64_t mix_bytes(const pgy_precision *p, const level *set)
         bytes +=
             weight_bytes(p, set, p->graph->nodes[i]) + output_bytes(p, set, p->graph->nodes[i]);
     return bytes;
-}
-
-/* ---- The layers that get 16 bits ------------------------------------------------------------- */
-
-/* Gives layer i 16 bits if it can have them and that saves bytes. */
-static bool saves(const pgy_precision *p, level *set, size_t i)
-{
-    if (set[i] != LEVEL_WIDE || !mix_can(p, i, LEVEL_REST)) return false;
-    const uint64_t before = mix_bytes(p, set);
-    set[i] = LEVEL_REST;
-    if (mix_bytes(p, set) < before) return true;
-    set[i] = LEVEL_WIDE;
-    return false;
-}
-
-size_t mix_fill(const pgy_precision *p, level *set, bool *added)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < p->summary.layers; i++) {
-        if (cancel_requested()) return 0; /* the next trial ends the search */
-        added[i] = saves(p, set, i);
-        count += added[i];
-    }
-    return count;
-}
-
-void mix_find_between(const pgy_precision *p, level *set, bool *between)
-{
-    for (size_t i = 0; i < p->summary.layers; i++) {
-        if (cancel_requested()) return;
-        const bool wide = set[i] == LEVEL_WIDE && mix_can(p, i, LEVEL_REST);
-        between[i] = wide && !saves(p, set, i);
-        if (wide) set[i] = LEVEL_WIDE;
-    }
-}
-
-void mix_fill_between(const pgy_precision *p, level *set, bool *between)
-{
-    for (size_t i = 0; i < p->summary.layers; i++)
-        if (between[i] && saves(p, set, i)) between[i] = false;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the precision search share: samples.c reads the samples, layers.c lists the
- * layers, times.c and cost.c say what they cost, mix.c joins an 8-bit and a 16-bit type, emulate.c
- * runs a set of narrow layers, judge.c measures its error, trials.c uses all of these for one set,
- * search.c searches, typed.c makes and checks the model; quant.h has what 8-bit types need. */
+ * layers; times.c, borders.c and cost.c say what they cost, mix.c and mix_fill.c join an 8-bit and a
+ * 16-bit type, emulate.c runs a set of narrow layers, judge.c measures its error, trials.c uses all
+ * of these for one set, search.c, rank.c and take_back.c search, typed.c makes and checks the model;
+ * quant.h has what 8-bit types need. */
 #ifndef PRECISION_PRECISION_H
 #define PRECISION_PRECISION_H
 
@@ -21,16 +22,18 @@ typedef unsigned char level;
 enum {
     LEVEL_WIDE,  /* float32 */
     LEVEL_FIRST, /* options.type */
-    LEVEL_REST   /* in a mix: options.rest_type */
+    LEVEL_REST,  /* in a mix: options.rest_type */
+    LEVELS
 };
 
 /* Times of layers, with PGY_PRECISION_TIME; see times.c. */
 typedef struct layer_times {
-    double *wide, *narrow;        /* for each layer: ms in float32, in the 16-bit type */
-    double other_ms;              /* of what belongs to no layer, in float32 */
-    double cast_ms_per_byte;      /* per byte of the float32 side */
-    uint64_t *input_bytes;        /* for each input of the graph that is float32 */
-    const uint64_t *output_bytes; /* for each node: of its float32 outputs; the emulator's */
+    double *ms[LEVELS]; /* for each layer: its time at this level; 0: it cannot have it */
+    double other_ms;    /* of what belongs to no layer, in float32 */
+    /* Of a Cast or QuantizeLinear at the border of layers at this level, per byte of the float32
+     * side. */
+    double cast_ms_per_byte[LEVELS];
+    uint64_t *input_bytes; /* for each input of the graph that is float32 */
 } layer_times;
 
 struct pgy_precision {
@@ -43,7 +46,8 @@ struct pgy_precision {
     layer_times times;
     level *best;    /* for each layer: its type in the best set */
     bool *can_rest; /* in a mix, for each layer: can it have options.rest_type? Else NULL */
-    uint64_t *node_bytes, *node_output_bytes; /* in a mix: what the emulator counted */
+    /* For each node, from the first run: bytes of its float32 weights and outputs; outputs only. */
+    uint64_t *node_bytes, *node_output_bytes;
     level *sites; /* in a mix, for each site of the quantizer: room for the set that it sees */
     pgy_precision_summary summary;
     pgy_precision_point *points;
@@ -84,14 +88,14 @@ pgy_status layers_find(pgy_precision *p, pgy_model *model, pgy_error *err) PGY_M
 /* Sets is[i] for each node that the conversion to a 16-bit type changes. */
 pgy_status layers_half(bool *is, const pgy_precision *p, pgy_dtype type,
                        pgy_error *err) PGY_MUST_CHECK;
-/* Makes the graph in which all layers are narrow. */
-pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p,
+/* Makes the graph in which all layers that can have a narrow type have it. */
+pgy_status layers_convert_all(pgy_graph **out, const pgy_precision *p, level to,
                               pgy_error *err) PGY_MUST_CHECK;
 /* Makes the graph in which all layers but those that `keep` names have a 16-bit type. */
 pgy_status layers_convert(pgy_graph **out, const pgy_precision *p, pgy_dtype type,
                           const char *const *keep, size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Finds the costs, which need the shapes of a run: bytes of each node's weights and outputs. */
-void layers_set_cost(pgy_precision *p, const uint64_t *node_bytes);
+void layers_set_cost(pgy_precision *p);
 uint64_t layers_bytes(const pgy_precision *p, const level *set);
 
 /* ---- emulate.c ------------------------------------------------------------------------------- */
@@ -139,6 +143,11 @@ double judge_limit(const pgy_precision_options *o);
 /* Refuses references that cannot be judged: NaN, infinities, types that are not numbers. */
 pgy_status judge_reference(const pgy_tensor_map *reference, pgy_error *err) PGY_MUST_CHECK;
 
+/* ---- borders.c ------------------------------------------------------------------------------- */
+/* The bytes of float32 tensors at the borders of layers at level `of`, where the model needs a Cast
+ * or QuantizeLinear. */
+uint64_t border_bytes(const pgy_precision *p, const level *set, level of);
+
 /* ---- times.c --------------------------------------------------------------------------------- */
 /* Measures the times of the layers, or reads options.times. */
 pgy_status times_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
@@ -156,7 +165,7 @@ double cost_of(const pgy_precision *p, const level *set);
 double cost_of_point(const pgy_precision *p, const pgy_precision_point *point);
 double cost_saved(const pgy_precision *p, size_t layer, level to); /* by giving it a type */
 double cost_ms(const pgy_precision *p, const level *set);          /* 0 without times */
-/* Takes layers out of the set as long as that makes it cheaper. */
+/* Gives layers of the set a wider type as long as that makes it cheaper. */
 pgy_status cost_improve(bool *changed, const pgy_precision *p, level *set,
                         pgy_error *err) PGY_MUST_CHECK;
 
@@ -165,22 +174,28 @@ static inline bool is_mix(const pgy_precision *p)
 {
     return p->can_rest != NULL;
 }
+static inline level last_level(const pgy_precision *p)
+{
+    return is_mix(p) ? LEVEL_REST : LEVEL_FIRST;
+}
 /* Can a layer have this type? */
 bool mix_can(const pgy_precision *p, size_t layer, level to);
 /* The level that a layer goes back to. */
 level mix_below(const pgy_precision *p, size_t layer, level from);
 pgy_dtype mix_type(const pgy_precision *p, level of);
-/* Keeps the bytes of nodes, which mix_bytes needs. */
-pgy_status mix_prepare(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+/* The level of a node; LEVEL_WIDE: it is no layer, or NULL. */
+level mix_level(const pgy_precision *p, const level *set, const pgy_node *n);
 uint64_t mix_bytes(const pgy_precision *p, const level *set);
-/* Gives float32 layers of the set 16 bits where that saves bytes: it does not for what lies between
- * 8-bit layers. added[i]: is layer i one of them? Returns their number. */
+
+/* ---- mix_fill.c ------------------------------------------------------------------------------ */
+/* Gives float32 layers of the set 16 bits where that makes it cheaper: it does not for what lies
+ * between 8-bit layers. added[i]: is layer i one of them? Returns their number. */
 size_t mix_fill(const pgy_precision *p, level *set, bool *added);
 /* Finds the layers that are float32 only because they lie between 8-bit ones; `set` is as before.
  */
 void mix_find_between(const pgy_precision *p, level *set, bool *between);
-/* After an 8-bit layer went back: gives 16 bits to those of `between` where that saves bytes now,
- * and takes them out of `between`. */
+/* After an 8-bit layer went back: gives 16 bits to those of `between` where that makes the set
+ * cheaper now, and takes them out of `between`. */
 void mix_fill_between(const pgy_precision *p, level *set, bool *between);
 
 /* ---- trials.c -------------------------------------------------------------------------------- */
@@ -197,6 +212,8 @@ bool trial_passes(const pgy_precision *p, double error);
 
 /* ---- search.c -------------------------------------------------------------------------------- */
 pgy_status search_run(pgy_precision *p, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- take_back.c ----------------------------------------------------------------------------- */
 /* The typed model has an error in a runtime that the emulation did not promise: takes back the most
  * sensitive layers until the promise is less by the same factor. */
 pgy_status search_tighten(pgy_precision *p, double error, const char *runtime,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The times of layers in float32 and in the 16-bit type: measured by the engine in one build for
+/* The times of layers in float32 and in the narrow types: measured by the engine in one build for
  * each type, or read from a file.
  *
  * The engine fuses layers and names such a step by all of them. Its time is divided by the layers'
- * bytes. What the 16-bit engine spends outside of layers more than the float32 engine are the Casts
- * of the model's inputs and outputs; they give the time of a Cast per byte. */
+ * bytes. What the engine of a narrow type spends outside of layers more than the float32 engine are
+ * the Casts, or QuantizeLinears, at the borders of its layers; they give the time of one per byte.
+ */
 #include <polygraphy/engine.h>
 #include <polygraphy/perf.h>
 
@@ -24,8 +25,7 @@ static const double SECONDS = 0.4, NOISY = 1.5;
 
 void times_deinit(layer_times *t)
 {
-    mem_free(t->wide);
-    mem_free(t->narrow);
+    for (level of = LEVEL_WIDE; of < LEVELS; of++) mem_free(t->ms[of]);
     mem_free(t->input_bytes);
     *t = (layer_times){0};
 }
@@ -43,7 +43,7 @@ static void divide(const pgy_precision *p, double *ms, double *other, const strm
             const char *end = strstr(at, AND);
             const size_t size = end ? (size_t)(end - at) : strlen(at);
             const size_t *layer = strmap_get_n(by_name, at, size);
-            const double bytes = layer ? 1 + 2 * (double)p->layers[*layer].saved_bytes : 0;
+            const double bytes = layer ? 1 + (double)p->node_bytes[p->nodes[*layer]] : 0;
             if (!pass)
                 all += bytes;
             else if (layer)
@@ -101,32 +101,40 @@ static pgy_status time_graph(const pgy_precision *p, pgy_graph *g, double *ms, d
     return cancel_check_after(st, err);
 }
 
-static uint64_t border_bytes(const pgy_precision *p)
+/* Measures the layers at one level, all of them that can have it. */
+static pgy_status measure_level(pgy_precision *p, level of, double *noise, pgy_error *err)
 {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < p->graph->input_count; i++) bytes += p->times.input_bytes[i];
-    for (size_t i = 0; i < p->graph->output_count; i++) {
-        const pgy_tensor *t = pgy_tensor_map_find(p->references[0], p->graph->outputs[i]->name);
-        if (t && pgy_tensor_dtype(t) == PGY_F32) bytes += pgy_tensor_size_bytes(t);
-    }
-    return bytes;
+    layer_times *t = &p->times;
+    pgy_graph *g = NULL;
+    double other = 0;
+    level *all = mem_calloc(p->summary.layers + 1, sizeof *all);
+    if (!all) return search_no_memory(err);
+    for (size_t i = 0; i < p->summary.layers; i++)
+        if (mix_can(p, i, of)) all[i] = of;
+    pgy_status st = layers_convert_all(&g, p, of, err);
+    if (!st) st = time_graph(p, g, t->ms[of], &other, noise, err);
+    const uint64_t bytes = st ? 0 : border_bytes(p, all, of);
+    if (bytes && other > t->other_ms)
+        t->cast_ms_per_byte[of] = (other - t->other_ms) / (double)bytes;
+    pgy_graph_destroy(g);
+    mem_free(all);
+    return st;
 }
 
 static pgy_status measure(pgy_precision *p, pgy_error *err)
 {
-    layer_times *t = &p->times;
-    double noise = 0, narrow_other = 0;
-    pgy_graph *narrow = NULL;
-    LOG(INFO, "Measuring the times of %zu layers in float32 and in %s", p->summary.layers,
-        pgy_dtype_name(p->options.type));
-    pgy_status st = layers_convert_all(&narrow, p, err);
-    if (!st) st = time_graph(p, p->graph, t->wide, &t->other_ms, &noise, err);
-    if (!st) st = time_graph(p, narrow, t->narrow, &narrow_other, &noise, err);
-    pgy_graph_destroy(narrow);
+    double noise = 0;
+    if (is_mix(p))
+        LOG(INFO, "Measuring the times of %zu layers in float32, %s and %s", p->summary.layers,
+            pgy_dtype_name(p->options.type), pgy_dtype_name(p->options.rest_type));
+    else
+        LOG(INFO, "Measuring the times of %zu layers in float32 and in %s", p->summary.layers,
+            pgy_dtype_name(p->options.type));
+    pgy_status st =
+        time_graph(p, p->graph, p->times.ms[LEVEL_WIDE], &p->times.other_ms, &noise, err);
+    for (level of = LEVEL_FIRST; !st && of <= last_level(p); of++)
+        st = measure_level(p, of, &noise, err);
     if (st) return pgy_error_prefix(err, st, "while measuring the times of layers: ");
-    const uint64_t bytes = border_bytes(p);
-    if (bytes && narrow_other > t->other_ms)
-        t->cast_ms_per_byte = (narrow_other - t->other_ms) / (double)bytes;
     if (noise > NOISY)
         LOG(WARNING,
             "The times vary: runs take %.1f times the median run on average. The processor seems "
@@ -137,29 +145,44 @@ static pgy_status measure(pgy_precision *p, pgy_error *err)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-static const char WIDE_KEY[] = "float32_ms";
+enum { KEY_SIZE = 64 };
 
-static void narrow_key(char *out, size_t size, const pgy_precision *p)
+/* "float16_ms" */
+static const char *ms_key(char *out, const pgy_precision *p, level of)
 {
-    snprintf(out, size, "%s_ms", pgy_dtype_name(p->options.type));
+    snprintf(out, KEY_SIZE, "%s_ms", pgy_dtype_name(mix_type(p, of)));
+    return out;
+}
+
+/* A file for one narrow type has one such time; that of a mix names the type. */
+static const char *cast_key(char *out, const pgy_precision *p, level of)
+{
+    snprintf(out, KEY_SIZE, "%s%scast_ms_per_byte",
+             is_mix(p) ? pgy_dtype_name(mix_type(p, of)) : "", is_mix(p) ? "_" : "");
+    return out;
+}
+
+static bool has_time(const pgy_precision *p, size_t layer, level of)
+{
+    return of == LEVEL_WIDE || mix_can(p, layer, of);
 }
 
 pgy_status times_write(json_writer *w, const void *user, pgy_error *err)
 {
     const pgy_precision *p = user;
-    char key[64];
+    char key[KEY_SIZE];
     (void)err;
-    narrow_key(key, sizeof key, p);
     json_begin_object(w);
     json_put_real(w, "other_ms", p->times.other_ms);
-    json_put_real(w, "cast_ms_per_byte", p->times.cast_ms_per_byte);
+    for (level of = LEVEL_FIRST; of <= last_level(p); of++)
+        json_put_real(w, cast_key(key, p, of), p->times.cast_ms_per_byte[of]);
     json_key(w, "layers");
     json_begin_array(w);
     for (size_t i = 0; i < p->summary.layers; i++) {
         json_begin_object(w);
         json_put_text(w, "name", p->layers[i].name);
-        json_put_real(w, WIDE_KEY, p->times.wide[i]);
-        json_put_real(w, key, p->times.narrow[i]);
+        for (level of = LEVEL_WIDE; of <= last_level(p); of++)
+            if (has_time(p, i, of)) json_put_real(w, ms_key(key, p, of), p->times.ms[of][i]);
         json_end_object(w);
     }
     json_end_array(w);
@@ -210,14 +233,16 @@ static pgy_status read_layer(pgy_precision *p, size_t i, const strmap *items, co
 {
     const place at = {path, p->layers[i].name};
     const json_value *item = strmap_get(items, at.layer);
-    char key[64];
-    narrow_key(key, sizeof key, p);
+    char key[KEY_SIZE];
+    pgy_status st = PGY_OK;
     if (!item)
         return pgy_error_set(err, PGY_E_NOT_FOUND,
                              "%s: layer '%s' is missing: the times are those of another model",
                              path, at.layer);
-    const pgy_status st = read_ms(&p->times.wide[i], item, WIDE_KEY, at, err);
-    return st ? st : read_ms(&p->times.narrow[i], item, key, at, err);
+    for (level of = LEVEL_WIDE; !st && of <= last_level(p); of++)
+        if (has_time(p, i, of))
+            st = read_ms(&p->times.ms[of][i], item, ms_key(key, p, of), at, err);
+    return st;
 }
 
 static pgy_status read_layers(pgy_precision *p, const json_value *root, const char *path,
@@ -226,11 +251,13 @@ static pgy_status read_layers(pgy_precision *p, const json_value *root, const ch
     const json_value *layers = json_get(root, "layers");
     const place at = {path, NULL};
     strmap items = {0};
+    char key[KEY_SIZE];
     if (!layers || layers->type != JSON_ARRAY)
         return pgy_error_set(err, PGY_E_FORMAT, "%s: expected a JSON object with an array 'layers'",
                              path);
     pgy_status st = read_ms(&p->times.other_ms, root, "other_ms", at, err);
-    if (!st) st = read_ms(&p->times.cast_ms_per_byte, root, "cast_ms_per_byte", at, err);
+    for (level of = LEVEL_FIRST; !st && of <= last_level(p); of++)
+        st = read_ms(&p->times.cast_ms_per_byte[of], root, cast_key(key, p, of), at, err);
     if (!st) st = index_layers(&items, layers, path, memory, err);
     for (size_t i = 0; !st && i < p->summary.layers; i++) st = read_layer(p, i, &items, path, err);
     strmap_deinit(&items);
@@ -262,18 +289,19 @@ static pgy_status load(pgy_precision *p, const char *path, pgy_error *err)
 pgy_status times_create(pgy_precision *p, pgy_error *err)
 {
     const size_t layers = p->summary.layers;
-    p->times.wide = mem_calloc(layers + 1, sizeof(double));
-    p->times.narrow = mem_calloc(layers + 1, sizeof(double));
+    bool good = true;
+    for (level of = LEVEL_WIDE; of < LEVELS; of++) {
+        p->times.ms[of] = mem_calloc(layers + 1, sizeof(double));
+        good &= p->times.ms[of] != NULL;
+    }
     p->times.input_bytes = mem_calloc(p->graph ? p->graph->input_count + 1 : 1, sizeof(uint64_t));
-    return p->times.wide && p->times.narrow && p->times.input_bytes ? PGY_OK
-                                                                    : search_no_memory(err);
+    return good && p->times.input_bytes ? PGY_OK : search_no_memory(err);
 }
 
 pgy_status times_prepare(pgy_precision *p, pgy_error *err)
 {
     pgy_status st = times_create(p, err);
     if (st) return st;
-    p->times.output_bytes = emulator_output_bytes(p->emulator);
     for (size_t i = 0; i < p->graph->input_count; i++) {
         const pgy_tensor *t = pgy_tensor_map_find(p->samples[0], p->graph->inputs[i]->name);
         if (t && pgy_tensor_dtype(t) == PGY_F32) p->times.input_bytes[i] = pgy_tensor_size_bytes(t);
@@ -284,7 +312,7 @@ pgy_status times_prepare(pgy_precision *p, pgy_error *err)
 pgy_status pgy_precision_save_times(const pgy_precision *p, const char *path, pgy_error *err)
 {
     if (!p || !path) return pgy_error_set(err, PGY_E_ARGUMENT, "'p' and 'path' must not be NULL");
-    if (p->options.cost != PGY_PRECISION_TIME || !p->times.wide)
+    if (p->options.cost != PGY_PRECISION_TIME || !p->times.ms[LEVEL_WIDE])
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "there are no times of layers: 'options.cost' is not "
                              "PGY_PRECISION_TIME");

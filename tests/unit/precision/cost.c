@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "harness/graph_case.h"
-#include "precision/precision.h"
+#include "precision/quant.h"
 
 enum { LAYERS = 4 };
 
@@ -42,11 +42,10 @@ static void make_chain(chain *c, const double *narrow)
                            .layers = c->layers,
                            .nodes = c->nodes,
                            .layer_of = c->layer_of,
-                           .times = {.wide = c->wide,
-                                     .narrow = c->narrow,
-                                     .cast_ms_per_byte = 0.01,
-                                     .input_bytes = c->input_bytes,
-                                     .output_bytes = c->output_bytes}};
+                           .times = {.ms = {c->wide, c->narrow},
+                                     .cast_ms_per_byte = {[LEVEL_FIRST] = 0.01},
+                                     .input_bytes = c->input_bytes},
+                           .node_output_bytes = c->output_bytes};
     c->p.options.cost = PGY_PRECISION_TIME;
     c->p.summary.layers = LAYERS;
     c->p.summary.wide_bytes = 400;
@@ -96,4 +95,68 @@ static void test_cost__takes_out_what_costs_more(void **state)
     assert_string_equal(left, "....");
     improve(left, (const double[]){4, 4, 9.5, 9.5}, "ab.d", true);
     assert_string_equal(left, "ab..");
+}
+
+/* ---- Mixes ---------------------------------------------------------------------------------- */
+
+/* Layers a and c can have 8 bits, all can have 16. A QuantizeLinear takes 3 ms. */
+typedef struct mix_chain {
+    chain c;
+    quantizer q;
+    size_t site_of[LAYERS];
+    bool can_rest[LAYERS];
+    double rest[LAYERS];
+} mix_chain;
+
+static void make_mix(mix_chain *m, const double *eight, const double *rest)
+{
+    *m = (mix_chain){.site_of = {1, 0, 2, 0}, .can_rest = {true, true, true, true}};
+    make_chain(&m->c, eight);
+    memcpy(m->rest, rest, sizeof m->rest);
+    m->q.site_of = m->site_of;
+    m->c.p.quantizer = &m->q;
+    m->c.p.can_rest = m->can_rest;
+    m->c.p.times.ms[LEVEL_REST] = m->rest;
+    m->c.p.times.cast_ms_per_byte[LEVEL_FIRST] = 0.03;
+    m->c.p.times.cast_ms_per_byte[LEVEL_REST] = 0.01;
+}
+
+static void test_cost__counts_both_kinds_of_borders_of_a_mix(void **state)
+{
+    (void)state;
+    mix_chain m;
+    make_mix(&m, (const double[]){2, 0, 2, 0}, (const double[]){5, 5, 5, 5});
+    /* x is quantized; b, a Relu, passes 8 bits on to c; c -> d and d -> y need Casts */
+    const level through[] = {LEVEL_FIRST, LEVEL_WIDE, LEVEL_FIRST, LEVEL_REST};
+    assert_int_equal(border_bytes(&m.c.p, through, LEVEL_FIRST), 100);
+    assert_int_equal(border_bytes(&m.c.p, through, LEVEL_REST), 200);
+    assert_float_equal(cost_of(&m.c.p, through), 2 + 10 + 2 + 5 + 3 + 2, 1e-9);
+    /* b computes 16 bits, so its input and c's need Casts, and c quantizes again */
+    const level between[] = {LEVEL_FIRST, LEVEL_REST, LEVEL_FIRST, LEVEL_WIDE};
+    assert_int_equal(border_bytes(&m.c.p, between, LEVEL_FIRST), 200);
+    assert_int_equal(border_bytes(&m.c.p, between, LEVEL_REST), 200);
+    pgy_graph_destroy(m.c.p.graph);
+}
+
+static void improve_mix(const double *eight, const double *rest, level *set, bool expected)
+{
+    mix_chain m;
+    bool changed = !expected;
+    pgy_error err;
+    make_mix(&m, eight, rest);
+    assert_int_equal(cost_improve(&changed, &m.c.p, set, &err), PGY_OK);
+    assert_int_equal(changed, expected);
+    pgy_graph_destroy(m.c.p.graph);
+}
+
+static void test_cost__layers_of_a_mix_get_16_bits_where_that_costs_less(void **state)
+{
+    (void)state;
+    level good[] = {LEVEL_FIRST, LEVEL_WIDE, LEVEL_FIRST, LEVEL_WIDE};
+    improve_mix((const double[]){2, 0, 2, 0}, (const double[]){5, 5, 5, 5}, good, false);
+    /* in 8 bits c costs more than in 16, and a costs more than in any other type */
+    level bad[] = {LEVEL_FIRST, LEVEL_REST, LEVEL_FIRST, LEVEL_REST};
+    improve_mix((const double[]){20, 0, 9, 0}, (const double[]){15, 5, 5, 5}, bad, true);
+    const level wanted[] = {LEVEL_WIDE, LEVEL_REST, LEVEL_REST, LEVEL_REST};
+    assert_memory_equal(bad, wanted, sizeof bad);
 }

@@ -514,7 +514,7 @@ static void test_quant__mixes_that_are_none_are_refused(void **state)
         const char *text;
     } CASES[] = {{PGY_I8, PGY_F8E4M3FN, PGY_PRECISION_BYTES, "'options.rest_type' must be float16"},
                  {PGY_F16, PGY_BF16, PGY_PRECISION_BYTES, "'options.rest_type' needs"},
-                 {PGY_I8, PGY_F16, PGY_PRECISION_TIME, "'options.cost': a mix"}};
+                 {PGY_I8, PGY_F16, 7, "'options.cost': 7 is no cost"}};
     for (size_t i = 0; i < 3; i++) {
         pgy_precision_options o = mix_options(CASES[i].type, CASES[i].rest, 30);
         pgy_precision *p = NULL;
