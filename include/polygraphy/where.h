@@ -43,8 +43,9 @@ typedef struct pgy_where_options {
     const pgy_metadata *shapes; /**< shapes of generated inputs; NULL: the model's */
     uint64_t max_memory; /**< limit for the bytes of a segment: its values, what is kept at its
                             borders, and copies of its weights; without inputs and the model's file.
-                            A node with more weights runs, too. 0: a quarter of the memory that is
-                            free */
+                            Tensors that do not fit are compared in slices; nodes that cannot run
+                            within it end the search with PGY_E_MEMORY before anything runs. 0: a
+                            quarter of the memory that is free */
     /** Name of the rule that decides: "tolerance" (NULL), or "floor": a tensor may differ by a
      * multiple of the error that rounding must cause there. Tensors without a floor are judged by
      * tolerance. */

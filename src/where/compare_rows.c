@@ -35,11 +35,6 @@ static const pgy_floor *floor_of(const where_search *s, const where_row *r, cons
     return alone ? s->floors.own : s->floors.all;
 }
 
-bool where_is_one_runner(const pgy_where_side *a, const pgy_where_side *b)
-{
-    return a->backend == b->backend && a->options == b->options && a->config == b->config;
-}
-
 /* An engine times its kernels, so two builds of a node may round differently. */
 static bool are_twins(const where_search *s, const where_row *r)
 {
@@ -50,8 +45,9 @@ static bool are_twins(const where_search *s, const where_row *r)
            !s->hidden[r->b->producer->index];
 }
 
-static pgy_status judge(where_verdict *out, const char **why, const where_search *s,
-                        const where_row *r, bool own, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
+pgy_status where_judge_row(where_verdict *out, const char **why, const where_search *s,
+                           const where_row *r, bool own, pgy_tensor *a, pgy_tensor *b,
+                           pgy_error *err)
 {
     const char *name = r->floor_name ? r->floor_name : r->line.other_name;
     const where_terms terms = {.options = &s->options,
@@ -74,16 +70,15 @@ static pgy_status judge(where_verdict *out, const char **why, const where_search
     return st;
 }
 
-static pgy_status set_shape(where_search *s, pgy_where_tensor *t, const pgy_tensor *a,
-                            pgy_error *err)
+pgy_status where_set_shape(where_search *s, pgy_where_tensor *t, size_t rank, const int64_t *shape,
+                           pgy_dtype dtype, pgy_error *err)
 {
-    const size_t rank = pgy_tensor_rank(a);
-    int64_t *shape = arena_alloc_array(&s->report->memory, rank + 1, sizeof *shape);
-    if (!shape) return no_memory(err);
-    if (rank) memcpy(shape, pgy_tensor_shape(a), rank * sizeof *shape);
-    t->shape = shape;
+    int64_t *kept = arena_alloc_array(&s->report->memory, rank + 1, sizeof *kept);
+    if (!kept) return no_memory(err);
+    if (rank) memcpy(kept, shape, rank * sizeof *kept);
+    t->shape = kept;
     t->rank = (int32_t)rank;
-    t->dtype = pgy_tensor_dtype(a);
+    t->dtype = dtype;
     return PGY_OK;
 }
 
@@ -116,6 +111,20 @@ static const char *missing(const where_search *s, bool in_a)
     return side->marks ? "the engine fused it away" : "the runner did not return it";
 }
 
+pgy_status where_take_verdict(where_search *s, where_row *r, const where_verdict *v, size_t sample,
+                              pgy_error *err)
+{
+    pgy_where_tensor *t = &r->line;
+    pgy_status st = PGY_OK;
+    r->now = v->error;
+    if (!t->compared) t->note = "";
+    if (!t->compared || v->error > t->error) st = take_worst(s, t, v, sample, err);
+    t->compared = true;
+    t->differs |= v->differs;
+    if (v->nans) t->note = "it has NaN";
+    return st;
+}
+
 static pgy_status compare(where_search *s, where_row *r, pgy_tensor *a, pgy_tensor *b,
                           size_t sample, pgy_error *err)
 {
@@ -127,21 +136,17 @@ static pgy_status compare(where_search *s, where_row *r, pgy_tensor *a, pgy_tens
         t->note = missing(s, !a);
         return PGY_OK;
     }
-    pgy_status st = judge(&v, &why, s, r, false, a, b, err);
-    if (!st && t->rank < 0) st = set_shape(s, t, a, err);
+    pgy_status st = where_judge_row(&v, &why, s, r, false, a, b, err);
+    if (!st && t->rank < 0)
+        st = where_set_shape(s, t, pgy_tensor_rank(a), pgy_tensor_shape(a), pgy_tensor_dtype(a),
+                             err);
     if (st) return st;
     if (why) {
         t->note = why;
         if (strstr(why, "shapes")) t->compared = t->differs = true, t->error = r->now = INFINITY;
         return PGY_OK;
     }
-    r->now = v.error;
-    if (!t->compared) t->note = "";
-    if (!t->compared || v.error > t->error) st = take_worst(s, t, &v, sample, err);
-    t->compared = true;
-    t->differs |= v.differs;
-    if (v.nans) t->note = "it has NaN";
-    return st;
+    return where_take_verdict(s, r, &v, sample, err);
 }
 
 /* Tensors between two that are compared: a fused group, or what stored results lack. */
@@ -170,18 +175,19 @@ static bool reads_differing(const bool *differs, const pgy_node *n)
 }
 
 /* A tensor that was not compared differs if its node reads one that does. */
-static void note_differing(where_search *s, const where_segment *g, size_t sample)
+void where_note_nodes(where_search *s, size_t begin, size_t end, size_t sample)
 {
     if (!s->graph_b) return; /* stored results have no nodes */
     bool *differs = where_differs(s, sample);
-    for (size_t i = s->node; i < g->end; i++) {
+    for (size_t i = begin; i < end; i++) {
         const pgy_node *n = s->graph_b->nodes[i];
         bool unknown = false;
         s->hidden[i] = hidden_nodes(s, n);
         for (size_t k = 0; k < n->output_count; k++) {
             const where_row *r = where_row_of(&s->report->rows, n->outputs[k]);
-            unknown |= !r || r->too_large || isnan(r->now);
-            if (r && !r->too_large && r->now > 0) differs[i] = true;
+            const bool skipped = !r || (r->too_large && !r->sliced);
+            unknown |= skipped || isnan(r->now);
+            if (!skipped && r->now > 0) differs[i] = true;
         }
         if (unknown && reads_differing(differs, n)) differs[i] = true;
     }
@@ -197,15 +203,26 @@ pgy_status where_compare_rows(where_search *s, where_segment *g, const pgy_tenso
                      pgy_tensor_map_find(vb, t->other_name), sample, err);
         if (!st) st = cancel_check(err);
     }
-    if (!st) note_differing(s, g, sample);
+    if (!st) where_note_nodes(s, s->node, g->end, sample);
     return st;
 }
 
 /* ---- Own errors without a run ---------------------------------------------------------------- */
 
-static bool is_own(const where_search *s, const where_row *r)
+bool where_reads_differing(const where_search *s, const where_row *r, size_t sample)
+{
+    return reads_differing(where_differs(s, sample), r->b->producer);
+}
+
+bool where_is_own(const where_search *s, const where_row *r)
 {
     return s->hidden[r->b->producer->index] <= GROUP_NODES;
+}
+
+void where_take_own(where_row *r, const where_verdict *v)
+{
+    r->own_differs |= v->differs;
+    if (!(v->error <= r->line.made)) r->line.made = v->error;
 }
 
 static pgy_status judge_own(where_search *s, where_row *r, pgy_tensor *x, pgy_tensor *y,
@@ -213,11 +230,10 @@ static pgy_status judge_own(where_search *s, where_row *r, pgy_tensor *x, pgy_te
 {
     where_verdict v;
     const char *why;
-    pgy_status st = judge(&v, &why, s, r, is_own(s, r), x, y, err);
+    pgy_status st = where_judge_row(&v, &why, s, r, where_is_own(s, r), x, y, err);
     if (st) return st;
     if (why) v.error = INFINITY, v.differs = true;
-    r->own_differs |= v.differs;
-    if (!(v.error <= r->line.made)) r->line.made = v.error;
+    where_take_own(r, &v);
     return PGY_OK;
 }
 
@@ -229,15 +245,14 @@ static pgy_status settle(bool *needs, where_search *s, const where_segment *g, w
     const char *why;
     *needs = false;
     if (isnan(r->now) || !a || !b) return PGY_OK;
-    if (!reads_differing(where_differs(s, sample), r->b->producer))
-        return judge_own(s, r, a, b, err);
+    if (!where_reads_differing(s, r, sample)) return judge_own(s, r, a, b, err);
     if (g->shared && !isinf(r->now)) {
         if (isnan(r->line.made)) r->line.made = 0;
         return PGY_OK;
     }
     *needs = true;
     if (s->options.own_errors || isinf(r->now)) return PGY_OK;
-    pgy_status st = judge(&v, &why, s, r, is_own(s, r), a, b, err);
+    pgy_status st = where_judge_row(&v, &why, s, r, where_is_own(s, r), a, b, err);
     if (!st && !why) *needs = v.differs;
     return st;
 }

@@ -144,3 +144,28 @@ size_t where_cuts_next(const where_cuts *c, size_t begin, uint64_t goal)
         if (!c->blocked[i]) best = i;
     return best == begin ? c->node_count : best;
 }
+
+uint64_t where_cuts_cost(const where_cuts *c, size_t begin, size_t end)
+{
+    uint64_t cost = begin < end ? SIDES * c->live[begin] : 0;
+    for (size_t i = begin; i < end; i++)
+        cost += VALUE_COPIES * c->values[i] + WEIGHT_COPIES * c->weights[i];
+    return cost;
+}
+
+/* While one side runs, what the other one keeps before and behind the segment is there, too. */
+where_need where_cuts_least(const where_cuts *c, size_t begin, size_t end)
+{
+    where_need need = {.bytes = 0};
+    uint64_t most = 0, largest = 0;
+    for (size_t i = begin; i < end; i++) {
+        const uint64_t values = c->live[i] + c->values[i];
+        if (values > most) most = values;
+        if (c->values[i] > largest) largest = c->values[i];
+        need.weights += WEIGHT_COPIES * c->weights[i];
+    }
+    need.values = c->live[begin] + most + c->live[end];
+    need.slices = VALUE_COPIES * (largest / WHERE_SLICES + 1);
+    need.bytes = need.values + need.weights + need.slices;
+    return need;
+}

@@ -21,5 +21,15 @@ pgy_status where_cuts_find(where_cuts *out, pgy_graph *g, const where_rows *rows
 /* The end of the segment that begins at node `begin`: as many nodes as fit `goal` bytes, shortened
  * to a narrow waist. */
 size_t where_cuts_next(const where_cuts *c, size_t begin, uint64_t goal);
+/* What it costs to compare all tensors of a segment in one run of each side. */
+uint64_t where_cuts_cost(const where_cuts *c, size_t begin, size_t end);
+
+/* What a segment needs at least, if each tensor is compared in a run of its own. */
+typedef struct where_need {
+    uint64_t bytes; /* all of the following */
+    uint64_t values, weights, slices;
+} where_need;
+enum { WHERE_SLICES = 16 }; /* most slices of a tensor; more would take too many runs */
+where_need where_cuts_least(const where_cuts *c, size_t begin, size_t end);
 
 #endif

@@ -88,6 +88,15 @@ static void take_block(figures *f, pgy_tensor *a, pgy_tensor *b, size_t first, s
     }
 }
 
+/* The verdict follows from the largest magnitude and difference. */
+static void conclude(where_verdict *v)
+{
+    v->scale = v->largest > 0 ? v->largest : 1;
+    v->error = v->nans ? INFINITY : v->difference / v->scale;
+    v->allowed = v->rtol + v->atol / v->scale;
+    v->differs = v->nans || !(v->error <= v->allowed);
+}
+
 static pgy_status judge_tolerance(where_verdict *out, const where_terms *terms, pgy_tensor *a,
                                   pgy_tensor *b, pgy_error *err)
 {
@@ -106,16 +115,50 @@ static pgy_status judge_tolerance(where_verdict *out, const where_terms *terms, 
     const double rb = default_rtol(pgy_tensor_dtype(b), terms);
     const double rtol = isnan(o->rtol) ? (ra > rb ? ra : rb) : o->rtol;
     const double atol = isnan(o->atol) ? 0 : o->atol;
-    const double unit = f.largest > 0 ? f.largest : 1;
-    *out = (where_verdict){.scale = unit,
-                           .error = f.nans ? INFINITY : f.difference / unit,
-                           .allowed = rtol + atol / unit,
+    *out = (where_verdict){.largest = f.largest,
+                           .difference = f.difference,
+                           .rtol = rtol,
+                           .atol = atol,
                            .worst_count = f.count,
                            .nans = f.nans,
                            .times = NAN};
     memcpy(out->worst, f.worst, sizeof f.worst);
-    out->differs = f.nans || !(out->error <= out->allowed);
+    conclude(out);
     return PGY_OK;
+}
+
+static double distance(const pgy_where_element *e)
+{
+    const double d = e->a == e->b ? 0 : fabs(e->a - e->b);
+    return isnan(d) ? INFINITY : d;
+}
+
+/* Keeps the worst elements of both, the largest difference first. */
+static void add_worst(where_verdict *io, const where_verdict *slice, uint64_t first, size_t most)
+{
+    for (size_t i = 0; i < slice->worst_count; i++) {
+        pgy_where_element e = slice->worst[i];
+        size_t at = io->worst_count;
+        e.index += first;
+        while (at && distance(&io->worst[at - 1]) < distance(&e)) at--;
+        if (at == most) continue;
+        if (io->worst_count < most) io->worst_count++;
+        for (size_t k = io->worst_count - 1; k > at; k--) io->worst[k] = io->worst[k - 1];
+        io->worst[at] = e;
+    }
+}
+
+void where_verdict_add(where_verdict *io, const where_verdict *slice, uint64_t first,
+                       size_t worst_count)
+{
+    if (slice->largest > io->largest) io->largest = slice->largest;
+    if (slice->difference > io->difference) io->difference = slice->difference;
+    io->rtol = slice->rtol;
+    io->atol = slice->atol;
+    io->nans += slice->nans;
+    io->times = NAN;
+    add_worst(io, slice, first, worst_count);
+    conclude(io);
 }
 
 /* A tensor may differ by a multiple of its floor. NaN is never noise. */

@@ -139,18 +139,88 @@ static pgy_status edit(where_part *p, pgy_graph *g, const pgy_tensor_map *handed
     return st ? st : list_inputs(p, g, err);
 }
 
-pgy_status where_part_make(where_part *out, pgy_model *whole, const pgy_tensor_map *handed,
-                           const char *const *outputs, size_t count, pgy_error *err)
+/* Takes the graph. */
+static pgy_status finish(where_part *out, pgy_graph *g, const pgy_tensor_map *handed,
+                         const char *const *outputs, size_t count, pgy_error *err)
 {
-    pgy_graph *g = NULL;
-    *out = (where_part){0};
-    pgy_status st = pgy_graph_import(&g, whole, err);
+    pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < count; i++)
         if (!strvec_push(&out->outputs, outputs[i])) st = no_memory(err);
     if (!st) st = edit(out, g, handed, outputs, count, err);
     if (!st) st = pgy_graph_export(&out->model, g, err);
     pgy_graph_destroy(g);
     if (st) where_part_deinit(out);
+    return st;
+}
+
+pgy_status where_part_make(where_part *out, pgy_model *whole, const pgy_tensor_map *handed,
+                           const char *const *outputs, size_t count, pgy_error *err)
+{
+    pgy_graph *g = NULL;
+    *out = (where_part){0};
+    const pgy_status st = pgy_graph_import(&g, whole, err);
+    return st ? st : finish(out, g, handed, outputs, count, err);
+}
+
+/* ---- Slices ---------------------------------------------------------------------------------- */
+
+static pgy_status add_value(pgy_value **out, pgy_graph *g, const char *name, pgy_dtype dtype,
+                            pgy_error *err)
+{
+    *out = value_create_unique(g, name, err);
+    if (!*out) return PGY_E_MEMORY;
+    (*out)->kind = PGY_VALUE_TENSOR;
+    (*out)->dtype = dtype;
+    box_of(*out)->known.dtype = dtype;
+    return PGY_OK;
+}
+
+static pgy_status add_number(pgy_value **out, pgy_graph *g, const char *name, int64_t number,
+                             pgy_error *err)
+{
+    static const int64_t ONE = 1;
+    const pgy_onnx_tensor *stored = NULL;
+    pgy_tensor *t = NULL;
+    pgy_status st = add_value(out, g, name, PGY_I64, err);
+    if (!st) st = pgy_tensor_copy(&t, pgy_view_of(&number, PGY_I64, 1, &ONE), err);
+    if (!st) st = weight_create(&stored, g->model, (*out)->name, t, err);
+    if (!st) st = value_set_weight(*out, stored, err);
+    pgy_tensor_release(t);
+    return st;
+}
+
+/* Reshape to one axis, then Slice. */
+static pgy_status add_slice(pgy_value **out, pgy_graph *g, pgy_value *from, uint64_t begin,
+                            uint64_t end, pgy_error *err)
+{
+    pgy_value *all = NULL, *first = NULL, *last = NULL, *flat = NULL;
+    pgy_node *n = NULL;
+    pgy_status st = add_number(&all, g, "slice/all", -1, err);
+    if (!st) st = add_number(&first, g, "slice/begin", (int64_t)begin, err);
+    if (!st) st = add_number(&last, g, "slice/end", (int64_t)end, err);
+    if (!st) st = add_value(&flat, g, "slice/flat", from->dtype, err);
+    if (!st) st = add_value(out, g, "slice/values", from->dtype, err);
+    if (st) return st;
+    pgy_value *const shape[] = {from, all}, *const range[] = {flat, first, last};
+    st = node_create(&n, g, "Reshape", shape, 2, &flat, 1, err);
+    return st ? st : node_create(&n, g, "Slice", range, 3, out, 1, err);
+}
+
+pgy_status where_part_make_slice(where_part *out, pgy_model *whole, const pgy_tensor_map *handed,
+                                 const char *name, uint64_t begin, uint64_t end, pgy_error *err)
+{
+    enum { SLICE_WITH_INPUTS = 10 };
+    pgy_graph *g = NULL;
+    pgy_value *made = NULL;
+    *out = (where_part){0};
+    pgy_status st = pgy_graph_import(&g, whole, err);
+    pgy_value *from = st ? NULL : pgy_graph_find_value(g, name);
+    if (!st && (!from || pgy_graph_opset(g, "") < SLICE_WITH_INPUTS))
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED, "tensor '%s' cannot be sliced", name);
+    if (!st) st = add_slice(&made, g, from, begin, end, err);
+    const char *const outputs[] = {made ? made->name : NULL};
+    if (!st) return finish(out, g, handed, outputs, 1, err);
+    pgy_graph_destroy(g);
     return st;
 }
 

@@ -22,6 +22,11 @@ typedef struct where_part {
  * stays connected. A node that a wanted output needs stays, also if the output itself is handed. */
 pgy_status where_part_make(where_part *out, pgy_model *whole, const pgy_tensor_map *handed,
                            const char *const *outputs, size_t count, pgy_error *err) PGY_MUST_CHECK;
+/* A part that gives elements `begin` to `end` - 1 of a tensor, in row-major order.
+ * PGY_E_UNSUPPORTED: the model's opset has no Slice with inputs */
+pgy_status where_part_make_slice(where_part *out, pgy_model *whole, const pgy_tensor_map *handed,
+                                 const char *name, uint64_t begin, uint64_t end,
+                                 pgy_error *err) PGY_MUST_CHECK;
 void where_part_deinit(where_part *p);
 /* Sets `bytes`, unless the part is too large for one buffer. */
 pgy_status where_part_serialize(where_part *p, pgy_error *err) PGY_MUST_CHECK;

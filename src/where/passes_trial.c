@@ -37,7 +37,7 @@ static pgy_status set_judge(trials *t, pgy_error *err)
     pgy_status st =
         t->options.where ? SIZED_TAKE(pgy_where_options, &t->where, t->options.where, err) : PGY_OK;
     if (st || t->options.judge) return st;
-    st = trials_compare_create(&t->compare, &t->where, err);
+    st = trials_compare_create(&t->compare, &t->rule, &t->where, err);
     t->judge = pgy_judge_options_default();
     t->judge.comparisons = (const pgy_compare *const *)&t->compare;
     t->judge.comparison_count = 1;
@@ -77,6 +77,7 @@ void trials_deinit(trials *t)
     mem_free(t->feeds);
     pgy_results_destroy(t->made);
     pgy_compare_destroy(t->compare);
+    pgy_floor_destroy(t->rule.floor);
     pgy_model_destroy(t->model);
     *t = (trials){0};
 }
@@ -196,6 +197,24 @@ static pgy_status run_reference(trials *t, pgy_error *err)
     return st ? pgy_error_prefix(err, st, "reference %s: ", name) : PGY_OK;
 }
 
+/* The feeds as the runner matches them: by name, else by order. */
+static pgy_status measure_floor(trials *t, pgy_runner *r, pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    pgy_tensor_map **matched = mem_calloc(t->feed_count + 1, sizeof(pgy_tensor_map *));
+    if (!matched) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    pgy_status st = pgy_runner_inputs(&inputs, r, err);
+    for (size_t i = 0; !st && inputs && i < t->feed_count; i++)
+        st = pgy_feed_match(&matched[i], t->feeds[i], inputs, err);
+    if (!st)
+        st = where_floor_measure(&t->rule.floor, t->model, &t->where,
+                                 where_floor_narrow(t->options.config), false,
+                                 inputs ? matched : t->feeds, t->feed_count, err);
+    for (size_t i = 0; i < t->feed_count; i++) pgy_tensor_map_destroy(matched[i]);
+    mem_free(matched);
+    return st;
+}
+
 /* Takes the inputs of all trials. A model whose loops do not end with them is refused here, because
  * the runners under test do not stop. */
 static pgy_status prepare_feeds(trials *t, pgy_runner *r, pgy_error *err)
@@ -203,6 +222,7 @@ static pgy_status prepare_feeds(trials *t, pgy_runner *r, pgy_error *err)
     pgy_status st = find_feeds(t, r, err);
     set_quiet(false); /* the guard may warn */
     if (!st) st = where_guard(t->model, NULL, t->feeds, t->feed_count, t->where.max_steps, err);
+    if (!st && t->rule.judge && t->rule.judge->needs_floor) st = measure_floor(t, r, err);
     set_quiet(true);
     return st;
 }

@@ -5,8 +5,18 @@
 #define WHERE_PASSES_TRIAL_H
 
 #include <polygraphy/bisect_rewrites.h>
+#include <polygraphy/noise.h>
 
 #include "base/str.h"
+
+struct where_judge;
+
+/* The rule of `where` that judges outputs. */
+typedef struct trials_rule {
+    const struct where_judge *judge;
+    const pgy_where_options *options;
+    pgy_floor *floor; /* NULL: the rule needs none, or no trial ran yet */
+} trials_rule;
 
 typedef struct trials {
     pgy_model *model;
@@ -17,7 +27,8 @@ typedef struct trials {
     pgy_results *made; /* outputs of the reference runner; NULL until the first trial, or if the
                           options have outputs */
     pgy_where_options where;
-    pgy_compare *compare; /* the rule of `where`; NULL: the options have another */
+    trials_rule rule;
+    pgy_compare *compare; /* by `rule`; NULL: the options have another */
     pgy_judge_options judge;
     size_t count; /* trials so far */
 } trials;
@@ -30,8 +41,8 @@ void trials_deinit(trials *t);
 pgy_status trials_run(bool *agrees, trials *t, const pgy_backend_options *options, const char *what,
                       pgy_error *err) PGY_MUST_CHECK;
 
-/* passes_judge.c: compares outputs by the rule of `where`. `o` must outlive it. */
-pgy_status trials_compare_create(pgy_compare **out, const pgy_where_options *o,
+/* passes_judge.c: compares outputs by the rule of `where`. `rule` and `o` must outlive it. */
+pgy_status trials_compare_create(pgy_compare **out, trials_rule *rule, const pgy_where_options *o,
                                  pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- The search ------------------------------------------------------------------------------ */

@@ -162,6 +162,11 @@ static pgy_status open_source(where_source *s, pgy_status st, pgy_model_source *
     return pgy_error_prefix(err, st, "%s: ", s->side->backend->name);
 }
 
+bool where_is_one_runner(const pgy_where_side *a, const pgy_where_side *b)
+{
+    return a->backend == b->backend && a->options == b->options && a->config == b->config;
+}
+
 bool where_source_is_whole(const pgy_where_side *side)
 {
     return !side->backend || side->plan || pgy_backend_has(side->backend, PGY_BACKEND_BUILDS_PLANS);

@@ -19,6 +19,8 @@ typedef struct where_source {
     bool calibrated;
 } where_source;
 
+/* Have both sides the same runner with the same options? */
+bool where_is_one_runner(const pgy_where_side *a, const pgy_where_side *b);
 /* True if one run of the whole model shows all tensors: stored results, plans and engines. Other
  * runtimes run the model in parts. */
 bool where_source_is_whole(const pgy_where_side *side);

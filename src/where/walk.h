@@ -19,6 +19,7 @@ typedef struct where_search {
     size_t feed_count;
     uint64_t budget;
     where_cuts cuts;
+    where_cuts sure;   /* the same without guesses of sizes that are unknown */
     size_t node;       /* of side B, where the next segment begins */
     size_t done;       /* rows that were in a segment */
     bool *differs;     /* [sample][node of side B]: a tensor that it gives differs by a bit */

@@ -15,6 +15,8 @@ enum { WHERE_MAX_WORST = 64, WHERE_WORST = 3 };
 typedef struct where_verdict {
     double error, allowed; /* in units of `scale`: the largest magnitude in the reference */
     double scale;
+    double largest, difference; /* magnitude in the reference, finite; largest difference */
+    double rtol, atol;          /* of `allowed` */
     bool differs;
     pgy_where_element worst[WHERE_MAX_WORST]; /* the largest difference first */
     size_t worst_count;
@@ -40,6 +42,10 @@ typedef struct where_judge {
                         pgy_error *err);
 } where_judge;
 const where_judge *where_judge_find(const char *name); /* NULL: no such rule */
+/* Adds the verdict on a slice of a tensor, whose first element has index `first` in it, to that on
+ * the slices before; of rules that need no floor. A zero *io is the verdict on nothing. */
+void where_verdict_add(where_verdict *io, const where_verdict *slice, uint64_t first,
+                       size_t worst_count);
 
 /* Lists the rules: "'tolerance' or 'floor'". */
 void where_judge_list(str *out);
@@ -56,7 +62,8 @@ typedef struct where_row {
     bool is_output;
     bool inside;            /* of the body of a node */
     bool own_differs;       /* the error that the node makes is more than allowed */
-    bool too_large;         /* its values exceed the memory limit */
+    bool too_large;         /* its values exceed the memory limit, so no segment keeps it */
+    bool sliced;            /* compared alone, in slices if it is too large */
     double now;             /* error in the current sample; infinity: NaN, or different shapes */
     const char *floor_name; /* in the noise floor; NULL: other_name */
     /* Inside a body: the names with the body's instead of the iteration, so that two reports with
@@ -64,6 +71,10 @@ typedef struct where_row {
     const char *key, *other_key;
 } where_row;
 
+static inline pgy_value *where_row_value_of_a(const where_row *r)
+{
+    return r->a ? r->a : r->b;
+}
 static inline const pgy_node *where_row_node(const where_row *r) /* NULL: unknown */
 {
     return r->b ? r->b->producer : NULL;
@@ -97,6 +108,14 @@ typedef struct where_floors {
 } where_floors;
 
 void where_floors_destroy(where_floors *f);
+/* The 16-bit type that an engine may compute in, although its model declares float32; NONE: it does
+ * not. */
+pgy_dtype where_floor_narrow(const pgy_build_config *c);
+/* The floor over all samples, as options->floor asks; `narrow` replaces float32 if that names no
+ * type. own: of nodes that run alone */
+pgy_status where_floor_measure(pgy_floor **out, pgy_model *model, const pgy_where_options *options,
+                               pgy_dtype narrow, bool own, pgy_tensor_map *const *feeds,
+                               size_t count, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- inline.c -------------------------------------------------------------------------------- */
 

@@ -106,8 +106,8 @@ static void test_walk__segments_do_not_change_the_ledger(void **state)
     o.data = data_of(1, 2, ONE);
     pgy_where_report *whole = compare(good, bad, &o);
     expect_starters(whole, "l1 l3 l5 ");
-    /* 48 bytes for a tensor: from one node to all in a segment */
-    for (uint64_t limit = 144; limit < 4000; limit *= 2) {
+    /* 48 bytes for a tensor, 64 for a weight: from one node to all in a segment */
+    for (uint64_t limit = 500; limit < 8001; limit *= 2) {
         o.max_memory = limit;
         assert_int_equal(pgy_data_loader_rewind(o.data, NULL), PGY_OK);
         pgy_where_report *cut = compare(good, bad, &o);
@@ -178,7 +178,7 @@ static void test_walk__a_body_reads_a_value_of_an_earlier_segment(void **state)
     (void)state;
     pgy_model *good = with_branch(0.1F), *bad = with_branch(0.2F);
     pgy_where_options o = pgy_where_options_default();
-    o.max_memory = 300;
+    o.max_memory = 400;
     o.data = data_of(1, 2, ONE);
     pgy_where_report *r = compare(good, bad, &o);
     expect_starters(r, "first ");
@@ -204,23 +204,61 @@ static pgy_model *wide(float slope)
     return builder_finish_bytes(&b);
 }
 
-static void test_walk__a_tensor_over_the_limit_is_passed_through(void **state)
+static const int64_t FOUR_NUMBERS[][2] = {{4}};
+
+/* The tensor has 16000 bytes: it fits once, but not three times. */
+static void test_walk__a_tensor_over_the_limit_is_compared_in_slices(void **state)
 {
     (void)state;
     pgy_model *good = wide(0.1F), *bad = wide(0.2F);
     pgy_where_options o = pgy_where_options_default();
-    static const int64_t SHAPE[][2] = {{4}};
-    o.max_memory = 1000;
-    o.data = data_of(1, 1, SHAPE);
-    pgy_where_report *r = compare(good, bad, &o);
-    expect_starters(r, "narrow ");
-    assert_false(line(r, "wide")->compared);
-    assert_non_null(strstr(line(r, "wide")->note, "more than the memory limit"));
-    assert_true(line(r, "y")->compared && line(r, "y")->differs);
-    pgy_where_report_destroy(r);
+    o.data = data_of(1, 1, FOUR_NUMBERS);
+    o.worst_count = 7;
+    pgy_where_report *whole = compare(good, bad, &o);
+    for (uint64_t limit = 20000; limit < 48000; limit += 9000) {
+        o.max_memory = limit;
+        assert_int_equal(pgy_data_loader_rewind(o.data, NULL), PGY_OK);
+        pgy_where_report *r = compare(good, bad, &o);
+        expect_starters(r, "narrow ");
+        for (size_t i = 0; i < pgy_where_report_count(r); i++) {
+            const pgy_where_tensor *x = pgy_where_report_at(whole, i);
+            const pgy_where_tensor *y = pgy_where_report_at(r, i);
+            assert_true(y->compared);
+            assert_string_equal(y->note, "");
+            assert_float_equal(x->error, y->error, 1e-6);
+            assert_int_equal(x->rank, y->rank);
+            assert_memory_equal(x->shape, y->shape, (size_t)x->rank * sizeof *x->shape);
+            assert_int_equal(x->worst_count, y->worst_count);
+            for (size_t k = 0; k < x->worst_count; k++)
+                assert_int_equal(x->worst[k].index, y->worst[k].index);
+        }
+        assert_int_equal(pgy_where_report_failure_count(r), 0);
+        pgy_where_report_destroy(r);
+    }
+    pgy_where_report_destroy(whole);
     pgy_data_loader_destroy(o.data);
     pgy_model_destroy(good);
     pgy_model_destroy(bad);
+}
+
+static void test_walk__a_node_that_does_not_fit_the_limit_ends_the_search(void **state)
+{
+    (void)state;
+    pgy_model *good = wide(0.1F);
+    pgy_where_options o = pgy_where_options_default();
+    o.max_memory = 15000;
+    o.data = data_of(1, 1, FOUR_NUMBERS);
+    const pgy_where_side side = {
+        .size = sizeof side, .backend = pgy_backend_find("opref"), .model = good};
+    pgy_where_report *r = NULL;
+    pgy_error err;
+    assert_int_equal(pgy_where(&r, &side, &side, &o, &err), PGY_E_MEMORY);
+    assert_null(r);
+    /* no runtime could hold the tensor between them */
+    assert_non_null(strstr(err.text, "the 2 nodes from 'n1' (Expand) to 'n2' (ReduceSum) run together and need "));
+    assert_non_null(strstr(err.text, ", which is more than the memory limit of 14.65 KiB; raise the limit"));
+    pgy_data_loader_destroy(o.data);
+    pgy_model_destroy(good);
 }
 
 /* ---- Own errors ------------------------------------------------------------------------------ */
