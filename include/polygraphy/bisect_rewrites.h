@@ -33,8 +33,8 @@ typedef struct pgy_rewrite_options {
     const pgy_results *outputs; /**< stored outputs to use instead of a reference runner; NULL: none
                                  */
     const pgy_judge_options *judge; /**< NULL: the rule of `where` */
-    const pgy_where_options *where; /**< its judge, tolerances and max_steps, the other members have
-                                       no effect; NULL: defaults */
+    const pgy_where_options *where; /**< its judge, floor, tolerances and max_steps, the other members
+                                       have no effect; NULL: defaults */
     const pgy_backend_options *reference_options; /**< of the reference runner; NULL: defaults */
 } pgy_rewrite_options;
 

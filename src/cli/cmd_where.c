@@ -58,9 +58,10 @@ static const pgy_option OPTIONS[] = {
                  .help = "model or plan of side C, if it has one of its own"),
     PGY_OPT_TEXT("--max-memory", where_args, memory_text, .meta = "BYTES",
                  .help = "limit for the values of a segment of the model, with copies of its "
-                         "weights, such as 500M or 2G. The model runs in segments that fit. Input "
-                         "data and the model's file are not counted. Default: a quarter of the "
-                         "memory that is free"),
+                         "weights, such as 500M or 2G. The model runs in segments that fit, tensors "
+                         "that do not fit are compared in slices, and a node that cannot run is an "
+                         "error. Input data and the model's file are not counted. Default: a "
+                         "quarter of the memory that is free"),
     PGY_OPT_TEXT("--rtol", where_args, rtol_text, .meta = "NUMBER",
                  .help = "allowed error, relative to the largest magnitude in the tensor. Default: "
                          "1e-4 for float32 (1e-5 for the error of one node), 5e-3 for float16, "
@@ -115,8 +116,7 @@ static pgy_status check_use(const args *line, bool noise, pgy_error *err)
                           "--floor-times --worst --no-inside");
     if (!row && rewrites && !noise)
         row = where_given(line, &OWN,
-                          "--c --vote --c-model --max-memory --own-errors --judge --floor-times "
-                          "--worst --no-inside");
+                          "--c --vote --c-model --max-memory --own-errors --worst --no-inside");
     if (!row || !option_spelling(&name, row, 0)) return PGY_OK;
     return pgy_error_set(
         err, PGY_E_ARGUMENT, "argument %.*s: it has no effect with %s; leave it out",
