@@ -50,6 +50,34 @@ pgy_status part_set_feeds(candidate_part *p, pgy_tensor_map *const *values, size
 
 /* ---- Recording ------------------------------------------------------------------------------ */
 
+/* Runs have no values of Constant nodes. */
+static bool is_constant(const pgy_gs_node *n)
+{
+    return strcmp(n->op, "Constant") == 0 && !n->input_count;
+}
+
+static bool has_only_constants(const pgy_gs_graph *g)
+{
+    for (size_t i = 0; i < g->node_count; i++)
+        if (!is_constant(g->nodes[i])) return false;
+    return true;
+}
+
+/* The inputs alone. */
+static pgy_status copy_feed(pgy_tensor_map **out, const pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_tensor_map *copy = NULL;
+    pgy_status st = pgy_tensor_map_create(&copy, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++)
+        st =
+            pgy_tensor_map_set(copy, pgy_tensor_map_name(feed, i), pgy_tensor_map_at(feed, i), err);
+    if (st)
+        pgy_tensor_map_destroy(copy);
+    else
+        *out = copy;
+    return st;
+}
+
 static pgy_status record(pgy_tensor_map **out, pgy_model *model, const pgy_tensor_map *feed,
                          const char *backend, pgy_error *err)
 {
@@ -67,8 +95,10 @@ pgy_status part_source_init(part_source *s, pgy_model *model, const judge_sample
     part_source made = {.values = mem_calloc(samples->count + 1, sizeof *made.values)};
     if (!made.values) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for samples");
     pgy_status st = pgy_gs_import(&made.whole, model, err);
+    const bool runs = !st && !has_only_constants(made.whole);
     for (size_t i = 0; !st && i < samples->count; i++) {
-        st = record(&made.values[i], model, samples->feeds[i], backend, err);
+        st = runs ? record(&made.values[i], model, samples->feeds[i], backend, err)
+                  : copy_feed(&made.values[i], samples->feeds[i], err);
         if (st && st != PGY_E_CANCELLED)
             st = pgy_error_prefix(
                 err, st, "the values inside the model cannot be recorded (sample %zu): ", i);
@@ -157,8 +187,10 @@ static pgy_status set_inputs(pgy_gs_graph *g, const part_source *s, pgy_error *e
     return st;
 }
 
-/* Outputs are those of the whole model, and tensors that no node of the part reads. */
-static pgy_status set_outputs(pgy_gs_graph *g, const part_source *s, pgy_error *err)
+/* Outputs are those of the whole model, and tensors that no node of the part reads. `constants` are
+ * outputs of kept Constants, whose types the whole model declares. */
+static pgy_status set_outputs(pgy_gs_graph *g, const part_source *s,
+                              const pgy_gs_tensor_list *constants, pgy_error *err)
 {
     size_t capacity = g->output_count + 1, count = 0;
     for (size_t i = 0; i < g->node_count; i++) capacity += g->nodes[i]->output_count;
@@ -171,7 +203,10 @@ static pgy_status set_outputs(pgy_gs_graph *g, const part_source *s, pgy_error *
             bool known = false;
             if (pgy_gs_is_omitted(t)) continue;
             if (t->consumer_count && !contains(g->outputs, g->output_count, t)) continue;
-            if (t->type_kind == PGY_VALUE_TENSOR) st = declare(&known, t, s, err);
+            if (is_constant(g->nodes[i]))
+                known = contains(constants->items, constants->count, t);
+            else if (t->type_kind == PGY_VALUE_TENSOR)
+                st = declare(&known, t, s, err);
             if (known) list[count++] = t;
         }
     if (!st) st = pgy_gs_set_graph_outputs(g, list, count, err);
@@ -179,20 +214,31 @@ static pgy_status set_outputs(pgy_gs_graph *g, const part_source *s, pgy_error *
     return st;
 }
 
-/* Runs have no values of Constant nodes to hand in, so those that a kept node reads stay. */
-static bool is_constant(const pgy_gs_node *n)
+static pgy_status list_constants(pgy_gs_tensor_list *out, const pgy_gs_graph *g, const bool *keep,
+                                 pgy_error *err)
 {
-    return strcmp(n->op, "Constant") == 0 && !n->input_count;
+    out->items = mem_calloc(g->output_count + 1, sizeof(pgy_gs_tensor *));
+    if (!out->items) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a candidate");
+    for (size_t i = 0; i < g->node_count; i++)
+        if (keep[i] && is_constant(g->nodes[i]) && g->nodes[i]->output_count &&
+            contains(g->outputs, g->output_count, g->nodes[i]->outputs[0]))
+            out->items[out->count++] = g->nodes[i]->outputs[0];
+    return PGY_OK;
 }
 
+/* Runs have no values of Constants to hand in, so those that a kept node reads stay. */
 static pgy_status cut(pgy_gs_graph *g, const part_source *s, const bool *keep, pgy_error *err)
 {
+    pgy_gs_tensor_list constants = {0};
+    pgy_status st = list_constants(&constants, g, keep, err);
+    if (st) return st;
     const pgy_gs_cleanup_options clean = {
         .size = sizeof clean, .remove_unused_graph_inputs = true, .keep_subgraphs = true};
     for (size_t i = g->node_count; i-- > 0;)
         if (!keep[i] && !is_constant(g->nodes[i])) pgy_gs_remove_node(g->nodes[i]);
-    pgy_status st = set_inputs(g, s, err);
-    if (!st) st = set_outputs(g, s, err);
+    st = set_inputs(g, s, err);
+    if (!st) st = set_outputs(g, s, &constants, err);
+    pgy_gs_tensor_list_free(&constants);
     return st || !g->output_count ? st : pgy_gs_cleanup(g, &clean, err);
 }
 

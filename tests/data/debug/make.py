@@ -27,3 +27,11 @@ save("weights.onnx", [helper.make_node("Where", ["mask", "x", "other"], ["y"], n
 VALUE = numpy_helper.from_array(np.array([[np.nan, -2, 3], [1, 0, 7]], np.float32), "value")
 save("constant.onnx", [helper.make_node("Constant", [], ["c"], name="fixed", value=VALUE), helper.make_node("Mul", ["x", "c"], ["scaled"], name="scale"),
                        helper.make_node("Neg", ["scaled"], ["y"], name="neg")], [2, 3], "y")
+
+# Models whose nodes are all Constants, and one with a Constant that nothing reads.
+FIXED = [helper.make_node("Constant", [], [name], name=f"fixed_{name}", value=numpy_helper.from_array(np.array(values, np.float32), name))
+         for name, values in (("good", [1, 2]), ("bad", [3, np.nan]))]
+TWO = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("good", "bad")]
+X, Y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")
+for path, nodes, inputs, outputs in (("constants.onnx", FIXED, [], TWO), ("unread.onnx", FIXED + [helper.make_node("Relu", ["x"], ["y"], name="relu")], [X], [Y, *TWO])):
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
