@@ -99,6 +99,10 @@ bool pattern_scalar(pattern *p, pgy_value *v, double *out);
 /* Is v a constant equal to this number, within the precision of its type? */
 bool pattern_scalar_is(pattern *p, pgy_value *v, double wanted);
 bool pattern_close(const pgy_value *like, double a, double b);
+/* May a number become an attribute of an operator that computes tensors like this one? Attributes
+ * are float32, which is too coarse for float64. With pattern.standard rewrites are measured, so any
+ * number may. */
+bool pattern_fits_attribute(const pattern *p, const pgy_value *like, double number);
 bool pattern_ints(pattern *p, pgy_value *v, const int64_t **out, size_t *count);
 
 int64_t pattern_int(const pgy_node *n, const char *name, int64_t fallback);

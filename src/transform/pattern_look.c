@@ -151,6 +151,11 @@ bool pattern_close(const pgy_value *like, double a, double b)
     return fabs(a - b) <= tolerance * fabs(b);
 }
 
+bool pattern_fits_attribute(const pattern *p, const pgy_value *like, double number)
+{
+    return p->standard || pattern_dtype(like) != PGY_F64 || (double)(float)number == number;
+}
+
 bool pattern_scalar_is(pattern *p, pgy_value *v, double wanted)
 {
     double x;

@@ -11,7 +11,8 @@ bool fuse_rms_norm(pattern *p, pgy_node *n)
     centred = m;
     if (m.fast || pattern_norm_centre(&centred, p)) return false;
     pattern_norm_narrow(&m, p);
-    if (!pattern_norm_affine(&m, p, false)) return false;
+    if (!pattern_fits_attribute(p, m.x, m.epsilon) || !pattern_norm_affine(&m, p, false))
+        return false;
     const bool has = pgy_graph_opset(n->graph, "") >= 23;
     pgy_value *inputs[] = {m.x, m.scale};
     pgy_node *made = pattern_put(

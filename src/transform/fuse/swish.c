@@ -19,6 +19,7 @@ static bool is_swish(pattern *p, pgy_node *n, const pattern_product *q, pgy_valu
         if (u.count != 1 || u.values[0] != x) return false;
         alpha = u.factor;
     }
+    if (!pattern_fits_attribute(p, x, alpha)) return false;
     pgy_node *made = pattern_put(p, n, p->standard ? "Swish" : "com.microsoft:QuickGelu", &x, 1);
     pattern_set_float(p, made, "alpha", alpha);
     return true;
