@@ -85,6 +85,8 @@ void json_bool(json_writer *w, bool v);
 void json_int(json_writer *w, int64_t v);
 void json_uint(json_writer *w, uint64_t v);
 void json_real(json_writer *w, double v); /* Python float repr */
+/* For readers of strict JSON, which has no NaN and infinities: these become strings. */
+void json_real_or_text(json_writer *w, double v);
 void json_text(json_writer *w, const char *utf8);
 void json_text_n(json_writer *w, const char *utf8, size_t size);
 /* An item of an object: its key and its value. */

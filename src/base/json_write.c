@@ -304,6 +304,14 @@ void json_real(json_writer *w, double v)
     }
 }
 
+void json_real_or_text(json_writer *w, double v)
+{
+    if (isfinite(v))
+        json_real(w, v);
+    else
+        json_text(w, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+}
+
 /* ---- items of objects ----------------------------------------------------------------------- */
 
 void json_put_bool(json_writer *w, const char *key, bool v)

@@ -4,31 +4,14 @@
 #include "base/log.h"
 #include "cli/groups/data.h"
 #include "cli/groups/model.h"
+#include "cli/groups/script.h"
 #include "cli/groups/trt.h"
 #include "cli/script/script.h"
 
 static const char LOG_PATH[] = "cli/cmd_template_trt_config.c";
 
-typedef struct template_args {
-    const char *output;
-} template_args;
-
-static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
-                 .help = "file for the script; - is the standard output"),
-    PGY_OPT_END,
-};
-static pgy_status finish(void *settings, args *line, pgy_error *err)
-{
-    (void)settings;
-    (void)err;
-    line->writes_script = true;
-    return PGY_OK;
-}
-
-static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(template_args), .finish = finish};
-static const option_group *const GROUPS[] = {&OWN,        &GROUP_LOGGING,    &GROUP_MODEL_RUN,
-                                             &GROUP_DATA, &GROUP_TRT_CONFIG, NULL};
+static const option_group *const GROUPS[] = {&GROUP_TEMPLATE, &GROUP_LOGGING,    &GROUP_MODEL_RUN,
+                                             &GROUP_DATA,     &GROUP_TRT_CONFIG, NULL};
 
 /* The script calibrates with what its data loader gives, and here that is generated. */
 static void warn_of_random_data(const args *line)
@@ -42,7 +25,7 @@ static void warn_of_random_data(const args *line)
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
-    const template_args *s = args_get(line, &OWN);
+    const template_args *s = args_get(line, &GROUP_TEMPLATE);
     str text = {0};
     (void)passed;
     pgy_status st = script_check_options(line, "template trt-config", err);

@@ -3,43 +3,31 @@
  */
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
+#include "cli/groups/script.h"
 #include "cli/groups/trt.h"
 #include "cli/script/script.h"
 
-typedef struct template_args {
-    const char *output;
+typedef struct network_args {
     bool explicit_precision, no_folding; /* older spellings */
-} template_args;
+} network_args;
 
 static const pgy_option OPTIONS[] = {
-    PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
-                 .help = "file for the script; - is the standard output"),
-    PGY_OPT_FLAG("--explicit-precision", template_args, explicit_precision, .hidden = true,
+    PGY_OPT_FLAG("--explicit-precision", network_args, explicit_precision, .hidden = true,
                  .deprecated = "has no effect any more"),
-    PGY_OPT_FLAG("--no-const-folding --no-fold-constant", template_args, no_folding, .hidden = true,
+    PGY_OPT_FLAG("--no-const-folding --no-fold-constant", network_args, no_folding, .hidden = true,
                  .deprecated = "has no effect any more"),
     PGY_OPT_END,
 };
-static pgy_status finish(void *settings, args *line, pgy_error *err)
-{
-    (void)settings;
-    (void)err;
-    line->writes_script = true;
-    return PGY_OK;
-}
 
-static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(template_args), .finish = finish};
-static const option_group *const GROUPS[] = {&OWN,
-                                             &GROUP_LOGGING,
-                                             &GROUP_MODEL_NETWORK,
-                                             &GROUP_ONNX_LOAD,
-                                             &GROUP_TRT_NETWORK,
-                                             &GROUP_OPERATORS,
-                                             NULL};
+static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(network_args)};
+static const option_group *const GROUPS[] = {&GROUP_TEMPLATE,  &OWN,
+                                             &GROUP_LOGGING,   &GROUP_MODEL_NETWORK,
+                                             &GROUP_ONNX_LOAD, &GROUP_TRT_NETWORK,
+                                             &GROUP_OPERATORS, NULL};
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
-    const template_args *s = args_get(line, &OWN);
+    const template_args *s = args_get(line, &GROUP_TEMPLATE);
     str text = {0};
     (void)passed;
     pgy_status st = script_check_options(line, "template trt-network", err);

@@ -12,14 +12,6 @@
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static void write_real(json_writer *w, double v)
-{
-    if (isfinite(v))
-        json_real(w, v);
-    else
-        json_text(w, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
-}
-
 /* Integers are exact; all other numbers become doubles, which hold every float type but none of the
  * complex ones. */
 static pgy_status write_values(json_writer *w, const char *name, pgy_tensor *t, pgy_error *err)
@@ -40,7 +32,7 @@ static pgy_status write_values(json_writer *w, const char *name, pgy_tensor *t, 
         else if (as == PGY_U64)
             json_uint(w, ((const uint64_t *)data)[i]);
         else
-            write_real(w, ((const double *)data)[i]);
+            json_real_or_text(w, ((const double *)data)[i]);
     }
     pgy_tensor_release(wide);
     return PGY_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The option that writes a command down as a script. */
+/* The option that writes a command down as a script, and the one of commands that do nothing else.
+ */
 #include "cli/groups/script.h"
 
 static const pgy_option OPTIONS[] = {
@@ -30,3 +31,22 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 }
 
 const option_group GROUP_SCRIPT = {.options = OPTIONS, ARGS_TYPE(script_args), .finish = finish};
+
+/* ---- Commands that only write a script ------------------------------------------------------ */
+
+static const pgy_option TEMPLATE_OPTIONS[] = {
+    PGY_OPT_TEXT("-o --output", template_args, output, .required = true, .meta = "PATH",
+                 .help = "file for the script; - is the standard output"),
+    PGY_OPT_END,
+};
+
+static pgy_status finish_template(void *settings, args *line, pgy_error *err)
+{
+    (void)settings;
+    (void)err;
+    line->writes_script = true;
+    return PGY_OK;
+}
+
+const option_group GROUP_TEMPLATE = {
+    .options = TEMPLATE_OPTIONS, ARGS_TYPE(template_args), .finish = finish_template};

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Options of commands that write scripts. */
 #ifndef CLI_GROUPS_SCRIPT_H
 #define CLI_GROUPS_SCRIPT_H
 
@@ -8,6 +9,12 @@ typedef struct script_args {
     const char *path; /* NULL: run; "-": the standard output */
 } script_args;
 extern const option_group GROUP_SCRIPT;
+
+/* The output of the commands that only write a script. */
+typedef struct template_args {
+    const char *output;
+} template_args;
+extern const option_group GROUP_TEMPLATE;
 
 /* Is it the path of a C program for this library, and not of a Python script? */
 bool script_is_c(const char *path);

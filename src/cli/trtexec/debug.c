@@ -87,10 +87,7 @@ static pgy_dtype saved_type(pgy_dtype dtype, const char **suffix)
 static void put_real(json_writer *w, const char *key, double v)
 {
     if (key) json_key(w, key);
-    if (isfinite(v))
-        json_real(w, v);
-    else
-        json_text(w, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
+    json_real_or_text(w, v);
 }
 
 static pgy_status write_statistics(json_writer *w, pgy_view v, pgy_error *err)
