@@ -177,6 +177,18 @@ void *mem_alloc_aligned(size_t alignment, size_t size_bytes)
     return settle(p, size_bytes);
 }
 
+/* The C library keeps the place in a page when it moves a large block, so those stay aligned. */
+void *mem_realloc_aligned(void *p, size_t alignment, size_t size_bytes)
+{
+    if (!p) return mem_alloc_aligned(alignment, size_bytes);
+    void *grown = mem_realloc(p, size_bytes);
+    if (grown && (uintptr_t)grown % alignment == 0) return grown;
+    void *moved = grown ? mem_alloc_aligned(alignment, size_bytes) : NULL;
+    if (moved) memcpy(moved, grown, size_bytes);
+    mem_free(grown ? grown : p);
+    return moved;
+}
+
 void mem_free(void *p)
 {
     const size_t had = size_of(p);

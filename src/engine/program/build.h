@@ -12,7 +12,9 @@
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
-    pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant */
+    pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
+                             needed any more */
+    size_t uses;          /* of a constant: places in nodes and outputs that still need it */
     bool stored;          /* the constant is already in the program's constants */
     /* indexed by space and layout: the tensor with the same elements there; 0: not made yet */
     uint32_t moved[PROGRAM_MAX_SPACES][KERNEL_MAX_FORMATS];
@@ -27,6 +29,7 @@ typedef struct builder {
     id_places bound; /* maps a value to its tensor's index + 1; 0: none yet */
     size_t step_capacity;
     uint64_t constant_capacity[PROGRAM_MAX_SPACES];
+    uint64_t released_bytes; /* of constants, since memory was last given back */
 } builder;
 
 /* A node on its way to a step. */
@@ -34,6 +37,7 @@ typedef struct build_node {
     pgy_node *node;
     op_node op;
     uint32_t *tensors; /* indices of its tensors: inputs, then captured values, then outputs */
+    uint32_t *reads;   /* a copy of its inputs and captured values, as steps change `tensors` */
     size_t input_count, captured_count, output_count;
     bool is_view;
     bool free; /* kernels may run it; else the reference definition must */
@@ -63,6 +67,12 @@ uint32_t build_bound(const builder *b, const pgy_value *v);
 bool build_is_constant(pgy_value *v);
 /* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
+/* The elements of a constant are released after the last counted use, because a program holds all
+ * weights in its own form: with the elements of all, it would hold them twice. */
+void build_count_use(builder *b, uint32_t tensor);
+void build_drop_use(builder *b, uint32_t tensor);
+/* Gives freed memory, and pages of the model's file, back to the system. */
+void build_give_back(builder *b);
 /* Copies the elements of a constant into the program, unless it holds them already. */
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
 /* Reserves 64-byte aligned room in the constants of a space. */

@@ -365,6 +365,21 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
     return st;
 }
 
+static pgy_status count_uses(build_node *nodes, size_t count, builder *b, arena *memory,
+                             pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        build_node *n = &nodes[i];
+        const size_t reads = n->input_count + n->captured_count;
+        n->reads = arena_alloc_array(memory, reads + 1, sizeof *n->reads);
+        if (!n->reads) return no_memory(err);
+        for (size_t k = 0; k < reads; k++) build_count_use(b, n->reads[k] = n->tensors[k]);
+    }
+    for (size_t i = 0; i < b->graph->output_count; i++) /* bound after all nodes */
+        build_count_use(b, build_bound(b, b->graph->outputs[i]));
+    return PGY_OK;
+}
+
 /* Makes the steps; kernels pack their weights here. */
 static pgy_status emit_nodes(build_node *nodes, size_t count, builder *b, pgy_error *err)
 {
@@ -373,7 +388,9 @@ static pgy_status emit_nodes(build_node *nodes, size_t count, builder *b, pgy_er
     progress_expect(1);
     progress_start(config, PROGRESS_PACKING, PROGRESS_PROGRAM, count);
     for (size_t i = 0; !st && i < count; i++) {
+        const size_t reads = nodes[i].input_count + nodes[i].captured_count;
         st = nodes[i].is_view ? emit_view(&nodes[i], b, err) : emit_step(&nodes[i], b, err);
+        for (size_t k = 0; !st && k < reads; k++) build_drop_use(b, nodes[i].reads[k]);
         if (!st) st = progress_step(config, PROGRESS_PACKING, i, err);
     }
     progress_finish(config, PROGRESS_PACKING);
@@ -393,6 +410,8 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_err
         st = open_node(&nodes[opened++], b, err);
     }
     if (!st) st = select_kernels(b, nodes, opened, &memory, err);
+    if (!st) st = count_uses(nodes, opened, b, &memory, err);
+    if (!st) build_give_back(b);
     if (!st) st = emit_nodes(nodes, opened, b, err);
     arena_deinit(&memory);
     return st;

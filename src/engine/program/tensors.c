@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "engine/program/build.h"
+#include "onnx/model.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -166,13 +167,10 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uin
     const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const uint64_t end = start + size_bytes;
     if (end > *capacity || !p->constants) { /* an empty constant needs an address, too */
-        const uint64_t least = *capacity ? 2 * *capacity : ALIGNMENT;
+        const uint64_t least = *capacity ? *capacity + *capacity / 4 : ALIGNMENT;
         const uint64_t wanted = end > least ? end : least;
-        void *more = mem_alloc_aligned(ALIGNMENT, wanted);
-        if (!more) return no_memory(err);
-        if (p->constant_bytes) memcpy(more, p->constants, p->constant_bytes);
-        mem_free(p->constants);
-        p->constants = more;
+        p->constants = mem_realloc_aligned(p->constants, ALIGNMENT, wanted);
+        if (!p->constants) return no_memory(err);
         *capacity = wanted;
     }
     if (start > p->constant_bytes)
@@ -180,6 +178,41 @@ pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uin
     p->constant_bytes = end;
     *offset = start;
     return PGY_OK;
+}
+
+/* ---- Releasing ------------------------------------------------------------------------------ */
+
+/* After this many bytes the allocator gives memory back, which takes longer than a release. */
+static const uint64_t GIVE_BACK_BYTES = 64 << 20;
+
+static build_tensor *constant_root(builder *b, uint32_t tensor)
+{
+    build_tensor *t = tensor == PROGRAM_NO_TENSOR ? NULL : &b->tensors[build_root(b, tensor)];
+    return t && t->constant ? t : NULL;
+}
+
+void build_count_use(builder *b, uint32_t tensor)
+{
+    build_tensor *t = constant_root(b, tensor);
+    if (t) t->uses++;
+}
+
+/* Pages of the model's file that were read stay in memory otherwise. */
+void build_give_back(builder *b)
+{
+    b->released_bytes = 0;
+    model_forget_pages(b->graph->model);
+    mem_give_back();
+}
+
+void build_drop_use(builder *b, uint32_t tensor)
+{
+    build_tensor *t = constant_root(b, tensor);
+    if (!t || --t->uses) return;
+    b->released_bytes += t->t.size_bytes;
+    pgy_tensor_release(t->constant);
+    t->constant = NULL;
+    if (b->released_bytes >= GIVE_BACK_BYTES) build_give_back(b);
 }
 
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)

@@ -67,6 +67,25 @@ static void test_alloc__aligned(void **state)
     }
 }
 
+/* Small blocks move by a copy, large ones by their pages. */
+static void test_alloc__aligned_blocks_grow(void **state)
+{
+    (void)state;
+    for (size_t alignment = 16; alignment <= 4096; alignment *= 4) {
+        unsigned char *p = mem_realloc_aligned(NULL, alignment, 1);
+        assert_non_null(p);
+        p[0] = 1;
+        for (size_t size = 2; size <= (size_t)1 << 23; size *= 2) {
+            p = mem_realloc_aligned(p, alignment, size);
+            assert_non_null(p);
+            assert_int_equal((uintptr_t)p % alignment, 0);
+            for (size_t i = 1; i < size / 2; i *= 2) assert_int_equal(p[i - 1], 1 + (i - 1) % 251);
+            for (size_t i = size / 2; i < size; i++) p[i] = (unsigned char)(1 + i % 251);
+        }
+        mem_free(p);
+    }
+}
+
 static void test_alloc__strings(void **state)
 {
     (void)state;
