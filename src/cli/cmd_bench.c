@@ -318,11 +318,9 @@ static pgy_status compare_side(bool *passed, const bench_args *s, const pgy_benc
 }
 
 static pgy_status compare_all(bool *passed, const bench_args *s, const pgy_bench *now,
-                              pgy_error *err)
+                              const pgy_bench *old, pgy_error *err)
 {
-    pgy_bench *old = NULL;
-    pgy_status st = pgy_bench_load(&old, s->compare, err);
-    if (st) return st;
+    pgy_status st = PGY_OK;
     if (strcmp(pgy_bench_processor(old), pgy_bench_processor(now)) != 0)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "%s was measured on the processor '%s', and the new times on '%s'; "
@@ -330,22 +328,34 @@ static pgy_status compare_all(bool *passed, const bench_args *s, const pgy_bench
                            s->compare, pgy_bench_processor(old), pgy_bench_processor(now));
     for (size_t i = 0; !st && i < pgy_bench_count(now); i++)
         st = compare_side(passed, s, now, i, old, err);
-    pgy_bench_destroy(old);
+    return st;
+}
+
+/* A path that cannot be written must not cost a measurement. */
+static pgy_status try_path(const char *path, pgy_error *err)
+{
+    file_writer *w = NULL;
+    const pgy_status st = path ? file_writer_create(&w, path, err) : PGY_OK;
+    file_writer_destroy(w);
     return st;
 }
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     const bench_args *s = args_get(line, &OWN);
-    pgy_bench *b = NULL;
+    pgy_bench *b = NULL, *old = NULL;
     char *text = NULL;
-    pgy_status st = measure(&b, line, s, err);
+    pgy_status st = s->compare ? pgy_bench_load(&old, s->compare, err) : PGY_OK;
+    if (!st) st = try_path(s->output, err);
+    if (!st) st = try_path(s->csv, err);
+    if (!st) st = measure(&b, line, s, err);
     if (!st) st = pgy_bench_text(&text, b, err);
     if (!st) LOG(INFO, "==== Times ====\n%s", text);
     if (!st && s->output) st = pgy_bench_save(s->output, b, err);
     if (!st && s->csv) st = pgy_bench_save_csv(s->csv, b, err);
-    if (!st && s->compare) st = compare_all(passed, s, b, err);
+    if (!st && s->compare) st = compare_all(passed, s, b, old, err);
     pgy_text_free(text);
+    pgy_bench_destroy(old);
     pgy_bench_destroy(b);
     return st;
 }
