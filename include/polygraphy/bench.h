@@ -17,12 +17,24 @@
 #ifndef POLYGRAPHY_BENCH_H
 #define POLYGRAPHY_BENCH_H
 
+#include <polygraphy/compare.h>
 #include <polygraphy/data.h>
 #include <polygraphy/runner.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** What the outputs of every side are compared with: a runner, or saved outputs. */
+typedef struct pgy_bench_reference {
+    size_t size;                /**< sizeof(pgy_bench_reference) */
+    const char *name;           /**< for reports */
+    pgy_runner *runner;         /**< not active; it gets the inputs of each side. It runs after all
+                                   measurements, so that it changes none. NULL: `results` */
+    const pgy_results *results; /**< the first iteration of its first runner; not for sweeps, whose
+                                   shapes differ */
+    const pgy_compare_options *tolerances; /**< of the kind SIMPLE; NULL: defaults */
+} pgy_bench_reference;
 
 typedef struct pgy_bench_options {
     size_t size;         /**< sizeof(pgy_bench_options) */
@@ -33,6 +45,8 @@ typedef struct pgy_bench_options {
     double confidence;   /**< of intervals and verdicts, over 0.5 and below 1; default 0.99 */
     double least_effect; /**< smaller differences are never claimed; default 0.01: 1 %. Where a
                             model lies in memory alone can make such differences */
+    const pgy_bench_reference *reference; /**< only while measuring; NULL: outputs are not checked
+                                           */
 } pgy_bench_options;
 PGY_API pgy_bench_options pgy_bench_options_default(void);
 
@@ -81,10 +95,24 @@ typedef struct pgy_bench_figures {
     double load_ms;      /**< activating the runner: loading, building; negative: unknown */
     double first_run_ms; /**< negative: unknown */
     int64_t peak_bytes;  /**< memory that loading and the first run added; -1: unknown */
+    double cpu_joules, gpu_joules; /**< energy of a run, of all processor packages and of all GPUs
+                                      of the machine; negative: unknown */
 } pgy_bench_figures;
 /** @return PGY_E_ARGUMENT if the side has no slices */
 PGY_API PGY_MUST_CHECK pgy_status pgy_bench_summarize(pgy_bench_figures *out, const pgy_bench *b,
                                                       size_t side, pgy_error *err);
+
+/** How far the outputs of a side are from the reference. Texts are borrowed. */
+typedef struct pgy_bench_accuracy {
+    const char *reference;
+    bool measured;         /**< false: `reason` says why there is no error */
+    bool passed;           /**< all outputs are within the tolerances */
+    double error;          /**< greatest absolute difference of all elements of all outputs */
+    double relative_error; /**< the greatest relative one; infinite where the reference is 0 */
+    const char *reason;    /**< why it did not pass; "" if it did */
+} pgy_bench_accuracy;
+/** @return false if nothing was to be checked */
+PGY_API bool pgy_bench_check(pgy_bench_accuracy *out, const pgy_bench *b, size_t side);
 
 /* ---- Verdicts ------------------------------------------------------------------------------- */
 

@@ -7,6 +7,8 @@
 #include <polygraphy/backend.h>
 #include <polygraphy/base.h>
 #include <polygraphy/bench.h>
+#include <polygraphy/bench_budget.h>
+#include <polygraphy/bench_sweep.h>
 #include <polygraphy/bisect_rewrites.h>
 #include <polygraphy/capability.h>
 #include <polygraphy/compare.h>

@@ -102,6 +102,8 @@ void pgy_bench_destroy(pgy_bench *b)
         for (size_t k = 0; k < s->count; k++) mem_free(s->slices[k].times_ns);
         mem_free(s->slices);
         mem_free(s->name);
+        mem_free(s->accuracy.reference);
+        mem_free(s->accuracy.reason);
     }
     mem_free(b->sides);
     bench_machine_deinit(&b->machine);
@@ -172,7 +174,11 @@ pgy_status bench_adopt(pgy_bench *b, size_t side, bench_slice *s, pgy_error *err
 pgy_status pgy_bench_add(pgy_bench *b, size_t side, const int64_t *times_ns, size_t count,
                          bool disturbed, pgy_error *err)
 {
-    bench_slice s = {.runs = count, .others = -1, .disturbed = disturbed, .place = side};
+    bench_slice s = {.runs = count,
+                     .others = -1,
+                     .disturbed = disturbed,
+                     .place = side,
+                     .joules = {.cpu = -1, .gpu = -1}};
     if (side >= b->count)
         return pgy_error_set(err, PGY_E_ARGUMENT, "there is no side %zu; there are %zu", side,
                              b->count);

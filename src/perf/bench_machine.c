@@ -112,6 +112,7 @@ void bench_machine_deinit(bench_machine *m)
     mem_free(m->processor);
     mem_free(m->flags);
     mem_free(m->governor);
+    mem_free(m->energy);
 }
 
 /* ---- Load ----------------------------------------------------------------------------------- */

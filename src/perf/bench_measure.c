@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring: all sides are loaded, then each round runs a slice of every side in random order. */
+/* Measuring: all sides are loaded once. Then, at each point of a sweep, each round runs a slice of
+ * every side in random order. */
 #include <math.h>
 #include <string.h>
 
@@ -8,13 +9,28 @@
 #include "base/progress.h"
 #include "base/sized.h"
 #include "base/system.h"
-#include "perf/bench.h"
+#include "base/tracer.h"
+#include "perf/bench_sweep.h"
+
+static const char POWERCAP[] = "/sys/class/powercap";
+
+/* What loading a side gave; it is the same at all points. */
+typedef struct loaded_side {
+    double load_ms;
+    int64_t held_bytes, peak_bytes; /* memory that it added and keeps; that it added at most; -1:
+                                       unknown */
+} loaded_side;
 
 typedef struct measuring {
-    pgy_bench *bench;
+    pgy_bench_sweep *sweep;
+    pgy_bench *bench; /* of the point that is being measured */
+    size_t point;
     const pgy_bench_side *sides;
+    size_t count;
+    loaded_side *loaded;
     pgy_tensor_map **feeds;
     size_t *order;
+    bench_energy *energy;
     mt19937 random;
     int64_t slice_ns;
 } measuring;
@@ -33,41 +49,52 @@ static pgy_status run_once(int64_t *time_ns, pgy_runner *r, const pgy_tensor_map
     return cancel_check(err);
 }
 
-static pgy_status make_feed(pgy_tensor_map **out, const pgy_bench_side *side, pgy_error *err)
+static pgy_status name_side(pgy_status st, const char *name, pgy_error *err)
 {
-    const pgy_metadata *inputs = NULL;
-    pgy_tensor_map *given = NULL;
-    pgy_status st = pgy_runner_inputs(&inputs, side->runner, err);
-    if (!st && inputs) st = pgy_data_loader_set_metadata(side->data, inputs, err);
-    if (!st) st = pgy_data_loader_next(&given, side->data, err);
-    if (!st && !given) st = pgy_error_set(err, PGY_E_ARGUMENT, "the data have no iteration");
-    if (!st && inputs) {
-        st = pgy_feed_match(out, given, inputs, err);
-        pgy_tensor_map_destroy(given);
-    } else if (!st) {
-        *out = given;
-    }
-    return st;
+    return !st || status_ends_all(st) ? st : pgy_error_prefix(err, st, "'%s': ", name);
+}
+
+/* Memory between two readings, of which each may be unknown. */
+static int64_t grown(int64_t before, int64_t after)
+{
+    return before < 0 || after < 0 ? -1 : after > before ? after - before : 0;
 }
 
 static pgy_status load_side(measuring *m, size_t i, pgy_error *err)
 {
-    bench_side *s = &m->bench->sides[i];
-    const pgy_bench_side *given = &m->sides[i];
-    int64_t first_ns = 0;
+    loaded_side *l = &m->loaded[i];
     const bool has_peak = bench_memory_reset_peak();
     const int64_t resident = bench_memory(false), start = clock_ns();
-    pgy_status st = pgy_runner_activate(given->runner, err);
-    s->load_ms = (double)(clock_ns() - start) / 1e6;
-    if (!st) st = make_feed(&m->feeds[i], given, err);
-    if (!st) st = run_once(&first_ns, given->runner, m->feeds[i], err);
-    if (st)
-        return st == PGY_E_CANCELLED || st == PGY_E_MEMORY
-                   ? st
-                   : pgy_error_prefix(err, st, "'%s': ", s->name);
-    const int64_t peak = bench_memory(true);
+    const pgy_status st = pgy_runner_activate(m->sides[i].runner, err);
+    l->load_ms = (double)(clock_ns() - start) / 1e6;
+    l->peak_bytes = has_peak ? grown(resident, bench_memory(true)) : -1;
+    l->held_bytes = grown(resident, bench_memory(false));
+    return name_side(st, m->sides[i].name, err);
+}
+
+/* The first run of a side at this point, which often allocates what later runs keep. */
+static pgy_status run_first(measuring *m, size_t i, pgy_error *err)
+{
+    bench_side *s = &m->bench->sides[i];
+    loaded_side *l = &m->loaded[i];
+    int64_t first_ns = 0;
+    pgy_tensor_map_destroy(m->feeds[i]);
+    m->feeds[i] = NULL;
+    const bool has_peak = bench_memory_reset_peak();
+    const int64_t resident = bench_memory(false);
+    pgy_status st = bench_feed(&m->feeds[i], &m->sides[i], m->sweep->axes, m->point, err);
+    if (!st) st = run_once(&first_ns, m->sides[i].runner, m->feeds[i], err);
+    if (st) return name_side(st, s->name, err);
+    const int64_t peak = has_peak ? grown(resident, bench_memory(true)) : -1;
+    const int64_t more = grown(resident, bench_memory(false));
+    if (peak < 0 || l->peak_bytes < 0 || l->held_bytes < 0)
+        l->peak_bytes = -1;
+    else if (l->held_bytes + peak > l->peak_bytes)
+        l->peak_bytes = l->held_bytes + peak;
+    l->held_bytes = l->held_bytes < 0 || more < 0 ? -1 : l->held_bytes + more;
+    s->load_ms = l->load_ms;
     s->first_run_ms = (double)first_ns / 1e6;
-    if (has_peak && resident >= 0 && peak >= resident) s->peak_bytes = peak - resident;
+    s->peak_bytes = l->peak_bytes;
     return PGY_OK;
 }
 
@@ -83,13 +110,27 @@ static pgy_status warm_up(measuring *m, size_t i, pgy_error *err)
 static pgy_status load_all(measuring *m, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    progress_begin("Loading", m->bench->count);
-    for (size_t i = 0; !st && i < m->bench->count; i++) {
+    progress_begin("Loading", m->count);
+    for (size_t i = 0; !st && i < m->count; i++) {
         st = load_side(m, i, err);
         progress_advance(i + 1);
     }
-    for (size_t i = 0; !st && i < m->bench->count; i++) st = warm_up(m, i, err);
     progress_end();
+    return st;
+}
+
+/* Values in a timeline are looked at in the first runs only: later ones have the same data. */
+static pgy_status start_all(measuring *m, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    tracer_phase_begin("warm-up");
+    tracer_set_warm_up(true);
+    for (size_t i = 0; !st && i < m->count; i++) st = run_first(m, i, err);
+    tracer_set_checks(false);
+    for (size_t i = 0; !st && i < m->count; i++) st = warm_up(m, i, err);
+    tracer_set_checks(true);
+    tracer_set_warm_up(false);
+    tracer_phase_end();
     return st;
 }
 
@@ -115,14 +156,21 @@ static pgy_status fill_slice(measuring *m, size_t side, bench_slice *s, pgy_erro
 {
     pgy_runner *r = m->sides[side].runner;
     const pgy_tensor_map *feed = m->feeds[side];
+    bench_joules before, after;
     int64_t t = 0;
     const int64_t end = clock_ns() + m->slice_ns;
+    bench_energy_read(&before, m->energy);
     pgy_status st = run_once(&t, r, feed, err);
-    if (!st && t > m->slice_ns / 5) keep_time(m, s, t);
+    if (!st && t > m->slice_ns / 5)
+        keep_time(m, s, t);
+    else
+        bench_energy_read(&before, m->energy);
     while (!st && (clock_ns() < end || !s->count)) {
         st = run_once(&t, r, feed, err);
         if (!st) keep_time(m, s, t);
     }
+    bench_energy_read(&after, m->energy);
+    s->joules = bench_joules_between(&before, &after);
     return st;
 }
 
@@ -162,18 +210,54 @@ static bool is_enough(const measuring *m, size_t rounds, int64_t start)
     return rounds >= o->slices || (rounds >= BENCH_LEAST && spent_s > 1.5 * o->duration_s);
 }
 
-static pgy_status measure_all(measuring *m, pgy_error *err)
+static pgy_status measure_rounds(measuring *m, pgy_error *err)
 {
     const int64_t start = clock_ns();
     pgy_status st = PGY_OK;
     progress_begin("Measuring rounds", m->bench->options.slices);
+    tracer_set_checks(false);
     for (size_t round = 0; !st && !is_enough(m, round, start); round++) {
         shuffle(m);
-        for (size_t place = 0; !st && place < m->bench->count; place++)
+        for (size_t place = 0; !st && place < m->count; place++)
             st = measure_slice(m, m->order[place], place, err);
         progress_advance(round + 1);
     }
+    tracer_set_checks(true);
     progress_end();
+    return st;
+}
+
+/* ---- Points --------------------------------------------------------------------------------- */
+
+static pgy_status note_energy(measuring *m, pgy_error *err)
+{
+    m->bench->machine.energy = mem_strdup(bench_energy_text(m->energy));
+    return m->bench->machine.energy ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+static pgy_status measure_point(measuring *m, pgy_error *err)
+{
+    pgy_status st = bench_machine_read(&m->bench->machine, err);
+    if (!st) st = note_energy(m, err);
+    if (!st) st = start_all(m, err);
+    if (!st) st = measure_rounds(m, err);
+    if (!st) bench_machine_finish(&m->bench->machine);
+    return !st || status_ends_all(st) || !m->sweep->axes->count
+               ? st
+               : pgy_error_prefix(err, st, "at %s: ", m->sweep->places[m->point]);
+}
+
+static pgy_status measure_points(measuring *m, pgy_error *err)
+{
+    const size_t points = bench_axes_points(m->sweep->axes);
+    pgy_status st = load_all(m, err);
+    if (points > 1) progress_begin("Measuring points", points);
+    for (m->point = 0; !st && m->point < points; m->point++) {
+        m->bench = m->sweep->points[m->point];
+        st = measure_point(m, err);
+        if (points > 1) progress_advance(m->point + 1);
+    }
+    if (points > 1) progress_end();
     return st;
 }
 
@@ -192,44 +276,81 @@ static pgy_status check_sides(const pgy_bench_side *sides, size_t count, pgy_err
     return PGY_OK;
 }
 
-static pgy_status create_bench(pgy_bench **out, const pgy_bench_side *sides, size_t count,
-                               const pgy_bench_options *options, pgy_error *err)
+static pgy_status create_benches(pgy_bench_sweep *s, const pgy_bench_side *sides, size_t count,
+                                 const pgy_bench_options *options, pgy_error *err)
 {
     const char **names = mem_calloc(count + 1, sizeof *names);
-    if (!names) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; i < count; i++) names[i] = sides[i].name;
-    const pgy_status st = pgy_bench_create(out, names, count, options, err);
+    pgy_status st = names ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; !st && i < count; i++) names[i] = sides[i].name;
+    const size_t points = bench_axes_points(s->axes);
+    for (size_t i = 0; !st && i < points; i++)
+        st = pgy_bench_create(&s->points[i], names, count, options, err);
     mem_free(names);
+    return st;
+}
+
+static pgy_status measuring_init(measuring *m, pgy_error *err)
+{
+    const pgy_bench_options *o = &m->sweep->points[0]->options;
+    m->loaded = mem_calloc(m->count, sizeof *m->loaded);
+    m->feeds = mem_calloc(m->count, sizeof *m->feeds);
+    m->order = mem_calloc(m->count, sizeof *m->order);
+    m->slice_ns = (int64_t)(o->duration_s * 1e9 / (double)(o->slices * m->count));
+    mt19937_seed(&m->random, (uint32_t)o->seed);
+    if (!m->loaded || !m->feeds || !m->order)
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < m->count; i++) m->order[i] = i;
+    return bench_energy_open(&m->energy, POWERCAP, err);
+}
+
+static void measuring_deinit(measuring *m)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        if (pgy_runner_is_active(m->sides[i].runner)) pgy_runner_deactivate(m->sides[i].runner);
+        if (m->feeds) pgy_tensor_map_destroy(m->feeds[i]);
+    }
+    bench_energy_close(m->energy);
+    mem_free(m->loaded);
+    mem_free(m->feeds);
+    mem_free(m->order);
+}
+
+pgy_status pgy_bench_sweep_measure(pgy_bench_sweep **out, const pgy_bench_side *sides, size_t count,
+                                   const pgy_bench_axes *axes, const pgy_bench_options *options,
+                                   pgy_error *err)
+{
+    measuring m = {.sides = sides};
+    bench_checker checker = {.sides = sides};
+    pgy_status st = check_sides(sides, count, err);
+    if (!st) st = bench_sweep_create(&m.sweep, axes, err);
+    if (!st) st = create_benches(m.sweep, sides, count, options, err);
+    if (!st) st = bench_checker_init(&checker, &m.sweep->points[0]->options, m.sweep->axes, err);
+    if (!st) {
+        m.count = count;
+        st = measuring_init(&m, err);
+    }
+    if (!st) st = measure_points(&m, err);
+    checker.feeds = m.feeds;
+    checker.sweep = m.sweep;
+    if (!st) st = bench_check_all(&checker, err);
+    measuring_deinit(&m);
+    for (size_t i = 0; m.sweep && i < m.sweep->count; i++)
+        if (m.sweep->points[i]) m.sweep->points[i]->options.reference = NULL;
+    if (st)
+        pgy_bench_sweep_destroy(m.sweep);
+    else
+        *out = m.sweep;
     return st;
 }
 
 pgy_status pgy_bench_measure(pgy_bench **out, const pgy_bench_side *sides, size_t count,
                              const pgy_bench_options *options, pgy_error *err)
 {
-    measuring m = {.sides = sides};
-    pgy_status st = check_sides(sides, count, err);
-    if (!st) st = create_bench(&m.bench, sides, count, options, err);
+    pgy_bench_sweep *s = NULL;
+    const pgy_status st = pgy_bench_sweep_measure(&s, sides, count, NULL, options, err);
     if (st) return st;
-    const pgy_bench_options *o = &m.bench->options;
-    m.feeds = mem_calloc(count, sizeof *m.feeds);
-    m.order = mem_calloc(count, sizeof *m.order);
-    m.slice_ns = (int64_t)(o->duration_s * 1e9 / (double)(o->slices * count));
-    mt19937_seed(&m.random, (uint32_t)o->seed);
-    if (!m.feeds || !m.order) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    for (size_t i = 0; !st && i < count; i++) m.order[i] = i;
-    if (!st) st = bench_machine_read(&m.bench->machine, err);
-    if (!st) st = load_all(&m, err);
-    if (!st) st = measure_all(&m, err);
-    if (!st) bench_machine_finish(&m.bench->machine);
-    for (size_t i = 0; i < count; i++) {
-        pgy_runner_deactivate(sides[i].runner);
-        if (m.feeds) pgy_tensor_map_destroy(m.feeds[i]);
-    }
-    mem_free(m.feeds);
-    mem_free(m.order);
-    if (st)
-        pgy_bench_destroy(m.bench);
-    else
-        *out = m.bench;
-    return st;
+    *out = s->points[0];
+    s->points[0] = NULL;
+    pgy_bench_sweep_destroy(s);
+    return PGY_OK;
 }

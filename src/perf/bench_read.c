@@ -11,7 +11,7 @@
 #include "perf/bench.h"
 
 typedef struct reading {
-    arena memory;
+    arena *memory;
     const char *path;
     pgy_bench *bench;
 } reading;
@@ -70,7 +70,7 @@ static pgy_status read_text(const char **out, reading *r, const json_value *o, c
     const json_value *v = json_get(o, key);
     size_t size = 0;
     if (!v || v->type != JSON_STRING) return refuse(r, o, v, key, "a text", err);
-    *out = json_string(v, &r->memory, &size);
+    *out = json_string(v, r->memory, &size);
     if (!*out) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (strlen(*out) != size) return refuse(r, o, v, key, "a text without NUL", err);
     return PGY_OK;
@@ -123,11 +123,20 @@ static pgy_status read_machine(bench_machine *m, reading *r, const json_value *r
     if (!st) st = copy_text(&m->processor, r, v, "processor", err);
     if (!st) st = copy_text(&m->governor, r, v, "governor", err);
     if (!st) st = copy_text(&m->flags, r, v, "flags", err);
+    if (!st && json_get(v, "energy")) st = copy_text(&m->energy, r, v, "energy", err);
     if (!st) st = read_int(&m->processors, r, v, "processors", true, err);
     if (!st) st = read_real(&m->mhz_before, r, v, "mhz_before", true, err);
     if (!st) st = read_real(&m->mhz_after, r, v, "mhz_after", true, err);
     if (!st) st = read_int(&m->throttled, r, v, "throttled", true, err);
     return st;
+}
+
+/* Files of older releases lack some numbers. */
+static pgy_status read_later(double *out, const reading *r, const json_value *o, const char *key,
+                             pgy_error *err)
+{
+    *out = -1;
+    return json_get(o, key) ? read_real(out, r, o, key, true, err) : PGY_OK;
 }
 
 static pgy_status read_times(bench_slice *s, const reading *r, const json_value *item,
@@ -162,6 +171,8 @@ static pgy_status read_slice(const json_value *item, size_t side, reading *r, pg
     if (!st) st = read_real(&s.others, r, item, "others", true, err);
     if (!st) st = read_int(&runs, r, item, "runs", false, err);
     if (!st) st = read_int(&s.total_ns, r, item, "total_ns", false, err);
+    if (!st) st = read_later(&s.joules.cpu, r, item, "cpu_joules", err);
+    if (!st) st = read_later(&s.joules.gpu, r, item, "gpu_joules", err);
     if (!st && (!flag || flag->type != JSON_BOOL))
         st = refuse(r, item, flag, "disturbed", "true or false", err);
     if (!st && ((uint64_t)runs < s.count || s.total_ns < s.times_ns[s.count - 1]))
@@ -179,6 +190,33 @@ static pgy_status read_slice(const json_value *item, size_t side, reading *r, pg
     return bench_adopt(r->bench, side, &s, err);
 }
 
+/* A side without error needs a reason. */
+static pgy_status read_accuracy(bench_accuracy *a, reading *r, const json_value *item,
+                                pgy_error *err)
+{
+    json_value *v = NULL;
+    const json_value *passed = NULL;
+    if (!json_get(item, "accuracy")) return PGY_OK;
+    pgy_status st = get_child(&v, r, item, "accuracy", JSON_OBJECT, err);
+    if (!st) st = copy_text(&a->reference, r, v, "reference", err);
+    if (!st) st = copy_text(&a->reason, r, v, "reason", err);
+    if (!st) st = read_real(&a->error, r, v, "error", true, err);
+    if (!st) st = read_real(&a->relative_error, r, v, "relative_error", true, err);
+    if (st) return st;
+    passed = json_get(v, "passed");
+    a->measured = a->error >= 0;
+    if (a->relative_error < 0) a->relative_error = INFINITY;
+    if (!passed || passed->type != JSON_BOOL ||
+        passed->boolean != (a->measured && a->reason[0] == 0))
+        return refuse(r, v, passed, "passed",
+                      "true if there is an error and 'reason' is empty, else false", err);
+    if (!a->reason[0]) {
+        mem_free(a->reason);
+        a->reason = NULL;
+    }
+    return PGY_OK;
+}
+
 static pgy_status read_side(const json_value *item, size_t i, reading *r, pgy_error *err)
 {
     bench_side *s = &r->bench->sides[i];
@@ -186,6 +224,7 @@ static pgy_status read_side(const json_value *item, size_t i, reading *r, pgy_er
     pgy_status st = read_real(&s->load_ms, r, item, "load_ms", true, err);
     if (!st) st = read_real(&s->first_run_ms, r, item, "first_run_ms", true, err);
     if (!st) st = read_int(&s->peak_bytes, r, item, "peak_bytes", true, err);
+    if (!st) st = read_accuracy(&s->accuracy, r, item, err);
     if (!st) st = get_child(&slices, r, item, "slices", JSON_ARRAY, err);
     if (st) return st;
     if (!slices->count || slices->count > BENCH_SLICES)
@@ -247,20 +286,28 @@ static pgy_status read_root(reading *r, const json_value *root, pgy_error *err)
     return st;
 }
 
-pgy_status bench_parse(pgy_bench **out, span text, const char *path, pgy_error *err)
+pgy_status bench_read_value(pgy_bench **out, const json_value *root, const char *path,
+                            arena *memory, pgy_error *err)
 {
-    reading r = {.path = path};
-    json_value *root = NULL;
-    pgy_status st = json_parse(&root, text.data, text.size, &r.memory, err);
-    if (st)
-        pgy_error_prefix(err, st, "%s: ", path);
-    else
-        st = read_root(&r, root, err);
-    arena_deinit(&r.memory);
+    reading r = {.path = path, .memory = memory};
+    const pgy_status st = read_root(&r, root, err);
     if (st)
         pgy_bench_destroy(r.bench);
     else
         *out = r.bench;
+    return st;
+}
+
+pgy_status bench_parse(pgy_bench **out, span text, const char *path, pgy_error *err)
+{
+    arena memory = {0};
+    json_value *root = NULL;
+    pgy_status st = json_parse(&root, text.data, text.size, &memory, err);
+    if (st)
+        pgy_error_prefix(err, st, "%s: ", path);
+    else
+        st = bench_read_value(out, root, path, &memory, err);
+    arena_deinit(&memory);
     return st;
 }
 

@@ -126,11 +126,18 @@ static double percentile_ms(const int64_t *sorted, size_t count, double p)
     return (double)sorted[perf_percentile_index(count, p, false)] / 1e6;
 }
 
+/* An unknown part makes the sum unknown. */
+static void add_joules(double *sum, double more)
+{
+    *sum = *sum < 0 || more < 0 ? -1 : *sum + more;
+}
+
 static pgy_status fill_percentiles(pgy_bench_figures *f, const bench_side *s, const bench_rounds *r,
                                    pgy_error *err)
 {
     size_t count = 0;
     double total_s = 0;
+    bench_joules joules = {0};
     for (size_t k = 0; k < r->total; k++) count += r->counts[k] ? s->slices[k].count : 0;
     int64_t *all = mem_calloc(count, sizeof *all);
     if (!all) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu times", count);
@@ -143,6 +150,8 @@ static pgy_status fill_percentiles(pgy_bench_figures *f, const bench_side *s, co
         count += slice->count;
         f->runs += slice->runs;
         total_s += (double)slice->total_ns / 1e9;
+        add_joules(&joules.cpu, slice->joules.cpu);
+        add_joules(&joules.gpu, slice->joules.gpu);
     }
     bench_sort_times(all, count);
     f->p50_ms = percentile_ms(all, count, 50);
@@ -150,6 +159,8 @@ static pgy_status fill_percentiles(pgy_bench_figures *f, const bench_side *s, co
     f->p99_ms = percentile_ms(all, count, 99);
     f->p999_ms = percentile_ms(all, count, 99.9);
     f->throughput = (double)f->runs / total_s;
+    f->cpu_joules = joules.cpu < 0 ? -1 : joules.cpu / (double)f->runs;
+    f->gpu_joules = joules.gpu < 0 ? -1 : joules.gpu / (double)f->runs;
     mem_free(all);
     return PGY_OK;
 }

@@ -1,58 +1,90 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report for readers: a table of sides, what disturbed, and verdicts. */
+#include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/str.h"
 #include "perf/bench.h"
 
+enum { SPARKLINE = 24 };
+
 /* ---- Table ---------------------------------------------------------------------------------- */
 
-static void append_ms(str *out, double ms)
+/* Columns that only some measurements have. */
+typedef struct optional_columns {
+    bool error, cpu_joules, gpu_joules;
+} optional_columns;
+
+static void append_number(str *out, double v)
 {
-    if (ms < 0)
+    if (v < 0 || isnan(v))
         str_append(out, "          -");
     else
-        str_printf(out, " %10.5g", ms);
+        str_printf(out, " %10.5g", v);
 }
 
-static void append_heads(str *out, size_t width)
+static void append_heads(str *out, size_t width, const optional_columns *c)
 {
     static const char *const HEADS[] = {"median ms", "from",  "to",     "p50",       "p90",
                                         "p99",       "p99.9", "runs/s", "first run", "load ms"};
     str_printf(out, "    %-*s", (int)width, "");
     for (size_t i = 0; i < sizeof HEADS / sizeof *HEADS; i++) str_printf(out, " %10s", HEADS[i]);
-    str_append(out, "  peak memory\n");
+    if (c->cpu_joules) str_printf(out, " %10s", "CPU J/run");
+    if (c->gpu_joules) str_printf(out, " %10s", "GPU J/run");
+    if (c->error) str_printf(out, " %10s", "error");
+    str_append(out, "  peak memory  slices\n");
 }
 
-static void append_row(str *out, const char *name, size_t width, const pgy_bench_figures *f)
+static void append_peak(str *out, int64_t bytes)
+{
+    str text = {0};
+    if (bytes < 0)
+        str_append_char(&text, '-');
+    else
+        str_append_bytes(&text, (uint64_t)bytes);
+    str_printf(out, "  %-11s", str_text(&text));
+    out->failed = out->failed || text.failed;
+    str_deinit(&text);
+}
+
+static void append_row(str *out, const pgy_bench *b, size_t i, size_t width,
+                       const pgy_bench_figures *f, const optional_columns *c)
 {
     const double times[] = {f->median_ms, f->low_ms, f->high_ms, f->p50_ms,
                             f->p90_ms,    f->p99_ms, f->p999_ms};
-    str_printf(out, "    %-*s", (int)width, name);
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) append_ms(out, times[i]);
+    pgy_bench_accuracy a;
+    str_printf(out, "    %-*s", (int)width, b->sides[i].name);
+    for (size_t k = 0; k < sizeof times / sizeof *times; k++) append_number(out, times[k]);
     str_printf(out, " %10.1f", f->throughput);
-    append_ms(out, f->first_run_ms);
-    append_ms(out, f->load_ms);
+    append_number(out, f->first_run_ms);
+    append_number(out, f->load_ms);
+    if (c->cpu_joules) append_number(out, f->cpu_joules);
+    if (c->gpu_joules) append_number(out, f->gpu_joules);
+    if (c->error) append_number(out, pgy_bench_check(&a, b, i) ? a.error : -1);
+    append_peak(out, f->peak_bytes);
     str_append(out, "  ");
-    if (f->peak_bytes < 0)
-        str_append_char(out, '-');
-    else
-        str_append_bytes(out, (uint64_t)f->peak_bytes);
+    bench_append_sparkline(out, &b->sides[i], SPARKLINE);
     str_append_char(out, '\n');
 }
 
-static pgy_status append_table(str *out, pgy_bench_figures *last, const pgy_bench *b,
-                               pgy_error *err)
+static pgy_status append_table(str *out, const pgy_bench *b, pgy_error *err)
 {
     size_t width = 4;
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; i < b->count; i++)
-        if (strlen(b->sides[i].name) > width) width = strlen(b->sides[i].name);
-    append_heads(out, width);
+    optional_columns c = {0};
+    pgy_bench_accuracy a;
+    pgy_bench_figures *f = mem_calloc(b->count, sizeof *f);
+    pgy_status st = f ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; !st && i < b->count; i++) {
-        st = pgy_bench_summarize(last, b, i, err);
-        if (!st) append_row(out, b->sides[i].name, width, last);
+        if (strlen(b->sides[i].name) > width) width = strlen(b->sides[i].name);
+        st = pgy_bench_summarize(&f[i], b, i, err);
+        c.error |= pgy_bench_check(&a, b, i);
+        c.cpu_joules |= f[i].cpu_joules >= 0;
+        c.gpu_joules |= f[i].gpu_joules >= 0;
     }
+    if (!st) append_heads(out, width, &c);
+    for (size_t i = 0; !st && i < b->count; i++) append_row(out, b, i, width, &f[i], &c);
+    mem_free(f);
     return st;
 }
 
@@ -67,7 +99,7 @@ static double greatest_load(const pgy_bench *b)
     return most;
 }
 
-static void append_machine(str *out, const bench_machine *m)
+void bench_append_machine(str *out, const bench_machine *m)
 {
     str_printf(out, "Processor: %s", m->processor && *m->processor ? m->processor : "unknown");
     if (m->processors > 0) str_printf(out, ", %lld used", (long long)m->processors);
@@ -77,6 +109,7 @@ static void append_machine(str *out, const bench_machine *m)
     if (m->throttled > 0)
         str_printf(out, "The processor was throttled %lld times while measuring.\n",
                    (long long)m->throttled);
+    if (m->energy && *m->energy) str_printf(out, "Energy: %s\n", m->energy);
 }
 
 static void append_disturbed(str *out, const pgy_bench *b, const bench_rounds *r)
@@ -104,8 +137,7 @@ static void append_disturbed(str *out, const pgy_bench *b, const bench_rounds *r
 
 /* ---- Verdicts ------------------------------------------------------------------------------- */
 
-static void append_verdict(str *out, const pgy_bench_verdict *v, const char *name,
-                           const char *other)
+void bench_append_verdict(str *out, const pgy_bench_verdict *v, const char *name, const char *other)
 {
     if (v->outcome == PGY_BENCH_NO_DIFFERENCE)
         str_printf(out, "'%s' against '%s': no difference shown", name, other);
@@ -119,7 +151,7 @@ pgy_status pgy_bench_verdict_text(char **out, const pgy_bench_verdict *v, const 
                                   const char *other, pgy_error *err)
 {
     str text = {0};
-    append_verdict(&text, v, name, other);
+    bench_append_verdict(&text, v, name, other);
     return str_give(out, &text, err);
 }
 
@@ -137,19 +169,18 @@ static void append_needed(str *out, const pgy_bench_verdict *v, const pgy_bench_
 pgy_status pgy_bench_text(char **out, const pgy_bench *b, pgy_error *err)
 {
     str text = {0};
-    pgy_bench_figures last = {0};
     bench_rounds r = {0};
     pgy_status st = bench_rounds_find(&r, b, err);
-    if (!st) st = append_table(&text, &last, b, err);
+    if (!st) st = append_table(&text, b, err);
     if (!st) {
-        append_machine(&text, &b->machine);
+        bench_append_machine(&text, &b->machine);
         append_disturbed(&text, b, &r);
     }
     for (size_t i = 1; !st && i < b->count; i++) {
         pgy_bench_verdict v;
         st = pgy_bench_judge(&v, b, i, 0, err);
         if (st) break;
-        append_verdict(&text, &v, b->sides[i].name, b->sides[0].name);
+        bench_append_verdict(&text, &v, b->sides[i].name, b->sides[0].name);
         str_append_char(&text, '\n');
         append_needed(&text, &v, &b->options);
     }

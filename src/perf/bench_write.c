@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measurements as JSON and CSV. docs/bench.md describes both. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -53,6 +54,7 @@ static void write_machine(json_writer *w, const bench_machine *m)
     put_real_or_null(w, "mhz_after", m->mhz_after);
     put_int_or_null(w, "throttled", m->throttled);
     json_put_text(w, "flags", m->flags ? m->flags : "");
+    json_put_text(w, "energy", m->energy ? m->energy : "");
     json_end_object(w);
 }
 
@@ -68,6 +70,8 @@ static void write_figures(json_writer *w, const pgy_bench_figures *f)
     json_put_real(w, "p99_ms", f->p99_ms);
     json_put_real(w, "p99.9_ms", f->p999_ms);
     json_put_real(w, "throughput", f->throughput);
+    put_real_or_null(w, "cpu_joules", f->cpu_joules);
+    put_real_or_null(w, "gpu_joules", f->gpu_joules);
     json_put_uint(w, "runs", f->runs);
     json_put_uint(w, "slices", f->slices);
     json_put_uint(w, "disturbed", f->disturbed);
@@ -98,7 +102,23 @@ static void write_slice(json_writer *w, const bench_slice *s)
     put_real_or_null(w, "others", s->others);
     json_put_uint(w, "runs", s->runs);
     json_put_int(w, "total_ns", s->total_ns);
+    put_real_or_null(w, "cpu_joules", s->joules.cpu);
+    put_real_or_null(w, "gpu_joules", s->joules.gpu);
     json_put_ints(w, "times_ns", s->times_ns, s->count);
+    json_end_object(w);
+}
+
+static void write_accuracy(json_writer *w, const bench_accuracy *a)
+{
+    if (!a->reference) return;
+    json_key(w, "accuracy");
+    json_begin_object(w);
+    json_put_text(w, "reference", a->reference);
+    put_real_or_null(w, "error", a->measured ? a->error : -1);
+    put_real_or_null(w, "relative_error",
+                     a->measured && isfinite(a->relative_error) ? a->relative_error : -1);
+    json_put_bool(w, "passed", a->measured && !a->reason);
+    json_put_text(w, "reason", a->reason ? a->reason : "");
     json_end_object(w);
 }
 
@@ -110,6 +130,7 @@ static void write_side(json_writer *w, const derived *d, size_t i)
     put_real_or_null(w, "load_ms", s->load_ms);
     put_real_or_null(w, "first_run_ms", s->first_run_ms);
     put_int_or_null(w, "peak_bytes", s->peak_bytes);
+    write_accuracy(w, &s->accuracy);
     write_figures(w, &d->figures[i]);
     if (i) write_verdict(w, d, i);
     json_key(w, "slices");

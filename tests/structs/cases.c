@@ -870,6 +870,71 @@ CALL(pgy_bench_options)
     return PGY_OK;
 }
 
+static pgy_tensor_map *one_value(float v)
+{
+    static const int64_t shape[] = {1};
+    pgy_tensor_map *m = NULL;
+    pgy_tensor *t = NULL;
+    if (pgy_tensor_map_create(&m, NULL) || pgy_tensor_create(&t, PGY_F32, 1, shape, NULL)) abort();
+    *(float *)pgy_tensor_data(t) = v;
+    if (pgy_tensor_map_adopt(m, "y", t, NULL)) abort();
+    return m;
+}
+
+static pgy_status give_one(const pgy_tensor_map *feed, pgy_tensor_map *out, void *user, pgy_error *err)
+{
+    pgy_tensor_map *m = one_value(1);
+    (void)feed;
+    (void)user;
+    const pgy_status st = pgy_tensor_map_set(out, "y", pgy_tensor_map_find(m, "y"), err);
+    pgy_tensor_map_destroy(m);
+    return st;
+}
+
+static const pgy_results *saved_half(void)
+{
+    static pgy_results *r;
+    pgy_tensor_map *m = one_value(0.5f);
+    if (!r && (pgy_results_create(&r, NULL) || pgy_results_add_runner(r, "saved", NULL, NULL) ||
+               pgy_results_add(r, 0, m, 0, NULL)))
+        abort();
+    pgy_tensor_map_destroy(m);
+    return r;
+}
+
+static const pgy_compare_options *wide_tolerances(void)
+{
+    static const pgy_number_entry ONE[] = {{"", {.real = 1}}};
+    static pgy_compare_options o;
+    o = pgy_compare_options_default(PGY_COMPARE_SIMPLE);
+    o.atol = (pgy_number_map){ONE, 1};
+    return &o;
+}
+
+WHOLE(pgy_bench_reference, .name = "saved", .results = saved_half(), .tolerances = wide_tolerances())
+DEFAULTS(pgy_bench_reference, .name = NULL)
+CALL(pgy_bench_reference)
+{
+    pgy_bench_side side = {.name = "one"};
+    pgy_bench_options options = pgy_bench_options_default();
+    pgy_bench_accuracy a;
+    pgy_bench *b = NULL;
+    const pgy_tensor_map *const nothing[] = {saved_half() ? one_value(0) : NULL};
+    options.duration_s = 1e-4;
+    options.slices = 8;
+    options.warm_up_ms = 0;
+    options.reference = o;
+    TRY(pgy_runner_create_callback(&side.runner, "one", NULL, give_one, NULL, err));
+    TRY(pgy_list_loader_create(&side.data, nothing, 1, err));
+    const pgy_status st = pgy_bench_measure(&b, &side, 1, &options, err);
+    if (!st && pgy_bench_check(&a, b, 0)) SAY("%s, %d, %d, %g", a.reference, a.measured, a.passed, a.error);
+    pgy_bench_destroy(b);
+    pgy_runner_destroy(side.runner);
+    pgy_data_loader_destroy(side.data);
+    pgy_tensor_map_destroy((pgy_tensor_map *)nothing[0]);
+    return st;
+}
+
 static pgy_perf_text_options whole_pgy_perf_text_options(void)
 {
     static const double P[] = {50};
