@@ -14,10 +14,13 @@
 static const struct {
     const char *field, *option;
 } FIELDS[] = {
+    {"bench.budget", "--budget"},
     {"bench.duration_s", "--duration"},
     {"bench.least_effect", "--least-effect"},
+    {"bench.reference", "--check-with"},
     {"bench.seed", "--seed"},
     {"bench.slices", "--slices"},
+    {"bench.sweep", "--sweep"},
     {"bench.warm_up_ms", "--warm-up"},
     {"calibration.cache", "--calibration-cache"},
     {"calibration.data", "--data-loader-script or --load-inputs"},

@@ -230,7 +230,8 @@ static int run_parsed(const command *c, args *line, const char *text)
     double seconds = (double)(clock_ns() - start) * 1e-9;
     if (framed && passed) LOG(FINISH, "PASSED | Runtime: %.3fs | Command: %s", seconds, text);
     if (framed && !passed) LOG(ERROR, "FAILED | Runtime: %.3fs | Command: %s", seconds, text);
-    return passed ? EXIT_GOOD : EXIT_BAD;
+    const bool judged = !st && !interrupt_requested() && line->exit_status;
+    return passed ? EXIT_GOOD : judged ? line->exit_status : EXIT_BAD;
 }
 
 /* Appends what the user may have meant by an unrecognized word; nothing if that is unknown. */

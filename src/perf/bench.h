@@ -110,6 +110,8 @@ void bench_energy_read(bench_joules *out, bench_energy *e);
 bench_joules bench_joules_between(const bench_joules *before, const bench_joules *after);
 
 /* ---- bench_text.c ---- */
+/* A column: the error, "?" if it could not be measured, "-" if nothing was to be checked. */
+void bench_append_error(str *out, const pgy_bench *b, size_t side);
 void bench_append_machine(str *out, const bench_machine *m);
 void bench_append_verdict(str *out, const pgy_bench_verdict *v, const char *name,
                           const char *other);

@@ -49,14 +49,6 @@ static void append_heads(str *out, const sweep_table *t)
     str_append_char(out, '\n');
 }
 
-static void append_number(str *out, double v)
-{
-    if (isnan(v))
-        str_append(out, "          -");
-    else
-        str_printf(out, " %10.5g", v);
-}
-
 static void append_place(str *out, const sweep_table *t, size_t point, size_t side)
 {
     const pgy_bench_axes *a = t->sweep->axes;
@@ -101,13 +93,13 @@ static pgy_status append_row(str *out, sweep_table *t, size_t point, size_t side
 {
     const pgy_bench *b = t->sweep->points[point];
     pgy_bench_figures f;
-    pgy_bench_accuracy a;
     pgy_status st = pgy_bench_summarize(&f, b, side, err);
     if (st) return st;
     append_place(out, t, point, side);
     const double values[] = {f.median_ms, f.low_ms, f.high_ms, f.p99_ms, f.throughput};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) append_number(out, values[i]);
-    if (t->has_error) append_number(out, pgy_bench_check(&a, b, side) ? a.error : NAN);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        str_printf(out, " %10.5g", values[i]);
+    if (t->has_error) bench_append_error(out, b, side);
     append_peak(out, f.peak_bytes);
     if (side) st = append_against(out, t, b, side, err);
     while (out->size && out->data[out->size - 1] == ' ') out->data[--out->size] = 0;

@@ -24,6 +24,16 @@ static void append_number(str *out, double v)
         str_printf(out, " %10.5g", v);
 }
 
+void bench_append_error(str *out, const pgy_bench *b, size_t side)
+{
+    pgy_bench_accuracy a;
+    const bool checked = pgy_bench_check(&a, b, side);
+    if (checked && a.measured)
+        str_printf(out, " %10.5g", a.error);
+    else
+        str_printf(out, " %10s", checked ? "?" : "-");
+}
+
 static void append_heads(str *out, size_t width, const optional_columns *c)
 {
     static const char *const HEADS[] = {"median ms", "from",  "to",     "p50",       "p90",
@@ -53,7 +63,6 @@ static void append_row(str *out, const pgy_bench *b, size_t i, size_t width,
 {
     const double times[] = {f->median_ms, f->low_ms, f->high_ms, f->p50_ms,
                             f->p90_ms,    f->p99_ms, f->p999_ms};
-    pgy_bench_accuracy a;
     str_printf(out, "    %-*s", (int)width, b->sides[i].name);
     for (size_t k = 0; k < sizeof times / sizeof *times; k++) append_number(out, times[k]);
     str_printf(out, " %10.1f", f->throughput);
@@ -61,7 +70,7 @@ static void append_row(str *out, const pgy_bench *b, size_t i, size_t width,
     append_number(out, f->load_ms);
     if (c->cpu_joules) append_number(out, f->cpu_joules);
     if (c->gpu_joules) append_number(out, f->gpu_joules);
-    if (c->error) append_number(out, pgy_bench_check(&a, b, i) ? a.error : -1);
+    if (c->error) bench_append_error(out, b, i);
     append_peak(out, f->peak_bytes);
     str_append(out, "  ");
     bench_append_sparkline(out, &b->sides[i], SPARKLINE);

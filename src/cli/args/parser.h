@@ -60,6 +60,7 @@ struct args {
     const char *name;    /* "PROGRAM inspect model" */
     const char *command; /* the whole command line, quoted for the shell; NULL: unknown */
     bool writes_script;  /* set by a finish: the command runs nothing, it writes a script */
+    int exit_status;     /* set by a command that ran and did not pass; 0: the usual one */
     const char *description;
     const char *common;   /* blank-separated spellings that help shows first, or NULL */
     const char *examples; /* lines for the help, or NULL */
