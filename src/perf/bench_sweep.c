@@ -17,7 +17,6 @@ static char *name_place(const pgy_bench_axes *a, size_t point)
     for (size_t i = 0; i < a->count; i++)
         str_printf(&text, "%s%s=%" PRId64, i ? " " : "", a->items[i].name,
                    bench_axes_at(a, point, i));
-    if (!text.size) str_append(&text, "");
     return text.size ? str_take(&text) : mem_strdup("");
 }
 
