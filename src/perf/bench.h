@@ -23,7 +23,8 @@ typedef struct bench_slice {
     uint64_t runs;
     int64_t total_ns; /* of all runs */
     bench_joules joules;
-    double others; /* processors that other processes used; negative: unknown */
+    bool first_counts; /* while measuring: the first run is one of `runs` */
+    double others;     /* processors that other processes used; negative: unknown */
     bool disturbed;
     size_t place; /* in the order of its round */
 } bench_slice;
