@@ -25,6 +25,7 @@
 #include <polygraphy/gs_script.h>
 #include <polygraphy/lint.h>
 #include <polygraphy/loader.h>
+#include <polygraphy/machine.h>
 #include <polygraphy/memory.h>
 #include <polygraphy/network.h>
 #include <polygraphy/noise.h>
