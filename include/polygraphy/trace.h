@@ -152,14 +152,20 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_trace_file_write(pgy_trace_file *f, const 
 PGY_API void pgy_trace_file_close(pgy_trace_file *f);
 
 /** Reads a timeline of this library (JSON), a profile of ONNX Runtime, a trace of PyTorch's
- * profiler, the times of trtexec (--exportTimes), or other complete slices in Chrome's form; any of
- * them also compressed by gzip. Layers of all of them have the category "layer", runs "iteration".
- * Numbers that differ from event to event, such as ids, are left out of the args.
+ * profiler, the times or the profile of trtexec (--exportTimes, --exportProfile), or another file
+ * in Chrome's form; any of them also compressed by gzip. Also reads tables of `nsys stats --format
+ * csv`, and the database of `nsys export --type sqlite` by the system's SQLite library, which is
+ * opened at run time. Layers of all of them have the category "layer", runs "iteration". Slices may
+ * be complete, made of begin and end events, or asynchronous; what has no partner is left out, and
+ * the facts "unmatched_begins" and "unmatched_ends" count it. A bare array of events without its
+ * end is accepted with the fact "cut_off". Numbers that differ from event to event, such as ids,
+ * are left out of the args. A file of sums has no events; pgy_trace_summary_create reads it, and
+ * pgy_trace_save refuses it.
  * @return PGY_E_FORMAT with file, line and value for anything else; also for a text over 1 GiB or
- * more than 4 million events */
+ * more than 4 million events; PGY_E_NOT_FOUND for a database if SQLite is not installed */
 PGY_API PGY_MUST_CHECK pgy_status pgy_trace_load(pgy_trace **out, const char *path, pgy_error *err);
-/** The program that recorded the trace: "Polygraphy", "ONNX Runtime", "PyTorch", "trtexec", or
- * "unknown". */
+/** The program that recorded the trace: "Polygraphy", "ONNX Runtime", "PyTorch", "trtexec", "Nsight
+ * Systems", or "unknown". */
 PGY_API const char *pgy_trace_source(const pgy_trace *t);
 
 #ifdef __cplusplus

@@ -11,11 +11,13 @@
  *     puts(text);
  *
  * A time is that of the slice alone: slices inside it on the same thread are subtracted, so that
- * the times of all layers add up. Warm-up runs are left out.
+ * the times of all layers add up. Warm-up runs are left out. Files that have only the sums of each
+ * layer (trtexec --exportProfile, nsys stats) have no samples, no wall time and no idle time.
  */
 #ifndef POLYGRAPHY_TRACE_SUMMARY_H
 #define POLYGRAPHY_TRACE_SUMMARY_H
 
+#include <polygraphy/machine.h>
 #include <polygraphy/trace.h>
 
 #ifdef __cplusplus
@@ -27,21 +29,49 @@ extern "C" {
 typedef struct pgy_trace_summary_options {
     size_t size;          /**< sizeof(pgy_trace_summary_options) */
     const char *name;     /**< name of the timeline in reports, e.g. its path; NULL: "timeline" */
-    const char *category; /**< slices that are summed up; NULL: "layer" */
+    const char *category; /**< slices that are summed up; NULL: "layer"; of Nsight Systems' files
+                             without layers "kernel" */
     bool with_warm_up;    /**< warm-up runs count, too */
+    const pgy_machine_peaks *peaks; /**< compares layers with them (pgy_trace_roof); NULL: no */
 } pgy_trace_summary_options;
 
 /** Times of the slices that share a name and an op, of an op, or of runs. */
 typedef struct pgy_trace_times {
     const char *name, *op; /**< op: "" if unknown */
     size_t calls;
-    double total_us, share; /**< share: of the sum of all layers, 0 to 1 */
-    double mean_us, median_us, min_us, max_us;
+    double total_us, share;                    /**< share: of the sum of all layers, 0 to 1 */
+    double mean_us, median_us, min_us, max_us; /**< NaN: not known, in files of sums */
     /** Sums of each run, from which pgy_trace_diff_create judges; the single calls if it is not
      * known to which run they belong. */
     const double *samples;
     size_t sample_count;
+    double flops, bytes; /**< of all calls; 0: not known of some call */
+    bool same_work;      /**< all calls have the same flops and bytes */
+    const char *device;  /**< where it runs: "host", "cuda:0"; "": unknown */
+    const char *type;    /**< type of its first input, "float32"; "": unknown */
+    int64_t threads;     /**< that shared it; 0: unknown */
 } pgy_trace_times;
+
+/** What keeps a layer from being faster. */
+typedef enum pgy_trace_bound {
+    PGY_TRACE_BOUND_UNKNOWN, /**< its work, or the peaks of its device, are not known */
+    PGY_TRACE_BOUND_COMPUTE, /**< at its operations per byte, arithmetic is the lower roof */
+    PGY_TRACE_BOUND_MEMORY   /**< memory is; also if only the bytes are known */
+} pgy_trace_bound;
+
+/** A layer beside the peaks of the machine: a roofline. */
+typedef struct pgy_trace_roof {
+    const pgy_trace_times *layer;
+    double us;                    /**< of a call: the median, or the mean if calls differ in work */
+    double gflops, gb_per_s;      /**< achieved; 0: not known */
+    double intensity;             /**< operations per byte; 0: not known */
+    double of_compute, of_memory; /**< shares of the peaks; 0: not known. More than 1: tensors come
+                                     from caches, or the kernel needs fewer operations than the
+                                     definition */
+    double lost_us; /**< of all calls: the time above what the nearer peak would need */
+    bool is_far;    /**< below half of both peaks */
+    pgy_trace_bound bound;
+} pgy_trace_roof;
 
 /** A process that has slices of the category, or runs. A timeline of this library has one for each
  * runner. */
@@ -59,6 +89,11 @@ typedef struct pgy_trace_process {
     size_t layer_count;
     const pgy_trace_times *ops; /**< the longest total first */
     size_t op_count;
+    bool has_sums_only;          /**< of layers; there is no wall time then */
+    const pgy_trace_roof *roofs; /**< with peaks: of each layer. First those that are far from both
+                                    peaks, then the near ones, then the unknown ones; of each the
+                                    one that loses most time first */
+    size_t roof_count;
 } pgy_trace_process;
 
 typedef struct pgy_trace_category {
@@ -108,7 +143,9 @@ typedef enum pgy_trace_verdict {
 
 typedef struct pgy_trace_diff_row {
     const pgy_trace_times *a, *b;
-    double ratio; /**< median of B's samples divided by that of A's; 0 if A's is 0 */
+    double a_us, b_us; /**< median of the samples; if a side has none, of a call: both medians, or
+                          both means if a median is not known */
+    double ratio;      /**< b_us divided by a_us; 0 if a_us is 0 */
     /** Probability of a difference like this between equal distributions, by the Mann-Whitney test
      * of the samples, after Holm's correction for the number of rows; 1 if there are too few. */
     double p;

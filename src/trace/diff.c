@@ -67,14 +67,26 @@ static pgy_status median_of(double *out, const pgy_trace_times *t, pgy_error *er
     return PGY_OK;
 }
 
+/* The times that are compared. Sums have no samples, but may tell the median of the calls. */
+static pgy_status take_times(pgy_trace_diff_row *r, pgy_error *err)
+{
+    const pgy_trace_times *a = r->a, *b = r->b;
+    if (a->sample_count && b->sample_count) {
+        const pgy_status st = median_of(&r->a_us, a, err);
+        return st ? st : median_of(&r->b_us, b, err);
+    }
+    const bool has_medians = !isnan(a->median_us) && !isnan(b->median_us);
+    r->a_us = has_medians ? a->median_us : a->mean_us;
+    r->b_us = has_medians ? b->median_us : b->mean_us;
+    return PGY_OK;
+}
+
 static pgy_status judge(pgy_trace_diff_row *r, pgy_error *err)
 {
-    double a = 0, b = 0;
     bool greater = false;
-    pgy_status st = median_of(&a, r->a, err);
-    if (!st) st = median_of(&b, r->b, err);
+    const pgy_status st = take_times(r, err);
     if (st) return st;
-    r->ratio = a > 0 ? b / a : 0;
+    r->ratio = r->a_us > 0 ? r->b_us / r->a_us : 0;
     r->p = 1;
     r->verdict = PGY_TRACE_TOO_FEW;
     if (r->a->sample_count < LEAST_SAMPLES || r->b->sample_count < LEAST_SAMPLES) return PGY_OK;
@@ -82,9 +94,9 @@ static pgy_status judge(pgy_trace_diff_row *r, pgy_error *err)
                            &greater);
     if (r->p < 0) return no_memory(err);
     /* The direction, if the medians agree with the ranks; Holm's correction decides. */
-    r->verdict = greater && b > a    ? PGY_TRACE_SLOWER
-                 : !greater && b < a ? PGY_TRACE_FASTER
-                                     : PGY_TRACE_NO_DIFFERENCE;
+    r->verdict = greater && r->b_us > r->a_us    ? PGY_TRACE_SLOWER
+                 : !greater && r->b_us < r->a_us ? PGY_TRACE_FASTER
+                                                 : PGY_TRACE_NO_DIFFERENCE;
     return cancel_check(err);
 }
 
@@ -160,12 +172,16 @@ static bool match_by(matcher *m, bool with_op)
     return good;
 }
 
-/* Per run, since the number of runs differs. */
+/* Per run, since the number of runs differs; of sums per call. */
+double trace_per_run(const pgy_trace_times *t)
+{
+    const size_t count = t->sample_count ? t->sample_count : t->calls;
+    return count ? t->total_us / (double)count : 0;
+}
+
 static double change_of(const pgy_trace_diff_row *r)
 {
-    const double a = (double)(r->a->sample_count ? r->a->sample_count : 1);
-    const double b = (double)(r->b->sample_count ? r->b->sample_count : 1);
-    return fabs(r->b->total_us / b - r->a->total_us / a);
+    return fabs(trace_per_run(r->b) - trace_per_run(r->a));
 }
 
 static int by_change(const void *a, const void *b)

@@ -2,7 +2,6 @@
 /* Two timelines side by side, as text and as JSON. */
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/printable.h"
 #include "base/sized.h"
 #include "trace/summary.h"
@@ -15,21 +14,6 @@ static const char *const VERDICTS[] = {
 };
 enum { OPS_SHOWN = 10 };
 
-static double per_run(const pgy_trace_times *t)
-{
-    return t->sample_count ? t->total_us / (double)t->sample_count : 0;
-}
-
-static double median_of(const pgy_trace_times *t)
-{
-    double *copy = mem_calloc(t->sample_count + 1, sizeof *copy);
-    double median = 0;
-    if (copy && t->sample_count) memcpy(copy, t->samples, t->sample_count * sizeof *copy);
-    if (copy) median = trace_median(copy, t->sample_count);
-    mem_free(copy);
-    return median;
-}
-
 static void put_side(str *out, char side, const pgy_trace_summary *s, const pgy_trace_process *p)
 {
     str_printf(out, "\n%c: %s | %s | %s | %zu run%s", side, printable_name(s->name), s->source,
@@ -40,8 +24,8 @@ static void put_side(str *out, char side, const pgy_trace_summary *s, const pgy_
 
 static void put_row(str *out, const pgy_trace_diff_row *r)
 {
-    str_printf(out, "\n    %11.3f %11.3f %11.3f ", median_of(r->a), median_of(r->b),
-               per_run(r->b) - per_run(r->a));
+    str_printf(out, "\n    %11.3f %11.3f %11.3f ", r->a_us, r->b_us,
+               trace_per_run(r->b) - trace_per_run(r->a));
     if (r->ratio > 0)
         str_printf(out, "%7.3f ", r->ratio);
     else
@@ -67,7 +51,7 @@ static void put_rest(str *out, char side, const pgy_trace_times *const *items, s
     if (!count) return;
     str_printf(out, "\n\n---- %zu Only in %c ----", count, side);
     for (size_t i = 0; i < count && i < shown; i++) {
-        str_printf(out, "\n    %11.3f us per run  ", per_run(items[i]));
+        str_printf(out, "\n    %11.3f us per run  ", trace_per_run(items[i]));
         trace_put_name(out, items[i]);
     }
     if (count > shown) str_printf(out, "\n    ... %zu more%s", count - shown, more);
@@ -88,6 +72,10 @@ pgy_status pgy_trace_diff_text(char **out, const pgy_trace_diff *d,
     if (d->has_runs) put_table(&text, "Runs", &d->runs, 1, shown, o.more);
     put_table(&text, "Name [Op]", d->layers, d->layer_count, shown, o.more);
     put_table(&text, "Op", d->ops, d->op_count, o.all ? SIZE_MAX : OPS_SHOWN, o.more);
+    if (d->process_a->has_sums_only || d->process_b->has_sums_only)
+        str_append(&text,
+                   "\n\n    A file has sums instead of single runs: times are of a call, and "
+                   "no difference can be judged");
     str_append(&text,
                "\n\n    Medians and B - A are per run; p tells of these two recordings. Record "
                "both again, in turn, before you trust a small difference");

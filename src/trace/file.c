@@ -43,6 +43,10 @@ pgy_status pgy_trace_file_open(pgy_trace_file **out, const char *path, pgy_error
 pgy_status pgy_trace_file_write(pgy_trace_file *f, const pgy_trace *t, pgy_error *err)
 {
     trace_sink *s = NULL;
+    if (t->sum_count)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "a timeline that was read from sums, such as trtexec's "
+                             "--exportProfile, has no slices that a file of a timeline could hold");
     pgy_status st = sink_create(&s, f->file, f->compresses, err);
     if (st) return st;
     f->write(s, t);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of traces that are read: the container. Events are parsed one by one, because the tree of a
  * whole file takes ten times its size. */
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "trace/trace.h"
 
-enum { MOST_EVENTS = 4000000, CHUNK = 1 << 18, GZIP_WINDOW = 15 + 16 };
+enum { CHUNK = 1 << 18, GZIP_WINDOW = 15 + 16 };
 static const size_t MOST_BYTES = (size_t)1 << 30;
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
@@ -74,39 +76,36 @@ static pgy_status prefix(const trace_reader *r, pgy_status st, pgy_error *err)
     return st;
 }
 
-static pgy_status read_profile(trace_reader *r, const json_value *item, pgy_error *err)
-{
-    (void)r;
-    return pgy_error_set(err, PGY_E_FORMAT,
-                         "line %u: a profile of trtexec has sums, but no times of single runs; "
-                         "record --exportTrace or --exportTimes instead",
-                         item->line);
-}
-
 /* The first item tells what an array contains. */
 static read_item reader_of(const json_value *item)
 {
     if (json_get(item, "ph")) return trace_read_event;
     if (json_get(item, "startComputeMs")) return trace_read_times;
-    return json_get(item, "count") && !json_get(item, "name") ? read_profile : trace_read_event;
+    return json_get(item, "count") && !json_get(item, "name") ? trace_read_profile
+                                                              : trace_read_event;
 }
 
+/* `read` NULL: the array is the whole text. Programs that write such an array while they run end it
+ * only when they end, so viewers accept it without its end. */
 static pgy_status read_array(trace_reader *r, json_cursor *at, read_item read, pgy_error *err)
 {
+    const bool may_be_open = !read;
     pgy_status st = json_expect(at, '[', "'['", err);
     if (!st && json_peek(at) == ']') return json_expect(at, ']', "']'", err);
     for (bool more = true; !st && more;) {
         json_value *item = NULL;
         st = json_next(&item, at, &r->item, err);
         if (!st && !read) read = reader_of(item);
-        if (!st && ++r->count > MOST_EVENTS)
+        if (!st && ++r->count > TRACE_MOST_EVENTS)
             st = pgy_error_set(err, PGY_E_FORMAT, "line %u: more than %d events", at->line,
-                               MOST_EVENTS);
+                               TRACE_MOST_EVENTS);
         if (!st) st = read(r, item, err);
         arena_deinit(&r->item);
         if (!st) st = cancel_check(err);
         more = !st && json_peek(at) == ',';
         if (more) at->p++;
+        if (!st && may_be_open && read == trace_read_event && json_peek(at) == -1)
+            return pgy_trace_set_fact(r->trace, "cut_off", "true", err);
     }
     return st ? st : json_expect(at, ']', "',' or ']'", err);
 }
@@ -186,20 +185,21 @@ static pgy_status read_text(trace_reader *r, span text, pgy_error *err)
     else if (first == '[')
         st = read_array(r, &at, NULL, err);
     else
-        st = pgy_error_set(err, PGY_E_FORMAT,
-                           "not a timeline in JSON; expected a file that --export-trace, ONNX "
-                           "Runtime, PyTorch or trtexec wrote (Perfetto's form is not read)");
+        return trace_read_tables(r, text, err);
     if (!st && json_peek(&at) != -1)
         st = pgy_error_set(err, PGY_E_FORMAT, "line %u: text behind the end of the timeline",
                            at.line);
-    return st ? st : trace_read_end(r, err);
+    return st;
 }
 
-pgy_status trace_parse(pgy_trace **out, span text, const char *path, pgy_error *err)
+/* `text` NULL: the file is a database. */
+static pgy_status read_all(pgy_trace **out, const span *text, const char *path, pgy_error *err)
 {
     trace_reader r = {.path = path, .first_ns = INT64_MAX};
     pgy_status st = pgy_trace_create(&r.trace, err);
-    if (!st) st = prefix(&r, read_text(&r, text, err), err);
+    if (!st) st = text ? read_text(&r, *text, err) : trace_read_nsys(&r, err);
+    if (!st) st = trace_read_end(&r, err);
+    st = prefix(&r, st, err);
     if (st)
         pgy_trace_destroy(r.trace);
     else
@@ -209,13 +209,34 @@ pgy_status trace_parse(pgy_trace **out, span text, const char *path, pgy_error *
     strmap_deinit(&r.processes);
     strmap_deinit(&r.words);
     strmap_deinit(&r.warm);
+    strmap_deinit(&r.ids);
+    mem_free(r.edges);
     return st;
+}
+
+pgy_status trace_parse(pgy_trace **out, span text, const char *path, pgy_error *err)
+{
+    return read_all(out, &text, path, err);
+}
+
+/* Databases may be larger than memory, so they are not read as a text. */
+static bool is_database(const char *path)
+{
+    static const char MAGIC[] = "SQLite format 3";
+    char start[sizeof MAGIC] = {0};
+    struct stat s;
+    if (stat(path, &s) || !S_ISREG(s.st_mode)) return false;
+    FILE *f = fopen(path, "rbe");
+    const bool whole = f && fread(start, 1, sizeof start, f) == sizeof start;
+    if (f) fclose(f);
+    return whole && !memcmp(start, MAGIC, sizeof start);
 }
 
 pgy_status pgy_trace_load(pgy_trace **out, const char *path, pgy_error *err)
 {
     str text = {0};
     uint64_t size = 0;
+    if (is_database(path)) return read_all(out, NULL, path, err);
     pgy_status st = file_size(&size, path, err);
     if (!st && size > MOST_BYTES) st = too_long(path, err);
     if (!st) st = file_read(&text, path, err);

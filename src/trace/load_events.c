@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "trace/load_args.h"
 
-enum { MOST_ROWS = 4096 };
 static const int64_t FIRST_WORD_ID =
     1000000000; /* numbers of processes and threads that are texts */
 
@@ -56,9 +56,9 @@ static pgy_status find_row(size_t *out, trace_reader *r, const json_value *item,
         --*out;
         return PGY_OK;
     }
-    if (r->trace->row_count >= MOST_ROWS)
+    if (r->trace->row_count >= TRACE_MOST_ROWS)
         return pgy_error_set(err, PGY_E_FORMAT, "line %u: more than %d threads", item->line,
-                             MOST_ROWS);
+                             TRACE_MOST_ROWS);
     st = pgy_trace_add_row(out, r->trace, &row, err);
     if (!st && !strmap_put(&r->rows, key, (void *)(uintptr_t)(*out + 1))) st = no_memory(err);
     return st;
@@ -185,20 +185,64 @@ static pgy_status add(trace_reader *r, pgy_trace_event *e, const json_value *arg
 }
 
 static pgy_status read_timed(trace_reader *r, const json_value *item, pgy_trace_kind kind,
-                             pgy_error *err)
+                             char letter, pgy_error *err)
 {
+    const bool has_duration = kind == PGY_TRACE_SLICE && letter == 'X';
+    const bool is_end = letter == 'E' || letter == 'e';
     pgy_trace_event e = {.kind = kind};
     e.name = text_of(r, item, "name");
     e.category = text_of(r, item, "cat");
+    if (!e.name && is_end && !json_get(item, "name")) e.name = "";
     if (!e.name) return trace_wrong(item, "name", "a text", err);
     if (!e.category) e.category = "";
     if (!trace_us_to_ns(&e.start_ns, json_get(item, "ts")))
         return trace_wrong(item, "ts", "a time in microseconds", err);
-    if (kind == PGY_TRACE_SLICE &&
+    if (has_duration &&
         (!trace_us_to_ns(&e.duration_ns, json_get(item, "dur")) || e.duration_ns < 0))
         return trace_wrong(item, "dur", "a duration in microseconds", err);
     const pgy_status st = find_row(&e.row, r, item, err);
     return st ? st : add(r, &e, json_get(item, "args"), err);
+}
+
+/* Asynchronous slices with the same category and id belong together; ids of "id2.local" belong to
+ * their process. */
+static pgy_status find_id(uintptr_t *out, trace_reader *r, const json_value *item, pgy_error *err)
+{
+    const json_value *id2 = json_get(item, "id2"), *cat = json_get(item, "cat");
+    const json_value *global = json_get(id2, "global"), *local = json_get(id2, "local");
+    const json_value *id = global ? global : local ? local : json_get(item, "id");
+    const json_value *scope = json_get(item, "scope");
+    int64_t process = 0;
+    str key = {0};
+    if (!id || !id->raw.size)
+        return trace_wrong(item, "id", "the id of an asynchronous slice", err);
+    const pgy_status st = global ? PGY_OK : read_id(&process, r, item, "pid", err);
+    if (st) return st;
+    str_printf(&key, "%lld%c", (long long)process, 1);
+    if (cat) str_append_n(&key, cat->raw.data, cat->raw.size);
+    str_append_char(&key, 1);
+    if (scope) str_append_n(&key, scope->raw.data, scope->raw.size);
+    str_append_char(&key, 1);
+    str_append_n(&key, id->raw.data, id->raw.size);
+    *out = key.failed ? 0 : (uintptr_t)strmap_get(&r->ids, str_text(&key));
+    if (!*out && !key.failed && strmap_put(&r->ids, str_text(&key), (void *)(r->ids.count + 1)))
+        *out = r->ids.count;
+    str_deinit(&key);
+    return *out ? PGY_OK : no_memory(err);
+}
+
+/* Of a slice that two events make, one of them; load_pairs.c puts them together. */
+static pgy_status read_edge(trace_reader *r, const json_value *item, char letter, pgy_error *err)
+{
+    trace_edge edge = {.record = r->trace->record_count, .is_end = strchr("EeF", letter) != NULL};
+    pgy_status st = letter == 'B' || letter == 'E' ? PGY_OK : find_id(&edge.id, r, item, err);
+    if (!st)
+        st = read_timed(r, item, edge.is_end ? PGY_TRACE_INSTANT : PGY_TRACE_SLICE, letter, err);
+    if (st) return st;
+    if (!mem_grow((void **)&r->edges, &r->edge_capacity, r->edge_count + 1, sizeof *r->edges))
+        return no_memory(err);
+    r->edges[r->edge_count++] = edge;
+    return PGY_OK;
 }
 
 pgy_status trace_read_event(trace_reader *r, const json_value *item, pgy_error *err)
@@ -209,17 +253,19 @@ pgy_status trace_read_event(trace_reader *r, const json_value *item, pgy_error *
     if (!ph || ph->type != JSON_STRING || ph->raw.size != 1)
         return trace_wrong(item, "ph", "the letter of a kind, such as 'X'", err);
     switch (ph->raw.data[0]) {
-    case 'X': return read_timed(r, item, PGY_TRACE_SLICE, err);
+    case 'X': return read_timed(r, item, PGY_TRACE_SLICE, 'X', err);
     case 'i':
     case 'I':
-    case 'R': return read_timed(r, item, PGY_TRACE_INSTANT, err);
-    case 'C': return read_timed(r, item, PGY_TRACE_COUNTER, err);
+    case 'R': return read_timed(r, item, PGY_TRACE_INSTANT, 'i', err);
+    case 'C': return read_timed(r, item, PGY_TRACE_COUNTER, 'C', err);
     case 'M': return read_name(r, item, err);
     case 'B':
     case 'E':
-        return trace_wrong(item, "ph", "complete slices ('X'); slices of two events are not read",
-                           err);
-    default: return PGY_OK; /* arrows and asynchronous events have no time of a layer */
+    case 'b':
+    case 'e':
+    case 'S':
+    case 'F': return read_edge(r, item, ph->raw.data[0], err);
+    default: return PGY_OK; /* arrows, samples and states of objects have no duration */
     }
 }
 
@@ -270,7 +316,8 @@ static void number_runs(pgy_trace *t)
 pgy_status trace_read_end(trace_reader *r, pgy_error *err)
 {
     pgy_trace *t = r->trace;
-    (void)err;
+    const pgy_status st = trace_pair_edges(r, err);
+    if (st) return st;
     name_processes(r);
     if (t->record_count && !r->mine) t->start_ns = r->first_ns;
     pgy_trace_sort(t);

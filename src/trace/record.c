@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/ranges.h"
 #include "base/sized.h"
 #include "base/system.h"
@@ -67,13 +68,15 @@ static void format_start(char *out, size_t size, int64_t start_ns)
 
 static pgy_status set_facts(pgy_trace *t, const tracer_take *taken, pgy_error *err)
 {
-    char start[64];
+    char start[64], processor[64];
     format_start(start, sizeof start, taken->start_ns);
+    machine_processor(processor, sizeof processor);
     pgy_status st = pgy_trace_set_number(t, "trace_version", TRACE_VERSION, err);
     if (!st) st = pgy_trace_set_text(t, "library", "libpolygraphy " PGY_VERSION, err);
     if (!st) st = pgy_trace_set_text(t, "start_utc", start, err);
     if (!st) st = pgy_trace_set_text(t, "clock", "monotonic", err);
     if (!st) st = pgy_trace_set_text(t, "cpu", cpu_level_name(cpu_features()), err);
+    if (!st) st = pgy_trace_set_text(t, "processor", processor, err);
     if (!st) st = pgy_trace_set_number(t, "processors", (double)cpu_count(), err);
     if (!st) st = pgy_trace_set_number(t, "overhead_ns_per_slice", taken->cost_ns, err);
     if (!st) st = pgy_trace_set_number(t, "dropped_events", (double)taken->dropped, err);

@@ -24,26 +24,35 @@ static double fact_number(const pgy_trace *t, const char *name, double absent)
     return text && end != text && isfinite(v) && v >= 0 ? v : absent;
 }
 
-/* Reads the op of a label from its args. */
-static const char *op_of(summer *m, size_t label)
+static const char *text_fact(summer *m, const json_value *v, arena *memory)
 {
+    const char *text = v && v->type == JSON_STRING ? json_string(v, memory, NULL) : NULL;
+    const char *kept = text ? arena_strdup(&m->s->memory, text) : NULL;
+    return kept ? kept : "";
+}
+
+static const label_facts *facts_of(summer *m, size_t label)
+{
+    label_facts *f = &m->facts[label];
     const char *args = m->t->labels[label].args;
     arena memory = {0};
     json_value *root = NULL;
     str text = {0};
-    if (m->ops[label]) return m->ops[label];
+    if (f->op) return f;
+    *f = (label_facts){"", "", "", 0};
     str_printf(&text, "{%s}", args ? args : "");
     if (!text.failed && !json_parse(&root, text.data, text.size, &memory, NULL)) {
-        const json_value *op = json_get(root, "op");
-        if (op && op->type == JSON_STRING) {
-            const char *found = json_string(op, &memory, NULL);
-            m->ops[label] = found ? arena_strdup(&m->s->memory, found) : NULL;
-        }
+        const json_value *inputs = json_get(root, "inputs"), *threads = json_get(root, "threads");
+        const bool has_inputs = inputs && inputs->type == JSON_ARRAY && inputs->first;
+        f->op = text_fact(m, json_get(root, "op"), &memory);
+        f->device = text_fact(m, json_get(root, "device"), &memory);
+        f->type = text_fact(m, has_inputs ? json_get(inputs->first, "dtype") : NULL, &memory);
+        if (threads && threads->type == JSON_INT && threads->integer > 0)
+            f->threads = threads->integer;
     }
-    if (!m->ops[label]) m->ops[label] = "";
     arena_deinit(&memory);
     str_deinit(&text);
-    return m->ops[label];
+    return f;
 }
 
 /* ---- Processes ------------------------------------------------------------------------------ */
@@ -55,8 +64,9 @@ static pgy_status find_processes(summer *m)
     s->processes = arena_alloc_array(&s->memory, t->row_count + 1, sizeof *s->processes);
     m->process_of_row = mem_calloc(t->row_count + 1, sizeof *m->process_of_row);
     m->tops = mem_calloc(t->row_count + 1, sizeof *m->tops);
-    m->ops = mem_calloc(t->label_count + 1, sizeof *m->ops);
-    if (!s->processes || !m->process_of_row || !m->tops || !m->ops) return summary_no_memory(m->err);
+    m->facts = mem_calloc(t->label_count + 1, sizeof *m->facts);
+    if (!s->processes || !m->process_of_row || !m->tops || !m->facts)
+        return summary_no_memory(m->err);
     for (size_t i = 0; i < t->row_count; i++) {
         size_t k = 0;
         m->tops[i] = NONE;
@@ -77,7 +87,7 @@ static pgy_status find_processes(summer *m)
 /* ---- Slices --------------------------------------------------------------------------------- */
 
 static bool add_key(size_t *out, summer *m, bool is_op, size_t process, const char *name,
-                    const char *op)
+                    const char *op, const label_facts *facts)
 {
     strmap *known = is_op ? &m->op_names : &m->names;
     pgy_trace_times **times = is_op ? &m->op_times : &m->layers;
@@ -91,7 +101,10 @@ static bool add_key(size_t *out, summer *m, bool is_op, size_t process, const ch
     if (!found && !key.failed && mem_grow((void **)times, capacity, *count + 1, sizeof **times) &&
         mem_grow((void **)owner, owner_capacity, *count + 1, sizeof **owner)) {
         const pgy_trace_times made = {.name = arena_strdup(&m->s->memory, name),
-                                      .op = arena_strdup(&m->s->memory, op)};
+                                      .op = arena_strdup(&m->s->memory, op),
+                                      .device = facts->device,
+                                      .type = facts->type,
+                                      .threads = facts->threads};
         (*times)[*count] = made;
         (*owner)[*count] = process;
         if (made.name && made.op &&
@@ -123,7 +136,8 @@ static pgy_status add_slice(summer *m, size_t i, const pgy_trace_event *e, bool 
     size_t *count = is_run ? &m->run_count : &m->slice_count;
     size_t *capacity = is_run ? &m->run_capacity : &m->slice_capacity;
     const size_t process = m->process_of_row[e->row];
-    if (!mem_grow((void **)list, capacity, *count + 1, sizeof **list)) return summary_no_memory(m->err);
+    if (!mem_grow((void **)list, capacity, *count + 1, sizeof **list))
+        return summary_no_memory(m->err);
     slice *s = &(*list)[*count];
     *s = (slice){.start = e->start_ns,
                  .end = e->start_ns + e->duration_ns,
@@ -131,13 +145,16 @@ static pgy_status add_slice(summer *m, size_t i, const pgy_trace_event *e, bool 
                  .process = process,
                  .parent = NONE,
                  .has_run = e->has_run,
-                 .run = e->run};
+                 .run = e->run,
+                 .bytes = e->bytes,
+                 .flops = e->flops};
     /* Streams of one of our runners number their runs apart. */
     if (!m->t->source) s->stream = m->t->rows[e->row].thread / THREADS_OF_STREAM;
     if (!is_run) {
-        const char *op = op_of(m, m->t->records[i].label);
-        if (!add_key(&s->layer, m, false, process, e->name, op) ||
-            !add_key(&s->op, m, true, process, *op ? op : e->name, ""))
+        const label_facts *facts = facts_of(m, m->t->records[i].label);
+        const char *op = facts->op;
+        if (!add_key(&s->layer, m, false, process, e->name, op, facts) ||
+            !add_key(&s->op, m, true, process, *op ? op : e->name, "", facts))
             return summary_no_memory(m->err);
     }
     ++*count;
@@ -145,19 +162,20 @@ static pgy_status add_slice(summer *m, size_t i, const pgy_trace_event *e, bool 
     return PGY_OK;
 }
 
-static pgy_status count_category(summer *m, strmap *known, const pgy_trace_event *e)
+static pgy_status count_category(summer *m, strmap *known, const pgy_trace_event *e, size_t calls)
 {
     pgy_trace_summary *s = m->s;
     uintptr_t found = (uintptr_t)strmap_get(known, e->category);
     if (!found) {
         char *name = arena_strdup(&s->memory, e->category);
         found = s->category_count + 1;
-        if (!name || !strmap_put(known, e->category, (void *)found)) return summary_no_memory(m->err);
+        if (!name || !strmap_put(known, e->category, (void *)found))
+            return summary_no_memory(m->err);
         if (!mem_grow((void **)&s->categories, &m->category_capacity, found, sizeof *s->categories))
             return summary_no_memory(m->err);
         s->categories[s->category_count++] = (pgy_trace_category){.name = name};
     }
-    s->categories[found - 1].count++;
+    s->categories[found - 1].count += calls;
     s->categories[found - 1].total_us += (double)e->duration_ns / 1e3;
     return PGY_OK;
 }
@@ -170,12 +188,61 @@ static pgy_status take_events(summer *m, strmap *known)
         const bool is_run = !strcmp(e.category, "iteration");
         if (i % CHECK_EVERY == 0) st = cancel_check(m->err);
         if (st || e.kind != PGY_TRACE_SLICE) continue;
-        st = count_category(m, known, &e);
+        st = count_category(m, known, &e, 1);
         if (!st && is_run && e.is_warm_up)
             m->s->processes[m->process_of_row[e.row]].warm_up_runs += !m->with_warm_up;
         if (e.is_warm_up && !m->with_warm_up) continue;
         if (!st && is_run) st = add_slice(m, i, &e, true);
         if (!st && !strcmp(e.category, m->category)) st = add_slice(m, i, &e, false);
+    }
+    return st;
+}
+
+/* ---- Sums ----------------------------------------------------------------------------------- */
+
+static double both(double a, double b, bool greater)
+{
+    return isnan(a) || isnan(b) ? NAN : greater ? fmax(a, b) : fmin(a, b);
+}
+
+/* Of two rows with one name the median is not known. */
+static void merge(pgy_trace_times *to, const trace_sum *s)
+{
+    const bool first = !to->calls;
+    to->calls += s->calls;
+    to->total_us += s->total_us;
+    to->mean_us = to->total_us / (double)to->calls;
+    to->median_us = first ? s->median_us : NAN;
+    to->min_us = first ? s->min_us : both(to->min_us, s->min_us, false);
+    to->max_us = first ? s->max_us : both(to->max_us, s->max_us, true);
+}
+
+static pgy_status take_sum(summer *m, const trace_sum *sum)
+{
+    const trace_label *l = &m->t->labels[sum->label];
+    const label_facts *facts = facts_of(m, sum->label);
+    const size_t process = m->process_of_row[sum->row];
+    size_t layer = 0, op = 0;
+    if (!add_key(&layer, m, false, process, l->name, facts->op, facts) ||
+        !add_key(&op, m, true, process, *facts->op ? facts->op : l->name, "", facts))
+        return summary_no_memory(m->err);
+    merge(&m->layers[layer], sum);
+    merge(&m->op_times[op], sum);
+    m->s->processes[process].has_sums_only = true;
+    return PGY_OK;
+}
+
+/* If a file also has the single slices, its sums say the same again. */
+static pgy_status take_sums(summer *m, strmap *known)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < m->t->sum_count; i++) {
+        const trace_sum *sum = &m->t->sums[i];
+        const char *category = m->t->labels[sum->label].category;
+        const pgy_trace_event e = {.category = category,
+                                   .duration_ns = (int64_t)(sum->total_us * 1e3)};
+        st = count_category(m, known, &e, sum->calls);
+        if (!st && !m->slice_count && !strcmp(category, m->category)) st = take_sum(m, sum);
     }
     return st;
 }
@@ -204,7 +271,7 @@ static pgy_status keep_used(summer *m)
 
 static void deinit(summer *m)
 {
-    mem_free(m->ops);
+    mem_free(m->facts);
     mem_free(m->process_of_row);
     mem_free(m->tops);
     mem_free(m->slices);
@@ -224,7 +291,17 @@ static pgy_status start(pgy_trace_summary **out, const pgy_trace *t,
     if (!s) return summary_no_memory(err);
     *out = s;
     s->name = arena_strdup(&s->memory, o->name ? o->name : "timeline");
-    s->category = arena_strdup(&s->memory, o->category ? o->category : "layer");
+    s->is_default_category = !o->category && t->category;
+    s->category = arena_strdup(&s->memory, o->category   ? o->category
+                                           : t->category ? t->category
+                                                         : "layer");
+    s->unmatched_begins = fact_number(t, "unmatched_begins", 0);
+    s->unmatched_ends = fact_number(t, "unmatched_ends", 0);
+    s->is_cut_off = pgy_trace_fact(t, "cut_off") != NULL;
+    const char *first = pgy_trace_fact(t, "unmatched_first");
+    if (first) s->unmatched_first = arena_strdup(&s->memory, first);
+    s->has_peaks = o->peaks != NULL;
+    if (o->peaks) s->peaks = *o->peaks;
     s->source = pgy_trace_source(t);
     s->event_count = t->record_count;
     s->overhead_ns = fact_number(t, "overhead_ns_per_slice", -1);
@@ -245,8 +322,10 @@ pgy_status pgy_trace_summary_create(pgy_trace_summary **out, const pgy_trace *t,
     if (!st) m.category = s->category;
     if (!st) st = find_processes(&m);
     if (!st) st = take_events(&m, &known);
+    if (!st) st = take_sums(&m, &known);
     if (!st) st = summary_sum(&m);
     if (!st) st = keep_used(&m);
+    if (!st && s->has_peaks) st = trace_find_roofs(s, t, err);
     strmap_deinit(&known);
     deinit(&m);
     if (st)

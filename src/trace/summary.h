@@ -16,6 +16,12 @@ struct pgy_trace_summary {
     size_t category_count;
     double overhead_ns; /* of recording a slice; negative: unknown */
     double dropped;     /* events that the recording lost */
+    double unmatched_begins, unmatched_ends;
+    const char *unmatched_first; /* its name; NULL: none */
+    bool is_cut_off, is_default_category;
+    bool has_peaks;
+    pgy_machine_peaks peaks;
+    const char *other_machine; /* why the peaks may not be those of the recording; NULL: they are */
     arena memory;
 };
 
@@ -37,6 +43,16 @@ double trace_median(double *values, size_t count); /* sorts them */
  * greater. Negative: out of memory. */
 double trace_rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
                        bool *b_greater);
+/* Fills the roofs of all processes. */
+pgy_status trace_find_roofs(pgy_trace_summary *s, const pgy_trace *t,
+                            pgy_error *err) PGY_MUST_CHECK;
+void trace_put_roofs(str *out, const pgy_trace_summary *s, const pgy_trace_process *p, size_t shown,
+                     const char *more);
+void trace_roofs_json(json_writer *w, const pgy_trace_process *p);
+/* Appends a number in a column; "-" if it is not known. */
+void trace_put_us(str *out, int width, double us);
+/* A time of a call or run that stands for all. */
+double trace_per_run(const pgy_trace_times *t);
 void trace_times_json(json_writer *w, const pgy_trace_times *t);
 /* Appends "conv1 [Conv]" as one line. */
 void trace_put_name(str *out, const pgy_trace_times *t);

@@ -93,6 +93,22 @@ double trace_median(double *v, size_t count)
     return count % 2 ? v[count / 2] : (v[count / 2 - 1] + v[count / 2]) / 2;
 }
 
+/* A sum is known if that of each call is. */
+static void sum_work(pgy_trace_times *out, const slice *s, size_t count)
+{
+    bool has_flops = true, has_bytes = true;
+    out->same_work = true;
+    for (size_t i = 0; i < count; i++) {
+        has_flops = has_flops && s[i].flops > 0;
+        has_bytes = has_bytes && s[i].bytes > 0;
+        out->flops += s[i].flops;
+        out->bytes += (double)s[i].bytes;
+        out->same_work = out->same_work && s[i].flops == s[0].flops && s[i].bytes == s[0].bytes;
+    }
+    if (!has_flops) out->flops = 0;
+    if (!has_bytes) out->bytes = 0;
+}
+
 /* Fills the times of the slices of one group. */
 static bool sum_up(pgy_trace_times *out, const slice *s, size_t count, arena *memory)
 {
@@ -110,6 +126,7 @@ static bool sum_up(pgy_trace_times *out, const slice *s, size_t count, arena *me
         samples[out->sample_count - 1] += calls[i];
     }
     if (samples && calls) {
+        sum_work(out, s, count);
         out->calls = count;
         out->samples = samples;
         out->mean_us = out->total_us / (double)count;

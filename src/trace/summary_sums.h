@@ -12,14 +12,23 @@ typedef struct slice {
     size_t process, parent;
     int64_t stream, run;
     bool has_run;
+    uint64_t bytes;
+    double flops;
 } slice;
+
+/* What the args of a label say. */
+typedef struct label_facts {
+    const char *op; /* NULL: not read yet; the others are "" or 0 if unknown */
+    const char *device, *type;
+    int64_t threads;
+} label_facts;
 
 typedef struct summer {
     const pgy_trace *t;
     pgy_trace_summary *s;
     const char *category;
     bool with_warm_up;
-    const char **ops;       /* of each label; NULL: not read yet */
+    label_facts *facts;     /* of each label */
     size_t *process_of_row; /* index of the process; rows of one process share it */
     size_t *tops;           /* of each row: its innermost open slice */
     slice *slices, *runs;

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Summaries as text and as JSON. */
+#include <math.h>
+#include <string.h>
+
 #include "base/printable.h"
 #include "base/sized.h"
 #include "trace/summary.h"
 
 enum { OPS_SHOWN = 10 };
 
-void trace_put_name(str *out, const pgy_trace_times *t)
+/* What is missing in the file. */
+static void put_gaps(str *out, const pgy_trace_summary *s)
 {
-    str_append(out, printable_name(t->name));
-    if (*t->op) str_printf(out, " [%s]", printable_name(t->op));
+    const double unmatched = s->unmatched_begins + s->unmatched_ends;
+    if (s->dropped > 0)
+        str_printf(out, "\n    The recording lost %.0f events, so sums are too small", s->dropped);
+    if (unmatched > 0)
+        str_printf(out,
+                   "\n    %.0f begin%s without an end and %.0f end%s without a begin are left out; "
+                   "the first is %s",
+                   s->unmatched_begins, s->unmatched_begins == 1 ? "" : "s", s->unmatched_ends,
+                   s->unmatched_ends == 1 ? "" : "s",
+                   printable_name(s->unmatched_first ? s->unmatched_first : "unknown"));
+    if (s->is_cut_off)
+        str_append(out, "\n    The file has no end: what recorded it may have stopped early");
+    if (s->is_default_category && strcmp(s->category, "layer"))
+        str_printf(out,
+                   "\n    The file has no layers (NVTX ranges around work of a device); these are "
+                   "the slices of '%s'",
+                   s->category);
 }
 
 static void put_head(str *out, const pgy_trace_summary *s)
@@ -25,8 +44,7 @@ static void put_head(str *out, const pgy_trace_summary *s)
     if (s->overhead_ns >= 0)
         str_printf(out, "\n    Recording a slice took %.0f ns, which its neighbours contain",
                    s->overhead_ns);
-    if (s->dropped > 0)
-        str_printf(out, "\n    The recording lost %.0f events, so sums are too small", s->dropped);
+    put_gaps(out, s);
 }
 
 static void put_runs(str *out, const pgy_trace_process *p)
@@ -50,6 +68,11 @@ static void put_cover(str *out, const pgy_trace_process *p, const char *category
         str_printf(out, "\n    There are no slices of the category '%s'", printable_name(category));
         return;
     }
+    if (p->has_sums_only) {
+        str_append(out,
+                   "\n    The file has sums of all calls, so wall and idle time are not known");
+        return;
+    }
     if (p->runs_with_layers)
         str_printf(out, "\n    Wall %.3f us; the %zu run%s with slices of '%s' take %.3f us",
                    p->wall_us, p->runs_with_layers, p->runs_with_layers == 1 ? "" : "s",
@@ -68,8 +91,12 @@ static void put_table(str *out, const char *title, const pgy_trace_times *items,
                "Mean us", "Median us", "Min us", "Max us", title);
     for (size_t i = 0; i < count && i < shown; i++) {
         const pgy_trace_times *t = &items[i];
-        str_printf(out, "\n    %10.3f %4.1f %% %7zu %10.3f %10.3f %10.3f %10.3f  ", t->total_us,
-                   t->share * 100, t->calls, t->mean_us, t->median_us, t->min_us, t->max_us);
+        str_printf(out, "\n    %10.3f %4.1f %% %7zu ", t->total_us, t->share * 100, t->calls);
+        trace_put_us(out, 10, t->mean_us);
+        trace_put_us(out, 10, t->median_us);
+        trace_put_us(out, 10, t->min_us);
+        trace_put_us(out, 10, t->max_us);
+        str_append_char(out, ' ');
         trace_put_name(out, t);
     }
     if (count > shown) str_printf(out, "\n    ... %zu more%s", count - shown, more);
@@ -90,6 +117,7 @@ pgy_status pgy_trace_summary_text(char **out, const pgy_trace_summary *s,
         put_cover(&text, p, s->category);
         put_table(&text, "Name [Op]", p->layers, p->layer_count, o.all ? SIZE_MAX : TRACE_SHOWN,
                   o.more);
+        if (s->has_peaks) trace_put_roofs(&text, s, p, o.all ? SIZE_MAX : TRACE_SHOWN, o.more);
         put_table(&text, "Op", p->ops, p->op_count, o.all ? SIZE_MAX : OPS_SHOWN, o.more);
     }
     const pgy_status made = str_give(out, &text, err);
@@ -98,21 +126,6 @@ pgy_status pgy_trace_summary_text(char **out, const pgy_trace_summary *s,
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
-
-void trace_times_json(json_writer *w, const pgy_trace_times *t)
-{
-    json_begin_object(w);
-    json_put_text(w, "name", t->name);
-    json_put_text(w, "op", t->op);
-    json_put_uint(w, "calls", t->calls);
-    json_put_real(w, "total_us", t->total_us);
-    json_put_real(w, "share", t->share);
-    json_put_real(w, "mean_us", t->mean_us);
-    json_put_real(w, "median_us", t->median_us);
-    json_put_real(w, "min_us", t->min_us);
-    json_put_real(w, "max_us", t->max_us);
-    json_end_object(w);
-}
 
 static void list_json(json_writer *w, const char *key, const pgy_trace_times *items, size_t count)
 {
@@ -141,6 +154,20 @@ static void process_json(json_writer *w, const pgy_trace_process *p)
     }
     list_json(w, "layers", p->layers, p->layer_count);
     list_json(w, "ops", p->ops, p->op_count);
+    if (p->roofs) trace_roofs_json(w, p);
+    json_end_object(w);
+}
+
+static void peaks_json(json_writer *w, const pgy_trace_summary *s)
+{
+    json_key(w, "peaks");
+    json_begin_object(w);
+    json_put_real(w, "gflops_per_s", s->peaks.gflops);
+    json_put_real(w, "gb_per_s", s->peaks.gb_per_s);
+    json_put_uint(w, "threads", s->peaks.threads);
+    json_put_text(w, "cpu", s->peaks.cpu);
+    json_put_text(w, "processor", s->peaks.processor);
+    json_put_text(w, "other_machine", s->other_machine);
     json_end_object(w);
 }
 
@@ -156,6 +183,10 @@ static void summary_json(json_writer *w, const pgy_trace_summary *s)
     else
         json_put_null(w, "overhead_ns_per_slice");
     json_put_real(w, "dropped_events", s->dropped);
+    json_put_real(w, "unmatched_begins", s->unmatched_begins);
+    json_put_real(w, "unmatched_ends", s->unmatched_ends);
+    json_put_bool(w, "is_cut_off", s->is_cut_off);
+    if (s->has_peaks) peaks_json(w, s);
     json_key(w, "categories");
     json_begin_array(w);
     for (size_t i = 0; i < s->category_count; i++) {

@@ -51,6 +51,7 @@ void pgy_trace_destroy(pgy_trace *t)
     mem_free(t->labels);
     mem_free(t->rows);
     mem_free(t->runs);
+    mem_free(t->sums);
     strmap_deinit(&t->known);
     strmap_deinit(&t->facts);
     tracer_take_deinit(&t->taken);
@@ -133,8 +134,8 @@ pgy_trace_event pgy_trace_event_at(const pgy_trace *t, size_t i)
     return e;
 }
 
-static pgy_status find_label(uint32_t *out, pgy_trace *t, const pgy_trace_event *e,
-                             const char *args, pgy_error *err)
+pgy_status trace_find_label(uint32_t *out, pgy_trace *t, const pgy_trace_event *e, const char *args,
+                            pgy_error *err)
 {
     str key = {0};
     str_printf(&key, "%s%c%s%c%s%c%a %llx", e->name, 1, e->category ? e->category : "", 1, args, 1,
@@ -185,7 +186,7 @@ pgy_status pgy_trace_add(pgy_trace *t, const pgy_trace_event *e, const char *arg
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "an event needs a kind, a name, and a duration of at least 0");
     pgy_status st = take_members(&members, args, err);
-    if (!st) st = find_label(&r.label, t, e, members, err);
+    if (!st) st = trace_find_label(&r.label, t, e, members, err);
     mem_free(members);
     if (st) return st;
     if (!mem_grow((void **)&t->records, &t->record_capacity, t->record_count + 1,

@@ -12,6 +12,13 @@
 #include "base/tracer.h"
 #include "base/tracer_text.h"
 
+/* What a file says of all executions of a layer together, instead of one slice for each. */
+typedef struct trace_sum {
+    uint32_t label, row;
+    uint64_t calls;
+    double total_us, median_us, min_us, max_us; /* of the calls; NaN: not known, except the total */
+} trace_sum;
+
 struct pgy_trace {
     trace_record *records;
     size_t record_count, record_capacity;
@@ -21,12 +28,15 @@ struct pgy_trace {
     size_t row_count, row_capacity;
     trace_run *runs;
     size_t run_count;
+    trace_sum *sums;
+    size_t sum_count, sum_capacity;
     strmap known;      /* of labels that were added: name, category and args -> index + 1 */
     strmap facts;      /* name -> text of a JSON value, in `memory` */
     tracer_take taken; /* owner of the recording's texts */
     arena memory;
     int64_t start_ns;
-    const char *source; /* program that recorded it, a literal; NULL: this library */
+    const char *source;   /* program that recorded it, a literal; NULL: this library */
+    const char *category; /* that summaries take unless told otherwise, a literal; NULL: "layer" */
 };
 
 /* What the events of a kind are in files. */
@@ -49,6 +59,10 @@ typedef struct trace_arg {
 enum { TRACE_MAX_ARGS = 8 };
 size_t trace_event_args(trace_arg out[TRACE_MAX_ARGS], const pgy_trace *t, const trace_record *r);
 
+/* The label with this name, category and args (members of an object, without braces). */
+pgy_status trace_find_label(uint32_t *out, pgy_trace *t, const pgy_trace_event *e, const char *args,
+                            pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- derive.c ---- */
 /* Adds counters, which follow from the slices, and aligns runs. */
 pgy_status trace_derive(pgy_trace *t, uint64_t max_records, bool align,
@@ -58,21 +72,48 @@ pgy_status trace_derive(pgy_trace *t, uint64_t max_records, bool align,
 /* `path` is for errors. */
 pgy_status trace_parse(pgy_trace **out, span text, const char *path, pgy_error *err) PGY_MUST_CHECK;
 
+/* The beginning or end of a slice that two events make. */
+typedef struct trace_edge {
+    size_t record; /* of the event itself; that of the beginning becomes the slice */
+    uintptr_t id;  /* of an asynchronous slice; 0: a slice of a thread */
+    bool is_end;
+} trace_edge;
+
+enum { TRACE_MOST_EVENTS = 4000000, TRACE_MOST_ROWS = 4096 };
+
 /* A file that is being read. */
 typedef struct trace_reader {
     const char *path;
     pgy_trace *trace;
-    arena item;              /* the JSON of the current event */
-    strmap rows;             /* process and thread -> index + 1 */
-    strmap processes;        /* process -> name, in the trace's memory */
-    strmap words;            /* processes and threads that are texts -> number */
-    strmap warm;             /* runs of this library that are warm-up */
+    arena item;       /* the JSON of the current event */
+    strmap rows;      /* process and thread -> index + 1 */
+    strmap processes; /* process -> name, in the trace's memory */
+    strmap words;     /* processes and threads that are texts -> number */
+    strmap warm;      /* runs of this library that are warm-up */
+    strmap ids;       /* of asynchronous slices -> number */
+    trace_edge *edges;
+    size_t edge_count, edge_capacity;
+    uint64_t profiled_runs;  /* of a profile of trtexec; 0: not read yet */
     size_t ort, torch, mine; /* events that only this program writes */
     int64_t first_ns;        /* start of the earliest event */
     uint64_t count;          /* items of the file */
 } trace_reader;
 /* An item of traceEvents. */
 pgy_status trace_read_event(trace_reader *r, const json_value *item, pgy_error *err) PGY_MUST_CHECK;
+/* Makes slices of the events that begin and end them, after the last event. */
+pgy_status trace_pair_edges(trace_reader *r, pgy_error *err) PGY_MUST_CHECK;
+/* An item of trtexec's array of sums. */
+pgy_status trace_read_profile(trace_reader *r, const json_value *item,
+                              pgy_error *err) PGY_MUST_CHECK;
+/* Adds the sums of a layer. `figures` lacks label and row. */
+pgy_status trace_add_sum(trace_reader *r, const pgy_trace_row *row, const pgy_trace_event *e,
+                         const char *op, const trace_sum *figures, pgy_error *err) PGY_MUST_CHECK;
+/* Chooses what summaries of a file of Nsight Systems take: layers, or else kernels ... */
+void trace_choose_category(pgy_trace *t);
+/* Tables of `nsys stats --format csv`. */
+pgy_status trace_read_tables(trace_reader *r, span text, pgy_error *err) PGY_MUST_CHECK;
+/* The database of `nsys export --type sqlite`. */
+pgy_status trace_read_nsys(trace_reader *r, pgy_error *err) PGY_MUST_CHECK;
 /* An item of trtexec's array of times. */
 pgy_status trace_read_times(trace_reader *r, const json_value *item, pgy_error *err) PGY_MUST_CHECK;
 /* Names, runs and the source, after the last event. */

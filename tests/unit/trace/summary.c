@@ -71,11 +71,13 @@ static void test_summary__what_is_no_timeline_is_refused(void **state)
     refuse("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":9e18,\"dur\":1}]", "'9e18'");
     refuse("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":-1}]", "'dur' of an event is '-1'");
     refuse("[{\"ph\":\"X\",\"name\":7,\"ts\":1,\"dur\":1}]", "'name' of an event is '7'");
-    refuse("[{\"ph\":\"B\",\"name\":\"a\",\"ts\":1}]", "'ph' of an event is 'B'");
+    refuse("[{\"ph\":\"b\",\"name\":\"a\",\"ts\":1}]", "'id' of an event is missing");
     refuse("[{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":1,\"pid\":[]}]", "'pid' of an event");
-    refuse("[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1}", "end of the text");
+    refuse("[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1", "end of the text");
+    refuse("{\"traceEvents\":[{\"ph\":\"i\",\"name\":\"a\",\"ts\":1}", "end of the text");
     refuse("[] x", "text behind the end");
-    refuse("[{\"count\":3}]", "a profile of trtexec");
+    refuse("[{\"count\":0}]", "'count' of an event is '0'");
+    refuse("[{\"count\":3},{\"timeMs\":1}]", "'name' of an event is missing");
     refuse("[{\"startH2dMs\":1,\"endH2dMs\":0,\"startComputeMs\":1}]", "'endH2dMs' of an event is '0'");
 }
 
@@ -218,4 +220,86 @@ static void test_summary__only_the_changed_layer_is_accused(void **state)
     pgy_trace_summary_destroy(a);
     pgy_trace_summary_destroy(b);
     pgy_trace_summary_destroy(few);
+}
+
+/* ---- Slices that two events make ------------------------------------------------------------- */
+
+static int64_t duration_of(const pgy_trace *t, const char *name)
+{
+    for (size_t i = 0; i < pgy_trace_event_count(t); i++)
+        if (!strcmp(pgy_trace_event_at(t, i).name, name)) return pgy_trace_event_at(t, i).duration_ns;
+    return -1;
+}
+
+/* An end names the slice that it ends; the one inside, which has no end, is left out. Events of one thread may come in any order. */
+static void test_summary__ends_belong_to_their_names(void **state)
+{
+    pgy_trace *t = parse("[{\"ph\":\"E\",\"name\":\"a\",\"ts\":9},{\"ph\":\"B\",\"name\":\"a\",\"ts\":1},{\"ph\":\"B\",\"name\":\"b\",\"ts\":2},"
+                         "{\"ph\":\"B\",\"name\":\"c\",\"ts\":9},{\"ph\":\"E\",\"ts\":12}]");
+    (void)state;
+    assert_int_equal(pgy_trace_event_count(t), 2);
+    assert_int_equal(duration_of(t, "a"), 8000);
+    assert_int_equal(duration_of(t, "c"), 3000);
+    assert_string_equal(pgy_trace_fact(t, "unmatched_begins"), "1");
+    assert_string_equal(pgy_trace_fact(t, "unmatched_ends"), "0");
+    assert_string_equal(pgy_trace_fact(t, "unmatched_first"), "\"b\"");
+    assert_null(pgy_trace_fact(t, "cut_off"));
+    pgy_trace_destroy(t);
+}
+
+/* The rows of asynchronous slices that overlap differ; the same id nests, and ids of two processes are two slices. */
+static void test_summary__asynchronous_slices_have_rows_of_their_own(void **state)
+{
+#define ASYNC(ph, pid, id, name, ts) "{\"ph\":\"" ph "\",\"cat\":\"c\",\"pid\":" #pid ",\"id\":\"" id "\",\"name\":\"" name "\",\"ts\":" #ts "}"
+    pgy_trace *t = parse("[" ASYNC("b", 1, "x", "a", 0) "," ASYNC("b", 1, "x", "inner", 2) "," ASYNC("e", 1, "x", "inner", 3) "," ASYNC(
+        "b", 1, "y", "b", 4) "," ASYNC("b", 2, "x", "d", 5) "," ASYNC("e", 1, "x", "a", 6) "," ASYNC("e", 1, "y", "b", 8) "," ASYNC("e", 2, "x", "d",
+                                                                                                                                 9) "]");
+    size_t rows[4] = {0};
+    static const char *const NAMES[] = {"a", "inner", "b", "d"};
+    (void)state;
+    assert_int_equal(pgy_trace_event_count(t), 4);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++)
+            if (!strcmp(pgy_trace_event_at(t, i).name, NAMES[k])) rows[k] = pgy_trace_event_at(t, i).row;
+    assert_int_equal(rows[0], rows[1]);
+    assert_int_not_equal(rows[0], rows[2]);
+    assert_int_not_equal(rows[0], rows[3]);
+    assert_int_equal(pgy_trace_row_at(t, rows[3])->process, 2);
+    assert_int_equal(duration_of(t, "a"), 6000);
+    assert_int_equal(duration_of(t, "d"), 4000);
+    assert_null(pgy_trace_fact(t, "unmatched_begins"));
+    pgy_trace_destroy(t);
+}
+
+/* ---- Sums and peaks -------------------------------------------------------------------------- */
+
+static void test_summary__a_timeline_of_sums_is_not_saved(void **state)
+{
+    pgy_trace *t = parse("[{\"count\":3},{\"name\":\"a\",\"timeMs\":1}]");
+    pgy_error err = {0};
+    (void)state;
+    assert_int_equal(pgy_trace_save("/dev/null", t, &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "no slices"));
+    pgy_trace_destroy(t);
+}
+
+/* Peaks of another machine are shown, but the report says that they are. */
+static void test_summary__peaks_of_another_machine_are_told(void **state)
+{
+    static const char FORM[] = "{\"traceEvents\":[" SLICE(1, 2, 10, "layer", "k") "],\"otherData\":{\"cpu\":\"avx2\",\"processors\":%d}}";
+    const pgy_machine_peaks peaks = {.gflops = 10, .gb_per_s = 1, .threads = 4, .cpu = "avx2", .processor = "p"};
+    const pgy_trace_summary_options o = {.size = sizeof o, .peaks = &peaks};
+    (void)state;
+    for (int processors = 4; processors < 6; processors++) {
+        pgy_trace_summary *s = NULL;
+        char json[512], *text = NULL;
+        snprintf(json, sizeof json, FORM, processors);
+        pgy_trace *t = parse(json);
+        assert_int_equal(pgy_trace_summary_create(&s, t, &o, NULL), PGY_OK);
+        assert_int_equal(pgy_trace_summary_text(&text, s, NULL, NULL), PGY_OK);
+        assert_int_equal(strstr(text, "made on another machine") != NULL, processors != 4);
+        mem_free(text);
+        pgy_trace_summary_destroy(s);
+        pgy_trace_destroy(t);
+    }
 }
