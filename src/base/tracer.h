@@ -34,6 +34,9 @@ typedef enum trace_kind {
 } trace_kind;
 
 #define TRACE_NONE UINT32_MAX
+enum {
+    TRACE_ROWS_PER_STREAM = 8
+}; /* of a process that runs models: a stream has rows of its own */
 
 typedef struct trace_record {
     int64_t start_ns, end_ns; /* clock_ns; equal for instants and counters */
@@ -41,7 +44,7 @@ typedef struct trace_record {
     uint64_t words[4]; /* by kind:
                           RUN: index, 1 if it is a warm-up, 1 if its layers are recorded
                           ENQUEUE, KERNEL: correlation (0: none)
-                          COPY: bytes, correlation
+                          COPY: bytes, correlation (0: none)
                           WORKER: part, number of parts
                           CHECK: count, index of the first element
                           MEMORY: bytes of live tensors, weights, workspace
@@ -92,8 +95,15 @@ uint32_t tracer_name(const char *name);
 /* The row of this thread for slices of a kind, in the process of its current run: TRACE_RUN,
  * TRACE_LAYER, TRACE_COPY, TRACE_ENQUEUE. */
 uint32_t tracer_row(trace_kind kind);
-/* The row of a stream of a device. */
-uint32_t tracer_device_row(size_t device, const char *device_name, size_t stream);
+/* The row for layers that a device computes, beside that of the host's layers: they may overlap.
+ * `space`: 1, 2 or 3. */
+uint32_t tracer_device_layers(size_t space, const char *device_name);
+/* The row of the stream on which the current run enqueues its work. `device`: its number. */
+uint32_t tracer_device_row(size_t device, const char *device_name);
+/* A number that connects a call of the host with the work of a device that it enqueues. */
+uint64_t tracer_correlation(void);
+/* How far a time of a device's clock was from where its conversion puts it; the largest counts. */
+void tracer_note_residual(int64_t ns);
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
@@ -163,8 +173,9 @@ typedef struct tracer_take {
     uint64_t dropped; /* records lost because a ring or the store was full */
     size_t left_out;  /* runs whose layers were not kept */
     int64_t start_ns;
-    double cost_ns; /* of one slice, measured on empty ranges */
-    void *memory;   /* of the texts */
+    double cost_ns;      /* of one slice, measured on empty ranges */
+    int64_t residual_ns; /* of the conversion of devices' times; negative: no device */
+    void *memory;        /* of the texts */
 } tracer_take;
 
 /* PGY_E_ARGUMENT: a recording is going on. */

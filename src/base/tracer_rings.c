@@ -144,17 +144,17 @@ uint32_t tracer_name(const char *name)
     return made;
 }
 
-uint32_t tracer_device_row(size_t device, const char *device_name, size_t stream)
+uint64_t tracer_correlation(void)
 {
-    char process[160], thread[32];
-    if (!atomic_load(&recording)) return TRACE_NONE;
-    snprintf(process, sizeof process, "device %zu: %s", device, device_name);
-    snprintf(thread, sizeof thread, "stream %zu", stream);
+    static atomic_uint_least64_t last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+void tracer_note_residual(int64_t ns)
+{
     pthread_mutex_lock(&store.lock);
-    const uint32_t made =
-        store_row(&store, 100 + (int64_t)device, process, 1 + (int64_t)stream, thread);
+    if (ns > store.residual_ns) store.residual_ns = ns;
     pthread_mutex_unlock(&store.lock);
-    return made;
 }
 
 static void make_worker_row(ring *r)

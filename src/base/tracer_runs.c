@@ -7,8 +7,6 @@
 #include "base/system.h"
 #include "base/tracer_state.h"
 
-enum { ROWS_PER_LANE = 4 };
-
 static _Thread_local struct {
     uint32_t run, epoch, process, lane;
     bool is_warm_up, no_checks;
@@ -52,6 +50,8 @@ static uint32_t find_lane(trace_process *p)
     return (uint32_t)p->lane_count++;
 }
 
+enum { FIRST_DEVICE_ROW = 4 }; /* behind the rows of lane_row */
+
 static uint32_t lane_row(tracer_store *s, uint32_t process, uint32_t lane, trace_kind kind)
 {
     static const char *const NAMES[] = {[TRACE_RUN] = "iterations",
@@ -63,8 +63,8 @@ static uint32_t lane_row(tracer_store *s, uint32_t process, uint32_t lane, trace
     char name[64], title[160];
     snprintf(name, sizeof name, lane ? "%s, stream %u" : "%s", NAMES[kind], lane);
     snprintf(title, sizeof title, "runner %u: %.120s", process, s->processes[process].name);
-    return store_row(s, 10 + (int64_t)process, title, THREADS[kind] + (int64_t)lane * ROWS_PER_LANE,
-                     name);
+    return store_row(s, 10 + (int64_t)process, title,
+                     THREADS[kind] + (int64_t)lane * TRACE_ROWS_PER_STREAM, name);
 }
 
 uint32_t tracer_row(trace_kind kind)
@@ -74,6 +74,40 @@ uint32_t tracer_row(trace_kind kind)
     if (!s) return TRACE_NONE;
     if (now.run != TRACE_NONE && now.epoch == tracer_epoch())
         row = lane_row(s, now.process, now.lane, kind);
+    tracer_unlock(s);
+    return row;
+}
+
+uint32_t tracer_device_layers(size_t space, const char *device_name)
+{
+    tracer_store *s = tracer_lock();
+    uint32_t row = TRACE_NONE;
+    if (!s) return TRACE_NONE;
+    if (now.run != TRACE_NONE && now.epoch == tracer_epoch()) {
+        char name[96];
+        snprintf(name, sizeof name, now.lane ? "layers, %.48s, stream %u" : "layers, %.48s",
+                 device_name, now.lane);
+        row = store_row(s, 10 + (int64_t)now.process, NULL,
+                        FIRST_DEVICE_ROW + (int64_t)space - 1 +
+                            (int64_t)now.lane * TRACE_ROWS_PER_STREAM,
+                        name);
+    }
+    tracer_unlock(s);
+    return row;
+}
+
+uint32_t tracer_device_row(size_t device, const char *device_name)
+{
+    tracer_store *s = tracer_lock();
+    uint32_t row = TRACE_NONE;
+    if (!s) return TRACE_NONE;
+    if (now.run != TRACE_NONE && now.epoch == tracer_epoch()) {
+        char process[160], name[64];
+        snprintf(process, sizeof process, "device %zu: %.120s", device, device_name);
+        snprintf(name, sizeof name, "stream %u of runner %u", now.lane, now.process);
+        row = store_row(s, 100 + (int64_t)device, process,
+                        1 + (int64_t)now.process * MAX_LANES + now.lane, name);
+    }
     tracer_unlock(s);
     return row;
 }

@@ -40,6 +40,7 @@ typedef struct tracer_store {
     uint64_t dropped;
     int64_t start_ns;
     double cost_ns;
+    int64_t residual_ns; /* negative: none was noted */
 } tracer_store;
 
 void store_open(tracer_store *s, const tracer_limits *limits);

@@ -8,6 +8,7 @@
 void store_open(tracer_store *s, const tracer_limits *limits)
 {
     s->limits = *limits;
+    s->residual_ns = -1;
 }
 
 void store_close(tracer_store *s)
@@ -98,6 +99,7 @@ bool store_take(tracer_take *out, tracer_store *s)
                          .dropped = s->dropped,
                          .start_ns = s->start_ns,
                          .cost_ns = s->cost_ns,
+                         .residual_ns = s->residual_ns,
                          .memory = memory};
     for (size_t i = 0; i < s->record_count; i++)
         out->left_out += s->records[i].kind == TRACE_RUN && !s->records[i].words[2];

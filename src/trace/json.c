@@ -181,14 +181,16 @@ static void put_flow(trace_sink *s, const pgy_trace *t, const parts *p, const tr
                      bool *first)
 {
     str *out = sink_text(s);
-    const bool is_end = r->kind != TRACE_ENQUEUE;
+    bool is_end = false;
+    const uint64_t id = trace_flow(r, &is_end);
+    if (!id) return;
     begin_line(s, first);
     put(out, is_end ? "{\"ph\":\"f\",\"bp\":\"e\"," : "{\"ph\":\"s\",");
     put_span(out, p->rows[r->row]);
     put(out, ",\"ts\":");
     trace_milli(out, r->start_ns - t->start_ns);
     put(out, ",\"cat\":\"flow\",\"name\":\"launch\",\"id\":");
-    put_int(out, (int64_t)r->words[0]);
+    put_int(out, (int64_t)id);
     put(out, "}");
 }
 
@@ -216,8 +218,7 @@ void trace_write_json(trace_sink *s, const pgy_trace *t)
             const trace_record *r = &t->records[i];
             begin_line(s, &first);
             put_event(s, t, &p, r);
-            if ((r->kind == TRACE_ENQUEUE || r->kind == TRACE_KERNEL) && r->words[0])
-                put_flow(s, t, &p, r, &first);
+            put_flow(s, t, &p, r, &first);
         }
         put_facts(s, t);
     } else {

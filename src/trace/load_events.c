@@ -161,7 +161,7 @@ static pgy_status take_ours(trace_reader *r, pgy_trace_event *e, const json_valu
     e->has_run = true;
     e->run = run->integer;
     snprintf(key, sizeof key, "%lld/%lld/%lld", (long long)row->process,
-             (long long)(row->thread / 4), (long long)e->run);
+             (long long)(row->thread / TRACE_ROWS_PER_STREAM), (long long)e->run);
     if (is_run && warm && warm->type == JSON_BOOL && warm->boolean && !strmap_put(&r->warm, key, r))
         return no_memory(err);
     e->is_warm_up = strmap_has(&r->warm, key);

@@ -246,9 +246,9 @@ static void put_event(packer *p, const trace_record *r, int type)
     if (type != TYPE_END) {
         if (*category) put_name(&p->body, EVENT_CATEGORY, category);
         put_name(&p->body, EVENT_NAME, l->name);
-        if (r->kind == TRACE_ENQUEUE && r->words[0]) put_fixed(&p->body, EVENT_FLOW, r->words[0]);
-        if (r->kind == TRACE_KERNEL && r->words[0])
-            put_fixed(&p->body, EVENT_LAST_FLOW, r->words[0]);
+        bool is_end = false;
+        const uint64_t flow = trace_flow(r, &is_end);
+        if (flow) put_fixed(&p->body, is_end ? EVENT_LAST_FLOW : EVENT_FLOW, flow);
         put_args(p, r);
     }
     finish_packet(p, PACKET_EVENT, (type == TYPE_END ? r->end_ns : r->start_ns) - p->t->start_ns);

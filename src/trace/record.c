@@ -79,6 +79,8 @@ static pgy_status set_facts(pgy_trace *t, const tracer_take *taken, pgy_error *e
     if (!st) st = pgy_trace_set_text(t, "processor", processor, err);
     if (!st) st = pgy_trace_set_number(t, "processors", (double)cpu_count(), err);
     if (!st) st = pgy_trace_set_number(t, "overhead_ns_per_slice", taken->cost_ns, err);
+    if (!st && taken->residual_ns >= 0)
+        st = pgy_trace_set_number(t, "clock_residual_ns", (double)taken->residual_ns, err);
     if (!st) st = pgy_trace_set_number(t, "dropped_events", (double)taken->dropped, err);
     if (!st) st = pgy_trace_set_number(t, "runs", (double)taken->run_count, err);
     return st ? st : pgy_trace_set_number(t, "runs_without_layers", (double)taken->left_out, err);

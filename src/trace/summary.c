@@ -11,7 +11,7 @@
 #include "base/cancel.h"
 #include "base/sized.h"
 
-enum { THREADS_OF_STREAM = 4, CHECK_EVERY = 4096, NAMED = 12 };
+enum { CHECK_EVERY = 4096, NAMED = 12 };
 static const size_t NONE = SIZE_MAX;
 
 /* ---- Labels --------------------------------------------------------------------------------- */
@@ -149,7 +149,7 @@ static pgy_status add_slice(summer *m, size_t i, const pgy_trace_event *e, bool 
                  .bytes = e->bytes,
                  .flops = e->flops};
     /* Streams of one of our runners number their runs apart. */
-    if (!m->t->source) s->stream = m->t->rows[e->row].thread / THREADS_OF_STREAM;
+    if (!m->t->source) s->stream = m->t->rows[e->row].thread / TRACE_ROWS_PER_STREAM;
     if (!is_run) {
         const label_facts *facts = facts_of(m, m->t->records[i].label);
         const char *op = facts->op;

@@ -224,6 +224,13 @@ static trace_arg milli(const char *name, double value)
     return (trace_arg){name, ARG_MILLI, (int64_t)((value < most ? value : most) * 1e3 + 0.5)};
 }
 
+uint64_t trace_flow(const trace_record *r, bool *is_end)
+{
+    *is_end = r->kind != TRACE_ENQUEUE;
+    if (r->kind == TRACE_ENQUEUE || r->kind == TRACE_KERNEL) return r->words[0];
+    return r->kind == TRACE_COPY ? r->words[1] : 0;
+}
+
 static size_t layer_args(trace_arg *out, const trace_record *r, const trace_label *l)
 {
     const double ns = (double)(r->end_ns - r->start_ns);
@@ -277,8 +284,9 @@ size_t trace_event_args(trace_arg out[TRACE_MAX_ARGS], const pgy_trace *t, const
     case TRACE_CHECK: n = named(out, r, CHECK); break;
     default: break;
     }
-    if ((r->kind == TRACE_KERNEL || r->kind == TRACE_ENQUEUE) && r->words[0])
-        out[n++] = (trace_arg){"correlation", ARG_INT, (int64_t)r->words[0]};
+    bool is_end = false;
+    if (trace_flow(r, &is_end))
+        out[n++] = (trace_arg){"correlation", ARG_INT, (int64_t)trace_flow(r, &is_end)};
     if (run) out[n++] = (trace_arg){"run", ARG_INT, run->index};
     if ((r->kind == TRACE_SPAN || r->kind == TRACE_POINT) && r->words[0] &&
         !strstr(l->args, "\"run\""))

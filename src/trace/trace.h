@@ -63,6 +63,9 @@ size_t trace_event_args(trace_arg out[TRACE_MAX_ARGS], const pgy_trace *t, const
 pgy_status trace_find_label(uint32_t *out, pgy_trace *t, const pgy_trace_event *e, const char *args,
                             pgy_error *err) PGY_MUST_CHECK;
 
+/* The id of the arrow from a call of the host to the work of a device that it enqueued; 0: none. */
+uint64_t trace_flow(const trace_record *r, bool *is_end);
+
 /* ---- derive.c ---- */
 /* Adds counters, which follow from the slices, and aligns runs. */
 pgy_status trace_derive(pgy_trace *t, uint64_t max_records, bool align,

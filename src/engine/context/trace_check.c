@@ -71,7 +71,7 @@ static findings look(pgy_dtype dtype, const void *data, uint64_t size_bytes)
 typedef struct search {
     const prepared *p;
     bool *tainted; /* indexed by tensor: it has values that are not finite */
-    uint32_t run, row;
+    uint32_t run;
 } search;
 
 static bool comes_from_input(const search *s, const program_step *step)
@@ -94,7 +94,7 @@ static void put_instant(const search *s, uint32_t index, const char *what, const
                             .end_ns = at,
                             .kind = TRACE_CHECK,
                             .label = args.failed ? TRACE_NONE : tracer_label(&label),
-                            .row = s->row,
+                            .row = program_context_step_row(s->p->run, index),
                             .run = s->run,
                             .words = {count, first}};
     tracer_put(&r);
@@ -135,7 +135,7 @@ static bool are_finite(const program *p, void *const *outputs)
 
 void context_trace_values(const prepared *p, const void *const *inputs, void *const *outputs)
 {
-    search s = {.p = p, .run = tracer_run(), .row = tracer_row(TRACE_LAYER)};
+    search s = {.p = p, .run = tracer_run()};
     if (s.run == TRACE_NONE || !tracer_checks_values() || are_finite(p->program, outputs)) return;
     s.tainted = mem_calloc(p->program->tensor_count + 1, sizeof *s.tainted);
     const program_watch w = {.user = &s, .step = look_at_step};

@@ -124,6 +124,11 @@ char *device_side_arena(const device_side *d, uint32_t space)
     return d->places[space].arena;
 }
 
+device_stream *device_side_stream(const device_side *d, uint32_t space)
+{
+    return d->places[space].stream;
+}
+
 char *device_side_constants(const device_side *d, uint32_t space)
 {
     return d->p->spaces[space].resident;

@@ -13,6 +13,7 @@ pgy_status device_side_create(device_side **out, program *p, pgy_error *err) PGY
 void device_side_destroy(device_side *d); /* NULL is fine */
 /* The arena and the constants of a device; `space` is not the host's. */
 char *device_side_arena(const device_side *d, uint32_t space);
+device_stream *device_side_stream(const device_side *d, uint32_t space);
 char *device_side_constants(const device_side *d, uint32_t space);
 /* Prepares a launch: loads the kernel's code, and sets where its faults are written. */
 pgy_status device_side_prepare(device_side *d, launch *l, size_t step,

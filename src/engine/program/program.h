@@ -157,6 +157,8 @@ void program_context_stop_by(program_context *c, atomic_int *failed);
 
 /* Prepares for a trace that is being recorded; call it before each run, before its time begins. */
 void program_context_trace(program_context *c);
+/* The row of a step's layer in the trace. */
+uint32_t program_context_step_row(const program_context *c, size_t step);
 /* When a step of the last recorded run ended, by clock_ns. */
 int64_t program_context_step_end(const program_context *c, size_t step);
 

@@ -11,6 +11,7 @@
 #include "base/system.h"
 #include "base/tracer.h"
 #include "engine/program/device_side.h"
+#include "engine/program/device_trace.h"
 #include "engine/program/interpret.h"
 #include "engine/program/program.h"
 #include "engine/program/reference_step.h"
@@ -45,6 +46,8 @@ struct program_context {
     int64_t *ends;      /* indexed by step: when it ended in the last recorded run */
     int64_t *part_ends; /* of the threads that share a step (end_slot) */
     uint32_t epoch, row;
+    device_trace
+        *on_devices; /* records steps on devices; NULL: the program has none, or it failed */
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
     pgy_error error;
@@ -64,6 +67,7 @@ void program_context_destroy(program_context *c)
 {
     if (!c) return;
     interpreter_destroy(c->interpreter);
+    device_trace_destroy(c->on_devices);
     device_side_destroy(c->devices);
     program_release(c->p);
     mem_free(c->own);
@@ -411,17 +415,32 @@ static void walk_watched(size_t thread, size_t size, void *user)
 
 enum { TRACE_LINE = 8 }; /* times in a cache line */
 
-void program_context_trace(program_context *c)
+static void make_labels(program_context *c)
 {
-    if (!tracer_is_on()) return;
-    c->row = tracer_row(TRACE_LAYER);
-    if (c->row == TRACE_NONE || (c->labels && c->epoch == tracer_epoch())) return;
+    device_trace_destroy(c->on_devices);
     mem_free(c->labels);
+    c->on_devices = NULL;
     c->epoch = tracer_epoch();
     if (!c->ends) c->ends = mem_calloc(c->p->step_count + 1, sizeof *c->ends);
     if (!c->part_ends)
         c->part_ends = mem_calloc(2 * team_size(c->team) * TRACE_LINE, sizeof *c->part_ends);
     c->labels = c->ends && c->part_ends ? traced_labels(c->p, c->launches) : NULL;
+    if (c->labels && c->devices) c->on_devices = device_trace_create(c->p, c->devices, c->labels);
+}
+
+void program_context_trace(program_context *c)
+{
+    if (!tracer_is_on()) return;
+    c->row = tracer_row(TRACE_LAYER);
+    if (c->row == TRACE_NONE) return;
+    if (!c->labels || c->epoch != tracer_epoch()) make_labels(c);
+    if (c->on_devices) device_trace_rows(c->on_devices);
+}
+
+uint32_t program_context_step_row(const program_context *c, size_t step)
+{
+    return c->on_devices && c->p->steps[step].space ? device_trace_row(c->on_devices, step)
+                                                    : c->row;
 }
 
 int64_t program_context_step_end(const program_context *c, size_t step)
@@ -433,6 +452,7 @@ typedef struct traced_run {
     program_context *c;
     const uint32_t *labels; /* NULL: only NVTX ranges are wanted */
     uint32_t run;
+    bool on_devices;  /* the context's device_trace records steps on devices */
     int64_t start_ns; /* before any thread began */
 } traced_run;
 
@@ -471,6 +491,20 @@ static void trace_layer(const traced_run *r, size_t index, int64_t layer_begin, 
     c->ends[index] = all_end;
 }
 
+/* A step that the first thread enqueues, or waits for: its call is recorded now, the work itself
+ * behind the run. */
+static void trace_enqueued(const traced_run *r, size_t index)
+{
+    program_context *c = r->c;
+    device_trace_before(c->on_devices, index);
+    const int64_t begin = clock_ns();
+    run_step(c, index, 0);
+    const int64_t end = clock_ns();
+    ranges_pop();
+    device_trace_after(c->on_devices, index, begin, end);
+    c->ends[index] = end;
+}
+
 /* Like walk, with clocks. A barrier stands behind each shared step instead of before the next one,
  * so that the first thread knows when all threads have ended the step. */
 static void walk_traced(size_t thread, size_t size, void *user)
@@ -487,8 +521,14 @@ static void walk_traced(size_t thread, size_t size, void *user)
             begin = clock_ns();
         }
         if (thread == 0) ranges_push(c->p->steps[i].label);
+        if (r->on_devices && device_trace_takes(c->on_devices, i)) {
+            if (thread == 0) trace_enqueued(r, i);
+            together = false;
+            layer_begin = begin = clock_ns();
+            continue;
+        }
         run_step(c, i, thread);
-        if (c->devices && thread == 0) settle(c, (uint32_t)i);
+        if (c->devices && thread == 0 && !r->on_devices) settle(c, (uint32_t)i);
         const int64_t end = clock_ns();
         int64_t all_end = end;
         together = parts > 1;
@@ -503,6 +543,23 @@ static void walk_traced(size_t thread, size_t size, void *user)
         layer_begin = all_end;
         begin = parts > 1 ? clock_ns() : end;
     }
+}
+
+static void run_traced(program_context *c)
+{
+    const bool records = c->labels && c->row != TRACE_NONE && c->epoch == tracer_epoch();
+    traced_run r = {.c = c,
+                    .labels = records ? c->labels : NULL,
+                    .run = tracer_run(),
+                    .on_devices = records && c->on_devices};
+    if (r.on_devices) device_trace_start(c->on_devices);
+    r.start_ns = clock_ns();
+    if (c->single)
+        walk_traced(0, 1, &r);
+    else
+        team_run(c->team, walk_traced, &r);
+    if (r.on_devices && !atomic_load_explicit(c->failed, memory_order_relaxed))
+        device_trace_finish(c->on_devices, c->ends);
 }
 
 /* ---- A whole run ---------------------------------------------------------------------------- */
@@ -550,15 +607,7 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
         team_run(c->team, walk_watched, &r);
     } else if (tracer_is_on()) {
-        const bool records = c->labels && c->row != TRACE_NONE && c->epoch == tracer_epoch();
-        traced_run r = {.c = c,
-                        .labels = records ? c->labels : NULL,
-                        .run = tracer_run(),
-                        .start_ns = clock_ns()};
-        if (c->single)
-            walk_traced(0, 1, &r);
-        else
-            team_run(c->team, walk_traced, &r);
+        run_traced(c);
     } else if (c->single) {
         walk(0, 1, c);
     } else {
