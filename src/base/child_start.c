@@ -42,8 +42,7 @@ static bool is_program(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Searches PATH. *out is NULL if no folder of PATH has the program. */
-static int find_program(char **out, const char *name)
+int child_find_program(char **out, const char *name)
 {
     const char *rest = getenv("PATH");
     span folder;
@@ -143,7 +142,7 @@ static int start(pid_t *out, char *const *arguments, const posix_spawn_file_acti
     char *program = NULL, **words = NULL;
     size_t count = 0;
     while (arguments[count]) count++;
-    int failure = find_program(&program, arguments[0]);
+    int failure = child_find_program(&program, arguments[0]);
     if (failure) goto done;
     words = mem_calloc(count + 1, sizeof *words);
     if (!words || !environment_init(&e)) {

@@ -20,6 +20,9 @@ bool search_path_has_empty(const char *list, const char *separators);
  * nothing from that folder. */
 #define PYTHON_FIRST_LINE "import sys; sys.path[:] = [p for p in sys.path if p]\n"
 
+/* Searches the folders of PATH for a program; a name with a slash is a path already, and is not
+ * checked. The caller frees *out (mem_free). @return 0 or an errno; ENOENT: no folder has it */
+int child_find_program(char **out, const char *name);
 /* Like posix_spawnp, with the search and the environment described above. The child's argv[0] is
  * the path that was found, because interpreters look for their libraries beside it. @return 0 or an
  * errno */

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/command.h"
 #include "base/log.h"
-#include "debug/command.h"
 
 static const char LOG_PATH[] = "tools/debug/subtool/iterative_debug_args.py";
 
@@ -146,7 +146,8 @@ pgy_status debug_check_run(bool *passed, const debug_check *c, const char *candi
     command_result r = {0};
     if (!o->command) return o->judge(passed, candidate, o->user, err);
     log_command(o);
-    pgy_status st = command_run(&r, o->command, o->command_count, o->timeout_s, err);
+    const command_options options = {.timeout_s = o->timeout_s};
+    pgy_status st = command_run(&r, o->command, o->command_count, &options, err);
     if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "debug.check_command: ");
     warn_of_end(&r);
     st = judge_result(passed, c, &r, err);
