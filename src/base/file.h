@@ -67,8 +67,11 @@ pgy_status file_alias(const char *from, const char *to, pgy_error *err) PGY_MUST
 /* A file that is removed when released, at exit, and after SIGINT/SIGTERM/SIGHUP. */
 pgy_status file_temp_path(char **out, const char *suffix,
                           pgy_error *err) PGY_MUST_CHECK; /* creates it empty, mode 0600 */
-void file_temp_release(char *path);                       /* unlinks and frees; NULL is fine */
-void file_temp_remove_all(void); /* async-signal-safe; the process is about to end */
+/* A folder for files of which only their writers know the names, mode 0700. It is removed like a
+ * file of file_temp_path, with the files in it. */
+pgy_status file_temp_folder(char **out, pgy_error *err) PGY_MUST_CHECK;
+void file_temp_release(char *path); /* unlinks and frees; NULL is fine */
+void file_temp_remove_all(void);    /* async-signal-safe; the process is about to end */
 /* Installs handlers for SIGINT, SIGTERM and SIGHUP that remove temporaries, end child processes and
  * then die of the signal. */
 void file_install_signal_cleanup(void);

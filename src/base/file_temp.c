@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -20,7 +22,7 @@
 #include "base/file.h"
 #include "base/system.h"
 
-enum { TABLE_SIZE = 256, MAX_TRIES = 100 };
+enum { TABLE_SIZE = 256, MAX_TRIES = 100, FOLDER_MODE = 0700 };
 
 typedef struct temp_entry {
     _Atomic(char *) path;
@@ -79,6 +81,40 @@ void temp_forget(const char *path)
     }
 }
 
+/* A record of the system call getdents64. */
+typedef struct folder_entry {
+    uint64_t inode;
+    int64_t next;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+} folder_entry;
+
+/* Removes the files in a folder of ours, which has no folders. Async-signal-safe, which readdir is
+ * not, because it allocates. */
+static void empty_folder(const char *path)
+{
+    _Alignas(folder_entry) char entries[4096];
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return;
+    const bool is_ours =
+        fstat(fd, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & 07777) == FOLDER_MODE;
+    for (long n; is_ours && (n = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0;) {
+        for (long at = 0; at < n; at += ((const folder_entry *)(entries + at))->size)
+            unlinkat(fd, ((const folder_entry *)(entries + at))->name, 0);
+    }
+    close(fd);
+}
+
+/* Removes a file or a folder. Async-signal-safe. */
+static void remove_entry(const char *path)
+{
+    if (unlink(path) == 0 || (errno != EISDIR && errno != EPERM)) return;
+    empty_folder(path);
+    rmdir(path);
+}
+
 /* Takes the path out of an entry of this process; the caller then owns it. NULL: no path.
  * Async-signal-safe. */
 static char *take(temp_entry *e, pid_t self)
@@ -94,7 +130,7 @@ __attribute__((destructor)) static void at_exit(void)
     for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
         for (size_t i = 0; i < TABLE_SIZE; i++) {
             char *path = take(&t->entries[i], self);
-            if (path) unlink(path);
+            if (path) remove_entry(path);
             mem_free(path);
         }
     }
@@ -107,7 +143,7 @@ void file_temp_remove_all(void)
     for (temp_table *t = &first_table; t; t = atomic_load(&t->next)) {
         for (size_t i = 0; i < TABLE_SIZE; i++) {
             const char *path = take(&t->entries[i], self);
-            if (path) unlink(path);
+            if (path) remove_entry(path);
         }
     }
 }
@@ -115,8 +151,8 @@ void file_temp_remove_all(void)
 static void on_signal(int number)
 {
     const int saved = errno;
+    child_end_all(); /* first, so that children write no more files into temporary folders */
     file_temp_remove_all();
-    child_end_all();
     signal(number, SIG_DFL);
     raise(number); /* the signal is blocked in its handler, so it is delivered on return */
     errno = saved;
@@ -145,36 +181,59 @@ static char *random_name(const char *folder, const char *suffix)
     return str_take(&path);
 }
 
-pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
+static int make_file(const char *path)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return -1;
+    close(fd);
+    return 0;
+}
+
+static int make_folder(const char *path)
+{
+    return mkdir(path, FOLDER_MODE);
+}
+
+/* Calls `make` with random names until one is free. */
+static pgy_status make_temp(char **out, const char *suffix, int (*make)(const char *),
+                            const char *what, pgy_error *err)
 {
     const char *folder = getenv("TMPDIR");
     if (!folder || !*folder) folder = P_tmpdir;
     for (int tries = 0;; tries++) {
         char *made = random_name(folder, suffix ? suffix : "");
         if (!made)
-            return pgy_error_set(err, PGY_E_MEMORY,
-                                 "out of memory for the name of a temporary file");
+            return pgy_error_set(err, PGY_E_MEMORY, "out of memory for the name of a temporary %s",
+                                 what);
         temp_register(
             made); /* register before creating, so that no signal can leave the file behind */
-        const int fd = open(made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        const int number = errno;
-        if (fd >= 0) {
-            close(fd);
+        if (make(made) == 0) {
             *out = made;
             return PGY_OK;
         }
+        const int number = errno;
         temp_forget(made);
         mem_free(made);
         if (number != EEXIST || tries == MAX_TRIES)
-            return pgy_error_set(err, PGY_E_IO, "cannot create a temporary file in '%s': %s",
+            return pgy_error_set(err, PGY_E_IO, "cannot create a temporary %s in '%s': %s", what,
                                  folder, strerror(number));
     }
+}
+
+pgy_status file_temp_path(char **out, const char *suffix, pgy_error *err)
+{
+    return make_temp(out, suffix, make_file, "file", err);
+}
+
+pgy_status file_temp_folder(char **out, pgy_error *err)
+{
+    return make_temp(out, NULL, make_folder, "folder", err);
 }
 
 void file_temp_release(char *path)
 {
     if (!path) return;
-    unlink(path);
+    remove_entry(path);
     temp_forget(path);
     mem_free(path);
 }

@@ -35,8 +35,8 @@ static long long now_ms(void)
 static _Noreturn void die(int number)
 {
     sigset_t one;
+    child_end_all(); /* first, so that children write no more files into temporary folders */
     file_temp_remove_all();
-    child_end_all();
     signal(number, SIG_DFL);
     sigemptyset(&one);
     sigaddset(&one, number);

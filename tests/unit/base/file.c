@@ -488,6 +488,45 @@ static void test_file__temporary(void **state)
     unsetenv("TMPDIR");
 }
 
+static void test_file__temporary_folder(void **state)
+{
+    (void)state;
+    char *path = NULL, kept[512];
+    struct stat info;
+    setenv("TMPDIR", scratch("."), 1);
+    assert_int_equal(file_temp_folder(&path, NULL), PGY_OK);
+    unsetenv("TMPDIR");
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(S_ISDIR(info.st_mode) && (info.st_mode & 07777) == 0700);
+    for (int i = 0; i < 300; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "file%d", i);
+        char *file = path_join(path, name);
+        write_text(file, "x");
+        mem_free(file);
+    }
+    snprintf(kept, sizeof kept, "%s", path);
+    file_temp_release(path);
+    assert_false(file_exists(kept));
+}
+
+/* A folder of others in place of a temporary file is not emptied. */
+static void test_file__temporary_that_became_a_folder(void **state)
+{
+    (void)state;
+    char *path = NULL, *inside = NULL;
+    setenv("TMPDIR", scratch("."), 1);
+    assert_int_equal(file_temp_path(&path, NULL, NULL), PGY_OK);
+    unsetenv("TMPDIR");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0755), 0);
+    inside = path_join(path, "precious");
+    write_text(inside, "precious");
+    file_temp_release(path);
+    expect_text(inside, "precious");
+    mem_free(inside);
+}
+
 static void test_file__temporary_that_became_a_link(void **state)
 {
     (void)state;
@@ -518,6 +557,10 @@ static int leave_behind(const char *folder, ending how, int number)
         file_install_signal_cleanup();
         for (int i = 0; i < 600; i++)
             if (file_temp_path(&paths[i], NULL, NULL)) _exit(9);
+        static char *made;
+        if (file_temp_folder(&made, NULL)) _exit(9);
+        char *inside = path_join(made, "inside");
+        if (file_write_all(inside, "x", 1, NULL)) _exit(9);
         char *target = path_join(folder, "target");
         if (file_writer_create(&w, target, NULL) || file_writer_write(w, "half", 4, NULL)) _exit(9);
         scratch_folder[0] = '\0'; /* the test's own cleaning must not do the work */
@@ -592,7 +635,7 @@ static void test_file__a_child_leaves_temporaries_alone(void **state)
     snprintf(folder, sizeof folder, "%s", scratch("parent"));
     assert_int_equal(file_make_dirs(folder, NULL), PGY_OK);
     assert_int_equal(leave_behind(folder, ENDS_IN_A_GRANDCHILD, 0), 0);
-    assert_int_equal(count_files(folder), has_nameless() ? 600 : 601);
+    assert_int_equal(count_files(folder), has_nameless() ? 601 : 602);
 }
 
 /* ---- folders and paths ---------------------------------------------------------------------- */
