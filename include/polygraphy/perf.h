@@ -146,7 +146,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_perf_times_load(pgy_perf_trace **out, cons
 PGY_API PGY_MUST_CHECK pgy_status pgy_perf_outputs_save(const char *path,
                                                         const pgy_tensor_map *outputs,
                                                         pgy_error *err);
-/** Reads such a file into tensors of float32, or of the types that the file names. */
+/** Reads such a file, also one of NVIDIA's trtexec, into tensors of float32, or of the types that
+ * the file names. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_perf_outputs_load(pgy_tensor_map **out, const char *path,
                                                         pgy_error *err);
 

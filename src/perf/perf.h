@@ -22,14 +22,11 @@ double perf_median(const double *sorted, size_t count);
 /* The index of a percentile among `count` sorted values. */
 size_t perf_percentile_index(size_t count, double p, bool like_trtexec);
 
-/* Texts of the files; `path` is the name in errors. The writers are for json_save: `user` is a
- * pgy_perf_trace or a pgy_tensor_map. */
+/* Texts of the files; `path` is the name in errors. The writer is for json_save: `user` is a
+ * pgy_perf_trace. */
 pgy_status perf_times_parse(pgy_perf_trace **out, span text, const char *path,
                             pgy_error *err) PGY_MUST_CHECK;
 pgy_status perf_times_write(json_writer *w, const void *user, pgy_error *err) PGY_MUST_CHECK;
-pgy_status perf_outputs_parse(pgy_tensor_map **out, span text, const char *path,
-                              pgy_error *err) PGY_MUST_CHECK;
-pgy_status perf_outputs_write(json_writer *w, const void *user, pgy_error *err) PGY_MUST_CHECK;
 
 /* A context with its own copies of all inputs and outputs, at fixed addresses. */
 typedef struct perf_lane perf_lane;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "data/trtexec_outputs.h"
 #include "perf/perf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,15 +44,30 @@ static void compare(const pgy_tensor_map *a, const pgy_tensor_map *b)
     }
 }
 
+/* Types of tensors for which the file names none, as a model declares them. */
+static pgy_metadata *declared(void)
+{
+    static const pgy_tensor_info INFOS[] = {{.name = "i", .dtype = PGY_I64, .rank = -1},
+                                            {.name = "b", .dtype = PGY_BOOL, .rank = -1},
+                                            {.name = "h", .dtype = PGY_F16, .rank = -1}};
+    pgy_metadata *types = NULL;
+    if (pgy_metadata_create(&types, NULL)) abort();
+    for (size_t i = 0; i < sizeof INFOS / sizeof *INFOS; i++)
+        if (pgy_metadata_set(types, &INFOS[i], NULL)) abort();
+    return types;
+}
+
 static void fuzz_outputs(span file)
 {
+    static pgy_metadata *types;
+    if (!types) types = declared();
     pgy_tensor_map *m = NULL, *again = NULL;
     char *text = NULL;
     pgy_error err = {0};
-    if (perf_outputs_parse(&m, file, "input", NULL)) return;
-    if (!json_to_text(&text, perf_outputs_write, m, &err)) {
+    if (trtexec_outputs_parse(&m, file, "input", types, NULL)) return;
+    if (!json_to_text(&text, trtexec_outputs_write, m, &err)) {
         const span written = {text, strlen(text)};
-        if (perf_outputs_parse(&again, written, "output", &err)) abort();
+        if (trtexec_outputs_parse(&again, written, "output", NULL, &err)) abort();
         compare(m, again);
         pgy_tensor_map_destroy(again);
         mem_free(text);

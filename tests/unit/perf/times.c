@@ -128,6 +128,10 @@ static void test_times__outputs_that_are_refused(void **state)
         {"1", "uint64", "[-1]", "value 0 of 'u' is not an integer"},
         {"1", "uint64", "[18446744073709551616]", "value 0 of 'u' is not an integer"},
         {"1", "int8", "[1.5]", "value 0 of 'u' is not an integer"},
+        {"2", "int8", "[-128, 128]", "value 1 of 'u' is 128, which int8 cannot hold"},
+        {"1", "bool", "[2]", "value 0 of 'u' is 2, which bool cannot hold"},
+        {"1x", "float32", "[1]", "bad dimensions '1x'"},
+        {"scalars", "float32", "[1]", "bad dimensions 'scalars'"},
         {"1", "float32", "[\"nan\"]", "value 0 of 'u' is not a number"},
     };
     (void)state;
