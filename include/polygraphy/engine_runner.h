@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
- * The build configuration of runners of the backend "trt". Its other options are set by name.
+ * The build configuration of runners that build engines: those of the backends "trt" and "trtexec".
+ * Other options are set by name.
  *
  *     pgy_backend_options *o = NULL;
  *     if (pgy_backend_options_create(&o, pgy_backend_find("trt"), &err)) ...
@@ -19,7 +20,7 @@
 extern "C" {
 #endif
 
-/** @param options  of the backend "trt"
+/** @param options  of a backend with PGY_BACKEND_TAKES_CONFIG
  * @param config   copied, except what calibration and timing_cache point to: the runner uses that
  * when it builds. NULL: defaults */
 PGY_API PGY_MUST_CHECK pgy_status pgy_engine_runner_configure(pgy_backend_options *options,

@@ -17,6 +17,7 @@
 #include "cli/groups/script.h"
 #include "cli/groups/trace.h"
 #include "cli/groups/trt.h"
+#include "cli/groups/trtexec.h"
 #include "cli/progress.h"
 #include "cli/script/script.h"
 
@@ -94,6 +95,25 @@ static pgy_status check_paths(const args *line, pgy_error *err)
     return st ? st : check_reads(writes, count, &compare->load_outputs, "--load-outputs", err);
 }
 
+/* "--trt, --trtexec" */
+static void append_plan_runners(str *out)
+{
+    for (size_t i = 0; i < pgy_backend_count(); i++)
+        if (pgy_backend_has(pgy_backend_at(i), PGY_BACKEND_RUNS_PLANS))
+            str_printf(out, "%s--%s", out->size ? ", " : "", pgy_backend_at(i)->name);
+}
+
+static pgy_status not_for_plans(const char *path, const char *runner, pgy_error *err)
+{
+    str names = {0};
+    append_plan_runners(&names);
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is a plan, which --%s cannot run; use one of %s",
+                      path, runner, str_text(&names));
+    str_deinit(&names);
+    return st;
+}
+
 /* Refuses plans for other runners than the engine, and options that would change a plan. */
 static pgy_status check_engine(const args *line, pgy_error *err)
 {
@@ -101,9 +121,7 @@ static pgy_status check_engine(const args *line, pgy_error *err)
     const runner_args *runners = ARGS_OF(line, runner_args);
     for (size_t i = 0; i < runners->names.count; i++)
         if (!runner_has(runners->names.items[i], PGY_BACKEND_RUNS_PLANS))
-            return pgy_error_set(
-                err, PGY_E_ARGUMENT, "'%s' is a plan: only --%s can run it, not --%s", model->path,
-                pgy_backend_find_trait(PGY_BACKEND_RUNS_PLANS)->name, runners->names.items[i]);
+            return not_for_plans(model->path, runners->names.items[i], err);
     if (model_is_edited(line) || trt_model_is_edited(line))
         return pgy_error_set(
             err, PGY_E_ARGUMENT,
@@ -135,7 +153,7 @@ static pgy_status check_model(const args *line, pgy_error *err)
  * has its own options for outputs, so it may need another edited model. */
 typedef struct run_models {
     const args *line;
-    const pgy_build_config *config; /* engine configuration; NULL: --trt is not used */
+    const pgy_build_config *config; /* of --trt and --trtexec; NULL: neither is used */
     /* models for the other runners and for --trt; NULL: the unchanged file */
     pgy_model *edited, *edited_trt;
 } run_models;
@@ -187,9 +205,20 @@ static pgy_status edit_models(run_models *m, pgy_error *err)
 static pgy_status configure(pgy_backend_options *o, const char *backend, void *user, pgy_error *err)
 {
     const run_models *m = user;
-    return runner_has(backend, PGY_BACKEND_BUILDS_PLANS)
+    return runner_has(backend, PGY_BACKEND_TAKES_CONFIG)
                ? pgy_engine_runner_configure(o, m->config, err)
                : PGY_OK;
+}
+
+/* The configuration of the runners that build engines. Functions of shared objects change that of
+ * the built-in engine only. */
+static pgy_status make_config(const pgy_build_config **out, args *line, pgy_error *err)
+{
+    const size_t engines = runners_with(line, PGY_BACKEND_BUILDS_PLANS);
+    const size_t all = runners_with(line, PGY_BACKEND_TAKES_CONFIG);
+    if (all > engines) trtexec_notes(line);
+    if (engines) return trt_config_make(out, line, err);
+    return all ? trt_config_fill(out, line, err) : PGY_OK;
 }
 
 /* ---- The run -------------------------------------------------------------------------------- */
@@ -255,8 +284,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
-    if (!st && runners_with(line, PGY_BACKEND_BUILDS_PLANS))
-        st = trt_config_make(&models.config, line, err);
+    if (!st) st = make_config(&models.config, line, err);
     if (!st) st = edit_models(&models, err);
     if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
@@ -291,7 +319,7 @@ static pgy_status write_c(str *out, args *line, const char *path, pgy_error *err
     c_plan plan = {.options = &options,
                    .postprocess_script = ARGS_OF(line, postprocess_args)->script};
     pgy_status st = compare_choose(&plan.functions, line, err);
-    if (!st && runners_with(line, PGY_BACKEND_BUILDS_PLANS))
+    if (!st && runners_with(line, PGY_BACKEND_TAKES_CONFIG))
         st = trt_config_fill(&plan.config, line, err);
     plan_edits(&plan, line);
     fill_options(&options, &parts, line, &functions, NULL);

@@ -76,7 +76,7 @@ void missing_print_page(str *out, const original *o)
         "neither on this page nor\nin the program.\n\n",
         o->name, o->release);
     print_table(out, o, false);
-    str_append(out, "\n## Older releases and the trtexec extension\n\nThe program accepts other "
+    str_append(out, "\n## Older releases\n\nThe program accepts other "
                     "spellings of older releases and names the newer spelling in a warning.\n\n");
     print_table(out, o, true);
 }

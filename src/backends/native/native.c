@@ -266,40 +266,5 @@ const pgy_backend BACKEND_native = {
     .deactivate = deactivate,
     .destroy = destroy,
     .version = pgy_version,
-    .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS,
+    .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS | PGY_BACKEND_TAKES_CONFIG,
 };
-
-/* ---- The configuration ---------------------------------------------------------------------- */
-
-typedef struct kept_config {
-    options_object object; /* first member, as options_object demands */
-    arena memory;
-} kept_config;
-
-static void destroy_config(options_object *self)
-{
-    kept_config *k = (kept_config *)self;
-    arena_deinit(&k->memory);
-    mem_free(k);
-}
-
-pgy_status pgy_engine_runner_configure(pgy_backend_options *options, const pgy_build_config *config,
-                                       pgy_error *err)
-{
-    pgy_build_config *copy = NULL;
-    if (!options || options_backend(options) != &BACKEND_native)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a build configuration belongs to options of the backend 'trt' only");
-    kept_config *k = mem_calloc(1, sizeof *k);
-    if (!k) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    atomic_init(&k->object.references, 1);
-    k->object.destroy = destroy_config;
-    const pgy_status st = config_copy(&copy, config, &k->memory, err);
-    if (st) {
-        destroy_config(&k->object);
-        return st;
-    }
-    ((native_options *)options_settings(options))->config = copy;
-    options_adopt(options, &k->object);
-    return PGY_OK;
-}

@@ -9,11 +9,11 @@
 #include "engine/build/profile.h"
 
 typedef struct native_options {
-    int64_t profile; /* index of the profile; -1: any that the shapes fit */
-    const char *allocation_strategy;
-    const char *save_engine;        /* path to write the plan to on activation; NULL: nowhere */
-    const pgy_build_config *config; /* configuration from pgy_engine_runner_configure; NULL:
+    const pgy_build_config *config; /* first member, as PGY_BACKEND_TAKES_CONFIG demands; NULL:
                                        defaults */
+    int64_t profile;                /* index of the profile; -1: any that the shapes fit */
+    const char *allocation_strategy;
+    const char *save_engine; /* path to write the plan to on activation; NULL: nowhere */
 } native_options;
 
 extern const pgy_option NATIVE_OPTIONS[];

@@ -52,7 +52,7 @@ static void put_source(str *out, const c_script *s, bool edited)
 static pgy_status put_maker(c_script *s, const char *backend, pgy_error *err)
 {
     const bool edited = is_edited(s, backend);
-    const bool configured = runner_has(backend, PGY_BACKEND_BUILDS_PLANS);
+    const bool configured = runner_has(backend, PGY_BACKEND_TAKES_CONFIG);
     str set = {0};
     const pgy_status st =
         runners_visit_options(s->line, pgy_backend_find(backend), put_option, &set, err);

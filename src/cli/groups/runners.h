@@ -23,6 +23,8 @@ const option_group *group_backend_options(const char *backend);
 bool runner_has(const char *backend, pgy_backend_trait trait);
 /* The number of the line's runners that have the trait. */
 size_t runners_with(const args *line, pgy_backend_trait trait);
+/* The member that an option of a backend sets; NULL: there is no such option. */
+const void *runner_option(const args *line, const char *backend, const char *option);
 /* Calls `visit` for each use of an option of the backend that differs from its default. The name
  * has its dashes, a flag has the word "true". */
 typedef pgy_status (*runner_option_visitor)(const char *name, const char *const *words,

@@ -140,12 +140,12 @@ void trt_notes(const args *line)
     const trt_engine_args *engine = ARGS_OF(line, trt_engine_args);
     const trt_network_args *network = ARGS_OF(line, trt_network_args);
     const data_args *data = ARGS_OF(line, data_args);
+    if (ARGS_OF(line, runner_args) && !runners_with(line, PGY_BACKEND_BUILDS_PLANS)) return;
     note_precision(config);
     note_choices(config);
     note_device(config, engine);
     if (network) note_network(network);
     note_onnx_outputs(line);
     /* `where` has neither runner flags nor network options, and compares on the data */
-    if (data && network && !ARGS_OF(line, runner_args))
-        note_data(data, config);
+    if (data && network && !ARGS_OF(line, runner_args)) note_data(data, config);
 }

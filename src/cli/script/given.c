@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "cli/groups/runners.h"
 #include "cli/script/script.h"
 
 typedef struct search {
@@ -57,9 +58,27 @@ static bool original_knows(const search *s, const pgy_option *row)
     return false;
 }
 
+static bool has_runner(const args *line, const char *name)
+{
+    const runner_args *r = ARGS_OF(line, runner_args);
+    for (size_t i = 0; r && i < r->names.count; i++)
+        if (!strcmp(r->names.items[i], name)) return true;
+    return false;
+}
+
+/* The package's extension for trtexec has the options of that runner, which trtexec.c checks, and
+ * --device. */
+static bool extension_knows(const args *line, const option_group *group, const pgy_option *row)
+{
+    if (!has_runner(line, "trtexec")) return false;
+    return (group->settings_type && !strcmp(group->settings_type, "trtexec")) ||
+           (!strcmp(row->names, "--device") && !has_runner(line, "trt"));
+}
+
 static void look(const option_group *group, const pgy_option *row, void *user)
 {
     search *s = user;
+    if (extension_knows(s->line, group, row)) return;
     if (s->found || row->deprecated || original_knows(s, row)) return;
     if (is_given(s, group, row)) s->found = row;
 }

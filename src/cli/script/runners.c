@@ -14,22 +14,9 @@
 static const char LOG_PATH[] = "tools/run/run.py";
 static const char TRT[] = "backend.trt";
 
-/* The member that an option of a backend sets; NULL: there is no such option. */
-static const void *backend_member(const py_script *s, const char *backend, const char *option)
-{
-    const option_group *group = group_backend_options(backend);
-    const char *settings = group ? args_find(s->line, backend) : NULL;
-    span name;
-    for (const pgy_option *row = settings ? group->options : NULL;
-         row && row->kind != PGY_OPTION_END; row++)
-        if (option_spelling(&name, row, 0) && span_equals(name, option))
-            return settings + row->offset;
-    return NULL;
-}
-
 static const char *backend_text(const py_script *s, const char *backend, const char *option)
 {
-    const char *const *at = backend_member(s, backend, option);
+    const char *const *at = runner_option(s->line, backend, option);
     return at ? *at : NULL;
 }
 
@@ -50,7 +37,7 @@ static bool is_identifier(const char *text)
 
 static pgy_status put_onnxrt(str *out, py_script *s, pgy_error *err)
 {
-    const pgy_text_list *providers = backend_member(s, "onnxrt", "--providers");
+    const pgy_text_list *providers = runner_option(s->line, "onnxrt", "--providers");
     const char *level = backend_text(s, "onnxrt", "--graph-optimization-level");
     const char *bytes = script_onnx_bytes(s, true);
     py_call c = py_call_of("SessionFromOnnx");
@@ -157,7 +144,7 @@ static void put_budget(py_call *c, const trt_engine_args *e)
 
 static pgy_status put_trt(str *out, py_script *s, pgy_error *err)
 {
-    const int64_t *profile = backend_member(s, "trt", "--optimization-profile");
+    const int64_t *profile = runner_option(s->line, "trt", "--optimization-profile");
     const char *strategy = backend_text(s, "trt", "--allocation-strategy");
     pgy_status st = PGY_OK;
     const char *bytes =
@@ -183,6 +170,7 @@ static const struct {
     {"onnxrt", "ONNX-Runtime", put_onnxrt},
     {"opref", "Plugin CPU Reference", put_pluginref},
     {"trt", "TensorRT", put_trt},
+    {"trtexec", "Trtexec Runner", script_trtexec},
 };
 
 static size_t row_of(const char *backend)

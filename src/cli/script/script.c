@@ -94,7 +94,8 @@ void script_imports(str *out, py_script *s)
         if (same) {
             str_append(out, ", ");
         } else {
-            str_printf(out, "%sfrom %s%s", i ? "\n" : "", package, module > 1 ? "." : "");
+            const bool inside = module > 1 && *text != '_';
+            str_printf(out, "%sfrom %s%s", i ? "\n" : "", package, inside ? "." : "");
             str_append_n(out, text, module - 1);
             str_append(out, " import ");
         }

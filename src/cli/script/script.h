@@ -40,7 +40,8 @@ const char *py_variable(py_script *s, str *section, const char *base, const char
 void script_head(str *out, const py_script *s, const char *summary);
 const char *script_package(const py_script *s);
 const char *script_exception(py_script *s); /* the class of its exceptions */
-/* Appends the import lines. Modules are named relative to the package; "" is the package. */
+/* Appends the import lines. Modules are named relative to the package; "" is the package, and "_x"
+ * another package whose name is longer by that. */
 void script_imports(str *out, py_script *s);
 /* Writes the text to a file, which becomes executable, or to the standard output ("-"). */
 pgy_status script_write(const char *path, const char *text, pgy_error *err) PGY_MUST_CHECK;
