@@ -190,11 +190,10 @@ static void end_command(const running *r)
     for (size_t i = 0; i < count; i++) kill(found[i], SIGKILL);
 }
 
-pgy_status command_run(command_result *out, const char *const *words, size_t count,
-                       const command_options *o, pgy_error *err)
+pgy_status command_run_with(command_result *out, const char *const *words, size_t count,
+                            const command_options *o, pgy_error *err)
 {
-    static const command_options NONE = {0};
-    running r = {.options = o ? o : &NONE, .tie = {-1, -1}, .ends = {-1, -1}, .deadline_ns = -1};
+    running r = {.options = o, .tie = {-1, -1}, .ends = {-1, -1}, .deadline_ns = -1};
     command_result made = {0};
     int status = 0;
     if (!count || !*words[0]) return pgy_error_set(err, PGY_E_ARGUMENT, "the command is empty");
@@ -213,4 +212,11 @@ pgy_status command_run(command_result *out, const char *const *words, size_t cou
     made.code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     *out = made;
     return PGY_OK;
+}
+
+pgy_status command_run(command_result *out, const char *const *words, size_t count,
+                       double timeout_s, pgy_error *err)
+{
+    const command_options o = {.timeout_s = timeout_s};
+    return command_run_with(out, words, count, &o, err);
 }

@@ -25,7 +25,7 @@ static pgy_status move_across(const char *from, const char *to, pgy_error *err)
 {
     const char *const words[] = {"mv", "--", from, to};
     command_result r = {0};
-    pgy_status st = command_run(&r, words, sizeof words / sizeof *words, NULL, err);
+    pgy_status st = command_run(&r, words, sizeof words / sizeof *words, 0, err);
     if (!st && r.code)
         st = pgy_error_set(err, PGY_E_IO, "artifact '%s' cannot be moved to '%s': %.200s", from, to,
                            str_text(&r.err));

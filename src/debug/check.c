@@ -146,8 +146,7 @@ pgy_status debug_check_run(bool *passed, const debug_check *c, const char *candi
     command_result r = {0};
     if (!o->command) return o->judge(passed, candidate, o->user, err);
     log_command(o);
-    const command_options options = {.timeout_s = o->timeout_s};
-    pgy_status st = command_run(&r, o->command, o->command_count, &options, err);
+    pgy_status st = command_run(&r, o->command, o->command_count, o->timeout_s, err);
     if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "debug.check_command: ");
     warn_of_end(&r);
     st = judge_result(passed, c, &r, err);

@@ -64,8 +64,7 @@ static pgy_status run_command(command_result *r, const pgy_debug_judge_options *
     for (size_t i = 0; i < o->isolate_count; i++) words[n++] = o->isolate[i];
     for (size_t i = 0; i < OWN; i++) words[n++] = own[i];
     for (size_t i = 0; i < o->isolate_option_count; i++) words[n++] = o->isolate_options[i];
-    const command_options options = {.timeout_s = o->timeout_s};
-    const pgy_status st = command_run(r, words, n, &options, err);
+    const pgy_status st = command_run(r, words, n, o->timeout_s, err);
     mem_free(words);
     return st;
 }

@@ -246,7 +246,8 @@ static pgy_status call(int64_t *time_ns, const trtexec *r, const strvec *words, 
     command_result result = {0};
     double median_ms = 0;
     log_command(words);
-    pgy_status st = command_run(&result, (const char *const *)words->items, words->count, &o, err);
+    pgy_status st =
+        command_run_with(&result, (const char *const *)words->items, words->count, &o, err);
     if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "trtexec: ");
     log_output(r, &result);
     st = answer_check(&result, err);

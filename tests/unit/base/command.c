@@ -15,7 +15,7 @@ static const command_options APART = {.apart = true};
 static pgy_status sh(command_result *r, const char *text, const command_options *o, pgy_error *err)
 {
     const char *const words[] = {"sh", "-c", text};
-    return command_run(r, words, 3, o, err);
+    return o ? command_run_with(r, words, 3, o, err) : command_run(r, words, 3, 0, err);
 }
 
 static void test_command__output_and_code(void **state)
