@@ -38,6 +38,7 @@
 #include <polygraphy/precision.h>
 #include <polygraphy/record.h>
 #include <polygraphy/refit.h>
+#include <polygraphy/route.h>
 #include <polygraphy/runner.h>
 #include <polygraphy/runtime.h>
 #include <polygraphy/saved.h>

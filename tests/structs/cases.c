@@ -9,6 +9,7 @@
 #include <polygraphy/plugin_tune.h>
 #include <polygraphy/polygraphy.h>
 #include <polygraphy/record.h>
+#include <polygraphy/route.h>
 #include <polygraphy/saved.h>
 #include <polygraphy/where.h>
 
@@ -952,6 +953,54 @@ CALL(pgy_perf_text_options)
     SAY("%.300s", text);
     pgy_text_free(text);
     pgy_perf_trace_destroy(t);
+    return PGY_OK;
+}
+
+/* ---- Routes ---------------------------------------------------------------------------------- */
+
+static pgy_route_options whole_pgy_route_options(void)
+{
+    static const char *const WORDS[] = {"true"};
+    pgy_route_options o = pgy_route_options_default();
+    o.expression = "-level=[2|5]";
+    o.cache = "none";
+    o.timeout_s = 0;
+    o.command = WORDS;
+    o.command_count = 1;
+    o.loss = PGY_LOSS_L1;
+    o.atol = o.rtol = 1;
+    return o;
+}
+DEFAULTS(pgy_route_options, .cache = "best_config.json", .timeout_s = -1, .loss = PGY_LOSS_LINF, .atol = 1e-5,
+         .rtol = 1e-5)
+CALL(pgy_route_options)
+{
+    pgy_route_search *s = NULL;
+    char *text = NULL;
+    TRY(pgy_route_search_create(&s, o, err));
+    TRY(pgy_route_search_text(&text, s, err));
+    SAY("%.400s", text);
+    pgy_text_free(text);
+    pgy_route_search_destroy(s);
+    return PGY_OK;
+}
+
+static pgy_route_answer whole_pgy_route_answer(void)
+{
+    static const pgy_route_loss LOSS = {"y", 0.5};
+    return (pgy_route_answer){.size = sizeof(pgy_route_answer), .gpu_time_ms = 2, .accuracy_failed = true,
+                              .losses = &LOSS, .loss_count = 1};
+}
+DEFAULTS(pgy_route_answer, .gpu_time_ms = 0)
+CALL(pgy_route_answer)
+{
+    char path[512], text[300] = "";
+    snprintf(path, sizeof path, "%s/answer", folder);
+    TRY(pgy_route_answer_save(path, o, err));
+    FILE *file = fopen(path, "r");
+    if (!file || !fread(text, 1, sizeof text - 1, file)) return PGY_E_IO;
+    fclose(file);
+    SAY("%s", text);
     return PGY_OK;
 }
 
