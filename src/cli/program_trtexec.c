@@ -15,6 +15,7 @@
 #include "cli/manual.h"
 #include "cli/trtexec/accuracy.h"
 #include "cli/trtexec/debug.h"
+#include "cli/trtexec/route.h"
 #include "cli/trtexec/trtexec.h"
 
 static const char LOG_PATH[] = "cli/program_trtexec.c";
@@ -45,6 +46,7 @@ static pgy_status run_phases(trtexec_session *s, pgy_error *err)
     pgy_status st = session_check(s, err);
     if (!st) st = accuracy_options(s, err);
     if (!st) st = debug_options(s, err);
+    if (!st && route_is_search(s->a)) return route_search(s, err);
     if (st) return st;
     if (s->a->plan_version_only) return print_plan_version(s, err);
     settings_print(s);
@@ -60,6 +62,7 @@ static pgy_status run_phases(trtexec_session *s, pgy_error *err)
     }
     if (!st && s->a->monitor_memory) print_memory();
     pgy_engine_release(s->engine);
+    pgy_route_destroy(s->route);
     return st;
 }
 
@@ -109,23 +112,38 @@ static void print_help(const args *line)
     str_deinit(&text);
 }
 
+/* Its JSON stands alone, so no banner comes before it. */
+static int print_knobs(trtexec_session *s, int argc, const char *const *argv)
+{
+    bool help = false, unknown = false;
+    pgy_error err = {0};
+    pgy_status st = trtexec_read(s->a, &help, &unknown, s->line, argc, argv, &err);
+    if (!st) st = route_help(s->a->help_route, &err);
+    if (st) LOG(ERROR, "%s", err.text);
+    return st ? EXIT_BAD : EXIT_GOOD;
+}
+
 static int run_line(args *line, int argc, const char *const *argv)
 {
-    trtexec_session s = {.a = ARGS_OF(line, trtexec_args), .line = line};
+    trtexec_session s = {
+        .a = ARGS_OF(line, trtexec_args), .line = line, .argc = argc, .argv = argv};
     pgy_error err = {0};
-    bool help = !argc, unknown = false;
+    bool help = !argc, unknown = false, about_routes = false;
     for (int i = 0; i < argc; i++) {
         if (!strcmp(argv[i], "--verbose")) console_set_verbose(true);
+        about_routes = about_routes || str_starts_with(argv[i], "--helpBuildRoute");
         help = help || !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
     }
     if (help) {
         print_help(line);
         return EXIT_GOOD;
     }
+    if (about_routes) return print_knobs(&s, argc, argv);
     line->command = command_text(line, argc, argv);
     banner("RUNNING", line->command);
     pgy_status st = trtexec_read(s.a, &help, &unknown, line, argc, argv, &err);
     if (unknown) print_help(line);
+    if (!st && s.a->resume) st = route_resume(&s, &err);
     if (!st) st = run_recorded(&s, &err);
     if (st) LOG(ERROR, "%s", err.text);
     const bool cut = interrupt_requested() && s.loop.duration_s >= 0;

@@ -41,11 +41,9 @@ static pgy_status read_criterion(criterion *c, const trtexec_args *a, pgy_error 
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "--accuracyAlgorithm: '%s' is not one of l0, l1, l2, lInf, cos", name);
     c->kind = (pgy_perf_loss_kind)kind;
-    if (!a->threshold)
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "--loadRefOutputs needs --accuracyThreshold=X with X > 0");
-    pgy_status st = trtexec_real(&c->threshold, a->threshold, "--accuracyThreshold", 0, err);
-    if (!st && c->threshold == 0)
+    pgy_status st = PGY_OK;
+    if (a->threshold) st = trtexec_real(&c->threshold, a->threshold, "--accuracyThreshold", 0, err);
+    if (!st && a->threshold && c->threshold == 0)
         st = pgy_error_set(err, PGY_E_ARGUMENT, "--accuracyThreshold: 0 is not positive");
     if (!st && a->atol) st = trtexec_real(&c->atol, a->atol, "--atol", 0, err);
     if (!st && a->rtol) st = trtexec_real(&c->rtol, a->rtol, "--rtol", 0, err);
@@ -90,8 +88,27 @@ pgy_status accuracy_options(trtexec_session *s, pgy_error *err)
     pair *pairs;
     size_t count;
     if (!is_wanted(s->a)) return PGY_OK;
+    if (!s->a->threshold)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "--loadRefOutputs needs --accuracyThreshold=X with X > 0");
     const pgy_status st = read_criterion(&c, s->a, err);
     return st ? st : read_pairs(&pairs, &count, s, err);
+}
+
+/* Without references a search compares with its baseline. A share of elements beyond 1e-5, which l0
+ * is, would call every change of precision a total loss, so the greatest difference is the default.
+ */
+pgy_status accuracy_for_routes(pgy_route_options *o, const trtexec_session *s, pgy_error *err)
+{
+    criterion c;
+    const pgy_status st = read_criterion(&c, s->a, err);
+    if (st) return st;
+    o->has_references = is_wanted(s->a);
+    if (o->has_references || s->a->algorithm) o->loss = c.kind;
+    o->atol = c.atol;
+    o->rtol = c.rtol;
+    o->threshold = c.threshold;
+    return PGY_OK;
 }
 
 /* ---- Comparing ------------------------------------------------------------------------------ */
@@ -113,6 +130,20 @@ static pgy_status load_reference(pgy_tensor **out, const trtexec_pair *p, pgy_te
     return st;
 }
 
+/* Keeps the greatest loss of each output, for the search that started this process. */
+static pgy_status keep_loss(trtexec_session *s, const char *name, double loss, pgy_error *err)
+{
+    size_t i = 0;
+    if (!s->losses)
+        s->losses = arena_alloc_array(
+            &s->line->memory, pgy_metadata_count(pgy_engine_outputs(s->engine)), sizeof *s->losses);
+    if (!s->losses) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    while (i < s->loss_count && strcmp(s->losses[i].name, name)) i++;
+    if (i == s->loss_count) s->losses[s->loss_count++] = (pgy_route_loss){name, loss};
+    if (!(loss <= s->losses[i].loss)) s->losses[i].loss = loss;
+    return PGY_OK;
+}
+
 static pgy_status compare(bool *passed, const trtexec_pair *p, const pgy_tensor_map *outputs,
                           const criterion *c, trtexec_session *s, pgy_error *err)
 {
@@ -131,7 +162,7 @@ static pgy_status compare(bool *passed, const trtexec_pair *p, const pgy_tensor_
     LOG(INFO, "Output %s: %s loss = %g, threshold = %g: %s", p->name, ALGORITHMS[c->kind], loss,
         c->threshold, good ? "passed" : "failed");
     *passed = *passed && good;
-    return PGY_OK;
+    return keep_loss(s, p->name, loss, err);
 }
 
 /* Every output needs a reference. */
@@ -184,6 +215,7 @@ pgy_status accuracy_check(trtexec_session *s, const pgy_tensor_map *feed, pgy_er
     if (!st) st = read_pairs(&pairs, &count, s, err);
     if (!st) LOG(INFO, "=== Accuracy ===");
     for (size_t i = 0; !st && i < count; i++) st = check_pair(&passed, &pairs[i], feed, &c, s, err);
+    s->accuracy_failed = !st && !passed;
     if (!st && !passed)
         st = pgy_error_set(err, PGY_E_BACKEND, "the outputs differ too much from the references");
     return st;

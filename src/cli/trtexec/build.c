@@ -193,21 +193,31 @@ static pgy_status make_calibration(pgy_calibration *out, const pgy_build_config 
 
 /* ---- Building ------------------------------------------------------------------------------- */
 
+pgy_status session_config(pgy_build_config *c, trtexec_session *s, pgy_error *err)
+{
+    *c = (pgy_build_config){.size = sizeof *c};
+    set_flags(c, s->a);
+    pgy_status st = set_verbosity(c, s->a->verbosity, err);
+    if (!st) st = set_memory(c, s, err);
+    if (!st) st = set_layer_types(c, s, err);
+    if (!st) st = set_debug(c, s, err);
+    if (!st) st = set_sparsity(c, s->a->sparsity, err);
+    if (!st) st = set_files(c, s, err);
+    if (!st && s->a->route) st = pgy_route_parse(&s->route, s->a->route, err);
+    if (!st && s->route) st = pgy_route_apply(s->route, c, NULL, err);
+    return st;
+}
+
 static pgy_status build(trtexec_session *s, pgy_model *model, pgy_error *err)
 {
-    pgy_build_config c = {.size = sizeof c};
+    pgy_build_config c;
     pgy_calibration calibration = {.size = sizeof calibration};
     const int64_t begin = clock_ns();
-    set_flags(&c, s->a);
-    pgy_status st = set_verbosity(&c, s->a->verbosity, err);
-    if (!st) st = set_memory(&c, s, err);
-    if (!st) st = set_layer_types(&c, s, err);
-    if (!st) st = set_debug(&c, s, err);
-    if (!st) st = set_sparsity(&c, s->a->sparsity, err);
-    if (!st) st = set_files(&c, s, err);
+    pgy_status st = session_config(&c, s, err);
     if (!st) st = shapes_profiles(&c.profiles, &c.profile_count, s, model, err);
     if (!st && c.int8) st = make_calibration(&calibration, &c, s, err);
     if (!st && c.int8) c.calibration = &calibration;
+    if (!st && s->route) st = pgy_route_apply(s->route, NULL, &calibration, err);
     if (!st) st = pgy_engine_build(&s->engine, model, &c, err);
     if (!st) LOG(INFO, "Engine built in %g sec.", seconds_since(begin));
     pgy_data_loader_destroy(calibration.data);

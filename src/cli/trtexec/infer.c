@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/trtexec/accuracy.h"
 #include "cli/trtexec/debug.h"
+#include "cli/trtexec/route.h"
 #include "cli/trtexec/trtexec.h"
 
 static const char LOG_PATH[] = "cli/trtexec/infer.c";
@@ -214,6 +215,7 @@ pgy_status session_infer(trtexec_session *s, pgy_error *err)
     if (!st && (s->a->dump_profile || s->a->export_profile)) st = show_profile(s, feed, trace, err);
     if (!st) st = debug_save(s, feed, err);
     if (!st) st = accuracy_check(s, feed, err);
+    if (!st || s->accuracy_failed) st = route_answer(st, s, trace, outputs, err);
     pgy_perf_trace_destroy(trace);
     pgy_tensor_map_destroy(outputs);
     pgy_tensor_map_destroy(feed);

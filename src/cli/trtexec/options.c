@@ -142,6 +142,34 @@ static const pgy_option REPORTING[] = {
     PGY_OPT_END,
 };
 
+static const pgy_option ROUTES[] = {
+    TEXT(
+        "--setBuildRoute", route, "ROUTE",
+        "values for knobs of the builder, such as '-level=5 -fp16=on'; they replace those of other "
+        "options"),
+    TEXT("--tuneBuildRoutes", routes, "EXPR",
+         "build and measure many routes: '-level=[2|5] -fp16=[off|on]'"),
+    TEXT("--tuneBuildRouteFile", routes_file, "FILE", "file with such an expression"),
+    TEXT("--tuningSearch", strategy, "fast|full|mixed",
+         "the baseline and one change at a time; all combinations; or those of the knobs that made "
+         "a route faster alone; default fast"),
+    TEXT("--tuningCacheFile", results, "FILE",
+         "file for the result of each route; default best_config.json"),
+    TEXT("--tuningTimeOut", time_limit, "S",
+         "begin no further route after this time; default -1: no limit"),
+    FLAG("--saveAllEngines", keep_all_plans,
+         "keep the plan of route N as ENGINE.iterN, beside that of the fastest in --saveEngine"),
+    FLAG("--dryRun", dry_run, "list the routes, and build none"),
+    FLAG("--continue", resume,
+         "go on with the search of --tuningCacheFile; no other option may be given"),
+    PGY_OPT_TEXT("--helpBuildRoute", trtexec_args, help_route, .meta = "KNOB",
+                 .nargs = PGY_OPTIONAL, .constant = "",
+                 .help = "list all knobs, or one, as JSON, and stop"),
+    TEXT("--tuningResultFile", answer, "FILE",
+         "file for the figures of this run; a search gives this option to its processes"),
+    PGY_OPT_END,
+};
+
 #define SYNCHRONOUS "runs of this engine are synchronous"
 static const pgy_option NOTED[] = {
     NOTE("--explicitBatch", "ONNX models always have it"),
@@ -172,7 +200,6 @@ static const pgy_option NOTED[] = {
 #define SAFE "it belongs to TensorRT's safety runtime"
 #define PLUGINS "TensorRT's plugins cannot be loaded; 'polygraphy --op-library' loads operators"
 #define RUNTIMES "it belongs to TensorRT's runtimes"
-#define ROUTES "TensorRT's build routes do not exist here"
 #define CALIBRATES "calibration uses the usual shapes"
 #define STREAMING "weights are always read directly from the plan"
 static const pgy_option REFUSED[] = {
@@ -228,17 +255,6 @@ static const pgy_option REFUSED[] = {
     REFUSE_VALUE("--serialized", "FILE", SAFE),
     REFUSE("--std", SAFE),
     REFUSE("-v", SAFE),
-    REFUSE_VALUE("--tuneBuildRoutes", "EXPR", ROUTES),
-    REFUSE_VALUE("--tuneBuildRouteFile", "FILE", ROUTES),
-    REFUSE_VALUE("--tuningSearch", "NAME", ROUTES),
-    REFUSE_VALUE("--tuningCacheFile", "FILE", ROUTES),
-    REFUSE_VALUE("--tuningTimeOut", "N", ROUTES),
-    REFUSE_VALUE("--tuningResultFile", "FILE", ROUTES),
-    REFUSE_VALUE("--setBuildRoute", "ROUTE", ROUTES),
-    REFUSE("--saveAllEngines", ROUTES),
-    REFUSE("--dryRun", ROUTES),
-    REFUSE("--continue", ROUTES),
-    REFUSE("--helpBuildRoute", ROUTES),
     PGY_OPT_END,
 };
 
@@ -255,15 +271,16 @@ static const option_group GROUP_MODEL = {
 static const option_group GROUP_BUILD = {.title = "Build", .options = BUILD};
 static const option_group GROUP_INFERENCE = {.title = "Inference", .options = INFERENCE};
 static const option_group GROUP_ACCURACY = {.title = "Accuracy", .options = ACCURACY};
+static const option_group GROUP_ROUTES = {.title = "Build routes", .options = ROUTES};
 static const option_group GROUP_REPORTING = {.title = "Reporting", .options = REPORTING};
 static const option_group GROUP_NOTED = {
     .title = "Accepted without effect", .description = "The text says why.", .options = NOTED};
 static const option_group GROUP_REFUSED = {.title = "Options of TensorRT that are refused",
                                            .description = "The text says why.",
                                            .options = REFUSED};
-const option_group *const TRTEXEC_GROUPS[] = {
-    &GROUP_MODEL,     &GROUP_BUILD, &GROUP_INFERENCE, &GROUP_ACCURACY,
-    &GROUP_REPORTING, &GROUP_NOTED, &GROUP_REFUSED,   NULL};
+const option_group *const TRTEXEC_GROUPS[] = {&GROUP_MODEL,    &GROUP_BUILD,   &GROUP_INFERENCE,
+                                              &GROUP_ACCURACY, &GROUP_ROUTES,  &GROUP_REPORTING,
+                                              &GROUP_NOTED,    &GROUP_REFUSED, NULL};
 
 trtexec_verdict trtexec_verdict_of(const pgy_option *row)
 {

@@ -35,6 +35,10 @@ typedef struct trtexec_args {
     const char *export_trace, *trace_runs;
     int64_t average_runs;
     bool verbose, dump_refit, dump_output, dump_raw, dump_profile, dump_layers, dump_profiles;
+    /* Build routes */
+    const char *route, *routes, *routes_file, *strategy, *results, *time_limit;
+    const char *answer, *help_route;
+    bool keep_all_plans, dry_run, resume;
     pgy_text_list noted, refused;
 
     trtexec_word *words; /* in the order of the command line */

@@ -137,6 +137,7 @@ static void print_build(const trtexec_session *s)
     LOG(INFO, "Sparsity: %s", a->sparsity ? a->sparsity : "Disabled");
     LOG(INFO, "Builder optimization level: %lld", a->level >= 0 ? (long long)a->level : 3LL);
     LOG(INFO, "Profiling verbosity: %s", a->verbosity ? a->verbosity : "layer_names_only");
+    if (a->route) LOG(INFO, "Build route: %s", a->route);
     LOG(INFO, "timingCacheFile: %s", or_none(a->timing_cache));
     LOG(INFO, "Save engine: %s", or_none(a->save_engine));
     for (size_t i = 0; i < a->word_count; i++)

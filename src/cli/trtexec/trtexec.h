@@ -4,6 +4,7 @@
 #define CLI_TRTEXEC_TRTEXEC_H
 
 #include <polygraphy/perf.h>
+#include <polygraphy/route.h>
 
 #include "cli/groups/trace.h"
 #include "cli/trtexec/options.h"
@@ -11,11 +12,17 @@
 typedef struct trtexec_session {
     trtexec_args *a;
     args *line;
+    int argc; /* the words after the program's name */
+    const char *const *argv;
     pgy_engine *engine;
     pgy_perf_options loop;
     double percentiles[64];
     size_t percentile_count;
     trace_session trace;
+    pgy_route *route;     /* of --setBuildRoute; the configuration refers to it */
+    bool accuracy_failed; /* the run itself was good, but a loss was too large */
+    pgy_route_loss *losses;
+    size_t loss_count;
 } trtexec_session;
 
 /* Lines "[MM/DD/YYYY-HH:MM:SS] [I] text" for everything that is logged from now on. */
@@ -26,6 +33,8 @@ void console_text(const char *text);
 
 pgy_status session_check(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 void settings_print(const trtexec_session *s);
+/* What the options say about the build, except shapes and calibration. */
+pgy_status session_config(pgy_build_config *c, trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 /* Builds or loads the engine, and saves it. */
 pgy_status session_engine(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 pgy_status session_time_loading(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;

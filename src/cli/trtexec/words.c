@@ -63,7 +63,7 @@ static pgy_status read_word(trtexec_args *a, bool *unknown, bool *blank, args *l
     if (match.row->nargs == PGY_NONE && equals)
         return pgy_error_set(err, PGY_E_ARGUMENT, "%s takes no value, but '%s' follows", w->name,
                              equals + 1);
-    if (match.row->nargs != PGY_NONE && !equals) {
+    if (match.row->nargs == PGY_ONE && !equals) {
         if (*i + 1 >= argc || !strncmp(argv[*i + 1], "--", 2))
             return pgy_error_set(err, PGY_E_ARGUMENT, "%s: a value is missing; write %s=%s",
                                  w->name, w->name, match.row->meta);
