@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/system.h"
+#include "cli/trtexec/formats.h"
 #include "cli/trtexec/trtexec.h"
 
 static const char LOG_PATH[] = "cli/trtexec/build.c";
@@ -212,15 +213,19 @@ static pgy_status build(trtexec_session *s, pgy_model *model, pgy_error *err)
 {
     pgy_build_config c;
     pgy_calibration calibration = {.size = sizeof calibration};
+    pgy_model *typed = NULL;
     const int64_t begin = clock_ns();
     pgy_status st = session_config(&c, s, err);
+    if (!st) st = formats_set(&c, s, model, err);
+    if (!st) st = output_types_apply(&typed, &c, s, model, err);
     if (!st) st = shapes_profiles(&c.profiles, &c.profile_count, s, model, err);
     if (!st && c.int8) st = make_calibration(&calibration, &c, s, err);
     if (!st && c.int8) c.calibration = &calibration;
     if (!st && s->route) st = pgy_route_apply(s->route, NULL, &calibration, err);
-    if (!st) st = pgy_engine_build(&s->engine, model, &c, err);
+    if (!st) st = pgy_engine_build(&s->engine, typed ? typed : model, &c, err);
     if (!st) LOG(INFO, "Engine built in %g sec.", seconds_since(begin));
     pgy_data_loader_destroy(calibration.data);
+    pgy_model_destroy(typed);
     return st;
 }
 

@@ -26,16 +26,19 @@ static bool print_line(pgy_severity severity, const char *text, void *user)
     (void)user;
     if (letter == 'V' && !verbose) return true;
     if (severity < PGY_LOG_VERBOSE) return true; /* details of the library's own */
+    str known = {0};
+    trtexec_fields(&known, text);
     FILE *to = severity >= PGY_LOG_WARNING ? stderr : stdout;
     if (to == stderr) fflush(stdout); /* keeps the lines of both in order */
     localtime_r(&now, &parts);
     strftime(stamp, sizeof stamp, "%m/%d/%Y-%H:%M:%S", &parts);
-    for (const char *at = text;;) {
+    for (const char *at = known.failed ? text : str_text(&known);;) {
         const size_t size = strcspn(at, "\n");
         fprintf(to, "[%s] [%c] %.*s\n", stamp, letter, (int)size, at);
         if (!at[size] || !at[size + 1]) break;
         at += size + 1;
     }
+    str_deinit(&known);
     fflush(to); /* a reader of a pipe sees how far a run is that only Ctrl-C ends */
     return true;
 }

@@ -43,6 +43,11 @@ static const pgy_option BUILD[] = {
     LIST("--optShapes", shapes, SHAPES, "usual shapes of a profile"),
     LIST("--maxShapes", shapes, SHAPES, "largest shapes of a profile"),
     LIST("--profile", shapes, "N", "the shapes that follow belong to profile N, from 0 on"),
+    TEXT(
+        "--inputIOFormats", input_formats, "TYPE:chw,...",
+        "types of inputs, one for each or one for all: fp32, fp16, bf16, int32, int64, int8, uint8 "
+        "or bool; the layout is always chw"),
+    TEXT("--outputIOFormats", output_formats, "TYPE:chw,...", "types of outputs"),
     TEXT("--memPoolSize", memory, "workspace:MIB",
          "largest workspace of a kernel, in MiB or with B, K, M or G"),
     PGY_OPT_TEXT("--workspace", trtexec_args, workspace, .meta = "MIB",
@@ -58,6 +63,8 @@ static const pgy_option BUILD[] = {
                  .help = "what to do if a layer cannot have its type; default none"),
     TEXT("--layerPrecisions", layer_types, "LAYER:TYPE,...",
          "types to compute layers in: fp32, fp16, bf16 or int8; * in a name matches all names"),
+    TEXT("--layerOutputTypes", output_types, "LAYER:TYPE[+TYPE],...",
+         "types of the outputs of layers: float outputs are rounded to fp16 or bf16, or stay fp32"),
     TEXT("--calib", calibration, "FILE", "calibration cache for int8, read or written"),
     TEXT("--sparsity", sparsity, "disable|enable", "use of sparse weights; default disable"),
     INT("--builderOptimizationLevel", level, "N",
@@ -205,15 +212,10 @@ static const pgy_option NOTED[] = {
 static const pgy_option REFUSED[] = {
     REFUSE_VALUE("--batch", "N", "there are no implicit batches; use --shapes"),
     REFUSE_VALUE("--maxBatch", "N", "there are no implicit batches; use --maxShapes"),
-    REFUSE_VALUE("--inputIOFormats", "LIST", "inputs are row-major, in the model's types"),
-    REFUSE_VALUE("--outputIOFormats", "LIST", "outputs are row-major, in the model's types"),
     REFUSE_VALUE("--minShapesCalib", "LIST", CALIBRATES),
     REFUSE_VALUE("--optShapesCalib", "LIST", CALIBRATES),
     REFUSE_VALUE("--maxShapesCalib", "LIST", CALIBRATES),
     REFUSE_VALUE("--calibProfile", "N", CALIBRATES),
-    REFUSE_VALUE("--layerOutputTypes", "LIST",
-                 "types of single outputs cannot be chosen; use "
-                 "--layerPrecisions"),
     REFUSE_VALUE("--layerDeviceTypes", "LIST", DLA),
     REFUSE_VALUE("--decomposableAttentions", "LIST", "it belongs to TensorRT's attention kernels"),
     REFUSE("--int4", "TensorRT's int4 mode does not exist; int4 weights in the model work"),

@@ -19,6 +19,7 @@ typedef struct trtexec_args {
     pgy_text_list shapes; /* all five options of shapes; `words` tells them apart */
     const char *memory, *workspace, *constraints, *layer_types, *calibration, *sparsity;
     const char *timing_cache, *verbosity, *mark_debug;
+    const char *input_formats, *output_formats, *output_types;
     bool fp16, bf16, int8, fp8, best, no_tf32, refit, strip, refit_from_onnx, debug_unfused;
     bool no_builder_cache, cache_miss_is_error, plan_version_only, monitor_memory;
     int64_t level, device;

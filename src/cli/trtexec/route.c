@@ -191,24 +191,12 @@ static void print_settings(const pgy_route_options *o, const trtexec_args *a)
     LOG(INFO, "Save all engines: %s", o->keep_all_plans ? "Enabled" : "Disabled");
 }
 
-/* The library names the field that says so; the user knows the option. */
-static pgy_status create_search(pgy_route_search **out, const pgy_route_options *o, pgy_error *err)
-{
-    static const char FIELD[] = "route.resume";
-    pgy_error why = {0};
-    const pgy_status st = pgy_route_search_create(out, o, &why);
-    if (!st) return PGY_OK;
-    if (str_starts_with(why.text, FIELD))
-        return pgy_error_set(err, st, "--continue%s", why.text + sizeof FIELD - 1);
-    return pgy_error_set(err, st, "%s", why.text);
-}
-
 static pgy_status run_search(const pgy_route_options *o, pgy_error *err)
 {
     pgy_route_search *search = NULL;
     char *text = NULL;
     pgy_error ignored = {0};
-    pgy_status st = create_search(&search, o, err);
+    pgy_status st = pgy_route_search_create(&search, o, err);
     if (st) return st;
     st = pgy_route_search_run(search, err);
     if (pgy_route_search_count(search) && !pgy_route_search_text(&text, search, &ignored)) {

@@ -131,6 +131,10 @@ static void print_build(const trtexec_session *s)
         : a->workspace ? a->workspace
                        : "default");
     LOG(INFO, "Precision: %s", str_text(&precision));
+    LOG(INFO, "Layer output types: %s", or_none(a->output_types));
+    LOG(INFO, "Input formats: %s", a->input_formats ? a->input_formats : "the model's types, chw");
+    LOG(INFO, "Output formats: %s",
+        a->output_formats ? a->output_formats : "the model's types, chw");
     LOG(INFO, "Calibration: %s", a->calibration ? a->calibration : a->int8 ? "Dynamic" : "");
     LOG(INFO, "Refit: %s", enabled(a->refit));
     LOG(INFO, "Strip weights: %s", enabled(a->strip));

@@ -171,7 +171,7 @@ static pgy_status fill_range(pgy_profile_range *r, given_shapes *g, const pgy_te
     return PGY_OK;
 }
 
-static bool is_initializer(const pgy_onnx_graph *g, const char *name)
+bool shapes_is_initializer(const pgy_onnx_graph *g, const char *name)
 {
     for (size_t i = 0; i < g->initializer_count; i++)
         if (!strcmp(g->initializers[i]->name, name)) return true;
@@ -185,7 +185,7 @@ static pgy_status model_inputs(pgy_metadata **out, pgy_model *model, pgy_error *
     pgy_status st = pgy_metadata_create(&m, err);
     for (size_t i = 0; !st && g && i < g->input_count; i++) {
         pgy_tensor_info info = {0};
-        if (is_initializer(g, g->inputs[i]->name)) continue;
+        if (shapes_is_initializer(g, g->inputs[i]->name)) continue;
         st = pgy_onnx_value_info_describe(&info, model, g->inputs[i], err);
         if (!st) st = pgy_metadata_set(m, &info, err);
     }

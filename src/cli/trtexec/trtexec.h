@@ -28,6 +28,8 @@ typedef struct trtexec_session {
 /* Lines "[MM/DD/YYYY-HH:MM:SS] [I] text" for everything that is logged from now on. */
 void console_install(void);
 void console_set_verbose(bool on);
+/* Appends a message with options in place of the library's fields. */
+void trtexec_fields(str *out, const char *text);
 /* Logs each line of a text. */
 void console_text(const char *text);
 
@@ -53,6 +55,8 @@ pgy_status shapes_profiles(const pgy_profile **out, size_t *count, trtexec_sessi
 /* The shapes of --shapes; NULL if none is given. The caller destroys them. */
 pgy_status shapes_wanted(pgy_metadata **out, trtexec_session *s, const pgy_metadata *inputs,
                          pgy_error *err) PGY_MUST_CHECK;
+/* An initializer may be listed among the inputs; then it is no input of the engine. */
+bool shapes_is_initializer(const pgy_onnx_graph *g, const char *name);
 void append_shape(str *out, size_t rank, const int64_t *shape); /* "1x3", "scalar" */
 
 #endif
