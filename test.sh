@@ -49,13 +49,13 @@ step headers tests/headers/check
 step docs tools/gen_docs --check
 step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'
 if [ "$mode" = all ]; then
-    step sanitize sh -c 'cmake --preset asan -DPGY_BENCH=OFF && cmake --build --preset asan && find build/asan -name "*.gcda" -delete && ctest --test-dir build/asan --output-on-failure -j2'
+    step sanitize sh -c 'cmake --preset asan && cmake --build --preset asan && rm -rf build/asan/profile && ctest --test-dir build/asan --output-on-failure -j2'
     step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
     step coverage tools/coverage --no-run --at-least 85
     # select and program_place search on one thread and take minutes under the thread sanitizer.
     step threads sh -c 'cmake --preset tsan -DPGY_BENCH=OFF && cmake --build --preset tsan --target engine-tests && ctest --test-dir build/tsan --output-on-failure -j2 -R "^(engine\.|kernels\.team)" -E "^engine\.(select|program_place)$"'
     step failing-allocator tests/harness/fail_alloc build/asan 20
-    step fuzz tests/fuzz/run_short
+    step fuzz tests/fuzz/run_short --built build/asan
     step install tests/install/check
     step peers tests/parity/run build/release/bin/polygraphy
 fi

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every tests/fuzz/<name>.c is one libFuzzer target fuzz.<name>, with a seed corpus in tests/fuzz/corpus/<name>/ if any.
-# -fsanitize=fuzzer-no-link reaches all layers, so that coverage guides the search.
-target_compile_options(pgy_settings INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
-target_link_options(pgy_settings INTERFACE -fsanitize=address,undefined)
+# Counters reach all layers, so that coverage guides the search. In a build of its own it follows comparisons, too; a build that has sanitizers for
+# the tests gets the counters alone, which cost the tests little.
+if(PGY_SANITIZE)
+  target_compile_options(pgy_settings INTERFACE -fsanitize-coverage=inline-8bit-counters,pc-table)
+else()
+  target_compile_options(pgy_settings INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(pgy_settings INTERFACE -fsanitize=address,undefined)
+endif()
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/*.c)
 foreach(file ${fuzzers})
   get_filename_component(name ${file} NAME_WE)

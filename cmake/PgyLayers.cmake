@@ -56,7 +56,9 @@ function(pgy_library target)
   pgy_link_layers(${target} ${ARGN})
   set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-  target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  if(NOT (PGY_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL Clang)) # its sanitizers are in the executables alone
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
 endfunction()
 
 # For tests and fuzz targets; tools/check_layers holds it beside docs/layers.md.

@@ -3,7 +3,7 @@
 option(PGY_TESTS "build the unit tests" ON)
 option(PGY_BENCH "build the benchmarks" ON)
 option(PGY_FUZZ "build the libFuzzer targets (clang)" OFF)
-option(PGY_COVERAGE "instrument for line coverage" OFF)
+option(PGY_COVERAGE "instrument for line coverage (clang)" OFF)
 option(PGY_WERROR "warnings are errors" OFF)
 set(PGY_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined")
 
@@ -22,7 +22,7 @@ else()
 endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 # Where lines are needed for reports only, variables would make objects and links several times as large.
-if(PGY_FUZZ)
+if(PGY_FUZZ AND NOT PGY_SANITIZE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
 elseif(PGY_SANITIZE OR PGY_COVERAGE)
   set(CMAKE_C_FLAGS_DEBUG "-g1")
@@ -30,7 +30,7 @@ endif()
 find_program(PGY_CCACHE ccache)
 if(PGY_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${PGY_CCACHE})
-  # Notes for coverage name the folder of the build: whatever the user's cache is told, it may not lend them to another folder.
+  # Coverage maps name the folder of the source: whatever the user's cache is told, it may not lend them to another folder.
   if(PGY_COVERAGE)
     set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR= CCACHE_HASHDIR=1 ${PGY_CCACHE})
   endif()
@@ -56,9 +56,18 @@ if(PGY_SANITIZE)
   target_compile_options(pgy_settings INTERFACE -fsanitize=${PGY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   target_link_options(pgy_settings INTERFACE -fsanitize=${PGY_SANITIZE})
 endif()
+if(CMAKE_C_COMPILER_ID STREQUAL Clang)
+  target_compile_options(pgy_settings INTERFACE -Wno-unknown-pragmas -Wno-bitwise-conditional-parentheses)
+endif()
+if(PGY_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL Clang)
+  target_compile_definitions(pgy_settings INTERFACE __SANITIZE_ADDRESS__=1) # GCC's word for it
+endif()
 if(PGY_COVERAGE)
-  target_compile_options(pgy_settings INTERFACE --coverage -O0)
-  target_link_options(pgy_settings INTERFACE --coverage)
+  # Clang's: a process merges its counters into one file for each library. gcov has a file for each source, and writing a thousand of them
+  # took most of the time of a short process.
+  set(counters -fprofile-instr-generate=${CMAKE_BINARY_DIR}/profile/%m.profraw)
+  target_compile_options(pgy_settings INTERFACE ${counters} -fcoverage-mapping)
+  target_link_options(pgy_settings INTERFACE ${counters})
 endif()
 # For layers that run many loops, after pgy_settings.
 add_library(pgy_fast INTERFACE)

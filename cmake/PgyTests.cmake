@@ -26,10 +26,11 @@ endforeach()
 set_target_properties(fake_cuda PROPERTIES SUFFIX .so.1)
 set_target_properties(fake_nvrtc PROPERTIES SUFFIX .so.13)
 add_custom_target(fake_cuda_libraries DEPENDS fake_cuda fake_nvrtc)
-# The same driver, which compiles kernels with the C compiler and runs them on the host.
+# The same driver, which compiles kernels with GCC and runs them on the host.
+find_program(PGY_GCC NAMES gcc ${CMAKE_C_COMPILER} REQUIRED)
 add_library(running_cuda MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcuda.c)
 set_target_properties(running_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
-target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${CMAKE_C_COMPILER}" FAKE_CUDA_EMULATION="${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.h"
+target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${PGY_GCC}" FAKE_CUDA_EMULATION="${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.h"
   FAKE_CUDA_OBJECTS="${CMAKE_SOURCE_DIR}/build/cuda_objects")
 target_link_libraries(running_cuda PRIVATE pgy_settings)
 add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/libnvrtc.so.13
@@ -72,7 +73,7 @@ function(pgy_unit_tests layer)
     add_executable(test.${name} ${main})
     set_target_properties(test.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
     target_include_directories(test.${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/tests/unit/${layer})
-    target_compile_definitions(test.${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_compile_definitions(test.${name} PRIVATE TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}" TEST_COMPILER="${CMAKE_C_COMPILER}")
     if(layer STREQUAL cli)
       pgy_link_layers(test.${name} cli)
       pgy_test_layers(test.${name} ${PGY_ALL_LAYERS})

@@ -431,9 +431,9 @@ static void half_adapter_resolve(void **tensors, const kernel_run *r, const para
     for (size_t i = 0; i < p->inputs + p->outputs; i++) {
         const tensor *t = &p->tensors[i];
         tensors[i] = r->tensors[i];
-        if (t->place == PLACE_PACKED) tensors[i] = (char *)r->packed + t->at;
+        if (t->place == PLACE_PACKED) tensors[i] = r->packed ? (char *)r->packed + t->at : NULL;
         if (t->place == PLACE_WIDE && (r->tensors[i] || t->packed))
-            tensors[i] = (char *)memory + t->at;
+            tensors[i] = memory ? (char *)memory + t->at : NULL;
     }
 }
 

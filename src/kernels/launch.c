@@ -22,7 +22,7 @@ pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part)
     if (cancel_requested()) return PGY_E_CANCELLED;
     r.phase = phase;
     r.part = part;
-    r.scratch = l->scratch + l->scratch_stride * part;
+    r.scratch = l->scratch ? l->scratch + l->scratch_stride * part : NULL;
     r.fault = &fault;
     r.self->run(&r);
     const int kind = atomic_load_explicit(&fault, memory_order_relaxed);

@@ -82,7 +82,7 @@ static pgy_status call_attention(pgy_gs_tensor **out, pgy_gs_graph *g, pgy_gs_te
 static pgy_status build(pgy_gs_graph *g, pgy_error *err)
 {
     const pgy_dim shape[] = {{-1, "batch"}, {-1, "seq"}, {SIZE, NULL}};
-    pgy_gs_tensor *x, *y, *t;
+    pgy_gs_tensor *x = NULL, *y, *t;
     pgy_status st = pgy_gs_set_opset(g, 18, err);
     if (!st) st = make_function(g, err);
     if (!st) st = pgy_gs_variable(&x, g, "input", PGY_F32, 3, shape, err);

@@ -170,11 +170,17 @@ static double flops_of(const program *p, const program_step *s)
                          shape_of(tensor_of(p, s, reads)));
 }
 
+/* NULL: the step has no tensors */
+static const uint32_t *outputs_of(const program_step *s, size_t reads)
+{
+    return s->tensors ? s->tensors + reads : NULL;
+}
+
 static void put_sizes(str *out, const program *p, const program_step *s, trace_label *l)
 {
     const size_t reads = (size_t)s->input_count + s->captured_count;
     const uint64_t in = sum_bytes(p, s->tensors, reads, false);
-    const uint64_t to = sum_bytes(p, s->tensors + reads, s->output_count, false);
+    const uint64_t to = sum_bytes(p, outputs_of(s, reads), s->output_count, false);
     const uint64_t packed = s->plan.packed_bytes, stored = sum_bytes(p, s->tensors, reads, true);
     const uint64_t weights = packed > stored ? packed : stored;
     trace_put_number(out, "bytes_in", (double)in);
@@ -206,7 +212,7 @@ static void put_step(str *out, const program *p, size_t i, uint32_t parts, trace
     trace_put_text(out, "op", s->op_type);
     if (!is_move) put_nodes(out, s->label);
     put_tensors(out, "inputs", p, s->tensors, reads);
-    put_tensors(out, "outputs", p, s->tensors + reads, s->output_count);
+    put_tensors(out, "outputs", p, outputs_of(s, reads), s->output_count);
     put_sizes(out, p, s, l);
     trace_put_text(out, "backend", "native");
     trace_put_text(out, "device", s->space ? p->spaces[s->space].name : "host");

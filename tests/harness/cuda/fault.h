@@ -46,7 +46,7 @@ static int fault_of(const char *name)
             if (nth == 0 || nth == c->count) return atoi(end + 1);
         }
         rule = strchr(rule, ',');
-        rule += rule != NULL;
+        if (rule) rule++;
     }
     return 0;
 }

@@ -340,7 +340,7 @@ static block **find_block(cu_address address, size_t bytes)
 /* Reads and writes go through here, so that none leaves its block. */
 static void *reach(cu_address address, size_t bytes)
 {
-    if (TAG && !(address & TAG))
+    if (TAG != 0 && !(address & TAG))
         give_up("an address of the host, where one of the device is meant");
     if (!find_block(address, bytes)) give_up("memory that is not allocated");
     return (void *)(uintptr_t)(address & ~TAG);

@@ -344,8 +344,8 @@ static void test_simplify__gelu_in_other_forms(void **state)
     static const char *const FORMS[] = {
         "Mul:x half:h; Mul:x root_half:a; Erf:a:e; Mul:h e:f; Add:h f:y",
         "Mul:x minus:a; Erf:a:e; Sub:one e:o; Mul:x o:f; Mul:f half:y",
-        "Pow:x three:c; Mul:c cubic:k; Add:x k:a; Mul:a root:u; Tanh:u:t; Mul:x half:h; "
-        "Mul:h t:f; Add:h f:y",
+        ("Pow:x three:c; Mul:c cubic:k; Add:x k:a; Mul:a root:u; Tanh:u:t; Mul:x half:h; "
+         "Mul:h t:f; Add:h f:y"),
         "Pow:x three:c; Mul:c cubic:k; Add:x k:a; Mul:a two_roots:u; Sigmoid:u:t; Mul:x t:y",
     };
     for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
