@@ -76,6 +76,8 @@ typedef struct pgy_random_options {
     size_t range_count;
     bool torch_floats; /**< draw floats from torch's generator instead of NumPy's; ranges still
                           apply */
+    bool strict;       /**< a shape in `inputs` that its input cannot have is PGY_E_SHAPE; otherwise
+                          it draws a warning, and the default shape is used */
 } pgy_random_options;
 PGY_API pgy_random_options pgy_random_options_default(void);
 /** Generates the original's data, bit for bit: iteration i draws from NumPy's RandomState(seed +

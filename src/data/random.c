@@ -22,7 +22,7 @@ typedef struct random_loader {
     pgy_metadata *user; /* shapes and types from the user; NULL: none */
     pgy_value_range *ranges;
     size_t range_count;
-    bool torch_floats, checked_names;
+    bool torch_floats, strict, checked_names;
     const pgy_metadata *inputs; /* inputs of the runner; borrowed */
 } random_loader;
 
@@ -147,6 +147,21 @@ static const pgy_tensor_info *choose_shape(const pgy_tensor_info *input,
     return chosen;
 }
 
+static pgy_status refuse_shape(const pgy_tensor_info *input, const pgy_tensor_info *user,
+                               pgy_error *err)
+{
+    str given = {0}, wanted = {0};
+    shape_text(&given, user);
+    shape_text(&wanted, input);
+    const pgy_status st =
+        pgy_error_set(err, PGY_E_SHAPE,
+                      "Input tensor: %s | random.inputs has the shape %s, but the input has %s",
+                      input->name, str_text(&given), str_text(&wanted));
+    str_deinit(&given);
+    str_deinit(&wanted);
+    return st;
+}
+
 /* ---- One input ---- */
 
 static pgy_status fill_with_shape(pgy_tensor **out, const pgy_tensor_info *input,
@@ -218,6 +233,8 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
         return pgy_error_set(
             err, PGY_E_SHAPE,
             "Input tensor: %s | its rank is unknown; give a shape with random.inputs", input->name);
+    if (l->strict && user && user->rank >= 0 && !is_valid_override(user, input))
+        return refuse_shape(input, user, err);
     const pgy_tensor_info *from = choose_shape(input, user);
     int64_t shape[PGY_MAX_RANK];
     if (from->rank > PGY_MAX_RANK)
@@ -369,6 +386,7 @@ pgy_status pgy_random_loader_create(pgy_data_loader **out, const pgy_random_opti
     l->seed = o.seed;
     l->iterations = o.iterations;
     l->torch_floats = o.torch_floats;
+    l->strict = o.strict;
     st = copy_options(l, &o, err);
     if (!st) st = pgy_data_loader_create(out, &FUNCTIONS, l, err);
     if (st) {

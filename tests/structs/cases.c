@@ -578,7 +578,7 @@ CALL(pgy_data_loader_functions)
 }
 
 static const pgy_value_range RANGE = {.name = "", .low = 5, .high = 6};
-WHOLE(pgy_random_options, .seed = 3, .iterations = 2, .ranges = &RANGE, .range_count = 1)
+WHOLE(pgy_random_options, .seed = 3, .iterations = 2, .ranges = &RANGE, .range_count = 1, .strict = true)
 static pgy_random_options defaults_pgy_random_options(void)
 {
     return pgy_random_options_default();

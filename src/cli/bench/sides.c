@@ -78,6 +78,7 @@ static pgy_status create_data(pgy_data_loader **out, const bench_args *s, pgy_er
         return pgy_file_loader_create(out, s->load_inputs.items, s->load_inputs.count, err);
     o.seed = (uint32_t)s->options.seed;
     o.inputs = s->shapes;
+    o.strict = true; /* times of another shape than the one that was asked for would mislead */
     return pgy_random_loader_create(out, &o, err);
 }
 

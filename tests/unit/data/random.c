@@ -446,6 +446,13 @@ static void test_random__user_shapes_types_and_wildcards(void **state)
     assert_non_null(strstr(logged, "Input tensor: absent | Metadata was provided"));
     pgy_tensor_map_destroy(feed);
     pgy_data_loader_destroy(l);
+    pgy_error err = {0};
+    o.strict = true;
+    l = make_loader(&o, m);
+    feed = NULL;
+    assert_int_equal(pgy_data_loader_next(&feed, l, &err), PGY_E_SHAPE);
+    assert_string_equal(err.text, "Input tensor: wrong | random.inputs has the shape [5, 4], but the input has [None, 3]");
+    pgy_data_loader_destroy(l);
     pgy_metadata_destroy(user);
     pgy_metadata_destroy(m);
 }
