@@ -40,7 +40,7 @@ static svg_scale time_scale(const bench_chart *c)
         if (c->figures[i].p99_ms > high) high = c->figures[i].p99_ms;
         if (c->figures[i].high_ms > high) high = c->figures[i].high_ms;
     }
-    return svg_scale_over(low, high * 1.02, LEFT, WIDTH - RIGHT);
+    return svg_scale_over(low, high + 0.02 * (high - low), LEFT, WIDTH - RIGHT);
 }
 
 /* Shares of runs in bars of equal width on the page. */
@@ -63,13 +63,15 @@ static double count_bars(double *bars, const bench_chart *c, size_t side)
     return most;
 }
 
+/* A line with its name left or right of it, so that those of p90 and p99 do not meet. */
 static void append_mark(str *out, const svg_scale *x, double ms, double top, double bottom,
-                        const char *name)
+                        const char *name, bool right)
 {
     const double at = svg_place(x, ms);
+    const bool end = right ? at + 30 > WIDTH - RIGHT : at - 30 > LEFT;
     svg_line(out, at, top, at, bottom, "stroke=\"#333333\" stroke-dasharray=\"3 2\"");
-    const bool fits = at + 30 < WIDTH - RIGHT;
-    svg_text(out, fits ? at + 3 : at - 3, top + 9, fits ? "start" : "end", NOTE, name, 8);
+    svg_text(out, end ? at - 3 : at + 3, right ? top + 9 : top + 20, end ? "end" : "start", NOTE,
+             name, 8);
 }
 
 static void append_distribution(str *out, const bench_chart *c, size_t side, double top)
@@ -93,8 +95,8 @@ static void append_distribution(str *out, const bench_chart *c, size_t side, dou
     const double low = svg_place(&c->time, f->low_ms), high = svg_place(&c->time, f->high_ms);
     svg_rect(out, low, top, fmax(high - low, 1), bottom - top,
              "fill=\"#333333\" fill-opacity=\"0.25\"");
-    append_mark(out, &c->time, f->p90_ms, top, bottom, "p90");
-    append_mark(out, &c->time, f->p99_ms, top, bottom, "p99");
+    append_mark(out, &c->time, f->p90_ms, top, bottom, "p90", false);
+    append_mark(out, &c->time, f->p99_ms, top, bottom, "p99", true);
     svg_line(out, LEFT, bottom, WIDTH - RIGHT, bottom, "stroke=\"#333333\"");
 }
 

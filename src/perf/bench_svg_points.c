@@ -15,7 +15,7 @@ enum { TOP = 64, LEGEND = 18, BOTTOM = 24 };
 static const char TITLE[] = "font-size=\"15\" font-weight=\"bold\"",
                   NOTE[] = "fill=\"#555555\" font-size=\"11\"";
 
-/* The value of each side at each point; NaN: not known. */
+/* The value of each side at each point. NaN: not known; infinite: nobody asked. */
 typedef struct section {
     const char *title, *note;
     double *values, *lows, *highs; /* [point * sides + side]; lows NULL: no intervals */
@@ -71,36 +71,43 @@ static void append_sizes(str *out, const bench_axis *axis, const svg_scale *x, d
     svg_text(out, (x->from + x->to) / 2, bottom + 31, "middle", NOTE, axis->name, 40);
 }
 
-/* The sizes of an axis keep the order of the command line, so a line may go back. */
+/* A point with its interval. */
+static void append_point(str *out, const section *s, size_t at, size_t side, double x, double y)
+{
+    char style[96];
+    snprintf(style, sizeof style, "stroke=\"%s\" stroke-width=\"3\" stroke-opacity=\"0.35\"",
+             svg_colour(side));
+    if (s->lows)
+        svg_line(out, x, svg_place(&s->y, s->lows[at]), x, svg_place(&s->y, s->highs[at]), style);
+    snprintf(style, sizeof style, "fill=\"%s\"", svg_colour(side));
+    svg_circle(out, x, y, 3, style);
+}
+
+/* The sizes of an axis keep the order of the command line, so a line may go back. It does not lead
+ * over a point whose value is not known. */
 static void append_side(str *out, const sweep_chart *c, const section *s, size_t panel, size_t side,
                         const svg_scale *x)
 {
     const bench_axis *axis = &c->sweep->axes->items[c->main_axis];
-    double xs[BENCH_POINTS], ys[BENCH_POINTS];
     char style[96];
-    size_t count = 0;
+    double last_x = NAN, last_y = NAN;
     for (size_t p = 0; p < c->sweep->count; p++) {
         size_t step = 0;
         const size_t at = p * c->sides + side;
-        if (panel_of(&step, c, p) != panel) continue;
+        if (panel_of(&step, c, p) != panel || isinf(s->values[at])) continue;
         const double px = svg_place(x, (double)axis->sizes[step]);
-        if (isnan(s->values[at])) {
+        const double py = isnan(s->values[at]) ? NAN : svg_place(&s->y, s->values[at]);
+        if (isnan(py)) {
             snprintf(style, sizeof style, "fill=\"%s\"", svg_colour(side));
             svg_text(out, px, s->y.to + 10, "middle", style, "?", 1);
-            continue;
+        } else {
+            snprintf(style, sizeof style, "stroke=\"%s\" stroke-width=\"1.5\"", svg_colour(side));
+            if (!isnan(last_y)) svg_line(out, last_x, last_y, px, py, style);
+            append_point(out, s, at, side, px, py);
         }
-        xs[count] = px;
-        ys[count++] = svg_place(&s->y, s->values[at]);
-        snprintf(style, sizeof style, "stroke=\"%s\" stroke-width=\"3\" stroke-opacity=\"0.35\"",
-                 svg_colour(side));
-        if (s->lows)
-            svg_line(out, px, svg_place(&s->y, s->lows[at]), px, svg_place(&s->y, s->highs[at]),
-                     style);
-        snprintf(style, sizeof style, "fill=\"%s\"", svg_colour(side));
-        svg_circle(out, px, ys[count - 1], 3, style);
+        last_x = px;
+        last_y = py;
     }
-    snprintf(style, sizeof style, "stroke=\"%s\" stroke-width=\"1.5\"", svg_colour(side));
-    if (count > 1) svg_polyline(out, xs, ys, count, style);
 }
 
 static void append_panel(str *out, const sweep_chart *c, section *s, size_t panel, size_t point,
@@ -138,7 +145,7 @@ static void fit(section *s, size_t count)
     for (size_t i = 0; i < count; i++) {
         const double from = s->lows ? s->lows[i] : s->values[i];
         const double to = s->highs ? s->highs[i] : s->values[i];
-        if (isnan(s->values[i])) continue;
+        if (!isfinite(s->values[i])) continue;
         low = fmin(low, from);
         high = fmax(high, to);
     }
@@ -189,20 +196,21 @@ static pgy_status fill_values(section *times, section *errors, bool *checked, co
             times->lows[at] = f.low_ms;
             times->highs[at] = f.high_ms;
             const bool known = pgy_bench_check(&a, c->sweep->points[p], i);
-            errors->values[at] = known ? a.error : NAN;
+            errors->values[at] = known ? a.error : INFINITY;
             *checked |= known;
         }
     return PGY_OK;
 }
 
-static void append_legend(str *out, const sweep_chart *c, double top)
+static void append_legend(str *out, const sweep_chart *c, double top, double width)
 {
     for (size_t i = 0; i < c->sides; i++) {
         char style[64];
         const double y = top + (double)(i * LEGEND);
         snprintf(style, sizeof style, "fill=\"%s\"", svg_colour(i));
         svg_rect(out, 20, y - 9, 12, 10, style);
-        svg_text(out, 38, y, "start", style, c->sweep->points[0]->sides[i].name, 140);
+        svg_text(out, 38, y, "start", style, c->sweep->points[0]->sides[i].name,
+                 (size_t)(width / 8) - 8);
     }
 }
 
@@ -211,10 +219,9 @@ static void append_all(str *out, const sweep_chart *c, section *times, section *
 {
     const double legend = 30 + (double)(c->sides * LEGEND), part = section_height(c);
     const size_t columns = c->panels < COLUMNS ? c->panels : COLUMNS;
-    const double width = (double)columns * (PANEL_WIDTH + LEFT + GAP_X);
-    svg_begin(out, fmax(width, 620), legend + part * (checked ? 2 : 1) + BOTTOM,
-              "Times over the points");
-    append_legend(out, c, 28);
+    const double width = fmax((double)columns * (PANEL_WIDTH + LEFT + GAP_X), 620);
+    svg_begin(out, width, legend + part * (checked ? 2 : 1) + BOTTOM, "Times over the points");
+    append_legend(out, c, 28, width);
     append_section(out, c, times, legend);
     if (checked) append_section(out, c, errors, legend + part);
     svg_end(out);
