@@ -32,6 +32,7 @@ typedef struct pgy_trace_summary_options {
     const char *category; /**< slices that are summed up; NULL: "layer"; of Nsight Systems' files
                              without layers "kernel" */
     bool with_warm_up;    /**< warm-up runs count, too */
+    double gap_us;        /**< shorter gaps between layers are left out; 0: 1 us */
     const pgy_machine_peaks *peaks; /**< compares layers with them (pgy_trace_roof); NULL: no */
 } pgy_trace_summary_options;
 
@@ -39,8 +40,9 @@ typedef struct pgy_trace_summary_options {
 typedef struct pgy_trace_times {
     const char *name, *op; /**< op: "" if unknown */
     size_t calls;
-    double total_us, share;                    /**< share: of the sum of all layers, 0 to 1 */
-    double mean_us, median_us, min_us, max_us; /**< NaN: not known, in files of sums */
+    double total_us, share; /**< share: of the sum of all layers, 0 to 1 */
+    double mean_us, median_us, p90_us, p99_us, min_us, max_us; /**< NaN: not known, in files of
+                                                                  sums. Percentiles: nearest rank */
     /** Sums of each run, from which pgy_trace_diff_create judges; the single calls if it is not
      * known to which run they belong. */
     const double *samples;
@@ -51,6 +53,13 @@ typedef struct pgy_trace_times {
     const char *type;    /**< type of its first input, "float32"; "": unknown */
     int64_t threads;     /**< that shared it; 0: unknown */
 } pgy_trace_times;
+
+/** Times in which a row had nothing to do between two layers of a run. */
+typedef struct pgy_trace_gap {
+    const char *before, *after; /**< names of the layers around it */
+    size_t count;
+    double total_us, max_us;
+} pgy_trace_gap;
 
 /** What keeps a layer from being faster. */
 typedef enum pgy_trace_bound {
@@ -89,6 +98,8 @@ typedef struct pgy_trace_process {
     size_t layer_count;
     const pgy_trace_times *ops; /**< the longest total first */
     size_t op_count;
+    const pgy_trace_gap *gaps; /**< the longest total first */
+    size_t gap_count;
     bool has_sums_only;          /**< of layers; there is no wall time then */
     const pgy_trace_roof *roofs; /**< with peaks: of each layer. First those that are far from both
                                     peaks, then the near ones, then the unknown ones; of each the

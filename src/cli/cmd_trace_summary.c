@@ -13,7 +13,7 @@ static const char LOG_PATH[] = "cli/cmd_trace_summary.c";
 
 typedef struct trace_summary_args {
     pgy_text_list paths;
-    const char *output, *category, *peaks;
+    const char *output, *category, *peaks, *gaps;
     bool all, with_warm_up, roofline, measure_peaks;
 } trace_summary_args;
 
@@ -29,6 +29,9 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--category", trace_summary_args, category, .meta = "CATEGORY",
                  .help = "sum up the slices of this category, such as kernel, memcpy or phase; "
                          "default layer, or kernel in files of Nsight Systems without layers"),
+    PGY_OPT_TEXT("--gaps", trace_summary_args, gaps, .meta = "US",
+                 .help = "list the gaps between layers of a run that last at least this many "
+                         "microseconds; default 1"),
     PGY_OPT_FLAG("--roofline", trace_summary_args, roofline,
                  .help = "compare each layer's operations and bytes per second with the peaks of "
                          "this machine, those far from both first; the peaks are measured for two "
@@ -48,19 +51,32 @@ static const pgy_option OPTIONS[] = {
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(trace_summary_args)};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
+/* 0: the default. */
+static pgy_status read_gap(double *us, const char *text, pgy_error *err)
+{
+    const double most = 1e12;
+    char *end = NULL;
+    if (!text) return PGY_OK;
+    *us = strtod(text, &end);
+    if (end != text && !*end && *us > 0 && *us < most) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "--gaps is '%s'; expected a number of microseconds greater than 0", text);
+}
+
 static pgy_status summarize(pgy_trace_summary **out, const char *path, const trace_summary_args *s,
                             const pgy_machine_peaks *peaks, pgy_error *err)
 {
-    const pgy_trace_summary_options o = {.size = sizeof o,
-                                         .name = path,
-                                         .category = s->category,
-                                         .with_warm_up = s->with_warm_up,
-                                         .peaks = peaks};
+    pgy_trace_summary_options o = {.size = sizeof o,
+                                   .name = path,
+                                   .category = s->category,
+                                   .with_warm_up = s->with_warm_up,
+                                   .peaks = peaks};
     const pgy_trace_report_options report = {
         .size = sizeof report, .all = s->all, .more = ", see --all"};
     pgy_trace *trace = NULL;
     char *text = NULL;
-    pgy_status st = pgy_trace_load(&trace, path, err);
+    pgy_status st = read_gap(&o.gap_us, s->gaps, err);
+    if (!st) st = pgy_trace_load(&trace, path, err);
     if (!st) st = pgy_trace_summary_create(out, trace, &o, err);
     if (!st) st = pgy_trace_summary_text(&text, *out, &report, err);
     if (!st) LOG(INFO, "%s", text);

@@ -40,6 +40,8 @@ void trace_times_json(json_writer *w, const pgy_trace_times *t)
     json_put_real(w, "share", t->share);
     json_put_real(w, "mean_us", t->mean_us);
     put_known(w, "median_us", t->median_us);
+    put_known(w, "p90_us", t->p90_us);
+    put_known(w, "p99_us", t->p99_us);
     put_known(w, "min_us", t->min_us);
     put_known(w, "max_us", t->max_us);
     json_end_object(w);

@@ -13,6 +13,7 @@
 
 enum { CHECK_EVERY = 4096, NAMED = 12 };
 static const size_t NONE = SIZE_MAX;
+static const double DEFAULT_GAP_US = 1;
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
@@ -64,12 +65,13 @@ static pgy_status find_processes(summer *m)
     s->processes = arena_alloc_array(&s->memory, t->row_count + 1, sizeof *s->processes);
     m->process_of_row = mem_calloc(t->row_count + 1, sizeof *m->process_of_row);
     m->tops = mem_calloc(t->row_count + 1, sizeof *m->tops);
+    m->lasts = mem_calloc(t->row_count + 1, sizeof *m->lasts);
     m->facts = mem_calloc(t->label_count + 1, sizeof *m->facts);
-    if (!s->processes || !m->process_of_row || !m->tops || !m->facts)
+    if (!s->processes || !m->process_of_row || !m->tops || !m->lasts || !m->facts)
         return summary_no_memory(m->err);
     for (size_t i = 0; i < t->row_count; i++) {
         size_t k = 0;
-        m->tops[i] = NONE;
+        m->tops[i] = m->lasts[i] = NONE;
         while (k < s->process_count && s->processes[k].id != t->rows[i].process) k++;
         m->process_of_row[i] = k;
         if (k < s->process_count) continue;
@@ -158,8 +160,9 @@ static pgy_status add_slice(summer *m, size_t i, const pgy_trace_event *e, bool 
             return summary_no_memory(m->err);
     }
     ++*count;
-    if (!is_run) nest(m, *count - 1, e->row);
-    return PGY_OK;
+    if (is_run) return PGY_OK;
+    nest(m, *count - 1, e->row);
+    return summary_note_gap(m, *count - 1, e->row) ? PGY_OK : summary_no_memory(m->err);
 }
 
 static pgy_status count_category(summer *m, strmap *known, const pgy_trace_event *e, size_t calls)
@@ -212,6 +215,7 @@ static void merge(pgy_trace_times *to, const trace_sum *s)
     to->calls += s->calls;
     to->total_us += s->total_us;
     to->mean_us = to->total_us / (double)to->calls;
+    to->p90_us = to->p99_us = NAN;
     to->median_us = first ? s->median_us : NAN;
     to->min_us = first ? s->min_us : both(to->min_us, s->min_us, false);
     to->max_us = first ? s->max_us : both(to->max_us, s->max_us, true);
@@ -274,6 +278,10 @@ static void deinit(summer *m)
     mem_free(m->facts);
     mem_free(m->process_of_row);
     mem_free(m->tops);
+    mem_free(m->lasts);
+    strmap_deinit(&m->gaps.known);
+    mem_free(m->gaps.items);
+    mem_free(m->gaps.process);
     mem_free(m->slices);
     mem_free(m->runs);
     mem_free(m->layers);
@@ -300,6 +308,7 @@ static pgy_status start(pgy_trace_summary **out, const pgy_trace *t,
     s->is_cut_off = pgy_trace_fact(t, "cut_off") != NULL;
     const char *first = pgy_trace_fact(t, "unmatched_first");
     if (first) s->unmatched_first = arena_strdup(&s->memory, first);
+    s->gap_us = o->gap_us > 0 ? o->gap_us : DEFAULT_GAP_US;
     s->has_peaks = o->peaks != NULL;
     if (o->peaks) s->peaks = *o->peaks;
     s->source = pgy_trace_source(t);
@@ -324,6 +333,7 @@ pgy_status pgy_trace_summary_create(pgy_trace_summary **out, const pgy_trace *t,
     if (!st) st = take_events(&m, &known);
     if (!st) st = take_sums(&m, &known);
     if (!st) st = summary_sum(&m);
+    if (!st) st = summary_share_gaps(&m);
     if (!st) st = keep_used(&m);
     if (!st && s->has_peaks) st = trace_find_roofs(s, t, err);
     strmap_deinit(&known);

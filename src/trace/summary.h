@@ -14,6 +14,7 @@ struct pgy_trace_summary {
     size_t process_count;
     pgy_trace_category *categories;
     size_t category_count;
+    double gap_us;
     double overhead_ns; /* of recording a slice; negative: unknown */
     double dropped;     /* events that the recording lost */
     double unmatched_begins, unmatched_ends;
@@ -43,6 +44,11 @@ double trace_median(double *values, size_t count); /* sorts them */
  * greater. Negative: out of memory. */
 double trace_rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
                        bool *b_greater);
+/* Of values in ascending order the one of which `share` of all are not greater. */
+double trace_percentile(const double *values, size_t count, double share);
+void trace_put_gaps(str *out, const pgy_trace_summary *s, const pgy_trace_process *p, size_t shown,
+                    const char *more);
+void trace_gaps_json(json_writer *w, const pgy_trace_process *p);
 /* Fills the roofs of all processes. */
 pgy_status trace_find_roofs(pgy_trace_summary *s, const pgy_trace *t,
                             pgy_error *err) PGY_MUST_CHECK;

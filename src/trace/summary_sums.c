@@ -93,6 +93,12 @@ double trace_median(double *v, size_t count)
     return count % 2 ? v[count / 2] : (v[count / 2 - 1] + v[count / 2]) / 2;
 }
 
+double trace_percentile(const double *v, size_t count, double share)
+{
+    const size_t rank = (size_t)ceil(share * (double)count);
+    return count ? v[rank ? rank - 1 : 0] : 0;
+}
+
 /* A sum is known if that of each call is. */
 static void sum_work(pgy_trace_times *out, const slice *s, size_t count)
 {
@@ -131,6 +137,8 @@ static bool sum_up(pgy_trace_times *out, const slice *s, size_t count, arena *me
         out->samples = samples;
         out->mean_us = out->total_us / (double)count;
         out->median_us = trace_median(calls, count);
+        out->p90_us = trace_percentile(calls, count, 0.9);
+        out->p99_us = trace_percentile(calls, count, 0.99);
         out->min_us = calls[0];
         out->max_us = calls[count - 1];
     }

@@ -23,6 +23,14 @@ typedef struct label_facts {
     int64_t threads;
 } label_facts;
 
+/* Gaps between slices of one run and row, by the names around them. */
+typedef struct gap_list {
+    strmap known; /* process and names -> index + 1 */
+    pgy_trace_gap *items;
+    size_t *process; /* of each */
+    size_t count, capacity, process_capacity;
+} gap_list;
+
 typedef struct summer {
     const pgy_trace *t;
     pgy_trace_summary *s;
@@ -31,6 +39,8 @@ typedef struct summer {
     label_facts *facts;     /* of each label */
     size_t *process_of_row; /* index of the process; rows of one process share it */
     size_t *tops;           /* of each row: its innermost open slice */
+    size_t *lasts;          /* of each row: its last slice that lies in no other one */
+    gap_list gaps;
     slice *slices, *runs;
     size_t slice_count, run_count, slice_capacity, run_capacity;
     strmap names, op_names; /* key -> index + 1 */
@@ -45,6 +55,11 @@ static inline pgy_status summary_no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a summary");
 }
+
+/* Notes the gap in front of a slice that lies in no other one. False: out of memory. */
+bool summary_note_gap(summer *m, size_t index, size_t row);
+/* Gives the processes their gaps. */
+pgy_status summary_share_gaps(summer *m) PGY_MUST_CHECK;
 
 /* Gives the processes their layers, ops, runs, wall and idle time. */
 pgy_status summary_sum(summer *m) PGY_MUST_CHECK;

@@ -7,7 +7,7 @@
 #include "base/sized.h"
 #include "trace/summary.h"
 
-enum { OPS_SHOWN = 10 };
+enum { OPS_SHOWN = 10, GAPS_SHOWN = 5 };
 
 /* What is missing in the file. */
 static void put_gaps(str *out, const pgy_trace_summary *s)
@@ -87,13 +87,15 @@ static void put_table(str *out, const char *title, const pgy_trace_times *items,
                       size_t shown, const char *more)
 {
     if (!count) return;
-    str_printf(out, "\n\n    %10s %6s %7s %10s %10s %10s %10s  %s", "Total us", "Share", "Calls",
-               "Mean us", "Median us", "Min us", "Max us", title);
+    str_printf(out, "\n\n    %10s %6s %7s %10s %10s %10s %10s %10s %10s  %s", "Total us", "Share",
+               "Calls", "Mean us", "Median us", "p90 us", "p99 us", "Min us", "Max us", title);
     for (size_t i = 0; i < count && i < shown; i++) {
         const pgy_trace_times *t = &items[i];
         str_printf(out, "\n    %10.3f %4.1f %% %7zu ", t->total_us, t->share * 100, t->calls);
         trace_put_us(out, 10, t->mean_us);
         trace_put_us(out, 10, t->median_us);
+        trace_put_us(out, 10, t->p90_us);
+        trace_put_us(out, 10, t->p99_us);
         trace_put_us(out, 10, t->min_us);
         trace_put_us(out, 10, t->max_us);
         str_append_char(out, ' ');
@@ -117,6 +119,7 @@ pgy_status pgy_trace_summary_text(char **out, const pgy_trace_summary *s,
         put_cover(&text, p, s->category);
         put_table(&text, "Name [Op]", p->layers, p->layer_count, o.all ? SIZE_MAX : TRACE_SHOWN,
                   o.more);
+        trace_put_gaps(&text, s, p, o.all ? SIZE_MAX : GAPS_SHOWN, o.more);
         if (s->has_peaks) trace_put_roofs(&text, s, p, o.all ? SIZE_MAX : TRACE_SHOWN, o.more);
         put_table(&text, "Op", p->ops, p->op_count, o.all ? SIZE_MAX : OPS_SHOWN, o.more);
     }
@@ -154,6 +157,7 @@ static void process_json(json_writer *w, const pgy_trace_process *p)
     }
     list_json(w, "layers", p->layers, p->layer_count);
     list_json(w, "ops", p->ops, p->op_count);
+    trace_gaps_json(w, p);
     if (p->roofs) trace_roofs_json(w, p);
     json_end_object(w);
 }

@@ -93,6 +93,7 @@ static void test_device_trace__work_of_devices_has_rows(void **state)
     fake_split_model m;
     pgy_model *model = NULL;
     size_t on_devices = 0;
+    int64_t least_ns = INT64_MAX;
     (void)state;
     assert_int_equal(pgy_model_load(&model, MODEL, NULL, NULL), PGY_OK);
     assert_true(fake_split_open(&m, model));
@@ -105,10 +106,12 @@ static void test_device_trace__work_of_devices_has_rows(void **state)
         check_work(&t, p);
         on_devices += fake_split_steps(p);
         assert_int_equal(t.residual_ns >= 0, p->space_count > 1);
+        if (t.residual_ns >= 0 && t.residual_ns < least_ns) least_ns = t.residual_ns;
         tracer_take_deinit(&t);
         program_release(p);
         fake_split_destroy(&s);
     }
     assert_true(on_devices > 0);
+    assert_true(least_ns < 5000); /* the best one, because other work may run between two calls */
     fake_split_close(&m);
 }
