@@ -36,7 +36,8 @@ typedef struct pgy_machine_options {
 /** Gives the peaks of this machine. The first call measures for two seconds on all processors that
  * the process may use, with the instructions in force (POLYGRAPHY_THREADS and POLYGRAPHY_CPU
  * restrict both), and keeps the result in polygraphy/peaks below $XDG_CACHE_HOME or ~/.cache, one
- * file for each combination of machine, processor, instructions and threads. Another program that
+ * file for each combination of machine, processor, instructions and threads. A result of a shorter
+ * probe than wanted does not count. Another program that
  * uses the processors during the probe makes the figures too low.
  * @param options  NULL: defaults @return PGY_E_CANCELLED after pgy_cancel; PGY_E_MEMORY */
 PGY_API PGY_MUST_CHECK pgy_status pgy_machine_peaks_get(pgy_machine_peaks *out,

@@ -77,9 +77,10 @@ static bool read_positive(double *out, const json_value *root, const char *name)
     return true;
 }
 
-/* A file that is missing or damaged means that nothing is known. */
-static bool read_cache(pgy_machine_peaks *out, const char *path)
+/* A file that is missing or damaged, or that a shorter probe wrote, means that nothing is known. */
+static bool read_cache(pgy_machine_peaks *out, const char *path, double seconds)
 {
+    double measured = 0;
     arena memory = {0};
     json_value *root = NULL;
     str text = {0};
@@ -89,15 +90,22 @@ static bool read_cache(pgy_machine_peaks *out, const char *path)
                       !file_read(&text, path, NULL) &&
                       !json_parse(&root, str_text(&text), text.size, &memory, NULL) &&
                       read_positive(&out->gflops, root, "gflops") &&
-                      read_positive(&out->gb_per_s, root, "gb_per_s");
+                      read_positive(&out->gb_per_s, root, "gb_per_s") &&
+                      read_positive(&measured, root, "seconds") && measured >= seconds;
     arena_deinit(&memory);
     str_deinit(&text);
     return good;
 }
 
+typedef struct kept_peaks {
+    const pgy_machine_peaks *peaks;
+    double seconds;
+} kept_peaks;
+
 static pgy_status write_peaks(json_writer *w, const void *user, pgy_error *err)
 {
-    const pgy_machine_peaks *p = user;
+    const kept_peaks *kept = user;
+    const pgy_machine_peaks *p = kept->peaks;
     (void)err;
     json_begin_object(w);
     json_put_text(w, "processor", p->processor);
@@ -105,6 +113,7 @@ static pgy_status write_peaks(json_writer *w, const void *user, pgy_error *err)
     json_put_uint(w, "threads", p->threads);
     json_put_real(w, "gflops", p->gflops);
     json_put_real(w, "gb_per_s", p->gb_per_s);
+    json_put_real(w, "seconds", kept->seconds);
     json_end_object(w);
     return PGY_OK;
 }
@@ -124,10 +133,11 @@ pgy_status pgy_machine_peaks_get(pgy_machine_peaks *out, const pgy_machine_optio
                              o.seconds, MOST_SECONDS);
     describe(&made);
     char *path = o.keeps_none ? NULL : cache_path(&made);
-    made.is_cached = path && !o.again && read_cache(&made, path);
+    made.is_cached = path && !o.again && read_cache(&made, path, o.seconds);
     if (!made.is_cached) st = machine_probe(&made, o.seconds, err);
     /* Without the file the next call measures again, which is no failure. */
-    if (!st && !made.is_cached && path) (void)!json_save(path, write_peaks, &made, NULL);
+    const kept_peaks kept = {&made, o.seconds};
+    if (!st && !made.is_cached && path) (void)!json_save(path, write_peaks, &kept, NULL);
     mem_free(path);
     if (!st) *out = made;
     return st;

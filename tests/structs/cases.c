@@ -1034,6 +1034,8 @@ static pgy_status small_summary(pgy_trace_summary **out, const pgy_trace_summary
     pgy_status st = pgy_trace_create(&t, err);
     if (!st) st = pgy_trace_add_row(&e.row, t, &row, err);
     if (!st) st = pgy_trace_add(t, &e, NULL, err);
+    e.start_ns = 2500; /* 1.5 us behind the first one */
+    if (!st) st = pgy_trace_add(t, &e, NULL, err);
     e.category = "layer";
     e.is_warm_up = e.has_run = true;
     if (!st) st = pgy_trace_add(t, &e, NULL, err);
@@ -1044,8 +1046,9 @@ static pgy_status small_summary(pgy_trace_summary **out, const pgy_trace_summary
 
 static pgy_trace_summary_options whole_pgy_trace_summary_options(void)
 {
+    static const pgy_machine_peaks peaks = {.gflops = 100, .gb_per_s = 10, .threads = 1};
     return (pgy_trace_summary_options){
-        .size = sizeof(pgy_trace_summary_options), .name = "n", .category = "kernel", .with_warm_up = true};
+        .size = sizeof(pgy_trace_summary_options), .name = "n", .category = "kernel", .with_warm_up = true, .gap_us = 2, .peaks = &peaks};
 }
 DEFAULTS(pgy_trace_summary_options, .with_warm_up = false)
 CALL(pgy_trace_summary_options)
@@ -1053,9 +1056,24 @@ CALL(pgy_trace_summary_options)
     pgy_trace_summary *s = NULL;
     const pgy_status st = small_summary(&s, o, err);
     if (st == PGY_E_ARGUMENT) return st;
-    SAY("%d %zu %.300s", st, s ? pgy_trace_summary_count(s) : 0, st ? err->text : "");
+    const pgy_trace_process *p = s ? pgy_trace_summary_at(s, 0) : NULL;
+    SAY("%d %zu %zu %zu %.300s", st, s ? pgy_trace_summary_count(s) : 0, p ? p->gap_count : 0, p ? p->roof_count : 0, st ? err->text : "");
     pgy_trace_summary_destroy(s);
     return PGY_OK;
+}
+
+static pgy_machine_options whole_pgy_machine_options(void)
+{
+    return (pgy_machine_options){.size = sizeof(pgy_machine_options), .seconds = 0.01, .again = true, .keeps_none = true};
+}
+DEFAULTS(pgy_machine_options, .seconds = 0.02)
+CALL(pgy_machine_options)
+{
+    pgy_machine_peaks peaks;
+    setenv("XDG_CACHE_HOME", "/dev/null", 1); /* a probe this short is worth nothing to others */
+    const pgy_status st = pgy_machine_peaks_get(&peaks, o, err);
+    if (!st) SAY("%d %d", peaks.gflops > 0, peaks.is_cached);
+    return st;
 }
 
 static pgy_trace_report_options whole_pgy_trace_report_options(void)

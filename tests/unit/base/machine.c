@@ -58,6 +58,9 @@ static void test_machine__the_result_is_kept(void **state)
     assert_false(third.is_cached);
     assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
     assert_true(third.is_cached);
+    o.seconds = 0.03; /* longer than what was kept */
+    assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
+    assert_false(third.is_cached);
     o.again = true;
     assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
     assert_false(third.is_cached);
