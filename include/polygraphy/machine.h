@@ -24,6 +24,8 @@ typedef struct pgy_machine_peaks {
                            were not measured, but given by someone who knows them */
     char processor[64]; /**< name of the processor; "unknown" if the system does not tell */
     bool is_cached;     /**< measured earlier, and read from the cache */
+    bool is_disturbed;  /**< other programs had the processors during the probe, so gb_per_s may be
+                             too low; such a result is not kept */
 } pgy_machine_peaks;
 
 typedef struct pgy_machine_options {
@@ -37,8 +39,7 @@ typedef struct pgy_machine_options {
  * the process may use, with the instructions in force (POLYGRAPHY_THREADS and POLYGRAPHY_CPU
  * restrict both), and keeps the result in polygraphy/peaks below $XDG_CACHE_HOME or ~/.cache, one
  * file for each combination of machine, processor, instructions and threads. A result of a shorter
- * probe than wanted does not count. Another program that
- * uses the processors during the probe makes the figures too low.
+ * probe than wanted does not count.
  * @param options  NULL: defaults @return PGY_E_CANCELLED after pgy_cancel; PGY_E_MEMORY */
 PGY_API PGY_MUST_CHECK pgy_status pgy_machine_peaks_get(pgy_machine_peaks *out,
                                                         const pgy_machine_options *options,

@@ -137,7 +137,8 @@ pgy_status pgy_machine_peaks_get(pgy_machine_peaks *out, const pgy_machine_optio
     if (!made.is_cached) st = machine_probe(&made, o.seconds, err);
     /* Without the file the next call measures again, which is no failure. */
     const kept_peaks kept = {&made, o.seconds};
-    if (!st && !made.is_cached && path) (void)!json_save(path, write_peaks, &kept, NULL);
+    if (!st && !made.is_cached && !made.is_disturbed && path)
+        (void)!json_save(path, write_peaks, &kept, NULL);
     mem_free(path);
     if (!st) *out = made;
     return st;

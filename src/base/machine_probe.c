@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The probe: all threads run one loop at the same time, in several short windows. The best window
- * counts, because other work on the machine can only make a window worse. */
+/* The probe: all threads run one loop at the same time, in many short windows. The best window
+ * counts, because other work on the machine can only make a window worse. Arithmetic is measured by
+ * the time that each thread had a processor, so it needs no quiet machine; memory is shared with
+ * the other threads, so the clock on the wall counts there. */
 #include "base/machine_probe.h"
 
 #include <stdatomic.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/machine_loops.h"
 
-enum { WINDOWS = 5, ALIGNMENT = 64, PIECE = 1 << 14, ROUNDS = 4096, ARRAYS = 3 };
-static const int64_t START_LIMIT_NS = 200000000;
+enum { ALIGNMENT = 64, PIECE = 1 << 14, ROUNDS = 4096, ARRAYS = 3 };
+static const int64_t START_LIMIT_NS = 200000000, WINDOW_NS = 2000000, LEAST_WINDOWS = 5;
+static const double QUIET = 0.9; /* share of a window in which each thread had a processor */
 static const uint64_t LEAST_BYTES = UINT64_C(128) << 20, MOST_BYTES = UINT64_C(768) << 20;
 
 typedef enum probe_kind { COMPUTE, READ, TRIAD, KIND_COUNT } probe_kind;
@@ -27,6 +31,7 @@ typedef struct window {
     atomic_size_t begun;
     atomic_bool closed; /* a thread came too late, or a request to stop came */
     double *rates;      /* of each thread: operations or bytes per ns */
+    double *shares;     /* of each thread: of the window, in which it had a processor */
     atomic_uint sink;   /* results, so that no compiler leaves the work out */
 } window;
 
@@ -61,19 +66,30 @@ static double work(window *w, size_t thread, size_t piece)
     return ARRAYS * PIECE * sizeof(float);
 }
 
+static int64_t thread_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void run_window(size_t thread, void *user)
 {
     window *w = user;
     double done = 0;
-    w->rates[thread] = 0;
+    w->rates[thread] = w->shares[thread] = 0;
     if (!meet(w)) return;
-    const int64_t start = clock_ns();
+    const int64_t start = clock_ns(), had = thread_ns();
     int64_t now = start;
     for (size_t i = 0; now - start < w->ns && !cancel_requested(); i++) {
         done += work(w, thread, i);
         now = clock_ns();
     }
-    if (now > start) w->rates[thread] = done / (double)(now - start);
+    const int64_t took = now - start, own = thread_ns() - had;
+    const int64_t counts = w->kind == COMPUTE && own < took ? own : took;
+    if (counts <= 0) return;
+    w->rates[thread] = done / (double)counts;
+    w->shares[thread] = (double)own / (double)took;
 }
 
 static void fill(size_t thread, void *user)
@@ -83,29 +99,40 @@ static void fill(size_t thread, void *user)
     for (size_t i = 0; i < ARRAYS * w->floats; i++) to[i] = 1;
 }
 
-/* Much more than the caches hold, in three arrays for each thread. */
-static size_t floats_per_array(size_t threads)
+/* Much more than the caches hold, in three arrays for each thread; but not more than a short probe
+ * can get through. */
+static size_t floats_per_array(size_t threads, double seconds)
 {
+    const double bytes_per_second = 2e10;
     const long last = sysconf(_SC_LEVEL3_CACHE_SIZE);
     uint64_t bytes = last > 0 ? 4 * (uint64_t)last : 0;
     if (bytes < LEAST_BYTES) bytes = LEAST_BYTES;
     if (bytes > MOST_BYTES) bytes = MOST_BYTES;
+    if ((double)bytes > seconds * bytes_per_second) bytes = (uint64_t)(seconds * bytes_per_second);
     const size_t pieces = (size_t)(bytes / sizeof(float) / ARRAYS / threads / PIECE);
     return (pieces ? pieces : 1) * PIECE;
 }
 
-static double best_of(window *w, probe_kind kind, double seconds)
+/* Sum of all threads' rates, in the best window. */
+static double best_of(window *w, probe_kind kind, double seconds, bool *is_disturbed)
 {
+    const int64_t end = clock_ns() + (int64_t)(seconds * 1e9);
+    const int64_t each = (int64_t)(seconds * 1e9) / LEAST_WINDOWS;
     double best = 0;
     w->kind = kind;
-    w->ns = (int64_t)(seconds * 1e9 / WINDOWS);
-    for (int i = 0; i < WINDOWS && !cancel_requested(); i++) {
-        double sum = 0;
+    w->ns = each < WINDOW_NS ? each : WINDOW_NS;
+    for (int i = 0; (i < LEAST_WINDOWS || clock_ns() < end) && !cancel_requested(); i++) {
+        double sum = 0, least = 1;
         atomic_store(&w->begun, 0);
         atomic_store(&w->closed, false);
         parallel_for(w->threads, run_window, w);
-        for (size_t k = 0; k < w->threads; k++) sum += w->rates[k];
-        if (!atomic_load(&w->closed) && sum > best) best = sum;
+        for (size_t k = 0; k < w->threads; k++) {
+            sum += w->rates[k];
+            if (w->shares[k] < least) least = w->shares[k];
+        }
+        if (atomic_load(&w->closed) || sum <= best) continue;
+        best = sum;
+        *is_disturbed = kind != COMPUTE && least < QUIET;
     }
     return best;
 }
@@ -115,15 +142,17 @@ pgy_status machine_probe(pgy_machine_peaks *out, double seconds, pgy_error *err)
     static const double PARTS[] = {0.4, 0.25, 0.25}; /* the rest fills the arrays */
     window w = {.loops = machine_loops_of(cpu_features()), .threads = cpu_count()};
     double best[KIND_COUNT] = {0};
-    w.floats = floats_per_array(w.threads);
+    bool disturbed[KIND_COUNT] = {0};
+    w.floats = floats_per_array(w.threads, seconds);
     w.memory = mem_alloc_aligned(ALIGNMENT, w.threads * ARRAYS * w.floats * sizeof *w.memory);
     w.rates = mem_calloc(w.threads, sizeof *w.rates);
-    pgy_status st = w.memory && w.rates
+    w.shares = mem_calloc(w.threads, sizeof *w.shares);
+    pgy_status st = w.memory && w.rates && w.shares
                         ? PGY_OK
                         : pgy_error_set(err, PGY_E_MEMORY, "out of memory for the probe");
     if (!st) parallel_for_until_cancelled(w.threads, fill, &w);
     for (int k = 0; !st && k < KIND_COUNT; k++) {
-        best[k] = best_of(&w, (probe_kind)k, seconds * PARTS[k]);
+        best[k] = best_of(&w, (probe_kind)k, seconds * PARTS[k], &disturbed[k]);
         st = cancel_check(err);
     }
     if (!st && !(best[COMPUTE] > 0 && best[READ] > 0 && best[TRIAD] > 0))
@@ -133,9 +162,11 @@ pgy_status machine_probe(pgy_machine_peaks *out, double seconds, pgy_error *err)
                            w.threads);
     mem_free(w.memory);
     mem_free(w.rates);
+    mem_free(w.shares);
     if (st) return st;
     out->gflops = best[COMPUTE];
     out->gb_per_s = best[READ] > best[TRIAD] ? best[READ] : best[TRIAD];
+    out->is_disturbed = disturbed[best[READ] > best[TRIAD] ? READ : TRIAD];
     out->threads = w.threads;
     return PGY_OK;
 }

@@ -5,7 +5,7 @@
 
 #include <polygraphy/machine.h>
 
-/* Sets gflops, gb_per_s and threads; takes about `seconds`. */
+/* Sets gflops, gb_per_s, threads and is_disturbed; takes about `seconds`. */
 pgy_status machine_probe(pgy_machine_peaks *out, double seconds, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -200,6 +200,9 @@ void trace_put_roofs(str *out, const pgy_trace_summary *s, const pgy_trace_proce
         str_append(out, "\n\n    Peaks as given:");
     str_printf(out, " %.1f GFLOP/s in float32, %.1f GB/s; they meet at %.1f FLOP/B", k->gflops,
                k->gb_per_s, k->gflops / k->gb_per_s);
+    if (k->is_disturbed)
+        str_append(out, "\n    Other programs used the processors during the probe, so the peak of "
+                        "memory may be too low; measure again when they rest");
     if (s->other_machine) str_printf(out, "\n    Do not trust the shares: %s", s->other_machine);
     str_printf(out, "\n    %10s %10s %9s %8s %8s %8s %8s %7s %-8s  %s", "Lost us", "Call us",
                "GFLOP/s", "of peak", "GB/s", "of peak", "FLOP/B", "Threads", "Bound by",

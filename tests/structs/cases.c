@@ -1064,9 +1064,9 @@ CALL(pgy_trace_summary_options)
 
 static pgy_machine_options whole_pgy_machine_options(void)
 {
-    return (pgy_machine_options){.size = sizeof(pgy_machine_options), .seconds = 0.01, .again = true, .keeps_none = true};
+    return (pgy_machine_options){.size = sizeof(pgy_machine_options), .seconds = 0.001, .again = true, .keeps_none = true};
 }
-DEFAULTS(pgy_machine_options, .seconds = 0.02)
+DEFAULTS(pgy_machine_options, .seconds = 0.002)
 CALL(pgy_machine_options)
 {
     pgy_machine_peaks peaks;

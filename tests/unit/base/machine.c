@@ -26,10 +26,21 @@ static void test_machine__a_probe_without_time_is_refused(void **state)
     assert_non_null(strstr(err.text, "a probe of -1 seconds"));
 }
 
+/* What other programs have disturbed is not kept, so it is tried again. @return the first result that was not */
+static pgy_machine_peaks probe(const pgy_machine_options *o)
+{
+    pgy_machine_peaks p = {.is_disturbed = true};
+    pgy_error err = {0};
+    for (int i = 0; i < 200 && p.is_disturbed; i++)
+        if (pgy_machine_peaks_get(&p, o, &err)) fail_msg("%s", err.text);
+    assert_false(p.is_disturbed);
+    return p;
+}
+
 /* The second call takes what the first has kept; a damaged file is measured again and replaced. */
 static void test_machine__the_result_is_kept(void **state)
 {
-    pgy_machine_options o = {.size = sizeof o, .seconds = 0.02};
+    pgy_machine_options o = {.size = sizeof o, .seconds = 0.001};
     pgy_machine_peaks first, second, third;
     strvec files = {0};
     char *folder = NULL;
@@ -40,8 +51,8 @@ static void test_machine__the_result_is_kept(void **state)
     file_temp_release(folder);
     root[strlen(root) - 1] = 0;
     setenv("XDG_CACHE_HOME", root, 1);
-    assert_int_equal(pgy_machine_peaks_get(&first, &o, &err), PGY_OK);
-    assert_int_equal(pgy_machine_peaks_get(&second, &o, &err), PGY_OK);
+    first = probe(&o);
+    second = probe(&o);
     assert_true(first.gflops > 0.1 && first.gflops < 1e6);
     assert_true(first.gb_per_s > 0.1 && first.gb_per_s < 1e5);
     assert_int_equal(first.threads, cpu_count());
@@ -54,15 +65,15 @@ static void test_machine__the_result_is_kept(void **state)
     assert_int_equal(files.count, 1);
     char *path = path_join(below, files.items[0]);
     assert_int_equal(file_write_all(path, "{\"gflops\":-1", 12, &err), PGY_OK);
-    assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
+    third = probe(&o);
     assert_false(third.is_cached);
-    assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
+    third = probe(&o);
     assert_true(third.is_cached);
-    o.seconds = 0.03; /* longer than what was kept */
-    assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
+    o.seconds = 0.002; /* longer than what was kept */
+    third = probe(&o);
     assert_false(third.is_cached);
     o.again = true;
-    assert_int_equal(pgy_machine_peaks_get(&third, &o, &err), PGY_OK);
+    third = probe(&o);
     assert_false(third.is_cached);
     unsetenv("XDG_CACHE_HOME");
     strvec_deinit(&files);
