@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <polygraphy/polygraphy.h>
 
@@ -47,6 +48,13 @@ static pgy_trace *make_million(void)
     return t;
 }
 
+static int64_t processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static void time_writing(const char *folder)
 {
     static const char *const NAMES[] = {"million.json", "million.json.gz", "million.pftrace", "million.pftrace.gz"};
@@ -55,15 +63,17 @@ static void time_writing(const char *folder)
         char path[4096];
         pgy_error err = {0};
         uint64_t bytes = 0;
-        int64_t best = INT64_MAX;
+        int64_t best = INT64_MAX, least = INT64_MAX;
         snprintf(path, sizeof path, "%s/%s", folder, NAMES[i]);
         for (int round = 0; round < 3; round++) {
-            const int64_t start = clock_ns();
+            const int64_t start = clock_ns(), had = processor_ns();
             if (pgy_trace_save(path, t, &err)) fail(&err);
             if (clock_ns() - start < best) best = clock_ns() - start;
+            if (processor_ns() - had < least) least = processor_ns() - had;
         }
         if (file_size(&bytes, path, &err)) fail(&err);
-        printf("%-20s %8d events %8.1f MB %7.3f s\n", NAMES[i], EVENTS, (double)bytes / 1e6, (double)best * 1e-9);
+        printf("%-20s %8d events %8.1f MB %7.3f s, %7.3f s of a processor\n", NAMES[i], EVENTS, (double)bytes / 1e6, (double)best * 1e-9,
+               (double)least * 1e-9);
         remove(path);
     }
     pgy_trace_destroy(t);
