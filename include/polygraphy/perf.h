@@ -17,6 +17,7 @@
 #ifndef POLYGRAPHY_PERF_H
 #define POLYGRAPHY_PERF_H
 
+#include <polygraphy/bench.h>
 #include <polygraphy/engine.h>
 
 #ifdef __cplusplus
@@ -178,6 +179,34 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_perf_profile_text(char **out, const pgy_pe
 /** Writes a JSON array with the number of runs and the layers (trtexec --exportProfile). */
 PGY_API PGY_MUST_CHECK pgy_status pgy_perf_profile_save(const char *path, const pgy_perf_profile *p,
                                                         pgy_error *err);
+
+/* ---- Summaries ------------------------------------------------------------------------------ */
+
+/** What a summary says besides the times. */
+typedef struct pgy_perf_summary {
+    size_t size;               /**< sizeof(pgy_perf_summary) */
+    const char *command_line;  /**< NULL: null */
+    const double *percentiles; /**< NULL: 90, 95, 99 */
+    size_t percentile_count;
+    size_t streams;                  /**< of the loop; 0: 1 */
+    double engine_s;                 /**< time of building or loading the engine */
+    uint64_t plan_bytes;             /**< 0: not known */
+    const pgy_perf_profile *profile; /**< NULL: without layers */
+} pgy_perf_summary;
+/** Writes a JSON object with the figures of all metrics, the warnings, the layers, and the
+ * latencies of runs for pgy_perf_summary_compare. @param summary NULL: defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_perf_summary_save(const char *path, const pgy_perf_trace *t,
+                                                        const pgy_perf_summary *summary,
+                                                        pgy_error *err);
+/** The same without the latencies, as text. Free with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_perf_summary_text(char **out, const pgy_perf_trace *t,
+                                                        const pgy_perf_summary *summary,
+                                                        pgy_error *err);
+/** Compares latencies with those of a file that pgy_perf_summary_save wrote, with the method of
+ * pgy_bench_compare. @return PGY_E_ARGUMENT: the trace has fewer than 8 runs */
+PGY_API PGY_MUST_CHECK pgy_status pgy_perf_summary_compare(pgy_bench_verdict *out,
+                                                           const pgy_perf_trace *now,
+                                                           const char *path, pgy_error *err);
 
 /* ---- Accuracy ------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
 #include "cli/manual.h"
 #include "cli/trtexec/accuracy.h"
 #include "cli/trtexec/debug.h"
+#include "cli/trtexec/report.h"
 #include "cli/trtexec/route.h"
 #include "cli/trtexec/trtexec.h"
 
@@ -46,6 +47,7 @@ static pgy_status run_phases(trtexec_session *s, pgy_error *err)
     pgy_status st = session_check(s, err);
     if (!st) st = accuracy_options(s, err);
     if (!st) st = debug_options(s, err);
+    if (!st) st = report_options(s, err);
     if (!st && route_is_search(s->a)) return route_search(s, err);
     if (st) return st;
     if (s->a->plan_version_only) return print_plan_version(s, err);
@@ -85,8 +87,9 @@ static pgy_status run_recorded(trtexec_session *s, pgy_error *err)
 
 static void banner(const char *word, const char *words)
 {
-    printf("&&&& %s TensorRT.trtexec [TensorRT v" REPORT_RELEASE "] # %s\n", word, words);
-    fflush(stdout);
+    fprintf(console_stream(), "&&&& %s TensorRT.trtexec [TensorRT v" REPORT_RELEASE "] # %s\n",
+            word, words);
+    fflush(console_stream());
 }
 
 /* The command line, quoted for a shell; memory of the line. */
@@ -131,6 +134,7 @@ static int run_line(args *line, int argc, const char *const *argv)
     bool help = !argc, unknown = false, about_routes = false;
     for (int i = 0; i < argc; i++) {
         if (!strcmp(argv[i], "--verbose")) console_set_verbose(true);
+        if (!strcmp(argv[i], "--json")) console_use_stderr();
         about_routes = about_routes || str_starts_with(argv[i], "--helpBuildRoute");
         help = help || !strcmp(argv[i], "--help") || !strcmp(argv[i], "-h");
     }

@@ -28,6 +28,9 @@ pgy_status perf_times_parse(pgy_perf_trace **out, span text, const char *path,
                             pgy_error *err) PGY_MUST_CHECK;
 pgy_status perf_times_write(json_writer *w, const void *user, pgy_error *err) PGY_MUST_CHECK;
 
+pgy_status perf_summary_parse(pgy_bench **out, span text, const char *path,
+                              pgy_error *err) PGY_MUST_CHECK;
+
 /* A context with its own copies of all inputs and outputs, at fixed addresses. */
 typedef struct perf_lane perf_lane;
 pgy_status perf_lane_create(perf_lane **out, pgy_engine *engine, const pgy_tensor_map *feed,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trtexec's files of times and of outputs. What is accepted can be summed up, is written again, and
- * read back with the same number of runs or the same bits. */
+/* trtexec's files of times and of outputs, and its reports. What is accepted can be summed up, is
+ * written again, and read back with the same number of runs or the same bits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,10 +75,22 @@ static void fuzz_outputs(span file)
     pgy_tensor_map_destroy(m);
 }
 
+/* What is accepted has slices that can be summed up. */
+static void fuzz_report(span file)
+{
+    pgy_bench *b = NULL;
+    pgy_bench_figures f;
+    pgy_error err = {0};
+    if (perf_summary_parse(&b, file, "input", NULL)) return;
+    if (pgy_bench_summarize(&f, b, 0, &err)) abort();
+    pgy_bench_destroy(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const span file = {(const char *)data, size};
     fuzz_times(file);
     fuzz_outputs(file);
+    fuzz_report(file);
     return 0;
 }

@@ -956,6 +956,26 @@ CALL(pgy_perf_text_options)
     return PGY_OK;
 }
 
+static pgy_perf_summary whole_pgy_perf_summary(void)
+{
+    static const double P[] = {50};
+    return (pgy_perf_summary){.size = sizeof(pgy_perf_summary), .command_line = "x", .percentiles = P,
+                              .percentile_count = 1, .streams = 2, .engine_s = 3, .plan_bytes = 4};
+}
+DEFAULTS(pgy_perf_summary, .percentiles = NULL)
+CALL(pgy_perf_summary)
+{
+    static const pgy_perf_run RUN = {0, 1, 0, 0, 0, 1, 1, 1};
+    pgy_perf_trace *t = NULL;
+    char *text = NULL;
+    TRY(pgy_perf_trace_create(&t, &RUN, 1, err));
+    TRY(pgy_perf_summary_text(&text, t, o, err));
+    SAY("%.450s", text);
+    pgy_text_free(text);
+    pgy_perf_trace_destroy(t);
+    return PGY_OK;
+}
+
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
 static pgy_route_options whole_pgy_route_options(void)

@@ -223,7 +223,8 @@ static pgy_status build(trtexec_session *s, pgy_model *model, pgy_error *err)
     if (!st && c.int8) c.calibration = &calibration;
     if (!st && s->route) st = pgy_route_apply(s->route, NULL, &calibration, err);
     if (!st) st = pgy_engine_build(&s->engine, typed ? typed : model, &c, err);
-    if (!st) LOG(INFO, "Engine built in %g sec.", seconds_since(begin));
+    s->engine_s = seconds_since(begin);
+    if (!st) LOG(INFO, "Engine built in %g sec.", s->engine_s);
     pgy_data_loader_destroy(calibration.data);
     pgy_model_destroy(typed);
     return st;
@@ -264,7 +265,9 @@ static pgy_status load(trtexec_session *s, pgy_error *err)
     if (!st) st = file_size(&bytes, path, err);
     if (st) return st;
     LOG(INFO, "Loaded engine with size: %g MiB", (double)bytes / (1 << 20));
-    LOG(INFO, "Engine loaded in %g sec.", seconds_since(begin));
+    s->engine_s = seconds_since(begin);
+    s->plan_bytes = bytes;
+    LOG(INFO, "Engine loaded in %g sec.", s->engine_s);
     return s->a->refit_from_onnx ? refit_engine(s, err) : PGY_OK;
 }
 
@@ -281,6 +284,7 @@ pgy_status session_engine(trtexec_session *s, pgy_error *err)
     st = trtexec_path(&path, s->a->save_engine, &s->line->memory, err);
     if (!st) st = pgy_engine_save(s->engine, path, err);
     if (!st) st = file_size(&bytes, path, err);
+    s->plan_bytes = bytes;
     if (!st) LOG(INFO, "Created engine with size: %g MiB in %s", (double)bytes / (1 << 20), path);
     return st;
 }

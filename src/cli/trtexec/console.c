@@ -8,7 +8,7 @@
 #include "cli/trtexec/trtexec.h"
 
 static const char LOG_PATH[] = "cli/trtexec/console.c";
-static bool verbose;
+static bool verbose, only_stderr;
 
 static char letter_of(pgy_severity severity)
 {
@@ -28,7 +28,7 @@ static bool print_line(pgy_severity severity, const char *text, void *user)
     if (severity < PGY_LOG_VERBOSE) return true; /* details of the library's own */
     str known = {0};
     trtexec_fields(&known, text);
-    FILE *to = severity >= PGY_LOG_WARNING ? stderr : stdout;
+    FILE *to = severity >= PGY_LOG_WARNING ? stderr : console_stream();
     if (to == stderr) fflush(stdout); /* keeps the lines of both in order */
     localtime_r(&now, &parts);
     strftime(stamp, sizeof stamp, "%m/%d/%Y-%H:%M:%S", &parts);
@@ -53,6 +53,16 @@ void console_install(void)
 void console_set_verbose(bool on)
 {
     verbose = on;
+}
+
+void console_use_stderr(void)
+{
+    only_stderr = true;
+}
+
+FILE *console_stream(void)
+{
+    return only_stderr ? stderr : stdout;
 }
 
 void console_text(const char *text)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cli/trtexec/accuracy.h"
 #include "cli/trtexec/debug.h"
+#include "cli/trtexec/report.h"
 #include "cli/trtexec/route.h"
 #include "cli/trtexec/trtexec.h"
 
@@ -132,8 +133,9 @@ static pgy_status show_outputs(trtexec_session *s, const pgy_tensor_map *feed,
 /* ---- Layers --------------------------------------------------------------------------------- */
 
 /* The sum of the layers is less than a run without clocks, or more: both are printed. */
-static pgy_status show_profile(trtexec_session *s, const pgy_tensor_map *feed,
-                               const pgy_perf_trace *trace, pgy_error *err)
+static pgy_status show_profile(pgy_perf_profile **out, trtexec_session *s,
+                               const pgy_tensor_map *feed, const pgy_perf_trace *trace,
+                               pgy_error *err)
 {
     pgy_perf_profile *p = NULL;
     pgy_perf_stats compute = {0};
@@ -155,7 +157,7 @@ static pgy_status show_profile(trtexec_session *s, const pgy_tensor_map *feed,
         if (!st) st = pgy_perf_profile_save(path, p, err);
     }
     pgy_text_free(text);
-    pgy_perf_profile_destroy(p);
+    *out = p;
     return st;
 }
 
@@ -194,6 +196,7 @@ pgy_status session_infer(trtexec_session *s, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *outputs = NULL;
     pgy_perf_trace *trace = NULL;
+    pgy_perf_profile *profile = NULL;
     const char *path = NULL;
     pgy_status st = make_feed(&feed, s, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++)
@@ -212,10 +215,13 @@ pgy_status session_infer(trtexec_session *s, pgy_error *err)
         if (!st) st = pgy_perf_times_save(path, trace, err);
     }
     if (!st && outputs) st = show_outputs(s, feed, outputs, err);
-    if (!st && (s->a->dump_profile || s->a->export_profile)) st = show_profile(s, feed, trace, err);
+    if (!st && (s->a->dump_profile || s->a->export_profile))
+        st = show_profile(&profile, s, feed, trace, err);
+    if (!st) st = report_figures(s, trace, profile, err);
     if (!st) st = debug_save(s, feed, err);
     if (!st) st = accuracy_check(s, feed, err);
     if (!st || s->accuracy_failed) st = route_answer(st, s, trace, outputs, err);
+    pgy_perf_profile_destroy(profile);
     pgy_perf_trace_destroy(trace);
     pgy_tensor_map_destroy(outputs);
     pgy_tensor_map_destroy(feed);

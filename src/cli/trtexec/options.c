@@ -145,6 +145,12 @@ static const pgy_option REPORTING[] = {
          "Perfetto's protobuf (.pftrace); .gz compresses it"),
     TEXT("--traceRuns", trace_runs, "N|all", "runs whose layers the timeline shows; default 20"),
     TEXT("--exportLayerInfo", export_layers, "FILE", "JSON file for the layers"),
+    TEXT("--report", report, "FILE", "JSON file for all figures, and for a later --compare"),
+    FLAG("--json", json, "print the figures as JSON on stdout, and everything else on stderr"),
+    TEXT("--compare", compare, "FILE",
+         "compare the latencies with those of an earlier --report, with an interval"),
+    TEXT("--failOnRegression", fail_on_regression, "P%",
+         "fail if --compare shows that the latency is at least P % greater"),
     INT("--device", device, "N", "device; only 0, the host"),
     PGY_OPT_END,
 };

@@ -33,9 +33,9 @@ typedef struct trtexec_args {
     bool compat;
     /* Reporting */
     const char *percentiles, *export_times, *export_output, *export_profile, *export_layers;
-    const char *export_trace, *trace_runs;
+    const char *export_trace, *trace_runs, *report, *compare, *fail_on_regression;
     int64_t average_runs;
-    bool verbose, dump_refit, dump_output, dump_raw, dump_profile, dump_layers, dump_profiles;
+    bool json, verbose, dump_refit, dump_output, dump_raw, dump_profile, dump_layers, dump_profiles;
     /* Build routes */
     const char *route, *routes, *routes_file, *strategy, *results, *time_limit;
     const char *answer, *help_route;

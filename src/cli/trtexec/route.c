@@ -83,12 +83,25 @@ static const char *const OWN[] = {"--tuneBuildRoutes", "--tuneBuildRouteFile", "
                                   "--dryRun",          "--continue",           "--saveEngine",
                                   "--setBuildRoute",   "--helpBuildRoute",     NULL};
 /* Files that each candidate would write over, and prints that nobody sees. */
-static const char *const SINGLE[] = {
-    "--exportTimes",      "--exportOutput",          "--exportProfile",
-    "--exportLayerInfo",  "--exportTrace",           "--traceRuns",
-    "--dumpOutput",       "--dumpProfile",           "--dumpLayerInfo",
-    "--dumpRefit",        "--dumpRawBindingsToFile", "--dumpOptimizationProfile",
-    "--saveDebugTensors", "--saveAllDebugTensors",   NULL};
+static const char *const SINGLE[] = {"--exportTimes",
+                                     "--exportOutput",
+                                     "--exportProfile",
+                                     "--exportLayerInfo",
+                                     "--exportTrace",
+                                     "--traceRuns",
+                                     "--dumpOutput",
+                                     "--dumpProfile",
+                                     "--dumpLayerInfo",
+                                     "--dumpRefit",
+                                     "--dumpRawBindingsToFile",
+                                     "--dumpOptimizationProfile",
+                                     "--saveDebugTensors",
+                                     "--saveAllDebugTensors",
+                                     "--report",
+                                     "--json",
+                                     "--compare",
+                                     "--failOnRegression",
+                                     NULL};
 
 static bool is_one_of(const char *name, const char *const *names)
 {
@@ -129,8 +142,9 @@ static void print_task(const char *word, size_t iteration, const char *route)
 {
     str text = {0};
     str_append_printable(&text, route, strlen(route), "");
-    printf("&&&& %s [iter=%zu] BuildRoute = '%s'\n", word, iteration, str_text(&text));
-    fflush(stdout);
+    fprintf(console_stream(), "&&&& %s [iter=%zu] BuildRoute = '%s'\n", word, iteration,
+            str_text(&text));
+    fflush(console_stream());
     str_deinit(&text);
 }
 

@@ -6,6 +6,8 @@
 #include <polygraphy/perf.h>
 #include <polygraphy/route.h>
 
+#include <stdio.h>
+
 #include "cli/groups/trace.h"
 #include "cli/trtexec/options.h"
 
@@ -23,11 +25,16 @@ typedef struct trtexec_session {
     bool accuracy_failed; /* the run itself was good, but a loss was too large */
     pgy_route_loss *losses;
     size_t loss_count;
+    double engine_s;     /* time of building or loading */
+    uint64_t plan_bytes; /* 0: there is no file */
 } trtexec_session;
 
 /* Lines "[MM/DD/YYYY-HH:MM:SS] [I] text" for everything that is logged from now on. */
 void console_install(void);
 void console_set_verbose(bool on);
+/* Everything goes to stderr, so that stdout has JSON only. */
+void console_use_stderr(void);
+FILE *console_stream(void); /* for lines without severity */
 /* Appends a message with options in place of the library's fields. */
 void trtexec_fields(str *out, const char *text);
 /* Logs each line of a text. */
