@@ -135,7 +135,10 @@ static void print_build(const trtexec_session *s)
     LOG(INFO, "Input formats: %s", a->input_formats ? a->input_formats : "the model's types, chw");
     LOG(INFO, "Output formats: %s",
         a->output_formats ? a->output_formats : "the model's types, chw");
-    LOG(INFO, "Calibration: %s", a->calibration ? a->calibration : a->int8 || a->best ? "Dynamic" : "");
+    LOG(INFO, "Calibration: %s",
+        a->calibration       ? a->calibration
+        : a->int8 || a->best ? "Dynamic"
+                             : "");
     LOG(INFO, "Refit: %s", enabled(a->refit));
     LOG(INFO, "Strip weights: %s", enabled(a->strip));
     LOG(INFO, "Sparsity: %s", a->sparsity ? a->sparsity : "Disabled");
