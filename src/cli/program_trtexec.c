@@ -45,6 +45,7 @@ static void print_memory(void)
 static pgy_status run_phases(trtexec_session *s, pgy_error *err)
 {
     pgy_status st = session_check(s, err);
+    if (!st) st = pin_apply(s->a, err);
     if (!st) st = accuracy_options(s, err);
     if (!st) st = debug_options(s, err);
     if (!st) st = report_options(s, err);

@@ -103,6 +103,7 @@ static const pgy_option INFERENCE[] = {
     NOTE("--threads", "each stream always has a thread of its own"),
     INT("--threads-per-op", op_threads, "N",
         "threads of each context; default: all processors, divided by the streams"),
+    TEXT("--pin", pin, "CPULIST", "processors to use, such as 0-3,6; default: all"),
     FLAG("--noDataTransfers", no_copies, "use inputs and outputs in place"),
     FLAG("--includeDataTransfers", copies, "copy inputs and outputs, which is the default"),
     FLAG("--timeDeserialize", time_deserialize, "measure the time of loading the plan, and stop"),

@@ -24,7 +24,7 @@ typedef struct trtexec_args {
     bool no_builder_cache, cache_miss_is_error, plan_version_only, monitor_memory;
     int64_t level, device;
     /* Inference */
-    const char *load_inputs, *warm_up, *duration, *sleep, *idle, *debug_files, *all_debug;
+    const char *pin, *load_inputs, *warm_up, *duration, *sleep, *idle, *debug_files, *all_debug;
     int64_t iterations, streams, op_threads, seed, use_profile;
     bool no_copies, copies, time_deserialize, time_refit, skip_inference;
     /* Accuracy */

@@ -40,6 +40,8 @@ void trtexec_fields(str *out, const char *text);
 /* Logs each line of a text. */
 void console_text(const char *text);
 
+/* Restricts the program to the processors of --pin; call it before threads start. */
+pgy_status pin_apply(const trtexec_args *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status session_check(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 void settings_print(const trtexec_session *s);
 /* What the options say about the build, except shapes and calibration. */
