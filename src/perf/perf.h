@@ -19,6 +19,7 @@ struct pgy_perf_trace {
 pgy_status perf_sorted(double **out, const pgy_perf_trace *t, pgy_perf_metric metric,
                        pgy_error *err) PGY_MUST_CHECK;
 double perf_median(const double *sorted, size_t count);
+pgy_perf_stats perf_stats_of(const pgy_perf_trace *t, pgy_perf_metric metric, const double *sorted);
 /* The index of a percentile among `count` sorted values. */
 size_t perf_percentile_index(size_t count, double p, bool like_trtexec);
 

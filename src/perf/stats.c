@@ -72,13 +72,56 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* The bits of a double as a number of the same order. */
+static uint64_t key_of(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+enum { DIGIT_BITS = 16, DIGIT_COUNT = 1 << DIGIT_BITS, RADIX_MIN = 1 << 15 };
+
+/* Moves `from` to `to` in the order of one digit of the keys; equal digits keep their order. */
+static void sort_digit(double *to, const double *from, size_t count, int shift, size_t *begins)
+{
+    size_t begin = 0;
+    memset(begins, 0, DIGIT_COUNT * sizeof *begins);
+    for (size_t i = 0; i < count; i++) begins[key_of(from[i]) >> shift & (DIGIT_COUNT - 1)]++;
+    for (size_t d = 0; d < DIGIT_COUNT; d++) {
+        const size_t size = begins[d];
+        begins[d] = begin;
+        begin += size;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[begins[key_of(from[i]) >> shift & (DIGIT_COUNT - 1)]++] = from[i];
+}
+
+/* A loop over a small model gives millions of times, for which qsort takes seconds. If memory for a
+ * radix sort is short, qsort does it. */
+static void sort_times(double *times, size_t count)
+{
+    double *other = count < RADIX_MIN ? NULL : mem_alloc(count * sizeof *other);
+    size_t *begins = other ? mem_alloc(DIGIT_COUNT * sizeof *begins) : NULL;
+    if (begins) {
+        for (int shift = 0; shift < 64; shift += 2 * DIGIT_BITS) {
+            sort_digit(other, times, count, shift, begins);
+            sort_digit(times, other, count, shift + DIGIT_BITS, begins);
+        }
+    } else {
+        qsort(times, count, sizeof *times, ascending);
+    }
+    mem_free(begins);
+    mem_free(other);
+}
+
 pgy_status perf_sorted(double **out, const pgy_perf_trace *t, pgy_perf_metric metric,
                        pgy_error *err)
 {
     double *times = mem_calloc(t->count + 1, sizeof *times);
     if (!times) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for %zu times", t->count);
     for (size_t i = 0; i < t->count; i++) times[i] = pgy_perf_time(&t->runs[i], metric);
-    qsort(times, t->count, sizeof *times, ascending);
+    sort_times(times, t->count);
     *out = times;
     return PGY_OK;
 }
@@ -112,23 +155,28 @@ pgy_status pgy_perf_percentile(double *out, const pgy_perf_trace *t, pgy_perf_me
     return st;
 }
 
+pgy_perf_stats perf_stats_of(const pgy_perf_trace *t, pgy_perf_metric metric, const double *sorted)
+{
+    pgy_perf_stats s = {0};
+    double sum = 0, squares = 0;
+    if (!t->count) return s;
+    for (size_t i = 0; i < t->count; i++) sum += pgy_perf_time(&t->runs[i], metric);
+    s.min = sorted[0];
+    s.max = sorted[t->count - 1];
+    s.mean = sum / (double)t->count;
+    s.median = perf_median(sorted, t->count);
+    for (size_t i = 0; i < t->count; i++) squares += (sorted[i] - s.mean) * (sorted[i] - s.mean);
+    if (s.mean > 0) s.variance_percent = sqrt(squares / (double)t->count) / s.mean * 100;
+    return s;
+}
+
 pgy_status pgy_perf_summarize(pgy_perf_stats *out, const pgy_perf_trace *t, pgy_perf_metric metric,
                               pgy_error *err)
 {
-    double *times = NULL, sum = 0, squares = 0;
+    double *times = NULL;
     const pgy_status st = perf_sorted(&times, t, metric, err);
     if (st) return st;
-    *out = (pgy_perf_stats){0};
-    for (size_t i = 0; i < t->count; i++) sum += pgy_perf_time(&t->runs[i], metric);
-    if (t->count) {
-        out->min = times[0];
-        out->max = times[t->count - 1];
-        out->mean = sum / (double)t->count;
-        out->median = perf_median(times, t->count);
-    }
-    for (size_t i = 0; i < t->count; i++)
-        squares += (times[i] - out->mean) * (times[i] - out->mean);
-    if (out->mean > 0) out->variance_percent = sqrt(squares / (double)t->count) / out->mean * 100;
+    *out = perf_stats_of(t, metric, times);
     mem_free(times);
     return PGY_OK;
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "perf/perf.h"
 
 /* A trace of runs one after the other with these compute times in ms. */
@@ -37,6 +38,34 @@ static double at(const pgy_perf_trace *t, double p, bool like_trtexec)
     double v = -1;
     assert_int_equal(pgy_perf_percentile(&v, t, PGY_PERF_COMPUTE, p, like_trtexec, &err), PGY_OK);
     return v;
+}
+
+/* More than are sorted by comparisons; with negative times, which another program's files may have.
+ */
+static void test_stats__many_times_are_sorted(void **state)
+{
+    enum { COUNT = 100000 };
+    pgy_perf_run *runs = calloc(COUNT, sizeof *runs);
+    pgy_perf_trace *t = NULL;
+    double *sorted = NULL, sum = 0, sorted_sum = 0;
+    pgy_error err = {0};
+    uint64_t seed = 1;
+    (void)state;
+    assert_non_null(runs);
+    for (size_t i = 0; i < COUNT; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        runs[i].compute_end = ldexp((double)(int64_t)seed, -(int)(seed >> 40) % 70);
+        sum += runs[i].compute_end * 0x1p-60;
+    }
+    assert_int_equal(pgy_perf_trace_create(&t, runs, COUNT, &err), PGY_OK);
+    assert_int_equal(perf_sorted(&sorted, t, PGY_PERF_COMPUTE, &err), PGY_OK);
+    for (size_t i = 1; i < COUNT; i++) assert_true(sorted[i - 1] <= sorted[i]);
+    for (size_t i = 0; i < COUNT; i++) sorted_sum += sorted[i] * 0x1p-60;
+    assert_true(sorted[0] < 0 && sorted[COUNT - 1] > 0);
+    assert_true(fabs(sum - sorted_sum) < 1e-6);
+    mem_free(sorted);
+    free(runs);
+    pgy_perf_trace_destroy(t);
 }
 
 /* The compatible form is computed in float: of 100 times, percentile 99 is the greatest. */
