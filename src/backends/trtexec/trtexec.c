@@ -35,6 +35,7 @@ typedef struct trtexec {
     trtexec_model model;
     bool fits_all; /* one plan serves all shapes that are allowed */
     size_t runs;
+    char *logged;             /* the last command */
     char *plan, *plan_shapes; /* the plan that was built, and the shapes it was built for */
 } trtexec;
 
@@ -112,7 +113,7 @@ static pgy_status create(void **out, const pgy_backend_model *model, const void 
 static void deactivate(void *runner)
 {
     trtexec *r = runner;
-    char **const texts[] = {&r->program, &r->output, &r->plan, &r->plan_shapes};
+    char **const texts[] = {&r->program, &r->output, &r->logged, &r->plan, &r->plan_shapes};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         mem_free(*texts[i]);
         *texts[i] = NULL;
@@ -211,15 +212,19 @@ static pgy_status write_inputs(str *list, const trtexec *r, const pgy_tensor_map
 
 /* ---- The call ------------------------------------------------------------------------------- */
 
-static void log_command(const strvec *words)
+/* A command that is called again is not news. */
+static void log_command(trtexec *r, const strvec *words)
 {
     str text = {0};
     for (size_t i = 0; i < words->count; i++) {
         if (i) str_append_char(&text, ' ');
         str_append_word(&text, words->items[i]);
     }
-    LOG(INFO, "The trtexec command being run: %s", str_text(&text));
-    str_deinit(&text);
+    const bool known = r->logged && !strcmp(r->logged, str_text(&text));
+    pgy_log_write(known ? PGY_LOG_VERBOSE : PGY_LOG_INFO, LOG_PATH, __LINE__,
+                  "The trtexec command being run: %s", str_text(&text));
+    mem_free(r->logged);
+    r->logged = str_take(&text);
 }
 
 static void log_output(const trtexec *r, const command_result *c)
@@ -239,13 +244,13 @@ static void warn_of_host(const trtexec *r, const command_result *c)
             config->devices.items[0]);
 }
 
-static pgy_status call(int64_t *time_ns, const trtexec *r, const strvec *words, pgy_error *err)
+static pgy_status call(int64_t *time_ns, trtexec *r, const strvec *words, pgy_error *err)
 {
     const command_options o = {
         .timeout_s = r->timeout_s, .apart = true, .keep_bytes = KEPT_OUTPUT_BYTES};
     command_result result = {0};
     double median_ms = 0;
-    log_command(words);
+    log_command(r, words);
     pgy_status st =
         command_run_with(&result, (const char *const *)words->items, words->count, &o, err);
     if (st) return status_ends_all(st) ? st : pgy_error_prefix(err, st, "trtexec: ");
