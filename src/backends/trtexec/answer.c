@@ -117,7 +117,8 @@ pgy_status answer_check(const command_result *r, pgy_error *err)
     else
         str_append(&text, "trtexec says FAILED, though its exit code is 0");
     append_last(&text, r);
-    const pgy_status st = pgy_error_set(err, PGY_E_BACKEND, "%s", str_text(&text));
+    const pgy_status st = text.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
+                                      : pgy_error_set(err, PGY_E_BACKEND, "%s", str_text(&text));
     str_deinit(&text);
     return st;
 }
