@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of NVIDIA's trtexec do not name the types of tensors,
- * so ours have the key "dtype" besides. Theirs have NaN and infinities as C++ prints them (nan,
- * -inf), which is not JSON; the reader takes these words, too. */
+/* Files of NVIDIA's trtexec do not name the types of tensors, so ours have the key "dtype" besides.
+ * Theirs have NaN and infinities as C++ prints them (nan, -inf), which is not JSON; the reader takes
+ * these words, too. */
 #include "data/trtexec_outputs.h"
 
 #include <ctype.h>
@@ -245,23 +245,38 @@ static void copy_json(str *out, span text)
     str_append_n(out, text.data + kept, text.size - kept);
 }
 
+/* Reads one output at a time: a JSON value takes many times the memory of its number. */
+static pgy_status read_items(pgy_tensor_map *map, json_cursor *at, const pgy_metadata *types,
+                             pgy_error *err)
+{
+    pgy_status st = json_expect(at, '[', "a JSON array of outputs", err);
+    if (!st && json_peek(at) == ']') return json_expect(at, ']', "']'", err);
+    while (!st) {
+        arena memory = {0};
+        json_value *item = NULL;
+        st = json_next(&item, at, &memory, err);
+        if (!st) st = read_output(map, item, types, &memory, err);
+        arena_deinit(&memory);
+        if (st || json_peek(at) != ',') break;
+        st = json_expect(at, ',', "','", err);
+    }
+    return st ? st : json_expect(at, ']', "',' or ']'", err);
+}
+
 static pgy_status read_outputs(pgy_tensor_map **out, span text, const pgy_metadata *types,
                                pgy_error *err)
 {
-    arena memory = {0};
-    json_value *root = NULL;
     pgy_tensor_map *map = NULL;
-    pgy_status st = json_parse(&root, text.data, text.size, &memory, err);
-    if (!st && root->type != JSON_ARRAY)
-        st = pgy_error_set(err, PGY_E_FORMAT, "expected a JSON array of outputs");
-    if (!st) st = pgy_tensor_map_create(&map, err);
-    for (const json_value *v = st ? NULL : root->first; !st && v; v = v->next)
-        st = read_output(map, v, types, &memory, err);
+    json_cursor at = json_cursor_at(text);
+    pgy_status st = pgy_tensor_map_create(&map, err);
+    if (!st) st = read_items(map, &at, types, err);
+    if (!st && json_peek(&at) >= 0)
+        st = pgy_error_set(err, PGY_E_FORMAT, "line %u: there is more text behind the array",
+                           at.line);
     if (st)
         pgy_tensor_map_destroy(map);
     else
         *out = map;
-    arena_deinit(&memory);
     return st;
 }
 

@@ -74,10 +74,11 @@ static void test_trtexec_outputs__types_of_the_model(void **state)
 static void test_trtexec_outputs__words_that_are_none(void **state)
 {
     static const char *const TEXTS[] = {
-        "[nan1]",     "[-]",
-        "[i]",        "[xnan]",
-        "[infinite]", "[\"nan",
-        "nan",        "[{\"name\": \"y\", \"dimensions\": \"1\", \"values\": [nano]}]"};
+        "[nan1]", "[-]",  "[i]",
+        "[xnan]", "",     "{}",
+        "[]]",    "[] x", "[{}]",
+        "[1]",    "[,]",  "[infinite]",
+        "[\"nan", "nan",  "[{\"name\": \"y\", \"dimensions\": \"1\", \"values\": [nano]}]"};
     (void)state;
     for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
         pgy_tensor_map *m = NULL;
