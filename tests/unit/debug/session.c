@@ -26,7 +26,8 @@ static pgy_status judge_by_bits(bool *passed, const char *candidate, void *user,
     judge *j = user;
     (void)candidate;
     (void)err;
-    *passed = !(j->failing >> j->asked++ & 1);
+    *passed = j->asked >= 32 || !(j->failing >> j->asked & 1);
+    j->asked++;
     return PGY_OK;
 }
 
@@ -61,6 +62,23 @@ static void test_session__ends(void **state)
     expect_run(0x4, PGY_DEBUG_UNTIL_BAD, 0, 3, 2);
     expect_run(0x5, PGY_DEBUG_UNTIL_COUNT, 4, 4, 2);
     expect_run(0, PGY_DEBUG_UNTIL_COUNT, 0, 1, 1); /* 0 behaves like 1 */
+}
+
+static void test_session__ends_after_100000_trials(void **state)
+{
+    (void)state;
+    judge j = {.failing = 0};
+    pgy_debug_session *s = create(&j, NULL);
+    pgy_debug_summary sum = {0};
+    pgy_error err;
+    const int before = pgy_log_severity("");
+    assert_int_equal(pgy_log_set_severity("", PGY_LOG_CRITICAL, NULL), PGY_OK);
+    assert_int_equal(pgy_debug_repeat(&sum, s, PGY_DEBUG_UNTIL_COUNT, 100001, NULL, NULL, &err),
+                     PGY_E_UNSUPPORTED);
+    assert_int_equal(pgy_log_set_severity("", before, NULL), PGY_OK);
+    assert_string_equal(err.text, "the session ended after 100000 trials");
+    assert_int_equal(j.asked, 100000);
+    pgy_debug_session_destroy(s);
 }
 
 static void test_session__goes_on_behind_a_replay(void **state)
