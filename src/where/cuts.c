@@ -7,7 +7,9 @@
 
 #include "graph/edit.h"
 
-enum { SIDES = 2, VALUE_COPIES = 3, WEIGHT_COPIES = 4 };
+/* SESSION_COPIES: ONNX Runtime rounds its memory up to powers of two, and the reference computes
+ * float32 in float64. */
+enum { SIDES = 2, VALUE_COPIES = 3, WEIGHT_COPIES = 4, SESSION_COPIES = 2 };
 
 static bool is_weight(const pgy_value *v)
 {
@@ -124,13 +126,30 @@ pgy_status where_cuts_find(where_cuts *out, pgy_graph *g, const where_rows *rows
     return PGY_OK;
 }
 
+/* Bytes that a session of the segment holds of its own while node i runs. What is handed to it is
+ * not copied, unless it computes in float64. */
+static uint64_t in_session(const where_cuts *c, size_t begin, size_t i)
+{
+    return (i > begin || c->wide ? c->live[i] : 0) + c->values[i];
+}
+
+static uint64_t most_in_session(const where_cuts *c, size_t begin, size_t end)
+{
+    uint64_t most = 0;
+    for (size_t i = begin; i < end; i++)
+        if (in_session(c, begin, i) > most) most = in_session(c, begin, i);
+    return most;
+}
+
 size_t where_cuts_next(const where_cuts *c, size_t begin, uint64_t goal)
 {
-    uint64_t cost = begin < c->node_count ? SIDES * c->live[begin] : 0;
+    uint64_t cost = begin < c->node_count ? SIDES * c->live[begin] : 0, most = 0;
     size_t end = begin, best;
     while (end < c->node_count) {
+        const uint64_t session = in_session(c, begin, end);
+        if (c->wide && session > most) most = session;
         const uint64_t more = VALUE_COPIES * c->values[end] + WEIGHT_COPIES * c->weights[end];
-        if (end > begin && (cost > goal || more > goal - cost)) break;
+        if (end > begin && cost + more + SESSION_COPIES * most > goal) break;
         cost += more;
         end++;
     }
@@ -150,22 +169,23 @@ uint64_t where_cuts_cost(const where_cuts *c, size_t begin, size_t end)
     uint64_t cost = begin < end ? SIDES * c->live[begin] : 0;
     for (size_t i = begin; i < end; i++)
         cost += VALUE_COPIES * c->values[i] + WEIGHT_COPIES * c->weights[i];
-    return cost;
+    return c->wide ? cost + SESSION_COPIES * most_in_session(c, begin, end) : cost;
 }
 
-/* While one side runs, what the other one keeps before and behind the segment is there, too. */
+/* Both sides keep what is alive before the segment. Slices are compared before the values behind
+ * the segment are computed. */
 where_need where_cuts_least(const where_cuts *c, size_t begin, size_t end)
 {
     where_need need = {.bytes = 0};
-    uint64_t most = 0, largest = 0;
+    const uint64_t most = most_in_session(c, begin, end);
+    uint64_t largest = 0;
     for (size_t i = begin; i < end; i++) {
-        const uint64_t values = c->live[i] + c->values[i];
-        if (values > most) most = values;
         if (c->values[i] > largest) largest = c->values[i];
         need.weights += WEIGHT_COPIES * c->weights[i];
     }
-    need.values = c->live[begin] + most + c->live[end];
     need.slices = VALUE_COPIES * (largest / WHERE_SLICES + 1);
+    const uint64_t sliced = SESSION_COPIES * most + need.slices, kept = most + c->live[end];
+    need.values = SIDES * c->live[begin] + (sliced > kept ? sliced : kept) - need.slices;
     need.bytes = need.values + need.weights + need.slices;
     return need;
 }

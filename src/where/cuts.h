@@ -11,6 +11,7 @@ typedef struct where_cuts {
     uint64_t *weights; /* of a node: bytes of the weights that it reads */
     uint64_t *live;    /* before a node: bytes of outputs that it or later nodes read */
     bool *blocked;     /* before a node: a value that cannot be kept is alive */
+    bool wide;         /* a side computes in float64, so its session has copies of all it reads */
 } where_cuts;
 
 /* `shown`: the tensors that side B shows; NULL: all. A fused group is not cut. Sizes that are

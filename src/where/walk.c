@@ -96,6 +96,9 @@ static pgy_status find_cuts(where_search *s, pgy_error *err)
         st = where_cuts_find(&s->cuts, s->graph_b, rows, shown, s->budget / UNKNOWN_SHARE, memory,
                              err);
     if (!st) st = where_cuts_find(&s->sure, s->graph_b, rows, shown, 0, memory, err);
+    s->cuts.wide = s->sure.wide =
+        pgy_backend_has(s->a.source.side->backend, PGY_BACKEND_IS_REFERENCE) ||
+        pgy_backend_has(s->b.source.side->backend, PGY_BACKEND_IS_REFERENCE);
     pgy_tensor_map_destroy(held);
     return st;
 }

@@ -103,9 +103,10 @@ typedef struct reach {
 
 static reach find_reach(const where_rows *rows, const reach *all, const pgy_node *n)
 {
+    const node_box *box = node_box_of(n);
     reach r = {0};
-    for (size_t i = 0; i < n->input_count; i++) {
-        const pgy_value *v = n->inputs[i];
+    for (size_t i = 0; i < n->input_count + box->captured_count; i++) {
+        const pgy_value *v = i < n->input_count ? n->inputs[i] : box->captured[i - n->input_count];
         const where_row *in = where_row_of(rows, v);
         reach one = {0};
         if (in && in->line.compared)

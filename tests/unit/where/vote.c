@@ -35,13 +35,13 @@ static pgy_model *chain(int wrong)
     return builder_finish_bytes(&b);
 }
 
-/* Each tensor has 48 bytes. A segment of one node has its values three times, and those at its
- * border on both sides. */
+/* Each tensor has 48 bytes. A segment of one node has its values three times, those at its border on
+ * both sides, and both in float64. */
 static pgy_status vote(pgy_vote **out, pgy_model *const models[3])
 {
     pgy_where_side sides[3];
     pgy_where_options o = pgy_where_options_default();
-    o.max_memory = 5 * 48;
+    o.max_memory = 9 * 48;
     const pgy_where_side *const given[3] = {&sides[0], &sides[1], &sides[2]};
     for (int i = 0; i < 3; i++)
         sides[i] = (pgy_where_side){

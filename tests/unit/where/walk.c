@@ -107,7 +107,7 @@ static void test_walk__segments_do_not_change_the_ledger(void **state)
     pgy_where_report *whole = compare(good, bad, &o);
     expect_starters(whole, "l1 l3 l5 ");
     /* 48 bytes for a tensor, 64 for a weight: from one node to all in a segment */
-    for (uint64_t limit = 500; limit < 8001; limit *= 2) {
+    for (uint64_t limit = 700; limit < 12001; limit *= 2) {
         o.max_memory = limit;
         assert_int_equal(pgy_data_loader_rewind(o.data, NULL), PGY_OK);
         pgy_where_report *cut = compare(good, bad, &o);
@@ -178,7 +178,7 @@ static void test_walk__a_body_reads_a_value_of_an_earlier_segment(void **state)
     (void)state;
     pgy_model *good = with_branch(0.1F), *bad = with_branch(0.2F);
     pgy_where_options o = pgy_where_options_default();
-    o.max_memory = 400;
+    o.max_memory = 600;
     o.data = data_of(1, 2, ONE);
     pgy_where_report *r = compare(good, bad, &o);
     expect_starters(r, "first ");
@@ -206,7 +206,7 @@ static pgy_model *wide(float slope)
 
 static const int64_t FOUR_NUMBERS[][2] = {{4}};
 
-/* The tensor has 16000 bytes: it fits once, but not three times. */
+/* The tensor has 16000 bytes: it fits once in float64, but not three times. */
 static void test_walk__a_tensor_over_the_limit_is_compared_in_slices(void **state)
 {
     (void)state;
@@ -215,7 +215,7 @@ static void test_walk__a_tensor_over_the_limit_is_compared_in_slices(void **stat
     o.data = data_of(1, 1, FOUR_NUMBERS);
     o.worst_count = 7;
     pgy_where_report *whole = compare(good, bad, &o);
-    for (uint64_t limit = 20000; limit < 48000; limit += 9000) {
+    for (uint64_t limit = 36000; limit < 48000; limit += 4000) {
         o.max_memory = limit;
         assert_int_equal(pgy_data_loader_rewind(o.data, NULL), PGY_OK);
         pgy_where_report *r = compare(good, bad, &o);
