@@ -728,7 +728,7 @@ CALL(pgy_where_side)
 {
     return say_where(o, NULL, err);
 }
-WHOLE(pgy_where_options, .max_memory = 300, .skip_inside = true, .rtol = 1, .atol = 1,
+WHOLE(pgy_where_options, .max_memory = 9000, .skip_inside = true, .rtol = 1, .atol = 1,
       .judge = "floor", .worst_count = 2, .floor_times = 5, .max_steps = 1000)
 static pgy_where_options defaults_pgy_where_options(void)
 {
