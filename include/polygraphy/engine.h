@@ -117,7 +117,8 @@ typedef struct pgy_plan_tensor {
     pgy_dtype dtype;
     int32_t rank;
     const int64_t *shape;
-    size_t block; /**< channels per block of a blocked layout: 8 or 16; 1: row-major */
+    size_t block; /**< channels per block of a blocked layout: 8 or 16; 1: row-major; 0: channels
+                       last */
 } pgy_plan_tensor;
 
 /** A step of a plan. */

@@ -39,6 +39,9 @@ pgy_status cuda_code_function(cuda_function **out, cuda_code *c, const char *ent
 pgy_status cuda_launch(device_stream *s, const cuda_function *f, const cuda_grid *g, void **args,
                        pgy_error *err) PGY_MUST_CHECK;
 
+/* Can blocks of a launch read each other's shared memory, in clusters (__cluster_dims__)? */
+bool cuda_has_clusters(device *d);
+
 void *cuda_stream_handle(device_stream *s); /* CUstream, for libraries */
 
 #endif

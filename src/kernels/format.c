@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 static uint32_t blocks[KERNEL_MAX_FORMATS] = {
-    [KERNEL_LINEAR] = 1, [KERNEL_BLOCKED_8] = 8, [KERNEL_BLOCKED_16] = 16};
-static atomic_size_t count = KERNEL_BLOCKED_16 + 1;
+    [KERNEL_LINEAR] = 1, [KERNEL_BLOCKED_8] = 8, [KERNEL_BLOCKED_16] = 16, [KERNEL_CHANNELS_LAST] = 1};
+static atomic_size_t count = KERNEL_CHANNELS_LAST + 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 size_t kernel_format_count(void)
@@ -18,6 +18,11 @@ size_t kernel_format_count(void)
 size_t kernel_block(kernel_layout layout)
 {
     return blocks[layout];
+}
+
+size_t kernel_lanes(kernel_layout layout, size_t channels)
+{
+    return layout != KERNEL_CHANNELS_LAST ? blocks[layout] : channels ? channels : 1;
 }
 
 bool kernel_layout_of_block(kernel_layout *out, uint64_t block)

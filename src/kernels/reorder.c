@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between layouts: linear to blocked by channels and back, and plain copies. The engine
- * inserts them between kernels with different layouts. */
+ * inserts them between kernels with different layouts. Channels last is one block. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,7 +33,6 @@ static pgy_status reorder_prepare(kernel_plan *out, const kernel_problem *u, pgy
     const kernel_layout blocked = x->layout != KERNEL_LINEAR ? x->layout : y->layout;
     p->bytes = kernel_size_bytes(x);
     p->item = (uint32_t)pgy_dtype_describe(x->dtype)->bits / 8;
-    p->block = (uint32_t)kernel_block(blocked);
     p->to_blocked = y->layout != KERNEL_LINEAR;
     p->outer = 1;
     if (x->layout != y->layout) {
@@ -42,6 +41,7 @@ static pgy_status reorder_prepare(kernel_plan *out, const kernel_problem *u, pgy
         p->inner = 1;
         for (int32_t i = 2; i < x->rank; i++) p->inner *= (uint64_t)x->shape[i];
     }
+    p->block = (uint32_t)kernel_lanes(blocked, p->channels);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     const uint64_t blocks = (p->channels + p->block - 1) / p->block;
     out->parts = x->layout == y->layout ? (uint32_t)(1 + p->bytes / 65536)
@@ -67,7 +67,7 @@ static bool extent_reorder(kernel_extent *e, const kernel_claim *q)
     if (p->item != 1 && p->item != 2 && p->item != 4 && p->item != 8)
         return extent_refuse(e, "size of an element");
     kernel_layout blocked;
-    if (p->block == 1 || !kernel_layout_of_block(&blocked, p->block))
+    if (!p->block || (p->block != p->channels && !kernel_layout_of_block(&blocked, p->block)))
         return extent_refuse(e, "block");
     const uint64_t padded = extent_round_up(p->channels, p->block);
     const bool to = p->to_blocked != 0;

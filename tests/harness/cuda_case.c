@@ -152,6 +152,25 @@ static void must(pgy_status st, const pgy_error *err, const job *j)
     abort();
 }
 
+/* Exchanges the channels and the pixels of each image: from linear to channels last, or back. */
+static void *turned(const kernel_tensor *k, const void *data, bool to_last)
+{
+    const size_t item = pgy_dtype_describe(k->dtype)->bits / 8, channels = (size_t)k->shape[1];
+    const size_t images = (size_t)k->shape[0];
+    const size_t pixels = channels && images ? kernel_count(k) / (images * channels) : 0;
+    char *out = mem_alloc_aligned(64, kernel_size_bytes(k) + 1);
+    if (!out) abort();
+    for (size_t n = 0; n < images; n++)
+        for (size_t c = 0; c < channels; c++)
+            for (size_t i = 0; i < pixels; i++) {
+                const size_t row = ((n * channels + c) * pixels + i) * item,
+                             last = ((n * pixels + i) * channels + c) * item;
+                memcpy(out + (to_last ? last : row), (const char *)data + (to_last ? row : last),
+                       item);
+            }
+    return out;
+}
+
 static void *upload(cuda_checker *c, const void *data, size_t bytes, const job *j)
 {
     void *memory = NULL;
@@ -207,9 +226,24 @@ static void read_outputs(cuda_checker *c, const trial *t, const job *j)
                  &err, j);
             must(device_stream_synchronize(c->stream, &err), &err, j);
         }
+        if (k->layout == KERNEL_CHANNELS_LAST) {
+            void *rows = turned(k, got, false);
+            mem_free(got);
+            got = rows;
+        }
         if (!judge(t, i, got, why, sizeof why)) complain(c, t, j->k, why);
         mem_free(got);
     }
+}
+
+static void *upload_input(cuda_checker *c, const trial *t, size_t i, const job *j)
+{
+    const kernel_tensor *k = &t->use.inputs[i];
+    const void *data = pgy_tensor_data(t->declared[i]);
+    void *last = k->layout == KERNEL_CHANNELS_LAST ? turned(k, data, true) : NULL;
+    void *memory = upload(c, last ? last : data, kernel_size_bytes(k), j);
+    mem_free(last);
+    return memory;
 }
 
 static void run_job(cuda_checker *c, const trial *t, job *j)
@@ -217,9 +251,7 @@ static void run_job(cuda_checker *c, const trial *t, job *j)
     const kernel_problem *u = &t->use;
     pgy_error err = {0};
     for (size_t i = 0; i < u->input_count; i++)
-        if (u->inputs[i].dtype)
-            j->tensors[i] =
-                upload(c, pgy_tensor_data(t->declared[i]), kernel_size_bytes(&u->inputs[i]), j);
+        if (u->inputs[i].dtype) j->tensors[i] = upload_input(c, t, i, j);
     for (size_t i = 0; i < u->output_count; i++)
         if (u->outputs[i].dtype)
             j->tensors[u->input_count + i] = upload(c, NULL, kernel_size_bytes(&u->outputs[i]), j);
@@ -263,8 +295,9 @@ static void close_job(cuda_checker *c, job *j)
 }
 
 /* Runs the node if the kernel accepts it. Bit i of `constants`: operand i is known when the kernel
- * is prepared. */
-static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t constants)
+ * is prepared. `offered`: the layout of the other operands; nothing runs twice. */
+static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t constants,
+                kernel_layout offered)
 {
     trial t = *of;
     double cost;
@@ -273,8 +306,13 @@ static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t cons
     for (size_t i = 0; i < t.use.input_count; i++)
         if (t.declared[i] && (constants >> i & 1))
             t.use.inputs[i].data = pgy_tensor_data(t.declared[i]);
+    for (size_t i = 0; i < t.use.input_count; i++)
+        if (t.declared[i] && !t.use.inputs[i].data && t.use.inputs[i].rank > 1)
+            t.use.inputs[i].layout = offered;
     t.use.space = 1;
     if (!kernel_accept(k, &t.use, &cost)) return;
+    if (offered != KERNEL_LINEAR && t.use.inputs[0].layout != offered) return;
+    if (offered == KERNEL_LINEAR && t.use.inputs[0].layout == KERNEL_CHANNELS_LAST) return;
     must(k->prepare(&j.plan, &t.use, &err), &err, &j);
     check_extent(c, &t, &j);
     run_job(c, &t, &j);
@@ -289,7 +327,10 @@ static void ask_all(cuda_checker *c, const trial *t)
     for (size_t n = 0; (k = kernel_for(def->domain, def->name, n)); n++) {
         const size_t before = c->accepted;
         if (!k->device || strcmp(k->device, c->device->kind) != 0) continue;
-        for (size_t i = 0; i < 3 && c->accepted == before; i++) ask(c, t, k, CONSTANTS[i]);
+        for (size_t i = 0; i < 3 && c->accepted == before; i++)
+            for (kernel_layout l = KERNEL_LINEAR; l <= KERNEL_CHANNELS_LAST;
+                 l += KERNEL_CHANNELS_LAST)
+                ask(c, t, k, CONSTANTS[i], l);
     }
 }
 

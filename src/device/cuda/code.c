@@ -130,6 +130,11 @@ static pgy_status create(cuda_code **out, cuda_gpu *g, const cuda_key *k, const 
     return PGY_OK;
 }
 
+bool cuda_has_clusters(device *d)
+{
+    return gpu_of(d)->major >= 9;
+}
+
 /* From Hopper on, some instructions exist for the exact architecture only, whose name ends in a. */
 static void name_architecture(cuda_source *s, const cuda_gpu *g)
 {

@@ -170,7 +170,8 @@ pgy_status debug_find_marks(builder *b, pgy_error *err)
 
 void *debug_in_rows(const program_tensor *t, const void *data)
 {
-    const size_t block = kernel_block(t->layout), item = pgy_dtype_describe(t->dtype)->bits / 8;
+    const size_t block = kernel_lanes_of(t->layout, t->rank, t->shape);
+    const size_t item = pgy_dtype_describe(t->dtype)->bits / 8;
     size_t inner = 1, bytes = 0;
     if (t->rank < 2 || !item) return NULL; /* no kernel has such tensors in blocks */
     for (int32_t d = 2; d < t->rank; d++) inner *= (size_t)t->shape[d];

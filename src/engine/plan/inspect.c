@@ -30,6 +30,8 @@ static void put_format(json_writer *w, size_t block)
     str text = {0};
     if (block == 1)
         str_append(&text, "Row major linear");
+    else if (!block)
+        str_append(&text, "Channels last");
     else
         str_printf(&text, "Channels in blocks of %zu", block);
     json_put_text(w, "Format", str_text(&text));

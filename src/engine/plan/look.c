@@ -82,7 +82,9 @@ static bool add_tensors(const pgy_plan_tensor **out, size_t *count, pgy_plan *p,
                                              .dtype = t->dtype,
                                              .rank = t->rank,
                                              .shape = t->shape,
-                                             .block = kernel_block(t->layout)};
+                                             .block = t->layout == KERNEL_CHANNELS_LAST
+                                                          ? 0
+                                                          : kernel_block(t->layout)};
     }
     return true;
 }

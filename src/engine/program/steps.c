@@ -76,16 +76,28 @@ static pgy_status copy_between(builder *b, uint32_t from, uint32_t to, pgy_error
     return st ? st : add_step(b, &step, err);
 }
 
+/* The kernel of a space's device that copies or changes layouts; NULL: it has none. */
+static const kernel *find_mover(const builder *b, const char *op, uint32_t space)
+{
+    const device *d = b->p->spaces[space].device;
+    const kernel *k;
+    for (size_t i = 0; (k = kernel_for("pgy", op, i)); i++)
+        if (space ? k->device && strcmp(k->device, d->kind) == 0 : !k->device) return k;
+    return NULL;
+}
+
 pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
 {
     if (b->tensors[from].t.space != b->tensors[to].t.space) return copy_between(b, from, to, err);
-    const bool same = b->tensors[from].t.layout == b->tensors[to].t.layout;
-    kernel_problem problem = {.input_count = 1, .output_count = 1};
+    const char *op = b->tensors[from].t.layout == b->tensors[to].t.layout ? "Copy" : "Reorder";
+    const uint32_t space = b->tensors[from].t.space;
+    kernel_problem problem = {.space = space, .input_count = 1, .output_count = 1};
     problem.inputs[0] = build_describe(b, from);
     problem.outputs[0] = build_describe(b, to);
     program_step step = {.label = b->tensors[from].t.name,
-                         .op_type = same ? "Copy" : "Reorder",
-                         .kernel = kernel_find(same ? "copy" : "reorder", 1),
+                         .op_type = op,
+                         .space = space,
+                         .kernel = find_mover(b, op, space),
                          .input_count = 1,
                          .output_count = 1};
     uint32_t *tensors = arena_alloc_array(&b->p->memory, 2, sizeof *tensors);
@@ -93,7 +105,7 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     tensors[0] = from;
     tensors[1] = to;
     step.tensors = tensors;
-    if (!kernel_accept(step.kernel, &problem, &step.cost_ns))
+    if (!step.kernel || !kernel_accept(step.kernel, &problem, &step.cost_ns))
         return pgy_error_set(err, PGY_E_INTERNAL, "no kernel can change the layout of tensor '%s'",
                              step.label);
     pgy_status st = build_store_constant(b, from, err);
@@ -103,15 +115,35 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     return st;
 }
 
-/* Finds the intermediate layout and space when one step cannot reach the target: layouts change on
- * the host, blocks change to other blocks by way of linear, and data between two devices pass
- * through the host. False: one step is enough. */
+static bool is_last(kernel_layout a)
+{
+    return a == KERNEL_CHANNELS_LAST;
+}
+
+/* Finds the intermediate layout and space when one step cannot reach the target. Devices change
+ * between linear and channels last, the host makes all other changes; blocks change to other blocks
+ * by way of linear, and data between two devices pass through the host. False: one step is enough.
+ */
 static bool find_detour(kernel_layout *layout, uint32_t *space, const program_tensor *from)
 {
     const bool far = from->space != *space;
+    const bool to_last = is_last(*layout), by_linear = is_last(from->layout) != to_last &&
+                                                       (from->layout == KERNEL_LINEAR ||
+                                                        *layout == KERNEL_LINEAR);
     if (far && from->layout == *layout && (!from->space || !*space)) return false;
+    if (!far && by_linear) return false;
     if (!far && !*space && (from->layout == KERNEL_LINEAR || *layout == KERNEL_LINEAR))
         return false;
+    if (far && from->space && is_last(from->layout)) {
+        *layout = KERNEL_LINEAR;
+        *space = from->space;
+        return true;
+    }
+    if (far && !from->space && to_last) {
+        *layout = KERNEL_LINEAR;
+        if (from->layout != KERNEL_LINEAR) *space = 0;
+        return true;
+    }
     if (from->space)
         *layout = from->layout;
     else if (!far)

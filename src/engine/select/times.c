@@ -23,7 +23,8 @@ static const double NEAR = 1.5;     /* level 3 measures estimates up to this mul
 static const double CLEARLY = 0.98; /* another kernel must take less than this part of the usual
                                        kernel's time */
 static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* per byte, by estimate */
-enum { REORDER_NS = 300 };                                      /* least time of a reorder */
+enum { REORDER_NS = 300, DEVICE_REORDER_NS = 2500 };            /* least time of a reorder */
+static const double ON_DEVICE_NS = 0.001;                       /* per byte */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
@@ -66,16 +67,32 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     return (REORDER_NS + bytes * each) * s->scale;
 }
 
-/* Layouts change on the host, and data between two devices pass through the host. */
+/* A device changes between linear and channels last: at one end of a copy from or to the host, or
+ * within its memory. */
+static double device_reorder_ns(const selection *s, uint32_t tensor)
+{
+    const kernel_tensor t = build_describe(s->b, tensor);
+    if (!select_can_reorder(&t)) return PBQP_NEVER;
+    return (DEVICE_REORDER_NS + (double)kernel_size_bytes(&t) * ON_DEVICE_NS) * s->scale;
+}
+
+/* Other layouts change on the host, and data between two devices pass through the host. */
 double select_reorder_ns(const selection *s, uint32_t tensor, unsigned from, unsigned to)
 {
     const uint32_t source = select_space_of(from), target = select_space_of(to);
     if (from == to) return 0;
     kernel_tensor t = build_describe(s->b, tensor);
-    double cost = reorder_ns(s, tensor, select_layout_of(from), select_layout_of(to));
-    t.layout = select_layout_of(from);
+    kernel_layout given = select_layout_of(from), wanted = select_layout_of(to);
+    const bool leaves = source && given == KERNEL_CHANNELS_LAST,
+               arrives = target && wanted == KERNEL_CHANNELS_LAST;
+    if (leaves) given = KERNEL_LINEAR;
+    if (arrives) wanted = KERNEL_LINEAR;
+    double cost = leaves || arrives ? (leaves + arrives) * device_reorder_ns(s, tensor) : 0;
+    if (source && source == target && given == wanted) return cost;
+    cost += reorder_ns(s, tensor, given, wanted);
+    t.layout = given;
     if (source) cost += program_copy_ns(s->b->p, source, (double)kernel_size_bytes(&t));
-    t.layout = select_layout_of(to);
+    t.layout = wanted;
     if (target) cost += program_copy_ns(s->b->p, target, (double)kernel_size_bytes(&t));
     return cost;
 }

@@ -224,6 +224,7 @@ static bool ask_all(selection *s, select_node *n, const kernel_list *list)
     for (unsigned place = 0; place < SELECT_LAYOUTS * spaces; place++) {
         const uint32_t space = select_space_of(place);
         const kernel_layout layout = select_layout_of(place);
+        if (!space && layout == KERNEL_CHANNELS_LAST) continue; /* kernels of devices only */
         for (size_t i = 0; (mask >> layout & 1) && i < list->count; i++)
             if (is_on(s, list->items[i], space) && !ask(s, n, list->items[i], layout, space))
                 return false;
@@ -243,7 +244,8 @@ static size_t blocks_of(uint32_t *out, const select_node *n, const select_varian
     size_t listed = 0;
     for (size_t i = 0; i < count; i++)
         if (tensors[i].dtype && !tensors[i].data)
-            out[listed++] = (uint32_t)kernel_block(select_layout_of(places[i]));
+            out[listed++] = (uint32_t)kernel_lanes_of(select_layout_of(places[i]), tensors[i].rank,
+                                                      tensors[i].shape);
     return listed;
 }
 

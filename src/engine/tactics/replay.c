@@ -75,7 +75,7 @@ static void write_dtype(json_writer *w, pgy_dtype dtype)
 /* Writes a tensor's strides, in elements, or for a blocked layout in blocks of channels. */
 static void write_strides(json_writer *w, const program_tensor *t)
 {
-    const int64_t block = (int64_t)kernel_block(t->layout);
+    const int64_t block = (int64_t)kernel_lanes_of(t->layout, t->rank, t->shape);
     int64_t strides[PGY_MAX_RANK], stride = 1;
     for (int32_t d = t->rank - 1; d >= 0; d--) {
         strides[d] = stride;
@@ -97,7 +97,7 @@ static void write_tensors(json_writer *w, const program *p, const uint32_t *tens
         write_dtype(w, t->dtype);
         write_strides(w, t);
         json_put_int(w, "vectorized_dim", t->layout == KERNEL_LINEAR ? -1 : 1);
-        json_put_uint(w, "components_per_element", kernel_block(t->layout));
+        json_put_uint(w, "components_per_element", kernel_lanes_of(t->layout, t->rank, t->shape));
         json_put_text(w, "polygraphy_class", "TensorInfo");
         json_end_object(w);
     }
@@ -243,9 +243,12 @@ static bool take_blocks(blocks *out, tactics *t, const program *p, const uint32_
 {
     out->items = arena_alloc_array(&t->memory, count, sizeof *out->items);
     if (!out->items) return false;
-    for (size_t i = 0; i < count; i++)
-        if (tensors[i] != PROGRAM_NO_TENSOR && p->tensors[tensors[i]].place != PROGRAM_CONSTANT)
-            out->items[out->count++] = (int64_t)kernel_block(p->tensors[tensors[i]].layout);
+    for (size_t i = 0; i < count; i++) {
+        if (tensors[i] == PROGRAM_NO_TENSOR) continue;
+        const program_tensor *x = &p->tensors[tensors[i]];
+        if (x->place != PROGRAM_CONSTANT)
+            out->items[out->count++] = (int64_t)kernel_lanes_of(x->layout, x->rank, x->shape);
+    }
     return true;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 
-enum { INNER_AT = (sizeof(adapted_params) + 63) / 64 * 64 };
+enum { INNER_AT = (sizeof(adapted_params) + 63) / 64 * 64, MOST_ATTRS = 8 };
 
 extern const kernel KERNELS_cuda_adapted[];
 
@@ -26,6 +26,73 @@ static const kernel_tensor *tensor_of(const kernel_problem *u, size_t i)
     return i < u->input_count ? &u->inputs[i] : &u->outputs[i - u->input_count];
 }
 
+/* ---- Channels last -------------------------------------------------------------------------- */
+
+/* A problem in channels last as the linear problem that it is in memory: its last axis is that of
+ * the channels. */
+typedef struct turned_problem {
+    kernel_problem u;
+    op_node node;
+    op_attr attrs[MOST_ATTRS];
+    int64_t shapes[KERNEL_TENSORS][PGY_MAX_RANK];
+} turned_problem;
+
+static bool is_last(const kernel_problem *u)
+{
+    for (size_t i = 0; i < u->input_count + u->output_count; i++)
+        if (tensor_of(u, i)->layout == KERNEL_CHANNELS_LAST) return true;
+    return false;
+}
+
+/* Moves the channels of an operand behind its other axes. An operand in linear layout, to which
+ * axes of size 1 are added in front, must have the same order both ways. */
+static bool turn_operand(kernel_tensor *t, int64_t *shape, int32_t rank)
+{
+    int32_t long_axes = 0;
+    if (!t->dtype) return true;
+    if (t->rank > rank) return false;
+    for (int32_t d = 0; d < t->rank; d++) long_axes += t->shape[d] != 1;
+    if (t->layout != KERNEL_CHANNELS_LAST && long_axes > 1) return false;
+    if (t->layout == KERNEL_CHANNELS_LAST && t->rank != rank) return false;
+    for (int32_t d = 0; d < rank; d++) {
+        const int32_t from = (d == 0 ? 0 : d + 1 < rank ? d + 1 : 1) - (rank - t->rank);
+        shape[d] = from < 0 ? 1 : t->shape[from];
+    }
+    t->rank = rank;
+    t->shape = shape;
+    t->layout = KERNEL_LINEAR;
+    return true;
+}
+
+static bool turn_axis(turned_problem *to, int32_t rank)
+{
+    const op_node *n = to->u.node;
+    if (n->attr_count > MOST_ATTRS) return false;
+    to->node = *n;
+    memcpy(to->attrs, n->attrs, n->attr_count * sizeof *n->attrs);
+    for (size_t i = 0; i < n->attr_count; i++) {
+        op_attr *a = &to->attrs[i];
+        if (strcmp(a->name, "axis") != 0) continue;
+        const int64_t axis = a->i < 0 ? a->i + rank : a->i;
+        a->i = axis == 1 ? rank - 1 : axis > 1 ? axis - 1 : axis;
+    }
+    to->node.attrs = to->attrs;
+    to->u.node = &to->node;
+    return true;
+}
+
+static bool turn(turned_problem *to, const kernel_problem *u)
+{
+    const int32_t rank = u->outputs[0].rank;
+    to->u = *u;
+    if (rank < 3 || !turn_axis(to, rank)) return false;
+    for (size_t i = 0; i < u->input_count; i++)
+        if (!turn_operand(&to->u.inputs[i], to->shapes[i], rank)) return false;
+    for (size_t i = 0; i < u->output_count; i++)
+        if (!turn_operand(&to->u.outputs[i], to->shapes[u->input_count + i], rank)) return false;
+    return true;
+}
+
 /* ---- Preparing ------------------------------------------------------------------------------ */
 
 static void widen(kernel_problem *wide, cuda_room room, const adapted_family *f,
@@ -42,9 +109,16 @@ static bool adapted_accept(kernel_problem *u, double *cost_ns)
 {
     const adapted_family *f = family_of(u->self);
     kernel_problem wide;
+    turned_problem turned;
     cuda_room room;
-    cuda_set_linear(u);
-    widen(&wide, room, f, u);
+    const bool last = f->any_order && is_last(u);
+    if (last)
+        for (size_t i = 0; i < u->output_count; i++)
+            u->outputs[i].layout = KERNEL_CHANNELS_LAST;
+    else
+        cuda_set_linear(u);
+    if (last && !turn(&turned, u)) return false;
+    widen(&wide, room, f, last ? &turned.u : u);
     if (!f->inner->accept(&wide, cost_ns) || (f->can && !f->can(u))) return false;
     *cost_ns = cuda_cost(cuda_bytes(u), 0, false);
     return true;
@@ -65,9 +139,12 @@ static pgy_status adapted_prepare(kernel_plan *out, const kernel_problem *u, pgy
     const adapted_family *f = family_of(u->self);
     const adapted_params a = adapted_describe(u);
     kernel_problem wide;
+    turned_problem turned;
     kernel_plan plan = {0};
     cuda_room room;
-    widen(&wide, room, f, u);
+    const bool last = is_last(u);
+    if (last) (void)turn(&turned, u); /* cannot fail after `accept` */
+    widen(&wide, room, f, last ? &turned.u : u);
     const pgy_status st = f->inner->prepare(&plan, &wide, err);
     if (st) return st;
     char *params = mem_calloc(1, INNER_AT + plan.params_bytes);

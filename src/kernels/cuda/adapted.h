@@ -33,6 +33,9 @@ typedef struct adapted_family {
     /* Is operand i float32 for the host's kernel? Then the device uses the type in the problem,
      * else the type that the parameters `inner` imply. NULL: all operands are. */
     bool (*is_float)(const void *inner, uint32_t inputs, uint32_t i);
+    /* May all operands have their channels last? Results of elements are independent of their
+     * places, but for an attribute `axis`. */
+    bool any_order;
     /* Can the device compute this problem, which `inner` accepts? NULL: any. */
     bool (*can)(const kernel_problem *u);
     /* Chooses the source to compile, and appends the macros that precede it. */

@@ -5,6 +5,7 @@
 
 #include "kernels/axis_tables.h"
 #include "kernels/cuda/adapted.h"
+#include "kernels/cuda/move.h"
 #include "kernels/shared_params.h"
 
 extern const kernel KERNELS_concat[], KERNELS_expand[], KERNELS_gather[], KERNELS_pad[],
@@ -22,7 +23,7 @@ static bool never(const void *inner, uint32_t inputs, uint32_t i)
     return false;
 }
 
-static void write_source(cuda_source *s, str *defines, uint32_t item, const char *entry)
+void move_write_source(cuda_source *s, str *defines, uint32_t item, const char *entry)
 {
     static const char *const TYPES[] = {
         [1] = "u8", [2] = "u16", [4] = "u32", [8] = "u64", [16] = "u128"};
@@ -42,12 +43,6 @@ typedef struct strided {
     uint32_t rank;
 } strided;
 
-typedef struct turned {
-    uint64_t x, y, shape[WALK_AXES], strides[WALK_AXES], out_strides[WALK_AXES];
-    uint64_t planes, row_tiles, column_tiles;
-    uint32_t rank, turned;
-} turned;
-
 /* Elements of at most 16 bytes together that are copied at once. */
 static uint32_t strided_vector(const strided_copy *p)
 {
@@ -65,37 +60,44 @@ static void load_strided(cuda_source *s, str *defines, const adapted_params *a, 
 {
     const strided_copy *p = inner;
     (void)a;
-    write_source(s, defines, p->item * strided_vector(p), "strided_copy");
+    move_write_source(s, defines, p->item * strided_vector(p), "strided_copy");
 }
 
 static void load_transpose(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const transpose_params *p = inner;
     (void)a;
-    write_source(s, defines, p->turned ? p->c.item : p->c.item * strided_vector(&p->c),
+    move_write_source(s, defines, p->turned ? p->c.item : p->c.item * strided_vector(&p->c),
                  p->turned ? "turned_copy" : "strided_copy");
+}
+
+pgy_status move_launch_turned(device_stream *s, const cuda_loaded *l, move_turned *t,
+                              pgy_error *err)
+{
+    const uint64_t rows = t->shape[t->turned], columns = t->shape[t->rank - 1];
+    uint64_t count = 1;
+    for (uint32_t d = t->rank; d-- > 0; count *= t->shape[d]) t->out_strides[d] = count;
+    if (!count) return PGY_OK;
+    t->planes = count / (columns * rows);
+    t->row_tiles = (rows + 31) / 32;
+    t->column_tiles = (columns + 31) / 32;
+    const uint64_t units = t->planes * t->row_tiles * t->column_tiles;
+    return cuda_launch_blocks(s, l->functions[0], units < INT32_MAX ? units : INT32_MAX, CUDA_BLOCK,
+                              t, err);
 }
 
 static pgy_status launch_turned(const adapted_run *r, const transpose_params *p, pgy_error *err)
 {
     const walk *w = &p->c.w;
-    const uint32_t last = w->rank - 1;
-    turned t = {.x = address((const char *)r->run->tensors[0] + p->c.offset * p->c.item),
-                .y = address(r->run->tensors[p->c.inputs]),
-                .rank = w->rank,
-                .turned = (uint32_t)p->turned - 1};
-    uint64_t stride = 1;
-    for (uint32_t d = w->rank; d-- > 0; stride *= w->shape[d]) {
+    move_turned t = {.x = address((const char *)r->run->tensors[0] + p->c.offset * p->c.item),
+                     .y = address(r->run->tensors[p->c.inputs]),
+                     .rank = w->rank,
+                     .turned = (uint32_t)p->turned - 1};
+    for (uint32_t d = 0; d < w->rank; d++) {
         t.shape[d] = w->shape[d];
         t.strides[d] = w->strides[0][d];
-        t.out_strides[d] = stride;
     }
-    t.planes = w->count / (w->shape[last] * w->shape[t.turned]);
-    t.row_tiles = (w->shape[t.turned] + 31) / 32;
-    t.column_tiles = (w->shape[last] + 31) / 32;
-    const uint64_t units = t.planes * t.row_tiles * t.column_tiles;
-    return cuda_launch_blocks(r->stream, r->loaded->functions[0],
-                              units < INT32_MAX ? units : INT32_MAX, CUDA_BLOCK, &t, err);
+    return move_launch_turned(r->stream, r->loaded, &t, err);
 }
 
 static pgy_status launch_strided(const adapted_run *r, pgy_error *err)
@@ -160,7 +162,7 @@ static uint32_t segment_item(const concat_params *p)
 static void load_concat(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     (void)a;
-    write_source(s, defines, segment_item(inner), "segment_copy");
+    move_write_source(s, defines, segment_item(inner), "segment_copy");
 }
 
 static segment segment_of(const adapted_run *r, uint32_t i)
@@ -205,6 +207,7 @@ static pgy_status launch_concat(const adapted_run *r, pgy_error *err)
 
 const adapted_family ADAPTED_CONCAT = {.inner = &KERNELS_concat[0],
                                        .is_move = always,
+                                       .any_order = true,
                                        .is_float = never,
                                        .load = load_concat,
                                        .launch = launch_concat};
@@ -226,7 +229,7 @@ static uint32_t block_item(const gather_params *p)
 static void load_gather(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     (void)a;
-    write_source(s, defines, block_item(inner), "gather_rows");
+    move_write_source(s, defines, block_item(inner), "gather_rows");
 }
 
 static pgy_status launch_gather(const adapted_run *r, pgy_error *err)
@@ -265,7 +268,7 @@ static void load_mapped(cuda_source *s, str *defines, const adapted_params *a, c
 {
     const axis_tables *p = inner;
     (void)a;
-    write_source(s, defines, p->item, "mapped_copy");
+    move_write_source(s, defines, p->item, "mapped_copy");
 }
 
 static pgy_status launch_mapped(const adapted_run *r, pgy_error *err)

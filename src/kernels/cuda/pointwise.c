@@ -226,6 +226,7 @@ extern const kernel KERNELS_elementwise[], KERNELS_chain[];
 const adapted_family ADAPTED_ELEMENTWISE = {.inner = &KERNELS_elementwise[0],
                                             .is_move = is_where,
                                             .is_float = is_float_operand,
+                                            .any_order = true,
                                             .load = load_elementwise,
                                             .launch = launch_elementwise};
 
@@ -304,4 +305,4 @@ static pgy_status launch_chain(const adapted_run *r, pgy_error *err)
 }
 
 const adapted_family ADAPTED_CHAIN = {
-    .inner = &KERNELS_chain[0], .load = load_chain, .launch = launch_chain};
+    .inner = &KERNELS_chain[0], .any_order = true, .load = load_chain, .launch = launch_chain};

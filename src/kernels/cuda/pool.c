@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling on CUDA devices: MaxPool without indices, AveragePool and their global forms over up to
- * three spatial axes. */
+ * three spatial axes; 16-bit floats in channels last, too. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,13 +8,14 @@
 #include "kernels/extent.h"
 #include "ops/class_window.h"
 
-enum { AXES = 3, SMALL_PLANE = 512, MOST_BLOCKS = 1 << 14 };
+enum { AXES = 3, SMALL_PLANE = 512, MOST_BLOCKS = 1 << 14, PACK = 8 };
 
 typedef struct params {
     uint64_t planes;
     int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
     uint32_t count_padding, average, whole; /* whole: 1 if the window covers the whole plane */
     uint32_t type, out_type;
+    uint64_t channels; /* of the image if it is in channels last; 0: it is linear */
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -64,6 +65,7 @@ static bool cuda_pool_describe(params *p, const kernel_problem *u)
     if (u->input_count != 1 || (u->output_count > 1 && u->outputs[1].dtype)) return false;
     if (!kernel_count(x) || !kernel_count(y)) return false;
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
+    if (x->layout == KERNEL_CHANNELS_LAST) p->channels = (uint64_t)x->shape[1];
     if (strncmp(name, "Global", 6)) return read_window(p, u);
     set_global(p, x);
     return true;
@@ -72,8 +74,13 @@ static bool cuda_pool_describe(params *p, const kernel_problem *u)
 static bool cuda_pool_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
+    const kernel_tensor *x = &u->inputs[0];
+    const bool last = x->layout == KERNEL_CHANNELS_LAST && cuda_is_half(x->dtype) && x->rank > 2 &&
+                      x->shape[1] % PACK == 0;
     cuda_set_linear(u);
+    if (last) u->inputs[0].layout = u->outputs[0].layout = KERNEL_CHANNELS_LAST;
     if (!cuda_pool_describe(&p, u)) return false;
+    if (p.whole) u->outputs[0].layout = KERNEL_LINEAR; /* the same order */
     *cost_ns = cuda_cost(cuda_bytes(u), 0, false);
     return true;
 }
@@ -120,6 +127,9 @@ static bool cuda_pool_extent(kernel_extent *e, const kernel_claim *q)
         volume(p->window) > INT64_MAX)
         return extent_refuse(e, "window");
     if (p->whole && volume(p->out) != 1) return extent_refuse(e, "window");
+    if (p->channels && (p->channels % PACK || p->planes % p->channels || p->channels > INT32_MAX ||
+                        !cuda_is_half((pgy_dtype)p->type)))
+        return extent_refuse(e, "channels");
     extent_tensor(e, 0, extent_mul(p->planes, volume(p->in)), cuda_item((pgy_dtype)p->type));
     extent_tensor(e, 1, extent_mul(p->planes, volume(p->out)), cuda_item((pgy_dtype)p->type));
     return true;
@@ -132,6 +142,7 @@ typedef struct pool_call {
     uint64_t x, y, planes;
     int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
     uint32_t count_padding;
+    uint64_t channels;
 } pool_call;
 
 /* Threads for a plane that is a window: a warp suffices for a small one. */
@@ -152,6 +163,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_int(&defines, "W1", p->window[1]);
     cuda_define_int(&defines, "W2", p->window[2]);
     cuda_define_int(&defines, "AVERAGE", p->average);
+    cuda_define_int(&defines, "LAST", p->channels != 0);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
     return cuda_load(out, d, &s, &defines, err);
@@ -164,7 +176,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     pool_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
                    .y = (uint64_t)(uintptr_t)r->tensors[1],
                    .planes = p->planes,
-                   .count_padding = p->count_padding};
+                   .count_padding = p->count_padding,
+                   .channels = p->channels};
     memcpy(c.in, p->in, sizeof c.in);
     memcpy(c.out, p->out, sizeof c.out);
     memcpy(c.window, p->window, sizeof c.window);
@@ -172,6 +185,16 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     memcpy(c.dilation, p->dilation, sizeof c.dilation);
     memcpy(c.begin, p->begin, sizeof c.begin);
     memcpy(c.end, p->end, sizeof c.end);
+    if (p->channels) {
+        const uint64_t images = p->planes / p->channels, groups = (p->channels + 63) / 64;
+        return p->whole
+                   ? cuda_launch_blocks(stream, l->functions[0],
+                                        extent_mul(images, groups) < MOST_BLOCKS ? images * groups
+                                                                                 : MOST_BLOCKS,
+                                        CUDA_BLOCK, &c, err)
+                   : cuda_launch_for(stream, l->functions[0], p->planes / PACK * volume(p->out),
+                                     CUDA_BLOCK, &c, err);
+    }
     if (p->whole)
         return cuda_launch_blocks(stream, l->functions[0],
                                   p->planes < MOST_BLOCKS ? p->planes : MOST_BLOCKS,
@@ -182,7 +205,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_pool[] = {
     {.name = "cuda_pool",
-     .version = 1,
+     .version = 2,
      .ops = "MaxPool AveragePool GlobalMaxPool GlobalAveragePool",
      .device = "cuda",
      .accept = cuda_pool_accept,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over up to three spatial axes. AVERAGE: the mean, else the largest element.
+// Pooling over up to three spatial axes. AVERAGE: the mean, else the largest element. LAST: x is in channels last, and a
+// thread computes 8 channels.
 typedef struct pool {
     const X *x;
     Y *y;
     uint64_t planes;
     int64_t in[3], out[3], window[3], stride[3], dilation[3], begin[3], end[3];
     uint32_t count_padding;
+    uint64_t channels; // for LAST: of all planes of an image
 } pool;
 
 // Taps at output `o` of axis d that fall inside the input: [from, to); counted: those of the mean. All sizes
@@ -32,6 +34,78 @@ DEVICE reach find_reach(const pool *a, int d, uint64_t o, int64_t window)
     return r;
 }
 
+#if LAST
+typedef struct ALIGNED(16) pack { X at[8]; } pack;
+typedef struct wide { float at[8]; } wide;
+
+DEVICE wide nothing(void)
+{
+    wide y;
+    UNROLL for (int e = 0; e < 8; e++) y.at[e] = AVERAGE ? 0 : -INFINITY;
+    return y;
+}
+
+DEVICE void take(wide *y, const X *x)
+{
+    const pack p = *(const pack *)x;
+    UNROLL for (int e = 0; e < 8; e++) {
+        const float v = WIDEN(X, p.at[e]);
+        y->at[e] = AVERAGE ? y->at[e] + v : max_f32(v, y->at[e]);
+    }
+}
+
+DEVICE void give(Y *to, const wide *y, float divisor)
+{
+    pack p;
+    UNROLL for (int e = 0; e < 8; e++) p.at[e] = NARROW(Y, AVERAGE ? y->at[e] / divisor : y->at[e]);
+    *(pack *)to = p;
+}
+
+KERNEL(run, pool, 256)
+{
+    const uint64_t chunks = a.channels / 8, each = (uint64_t)(a.out[0] * a.out[1] * a.out[2]), count = a.planes / 8 * each;
+    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
+        const uint64_t pixel = quotient(i, chunks), chunk = i - pixel * chunks, image = quotient(pixel, each), at = pixel - image * each;
+        const uint64_t row = quotient(at, (uint64_t)a.out[2]), slice = quotient(row, (uint64_t)a.out[1]);
+        const reach z = find_reach(&a, 0, slice, W0), v = find_reach(&a, 1, row - slice * (uint64_t)a.out[1], W1);
+        const reach h = find_reach(&a, 2, at - row * (uint64_t)a.out[2], W2);
+        const X *x = a.x + image * (uint64_t)(a.in[0] * a.in[1] * a.in[2]) * a.channels + chunk * 8;
+        wide y = nothing();
+        for (int32_t tz = z.from; tz < z.to; tz++)
+            for (int32_t tv = v.from; tv < v.to; tv++) {
+                const int64_t from = ((z.start + tz * a.dilation[0]) * a.in[1] + v.start + tv * a.dilation[1]) * a.in[2] + h.start;
+                UNROLL_4 for (int32_t th = 0; th < W2; th++)
+                    if (th >= h.from && th < h.to) take(&y, x + (from + th * a.dilation[2]) * (int64_t)a.channels);
+            }
+        give(a.y + pixel * a.channels + chunk * 8, &y, (float)z.counted * (float)v.counted * (float)h.counted);
+    }
+}
+
+// The window is the whole plane: the threads of a block share the pixels of 64 channels.
+KERNEL(whole_plane, pool, 256)
+{
+    SHARED wide room[32][8];
+    const uint64_t count = (uint64_t)(a.in[0] * a.in[1] * a.in[2]), groups = (a.channels + 63) / 64;
+    const uint64_t images = a.planes / a.channels;
+    for (uint64_t unit = BLOCK_X; unit < images * groups; unit += BLOCKS_X) {
+        const uint64_t image = quotient(unit, groups), channel = (unit - image * groups) * 64 + THREAD % 8 * 8;
+        const X *x = a.x + image * count * a.channels + channel;
+        wide y = nothing();
+        for (uint64_t i = THREAD / 8; channel < a.channels && i < count; i += 32) take(&y, x + i * a.channels);
+        room[THREAD / 8][THREAD % 8] = y;
+        BARRIER();
+        if (THREAD < 8 && channel < a.channels) {
+            for (uint32_t i = 1; i < 32; i++)
+                UNROLL for (int e = 0; e < 8; e++) {
+                    const float v = room[i][THREAD].at[e];
+                    y.at[e] = AVERAGE ? y.at[e] + v : max_f32(v, y.at[e]);
+                }
+            give(a.y + image * a.channels + channel, &y, (float)count);
+        }
+        BARRIER();
+    }
+}
+#else
 // W0, W1, W2: the window; loops over a small one are unrolled.
 KERNEL(run, pool, 256)
 {
@@ -74,3 +148,4 @@ KERNEL(whole_plane, pool, THREADS)
         if (THREAD == 0) a.y[plane] = NARROW(Y, y);
     }
 }
+#endif

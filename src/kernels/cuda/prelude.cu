@@ -35,6 +35,28 @@ typedef unsigned long long uint64_t;
     }                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type &a)
 #define KERNEL(name, type, threads) KERNEL_OF(name, type, threads, 1)
+// A kernel whose blocks are clusters of `size` (1, 2, 4 or 8), and which calls WAIT_FOR_LAST before it reads what others wrote.
+#if __CUDA_ARCH__ >= 900
+#define CLUSTER_1
+#define CLUSTER_2 __cluster_dims__(2, 1, 1)
+#define CLUSTER_4 __cluster_dims__(4, 1, 1)
+#define CLUSTER_8 __cluster_dims__(8, 1, 1)
+#define CLUSTER(size) JOIN(CLUSTER_, size)
+#define WAIT_FOR_LAST() asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LET_NEXT_START() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#else
+#define CLUSTER(size)
+#define WAIT_FOR_LAST() ((void)0)
+#define LET_NEXT_START() ((void)0)
+#endif
+#define KERNEL_CLUSTER(name, type, threads, blocks, size)                                                            \
+    static __device__ __forceinline__ void name##_body(const type &a);                                               \
+    extern "C" __global__ void CLUSTER(size) __launch_bounds__(threads, blocks) name(const __grid_constant__ type a) \
+    {                                                                                                                \
+        LET_NEXT_START();                                                                                            \
+        name##_body(a);                                                                                              \
+    }                                                                                                                \
+    static __device__ __forceinline__ void name##_body(const type &a)
 #define DEVICE static __device__ __forceinline__
 #define TABLE static __device__ const
 #define SHARED __shared__

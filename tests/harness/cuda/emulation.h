@@ -176,9 +176,11 @@ static void emulated_exchange(void *out, const void *in, size_t size, uint32_t l
     }                                                                                         \
     static void name##_body(const type a)
 #define KERNEL_OF(name, type, threads, blocks) KERNEL(name, type, threads)
+#define KERNEL_CLUSTER(name, type, threads, blocks, size) KERNEL(name, type, threads)
+#define WAIT_FOR_LAST() ((void)0)
 #define DEVICE __attribute__((unused)) static inline
 #define SHARED static
-#define SHARED_ROOM(name) static char name[1 << 17] __attribute__((aligned(16)))
+#define SHARED_ROOM(name) static char name[1 << 18] __attribute__((aligned(16)))
 #define UNROLL
 #define UNROLL_4
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))

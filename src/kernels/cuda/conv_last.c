@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions of 16-bit floats in channels last on CUDA devices: products of the windows and
+ * packed weights (packed.h). A row for each tile. Few channels are gathered one by one, also from a
+ * linear image. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/conv.h"
+#include "kernels/cuda/packed.h"
+
+typedef struct params {
+    conv_shape s;
+    packed_cut cut;
+    uint32_t type, bias_type, sum_type, out_type; /* pgy_dtype */
+    uint32_t linear;                              /* 1: the image is linear */
+} params;
+
+/* ---- The problem ---------------------------------------------------------------------------- */
+
+static uint64_t channels_of(const conv_shape *s) /* of a group */
+{
+    return s->in_channels / s->groups;
+}
+
+static uint64_t product_m(const conv_shape *s)
+{
+    return extent_mul3(s->batch, (uint64_t)s->out[0], (uint64_t)s->out[1]);
+}
+
+static uint64_t product_n(const conv_shape *s)
+{
+    return s->out_channels / s->groups;
+}
+
+static uint64_t product_k(const conv_shape *s)
+{
+    return channels_of(s) * (uint64_t)(s->kernel[0] * s->kernel[1]);
+}
+
+static uint64_t image_of(const conv_shape *s)
+{
+    return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
+}
+
+static bool is_gathered(const params *p)
+{
+    return p->linear || channels_of(&p->s) % PACKED_VECTOR != 0;
+}
+
+static bool has_types(const kernel_problem *u)
+{
+    const pgy_dtype type = u->inputs[0].dtype;
+    if (!cuda_is_half(type) || u->inputs[1].dtype != type) return false;
+    for (size_t i = 2; i < u->input_count; i++)
+        if (u->inputs[i].dtype && !cuda_is_float(u->inputs[i].dtype)) return false;
+    return cuda_is_float(u->outputs[0].dtype);
+}
+
+/* Sizes that the kernel counts in 32 bits. */
+static bool has_sizes(const conv_shape *s)
+{
+    return image_of(s) <= INT32_MAX && product_k(s) <= INT32_MAX / 2 &&
+           product_m(s) <= INT32_MAX && (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
+}
+
+static bool describe(params *p, const kernel_problem *u, uint32_t tile)
+{
+    kernel_problem wide;
+    cuda_room room;
+    *p = (params){.bias_type = PGY_F32, .sum_type = PGY_F32};
+    if (u->input_count < 2 || u->output_count != 1 || !has_types(u)) return false;
+    cuda_widen(&wide, room, u);
+    if (!conv_describe(&p->s, &wide) || !has_sizes(&p->s)) return false;
+    p->type = u->inputs[0].dtype;
+    p->out_type = u->outputs[0].dtype;
+    if (p->s.has_bias) p->bias_type = u->inputs[2].dtype;
+    if (p->s.has_sum) p->sum_type = u->inputs[3].dtype;
+    p->linear = u->inputs[0].layout != KERNEL_CHANNELS_LAST;
+    p->cut = packed_cut_of(tile, product_m(&p->s), product_n(&p->s), product_k(&p->s), p->s.groups);
+    return channels_of(&p->s) > 1 || p->s.groups == 1; /* else cuda_depthwise_last */
+}
+
+static uint32_t tile_of(const kernel *self);
+
+static bool conv_last_accept(kernel_problem *u, double *cost_ns)
+{
+    params p;
+    const kernel_layout offered = u->inputs[0].layout;
+    conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
+    if (!describe(&p, u, tile_of(u->self))) return false;
+    if (offered != KERNEL_CHANNELS_LAST && is_gathered(&p)) {
+        u->inputs[0].layout = KERNEL_LINEAR;
+        p.linear = 1;
+    }
+    const conv_shape *s = &p.s;
+    const double moved = cuda_cost(cuda_bytes(u), 0, true),
+                 computed = 2500 + packed_cost(&p.cut, product_m(s), product_n(s), product_k(s),
+                                               s->groups);
+    *cost_ns = moved > computed ? moved : computed;
+    return true;
+}
+
+/* From [n][channel][tap] to [n][tap][channel], with zeros up to a multiple of 8. */
+static void pack_weights(char *to, const char *from, const conv_shape *s, uint32_t item)
+{
+    const uint64_t channels = channels_of(s), taps = product_k(s) / channels;
+    const uint64_t pitch = packed_pitch(product_k(s));
+    for (uint64_t n = 0; n < s->out_channels; n++)
+        for (uint64_t c = 0; c < channels; c++)
+            for (uint64_t t = 0; t < taps; t++)
+                memcpy(to + (n * pitch + t * channels + c) * item,
+                       from + ((n * channels + c) * taps + t) * item, item);
+}
+
+static pgy_status conv_last_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)describe(p, u, tile_of(u->self)); /* cannot fail after `accept` */
+    const uint32_t item = cuda_item((pgy_dtype)p->type);
+    const uint64_t bytes = p->s.out_channels * packed_pitch(product_k(&p->s)) * item;
+    *out = (kernel_plan){.params = p,
+                         .params_bytes = sizeof *p,
+                         .packed = mem_alloc_aligned(64, bytes),
+                         .packed_bytes = bytes,
+                         .packed_inputs = 2,
+                         .phases = 1,
+                         .parts = 1,
+                         .in_place = -1};
+    if (!out->packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    memset(out->packed, 0, bytes);
+    pack_weights(out->packed, u->inputs[1].data, &p->s, item);
+    return PGY_OK;
+}
+
+/* ---- Plans from files ----------------------------------------------------------------------- */
+
+static bool has_valid_types(const params *p)
+{
+    const uint32_t types[] = {p->bias_type, p->sum_type, p->out_type};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!cuda_is_float((pgy_dtype)types[i])) return false;
+    return cuda_is_half((pgy_dtype)p->type);
+}
+
+static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    const conv_shape *s = p ? &p->s : NULL;
+    if (!p || !conv_extent(e, q, s)) return false;
+    if (!has_valid_types(p) || p->linear > 1) return extent_refuse(e, "types");
+    if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
+    if (!has_sizes(s)) return extent_refuse(e, "sizes");
+    if (!packed_cut_extent(e, &p->cut, tile_of(q->self))) return false;
+    const uint64_t out = extent_mul(product_m(s), s->out_channels);
+    const uint32_t item = cuda_item((pgy_dtype)p->type);
+    extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
+    e->packed = extent_mul3(s->out_channels, packed_pitch(product_k(s)), item);
+    if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
+    if (s->has_sum) extent_tensor(e, 3, out, cuda_item((pgy_dtype)p->sum_type));
+    extent_tensor(e, s->inputs, out, cuda_item((pgy_dtype)p->out_type));
+    return true;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* Is each row of the product a pixel of the image, in their order? */
+static bool is_plain(const params *p)
+{
+    const conv_shape *s = &p->s;
+    return !is_gathered(p) && s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 1 &&
+           s->stride[0] == 1 && s->stride[1] == 1 && !s->pad[0] && !s->pad[1] &&
+           s->in[0] == s->out[0] && s->in[1] == s->out[1];
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    const params *p = plan->params;
+    const packed_kind kind = {.types = {(pgy_dtype)p->type, (pgy_dtype)p->bias_type,
+                                        (pgy_dtype)p->sum_type, (pgy_dtype)p->out_type},
+                              .cut = p->cut,
+                              .activation = p->s.activation,
+                              .plain = is_plain(p),
+                              .gathered = is_gathered(p),
+                              .vector = product_n(&p->s) % PACKED_VECTOR == 0,
+                              .biased = p->s.has_bias != 0,
+                              .added = p->s.has_sum != 0};
+    (void)self;
+    return packed_load(out, &kind, d, err);
+}
+
+static uint64_t address(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void place_image(packed_call *c, const params *p)
+{
+    const conv_shape *s = &p->s;
+    const int32_t channels = (int32_t)s->in_channels, width = (int32_t)s->in[1];
+    c->step_c = p->linear ? (int32_t)s->in[0] * width : 1;
+    c->step_x = p->linear ? 1 : channels;
+    c->step_y = width * c->step_x;
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    const conv_shape *s = &p->s;
+    packed_call c = {.x = address(r->tensors[0]),
+                     .w = address(r->packed),
+                     .bias = s->has_bias ? address(r->tensors[2]) : 0,
+                     .residual = s->has_sum ? address(r->tensors[3]) : 0,
+                     .y = address(r->tensors[s->inputs]),
+                     .m = product_m(s),
+                     .n = product_n(s),
+                     .k = product_k(s),
+                     .k_pitch = packed_pitch(product_k(s)),
+                     .x_row = s->in_channels,
+                     .y_row = s->out_channels,
+                     .image = image_of(s),
+                     .groups = (uint32_t)s->groups,
+                     .channels = (uint32_t)channels_of(s),
+                     .pixels = (uint32_t)(s->out[0] * s->out[1]),
+                     .out_width = (uint32_t)s->out[1],
+                     .window = (uint32_t)s->kernel[1],
+                     .in_height = (int32_t)s->in[0],
+                     .in_width = (int32_t)s->in[1],
+                     .stride_y = (int32_t)s->stride[0],
+                     .stride_x = (int32_t)s->stride[1],
+                     .dilation_y = (int32_t)s->dilation[0],
+                     .dilation_x = (int32_t)s->dilation[1],
+                     .pad_y = (int32_t)s->pad[0],
+                     .pad_x = (int32_t)s->pad[1],
+                     .alpha = 1,
+                     .first = s->parameter[0],
+                     .second = s->parameter[1]};
+    place_image(&c, p);
+    return packed_launch(stream, r->loaded, &p->cut, &c, err);
+}
+
+#define ROW(tile)                                                                           \
+    {                                                                                       \
+        .name = "conv_last_" tile, .version = 1,                                            \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",              \
+        .accept = conv_last_accept, .prepare = conv_last_prepare,                           \
+        .extent = conv_last_extent, .load = load, .unload = packed_unload, .enqueue = enqueue \
+    }
+const kernel KERNELS_cuda_conv_last[] = {
+    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("128x256"), ROW("64x128"), {0},
+};
+
+static uint32_t tile_of(const kernel *self)
+{
+    return (uint32_t)(self - KERNELS_cuda_conv_last);
+}

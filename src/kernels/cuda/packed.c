@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts products on packed weights into tiles, loads and launches packed.cu. */
+#include "kernels/cuda/packed.h"
+
+#include "base/alloc.h"
+
+enum { STEP = 64, MULTIPROCESSORS = 132, WANTED_BLOCKS = 200, MOST_SPLITS = 8, LEAST_STEPS = 2 };
+
+/* stages: steps of k in shared memory at the same time; blocks: that a multiprocessor shall run;
+ * rate: floating-point operations per ns and multiprocessor, for estimates. */
+static const struct {
+    const char *name;
+    uint32_t m, n, stages, blocks;
+    double rate;
+} TILES[PACKED_TILES] = {
+    {"128x128", 128, 128, 3, 2, 3700}, {"128x64", 128, 64, 4, 2, 2700},
+    {"64x64", 64, 64, 6, 2, 2000},     {"128x256", 128, 256, 4, 1, 4000},
+    {"64x128", 64, 128, 4, 2, 2700},
+};
+
+const char *packed_tile_name(uint32_t tile)
+{
+    return TILES[tile].name;
+}
+
+static uint64_t ratio_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static uint64_t blocks_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t groups)
+{
+    return extent_mul3(ratio_up(m, TILES[tile].m), ratio_up(n, TILES[tile].n), groups);
+}
+
+packed_cut packed_cut_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups)
+{
+    const uint64_t blocks = blocks_of(tile, m, n, groups), steps = ratio_up(k, STEP);
+    packed_cut c = {.tile = tile, .splits = 1};
+    while (c.splits < MOST_SPLITS && blocks * c.splits * 2 <= WANTED_BLOCKS &&
+           steps >= (uint64_t)LEAST_STEPS * 2 * c.splits)
+        c.splits *= 2;
+    return c;
+}
+
+double packed_cost(const packed_cut *c, uint64_t m, uint64_t n, uint64_t k, uint64_t groups)
+{
+    const uint64_t waves =
+        ratio_up(blocks_of(c->tile, m, n, groups) * c->splits, (uint64_t)MULTIPROCESSORS);
+    const double each = 2.0 * TILES[c->tile].m * TILES[c->tile].n *
+                        (double)(ratio_up(ratio_up(k, STEP), c->splits) * STEP);
+    return (double)waves * each / TILES[c->tile].rate;
+}
+
+bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile)
+{
+    if (c->tile != tile || tile >= PACKED_TILES) return extent_refuse(e, "tile");
+    if (!c->splits || c->splits > MOST_SPLITS || (c->splits & (c->splits - 1)))
+        return extent_refuse(e, "parts");
+    return true;
+}
+
+static void define(str *defines, const packed_kind *k, uint32_t splits)
+{
+    cuda_define_int(defines, "BM", TILES[k->cut.tile].m);
+    cuda_define_int(defines, "BN", TILES[k->cut.tile].n);
+    cuda_define_int(defines, "STAGES", TILES[k->cut.tile].stages);
+    cuda_define_int(defines, "BLOCKS", TILES[k->cut.tile].blocks);
+    cuda_define_int(defines, "SPLITS", splits);
+    cuda_define_int(defines, "TENSOR", k->types.x == PGY_F16 ? 1 : 2);
+    cuda_define_int(defines, "PLAIN", k->plain);
+    cuda_define_int(defines, "GATHERED", k->gathered);
+    cuda_define_int(defines, "VECTOR", k->vector);
+    cuda_define_int(defines, "BIASED", k->biased);
+    cuda_define_int(defines, "ADDED", k->added);
+    cuda_define_int(defines, "ACTIVATION", k->activation);
+    cuda_define_type(defines, "X", k->types.x);
+    cuda_define_type(defines, "BIAS", k->types.bias);
+    cuda_define_type(defines, "RESIDUAL", k->types.residual);
+    cuda_define_type(defines, "Y", k->types.y);
+}
+
+pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error *err)
+{
+    static const cuda_source SOURCE = {"packed", CUDA_SOURCE_packed, {"run"}, CUDA_SOURCE_mma};
+    packed_loaded *l = mem_calloc(1, sizeof *l);
+    str defines = {0};
+    void *code = NULL;
+    if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
+    define(&defines, kind, l->splits);
+    const pgy_status st = cuda_load(&code, d, &SOURCE, &defines, err);
+    l->code = code;
+    if (st)
+        mem_free(l);
+    else
+        *out = l;
+    return st;
+}
+
+void packed_unload(void *loaded)
+{
+    packed_loaded *l = loaded;
+    if (!l) return;
+    cuda_unload(l->code);
+    mem_free(l);
+}
+
+/* The shared memory that packed.cu lays out from a multiple of 1024 on: tiles of all steps, then
+ * the sums. */
+static uint32_t room_of(uint32_t tile)
+{
+    const uint32_t tiles = TILES[tile].stages * (TILES[tile].m + TILES[tile].n) * STEP * 2;
+    const uint32_t sums = TILES[tile].m * (TILES[tile].n + 8) * (uint32_t)sizeof(float);
+    return (tiles > sums ? tiles : sums) + 1024;
+}
+
+pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
+                         packed_call *call, pgy_error *err)
+{
+    const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
+    return cuda_launch_shared(s, l->code->functions[0], blocks, TILES[c->tile].m * 2,
+                              room_of(c->tile), call, err);
+}
