@@ -147,6 +147,8 @@ static void append_tensors(str *out, const pgy_plan_tensor *t, size_t count,
         str_append_py_tuple(out, t[i].shape, (size_t)t[i].rank);
         if (t[i].block == 1)
             str_append(out, ", Format: Row major linear ");
+        else if (!t[i].block)
+            str_append(out, ", Format: Channels last ");
         else
             str_printf(out, ", Format: Channels in blocks of %zu ", t[i].block);
         str_printf(out, "%s%s]", engine_type_name(t[i].dtype),

@@ -110,7 +110,7 @@ static void expect_same(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
 /* After all passes the graph must have these nodes and compute the same outputs, also after export
  * and import.
  */
-static void expect(model_builder *b, const char *nodes)
+static void expect(model_builder *b, const char *device, const char *nodes)
 {
     pgy_model *model = builder_finish_bytes(b), *saved = NULL;
     pgy_graph *before = NULL, *after = NULL, *again = NULL;
@@ -118,7 +118,8 @@ static void expect(model_builder *b, const char *nodes)
     if (pgy_graph_import(&before, model, &err)) fail_msg("%s", err.text);
     if (pgy_graph_import(&after, model, &err)) fail_msg("%s", err.text);
     if (pgy_graph_infer_shapes(after, NULL, &err)) fail_msg("%s", err.text);
-    const pgy_build_config config = {.size = sizeof config};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .devices = {.items = &device, .count = device != NULL}};
     if (passes_run(after, &(pass_target){.config = &config}, &err)) fail_msg("%s", err.text);
     expect_nodes(after, nodes);
     if (pgy_graph_export(&saved, after, &err)) fail_msg("%s", err.text);
@@ -141,7 +142,7 @@ static void expect(model_builder *b, const char *nodes)
 void expect_fused_y(model_builder *b, const char *nodes)
 {
     builder_output(b, "y", PGY_F32, NULL);
-    expect(b, nodes);
+    expect(b, NULL, nodes);
 }
 
 void expect_y(model_builder *b, const char *nodes)
@@ -150,6 +151,14 @@ void expect_y(model_builder *b, const char *nodes)
     if (free) setenv("POLYGRAPHY_PASSES", "-fuse_elementwise", 1);
     expect_fused_y(b, nodes);
     if (free) unsetenv("POLYGRAPHY_PASSES");
+}
+
+void expect_y_on(model_builder *b, const char *device, const char *nodes)
+{
+    setenv("POLYGRAPHY_PASSES", "-fuse_elementwise", 1);
+    builder_output(b, "y", PGY_F32, NULL);
+    expect(b, device, nodes);
+    unsetenv("POLYGRAPHY_PASSES");
 }
 
 model_builder start(const char *shape)

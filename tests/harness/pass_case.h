@@ -20,6 +20,8 @@ pgy_onnx_node *node_ints(model_builder *b, pgy_onnx_node *n, const char *name, i
  * results, the graph must have these nodes and compute the same outputs, also after export and
  * import. */
 void expect_y(model_builder *b, const char *nodes);
+/* Like expect_y, for an engine with this device ("cuda"); it is not opened. NULL: none. */
+void expect_y_on(model_builder *b, const char *device, const char *nodes);
 /* Like expect_y, but after all passes including fuse_elementwise. */
 void expect_fused_y(model_builder *b, const char *nodes);
 

@@ -20,6 +20,14 @@ const pass *pass_at(size_t i)
     return NULL;
 }
 
+bool pass_is_for_cuda(const pass_target *t)
+{
+    const pgy_build_config *c = t->config;
+    for (size_t i = 0; c && i < c->devices.count; i++)
+        if (strncmp(c->devices.items[i], "cuda", 4) == 0) return true;
+    return false;
+}
+
 size_t pass_occurrence(size_t i)
 {
     size_t count = 1;

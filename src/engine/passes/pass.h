@@ -32,6 +32,8 @@ typedef struct pass {
 /* Passes that a test program adds behind them, to plant faults; ends with NULL. Not linked: NULL.
  */
 extern const pass *const PASSES_OF_TEST[] __attribute__((weak));
+/* Does the configuration name a CUDA device? */
+bool pass_is_for_cuda(const pass_target *t);
 /* The pass that runs as number i, or NULL. */
 const pass *pass_at(size_t i);
 /* 1 if no pass with the name of pass i runs before it, 2 if one does. */

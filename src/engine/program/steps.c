@@ -184,7 +184,8 @@ pgy_status build_deliver(builder *b, uint32_t from, uint32_t output, pgy_error *
 {
     const program_tensor *t = &b->tensors[from].t;
     if (!t->space || t->layout == KERNEL_LINEAR) return build_move(b, from, output, err);
-    const pgy_status st = bring(&from, b, from, KERNEL_LINEAR, 0, err);
+    const uint32_t space = is_last(t->layout) ? t->space : 0; /* where the layout changes */
+    const pgy_status st = bring(&from, b, from, KERNEL_LINEAR, space, err);
     return st ? st : build_move(b, from, output, err);
 }
 

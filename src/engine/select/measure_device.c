@@ -9,7 +9,7 @@
 #include "engine/select/measure.h"
 #include "kernels/launch.h"
 
-enum { WARM_UPS = 2, ROUNDS = 5, REPEATS = 10, SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
+enum { PIECE = 1 << 20, WARM_UPS = 2, ROUNDS = 5, REPEATS = 10, SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
 
 typedef struct device_bench {
     const measure_candidate *c;
@@ -42,6 +42,23 @@ static pgy_status put(void **out, device_bench *b, const void *from, size_t size
     return st ? st : device_stream_synchronize(b->stream, NULL);
 }
 
+/* Random elements: a piece from the host, repeated within the device. */
+static pgy_status put_random(void **out, device_bench *b, const kernel_tensor *t)
+{
+    const size_t size = kernel_size_bytes(t), piece = size < PIECE ? size : PIECE;
+    void *data = mem_alloc_aligned(64, piece + 64);
+    if (!data) return PGY_E_MEMORY;
+    measure_fill(data, t->dtype, piece);
+    pgy_status st = device_allocate(out, b->stream, size + 1, NULL);
+    if (!st) st = device_copy(b->stream, *out, data, piece, DEVICE_FROM_HOST, NULL);
+    for (size_t done = piece; !st && done < size; done *= 2)
+        st = device_copy(b->stream, (char *)*out + done, *out, done < size - done ? done : size - done,
+                         DEVICE_WITHIN, NULL);
+    if (!st) st = device_stream_synchronize(b->stream, NULL);
+    mem_free(data);
+    return st;
+}
+
 static pgy_status put_tensor(device_bench *b, size_t slot)
 {
     const kernel_problem *u = b->c->problem;
@@ -49,21 +66,16 @@ static pgy_status put_tensor(device_bench *b, size_t slot)
     const bool input = slot < u->input_count;
     if (!t->dtype || (input && (b->plan.packed_inputs >> slot & 1))) return PGY_OK;
     const size_t size = kernel_size_bytes(t);
-    void *data = mem_alloc_aligned(64, size + 64);
-    if (!data) return PGY_E_MEMORY;
+    if (t->space && input && !t->data) return put_random(&b->tensors[slot], b, t);
+    if (t->space) return put(&b->tensors[slot], b, input ? t->data : NULL, size);
+    const pgy_status st =
+        device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
+    if (st) return st;
     if (t->data)
-        memcpy(data, t->data, size);
+        memcpy(b->tensors[slot], t->data, size);
     else
-        measure_fill(data, t->dtype, size);
-    pgy_status st = PGY_OK;
-    if (t->space) {
-        st = put(&b->tensors[slot], b, input ? data : NULL, size);
-    } else {
-        st = device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
-        if (!st) memcpy(b->tensors[slot], data, size);
-    }
-    mem_free(data);
-    return st;
+        measure_fill(b->tensors[slot], t->dtype, size);
+    return PGY_OK;
 }
 
 static pgy_status prepare(device_bench *b)

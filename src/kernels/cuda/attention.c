@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention without a key-value cache on CUDA devices. */
+/* Attention without a key-value cache on CUDA devices; query, key and value may be parts of one
+ * tensor. */
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/cuda/code.h"
@@ -17,6 +19,7 @@ typedef struct strides {
 
 typedef struct params {
     uint32_t inputs, causal, mask, type, mask_type;
+    uint32_t packed; /* 1: input 0 holds query, key and value; the mask is input 1 */
     uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
     strides q, k, v, y;
     uint64_t m_batch, m_head, m_row, m_key,
@@ -42,14 +45,20 @@ static uint64_t read_heads(const kernel_tensor *t, const op_node *n, const char 
     return given > 0 ? (uint64_t)given : 0;
 }
 
+static uint32_t mask_of(const params *p)
+{
+    return p->packed ? 1 : MASK;
+}
+
 static bool read_mask(params *p, const kernel_problem *u)
 {
-    const kernel_tensor *t = &u->inputs[MASK];
+    const uint32_t input = mask_of(p);
+    const kernel_tensor *t = &u->inputs[input];
     uint64_t *const strides_of[] = {&p->m_batch, &p->m_head, &p->m_row, &p->m_key};
     uint64_t stride = 1;
     p->m_keys = p->keys;
     p->mask_type = PGY_F32;
-    if (u->input_count <= MASK || !t->dtype) return true;
+    if (u->input_count <= input || !t->dtype) return true;
     if ((!cuda_is_float(t->dtype) && t->dtype != PGY_BOOL) || t->rank < 1 || t->rank > 4)
         return false;
     for (int32_t behind = 1; behind <= t->rank; behind++) {
@@ -77,7 +86,37 @@ static bool is_plain(const kernel_problem *u)
            op_attr_int(u->node, "right_window_size", -1) < 0;
 }
 
-static bool cuda_attention_describe(params *p, const kernel_problem *u)
+/* Keys begin behind the queries, values behind the keys: elements from the start of a row. */
+static uint64_t keys_at(const params *p)
+{
+    return p->packed ? p->heads * p->size : 0;
+}
+
+static uint64_t values_at(const params *p)
+{
+    return p->packed ? (p->heads + p->kv_heads) * p->size : 0;
+}
+
+static bool describe_packed(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *x = &u->inputs[0];
+    *p = (params){.inputs = (uint32_t)u->input_count, .type = x->dtype, .packed = 1};
+    if (!cuda_is_float(x->dtype) || u->outputs[0].dtype != x->dtype || x->rank != 3 ||
+        !kernel_count(x))
+        return false;
+    p->heads = read_heads(x, u->node, "q_num_heads");
+    p->kv_heads = read_heads(x, u->node, "kv_num_heads");
+    const uint64_t width = (uint64_t)x->shape[2], all = p->heads + 2 * p->kv_heads;
+    if (!p->heads || !p->kv_heads || p->heads % p->kv_heads || width % all) return false;
+    p->size = p->v_size = width / all;
+    p->batch = (uint64_t)x->shape[0];
+    p->rows = p->keys = (uint64_t)x->shape[1];
+    p->q = p->k = p->v = (strides){.batch = width * p->rows, .head = p->size, .row = width};
+    p->y = read_strides(&u->outputs[0], p->heads);
+    return true;
+}
+
+static bool describe_three(params *p, const kernel_problem *u)
 {
     const kernel_tensor *q = &u->inputs[Q], *k = &u->inputs[K], *v = &u->inputs[V];
     *p = (params){.inputs = (uint32_t)u->input_count, .type = q->dtype};
@@ -96,6 +135,13 @@ static bool cuda_attention_describe(params *p, const kernel_problem *u)
     p->keys = (uint64_t)k->shape[k->rank - 2];
     p->size = q->rank == 4 ? p->q.row : p->q.head;
     p->v_size = v->rank == 4 ? p->v.row : p->v.head;
+    return true;
+}
+
+static bool cuda_attention_describe(params *p, const kernel_problem *u)
+{
+    const bool packed = strcmp(u->node->def->name, "PackedAttention") == 0;
+    if (packed ? !describe_packed(p, u) : !describe_three(p, u)) return false;
     p->causal = op_attr_int(u->node, "is_causal", 0) != 0;
     p->cap = (float)op_attr_float(u->node, "softcap", 0);
     p->scale = (float)op_attr_float(u->node, "scale", 1 / sqrt((double)p->size));
@@ -169,7 +215,7 @@ static void state_mask(kernel_extent *e, const params *p)
                               p->m_keys < p->keys ? p->m_keys : p->keys};
     const uint64_t steps[] = {p->m_batch, p->m_head, p->m_row, p->m_key};
     if (p->mask)
-        extent_tensor(e, MASK, extent_reach(sizes, steps, 4), cuda_item((pgy_dtype)p->mask_type));
+        extent_tensor(e, mask_of(p), extent_reach(sizes, steps, 4), cuda_item((pgy_dtype)p->mask_type));
 }
 
 static bool has_valid_types(const params *p)
@@ -183,7 +229,7 @@ static bool has_valid_sizes(const params *p)
 {
     const uint64_t most = INT32_MAX;
     return p->batch && p->heads && p->kv_heads && p->rows && p->keys && p->size && p->v_size &&
-           p->batch <= most && p->heads <= most && p->rows <= most && p->keys <= most &&
+           p->batch <= most && p->heads <= most && p->kv_heads <= most && p->rows <= most && p->keys <= most &&
            p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && p->heads % p->kv_heads == 0 &&
            p->m_key <= 1;
 }
@@ -192,15 +238,19 @@ static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p) return false;
-    if (p->inputs != q->input_count || p->inputs <= V || (p->mask && p->inputs <= MASK))
+    if (p->packed > 1 || p->inputs != q->input_count || p->inputs <= (p->packed ? 0 : V) ||
+        (p->mask && p->inputs <= mask_of(p)))
         return extent_refuse(e, "number of inputs");
     if (!has_valid_types(p)) return extent_refuse(e, "types");
     if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     const uint64_t heads = extent_mul3(p->batch, p->heads, p->rows);
+    const uint32_t k = p->packed ? Q : K, v = p->packed ? Q : V;
     extent_tensor(e, Q, reach(p, &p->q, p->heads, p->rows, p->size), item);
-    extent_tensor(e, K, reach(p, &p->k, p->kv_heads, p->keys, p->size), item);
-    extent_tensor(e, V, reach(p, &p->v, p->kv_heads, p->keys, p->v_size), item);
+    extent_tensor(e, k, extent_add(reach(p, &p->k, p->kv_heads, p->keys, p->size), keys_at(p)),
+                  item);
+    extent_tensor(e, v, extent_add(reach(p, &p->v, p->kv_heads, p->keys, p->v_size), values_at(p)),
+                  item);
     extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), item);
     /* A plan file must not demand endless loops: their counts follow from the output's size. */
     extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), item);
@@ -295,10 +345,11 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 {
     const params *p = r->params;
     const cuda_loaded *l = r->loaded;
+    const uint32_t item = cuda_item((pgy_dtype)p->type);
     attention_call c = {.q = address(r->tensors[Q]),
-                        .k = address(r->tensors[K]),
-                        .v = address(r->tensors[V]),
-                        .mask = p->mask ? address(r->tensors[MASK]) : 0,
+                        .k = address(r->tensors[p->packed ? Q : K]) + keys_at(p) * item,
+                        .v = address(r->tensors[p->packed ? Q : V]) + values_at(p) * item,
+                        .mask = p->mask ? address(r->tensors[mask_of(p)]) : 0,
                         .y = address(r->tensors[p->inputs]),
                         .q_at = p->q,
                         .k_at = p->k,
@@ -325,8 +376,8 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_attention[] = {
     {.name = "cuda_attention",
-     .version = 1,
-     .ops = "Attention",
+     .version = 2,
+     .ops = "Attention pgy:PackedAttention",
      .device = "cuda",
      .accept = cuda_attention_accept,
      .prepare = cuda_attention_prepare,

@@ -79,7 +79,9 @@ static bool cuda_conv_accept(kernel_problem *u, double *cost_ns)
     params p;
     cuda_set_linear(u);
     if (!cuda_conv_describe(&p, u)) return false;
-    *cost_ns = cuda_cost(cuda_bytes(u), conv_flop_count(&p.s), cuda_is_half((pgy_dtype)p.type));
+    const double slow = cuda_is_half((pgy_dtype)p.type) ? 1.8 : 1; /* it gathers single elements */
+    *cost_ns = cuda_cost(cuda_bytes(u) * slow, conv_flop_count(&p.s) * slow,
+                         cuda_is_half((pgy_dtype)p.type));
     return true;
 }
 

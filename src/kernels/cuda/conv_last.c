@@ -82,12 +82,19 @@ static bool describe(params *p, const kernel_problem *u, uint32_t tile)
 
 static uint32_t tile_of(const kernel *self);
 
+/* Gathering keeps a table of all elements of a window, with 16-bit distances. */
+static bool can_gather(const params *p)
+{
+    const conv_shape *s = &p->s;
+    return !is_gathered(p) || (product_k(s) <= PACKED_GATHERED && s->in[0] < INT16_MAX / 2);
+}
+
 static bool conv_last_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     const kernel_layout offered = u->inputs[0].layout;
     conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
-    if (!describe(&p, u, tile_of(u->self))) return false;
+    if (!describe(&p, u, tile_of(u->self)) || !can_gather(&p)) return false;
     if (offered != KERNEL_CHANNELS_LAST && is_gathered(&p)) {
         u->inputs[0].layout = KERNEL_LINEAR;
         p.linear = 1;
@@ -153,7 +160,7 @@ static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
     if (!p || !conv_extent(e, q, s)) return false;
     if (!has_valid_types(p) || p->linear > 1) return extent_refuse(e, "types");
     if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
-    if (!has_sizes(s)) return extent_refuse(e, "sizes");
+    if (!has_sizes(s) || !can_gather(p)) return extent_refuse(e, "sizes");
     if (!packed_cut_extent(e, &p->cut, tile_of(q->self))) return false;
     const uint64_t out = extent_mul(product_m(s), s->out_channels);
     const uint32_t item = cuda_item((pgy_dtype)p->type);
@@ -251,7 +258,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
         .extent = conv_last_extent, .load = load, .unload = packed_unload, .enqueue = enqueue \
     }
 const kernel KERNELS_cuda_conv_last[] = {
-    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("128x256"), ROW("64x128"), {0},
+    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("short_128x64"), ROW("64x128"), {0},
 };
 
 static uint32_t tile_of(const kernel *self)

@@ -146,7 +146,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
         .extent = matmul_packed_extent, .load = load, .unload = packed_unload, .enqueue = enqueue \
     }
 const kernel KERNELS_cuda_matmul_packed[] = {
-    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("128x256"), ROW("64x128"), {0},
+    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("short_128x64"), ROW("64x128"), {0},
 };
 
 static uint32_t tile_of(const kernel *self)

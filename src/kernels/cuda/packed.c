@@ -14,7 +14,7 @@ static const struct {
     double rate;
 } TILES[PACKED_TILES] = {
     {"128x128", 128, 128, 3, 2, 3700}, {"128x64", 128, 64, 4, 2, 2700},
-    {"64x64", 64, 64, 6, 2, 2000},     {"128x256", 128, 256, 4, 1, 4000},
+    {"64x64", 64, 64, 6, 2, 2000},     {"short_128x64", 128, 64, 2, 3, 2600},
     {"64x128", 64, 128, 4, 2, 2700},
 };
 
@@ -87,6 +87,7 @@ pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error
     str defines = {0};
     void *code = NULL;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    l->gathers = kind->gathered;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
     define(&defines, kind, l->splits);
     const pgy_status st = cuda_load(&code, d, &SOURCE, &defines, err);
@@ -106,13 +107,14 @@ void packed_unload(void *loaded)
     mem_free(l);
 }
 
-/* The shared memory that packed.cu lays out from a multiple of 1024 on: tiles of all steps, then
- * the sums. */
-static uint32_t room_of(uint32_t tile)
+/* The shared memory that packed.cu lays out from a multiple of 1024 on: tiles of all steps, later
+ * the sums, and behind the tiles a place of 8 bytes for each k that is gathered. */
+static uint32_t room_of(uint32_t tile, uint64_t gathered)
 {
     const uint32_t tiles = TILES[tile].stages * (TILES[tile].m + TILES[tile].n) * STEP * 2;
     const uint32_t sums = TILES[tile].m * (TILES[tile].n + 8) * (uint32_t)sizeof(float);
-    return (tiles > sums ? tiles : sums) + 1024;
+    const uint32_t places = (uint32_t)(ratio_up(gathered, STEP) * STEP * 8);
+    return (tiles + places > sums ? tiles + places : sums) + 1024;
 }
 
 pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
@@ -120,5 +122,5 @@ pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_
 {
     const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
     return cuda_launch_shared(s, l->code->functions[0], blocks, TILES[c->tile].m * 2,
-                              room_of(c->tile), call, err);
+                              room_of(c->tile, l->gathers ? call->k : 0), call, err);
 }

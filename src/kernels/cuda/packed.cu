@@ -165,7 +165,7 @@ typedef struct source {
     int32_t dy, dx;               // distance of its tap from the start of the window
 } source;
 
-enum { OUTSIDE = -(1 << 29) };
+enum { OUTSIDE = -(1 << 29), INT16_FAR = 32767 }; // no image that is gathered is as high as INT16_FAR
 
 DEVICE void find_row(source *s, int i, const packed *a, uint32_t group, uint64_t m)
 {
@@ -182,12 +182,11 @@ DEVICE void find_row(source *s, int i, const packed *a, uint32_t group, uint64_t
     s->y[i] = exists ? (int32_t)row * a->stride_y - a->pad_y : OUTSIDE;
     s->x[i] = (int32_t)(pixel - row * a->out_width) * a->stride_x - a->pad_x;
     s->at[i] = a->x + image * a->image + (uint64_t)group * a->channels * (uint32_t)a->step_c;
-#if !GATHERED
     s->at[i] += (int64_t)s->y[i] * a->step_y + (int64_t)s->x[i] * a->step_x; // used only with taps inside the image
-#endif
 #endif
 }
 
+#if !GATHERED
 DEVICE void go_to(source *s, const packed *a, uint32_t k)
 {
     s->k = k;
@@ -231,32 +230,53 @@ DEVICE int is_inside(const source *s, int i, const packed *a)
 #endif
 }
 
+#endif
+
 #if GATHERED
 typedef struct ALIGNED(16) chunk { X at[8]; } chunk;
+
+// An element of a window: its distance from the start, also as an index. A table in shared memory, behind the tiles,
+// has one for each k.
+typedef struct ALIGNED(8) tap {
+    int32_t offset;
+    int16_t dy, dx;
+} tap;
+
+DEVICE void fill_taps(tap *taps, const packed *a)
+{
+    for (uint32_t k = THREAD; k < (a->k + BK - 1) / BK * BK; k += PACKED_THREADS) {
+        const uint32_t place = k / a->channels, row = place / a->window;
+        const int32_t dy = (int32_t)row * a->dilation_y, dx = (int32_t)(place - row * a->window) * a->dilation_x;
+        tap t;
+        t.offset = (int32_t)((int64_t)dy * a->step_y + (int64_t)dx * a->step_x + (int64_t)(k - place * a->channels) * a->step_c);
+        t.dy = k < a->k ? (int16_t)dy : INT16_FAR;
+        t.dx = (int16_t)dx;
+        taps[k] = t;
+    }
+}
 
 DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
 {
     source s;
     find_row(&s, 0, a, group, m0 + THREAD % BM);
-    go_to(&s, a, begin + THREAD / BM * 32);
+    s.k = begin + THREAD / BM * 32;
     return s;
 }
 
-DEVICE void bring_x(char *tile, source *s, const packed *a)
+DEVICE void bring_x(char *tile, source *s, const packed *a, const tap *taps)
 {
     const uint32_t row = THREAD % BM, first = THREAD / BM * 4;
-    for (uint32_t c = 0; c < 4; c++) {
+    UNROLL for (uint32_t c = 0; c < 4; c++) {
         chunk v;
         UNROLL for (int e = 0; e < 8; e++) {
             const X zero = {0};
-            const int64_t at = (int64_t)(s->y[0] + s->dy) * a->step_y + (int64_t)(s->x[0] + s->dx) * a->step_x +
-                               (int64_t)s->channel * a->step_c;
-            v.at[e] = is_inside(s, 0, a) ? s->at[0][at] : zero;
-            go_on(s, a, 1);
+            const tap t = taps[s->k + c * 8 + (uint32_t)e];
+            const int inside = (uint32_t)(s->y[0] + t.dy) < (uint32_t)a->in_height && (uint32_t)(s->x[0] + t.dx) < (uint32_t)a->in_width;
+            v.at[e] = inside ? s->at[0][t.offset] : zero;
         }
         *(chunk *)(tile + chunk_at(row, first + c)) = v;
     }
-    go_on(s, a, BK - 32);
+    s->k += BK;
 }
 #else
 DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
@@ -267,8 +287,9 @@ DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t
     return s;
 }
 
-DEVICE void bring_x(char *tile, source *s, const packed *a)
+DEVICE void bring_x(char *tile, source *s, const packed *a, const void *unused)
 {
+    (void)unused;
     const uint32_t line = THREAD / 8, chunk = THREAD % 8;
 #if PLAIN
     const int64_t at = s->k;
@@ -383,10 +404,17 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
     // Weights are constants: they come while the kernel before this one still runs.
     for (uint32_t i = 0; i < STAGES - 1 && i < steps; i++) bring_w(STAGE(i), &a, w, n0, (begin + i) * BK);
+#if GATHERED
+    tap *const taps = (tap *)(tiles + STAGES * STAGE_BYTES);
+    fill_taps(taps, &a);
+    BARRIER();
+#else
+    const void *const taps = (const void *)0;
+#endif
     WAIT_FOR_LAST();
     source x = find_source(&a, group, m0, begin * BK);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
-        if (i < steps) bring_x(STAGE(i), &x, &a);
+        if (i < steps) bring_x(STAGE(i), &x, &a, taps);
         COPIES_END();
     }
     for (uint32_t i = 0; i < steps; i++) {
@@ -396,7 +424,7 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
         start_products(&s, STAGE(i));
         if (i + STAGES - 1 < steps) {
             bring_w(STAGE(i + STAGES - 1), &a, w, n0, (begin + i + STAGES - 1) * BK);
-            bring_x(STAGE(i + STAGES - 1), &x, &a);
+            bring_x(STAGE(i + STAGES - 1), &x, &a, taps);
         }
         COPIES_END();
         finish_products(&s);

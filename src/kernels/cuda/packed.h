@@ -18,7 +18,8 @@ typedef struct packed_call {
     float alpha, first, second;
 } packed_call;
 
-enum { PACKED_TILES = 5, PACKED_VECTOR = 8 };
+/* GATHERED: most elements of a row of X that are gathered one by one. */
+enum { PACKED_TILES = 5, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
 
 /* How the product of a problem is cut. Plan files store it. */
 typedef struct packed_cut {
@@ -30,6 +31,7 @@ typedef struct packed_cut {
 typedef struct packed_loaded {
     cuda_loaded *code;
     uint32_t splits; /* 1 on GPUs without clusters of blocks */
+    bool gathers;
 } packed_loaded;
 
 typedef struct packed_types {

@@ -245,10 +245,18 @@ DEVICE float sigmoid_f32(float x)
 DEVICE float swish_f32(float x, float slope) { return x * sigmoid_f32(slope * x); }
 DEVICE float silu_f32(float x) { return x * sigmoid_f32(x); }
 DEVICE float gelu_f32(float x) { return x == -INFINITY ? -0.0f : 0.5f * x * erfcf(x * -0.70710678f); }
-// For results in 16 bits: erfc as t exp(polynomial(t)), whose relative error is below 2e-6, in a third of the time.
+// Of some units in the last place, for results in 16 bits.
+#ifndef EMULATED
+DEVICE float short_ratio(float x, float y) { return __fdividef(x, y); }
+DEVICE float short_exp(float x) { return __expf(x); }
+#else
+DEVICE float short_ratio(float x, float y) { return x / y; }
+DEVICE float short_exp(float x) { return expf(x); }
+#endif
+// For results in 16 bits: erfc as t exp(polynomial(t)), whose relative error is below 1e-5, in a quarter of the time.
 DEVICE float short_gelu_f32(float x)
 {
-    const float z = fabsf(x) * 0.70710678f, t = 1 / (1 + 0.5f * z);
+    const float z = fabsf(x) * 0.70710678f, t = short_ratio(1, 1 + 0.5f * z);
     float p = 0.17087277f;
     p = p * t - 0.82215223f;
     p = p * t + 1.48851587f;
@@ -259,7 +267,7 @@ DEVICE float short_gelu_f32(float x)
     p = p * t + 0.37409196f;
     p = p * t + 1.00002368f;
     p = p * t - 1.26551223f;
-    const float tail = x == -INFINITY ? 0 : 0.5f * x * (t * expf(p - z * z));
+    const float tail = x == -INFINITY ? 0 : 0.5f * x * (t * short_exp(p - z * z));
     return x > 0 ? x == INFINITY ? x : x - tail : tail;
 }
 // 1/2 (1 + tanh(u)) is sigmoid(2u).

@@ -209,9 +209,58 @@ static void test_cuda__elements(void **state)
     CHECK("", "Transpose", "perm=0,2,3,1", "2x40x9x8");
     CHECK("", "Transpose", "perm=1,0,2", "5x6x7");
     CHECK("", "Concat", "axis=1", "2x3x4", "2x1x4");
+    CHECK("", "Concat", "axis=1", "2x8x3x4", "2x5x3x4");
+    CHECK("", "Mul", "", "2x8x3x4", "8x1x1");
     CHECK("com.microsoft", "BiasGelu", "", "3x64", "64");
     CHECK("com.microsoft", "FastGelu", "", "3x64");
     report(c);
+}
+
+/* ---- Changes of layout ---------------------------------------------------------------------- */
+
+static void must(pgy_status st, const pgy_error *err)
+{
+    if (st) fail_msg("%s", err->text);
+}
+
+/* Both changes of layout: linear to channels last, and back. */
+static void test_cuda__layouts(void **state)
+{
+    enum { CHANNELS = 33, PIXELS = 3 * 14, COUNT = 2 * CHANNELS * PIXELS };
+    static const int64_t SHAPE[] = {2, CHANNELS, 3, 14};
+    cuda_checker *c = open_checker();
+    const kernel *k = kernel_find("cuda_reorder", 1);
+    uint16_t x[COUNT], last[COUNT], back[COUNT];
+    void *memory[3];
+    pgy_error err = {0};
+    (void)state;
+    assert_non_null(k);
+    for (size_t i = 0; i < COUNT; i++) x[i] = (uint16_t)i;
+    for (size_t i = 0; i < 3; i++) must(device_allocate(&memory[i], c->stream, sizeof x, &err), &err);
+    must(device_copy(c->stream, memory[0], x, sizeof x, DEVICE_FROM_HOST, &err), &err);
+    for (size_t i = 0; i < 2; i++) {
+        kernel_problem u = {.input_count = 1, .output_count = 1, .space = 1};
+        kernel_plan plan = {0};
+        double cost;
+        void *loaded = NULL;
+        u.inputs[0] = u.outputs[0] = (kernel_tensor){.dtype = PGY_F16, .rank = 4, .shape = SHAPE};
+        (i ? &u.inputs[0] : &u.outputs[0])->layout = KERNEL_CHANNELS_LAST;
+        assert_true(kernel_accept(k, &u, &cost));
+        must(k->prepare(&plan, &u, &err), &err);
+        must(k->load(&loaded, k, &plan, c->device, &err), &err);
+        const kernel_run r = {
+            .self = k, .params = plan.params, .tensors = memory + i, .parts = 1, .loaded = loaded};
+        must(k->enqueue(&r, c->stream, &err), &err);
+        must(device_stream_synchronize(c->stream, &err), &err);
+        k->unload(loaded);
+        kernel_plan_deinit(&plan);
+    }
+    must(device_copy(c->stream, last, memory[1], sizeof x, DEVICE_TO_HOST, &err), &err);
+    must(device_copy(c->stream, back, memory[2], sizeof x, DEVICE_TO_HOST, &err), &err);
+    must(device_stream_synchronize(c->stream, &err), &err);
+    for (size_t i = 0; i < 3; i++) device_release(c->stream, memory[i]);
+    assert_memory_equal(x, back, sizeof x);
+    assert_int_equal(last[(PIXELS + 5) * CHANNELS + 7], x[(CHANNELS + 7) * PIXELS + 5]);
 }
 
 /* ---- What 16-bit floats and libraries have of their own ---------------------------------------
@@ -228,6 +277,12 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("", "Attention", "is_causal=1", "1x2x3x32", "1x2x5x32", "1x2x5x32", "3x5");
     CHECK("", "Conv", "pads=1,1,1,1 strides=2,2", "1x32x9x9", "20x32x3x3", "20"); /* taps first */
     CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
+    CHECK("", "Conv", "group=16 pads=1,1,1,1 strides=2,2", "2x16x9x11", "16x1x3x3", "16");
+    CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x16x6x5", "16x16x3x3",
+          "16", "1x16x6x5");
+    CHECK("", "MaxPool", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", "2x16x5x6");
+    CHECK("", "GlobalMaxPool", "", "2x72x5x7");
+    CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=1", "2x17x64", "17x17");
     CHECK("", "MatMul", "", "72x136", "136x80"); /* whole vectors: several stages */
     CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu", "3x24x64", "40x64", "40", "3x24x40");
     report(c);
