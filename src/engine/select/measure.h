@@ -10,8 +10,8 @@ typedef struct measure_candidate {
     const kernel *kernel;
     const kernel_problem *problem;
     double estimate_ns;
-    double time_ns; /* out; negative: not measured. A candidate that is clearly slower than the best
-                     * is dropped early, so its time is rough */
+    double time_ns; /* out; negative: not measured, MEASURE_FAILED: it cannot run. A candidate that
+                     * is clearly slower than the best is dropped early, so its time is rough */
     device *device; /* the device whose clock times it; NULL: the host */
 } measure_candidate;
 
@@ -21,7 +21,9 @@ typedef struct measure_candidate {
  * (clock_ns); candidates without a time by then keep time_ns negative. False: out of memory or
  * time, nothing was measured. */
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until);
-/* The shortest time of a device's kernel; negative: it could not be measured. */
+enum { MEASURE_FAILED = -2 };
+/* The shortest time of a device's kernel; negative: it could not be measured, MEASURE_FAILED: not
+ * even prepared. */
 double measure_on_device(const measure_candidate *c, int64_t until);
 /* Fills an operand with random data that every kernel can take. */
 void measure_fill(void *to, pgy_dtype dtype, size_t size_bytes);

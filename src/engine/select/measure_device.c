@@ -5,9 +5,12 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/log.h"
 #include "base/system.h"
 #include "engine/select/measure.h"
 #include "kernels/launch.h"
+
+static const char LOG_PATH[] = "engine/select/measure_device.c";
 
 enum { PIECE = 1 << 20, WARM_UPS = 2, ROUNDS = 5, REPEATS = 10, SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
 
@@ -78,15 +81,15 @@ static pgy_status put_tensor(device_bench *b, size_t slot)
     return PGY_OK;
 }
 
-static pgy_status prepare(device_bench *b)
+static pgy_status prepare(device_bench *b, pgy_error *err)
 {
     const kernel *k = b->c->kernel;
     device *d = b->c->device;
-    pgy_status st = k->prepare(&b->plan, b->c->problem, NULL);
-    if (!st) st = device_stream_create(&b->stream, d, NULL);
-    if (!st) st = device_event_create(&b->start, d, NULL);
-    if (!st) st = device_event_create(&b->end, d, NULL);
-    if (!st && k->load) st = k->load(&b->loaded, k, &b->plan, d, NULL);
+    pgy_status st = k->prepare(&b->plan, b->c->problem, err);
+    if (!st) st = device_stream_create(&b->stream, d, err);
+    if (!st) st = device_event_create(&b->start, d, err);
+    if (!st) st = device_event_create(&b->end, d, err);
+    if (!st && k->load) st = k->load(&b->loaded, k, &b->plan, d, err);
     for (size_t i = 0; !st && i < slot_count(b->c->problem); i++) st = put_tensor(b, i);
     if (!st && b->plan.packed) st = put(&b->packed, b, b->plan.packed, b->plan.packed_bytes);
     if (!st && b->plan.workspace_bytes) st = put(&b->workspace, b, NULL, b->plan.workspace_bytes);
@@ -153,8 +156,15 @@ static double sample(device_bench *b)
 double measure_on_device(const measure_candidate *c, int64_t until)
 {
     device_bench b = {.c = c};
+    pgy_error err = {0};
     double best = -1;
-    if (!prepare(&b))
+    const pgy_status st = prepare(&b, &err);
+    if (st) best = MEASURE_FAILED;
+    /* PGY_E_UNSUPPORTED: a library has fewer algorithms than rows. */
+    if (st && st != PGY_E_UNSUPPORTED && !cancel_requested())
+        LOG(WARNING, "Kernel '%s' is not used for %s '%s': %s", c->kernel->name,
+            c->problem->node->def->name, c->problem->node->name, err.text);
+    if (!st)
         for (int i = 0; i < WARM_UPS + ROUNDS; i++) {
             const double ns = sample(&b);
             if (ns < 0 || cancel_requested() || clock_ns() > until) break;

@@ -205,6 +205,22 @@ static void decide(select_node *n, select_choice *f, select_variant *const *meas
     f->variant = (size_t)(best - n->variants);
 }
 
+/* Excludes choices whose candidates all failed, if another choice has a time. */
+static void exclude_failed(select_node *n, select_variant *const *measured, size_t count)
+{
+    bool any = false;
+    for (size_t i = 0; i < n->variant_count; i++) any |= n->variants[i].time_ns >= 0;
+    for (size_t f = 0; any && f < n->choice_count; f++) {
+        size_t tried = 0, failed = 0;
+        for (size_t i = 0; i < count; i++) {
+            if (measured[i]->choice != f) continue;
+            tried++;
+            failed += measured[i]->time_ns == MEASURE_FAILED;
+        }
+        if (tried && failed == tried) n->choices[f].cost_ns = PBQP_NEVER;
+    }
+}
+
 /* The slice of a node in a trace: which kernels were timed, and how long they take. */
 static void trace_node(const select_node *n, select_variant *const *v, size_t count, int64_t start)
 {
@@ -246,8 +262,8 @@ static void run_candidates(selection *s, const select_node *n, select_variant **
     const bool done =
         ready && measure_kernels(c, ready, s->timing->threads, start + s->timing->left_ns);
     for (size_t i = 0; i < ready; i++) {
-        v[i]->time_ns = done ? c[i].time_ns : -1;
-        if (done)
+        v[i]->time_ns = done || c[i].time_ns == MEASURE_FAILED ? c[i].time_ns : -1;
+        if (done && c[i].time_ns >= 0)
             LOG(EXTRA_VERBOSE, "%s '%s': %s %.2f us (estimate %.2f us)", n->n->node->op_type,
                 node_label(n->n->node), v[i]->kernel->name, c[i].time_ns / 1e3,
                 c[i].estimate_ns / 1e3);
@@ -283,6 +299,7 @@ static pgy_status measure_node(selection *s, select_node *n, pgy_error *err)
         decide(n, choice, wanted, count);
         if (n->variants[choice->variant].time_ns >= 0) st = keep(s, n, choice, err);
     }
+    exclude_failed(n, wanted, count);
     return st;
 }
 
