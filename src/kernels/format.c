@@ -5,8 +5,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static uint32_t blocks[KERNEL_MAX_FORMATS] = {
-    [KERNEL_LINEAR] = 1, [KERNEL_BLOCKED_8] = 8, [KERNEL_BLOCKED_16] = 16, [KERNEL_CHANNELS_LAST] = 1};
+static uint32_t blocks[KERNEL_MAX_FORMATS] = {[KERNEL_LINEAR] = 1,
+                                              [KERNEL_BLOCKED_8] = 8,
+                                              [KERNEL_BLOCKED_16] = 16,
+                                              [KERNEL_CHANNELS_LAST] = 1};
 static atomic_size_t count = KERNEL_CHANNELS_LAST + 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pgy PackedAttention, which the engine's passes make: Attention whose query, key and value lie side
- * by side in the last axis of one tensor [batch, rows, (q_num_heads + 2 kv_num_heads) * size].
+/* pgy PackedAttention, which the engine's passes make: Attention whose query, key and value lie
+ * side by side in the last axis of one tensor [batch, rows, (q_num_heads + 2 kv_num_heads) * size].
  * Second input: the mask of Attention. */
 #include <string.h>
 
@@ -59,8 +59,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         op_set_unknown(c, 0, x->dtype, 3, "the columns of input 0 are not known");
         return PGY_OK;
     }
-    if (!divide(widths, c->node, x->dims[2].value))
-        return refuse(c->node, x->dims[2].value, err);
+    if (!divide(widths, c->node, x->dims[2].value)) return refuse(c->node, x->dims[2].value, err);
     for (size_t i = 0; i < PARTS; i++) {
         dim *dims = rule_copy_dims(c, x);
         if (!dims) return rule_no_memory(c->node, err);

@@ -378,11 +378,11 @@ static op_tensor make_operand(const char *text)
     int64_t shape[PGY_MAX_RANK];
     size_t rank = 0;
     op_tensor t = {.dtype = *text == '?' ? PGY_BOOL : *text == '#' ? PGY_I64 : PGY_F32};
-    const char *below = strchr(text, '<');
+    const char *below = strchr(text, '<'), *only = strchr(text, '=');
     const uint64_t limit = below ? strtoull(below + 1, NULL, 10) : 2;
     if (strcmp(text, "-") == 0) return (op_tensor){0};
     if (t.dtype != PGY_F32) text++;
-    for (char *end; *text && *text != '<'; text = *end == 'x' ? end + 1 : end)
+    for (char *end; *text && *text != '<' && *text != '='; text = *end == 'x' ? end + 1 : end)
         shape[rank++] = strtoll(text, &end, 10);
     const pgy_dtype held = t.dtype == PGY_F32 ? PGY_F64 : t.dtype;
     if (pgy_tensor_create(&t.value, held, rank, shape, NULL)) abort();
@@ -392,7 +392,8 @@ static op_tensor make_operand(const char *text)
             ((double *)pgy_tensor_data(t.value))[i] =
                 (double)(float)((double)(x % 65536) / 32768 - 1);
         else if (t.dtype == PGY_I64)
-            ((int64_t *)pgy_tensor_data(t.value))[i] = (int64_t)(x % limit);
+            ((int64_t *)pgy_tensor_data(t.value))[i] =
+                only ? strtoll(only + 1, NULL, 10) : (int64_t)(x % limit);
         else
             ((bool *)pgy_tensor_data(t.value))[i] = x & 1;
     }

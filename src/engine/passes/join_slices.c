@@ -93,7 +93,6 @@ static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, 
     return pass_is_for_cuda(target) ? pattern_run(g, "join_slices", RULES, changes, err) : PGY_OK;
 }
 
-const pass PASS_join_slices = {
-    .name = "join_slices",
-    .summary = "Slices that cut a tensor into pieces, for CUDA devices",
-    .run_for = run};
+const pass PASS_join_slices = {.name = "join_slices",
+                               .summary = "Slices that cut a tensor into pieces, for CUDA devices",
+                               .run_for = run};

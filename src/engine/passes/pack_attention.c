@@ -199,10 +199,10 @@ static bool take_products(pattern *p, pgy_node *n)
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
     static const pattern_rule RULES[] = {take_slices, take_products, NULL};
-    return pass_is_for_cuda(target) ? pattern_run(g, "pack_attention", RULES, changes, err) : PGY_OK;
+    return pass_is_for_cuda(target) ? pattern_run(g, "pack_attention", RULES, changes, err)
+                                    : PGY_OK;
 }
 
-const pass PASS_pack_attention = {
-    .name = "pack_attention",
-    .summary = "query, key and value side by side, for CUDA devices",
-    .run_for = run};
+const pass PASS_pack_attention = {.name = "pack_attention",
+                                  .summary = "query, key and value side by side, for CUDA devices",
+                                  .run_for = run};

@@ -78,13 +78,12 @@ static bool add_tensors(const pgy_plan_tensor **out, size_t *count, pgy_plan *p,
         if (refs[i] == PROGRAM_NO_TENSOR) continue;
         const program_tensor *t = &from->tensors[refs[i]];
         if ((t->place == PROGRAM_CONSTANT) != constant) continue;
-        made[(*count)++] = (pgy_plan_tensor){.name = t->name,
-                                             .dtype = t->dtype,
-                                             .rank = t->rank,
-                                             .shape = t->shape,
-                                             .block = t->layout == KERNEL_CHANNELS_LAST
-                                                          ? 0
-                                                          : kernel_block(t->layout)};
+        made[(*count)++] = (pgy_plan_tensor){
+            .name = t->name,
+            .dtype = t->dtype,
+            .rank = t->rank,
+            .shape = t->shape,
+            .block = t->layout == KERNEL_CHANNELS_LAST ? 0 : kernel_block(t->layout)};
     }
     return true;
 }

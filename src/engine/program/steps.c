@@ -127,9 +127,9 @@ static bool is_last(kernel_layout a)
 static bool find_detour(kernel_layout *layout, uint32_t *space, const program_tensor *from)
 {
     const bool far = from->space != *space;
-    const bool to_last = is_last(*layout), by_linear = is_last(from->layout) != to_last &&
-                                                       (from->layout == KERNEL_LINEAR ||
-                                                        *layout == KERNEL_LINEAR);
+    const bool to_last = is_last(*layout),
+               by_linear = is_last(from->layout) != to_last &&
+                           (from->layout == KERNEL_LINEAR || *layout == KERNEL_LINEAR);
     if (far && from->layout == *layout && (!from->space || !*space)) return false;
     if (!far && by_linear) return false;
     if (!far && !*space && (from->layout == KERNEL_LINEAR || *layout == KERNEL_LINEAR))

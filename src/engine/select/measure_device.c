@@ -12,7 +12,13 @@
 
 static const char LOG_PATH[] = "engine/select/measure_device.c";
 
-enum { PIECE = 1 << 20, WARM_UPS = 2, ROUNDS = 5, REPEATS = 10, SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS };
+enum {
+    PIECE = 1 << 20,
+    WARM_UPS = 2,
+    ROUNDS = 5,
+    REPEATS = 10,
+    SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS
+};
 
 typedef struct device_bench {
     const measure_candidate *c;
@@ -55,8 +61,8 @@ static pgy_status put_random(void **out, device_bench *b, const kernel_tensor *t
     pgy_status st = device_allocate(out, b->stream, size + 1, NULL);
     if (!st) st = device_copy(b->stream, *out, data, piece, DEVICE_FROM_HOST, NULL);
     for (size_t done = piece; !st && done < size; done *= 2)
-        st = device_copy(b->stream, (char *)*out + done, *out, done < size - done ? done : size - done,
-                         DEVICE_WITHIN, NULL);
+        st = device_copy(b->stream, (char *)*out + done, *out,
+                         done < size - done ? done : size - done, DEVICE_WITHIN, NULL);
     if (!st) st = device_stream_synchronize(b->stream, NULL);
     mem_free(data);
     return st;
@@ -71,8 +77,7 @@ static pgy_status put_tensor(device_bench *b, size_t slot)
     const size_t size = kernel_size_bytes(t);
     if (t->space && input && !t->data) return put_random(&b->tensors[slot], b, t);
     if (t->space) return put(&b->tensors[slot], b, input ? t->data : NULL, size);
-    const pgy_status st =
-        device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
+    const pgy_status st = device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
     if (st) return st;
     if (t->data)
         memcpy(b->tensors[slot], t->data, size);

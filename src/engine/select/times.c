@@ -185,9 +185,8 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
  * levels. */
 static bool is_worth(const selection *s, const select_node *n)
 {
-    return n->variant_count > 1 &&
-           (s->timing->level >= 4 || n->variants[n->usual].space ||
-            n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
+    return n->variant_count > 1 && (s->timing->level >= 4 || n->variants[n->usual].space ||
+                                    n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
 }
 
 /* Chooses the fastest of the choice's measured variants; the choice's usual one comes first. */

@@ -58,8 +58,7 @@ pgy_status timing_create(timing **out, const pgy_build_config *config, pgy_error
     t->level = config->has_optimization_level ? config->optimization_level : DEFAULT_LEVEL;
     if (t->level < 0) t->level = 0;
     if (t->level > 5) t->level = 5;
-    t->left_ns =
-        (int64_t)(BUDGET[t->level] * (config->devices.count ? DEVICE_FACTOR : 1) * 1e9);
+    t->left_ns = (int64_t)(BUDGET[t->level] * (config->devices.count ? DEVICE_FACTOR : 1) * 1e9);
     t->threads = config->threads ? config->threads : cpu_count();
     timing_device(t->device, sizeof t->device);
     pgy_status st = config->timing_cache ? PGY_OK : pgy_timing_cache_create(&t->own, err);

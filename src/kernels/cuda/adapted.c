@@ -113,8 +113,7 @@ static bool adapted_accept(kernel_problem *u, double *cost_ns)
     cuda_room room;
     const bool last = f->any_order && is_last(u);
     if (last)
-        for (size_t i = 0; i < u->output_count; i++)
-            u->outputs[i].layout = KERNEL_CHANNELS_LAST;
+        for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_CHANNELS_LAST;
     else
         cuda_set_linear(u);
     if (last && !turn(&turned, u)) return false;

@@ -215,7 +215,8 @@ static void state_mask(kernel_extent *e, const params *p)
                               p->m_keys < p->keys ? p->m_keys : p->keys};
     const uint64_t steps[] = {p->m_batch, p->m_head, p->m_row, p->m_key};
     if (p->mask)
-        extent_tensor(e, mask_of(p), extent_reach(sizes, steps, 4), cuda_item((pgy_dtype)p->mask_type));
+        extent_tensor(e, mask_of(p), extent_reach(sizes, steps, 4),
+                      cuda_item((pgy_dtype)p->mask_type));
 }
 
 static bool has_valid_types(const params *p)
@@ -229,9 +230,9 @@ static bool has_valid_sizes(const params *p)
 {
     const uint64_t most = INT32_MAX;
     return p->batch && p->heads && p->kv_heads && p->rows && p->keys && p->size && p->v_size &&
-           p->batch <= most && p->heads <= most && p->kv_heads <= most && p->rows <= most && p->keys <= most &&
-           p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && p->heads % p->kv_heads == 0 &&
-           p->m_key <= 1;
+           p->batch <= most && p->heads <= most && p->kv_heads <= most && p->rows <= most &&
+           p->keys <= most && p->size <= MOST_SIZE && p->v_size <= MOST_SIZE &&
+           p->heads % p->kv_heads == 0 && p->m_key <= 1;
 }
 
 static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)

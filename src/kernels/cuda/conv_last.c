@@ -59,11 +59,11 @@ static bool has_types(const kernel_problem *u)
 /* Sizes that the kernel counts in 32 bits. */
 static bool has_sizes(const conv_shape *s)
 {
-    return image_of(s) <= INT32_MAX && product_k(s) <= INT32_MAX / 2 &&
-           product_m(s) <= INT32_MAX && (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
+    return image_of(s) <= INT32_MAX && product_k(s) <= INT32_MAX / 2 && product_m(s) <= INT32_MAX &&
+           (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
 }
 
-static bool describe(params *p, const kernel_problem *u, uint32_t tile)
+static bool conv_last_describe(params *p, const kernel_problem *u, uint32_t tile)
 {
     kernel_problem wide;
     cuda_room room;
@@ -94,7 +94,7 @@ static bool conv_last_accept(kernel_problem *u, double *cost_ns)
     params p;
     const kernel_layout offered = u->inputs[0].layout;
     conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
-    if (!describe(&p, u, tile_of(u->self)) || !can_gather(&p)) return false;
+    if (!conv_last_describe(&p, u, tile_of(u->self)) || !can_gather(&p)) return false;
     if (offered != KERNEL_CHANNELS_LAST && is_gathered(&p)) {
         u->inputs[0].layout = KERNEL_LINEAR;
         p.linear = 1;
@@ -123,7 +123,7 @@ static pgy_status conv_last_prepare(kernel_plan *out, const kernel_problem *u, p
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u, tile_of(u->self)); /* cannot fail after `accept` */
+    (void)conv_last_describe(p, u, tile_of(u->self)); /* cannot fail after `accept` */
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     const uint64_t bytes = p->s.out_channels * packed_pitch(product_k(&p->s)) * item;
     *out = (kernel_plan){.params = p,
@@ -250,12 +250,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     return packed_launch(stream, r->loaded, &p->cut, &c, err);
 }
 
-#define ROW(tile)                                                                           \
-    {                                                                                       \
-        .name = "conv_last_" tile, .version = 1,                                            \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",              \
-        .accept = conv_last_accept, .prepare = conv_last_prepare,                           \
-        .extent = conv_last_extent, .load = load, .unload = packed_unload, .enqueue = enqueue \
+#define ROW(tile)                                                                             \
+    {                                                                                         \
+        .name = "conv_last_" tile, .version = 1,                                              \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",                \
+        .accept = conv_last_accept, .prepare = conv_last_prepare, .extent = conv_last_extent, \
+        .load = load, .unload = packed_unload, .enqueue = enqueue                             \
     }
 const kernel KERNELS_cuda_conv_last[] = {
     ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("short_128x64"), ROW("64x128"), {0},

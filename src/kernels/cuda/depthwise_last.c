@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions with one channel in each group, of 16-bit floats in channels last on CUDA devices. */
+/* Convolutions with one channel in each group, of 16-bit floats in channels last on CUDA devices.
+ */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -46,7 +47,7 @@ static bool has_types(const kernel_problem *u)
     return true;
 }
 
-static bool describe(params *p, const kernel_problem *u)
+static bool depthwise_last_describe(params *p, const kernel_problem *u)
 {
     kernel_problem wide;
     cuda_room room;
@@ -65,7 +66,7 @@ static bool depthwise_last_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
-    if (!describe(&p, u)) return false;
+    if (!depthwise_last_describe(&p, u)) return false;
     *cost_ns = cuda_cost(cuda_bytes(u), conv_flop_count(&p.s), false);
     return true;
 }
@@ -74,7 +75,7 @@ static pgy_status depthwise_last_prepare(kernel_plan *out, const kernel_problem 
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)describe(p, u); /* cannot fail after `accept` */
+    (void)depthwise_last_describe(p, u); /* cannot fail after `accept` */
     const uint64_t count = taps(&p->s), channels = p->s.in_channels;
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     *out = (kernel_plan){.params = p,

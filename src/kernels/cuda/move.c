@@ -68,7 +68,7 @@ static void load_transpose(cuda_source *s, str *defines, const adapted_params *a
     const transpose_params *p = inner;
     (void)a;
     move_write_source(s, defines, p->turned ? p->c.item : p->c.item * strided_vector(&p->c),
-                 p->turned ? "turned_copy" : "strided_copy");
+                      p->turned ? "turned_copy" : "strided_copy");
 }
 
 pgy_status move_launch_turned(device_stream *s, const cuda_loaded *l, move_turned *t,

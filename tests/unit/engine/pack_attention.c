@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: slices that become a Split, and query, key and value that stay in one tensor. */
+/* For CUDA devices: slices that become a Split, and query, key and value that stay in one tensor.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
