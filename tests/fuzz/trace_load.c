@@ -24,10 +24,12 @@ static void compare_with_itself(const pgy_trace_summary *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pgy_trace *t = NULL;
+    const pgy_machine_peaks peaks = {.gflops = 100, .gb_per_s = 10, .threads = 2, .cpu = "avx2"};
+    const pgy_trace_summary_options o = {.size = sizeof o, .gap_us = 0.001, .peaks = &peaks};
     pgy_trace_summary *s = NULL;
     char *text = NULL;
     if (trace_parse(&t, (span){(const char *)data, size}, "input", NULL)) return 0;
-    if (!pgy_trace_summary_create(&s, t, NULL, NULL)) {
+    if (!pgy_trace_summary_create(&s, t, &o, NULL)) {
         compare_with_itself(s);
         if (!pgy_trace_summary_text(&text, s, NULL, NULL)) mem_free(text);
     }
