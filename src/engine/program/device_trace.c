@@ -12,6 +12,7 @@
 #include "base/tracer.h"
 #include "base/tracer_text.h"
 
+enum { MOMENT_TRIES = 8, SURE_NS = 30000 };
 typedef enum moment_kind { FIRST, SECOND, LAST, MOMENT_COUNT } moment_kind;
 
 /* A moment that the clocks of the host and of a device both know. */
@@ -33,6 +34,7 @@ struct device_trace {
     uint32_t *work_labels;  /* of the kernels and copies; TRACE_NONE: the step is none */
     device_event **before, **after;
     uint64_t *correlations;
+    int64_t *calls; /* indexed by step: when the host began to enqueue it */
     clocks spaces[PROGRAM_MAX_SPACES];
     uint32_t enqueue_row;
     bool failed; /* a call failed, so nothing of this run is recorded */
@@ -112,7 +114,9 @@ device_trace *device_trace_create(const program *p, const device_side *d, const 
     t->before = mem_calloc(p->step_count + 1, sizeof *t->before);
     t->after = mem_calloc(p->step_count + 1, sizeof *t->after);
     t->correlations = mem_calloc(p->step_count + 1, sizeof *t->correlations);
-    bool good = t->work_labels && t->before && t->after && t->correlations && create_moments(t, d);
+    t->calls = mem_calloc(p->step_count + 1, sizeof *t->calls);
+    bool good = t->work_labels && t->before && t->after && t->correlations && t->calls &&
+                create_moments(t, d);
     for (size_t i = 0; good && i < p->step_count; i++) good = create_step(t, i);
     if (good) return t;
     device_trace_destroy(t);
@@ -132,6 +136,7 @@ void device_trace_destroy(device_trace *t)
     mem_free(t->before);
     mem_free(t->after);
     mem_free(t->correlations);
+    mem_free(t->calls);
     mem_free(t);
 }
 
@@ -150,15 +155,20 @@ void device_trace_rows(device_trace *t)
     }
 }
 
-/* The event passes between the call and the end of the wait. */
+/* The event passes between the call and the end of the wait. If that takes long, another program
+ * ran in between, so it is tried again. */
 static void take_moment(device_trace *t, uint32_t space, moment_kind kind)
 {
     clocks *c = &t->spaces[space];
     moment *m = &c->moments[kind];
-    const int64_t before = clock_ns();
-    t->failed = t->failed || device_event_record(m->event, c->stream, NULL) ||
-                device_event_synchronize(m->event, NULL);
-    m->host_ns = before + (clock_ns() - before) / 2;
+    for (int i = 0; i < MOMENT_TRIES; i++) {
+        const int64_t before = clock_ns();
+        t->failed = t->failed || device_event_record(m->event, c->stream, NULL) ||
+                    device_event_synchronize(m->event, NULL);
+        const int64_t took = clock_ns() - before;
+        m->host_ns = before + took / 2;
+        if (took < SURE_NS || t->failed) return;
+    }
 }
 
 void device_trace_start(device_trace *t)
@@ -187,6 +197,7 @@ void device_trace_before(device_trace *t, size_t step)
 void device_trace_after(device_trace *t, size_t step, int64_t begin_ns, int64_t end_ns)
 {
     const program_step *s = &t->p->steps[step];
+    t->calls[step] = begin_ns;
     const trace_record r = {.start_ns = begin_ns,
                             .end_ns = end_ns,
                             .kind = TRACE_ENQUEUE,
@@ -220,12 +231,12 @@ static void fit(device_trace *t, clocks *c)
     if (!t->failed) tracer_note_residual(llround(fabs(early * c->ns_per_ns - expected)));
 }
 
-/* Never outside the run, whatever the clocks say. */
-static int64_t host_ns(device_trace *t, const clocks *c, device_event *e)
+/* Not before the call that enqueued it, and not behind the run, whatever the clocks say. */
+static int64_t host_ns(device_trace *t, const clocks *c, device_event *e, int64_t call)
 {
-    const int64_t first = c->moments[FIRST].host_ns, last = c->moments[LAST].host_ns;
-    const int64_t at = first + llround(device_ns(t, c, e) * c->ns_per_ns);
-    return at < first ? first : at > last ? last : at;
+    const int64_t last = c->moments[LAST].host_ns;
+    const int64_t at = c->moments[FIRST].host_ns + llround(device_ns(t, c, e) * c->ns_per_ns);
+    return at > last ? last : at < call ? call : at;
 }
 
 static void put_work(device_trace *t, size_t step, int64_t start, int64_t end)
@@ -259,8 +270,8 @@ void device_trace_finish(device_trace *t, int64_t *ends)
     for (size_t i = 0; !t->failed && i < t->p->step_count; i++) {
         const program_step *s = &t->p->steps[i];
         if (!is_work(s)) continue;
-        const int64_t start = host_ns(t, &t->spaces[s->space], t->before[i]);
-        const int64_t end = host_ns(t, &t->spaces[s->space], t->after[i]);
+        const int64_t start = host_ns(t, &t->spaces[s->space], t->before[i], t->calls[i]);
+        const int64_t end = host_ns(t, &t->spaces[s->space], t->after[i], t->calls[i]);
         if (t->failed) return;
         put_work(t, i, start, end);
         ends[i] = end;

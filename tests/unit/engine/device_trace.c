@@ -74,7 +74,7 @@ static void check_work(const tracer_take *t, const program *p)
         for (size_t k = 0; k < t->record_count; k++) {
             const trace_record *o = &t->records[k];
             if (o->run != r->run) continue;
-            calls += o->kind == TRACE_ENQUEUE && correlation_of(o) == correlation_of(r) && o->start_ns <= r->end_ns;
+            calls += o->kind == TRACE_ENQUEUE && correlation_of(o) == correlation_of(r) && o->start_ns <= r->start_ns;
             layers += o->kind == TRACE_LAYER && o->start_ns == r->start_ns && o->end_ns == r->end_ns && t->rows[o->row].thread >= 4;
         }
         assert_int_equal(calls, 1);
