@@ -19,6 +19,7 @@
 static void write_text(const char *path, const char *text)
 {
     pgy_error err = {0};
+    assert_non_null(path);
     if (file_write_all(path, text, strlen(text), &err)) fail_msg("%s", err.text);
 }
 

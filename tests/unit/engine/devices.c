@@ -352,7 +352,9 @@ static void test_devices__their_kernels_are_measured_by_their_clock(void **state
 {
     (void)state;
     const int64_t shape[2] = {64, 64};
-    kernel_problem problem = {.space = 1, .input_count = 1, .output_count = 1};
+    const op_def def = {.name = "Relu"};
+    const op_node node = {.def = &def, .name = "relu"};
+    kernel_problem problem = {.node = &node, .space = 1, .input_count = 1, .output_count = 1};
     problem.inputs[0] = problem.outputs[0] =
         (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape, .space = 1};
     plug_in();
