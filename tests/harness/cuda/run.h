@@ -73,12 +73,14 @@ static inline uint64_t run_hash(uint64_t hash, const void *data, size_t size_byt
  * of all that the object depends on: source, compiler, compiler options and emulation.h. */
 static inline void run_object_path(char path[1024], const char *text)
 {
-    struct stat emulation;
-    const int options_version = 1; /* raise it whenever the options in run_compiler change */
+    struct stat emulation, compiler; /* the compiler of kernels is not that of this file */
+    const int options_version = 1;   /* raise it whenever the options in run_compiler change */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     if (stat(FAKE_CUDA_EMULATION, &emulation)) run_give_up("no emulation");
+    if (stat(FAKE_CUDA_RUNS, &compiler)) run_give_up("no compiler");
     if (mkdir(FAKE_CUDA_OBJECTS, 0777) && errno != EEXIST) run_give_up("no folder for objects");
-    hash = run_hash(hash, FAKE_CUDA_RUNS __VERSION__, sizeof FAKE_CUDA_RUNS __VERSION__);
+    hash = run_hash(hash, FAKE_CUDA_RUNS, sizeof FAKE_CUDA_RUNS);
+    hash = run_hash(hash, &compiler.st_mtim, sizeof compiler.st_mtim);
     hash = run_hash(hash, &emulation.st_mtim, sizeof emulation.st_mtim);
     hash = run_hash(hash, &options_version, sizeof options_version);
     snprintf(path, 1024, "%s/%016llx%016llx.so", FAKE_CUDA_OBJECTS,
