@@ -62,7 +62,7 @@ endif()
 if(PGY_SANITIZE MATCHES address AND CMAKE_C_COMPILER_ID STREQUAL Clang)
   target_compile_definitions(pgy_settings INTERFACE __SANITIZE_ADDRESS__=1) # GCC's word for it
   # The sanitizer finds the throw that it replaces when a program starts; ONNX Runtime, which throws, is opened later.
-  target_link_options(pgy_settings INTERFACE -Wl,--no-as-needed -lstdc++ -Wl,--as-needed)
+  target_link_options(pgy_settings INTERFACE -Wl,--push-state,--no-as-needed -lstdc++ -Wl,--pop-state)
 endif()
 if(PGY_COVERAGE)
   # Clang's: a process merges its counters into one file for each library. gcov has a file for each source, and writing a thousand of them
