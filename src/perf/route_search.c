@@ -109,6 +109,9 @@ static pgy_status keep_old(const char *path, pgy_error *err)
 {
     str old = {0};
     pgy_status st = PGY_OK;
+    if (file_is_dir(path))
+        return pgy_error_set(err, PGY_E_IO, "%s is a folder; expected a file for the results",
+                             path);
     if (!file_exists(path)) return PGY_OK;
     str_printf(&old, "%s.old", path);
     if (old.failed)

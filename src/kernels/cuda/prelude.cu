@@ -246,7 +246,7 @@ DEVICE float sigmoid_f32(float x)
 DEVICE float swish_f32(float x, float slope) { return x * sigmoid_f32(slope * x); }
 DEVICE float silu_f32(float x) { return x * sigmoid_f32(x); }
 DEVICE float gelu_f32(float x) { return x == -INFINITY ? -0.0f : 0.5f * x * erfcf(x * -0.70710678f); }
-// Of some units in the last place, for results in 16 bits.
+// Accurate to a few units in the last place, which is enough for results in 16 bits.
 #ifndef EMULATED
 DEVICE float short_ratio(float x, float y) { return __fdividef(x, y); }
 DEVICE float short_exp(float x) { return __expf(x); }

@@ -40,7 +40,7 @@ static double at(const pgy_perf_trace *t, double p, bool like_trtexec)
     return v;
 }
 
-/* More than are sorted by comparisons; with negative times, which another program's files may have.
+/* Enough times for the radix sort, some of them negative, which another program's files may have.
  */
 static void test_stats__many_times_are_sorted(void **state)
 {
