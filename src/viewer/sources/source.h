@@ -5,14 +5,14 @@
 #ifndef VIEWER_SOURCE_H
 #define VIEWER_SOURCE_H
 
-#include "viewer/view.h"
+#include "viewer/page.h"
 
 struct view_source {
     const char *name, *label; /* "accuracy", "verdicts of run --accuracy" */
     /* True if a file with this name that starts with these bytes is of the kind. `json` is the
      * whole document if it is a JSON file under 64 MiB, else NULL. */
     bool (*accept)(const char *path, span start, const json_value *json);
-    pgy_status (*add)(pgy_view *v, const char *path, pgy_error *err);
+    pgy_status (*add)(pgy_page *p, const char *path, pgy_error *err);
 };
 
 extern const view_source *const VIEW_SOURCES[]; /* ends in NULL */

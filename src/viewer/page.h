@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A view: graphs, results, and where both came from. */
-#ifndef VIEWER_VIEW_H
-#define VIEWER_VIEW_H
+#ifndef VIEWER_PAGE_H
+#define VIEWER_PAGE_H
 
-#include <polygraphy/view.h>
+#include <polygraphy/page.h>
 
 #include "viewer/graph.h"
 #include "viewer/results.h"
@@ -17,9 +17,9 @@ typedef struct view_file {
     const view_source *source;
 } view_file;
 
-struct pgy_view {
+struct pgy_page {
     arena memory;
-    pgy_view_options options;
+    pgy_page_options options;
     view_graph *graphs[VIEW_GRAPH_LIMIT];
     uint32_t graph_count;
     view_results results;
@@ -30,6 +30,6 @@ struct pgy_view {
 };
 
 /* Does what needs all sources: the merged graph, groups, layouts. Called by all writers. */
-pgy_status view_complete(pgy_view *v, pgy_error *err) PGY_MUST_CHECK;
+pgy_status page_complete(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

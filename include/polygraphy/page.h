@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * Pages: a model as a picture, with what is known about its nodes and tensors.
+ *
+ *     pgy_page *page = NULL;
+ *     if (pgy_page_create(&page, NULL, &err)) ...
+ *     if (pgy_page_add(page, "model.onnx", &err)) ...    // graph A
+ *     if (pgy_page_add(page, "accuracy.json", &err)) ... // errors of its tensors
+ *     if (pgy_page_save(page, "page.html", &err)) ...    // or .svg, .png
+ *     pgy_page_destroy(page);
+ *
+ * The first model or plan is graph A, which all results belong to; a second one is compared with
+ * it. Weights are never read for a picture, so files of external weights may be missing.
+ */
+#ifndef POLYGRAPHY_PAGE_H
+#define POLYGRAPHY_PAGE_H
+
+#include <polygraphy/engine.h>
+#include <polygraphy/onnx.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pgy_page pgy_page;
+
+typedef struct pgy_page_options {
+    size_t size;         /**< sizeof(pgy_page_options) */
+    const char *title;   /**< NULL: name of the first file */
+    const char *command; /**< command line that made the page, shown in the summary; NULL: none */
+    /** Bytes of the values of one tensor that a page may contain; 0: statistics only. */
+    uint64_t embed_values;
+    double layout_seconds; /**< time limit of the layout, after which a simpler one is used; 0: 5 */
+    bool flat;             /**< no containers but those of subgraphs */
+} pgy_page_options;
+
+/** @param options  NULL: defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_create(pgy_page **out, const pgy_page_options *options,
+                                                  pgy_error *err);
+PGY_API void pgy_page_destroy(pgy_page *p); /**< NULL is fine */
+
+/** Adds a file; its content decides what it is. A damaged model adds what could be read, and a
+ * warning. @return PGY_E_FORMAT for a file that is none of pgy_page_kind */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err);
+/** Adds a model from memory, which is retained. @param name  shown as its name */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model,
+                                                     const char *name, pgy_error *err);
+/** Adds a plan, which must outlive the page. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_plan(pgy_page *p, const pgy_plan *plan,
+                                                    const char *name, pgy_error *err);
+
+PGY_API size_t pgy_page_warning_count(const pgy_page *p);
+PGY_API const char *pgy_page_warning(const pgy_page *p, size_t i);
+
+/** Writes the page; the name decides the form: ".html", ".svg", ".png". The file appears whole or
+ * not at all. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_save(pgy_page *p, const char *path, pgy_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
