@@ -68,6 +68,9 @@ pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) 
 void json_writer_destroy(json_writer *w);
 /* The writer keeps its first error, so callers check only here. */
 pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
+/* Makes json_writer_finish fail with this error: for functions that write, and fail for another
+ * reason. */
+void json_fail(json_writer *w, pgy_status status, const char *text);
 /* A part holds later items of a container, written to another file while the container's earlier
  * items are still being made. It lies `depth` containers deep and has no brackets of its own.
  * json_insert copies it into the container. */

@@ -75,6 +75,11 @@ pgy_status json_writer_finish(json_writer *w, pgy_error *err)
     return w->status ? pgy_error_set(err, w->status, "%s", w->error.text) : PGY_OK;
 }
 
+void json_fail(json_writer *w, pgy_status status, const char *text)
+{
+    if (!w->status) w->status = pgy_error_set(&w->error, status, "%s", text);
+}
+
 /* ---- bytes ---------------------------------------------------------------------------------- */
 
 static void put(json_writer *w, const char *text, size_t size)

@@ -106,8 +106,8 @@ typedef struct view_container {
     const char *name, *note; /* note: NULL if there is none */
     uint32_t parent;         /* VIEW_NONE: a root */
     uint32_t node;           /* call: its node; else VIEW_NONE */
-    view_item *children;     /* nodes and containers in the model's order; equal places of the
-                                instances of a repeat correspond */
+    view_item *children;     /* nodes and containers in the model's order, but not the node of a
+                                call; equal places of the instances of a repeat correspond */
     uint32_t child_count;
     view_state state;
     view_layout *layout; /* NULL: not laid out */
@@ -121,6 +121,7 @@ typedef struct view_graph {
     view_tensor *tensors;
     view_container *containers; /* 0 is the main graph */
     uint32_t op_count, node_count, tensor_count, container_count;
+    uint32_t container_room; /* allocated containers; 0: as many as there are */
     const char *(*properties)[2];
     uint32_t property_count;
     strmap node_by_name, tensor_by_name; /* to the struct; first of equal names in the main graph */
