@@ -131,6 +131,7 @@ typedef struct view_timeline {
         const char *process, *name;
     } * rows;
     uint32_t row_count;
+    size_t row_capacity;
     view_slice *slices;
     size_t slice_count, slice_capacity;
 } view_timeline;
@@ -170,8 +171,8 @@ typedef struct view_results {
 void view_results_deinit(view_results *r);
 /* Copies a text into the arena; NULL: out of memory. */
 const char *view_text(view_results *r, const char *text);
-/* Adds a quantity without measured values, or gives the one that has this id and graph. @param like
- * everything but values, is_measured and count */
+/* Adds a quantity without measured values, or gives the one that has this id and graph. @param out
+ * stands until the next one is added. @param like everything but values, is_measured and count */
 pgy_status view_quantity_add(view_quantity **out, view_results *r, const view_graph *g,
                              const view_quantity *like, pgy_error *err) PGY_MUST_CHECK;
 void view_quantity_set(view_quantity *q, uint32_t at, double value);
@@ -184,8 +185,20 @@ pgy_status view_table_row(view_results *r, view_table *t, const view_cell *cells
                           pgy_error *err) PGY_MUST_CHECK;
 pgy_status view_summary_add(view_results *r, const char *section, const char *name,
                             const char *text, pgy_error *err) PGY_MUST_CHECK;
+/* Gives the statistics of a tensor of graph 0, new ones if it has none: with an empty histogram. */
+pgy_status view_stats_add(view_stats **out, view_results *r, uint32_t tensor,
+                          pgy_error *err) PGY_MUST_CHECK;
+const view_stats *view_stats_find(const view_results *r, uint32_t tensor); /* NULL: none */
+/* Appends a step of the search; its texts and nodes are copied. */
+pgy_status view_step_add(view_results *r, const view_step *step, pgy_error *err) PGY_MUST_CHECK;
+/* Gives the row of the timeline that has these names, a new one if there is none. */
+pgy_status view_timeline_row(uint32_t *row, view_results *r, const char *process, const char *name,
+                             pgy_error *err) PGY_MUST_CHECK;
+/* Appends a slice. Its texts are not copied: they must live in the results' arena. */
+pgy_status view_timeline_slice(view_results *r, const view_slice *slice,
+                               pgy_error *err) PGY_MUST_CHECK;
 
-/* Write blocks of the page. */
+/* Write blocks of the page. Chunk k of the statistics ends with its last tensor that has any. */
 void view_results_write(json_writer *w, const view_results *r);
 void view_stats_write(json_writer *w, const view_results *r, size_t k);
 void view_timeline_write(json_writer *w, const view_results *r);
