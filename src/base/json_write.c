@@ -22,7 +22,7 @@ struct json_writer {
     pgy_status status;
     pgy_error error;
     int depth;
-    bool after_key;
+    bool after_key, for_html;
     uint8_t has_items[DEPTH_LIMIT];
     uint8_t pending[2]; /* base64 bytes that do not fill a group yet */
     size_t pending_count;
@@ -49,6 +49,12 @@ pgy_status json_writer_create_file(json_writer **out, file_writer *file, pgy_err
 pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err)
 {
     return create(out, NULL, text, err);
+}
+
+void json_for_html(json_writer *w)
+{
+    assert(w->depth == 0 && !w->used);
+    w->for_html = true;
 }
 
 void json_writer_destroy(json_writer *w)
@@ -104,6 +110,7 @@ static void put_char(json_writer *w, char c)
 
 static void new_line(json_writer *w)
 {
+    if (w->for_html) return;
     put_char(w, '\n');
     for (int i = 0; i < w->depth * INDENT; i++) put_char(w, ' ');
 }
@@ -223,6 +230,13 @@ static void put_byte(json_writer *w, unsigned byte)
     put(w, text, strlen(text));
 }
 
+/* The first byte in [p, end) that a page's markup could begin or end with. */
+static const char *before_markup(const char *p, const char *end)
+{
+    while (p < end && *p != '<' && *p != '>' && *p != '&') p++;
+    return p;
+}
+
 /* A byte that is not UTF-8 becomes the four characters \xNN, as on the terminal. Every reader
  * accepts them, and different names stay different. */
 static void put_string(json_writer *w, const char *p, size_t size)
@@ -231,6 +245,7 @@ static void put_string(json_writer *w, const char *p, size_t size)
     put_char(w, '"');
     while (p < stop) {
         const char *plain = json_scan_plain(p, stop);
+        if (w->for_html) plain = before_markup(p, plain);
         put(w, p, (size_t)(plain - p));
         p = plain;
         if (p == stop) break;
@@ -249,7 +264,7 @@ void json_key(json_writer *w, const char *key)
 {
     begin_item(w);
     put_string(w, key, strlen(key));
-    put(w, ": ", 2);
+    put(w, ": ", w->for_html ? 1 : 2);
     w->after_key = true;
 }
 
@@ -296,10 +311,26 @@ void json_uint(json_writer *w, uint64_t v)
     put_word(w, text);
 }
 
+/* Strict JSON, short: 12 instead of 12.0. */
+static void put_real_for_html(json_writer *w, double v)
+{
+    char text[32];
+    if (!isfinite(v)) {
+        put_word(w, isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\"");
+        return;
+    }
+    size_t size = py_double_repr(text, v);
+    if (size > 2 && text[size - 1] == '0' && text[size - 2] == '.') size -= 2;
+    begin_item(w);
+    put(w, text, size);
+}
+
 void json_real(json_writer *w, double v)
 {
     char text[32];
-    if (isnan(v)) {
+    if (w->for_html) {
+        put_real_for_html(w, v);
+    } else if (isnan(v)) {
         put_word(w, "NaN");
     } else if (isinf(v)) {
         put_word(w, v < 0 ? "-Infinity" : "Infinity");
@@ -311,7 +342,7 @@ void json_real(json_writer *w, double v)
 
 void json_real_or_text(json_writer *w, double v)
 {
-    if (isfinite(v))
+    if (isfinite(v) || w->for_html)
         json_real(w, v);
     else
         json_text(w, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");

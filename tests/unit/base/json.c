@@ -317,6 +317,36 @@ static void test_json__writes_as_python(void **state)
     str_deinit(&s);
 }
 
+/* The text can stand in a <script> of a page, whatever the names are, and a browser reads it. */
+static void test_json__for_html(void **state)
+{
+    (void)state;
+    json_writer *w = NULL;
+    str s = {0};
+    assert_int_equal(json_writer_create_str(&w, &s, NULL), PGY_OK);
+    json_for_html(w);
+    json_begin_object(w);
+    json_put_text(w, "<!--", "</script><b>&amp;\"\xe2\x80\xa8\xe2\x80\xa9\xff");
+    json_key(w, "reals");
+    json_begin_array(w);
+    json_real(w, 12);
+    json_real(w, -0.5);
+    json_real(w, 0);
+    json_real(w, 1e16);
+    json_real(w, NAN);
+    json_real_or_text(w, INFINITY);
+    json_real(w, -INFINITY);
+    json_end_array(w);
+    json_end_object(w);
+    assert_int_equal(json_writer_finish(w, NULL), PGY_OK);
+    json_writer_destroy(w);
+    assert_string_equal(str_text(&s),
+                        "{\"\\u003c!--\":\"\\u003c/"
+                        "script\\u003e\\u003cb\\u003e\\u0026amp;\\\"\\u2028\\u2029\\\\xff\","
+                        "\"reals\":[12,-0.5,0,1e+16,\"nan\",\"inf\",\"-inf\"]}");
+    str_deinit(&s);
+}
+
 static void test_json__writes_a_file(void **state)
 {
     (void)state;
