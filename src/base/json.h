@@ -65,6 +65,10 @@ typedef struct json_writer json_writer;
 pgy_status json_writer_create_file(json_writer **out, file_writer *file,
                                    pgy_error *err) PGY_MUST_CHECK;
 pgy_status json_writer_create_str(json_writer **out, str *text, pgy_error *err) PGY_MUST_CHECK;
+/* From now on: no blanks, no line breaks, `<`, `>` and `&` escaped, so that the document can stand
+ * in a <script> of a page; NaN and infinities are the texts "nan", "inf" and "-inf", since a
+ * browser reads strict JSON. Call it before the first value. */
+void json_for_html(json_writer *w);
 void json_writer_destroy(json_writer *w);
 /* The writer keeps its first error, so callers check only here. */
 pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
