@@ -69,7 +69,7 @@ typedef struct view_tensor {
     const char *seen;     /* as a run saw them; NULL: not known */
     const char *value;    /* of a scalar weight; NULL: none */
     uint32_t producer;    /* node; VIEW_NONE: none */
-    uint32_t container;   /* of the producer, or the one that declares it */
+    uint32_t container;   /* the graph, body or function that it belongs to */
     uint64_t bytes;       /* 0: unknown */
 } view_tensor;
 
@@ -140,6 +140,14 @@ pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, const ch
 /* Puts nodes into containers: scopes, repetitions, fusions; and chooses their first states so that
  * the first picture is small. */
 pgy_status view_graph_group(view_graph *g, pgy_error *err) PGY_MUST_CHECK;
+/* Puts nodes that are children of the same container into a new container at the place of the first
+ * one. A call's node stands for the call. view_graph_group, called later, takes a fused container
+ * as one item, and opens it up again if it would turn arrows back.
+ * @param container  may be NULL
+ * @return PGY_E_ARGUMENT: the nodes have different parents */
+pgy_status view_graph_wrap(view_graph *g, view_container_kind kind, const char *name,
+                           const uint32_t *nodes, size_t count, uint32_t *container,
+                           pgy_error *err) PGY_MUST_CHECK;
 
 /* Finds a node or tensor by the name that a file of results uses; VIEW_NONE: there is none. A layer
  * "a + b" is found by its whole name, then by its first member. */
