@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layout: rows, order and coordinates of the children of each container (docs/formats/page.md).
  *
- * A container is laid out from the sizes of its children: of a node its card, of a folded container
- * a card, of an open one its own layout with frame and header. The result is the same for the same
- * graph, whatever the machine and its speed, unless the time limit is reached. */
+ * A container is laid out with all its children folded; what is shown is arranged from that, with
+ * the sizes of the open ones. The result is the same for the same graph, whatever the machine and
+ * its speed, unless the time limit is reached. */
 #ifndef VIEWER_LAYOUT_H
 #define VIEWER_LAYOUT_H
 
@@ -22,10 +22,11 @@ typedef struct view_layout_edge {
 } view_layout_edge;
 
 struct view_layout {
-    float width, height; /* of the content */
-    view_item *items;    /* sorted by row, then from left to right */
-    uint32_t *rows;      /* of each item */
-    float *x;            /* centre of each item */
+    float width, height;           /* of the content as it is shown now */
+    float card_width, card_height; /* of the container when it is folded */
+    view_item *items;              /* sorted by row, then from left to right */
+    uint32_t *rows;                /* of each item */
+    float *x;                      /* centre of each item */
     float *widths, *heights;
     uint32_t item_count;
     float *tops; /* of each row */
@@ -34,6 +35,10 @@ struct view_layout {
     uint32_t edge_count;
     uint32_t like;     /* container whose layout this shares; VIEW_NONE: its own */
     uint32_t *tensors; /* with `like`: the tensor of each edge */
+    struct {           /* the same with all children folded: what is written */
+        float width, height;
+        float *x, *widths, *heights, *tops;
+    } folded;
 };
 
 typedef struct view_layout_options {
@@ -49,7 +54,8 @@ typedef struct view_layout_report {
 pgy_status view_layout_run(view_graph *g, const view_layout_options *options,
                            view_layout_report *report, pgy_error *err) PGY_MUST_CHECK;
 /* Computes y and x again after states of containers or sizes of cards changed, keeping rows and
- * orders: what the page does when something is unfolded. */
+ * orders: what the page does when something is unfolded. A repeat in VIEW_ONE shows its first
+ * instance. */
 pgy_status view_layout_arrange(view_graph *g, pgy_error *err) PGY_MUST_CHECK;
 /* Writes a container's layout as in docs/formats/page.md. */
 void view_layout_write(json_writer *w, const view_graph *g, uint32_t container);
@@ -61,9 +67,10 @@ typedef struct view_place {
 } view_place;
 typedef struct view_line {
     uint32_t tensor;
-    bool is_tunnel; /* enters a subgraph from outside */
-    float *points;  /* x, y pairs */
-    uint32_t count; /* of points */
+    bool is_tunnel;  /* enters a subgraph from outside */
+    bool ends_there; /* at a node or a folded container: an arrow; else another line goes on */
+    float *points;   /* x, y pairs */
+    uint32_t count;  /* of points */
 } view_line;
 typedef struct view_scene {
     arena memory;

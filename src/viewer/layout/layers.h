@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The working form of one container while it is laid out: items and bends as numbers, edges between
+ * them, rows and orders. All of it lives in one arena that is freed afterwards. */
+#ifndef VIEWER_LAYOUT_LAYERS_H
+#define VIEWER_LAYOUT_LAYERS_H
+
+#include "viewer/layout/layout.h"
+
+enum {
+    LAYER_ROW_GAP = 20,  /* between rows */
+    LAYER_ITEM_GAP = 20, /* between nodes and containers of a row */
+    LAYER_BEND_GAP = 10  /* beside bends and ports */
+};
+
+/* An edge points down: `top` is in a higher row. In a cycle some edges are flipped for that. */
+typedef struct layer_edge {
+    uint32_t tensor, top, bottom;
+    uint32_t bend, bend_count; /* its bends are numbered on from `bend` */
+    bool is_flipped;
+} layer_edge;
+
+/* Neighbours of each node, one list after the other. */
+typedef struct layer_lists {
+    uint32_t *start, *to;
+} layer_lists;
+
+typedef struct layers {
+    arena *memory;
+    const view_item *items; /* children, then ports */
+    uint32_t item_count, child_count;
+    layer_edge *edges; /* those of a tensor one after the other */
+    uint32_t edge_count;
+    uint32_t node_count; /* items and bends */
+    uint32_t *rows;      /* of each node */
+    uint32_t row_count;
+    float *widths, *heights; /* of each item */
+    layer_lists up, down;    /* between neighbouring rows, through bends */
+    uint32_t *order;         /* nodes row by row, from left to right */
+    uint32_t *row_start;     /* row_count + 1 places in `order` */
+    uint32_t *place;         /* of each node in its row */
+    float *x;                /* of each node */
+    bool simplified;
+} layers;
+
+pgy_status layout_no_memory(pgy_error *err);
+bool layer_is_port(const layers *l, uint32_t node);
+float layer_width(const layers *l, uint32_t node); /* 0 for bends */
+float layer_gap(const layers *l, uint32_t left, uint32_t right);
+
+/* Flips edges until there is no cycle. */
+pgy_status layers_flip(layers *l, pgy_error *err) PGY_MUST_CHECK;
+/* Chooses a row for each item. Ports at the top are alone in the first row, those at the bottom in
+ * the last. */
+pgy_status layers_rank(layers *l, pgy_error *err) PGY_MUST_CHECK;
+/* Makes bends where edges pass rows, and lists neighbours. */
+pgy_status layers_bend(layers *l, pgy_error *err) PGY_MUST_CHECK;
+/* Orders rows so that few edges cross. */
+pgy_status layers_order(layers *l, pgy_error *err) PGY_MUST_CHECK;
+/* Gives each node its x. */
+pgy_status layers_position(layers *l, pgy_error *err) PGY_MUST_CHECK;
+
+/* Items and edges of all containers. */
+typedef struct lifted_edge {
+    uint32_t container, tensor, from, to; /* items of the container */
+} lifted_edge;
+typedef struct lifted {
+    arena memory;
+    view_item *items;
+    uint32_t *item_start, *child_counts; /* by container */
+    lifted_edge *edges;
+    uint32_t *edge_start;
+} lifted;
+pgy_status layout_lift(lifted *out, const view_graph *g, pgy_error *err) PGY_MUST_CHECK;
+
+/* Containers so that parents come before children; only those that hang on a root. */
+pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_graph *g, arena *a,
+                                pgy_error *err) PGY_MUST_CHECK;
+/* Size of a container as its state shows it. */
+void layout_size(const view_graph *g, uint32_t container, float *width, float *height);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lays out all containers of a graph, each by itself. */
+#include <string.h>
+#include <time.h>
+
+#include "base/cancel.h"
+#include "viewer/layout/layers.h"
+
+pgy_status layout_no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "no memory for the layout");
+}
+
+bool layer_is_port(const layers *l, uint32_t node)
+{
+    return node >= l->child_count && node < l->item_count;
+}
+
+float layer_width(const layers *l, uint32_t node)
+{
+    return node < l->item_count ? l->widths[node] : 0;
+}
+
+float layer_gap(const layers *l, uint32_t left, uint32_t right)
+{
+    return left < l->child_count && right < l->child_count ? LAYER_ITEM_GAP : LAYER_BEND_GAP;
+}
+
+pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_graph *g, arena *a,
+                                pgy_error *err)
+{
+    uint32_t *list = arena_alloc_array(a, (size_t)g->container_count + 1, sizeof *list), n = 0;
+    if (!list) return layout_no_memory(err);
+    for (uint32_t c = 0; c < g->container_count; c++)
+        if (g->containers[c].parent == VIEW_NONE) list[n++] = c;
+    for (uint32_t i = 0; i < n; i++) {
+        const view_container *c = &g->containers[list[i]];
+        for (uint32_t k = 0; k < c->child_count; k++)
+            if (c->children[k].kind == VIEW_ITEM_CONTAINER && n < g->container_count)
+                list[n++] = c->children[k].ref;
+    }
+    *order = list;
+    *count = n;
+    return PGY_OK;
+}
+
+/* Characters of a UTF-8 text. */
+static uint32_t characters(const char *text)
+{
+    uint32_t n = 0;
+    for (; text && *text && n < 1000; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}
+
+/* A call's card is that of its node; another has its name and, smaller, its note. */
+static void card_of(const view_graph *g, const view_container *c, float *width, float *height)
+{
+    enum { CHARACTER = 7, NOTE_CHARACTER = 6, SIDES = 30, LEAST = 80, MOST = 260 };
+    if (c->node != VIEW_NONE) {
+        *width = g->nodes[c->node].width;
+        *height = g->nodes[c->node].height;
+        return;
+    }
+    const uint32_t name = characters(c->name) * CHARACTER,
+                   note = characters(c->note) * NOTE_CHARACTER;
+    uint32_t w = (name > note ? name : note) + SIDES;
+    if (w < LEAST) w = LEAST;
+    *width = w > MOST ? MOST : w;
+    *height = VIEW_CARD_HEIGHT;
+}
+
+static pgy_status take_container(layers *l, const view_graph *g, const lifted *all, uint32_t c,
+                                 pgy_error *err)
+{
+    l->items = all->items + all->item_start[c];
+    l->item_count = all->item_start[c + 1] - all->item_start[c];
+    l->child_count = all->child_counts[c];
+    l->edge_count = all->edge_start[c + 1] - all->edge_start[c];
+    l->edges = arena_alloc_array(l->memory, (size_t)l->edge_count + 1, sizeof *l->edges);
+    l->widths = arena_alloc_array(l->memory, (size_t)l->item_count + 1, sizeof *l->widths);
+    l->heights = arena_alloc_array(l->memory, (size_t)l->item_count + 1, sizeof *l->heights);
+    if (!l->edges || !l->widths || !l->heights) return layout_no_memory(err);
+    for (uint32_t i = 0; i < l->edge_count; i++) {
+        const lifted_edge *e = &all->edges[all->edge_start[c] + i];
+        l->edges[i] = (layer_edge){.tensor = e->tensor, .top = e->from, .bottom = e->to};
+    }
+    for (uint32_t i = 0; i < l->child_count; i++) {
+        const view_item *item = &l->items[i];
+        if (item->kind == VIEW_ITEM_NODE) {
+            l->widths[i] = g->nodes[item->ref].width;
+            l->heights[i] = g->nodes[item->ref].height;
+        } else {
+            card_of(g, &g->containers[item->ref], &l->widths[i], &l->heights[i]);
+        }
+    }
+    return PGY_OK;
+}
+
+static bool allocate(view_layout *v, arena *a, const layers *l)
+{
+    const size_t n = (size_t)l->node_count + 1, r = (size_t)l->row_count + 1;
+    const size_t e = (size_t)l->edge_count + 1;
+    v->item_count = l->node_count;
+    v->row_count = l->row_count;
+    v->edge_count = l->edge_count;
+    v->like = VIEW_NONE;
+    return (v->items = arena_alloc_array(a, n, sizeof *v->items)) &&
+           (v->rows = arena_alloc_array(a, n, sizeof *v->rows)) &&
+           (v->x = arena_alloc_array(a, n, sizeof *v->x)) &&
+           (v->widths = arena_alloc_array(a, n, sizeof *v->widths)) &&
+           (v->heights = arena_alloc_array(a, n, sizeof *v->heights)) &&
+           (v->tops = arena_alloc_array(a, r, sizeof *v->tops)) &&
+           (v->edges = arena_alloc_array(a, e, sizeof *v->edges)) &&
+           (v->folded.x = arena_alloc_array(a, n, sizeof *v->x)) &&
+           (v->folded.widths = arena_alloc_array(a, n, sizeof *v->x)) &&
+           (v->folded.heights = arena_alloc_array(a, n, sizeof *v->x)) &&
+           (v->folded.tops = arena_alloc_array(a, r, sizeof *v->tops));
+}
+
+static void fill_items(view_layout *v, const layers *l)
+{
+    for (uint32_t k = 0; k < l->node_count; k++) {
+        const uint32_t node = l->order[k];
+        const bool is_bend = node >= l->item_count;
+        v->items[k] = is_bend ? (view_item){VIEW_ITEM_BEND, VIEW_NONE} : l->items[node];
+        v->rows[k] = l->rows[node];
+        v->folded.x[k] = l->x[node];
+        v->folded.widths[k] = layer_width(l, node);
+        v->folded.heights[k] = is_bend ? 0 : l->heights[node];
+        const float right = l->x[node] + layer_width(l, node) / 2;
+        if (right > v->folded.width) v->folded.width = right;
+    }
+    float top = 0;
+    for (uint32_t r = 0, k = 0; r < v->row_count; r++) {
+        float height = 0;
+        for (; k < v->item_count && v->rows[k] == r; k++)
+            if (v->folded.heights[k] > height) height = v->folded.heights[k];
+        v->folded.tops[r] = top;
+        v->folded.height = top + height;
+        top += height + LAYER_ROW_GAP;
+    }
+}
+
+static uint32_t item_of(const layers *l, uint32_t node)
+{
+    return l->row_start[l->rows[node]] + l->place[node];
+}
+
+static bool fill_edges(view_layout *v, arena *a, const layers *l)
+{
+    size_t count = 1;
+    for (uint32_t i = 0; i < l->edge_count; i++) count += l->edges[i].bend_count;
+    uint32_t *bends = arena_alloc_array(a, count, sizeof *bends);
+    if (!bends) return false;
+    for (uint32_t i = 0; i < l->edge_count; i++) {
+        const layer_edge *e = &l->edges[i];
+        const uint32_t top = item_of(l, e->top), bottom = item_of(l, e->bottom);
+        v->edges[i] = (view_layout_edge){.tensor = e->tensor,
+                                         .from = e->is_flipped ? bottom : top,
+                                         .to = e->is_flipped ? top : bottom,
+                                         .bends = bends,
+                                         .bend_count = e->bend_count};
+        for (uint32_t k = 0; k < e->bend_count; k++) {
+            *bends = item_of(l, e->bend + k);
+            v->items[*bends++].ref = e->tensor;
+        }
+    }
+    return true;
+}
+
+static pgy_status lay_out(view_graph *g, const lifted *all, uint32_t c, pgy_error *err)
+{
+    arena scratch = {0};
+    layers l = {.memory = &scratch};
+    view_layout *v = arena_alloc(&g->memory, sizeof *v);
+    pgy_status st = v ? take_container(&l, g, all, c, err) : layout_no_memory(err);
+    if (!st) st = layers_flip(&l, err);
+    if (!st) st = layers_rank(&l, err);
+    if (!st) st = layers_bend(&l, err);
+    if (!st) st = layers_order(&l, err);
+    if (!st) st = layers_position(&l, err);
+    if (!st && !allocate(v, &g->memory, &l)) st = layout_no_memory(err);
+    if (!st) {
+        fill_items(v, &l);
+        if (!fill_edges(v, &g->memory, &l)) st = layout_no_memory(err);
+    }
+    if (!st) {
+        card_of(g, &g->containers[c], &v->card_width, &v->card_height);
+        g->containers[c].layout = v;
+    }
+    arena_deinit(&scratch);
+    return st;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+pgy_status view_layout_run(view_graph *g, const view_layout_options *options,
+                           view_layout_report *report, pgy_error *err)
+{
+    (void)options;
+    const double begin = now();
+    arena scratch = {0};
+    lifted all;
+    uint32_t *order, count;
+    pgy_status st = layout_lift(&all, g, err);
+    if (st) return st;
+    st = layout_parents_first(&order, &count, g, &scratch, err);
+    for (uint32_t i = 0; !st && i < count; i++) {
+        if (cancel_requested()) st = cancel_check(err);
+        if (!st) st = lay_out(g, &all, order[i], err);
+    }
+    if (!st) st = view_layout_arrange(g, err);
+    if (!st && report) *report = (view_layout_report){.seconds = now() - begin};
+    arena_deinit(&scratch);
+    arena_deinit(&all.memory);
+    return st;
+}
