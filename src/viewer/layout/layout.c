@@ -6,44 +6,6 @@
 #include "base/cancel.h"
 #include "viewer/layout/layers.h"
 
-pgy_status layout_no_memory(pgy_error *err)
-{
-    return pgy_error_set(err, PGY_E_MEMORY, "no memory for the layout");
-}
-
-bool layer_is_port(const layers *l, uint32_t node)
-{
-    return node >= l->child_count && node < l->item_count;
-}
-
-float layer_width(const layers *l, uint32_t node)
-{
-    return node < l->item_count ? l->widths[node] : 0;
-}
-
-float layer_gap(const layers *l, uint32_t left, uint32_t right)
-{
-    return left < l->child_count && right < l->child_count ? LAYER_ITEM_GAP : LAYER_BEND_GAP;
-}
-
-pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_graph *g, arena *a,
-                                pgy_error *err)
-{
-    uint32_t *list = arena_alloc_array(a, (size_t)g->container_count + 1, sizeof *list), n = 0;
-    if (!list) return layout_no_memory(err);
-    for (uint32_t c = 0; c < g->container_count; c++)
-        if (g->containers[c].parent == VIEW_NONE) list[n++] = c;
-    for (uint32_t i = 0; i < n; i++) {
-        const view_container *c = &g->containers[list[i]];
-        for (uint32_t k = 0; k < c->child_count; k++)
-            if (c->children[k].kind == VIEW_ITEM_CONTAINER && n < g->container_count)
-                list[n++] = c->children[k].ref;
-    }
-    *order = list;
-    *count = n;
-    return PGY_OK;
-}
-
 /* Characters of a UTF-8 text. */
 static uint32_t characters(const char *text)
 {
