@@ -3,7 +3,7 @@
  * have blocks of their own. */
 #include "viewer/results.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -24,6 +24,7 @@ void view_results_deinit(view_results *r)
     mem_free(r->timeline.rows);
     mem_free(r->timeline.slices);
     mem_free(r->summary);
+    strmap_deinit(&r->placed);
     arena_deinit(&r->memory);
     *r = (view_results){0};
 }
@@ -101,6 +102,16 @@ pgy_status view_mark_add(view_results *r, const view_mark *mark, pgy_error *err)
     return PGY_OK;
 }
 
+pgy_status view_mark_once(view_results *r, const view_mark *mark, pgy_error *err)
+{
+    char place[48];
+    snprintf(place, sizeof place, "%u.%d.%u.%d", mark->graph, (int)mark->of, mark->at,
+             (int)mark->kind);
+    if (strmap_has(&r->placed, place)) return PGY_OK;
+    if (!strmap_put(&r->placed, place, r)) return no_memory(err);
+    return view_mark_add(r, mark, err);
+}
+
 /* ---- Tables and summary --------------------------------------------------------------------- */
 
 pgy_status view_table_add(view_table **out, view_results *r, const view_table *like, pgy_error *err)
@@ -122,6 +133,13 @@ pgy_status view_table_add(view_table **out, view_results *r, const view_table *l
     r->tables[r->table_count++] = t;
     *out = t;
     return PGY_OK;
+}
+
+view_table *view_table_find(const view_results *r, const char *id)
+{
+    for (size_t i = 0; i < r->table_count; i++)
+        if (strcmp(r->tables[i]->id, id) == 0) return r->tables[i];
+    return NULL;
 }
 
 pgy_status view_table_row(view_results *r, view_table *t, const view_cell *cells, pgy_error *err)

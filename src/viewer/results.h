@@ -166,6 +166,7 @@ typedef struct view_results {
         const char *section, *name, *text;
     } * summary; /* sections in the order of their first row */
     size_t summary_count, summary_capacity;
+    strmap placed; /* what view_mark_once added */
 } view_results;
 
 void view_results_deinit(view_results *r);
@@ -178,8 +179,11 @@ pgy_status view_quantity_add(view_quantity **out, view_results *r, const view_gr
 void view_quantity_set(view_quantity *q, uint32_t at, double value);
 const view_quantity *view_quantity_find(const view_results *r, const char *id, uint32_t graph);
 pgy_status view_mark_add(view_results *r, const view_mark *mark, pgy_error *err) PGY_MUST_CHECK;
+/* The same, unless this function added a mark of that kind there before. */
+pgy_status view_mark_once(view_results *r, const view_mark *mark, pgy_error *err) PGY_MUST_CHECK;
 pgy_status view_table_add(view_table **out, view_results *r, const view_table *like,
                           pgy_error *err) PGY_MUST_CHECK;
+view_table *view_table_find(const view_results *r, const char *id); /* NULL: none */
 /* Appends a row; the cells' texts are copied. */
 pgy_status view_table_row(view_results *r, view_table *t, const view_cell *cells,
                           pgy_error *err) PGY_MUST_CHECK;

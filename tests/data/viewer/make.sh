@@ -1,0 +1,19 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Makes the files of results here, with the program: make.sh PYTHON POLYGRAPHY TRTEXEC. Times differ at each call, so tests of times use
+# files that are written by hand (trace_*.json).
+set -e
+cd "$(dirname "$0")"
+python=$1 polygraphy=$2 trtexec=$3
+"$python" make_models.py
+# Names of runners have the time in them.
+clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g; s/"duration_s": [0-9.e-]+/"duration_s": 0.001/; s/"runtime": [0-9.e-]+/"runtime": 0.001/; s/"model": ".*\//"model": "/' "$@"; }
+"$polygraphy" run net.onnx --opref --onnx-outputs mark all --seed 1 --save-inputs inputs.json --save-outputs outputs_good.json
+"$polygraphy" run net_wrong.onnx --opref --onnx-outputs mark all --load-inputs inputs.json --save-outputs outputs_wrong.json
+"$polygraphy" run --load-outputs outputs_good.json outputs_wrong.json --compare simple cosine_similarity snr --save-accuracy-results accuracy.json --report report.json || true
+"$polygraphy" run states.onnx --opref --load-inputs states_inputs.json --save-outputs outputs_states.json --validate || true
+"$polygraphy" where net.onnx --a opref --b opref --b-model net_wrong.onnx --load-inputs inputs.json --json where.json || true
+"$polygraphy" where states.onnx --load-inputs states_inputs.json --nan --json where_nan.json || true
+"$polygraphy" where net.onnx --load-inputs inputs.json --headroom --json where_headroom.json
+"$polygraphy" where net.onnx --load-inputs inputs.json --floor --json where_floor.json
+clean accuracy.json report.json outputs_*.json where*.json
