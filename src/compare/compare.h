@@ -55,6 +55,11 @@ pgy_status simple_compare(pgy_verdict *v, const compare_job *job, pgy_error *err
 pgy_status indices_compare(pgy_verdict *v, const compare_job *job, pgy_error *err) PGY_MUST_CHECK;
 pgy_status metric_compare(pgy_verdict *v, const compare_job *job, pgy_error *err) PGY_MUST_CHECK;
 
+/* The number of L2 norm, cosine similarity, PSNR or SNR for two arrays of equal shapes, without a
+ * line in the log. Strings have none. */
+pgy_status metric_of(double *out, pgy_compare_kind kind, pgy_tensor *a, pgy_tensor *b,
+                     pgy_error *err) PGY_MUST_CHECK;
+
 /* For each output of a, the position of its partner among the outputs of b, or NO_PARTNER. With
  * `compat` outputs are paired as in the original, where several outputs of a may share a partner.
  * Free with mem_free. */

@@ -499,6 +499,17 @@ static pgy_status narrow(pgy_tensor **x, pgy_tensor **y, pgy_tensor *a, pgy_tens
     return st ? st : arith_compact(y, b, err);
 }
 
+pgy_status metric_of(double *out, pgy_compare_kind kind, pgy_tensor *a, pgy_tensor *b,
+                     pgy_error *err)
+{
+    pgy_tensor *x = NULL, *y = NULL;
+    pgy_status st = narrow(&x, &y, a, b, err);
+    if (!st) st = compute(out, kind, x, y, false, err);
+    pgy_tensor_release(x);
+    pgy_tensor_release(y);
+    return st;
+}
+
 pgy_status metric_compare(pgy_verdict *v, const compare_job *job, pgy_error *err)
 {
     const pgy_compare_options *o = &job->compare->options;

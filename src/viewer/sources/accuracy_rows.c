@@ -163,6 +163,14 @@ static pgy_status merge_cells(view_cell *known, const view_cell *more, result_fi
                : pgy_error_set(err, PGY_E_MEMORY, "out of memory for the errors of outputs");
 }
 
+/* Outputs of one runner alone have no errors. */
+static bool says_anything(const accuracy_row *row)
+{
+    bool any = row->is_judged;
+    for (int k = 0; k < ACCURACY_VALUES; k++) any |= row->has[k];
+    return any;
+}
+
 static pgy_status put_rows(const accuracy_rows *rows, view_table *t, result_file *f, bool is_judge,
                            pgy_error *err)
 {
@@ -174,6 +182,7 @@ static pgy_status put_rows(const accuracy_rows *rows, view_table *t, result_file
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for the errors of outputs");
     for (size_t i = 0; !st && i < rows->by_name.count; i++) {
         const accuracy_row *row = rows->by_name.entries[i].value;
+        if (!says_anything(row)) continue;
         const size_t place = (uintptr_t)strmap_get(&places, row->name);
         view_cell cells[COLUMN_COUNT];
         fill_cells(cells, row);
@@ -196,6 +205,9 @@ static pgy_status put_table(const accuracy_rows *rows, result_file *f, bool is_j
         {"SNR in dB", VIEW_COLUMN_NUMBER},     {"beyond tolerance", VIEW_COLUMN_PERCENT},
         {"tolerance", VIEW_COLUMN_TEXT}};
     view_table *t = NULL;
+    size_t i = 0;
+    while (i < rows->by_name.count && !says_anything(rows->by_name.entries[i].value)) i++;
+    if (i == rows->by_name.count) return PGY_OK;
     pgy_status st =
         result_table(&t, f, "accuracy", "Errors of tensors", COLUMNS, COLUMN_COUNT, err);
     return st ? st : put_rows(rows, t, f, is_judge, err);

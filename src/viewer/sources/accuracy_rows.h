@@ -13,7 +13,7 @@ enum { ACCURACY_VALUES = Q_BEYOND + 1 }; /* Q_MAXABS to Q_BEYOND */
 typedef struct accuracy_row {
     const char *name; /* borrowed from the map */
     uint32_t tensor;
-    bool has[ACCURACY_VALUES], is_judged, failed;
+    bool has[ACCURACY_VALUES], is_judged, failed, has_stats;
     double values[ACCURACY_VALUES];
     str tolerance;
 } accuracy_row;

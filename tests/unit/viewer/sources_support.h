@@ -92,20 +92,20 @@ static pgy_status support_add(pgy_page *p, const char *kind, const char *path, p
     file_map map;
     arena memory = {0};
     json_value *json = NULL;
-    const view_source *source = NULL;
+    const view_source *found = NULL;
     assert_int_equal(file_map_open(&map, path, NULL), PGY_OK);
     if (json_parse(&json, map.data, map.size_bytes, &memory, NULL)) json = NULL;
     const span start = {map.data, map.size_bytes < 4096 ? map.size_bytes : 4096};
-    for (size_t i = 0; !source && VIEW_SOURCES[i]; i++)
-        if (VIEW_SOURCES[i]->accept(path, start, json)) source = VIEW_SOURCES[i];
-    assert_non_null(source);
-    assert_string_equal(source->name, kind);
+    for (size_t i = 0; !found && VIEW_SOURCES[i]; i++)
+        if (VIEW_SOURCES[i]->accept(path, start, json)) found = VIEW_SOURCES[i];
+    assert_non_null(found);
+    assert_string_equal(found->name, kind);
     arena_deinit(&memory);
     file_map_close(&map);
     assert_true(mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files));
     const char *copy = arena_strdup(&p->memory, path);
-    p->files[p->file_count++] = (view_file){.path = copy, .label = copy, .source = source};
-    return source->add(p, copy, err);
+    p->files[p->file_count++] = (view_file){.path = copy, .label = copy, .source = found};
+    return found->add(p, copy, err);
 }
 
 static void support_add_good(pgy_page *p, const char *kind, const char *path)
