@@ -195,6 +195,8 @@ void pgy_diff_destroy(pgy_diff *d)
     pgy_model_destroy(d->a);
     pgy_model_destroy(d->b);
     mem_free(d->items);
+    mem_free(d->pairs);
+    mem_free(d->links);
     arena_deinit(&d->memory);
     mem_free(d);
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "inspect/diff_links.h"
 
 #define DIFF_NONE ((size_t)-1)
 enum { DIFF_MAX_DEPTH = 64 };
@@ -59,11 +60,18 @@ struct diff_side {
     const pgy_onnx_function *function;
 };
 
+/* What diff_add attaches to its entry (diff_links.h). */
+typedef struct diff_subject {
+    const pgy_onnx_node *a, *b;          /* the nodes themselves */
+    const diff_value *value_a, *value_b; /* or all nodes that read or produce these */
+} diff_subject;
+
 /* A pair of weights to compare, with the difference to report. */
 typedef struct diff_weight {
     pgy_difference entry;
     pgy_weight_change change;
     const pgy_onnx_tensor *a, *b;
+    diff_subject subject;
     bool dtype_differs, shape_differs;
     bool is_attribute; /* a tensor in an attribute, not a weight */
 } diff_weight;
@@ -76,6 +84,9 @@ struct pgy_diff {
     size_t count, capacity;
     diff_weight *weights; /* pairs to compare in the current graph */
     size_t weight_count, weight_capacity;
+    diff_link *pairs, *links;
+    size_t pair_count, pair_capacity, link_count, link_capacity;
+    diff_subject subject;
     arena memory;
     uint64_t next_id;
     bool failed; /* out of memory */
@@ -135,6 +146,12 @@ void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const d
  */
 void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
                       const pgy_onnx_tensor *b, bool is_attribute);
+
+/* ---- diff_links.c ---------------------------------------------------------------------------- */
+/* Remembers the matched nodes of two sides. */
+void diff_link_pairs(pgy_diff *d, const diff_side *a);
+/* Links an entry to the nodes of d->subject. */
+void diff_link_entry(pgy_diff *d, size_t entry);
 
 /* ---- diff_graph.c, diff_node.c --------------------------------------------------------------- */
 /* Compares two graphs or functions, including subgraphs. */

@@ -20,6 +20,7 @@ void diff_add(pgy_diff *d, pgy_difference e)
     if (!e.name) e.name = "";
     if (!e.op_type) e.op_type = "";
     if (!e.field) e.field = "";
+    diff_link_entry(d, d->count);
     d->items[d->count++] = e;
     d->summary.counts[e.part][e.change]++;
     d->summary.differences += e.change != PGY_DIFF_STORED;
@@ -65,14 +66,15 @@ void diff_add_tensors(pgy_diff *d, pgy_difference e, const pgy_onnx_tensor *a,
     if (!grown)
         d->failed = true;
     else
-        d->weights[d->weight_count++] =
-            (diff_weight){.entry = e, .a = a, .b = b, .is_attribute = is_attribute};
+        d->weights[d->weight_count++] = (diff_weight){
+            .entry = e, .a = a, .b = b, .subject = d->subject, .is_attribute = is_attribute};
 }
 
 void diff_add_weight(pgy_diff *d, const char *path, const diff_value *a, const diff_value *b)
 {
     pgy_difference e = {.part = PGY_DIFF_WEIGHT, .path = path, .name = a->name};
     const bool renamed = strcmp(a->name, b->name) != 0;
+    d->subject = (diff_subject){.value_a = a, .value_b = b};
     if (renamed) e.new_name = b->name;
     d->summary.weights_matched++;
     if (renamed && !d->options.ignore_names && !d->options.weights_only) {

@@ -171,7 +171,10 @@ static void add_whole_node(const level *l, const diff_node *n, pgy_diff_change c
     pgy_difference e = entry_of(l, PGY_DIFF_NODE, diff_text_node(l->d, n->proto));
     e.change = change;
     e.op_type = n->proto->op_type;
+    l->d->subject =
+        change == PGY_DIFF_ADDED ? (diff_subject){.b = n->proto} : (diff_subject){.a = n->proto};
     diff_add(l->d, e);
+    l->d->subject = (diff_subject){0};
 }
 
 static pgy_status compare_order(const level *l, pgy_error *err)
@@ -191,7 +194,9 @@ static pgy_status compare_order(const level *l, pgy_error *err)
         e.op_type = n->proto->op_type;
         e.before = diff_text_int(l->d, (int64_t)n->index);
         e.after = diff_text_int(l->d, (int64_t)n->pair->index);
+        l->d->subject = (diff_subject){.a = n->proto, .b = n->pair->proto};
         diff_add(l->d, e);
+        l->d->subject = (diff_subject){0};
     }
     mem_free(places);
     mem_free(moved);
@@ -223,12 +228,14 @@ static void compare_tensors(const level *l)
         if (!w || diff_is_weight(v) || v->is_input || v->is_output) continue;
         pgy_difference e = entry_of(l, PGY_DIFF_TENSOR, v->name);
         if (strcmp(v->name, w->name)) e.new_name = w->name;
+        l->d->subject = (diff_subject){.value_a = v, .value_b = w};
         if (e.new_name && !l->d->options.ignore_names) {
             e.change = PGY_DIFF_RENAMED;
             diff_add(l->d, e);
         }
         e.change = PGY_DIFF_CHANGED;
         if (!w->is_output && !w->is_input) compare_info(l, e, v->info, w->info);
+        l->d->subject = (diff_subject){0};
     }
 }
 
@@ -280,7 +287,10 @@ static void add_whole_weight(const level *l, const diff_value *v, pgy_diff_chang
     const char *text = t ? diff_text_tensor(l->d, t) : NULL;
     e.change = change;
     *(change == PGY_DIFF_ADDED ? &e.after : &e.before) = text;
+    l->d->subject =
+        change == PGY_DIFF_ADDED ? (diff_subject){.value_b = v} : (diff_subject){.value_a = v};
     diff_add(l->d, e);
+    l->d->subject = (diff_subject){0};
 }
 
 static void compare_weights(const level *l)
@@ -300,6 +310,7 @@ static void compare_weights(const level *l)
         count_weight(l->d, w, true);
         if (!w->pair || !diff_is_weight(w->pair)) add_whole_weight(l, w, PGY_DIFF_ADDED);
     }
+    l->d->subject = (diff_subject){0};
 }
 
 /* ---- Levels ---------------------------------------------------------------------------------- */
@@ -316,6 +327,7 @@ static pgy_status compare_level(level *l, pgy_error *err)
 {
     pgy_status st = diff_match(l->d, &l->a, &l->b, err);
     if (!st) count_nodes(l);
+    if (!st) diff_link_pairs(l->d, &l->a);
     if (!st && !is_weights_only(l)) st = compare_interface(l, true, err);
     if (!st && !is_weights_only(l)) st = compare_interface(l, false, err);
     if (!st) st = compare_nodes(l, err);
@@ -323,6 +335,7 @@ static pgy_status compare_level(level *l, pgy_error *err)
     if (!st && !is_weights_only(l) && l->a.graph) compare_annotations(l);
     if (!st) compare_weights(l);
     if (!st) st = diff_weights(l->d, err);
+    l->d->subject = (diff_subject){0};
     if (!st && l->d->failed) st = diff_no_memory(err);
     return st;
 }

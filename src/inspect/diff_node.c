@@ -79,7 +79,10 @@ static pgy_status compare_graphs(const node_pair *p, const pgy_onnx_attribute *a
     if (p->depth >= DIFF_MAX_DEPTH) return PGY_OK;
     str_printf(&path, "%s%s%s/%s", p->path, p->path[0] ? "/" : "", name, a->name);
     if (pgy_onnx_attribute_kind(a) == PGY_ATTR_GRAPHS) str_printf(&path, "[%zu]", i);
-    return diff_graphs(p->d, diff_text(p->d, &path), x, y, p->side_a, p->side_b, p->depth + 1, err);
+    const pgy_status st =
+        diff_graphs(p->d, diff_text(p->d, &path), x, y, p->side_a, p->side_b, p->depth + 1, err);
+    p->d->subject = (diff_subject){.a = n, .b = p->b->proto};
+    return st;
 }
 
 static void compare_tensors(const node_pair *p, const pgy_onnx_attribute *a, const char *part,
@@ -198,7 +201,10 @@ pgy_status diff_nodes(pgy_diff *d, const char *path, const diff_node *a, const d
                                   .name = name,
                                   .new_name = strcmp(name, after) ? after : NULL,
                                   .op_type = a->proto->op_type}};
+    d->subject = (diff_subject){.a = a->proto, .b = b->proto};
     compare_names(&p);
     compare_inputs(&p);
-    return compare_attributes(&p, err);
+    const pgy_status st = compare_attributes(&p, err);
+    d->subject = (diff_subject){0};
+    return st;
 }

@@ -323,6 +323,7 @@ static void add_entries(pgy_diff *d, diff_weight *w)
     pgy_difference e = w->entry;
     const pgy_weight_change *c = &w->change;
     e.weight = c;
+    d->subject = w->subject;
     const bool same_kind = !w->dtype_differs && !w->shape_differs;
     if (w->dtype_differs || w->shape_differs || c->beyond) {
         e.change = PGY_DIFF_CHANGED;
