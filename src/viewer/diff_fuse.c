@@ -189,6 +189,23 @@ static bool is_touched(const fuser *f)
                   view_op_name(parts_of(f)->graph, f->pair)) != 0;
 }
 
+/* Does the region compute anything besides what the counterpart does? Casts and reshapes around a
+ * node that changed, as in a conversion to another type, are nodes of their own. */
+static bool adds_work(const fuser *f)
+{
+    const view_graph *g = parts_of(f)->graph;
+    if (strcmp(view_op_name(wholes_of(f)->graph, f->node), view_op_name(g, f->pair)) != 0)
+        return true;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const view_op *op = &g->ops[g->nodes[f->region[i]].op];
+        const bool moves = op->category == VIEW_SHAPE || op->category == VIEW_TENSOR ||
+                           op->category == VIEW_DATA || op->category == VIEW_QUANTIZATION ||
+                           strcmp(op->name, "Cast") == 0 || strcmp(op->name, "Identity") == 0;
+        if (f->region[i] != f->pair && !moves) return true;
+    }
+    return false;
+}
+
 static bool try_whole(fuser *f, uint32_t node)
 {
     const view_side *w = wholes_of(f);
@@ -200,7 +217,7 @@ static bool try_whole(fuser *f, uint32_t node)
         return false;
     }
     if ((f->pair != VIEW_NONE && !is_touched(f)) || !find_region(f)) return false;
-    if (f->count == 1 && f->pair != VIEW_NONE) return false;
+    if (f->pair != VIEW_NONE && (f->count == 1 || !adds_work(f))) return false;
     pair_outputs(f);
     if (f->count == 1)
         view_pair_nodes(f->m, f->part ? node : f->region[0], f->part ? f->region[0] : node);

@@ -9,6 +9,8 @@
 #include "base/cancel.h"
 #include "viewer/diff_notes.h"
 
+enum { RENAMED_LIMIT = 2000 }; /* rows: a renamed model would fill the table */
+
 /* ---- Categories, quantities, marks ----------------------------------------------------------- */
 
 static view_change category_of(const view_side *s, uint32_t i, int side)
@@ -138,28 +140,41 @@ static pgy_status add_marks(report *r, pgy_error *err)
 
 /* ---- Rows and pairs -------------------------------------------------------------------------- */
 
+/* A row that tells how many names changed beyond those that have rows. */
+static pgy_status add_more_names(report *r, view_table *t, size_t more, pgy_error *err)
+{
+    str text = {0};
+    str_printf(&text, "%zu more", more);
+    const view_diff_row row = {.node = VIEW_NONE,
+                               .change = "renamed",
+                               .what = "names of nodes, tensors and weights",
+                               .after = report_keep(r, &text)};
+    return view_diff_add_row(&r->page->results, t, &row, err);
+}
+
 static pgy_status add_rows(report *r, pgy_error *err)
 {
     view_table *t = NULL;
     const view_graph *g = r->page->graphs[2];
+    size_t renamed = 0;
     pgy_status st = view_diff_table(&t, &r->page->results, 2, err);
     for (size_t i = 0; !st && i < r->note_count; i++) {
         const note *n = &r->notes[i];
         if (!n->is_first) continue;
+        if (strcmp(n->change, "renamed") == 0 && ++renamed > RENAMED_LIMIT) continue;
         const bool has_node = n->node != VIEW_NONE;
+        const char *name = n->name ? n->name : has_node ? report_label(g, n->node) : NULL;
+        const char *op = n->op ? n->op : has_node ? view_op_name(g, n->node) : NULL;
         const view_diff_row row = {.node = n->node,
-                                   .name = n->name    ? n->name
-                                           : has_node ? report_label(g, n->node)
-                                                      : NULL,
-                                   .op = n->op      ? n->op
-                                         : has_node ? view_op_name(g, n->node)
-                                                    : NULL,
+                                   .name = name,
+                                   .op = op,
                                    .change = n->change,
                                    .what = n->what,
                                    .before = n->before,
                                    .after = n->after};
         st = view_diff_add_row(&r->page->results, t, &row, err);
     }
+    if (!st && renamed > RENAMED_LIMIT) st = add_more_names(r, t, renamed - RENAMED_LIMIT, err);
     return st;
 }
 

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "harness/model_builder.h"
 #include "viewer/diff.h"
+#include "viewer/graph_collect.h"
 
 /* ---- Models from text ------------------------------------------------------------------------
  * One line each: "in x B,3", "out y", "type t B,3" (a declared type), "w name 3,3 0.5" (a weight),
@@ -86,6 +87,71 @@ static pgy_model *model_of(const char *text, int64_t opset)
     return builder_finish(&b);
 }
 
+/* Layers of a plan, a line each: "type name a b -> c | conv relu", the names of its members. */
+
+static uint32_t tensor_of(graph_parts *g, strmap *tensors, const char *name)
+{
+    uintptr_t at = (uintptr_t)strmap_get(tensors, name);
+    if (at) return (uint32_t)at - 1;
+    const view_tensor like = {
+        .name = collect_text(g, name), .dtype = "float32", .producer = VIEW_NONE};
+    at = collect_tensor(g, &like);
+    assert_true(strmap_put(tensors, name, (void *)(at + 1)));
+    return (uint32_t)at;
+}
+
+static uint32_t *tensors_of(graph_parts *g, strmap *tensors, char *text, uint32_t *count)
+{
+    uint32_t *list = collect_list(g, 16);
+    char *rest = NULL;
+    *count = 0;
+    for (char *name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        list[(*count)++] = tensor_of(g, tensors, name);
+    return list;
+}
+
+static void read_layer(graph_parts *g, strmap *tensors, char *line)
+{
+    char type[64], name[64];
+    int used = 0;
+    char *members = strchr(line, '|'), *arrow = strstr(line, "->"), *rest = NULL;
+    if (members) *members++ = 0;
+    assert_non_null(arrow);
+    *arrow = 0;
+    assert_int_equal(sscanf(line, "%63s %63s %n", type, name, &used), 2);
+    const char **list = arena_alloc_array(&g->g->memory, 16, sizeof *list);
+    view_node like = {.op = collect_op(g, collect_text(g, type), ""),
+                      .name = collect_text(g, name)};
+    like.inputs = tensors_of(g, tensors, line + used, &like.input_count);
+    like.outputs = tensors_of(g, tensors, arrow + 2, &like.output_count);
+    for (char *m = members ? strtok_r(members, " ", &rest) : NULL; m;
+         m = strtok_r(NULL, " ", &rest))
+        list[like.member_count++] = collect_text(g, m);
+    like.members = list;
+    const uint32_t at = collect_node(g, &like);
+    for (uint32_t i = 0; i < like.output_count; i++) g->tensors[like.outputs[i]].producer = at;
+}
+
+static view_graph *plan_of(const char *text)
+{
+    graph_parts g;
+    pgy_error err = {0};
+    view_graph *out = NULL;
+    strmap tensors = {0};
+    strvec warnings = {0};
+    assert_int_equal(collect_start(&g, "plan", "plan", &warnings, &err), PGY_OK);
+    const view_container like = {.name = "", .parent = VIEW_NONE, .node = VIEW_NONE};
+    collect_container(&g, &like);
+    char *copy = mem_strdup(text), *rest = NULL;
+    for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        read_layer(&g, &tensors, line);
+    mem_free(copy);
+    assert_int_equal(collect_finish(&out, &g, &err), PGY_OK);
+    collect_deinit(&g);
+    strmap_deinit(&tensors);
+    return out;
+}
+
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
 static view_graph *graph_of(pgy_page *p, pgy_model *m, const char *name)
@@ -110,6 +176,15 @@ static pgy_page *page_of(pgy_model *a, pgy_model *b)
     pgy_page *p = mem_calloc(1, sizeof *p);
     p->graphs[0] = graph_of(p, a, "before");
     p->graphs[1] = graph_of(p, b, "after");
+    compare(p);
+    return p;
+}
+
+static pgy_page *page_with(view_graph *a, view_graph *b)
+{
+    pgy_page *p = mem_calloc(1, sizeof *p);
+    p->graphs[0] = a;
+    p->graphs[1] = b;
     compare(p);
     return p;
 }
@@ -619,5 +694,111 @@ static void test_diff__bodies_are_merged(void **state)
                       "     Neg n1 (r)\n"
                       "     Output s (s)\n"
                       " Output y (y)\n");
+    end(p);
+}
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+static const char *const NET_TEXT =
+    "in x 1,3,8,8\nw w 4,3,3,3 1\nw v 4,4,1,1 1\nConv c1 x w -> t\nRelu r1 t -> u\n"
+    "Identity i u -> k\nConv c2 k v -> s\nRelu r2 s -> y\nout y\n";
+
+static const char *const PLAN_TEXT = "Reorder in x -> x8\nConv c1+r1 x8 w -> u | c1 r1\n"
+                                     "Conv c2+r2 u v -> y8 | c2 r2\nReorder out y8 -> y\n";
+
+static void test_diff__a_plan_against_its_model(void **state)
+{
+    (void)state;
+    strvec warnings = {0};
+    pgy_error err = {0};
+    view_graph *g = NULL;
+    pgy_model *m = model_of(NET_TEXT, 13);
+    assert_int_equal(view_graph_from_model(&g, m, "net", &warnings, &err), PGY_OK);
+    pgy_model_destroy(m);
+    pgy_page *p = page_with(g, plan_of(PLAN_TEXT));
+    expect_rows(p,
+                "added in [Reorder] node\n"
+                "fused c1+r1 [Conv] several nodes became one: c1 (Conv), r1 (Relu) > c1+r1 (Conv)\n"
+                "fused c2+r2 [Conv] several nodes became one: c2 (Conv), r2 (Relu) > c2+r2 (Conv)\n"
+                "added out [Reorder] node\n"
+                "removed x [Input] input\n"
+                "removed i [Identity] node\n"
+                "removed y [Output] output\n");
+    expect_picture(p, "+Reorder in (x)\n"
+                      "{c1+r1}\n"
+                      "  fConv c1 (x w x8)\n"
+                      "  fRelu r1 (t)\n"
+                      "{c2+r2}\n"
+                      "  fConv c2 (k v)\n"
+                      "  fRelu r2 (s)\n"
+                      "+Reorder out (y8)\n"
+                      "-Input x\n"
+                      "-Identity i (u)\n"
+                      "-Output y (y)\n");
+    end(p);
+}
+
+static void test_diff__plans_that_fuse_differently(void **state)
+{
+    (void)state;
+    pgy_page *p =
+        page_with(plan_of(PLAN_TEXT), plan_of("Conv c1 x w -> t | c1\nRelu r1 t -> u | r1\n"
+                                              "Conv c2+r2 u v -> y | c2 r2\n"));
+    expect_rows(p,
+                "removed in [Reorder] node\n"
+                "fused c1+r1 [Conv] one node became several: c1+r1 (Conv) > c1 (Conv), r1 (Relu)\n"
+                "removed out [Reorder] node\n");
+    end(p);
+}
+
+static void test_diff__plans_without_members_are_matched_by_structure(void **state)
+{
+    (void)state;
+    pgy_page *p = page_with(plan_of("Conv a x w -> t\nRelu b t -> u\nConv c u v -> y\n"),
+                            plan_of("Conv k X w -> T\nRelu l T -> U\nCopy m U -> V\n"
+                                    "Conv n V v -> Y\n"));
+    expect_rows(p, "renamed a [Conv] name: a > k\n"
+                   "renamed b [Relu] name: b > l\n"
+                   "added m [Copy] node\n"
+                   "renamed c [Conv] name: c > n\n");
+    end(p);
+}
+
+/* ---- Half precision -------------------------------------------------------------------------- */
+
+static pgy_model *precision(bool half)
+{
+    const pgy_dtype dtype = half ? PGY_F16 : PGY_F32;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2,2");
+    if (half) builder_attr_int(&b, builder_node(&b, "Cast", "x", "x16"), "to", 10);
+    const int64_t shape[] = {2, 2};
+    pgy_tensor *w = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_create(&w, dtype, 2, shape, &err), PGY_OK);
+    memset(pgy_tensor_data(w), 0, half ? 8 : 16);
+    builder_initializer(&b, "w", w);
+    builder_node(&b, "MatMul", half ? "x16 w" : "x w", "t")->name = "product";
+    builder_node(&b, "Relu", "t", half ? "y16" : "y")->name = "relu";
+    if (half) builder_attr_int(&b, builder_node(&b, "Cast", "y16", "y"), "to", 1);
+    builder_value(&b, "t", dtype, "2,2");
+    builder_output(&b, "y", PGY_F32, "2,2");
+    return builder_finish(&b);
+}
+
+static void test_diff__half_precision(void **state)
+{
+    (void)state;
+    pgy_page *p = page_of(precision(false), precision(true));
+    expect_rows(p, "added n0 [Cast] node\n"
+                   "changed product [MatMul] weight w: type: float32 (2, 2) > float16 (2, 2)\n"
+                   "changed product [MatMul] type of t: float32 > float16\n"
+                   "added n3 [Cast] node\n");
+    expect_picture(p, " Input x\n"
+                      "+Cast n0 (x)\n"
+                      "*MatMul product (x w x16)\n"
+                      " Relu relu (t)\n"
+                      "+Cast n3 (y)\n"
+                      " Output y (y y)\n");
     end(p);
 }
