@@ -40,7 +40,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_page_create(pgy_page **out, const pgy_page
 PGY_API void pgy_page_destroy(pgy_page *p); /**< NULL is fine */
 
 /** Adds a file; its content decides what it is. A damaged model adds what could be read, and a
- * warning. @return PGY_E_FORMAT for a file that is none of pgy_page_kind */
+ * warning. Files of results may come before the model; they are read when it is there.
+ * @return PGY_E_FORMAT for a file of no kind that a page can show */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err);
 /** Adds a model from memory, which is retained. @param name  shown as its name */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model,
@@ -52,8 +53,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_plan(pgy_page *p, const pgy_plan 
 PGY_API size_t pgy_page_warning_count(const pgy_page *p);
 PGY_API const char *pgy_page_warning(const pgy_page *p, size_t i);
 
-/** Writes the page; the name decides the form: ".html", ".svg", ".png". The file appears whole or
- * not at all. */
+/** Writes the page; the name decides the form: ".html", ".json" (its data), ".svg", ".png". The
+ * file appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_save(pgy_page *p, const char *path, pgy_error *err);
 
 #ifdef __cplusplus

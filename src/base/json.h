@@ -75,10 +75,6 @@ pgy_status json_writer_finish(json_writer *w, pgy_error *err) PGY_MUST_CHECK;
 /* Makes json_writer_finish fail with this error: for functions that write, and fail for another
  * reason. */
 void json_fail(json_writer *w, pgy_status status, const char *text);
-/* From now on: no blanks, no line breaks, `<`, `>` and `&` escaped, so that the document can stand
- * in a <script> of a page; NaN and infinities are the texts "nan", "inf" and "-inf", since a
- * browser reads strict JSON. Call it before the first value. */
-void json_for_html(json_writer *w);
 /* A part holds later items of a container, written to another file while the container's earlier
  * items are still being made. It lies `depth` containers deep and has no brackets of its own.
  * json_insert copies it into the container. */

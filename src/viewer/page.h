@@ -15,17 +15,41 @@ typedef struct view_source view_source; /* sources/source.h */
 typedef struct view_file {
     const char *path, *label;
     const view_source *source;
+    bool is_read; /* false: waits until there is a graph */
 } view_file;
+
+typedef enum page_block_kind {
+    PAGE_HEAD,
+    PAGE_GRAPH,
+    PAGE_DETAIL,
+    PAGE_RESULTS,
+    PAGE_STATS,
+    PAGE_TIMELINE,
+    PAGE_SEARCH,
+    PAGE_TABLE
+} page_block_kind;
+
+/* A block of the page's data (docs/formats/page.md). */
+typedef struct page_block {
+    const char *name; /* "detail-0-1" */
+    page_block_kind kind;
+    uint32_t graph;
+    size_t at; /* number of the chunk or table */
+} page_block;
 
 struct pgy_page {
     arena memory;
     pgy_page_options options;
     view_graph *graphs[VIEW_GRAPH_LIMIT];
     uint32_t graph_count;
+    pgy_plan *plans[VIEW_GRAPH_LIMIT]; /* that graphs belong to and the page opened */
+    size_t plan_count;
     view_results results;
     strvec warnings;
     view_file *files;
     size_t file_count, file_capacity;
+    page_block *blocks; /* made by page_complete */
+    size_t block_count, block_capacity;
     bool is_complete; /* groups and layouts are made */
 };
 

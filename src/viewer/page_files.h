@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that a page is made from. */
+#ifndef VIEWER_PAGE_FILES_H
+#define VIEWER_PAGE_FILES_H
+
+#include "viewer/page.h"
+
+/* Appends a file of any kind. A model or plan is read at once; a file of results as soon as there
+ * is a graph, so that its place on a command line does not matter. */
+pgy_status page_file_add(pgy_page *p, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* Reads the files of results that wait. */
+pgy_status page_files_read(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
+
+#endif
