@@ -32,6 +32,7 @@
 #include <polygraphy/onnx.h>
 #include <polygraphy/operator.h>
 #include <polygraphy/option.h>
+#include <polygraphy/page.h>
 #include <polygraphy/perf.h>
 #include <polygraphy/plugin.h>
 #include <polygraphy/plugin_tune.h>

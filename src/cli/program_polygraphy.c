@@ -22,6 +22,7 @@ static const tool_info TOOLS[] = {
     {"plugin", "Find and replace subgraphs of a model that plugins can compute."},
     {"multi-device", "Divide a model among several devices."},
     {"trace", "Show where the time of recorded timelines goes, and compare them."},
+    {"view", "Show a model, and what is known about it, as a page."},
     {NULL},
 };
 

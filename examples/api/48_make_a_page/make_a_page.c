@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shows a model, and what is known about it, as a page.
+ *
+ *     make_a_page page.html model.onnx [results.json ...]
+ */
+#include <stdio.h>
+
+#include <polygraphy/polygraphy.h>
+
+int main(int argc, char **argv)
+{
+    pgy_error err = {0};
+    pgy_page *page = NULL;
+    const pgy_page_options options = {.size = sizeof options, .title = "A page of my own"};
+    if (argc < 3) return 2;
+    pgy_status st = pgy_page_create(&page, &options, &err);
+    for (int i = 2; i < argc && !st; i++) st = pgy_page_add(page, argv[i], &err);
+    if (!st) st = pgy_page_save(page, argv[1], &err);
+    for (size_t i = 0; page && i < pgy_page_warning_count(page); i++)
+        printf("warning: %s\n", pgy_page_warning(page, i));
+    if (!st) printf("page saved to %s\n", argv[1]);
+    if (st) fprintf(stderr, "%s\n", err.text);
+    pgy_page_destroy(page);
+    return st != PGY_OK;
+}
