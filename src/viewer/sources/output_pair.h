@@ -44,7 +44,7 @@ pgy_status output_pair_stats(view_stats *s, result_file *f, const output_pair *p
                              pgy_error *err) PGY_MUST_CHECK;
 view_health output_side_health(const output_side *s);
 /* "2x8"; "" for a scalar. */
-void append_shape(str *out, const pgy_tensor *t);
+void output_append_shape(str *out, const pgy_tensor *t);
 /* Can a tensor with this shape in the graph ("1x?xbatch") have had this one? */
 bool shape_may_be(const char *inferred, const pgy_tensor *t);
 /* Elements [start, start + n) of a stream as doubles, n at most ARITH_BLOCK. */

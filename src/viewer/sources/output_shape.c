@@ -7,7 +7,7 @@
 
 enum { LONGEST_SHAPE = 255 };
 
-void append_shape(str *out, const pgy_tensor *t)
+void output_append_shape(str *out, const pgy_tensor *t)
 {
     for (size_t i = 0; i < pgy_tensor_rank(t); i++)
         str_printf(out, "%s%lld", i ? "x" : "", (long long)pgy_tensor_shape(t)[i]);

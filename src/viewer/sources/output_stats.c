@@ -241,7 +241,7 @@ static pgy_status fill_side(view_side_stats *to, result_file *f, const output_si
     str shape = {0};
     *to = (view_side_stats){0};
     if (!from->tensor) return PGY_OK;
-    append_shape(&shape, from->tensor);
+    output_append_shape(&shape, from->tensor);
     const char *runner = view_text(f->results, from->runner);
     *to = (view_side_stats){.dtype = pgy_dtype_name(pgy_tensor_dtype(from->tensor)),
                             .shape = shape.failed ? NULL : view_text(f->results, str_text(&shape)),

@@ -153,7 +153,7 @@ static pgy_status set_seen(result_file *f, uint32_t tensor, const pgy_tensor *t,
     const bool is_other_type = declared != PGY_DTYPE_NONE && declared != pgy_tensor_dtype(t) &&
                                pgy_dtype_describe(declared)->npy;
     str seen = {0};
-    append_shape(&seen, t);
+    output_append_shape(&seen, t);
     str_printf(&seen, "%s%s", seen.size ? " " : "", dtype);
     pgy_status st = PGY_OK;
     if (!v->seen) v->seen = arena_strdup(&f->graph->memory, str_text(&seen));
@@ -218,9 +218,9 @@ static void refuse_shapes(accuracy_row *row, const output_pair *p)
     accuracy_row_judge(row, false);
     str_clear(&row->tolerance);
     str_append(&row->tolerance, "shapes differ: ");
-    append_shape(&row->tolerance, p->side[0].tensor);
+    output_append_shape(&row->tolerance, p->side[0].tensor);
     str_append(&row->tolerance, " and ");
-    append_shape(&row->tolerance, p->side[1].tensor);
+    output_append_shape(&row->tolerance, p->side[1].tensor);
 }
 
 /* Statistics are those of the iteration with the largest error. */
