@@ -337,6 +337,9 @@ pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
 /* Infers the outputs and subgraphs of one node whose inputs are known; for graphs that are built
  * node by node. */
 pgy_status graph_infer_node(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* summarize.c: floating-point operations of a node whose shapes are inferred; < 0: a shape or the
+ * operator is unknown. 0 for Constant, and for nodes with subgraphs. */
+pgy_status graph_node_flops(double *out, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Checks that every name of `shapes` (may be NULL) is an input or a pattern that matches one;
  * PGY_E_NOT_FOUND suggests names. */
 pgy_status graph_check_inputs(const pgy_graph *g, const pgy_metadata *shapes, bool patterns,

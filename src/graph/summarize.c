@@ -68,7 +68,7 @@ static double element_count(const op_value *v)
     return count;
 }
 
-static pgy_status node_flops(double *out, pgy_node *n, arena *memory, pgy_error *err)
+static pgy_status count_flops(double *out, pgy_node *n, arena *memory, pgy_error *err)
 {
     const node_box *box = node_box_of(n);
     op_value *in = arena_alloc_array(memory, n->input_count, sizeof *in);
@@ -101,16 +101,13 @@ static pgy_status node_flops(double *out, pgy_node *n, arena *memory, pgy_error 
     return PGY_OK;
 }
 
-static pgy_status add_node(summary *s, pgy_node *n, pgy_error *err)
+pgy_status graph_node_flops(double *out, pgy_node *n, pgy_error *err)
 {
     arena memory = {0};
-    double flops = 0;
-    pgy_op_summary *row = row_of(s, n);
-    if (!row) return graph_no_memory(err);
+    *out = 0;
     pgy_status st = node_prepare(n, err);
     const node_box *box = node_box_of(n);
-    const bool counts = !node_is(n, "Constant") && n->subgraph_count == 0;
-    if (!st && counts) {
+    if (!st && !node_is(n, "Constant") && n->subgraph_count == 0) {
         if (box->def && !box->has_refs &&
             op_check_node(&(op_node){.def = box->def,
                                      .name = node_label(n),
@@ -119,11 +116,20 @@ static pgy_status add_node(summary *s, pgy_node *n, pgy_error *err)
                                      .input_count = n->input_count,
                                      .output_count = n->output_count},
                           NULL) == PGY_OK)
-            st = node_flops(&flops, n, &memory, err);
+            st = count_flops(out, n, &memory, err);
         else
-            flops = -1;
+            *out = -1;
     }
     arena_deinit(&memory);
+    return st;
+}
+
+static pgy_status add_node(summary *s, pgy_node *n, pgy_error *err)
+{
+    double flops = 0;
+    pgy_op_summary *row = row_of(s, n);
+    if (!row) return graph_no_memory(err);
+    pgy_status st = graph_node_flops(&flops, n, err);
     if (st) return st;
     row->node_count++;
     row->flops = flops < 0 || row->flops < 0 ? -1 : row->flops + flops;

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
-#include "onnx/text_check.h"
 #include "viewer/graph_ops.h"
+#include "viewer/graph_text.h"
 #include "viewer/layout/layout.h"
 
 enum { WARNING_LIMIT = 100 };
@@ -49,26 +48,20 @@ static const char *checked(graph_parts *b, const char *text)
 static const char *repaired(graph_parts *b, const char *text)
 {
     str s = {0};
-    const char *end = text + strlen(text);
-    for (const char *p = text; p < end;) {
-        uint32_t c;
-        const size_t size = utf8_read(p, end, &c);
-        str_append_n(&s, size ? p : "\xEF\xBF\xBD", size ? size : 3);
-        p += size ? size : 1;
-    }
+    graph_append_valid(&s, text, strlen(text));
     return collect_take(b, &s);
 }
 
 const char *collect_kept_text(graph_parts *b, const char *text)
 {
     if (!text || !*text) return "";
-    return text_find_bad((const uint8_t *)text, strlen(text)) ? repaired(b, text) : text;
+    return graph_text_is_valid(text) ? text : repaired(b, text);
 }
 
 const char *collect_text(graph_parts *b, const char *text)
 {
     if (!text || !*text) return "";
-    if (text_find_bad((const uint8_t *)text, strlen(text))) return repaired(b, text);
+    if (!graph_text_is_valid(text)) return repaired(b, text);
     return checked(b, arena_strdup(&b->g->memory, text));
 }
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/printable.h"
+#include "viewer/graph_infer.h"
 #include "viewer/graph_type.h"
 
 enum { DEPTH_LIMIT = 32 };
@@ -117,9 +118,8 @@ static void define_node_outputs(graph_parts *b, level *l, const level_parts *p, 
             if (*n->outputs[k])
                 outputs[i][k] =
                     define(b, l, n->outputs[k], hidden ? VIEW_NODE_CONSTANT : VIEW_VALUE);
-        const pgy_onnx_attribute *value = pgy_onnx_node_attribute(n, "value");
-        if (hidden && value && value->t && !b->failed && outputs[i][0] != VIEW_NONE)
-            graph_type_weight(b, &b->tensors[outputs[i][0]], value->t);
+        if (hidden && !b->failed && outputs[i][0] != VIEW_NONE)
+            graph_type_constant(b, &b->tensors[outputs[i][0]], n);
     }
 }
 
@@ -292,6 +292,7 @@ static pgy_status read_model(view_graph **out, graph_parts *b, pgy_model *model,
     } else {
         collect_warn(b, "the model has no graph");
     }
+    if (m->graph && !b->failed) graph_infer(b, model);
     const pgy_status st = cancel_check(err);
     return st ? st : collect_finish(out, b, err);
 }

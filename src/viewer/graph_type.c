@@ -2,9 +2,14 @@
 /* Types and shapes as texts. */
 #include "viewer/graph_type.h"
 
-#include "base/alloc.h"
+#include <string.h>
 
-enum { TYPE_DEPTH = 8 };
+#include "base/alloc.h"
+#include "base/pytext.h"
+#include "viewer/graph_text.h"
+#include "viewer/graph_value.h"
+
+enum { TYPE_DEPTH = 8, SCALAR_BYTES = 16 };
 
 uint64_t graph_type_bytes(pgy_dtype dtype, const int64_t *dims, size_t count)
 {
@@ -123,6 +128,14 @@ void graph_type_sparse(graph_parts *b, view_tensor *t, const pgy_onnx_sparse_ten
     t->shape = graph_shape_text(b, stored->dims, stored->dim_count);
 }
 
+/* A single element as text. */
+static const char *value_text(graph_parts *b, const pgy_onnx_tensor *stored)
+{
+    str s = {0};
+    if (!graph_append_values(&s, b->g->model, stored, 1)) b->failed = true;
+    return s.size || b->failed ? collect_take(b, &s) : NULL;
+}
+
 void graph_type_weight(graph_parts *b, view_tensor *t, const pgy_onnx_tensor *stored)
 {
     str s = {0};
@@ -131,4 +144,45 @@ void graph_type_weight(graph_parts *b, view_tensor *t, const pgy_onnx_tensor *st
     t->shape = graph_shape_text(b, stored->dims, stored->dim_count);
     t->bytes =
         graph_type_bytes(pgy_dtype_from_onnx(stored->data_type), stored->dims, stored->dim_count);
+    if (t->bytes <= SCALAR_BYTES) t->value = value_text(b, stored);
+}
+
+static void set_constant(graph_parts *b, view_tensor *t, pgy_dtype dtype, int64_t count,
+                         bool is_list, str *value)
+{
+    t->dtype = pgy_dtype_name(dtype);
+    t->shape = is_list ? graph_shape_text(b, &count, 1) : "";
+    t->bytes = graph_type_bytes(dtype, &count, 1);
+    if (value->size && count == 1) t->value = collect_take(b, value);
+    str_deinit(value);
+}
+
+void graph_type_constant(graph_parts *b, view_tensor *t, const pgy_onnx_node *n)
+{
+    for (size_t i = 0; i < n->attribute_count; i++) {
+        const pgy_onnx_attribute *a = n->attributes[i];
+        str s = {0};
+        if (strcmp(a->name, "value") == 0 && a->t) {
+            graph_type_weight(b, t, a->t);
+        } else if (strcmp(a->name, "sparse_value") == 0 && a->sparse_tensor) {
+            graph_type_sparse(b, t, a->sparse_tensor);
+        } else if (strcmp(a->name, "value_int") == 0) {
+            str_printf(&s, "%lld", (long long)a->i);
+            set_constant(b, t, PGY_I64, 1, false, &s);
+        } else if (strcmp(a->name, "value_float") == 0) {
+            str_append_g(&s, 9, (double)a->f);
+            set_constant(b, t, PGY_F32, 1, false, &s);
+        } else if (strcmp(a->name, "value_string") == 0) {
+            graph_append_valid(&s, a->s.data, a->s.size);
+            set_constant(b, t, PGY_STRING, 1, false, &s);
+        } else if (strcmp(a->name, "value_ints") == 0) {
+            if (a->int_count == 1) str_printf(&s, "%lld", (long long)a->ints[0]);
+            set_constant(b, t, PGY_I64, (int64_t)a->int_count, true, &s);
+        } else if (strcmp(a->name, "value_floats") == 0) {
+            if (a->float_count == 1) str_append_g(&s, 9, (double)a->floats[0]);
+            set_constant(b, t, PGY_F32, (int64_t)a->float_count, true, &s);
+        } else if (strcmp(a->name, "value_strings") == 0) {
+            set_constant(b, t, PGY_STRING, (int64_t)a->string_count, true, &s);
+        }
+    }
 }
