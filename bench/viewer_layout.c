@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out one graph, for bench/viewer_layout: bench.viewer_layout GRAPH [RUNS]
  * GRAPH is a text: the number of nodes, their widths and heights, the number of edges, and for each
- * edge its two nodes. Prints the shortest time in seconds, then for each node its left, top, width
- * and height, then for each edge its points. */
+ * edge its two nodes. Prints the shortest time in seconds, then for each edge its nodes and the
+ * middles of its first node, its bends and its second node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,25 +67,30 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void print_scene(const view_graph *g)
+/* The middle of an item: bends lie in the middle of their row, too. */
+static void print_middle(const view_layout *l, uint32_t item)
 {
-    view_scene s;
-    pgy_error err = {0};
-    if (view_scene_make(&s, g, 0, &err)) exit(1);
-    for (uint32_t i = 0; i < s.place_count; i++) {
-        const view_place *p = &s.places[i];
-        printf("node %u %g %g %g %g\n", p->item.ref, (double)p->x, (double)p->y, (double)p->width,
-               (double)p->height);
-    }
-    const view_layout *l = g->containers[0].layout;
-    for (uint32_t i = 0; i < s.line_count; i++) {
+    const uint32_t row = l->rows[item];
+    float height = 0;
+    for (uint32_t i = item; i < l->item_count && l->rows[i] == row; i++)
+        if (l->heights[i] > height) height = l->heights[i];
+    for (uint32_t i = item; i-- > 0 && l->rows[i] == row;)
+        if (l->heights[i] > height) height = l->heights[i];
+    printf(" %g %g", (double)l->x[item], (double)(l->tops[row] + height / 2));
+}
+
+static void print_layout(const view_layout *l)
+{
+    for (uint32_t i = 0; i < l->edge_count; i++) {
         const view_layout_edge *e = &l->edges[i];
+        const bool up = l->rows[e->from] > l->rows[e->to];
         printf("edge %u %u", l->items[e->from].ref, l->items[e->to].ref);
-        for (uint32_t k = 0; k < 2 * s.lines[i].count; k++)
-            printf(" %g", (double)s.lines[i].points[k]);
+        print_middle(l, e->from);
+        for (uint32_t k = 0; k < e->bend_count; k++)
+            print_middle(l, e->bends[up ? e->bend_count - 1 - k : k]);
+        print_middle(l, e->to);
         putchar('\n');
     }
-    view_scene_deinit(&s);
 }
 
 int main(int argc, char **argv)
@@ -106,7 +111,7 @@ int main(int argc, char **argv)
         if (seconds < best) best = seconds;
     }
     printf("time %.9f\n", best);
-    print_scene(g);
+    print_layout(g->containers[0].layout);
     view_graph_destroy(g);
     return 0;
 }

@@ -56,6 +56,8 @@ pgy_status layers_rank(layers *l, pgy_error *err) PGY_MUST_CHECK;
 pgy_status layers_bend(layers *l, pgy_error *err) PGY_MUST_CHECK;
 /* Orders rows so that few edges cross. */
 pgy_status layers_order(layers *l, pgy_error *err) PGY_MUST_CHECK;
+/* Finds the places with the least sum of distances between neighbours, from and in `x`. */
+pgy_status layers_settle(layers *l, pgy_error *err) PGY_MUST_CHECK;
 /* Gives each node its x. */
 pgy_status layers_position(layers *l, pgy_error *err) PGY_MUST_CHECK;
 

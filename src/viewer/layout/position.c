@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places along the rows: sweeps pull each node to the mean of its neighbours in the row before, as
- * far as the order and the gaps allow. */
+ * far as the order and the gaps allow. The simplex method then finds better places if it can. */
 #include <math.h>
 
 #include "base/cancel.h"
@@ -111,6 +111,7 @@ pgy_status layers_position(layers *l, pgy_error *err)
             else
                 place_row(&p, r, &l->up);
     }
-    snap(l);
-    return PGY_OK;
+    const pgy_status st = layers_settle(l, err);
+    if (!st) snap(l);
+    return st;
 }
