@@ -225,6 +225,12 @@ static void note_differences(report *r)
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
 
+static void print_node(str *out, const view_graph *g, uint32_t i)
+{
+    const char *name = g->nodes[i].name, *op = view_op_name(g, i);
+    str_printf(out, *name ? "%s (%s)" : "%s%s", name, op);
+}
+
 /* "conv1 (Conv), bn1 (BatchNormalization)" */
 static void print_parts(str *out, const view_side *s, uint32_t whole, uint32_t first,
                         uint32_t count)
@@ -234,8 +240,8 @@ static void print_parts(str *out, const view_side *s, uint32_t whole, uint32_t f
     for (uint32_t i = first; i < s->graph->node_count && found < count; i++) {
         if (s->whole[i] != whole) continue;
         if (found++ >= limit) continue;
-        str_printf(out, "%s%s (%s)", found > 1 ? ", " : "", s->graph->nodes[i].name,
-                   view_op_name(s->graph, i));
+        if (found > 1) str_append(out, ", ");
+        print_node(out, s->graph, i);
     }
     if (count > limit) str_printf(out, " and %u more", count - limit);
 }
@@ -247,7 +253,7 @@ static void note_whole(report *r, int side, uint32_t i, uint32_t first_part)
     str parts = {0}, whole = {0};
     uint32_t at = r->nodes[side][i];
     print_parts(&parts, p, i, first_part, w->part_count[i]);
-    str_printf(&whole, "%s (%s)", g->nodes[i].name, view_op_name(g, i));
+    print_node(&whole, g, i);
     const char *many = report_keep(r, &parts), *one = report_keep(r, &whole);
     if (at == VIEW_NONE) at = r->nodes[!side][first_part];
     add_note(r, (note){.node = at,
