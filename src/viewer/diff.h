@@ -78,7 +78,10 @@ pgy_status view_match_fused(view_match *m, pgy_error *err) PGY_MUST_CHECK;
 pgy_status view_diff_report(pgy_page *p, view_match *m, uint32_t *const nodes[2],
                             pgy_error *err) PGY_MUST_CHECK;
 
-/* diff_rows.c: the table `diff`. */
+/* diff_rows.c: the quantity `change` and the table `diff`. */
+enum { VIEW_RENAMED_LIMIT = 2000 }; /* rows: a renamed model would fill the table */
+pgy_status view_change_quantity(view_quantity **out, view_results *r, const view_graph *g,
+                                uint32_t graph, pgy_error *err) PGY_MUST_CHECK;
 typedef struct view_diff_row {
     uint32_t node; /* of the table's graph; VIEW_NONE: none */
     const char *name, *op, *change, *what, *before, *after; /* NULL: empty */

@@ -9,8 +9,6 @@
 #include "base/cancel.h"
 #include "viewer/diff_notes.h"
 
-enum { RENAMED_LIMIT = 2000 }; /* rows: a renamed model would fill the table */
-
 /* ---- Categories, quantities, marks ----------------------------------------------------------- */
 
 static view_change category_of(const view_side *s, uint32_t i, int side)
@@ -42,22 +40,11 @@ static void set_categories(report *r)
 
 static pgy_status add_quantities(report *r, pgy_error *err)
 {
-    static const char *const NAMES[VIEW_CHANGE_COUNT] = {"same", "changed", "added", "removed",
-                                                         "fused"};
     pgy_status st = PGY_OK;
     for (uint32_t graph = 0; !st && graph < r->page->graph_count; graph++) {
-        const view_quantity like = {.id = "change",
-                                    .label = "Change",
-                                    .group = "change",
-                                    .graph = graph,
-                                    .of = VIEW_OF_NODE,
-                                    .scale = VIEW_CATEGORY,
-                                    .fold = VIEW_FOLD_MAX,
-                                    .names = NAMES,
-                                    .name_count = VIEW_CHANGE_COUNT};
         const view_change *change = graph < 2 ? r->m->side[graph].change : r->changes;
         view_quantity *q = NULL;
-        st = view_quantity_add(&q, &r->page->results, r->page->graphs[graph], &like, err);
+        st = view_change_quantity(&q, &r->page->results, r->page->graphs[graph], graph, err);
         for (uint32_t i = 0; !st && i < q->count; i++) view_quantity_set(q, i, change[i]);
     }
     return st;
@@ -161,7 +148,7 @@ static pgy_status add_rows(report *r, pgy_error *err)
     for (size_t i = 0; !st && i < r->note_count; i++) {
         const note *n = &r->notes[i];
         if (!n->is_first) continue;
-        if (strcmp(n->change, "renamed") == 0 && ++renamed > RENAMED_LIMIT) continue;
+        if (strcmp(n->change, "renamed") == 0 && ++renamed > VIEW_RENAMED_LIMIT) continue;
         const bool has_node = n->node != VIEW_NONE;
         const char *name = n->name ? n->name : has_node ? report_label(g, n->node) : NULL;
         const char *op = n->op ? n->op : has_node ? view_op_name(g, n->node) : NULL;
@@ -174,7 +161,8 @@ static pgy_status add_rows(report *r, pgy_error *err)
                                    .after = n->after};
         st = view_diff_add_row(&r->page->results, t, &row, err);
     }
-    if (!st && renamed > RENAMED_LIMIT) st = add_more_names(r, t, renamed - RENAMED_LIMIT, err);
+    if (!st && renamed > VIEW_RENAMED_LIMIT)
+        st = add_more_names(r, t, renamed - VIEW_RENAMED_LIMIT, err);
     return st;
 }
 

@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table `diff`: one row for each difference, with the node that it belongs to. */
+/* The quantity `change`, and the table `diff`: one row for each difference, with the node that it
+ * belongs to. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "viewer/diff.h"
+
+pgy_status view_change_quantity(view_quantity **out, view_results *r, const view_graph *g,
+                                uint32_t graph, pgy_error *err)
+{
+    static const char *const NAMES[VIEW_CHANGE_COUNT] = {"same", "changed", "added", "removed",
+                                                         "fused"};
+    const view_quantity like = {.id = "change",
+                                .label = "Change",
+                                .group = "change",
+                                .graph = graph,
+                                .of = VIEW_OF_NODE,
+                                .scale = VIEW_CATEGORY,
+                                .fold = VIEW_FOLD_MAX,
+                                .names = NAMES,
+                                .name_count = VIEW_CHANGE_COUNT};
+    return view_quantity_add(out, r, g, &like, err);
+}
 
 pgy_status view_diff_table(view_table **out, view_results *r, uint32_t graph, pgy_error *err)
 {
