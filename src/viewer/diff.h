@@ -94,6 +94,10 @@ pgy_status view_diff_add_row(view_results *r, view_table *t, const view_diff_row
 void view_diff_what(str *out, const pgy_difference *e);
 /* What is told instead of, or after, the value after the change. */
 void view_diff_after(str *out, const pgy_difference *e);
+/* The value before the change; "" if `after` tells all. */
+const char *view_diff_before(const pgy_difference *e);
+/* "attribute alpha: 1 > 2" */
+void view_diff_tell(str *out, const char *what, const char *before, const char *after);
 
 /* merge.c: both graphs in one. Its texts are those of a and b, which must live as long.
  * @param nodes  room for each side's nodes; gets the merged node of each. VIEW_NONE: a container

@@ -152,7 +152,6 @@ static void note_entry(report *r, const pgy_difference *e, uint32_t node, bool i
                        bool is_change)
 {
     str what = {0}, after = {0};
-    const bool is_values = e->weight && e->weight->compared && strcmp(e->field, "values") == 0;
     view_diff_what(&what, e);
     view_diff_after(&after, e);
     add_note(r, (note){.node = node,
@@ -162,9 +161,7 @@ static void note_entry(report *r, const pgy_difference *e, uint32_t node, bool i
                        .op = node == VIEW_NONE ? e->op_type : NULL,
                        .change = pgy_diff_change_name(e->change),
                        .what = report_keep(r, &what),
-                       .before = e->change == PGY_DIFF_RENAMED ? e->name
-                                 : is_values                   ? ""
-                                                               : e->before,
+                       .before = view_diff_before(e),
                        .after = report_keep(r, &after)});
 }
 

@@ -80,9 +80,8 @@ static const char *mark_text(report *r, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         const note *n = &r->notes[i];
         if (!n->is_change || count++ >= limit) continue;
-        str_printf(&s, "%s%s: ", count > 1 ? "; " : "", n->what);
-        if (!n->before || *n->before) str_printf(&s, "%s > ", n->before ? n->before : "none");
-        str_append(&s, n->after ? n->after : "none");
+        if (count > 1) str_append(&s, "; ");
+        view_diff_tell(&s, n->what, n->before, n->after);
     }
     if (count > limit) str_printf(&s, "; %zu more", count - limit);
     return report_keep(r, &s);

@@ -94,3 +94,16 @@ void view_diff_after(str *out, const pgy_difference *e)
         str_append(out, e->after ? e->after : "");
     }
 }
+
+const char *view_diff_before(const pgy_difference *e)
+{
+    const bool is_values = e->weight && e->weight->compared && strcmp(e->field, "values") == 0;
+    return e->change == PGY_DIFF_RENAMED ? e->name : is_values ? "" : e->before;
+}
+
+void view_diff_tell(str *out, const char *what, const char *before, const char *after)
+{
+    str_printf(out, "%s: ", what);
+    if (!before || *before) str_printf(out, "%s > ", before ? before : "none");
+    str_append(out, after && *after ? after : "none");
+}

@@ -125,9 +125,12 @@ static pgy_status mark_node(diff_reader *r, uint32_t node, const pgy_difference 
     if (removed)
         return result_mark(&r->file, VIEW_OF_NODE, node, VIEW_MARK_REMOVED, err,
                            "only in the first model");
-    return result_mark(&r->file, VIEW_OF_NODE, node, VIEW_MARK_CHANGED, err, "%s: %s > %s",
-                       row->what, row->before ? row->before : "none",
-                       *row->after ? row->after : "none");
+    str text = {0};
+    view_diff_tell(&text, row->what, row->before, row->after);
+    const pgy_status st =
+        result_mark(&r->file, VIEW_OF_NODE, node, VIEW_MARK_CHANGED, err, "%s", str_text(&text));
+    str_deinit(&text);
+    return st;
 }
 
 static pgy_status mark_nodes(diff_reader *r, uint32_t node, uint32_t tensor,
@@ -154,7 +157,7 @@ static pgy_status add_entry(diff_reader *r, const pgy_difference *e, pgy_error *
                                .op = e->op_type,
                                .change = pgy_diff_change_name(e->change),
                                .what = str_text(&what),
-                               .before = renamed ? e->name : e->before,
+                               .before = view_diff_before(e),
                                .after = str_text(&after)};
     pgy_status st = PGY_OK;
     if (what.failed || after.failed)

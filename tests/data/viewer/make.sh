@@ -16,4 +16,5 @@ clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g;
 "$polygraphy" where states.onnx --load-inputs states_inputs.json --nan --json where_nan.json || true
 "$polygraphy" where net.onnx --load-inputs inputs.json --headroom --json where_headroom.json
 "$polygraphy" where net.onnx --load-inputs inputs.json --floor --json where_floor.json
+"$polygraphy" inspect diff net.onnx net_wrong.onnx --json diff.json || true
 clean accuracy.json report.json outputs_*.json where*.json
