@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The blocks of the page (docs/formats/page.md) as typed objects. A block is parsed when it is first asked for; a served page fetches the
 // blocks that it does not contain.
 
@@ -21,6 +22,7 @@
 
 /**
  * @typedef {Object} Layout
+ * @property {[number, number]} card  size of the container when it is folded
  * @property {number} w
  * @property {number} h
  * @property {number[]} kind  of items: `ITEM`
@@ -128,8 +130,12 @@ export function readNumber(value) {
     return value === 'inf' ? Infinity : value === '-inf' ? -Infinity : NaN;
 }
 
-/** Turns the strings that stand for NaN and infinities into numbers, in place and at any depth. Only for blocks without texts that could be
- * taken for them. @param {any} value @returns {any} */
+/**
+ * Turns the strings that stand for NaN and infinities into numbers, in place and at any depth. Only for blocks without texts that could be
+ * taken for them.
+ * @param {any} value
+ * @returns {any}
+ */
 function readNumbers(value) {
     if (Array.isArray(value)) {
         for (let i = 0; i < value.length; i++) value[i] = readNumbers(value[i]);
@@ -196,7 +202,11 @@ class Data {
         this.blocks = new Map();
     }
 
-    /** The block of a name if it is in the page. @param {string} name @returns {any} */
+    /**
+     * The block of a name if it is in the page.
+     * @param {string} name
+     * @returns {any}
+     */
     block(name) {
         if (this.blocks.has(name)) return this.blocks.get(name);
         const element = document.getElementById('pgy-' + name);
@@ -207,7 +217,13 @@ class Data {
         return value;
     }
 
-    /** The decoded form of a block. @template T @param {string} name @param {(raw: any) => T} decode @returns {T | null} */
+    /**
+     * The decoded form of a block.
+     * @template T
+     * @param {string} name
+     * @param {(raw: any) => T} decode
+     * @returns {T | null}
+     */
     decoded(name, decode) {
         const key = name + ' decoded';
         if (this.blocks.has(key)) return this.blocks.get(key);
@@ -218,7 +234,11 @@ class Data {
         return value;
     }
 
-    /** A block that may have to be fetched; null if there is none. @param {string} name @returns {Promise<any>} */
+    /**
+     * A block that may have to be fetched; null if there is none.
+     * @param {string} name
+     * @returns {Promise<any>}
+     */
     async piece(name) {
         const inside = this.block(name);
         if (inside !== null || !this.head().served) return inside;
@@ -254,19 +274,33 @@ class Data {
         return this.decoded('results', decodeResults) || NO_RESULTS;
     }
 
-    /** What is known about a node in full. @param {number} graph @param {number} node @returns {Promise<Detail | null>} */
+    /**
+     * What is known about a node in full.
+     * @param {number} graph
+     * @param {number} node
+     * @returns {Promise<Detail | null>}
+     */
     async detail(graph, node) {
         const chunk = await this.piece('detail-' + graph + '-' + Math.floor(node / DETAIL_CHUNK));
         return (chunk && chunk[node % DETAIL_CHUNK]) || null;
     }
 
-    /** The same, if it is in the page. @param {number} graph @param {number} node @returns {Detail | null} */
+    /**
+     * The same, if it is in the page.
+     * @param {number} graph
+     * @param {number} node
+     * @returns {Detail | null}
+     */
     detailNow(graph, node) {
         const chunk = this.block('detail-' + graph + '-' + Math.floor(node / DETAIL_CHUNK));
         return (chunk && chunk[node % DETAIL_CHUNK]) || null;
     }
 
-    /** Statistics of a tensor of graph 0. @param {number} tensor @returns {Promise<Stats | null>} */
+    /**
+     * Statistics of a tensor of graph 0.
+     * @param {number} tensor
+     * @returns {Promise<Stats | null>}
+     */
     async stats(tensor) {
         const chunk = await this.piece('stats-' + Math.floor(tensor / STATS_CHUNK));
         return decodeStats(chunk && chunk[tensor % STATS_CHUNK]);
@@ -317,7 +351,7 @@ export function nodeCategory(g, node) {
 
 /** @param {Graph} g @param {number} tensor */
 export function tensorName(g, tensor) {
-    return textAt(g, g.tensor.name[tensor]);
+    return textAt(g, g.tensor.name[tensor] ?? -1);
 }
 
 /** @param {Graph} g @param {number} tensor @returns {string | null} `1x64x56x56`, '' for a scalar, null if unknown */
@@ -331,7 +365,12 @@ export function containerName(g, container) {
     return textAt(g, g.container.name[container]);
 }
 
-/** Nodes that read a tensor, each as often as it does. @param {Graph} g @param {number} tensor @returns {Int32Array} */
+/**
+ * Nodes that read a tensor, each as often as it does.
+ * @param {Graph} g
+ * @param {number} tensor
+ * @returns {Int32Array}
+ */
 export function tensorConsumers(g, tensor) {
     const c = consumersOf(g);
     return c.node.subarray(c.start[tensor], c.start[tensor + 1]);

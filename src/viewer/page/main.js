@@ -1,35 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts everything.
 
 import {data} from './data.js';
 import {store} from './store.js';
 import {shown} from './dom.js';
+import {fit, mountGraph, resetView, show} from './graph_view.js';
+import {clearAll, enterSelected, foldSelected, followSelected, leaveRoot, step, stepInstance, stepNear, toggleBookmark, toggleDiff, zoomBy} from './moves.js';
+import {mountLink} from './link.js';
+import {mountKeys} from './keys.js';
+import {mountTable} from './table_view.js';
 import {mountSidebar} from './sidebar.js';
-import {mountFind} from './find.js';
-import {mountWorst} from './worst.js';
-import {mountQuantity, mountLegend} from './legend.js';
-import {mountViews, mountSwitches} from './views.js';
+import {focusFind, mountFind} from './find.js';
+import {mountWorst, stepFailing, stepWorst} from './worst.js';
+import {mountLegend, mountQuantity, stepQuantity} from './legend.js';
+import {mountSwitches, mountViews} from './views.js';
 import {mountSummary} from './summary.js';
 import {mountTimeline} from './timeline_view.js';
 import {mountSearch} from './search_view.js';
 import {mountDiff} from './diff_view.js';
-import {mountTable} from './table_view.js';
-import {mountExport} from './export.js';
+import {copySelection, mountExport, savePicture} from './export.js';
 import {mountHelp, openHelp} from './help.js';
-import {mountGraph} from './graph_view.js';
-import {mountKeys} from './keys.js';
-import {mountLink} from './link.js';
 
 /** @param {string} id @returns {HTMLElement} */
 function region(id) {
-    const element = document.getElementById(id);
-    if (!element) throw new Error('index.html has no element #' + id);
-    return element;
+    const found = document.getElementById(id);
+    if (!found) throw new Error('index.html has no element #' + id);
+    return found;
+}
+
+/** @param {'attributes' | 'weights' | 'names' | 'horizontal' | 'zoom_by_wheel' | 'widths'} name */
+function toggle(name) {
+    store.set({[name]: !store.get()[name]});
+}
+
+/** @returns {Map<string, () => void>} what the actions of `KEYS` do */
+function actions() {
+    return new Map(
+        Object.entries({
+            up: () => step('up'),
+            down: () => step('down'),
+            left: () => step('left'),
+            right: () => step('right'),
+            zoom_in: () => zoomBy(1.1),
+            zoom_out: () => zoomBy(0.9),
+            fit,
+            reset: resetView,
+            find: () => focusFind(''),
+            go: () => focusFind('name:'),
+            worst_next: () => stepWorst(1),
+            worst_previous: () => stepWorst(-1),
+            failing: () => stepFailing(),
+            clear: clearAll,
+            quantity_next: () => stepQuantity(1),
+            quantity_previous: () => stepQuantity(-1),
+            diff: toggleDiff,
+            attributes: () => toggle('attributes'),
+            weights: () => toggle('weights'),
+            names: () => toggle('names'),
+            horizontal: () => toggle('horizontal'),
+            zoom_by_wheel: () => toggle('zoom_by_wheel'),
+            widths: () => toggle('widths'),
+            unfold: () => foldSelected(true),
+            fold: () => foldSelected(false),
+            enter: enterSelected,
+            leave: leaveRoot,
+            instance_previous: () => stepInstance(-1),
+            instance_next: () => stepInstance(1),
+            ancestors: () => followSelected('ancestors'),
+            descendants: () => followSelected('descendants'),
+            chain: () => followSelected('chain'),
+            type: () => followSelected('type'),
+            near: stepNear,
+            bookmark: toggleBookmark,
+            properties: () => store.set({view: 'summary'}),
+            copy: () => copySelection(),
+            png: () => savePicture('png'),
+            svg: () => savePicture('svg'),
+            help: () => openHelp(),
+        }),
+    );
 }
 
 function main() {
-    const head = data.head();
-    region('title').textContent = shown(head.title);
-    mountLink();
+    region('title').textContent = shown(data.head().title);
+    region('app').hidden = false;
+    mountLink(show);
     mountViews(region('views'));
     mountGraph();
     mountQuantity(region('quantity'));
@@ -46,9 +101,10 @@ function main() {
     mountExport(region('export'));
     mountHelp(region('help'));
     region('help-button').addEventListener('click', () => openHelp());
-    mountKeys();
-    region('app').hidden = false;
-    store.tell();
+    region('zoom-in').addEventListener('click', () => zoomBy(1.25));
+    region('zoom-out').addEventListener('click', () => zoomBy(0.8));
+    region('zoom-fit').addEventListener('click', () => fit());
+    mountKeys(actions());
 }
 
 main();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of the page, and who listens to it. Whatever can be sent to a colleague or undone with "back" is here; what follows from it
 // (positions, lists, texts) is not.
 
@@ -51,7 +52,7 @@ export function firstState() {
         states: new Map(),
         instance: new Map(),
         attributes: false,
-        weights: true,
+        weights: false,
         names: false,
         horizontal: false,
         zoom_by_wheel: false,
@@ -64,7 +65,10 @@ export function firstState() {
     };
 }
 
-/** Calls `f` before the next picture; without pictures (in tests), soon. @param {() => void} f */
+/**
+ * Calls `f` before the next picture; without pictures (in tests), soon.
+ * @param {() => void} f
+ */
 function soon(f) {
     if (typeof requestAnimationFrame === 'function' && !document.hidden) requestAnimationFrame(f);
     else setTimeout(f, 0);
@@ -84,7 +88,10 @@ class Store {
         return this.state;
     }
 
-    /** Changes members. Maps and sets are replaced, not changed in place, so that listeners see the change. @param {Partial<State>} members */
+    /**
+     * Changes members. Maps and sets are replaced, not changed in place, so that listeners see the change.
+     * @param {Partial<State>} members
+     */
     set(members) {
         /** @type {any} */
         const state = this.state;

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws cards and frames at each level of detail. All sizes are in content units; only these members of a 2D context are used: fillStyle,
+// strokeStyle, lineWidth, font, textAlign, textBaseline, globalAlpha, beginPath, closePath, moveTo, lineTo, bezierCurveTo, arc, rect, fill,
+// stroke, fillRect, fillText, setLineDash, save, restore, translate, scale, setTransform.
+
+import {CONTAINER, STATE, childrenOf} from './data.js';
+import {CATEGORY_COLOURS, colourOf, textOn} from './colour.js';
+import {instanceOf, markNames, stateOf} from './fold.js';
+import {FONT, texts} from './theme.js';
+import {MARK_SIZE, drawMark, roundBox} from './marks.js';
+import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, marksOfItem, valueOf, valueText} from './look.js';
+
+/** @typedef {import('./arrange.js').Card} Card */
+/** @typedef {import('./arrange.js').Frame} Frame */
+/** @typedef {import('./look.js').Look} Look */
+/** @typedef {CanvasRenderingContext2D} Context */
+
+const STRIPE = 5;
+const RADIUS = 4;
+const BUTTON = 14;
+const TITLE = '600 12.5px ' + FONT;
+const NAME = '10.5px ' + FONT;
+const VALUE = '600 11px ' + FONT;
+const ROWS = '10px ' + FONT;
+
+/** @typedef {{x: number, y: number, w: number, h: number}} Box */
+
+/**
+ * Where a card has its button, null: it has none.
+ * @param {Look} look
+ * @param {Card} card
+ * @returns {Box | null}
+ */
+export function cardButton(look, card) {
+    if (!cardText(look.g, card.item).canOpen) return null;
+    return {x: card.x + card.w - BUTTON - 5, y: card.y + CARD_HEIGHT - BUTTON - 5, w: BUTTON, h: BUTTON};
+}
+
+/** @param {Context} ctx @param {Box} box @param {boolean} isRound */
+function traceCard(ctx, box, isRound) {
+    ctx.beginPath();
+    const r = isRound ? Math.min(box.h / 2, 20) : RADIUS;
+    roundBox(ctx, box.x, box.y, box.w, box.h, r, r);
+}
+
+/**
+ * A card with all its texts.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Card} card
+ * @param {number} index
+ */
+export function drawCard(ctx, look, card, index) {
+    const text = cardText(look.g, card.item);
+    const colour = colourOfItem(look, card.item);
+    const {theme} = look;
+    if (text.isMany) drawPile(ctx, look, card);
+    traceCard(ctx, card, text.isRound);
+    ctx.fillStyle = theme.card;
+    ctx.fill();
+    if (colour.fill) {
+        ctx.fillStyle = colour.fill;
+        ctx.fill();
+    } else if (look.quantity) {
+        drawHatch(ctx, look, card, 7);
+    }
+    drawStripe(ctx, card, text.category, text.isRound);
+    traceCard(ctx, card, text.isRound);
+    ctx.lineWidth = 1;
+    ctx.strokeStyle = theme.border;
+    ctx.stroke();
+    drawTexts(ctx, look, card, colour.fill ? colour.text : theme.text, colour.fill === null);
+    drawButton(ctx, look, card, colour.fill ? colour.text : theme.muted);
+    drawOutline(ctx, look, card, index, text.isRound);
+    drawMarks(ctx, look, card);
+}
+
+/**
+ * The edges of cards below, for what is folded.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Card} card
+ */
+function drawPile(ctx, look, card) {
+    for (const step of [5, 2.5]) {
+        ctx.beginPath();
+        roundBox(ctx, card.x + step, card.y + step, card.w, card.h, RADIUS, RADIUS);
+        ctx.fillStyle = look.theme.card;
+        ctx.fill();
+        ctx.lineWidth = 1;
+        ctx.strokeStyle = look.theme.border;
+        ctx.stroke();
+    }
+}
+
+/** @param {Context} ctx @param {Box} card @param {string} category @param {boolean} isRound */
+function drawStripe(ctx, card, category, isRound) {
+    ctx.fillStyle = CATEGORY_COLOURS.get(category) || '#5f6b7a';
+    ctx.beginPath();
+    if (isRound) {
+        const r = Math.min(card.h / 2, 20);
+        ctx.moveTo(card.x + r, card.y);
+        ctx.arc(card.x + r, card.y + r, r, -Math.PI / 2, Math.PI / 2, true);
+        ctx.lineTo(card.x + r + 2, card.y + card.h);
+        ctx.arc(card.x + r + STRIPE, card.y + r, r, Math.PI / 2, -Math.PI / 2, false);
+    } else {
+        ctx.rect(card.x + 0.5, card.y + 1, STRIPE - 0.5, card.h - 2);
+    }
+    ctx.closePath();
+    ctx.fill();
+}
+
+/**
+ * Diagonal lines: not measured.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Box} box
+ * @param {number} step
+ */
+function drawHatch(ctx, look, box, step) {
+    ctx.beginPath();
+    for (let k = step; k < box.w + box.h; k += step) {
+        const x0 = Math.min(k, box.w);
+        const y0 = k - x0;
+        const y1 = Math.min(k, box.h);
+        ctx.moveTo(box.x + x0, box.y + y0);
+        ctx.lineTo(box.x + k - y1, box.y + y1);
+    }
+    ctx.lineWidth = 1;
+    ctx.strokeStyle = look.theme.hatch;
+    ctx.stroke();
+}
+
+/** @param {Context} ctx @param {Look} look @param {Card} card @param {string} ink @param {boolean} isPlain */
+function drawTexts(ctx, look, card, ink, isPlain) {
+    const text = cardText(look.g, card.item);
+    const left = card.x + (text.isRound ? 24 : STRIPE + 7);
+    const right = card.x + card.w - (text.isRound ? 14 : 8);
+    const value = valueText(look, card.item);
+    const [title, name] = look.state.names && text.name && !text.isRound ? [text.name, text.title] : [text.title, text.name];
+    let room = right - left;
+    ctx.textBaseline = 'alphabetic';
+    ctx.fillStyle = ink;
+    if (value) {
+        const width = Math.min(texts.width(VALUE, value), room * 0.6);
+        ctx.font = VALUE;
+        ctx.textAlign = 'right';
+        ctx.fillText(texts.fit(VALUE, value, width + 1), right, card.y + 16.5);
+        room -= width + 6;
+    }
+    ctx.textAlign = 'left';
+    if (text.badge) room -= drawBadge(ctx, look, text.badge, left + Math.min(texts.width(TITLE, title), room - 30) + 6, card.y + 5.5);
+    ctx.fillStyle = ink;
+    ctx.font = TITLE;
+    ctx.fillText(texts.fit(TITLE, title, room), left, card.y + 17);
+    ctx.font = NAME;
+    if (isPlain) ctx.fillStyle = look.theme.muted;
+    ctx.fillText(texts.fit(NAME, name, right - left - (text.canOpen ? BUTTON + 4 : 0)), left, card.y + 32);
+    if (card.h > CARD_HEIGHT) drawRows(ctx, look, card, left, right, ink);
+}
+
+/** @param {Context} ctx @param {Look} look @param {Card} card @param {number} left @param {number} right @param {string} ink */
+function drawRows(ctx, look, card, left, right, ink) {
+    let y = card.y + CARD_HEIGHT + 9;
+    ctx.fillStyle = ink;
+    ctx.font = ROWS;
+    for (const [name, text] of cardRows(look.g, card.item, look.state)) {
+        const room = right - left;
+        const width = Math.min(texts.width(ROWS, text), room * 0.7);
+        ctx.textAlign = 'right';
+        ctx.fillText(texts.fit(ROWS, text, width + 1), right, y);
+        ctx.textAlign = 'left';
+        ctx.fillText(texts.fit(ROWS, name, room - width - 6), left, y);
+        y += ROW;
+    }
+}
+
+/**
+ * A count in a box.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {string} badge
+ * @param {number} x
+ * @param {number} y
+ * @returns {number} its width
+ */
+function drawBadge(ctx, look, badge, x, y) {
+    const width = texts.width(VALUE, badge) + 8;
+    ctx.beginPath();
+    roundBox(ctx, x, y, width, 15, 7.5, 7.5);
+    ctx.fillStyle = look.theme.badge;
+    ctx.fill();
+    ctx.fillStyle = textOn(look.theme.badge);
+    ctx.font = VALUE;
+    ctx.fillText(badge, x + 4, y + 11.5);
+    return width + 8;
+}
+
+/**
+ * Plus: unfolds in place. An arrow: opens a function.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Card} card
+ * @param {string} ink
+ */
+function drawButton(ctx, look, card, ink) {
+    const box = cardButton(look, card);
+    if (!box) return;
+    drawButtonBox(ctx, box, ink);
+    if (card.item.kind === 'container') drawPlus(ctx, box, ink, true);
+    else {
+        ctx.font = 'italic 600 10px ' + FONT;
+        ctx.fillStyle = ink;
+        ctx.textAlign = 'center';
+        ctx.fillText('f', box.x + box.w / 2, box.y + box.h / 2 + 3.5);
+        ctx.textAlign = 'left';
+    }
+}
+
+/** @param {Context} ctx @param {Box} box @param {string} ink */
+function drawButtonBox(ctx, box, ink) {
+    ctx.beginPath();
+    roundBox(ctx, box.x + 0.5, box.y + 0.5, box.w - 1, box.h - 1, 3, 3);
+    ctx.lineWidth = 1;
+    ctx.strokeStyle = ink;
+    ctx.stroke();
+}
+
+/** @param {Context} ctx @param {Box} box @param {string} ink @param {boolean} isPlus */
+function drawPlus(ctx, box, ink, isPlus) {
+    const [x, y] = [box.x + box.w / 2, box.y + box.h / 2];
+    ctx.beginPath();
+    ctx.moveTo(x - 3.5, y);
+    ctx.lineTo(x + 3.5, y);
+    if (isPlus) {
+        ctx.moveTo(x, y - 3.5);
+        ctx.lineTo(x, y + 3.5);
+    }
+    ctx.lineWidth = 1.3;
+    ctx.strokeStyle = ink;
+    ctx.stroke();
+}
+
+/**
+ * Rings around what is selected, found, on the path or under the pointer.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Box} card
+ * @param {number} index
+ * @param {boolean} isRound
+ */
+export function drawOutline(ctx, look, card, index, isRound) {
+    /** @param {number} distance @param {number} width @param {string} colour */
+    const ring = (distance, width, colour) => {
+        ctx.beginPath();
+        const r = isRound ? Math.min(card.h / 2, 20) : RADIUS;
+        roundBox(ctx, card.x - distance, card.y - distance, card.w + 2 * distance, card.h + 2 * distance, r + distance, r + distance);
+        ctx.lineWidth = width;
+        ctx.strokeStyle = colour;
+        ctx.stroke();
+    };
+    if (look.hits.has(index)) ring(3, 3, look.theme.hit);
+    if (look.path && look.path.has(index)) ring(0.5, 1.5, look.theme.accent);
+    if (look.selected.has(index)) ring(2.5, 3, look.theme.accent);
+    else if (look.hover === index) ring(0.5, 1.5, look.theme.accent);
+}
+
+/**
+ * Marks stand on the upper edge, from the right.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Card} card
+ */
+function drawMarks(ctx, look, card) {
+    const bits = marksOfItem(look, card.item);
+    const isMarked = card.item.kind === 'node' && look.state.bookmarks.has(card.item.id) && look.state.graph === look.g.index;
+    if (!bits && !isMarked) return;
+    let x = card.x + card.w - 8;
+    const kinds = markNames(bits);
+    if (isMarked) kinds.push('bookmark');
+    for (const kind of kinds.slice(0, 5)) {
+        drawMark(ctx, kind, x, card.y, MARK_SIZE, look.theme.page, FONT);
+        x -= MARK_SIZE + 3;
+    }
+}
+
+// ---- Boxes and blocks -------------------------------------------------------------------------------------------------------------------
+
+/**
+ * A coloured box with the operator only.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {Card} card
+ * @param {number} index
+ * @param {number} scale
+ */
+export function drawBox(ctx, look, card, index, scale) {
+    const text = cardText(look.g, card.item);
+    const colour = colourOfItem(look, card.item);
+    ctx.fillStyle = colour.fill || look.theme.card;
+    ctx.fillRect(card.x, card.y, card.w, card.h);
+    if (!colour.fill && look.quantity) drawHatch(ctx, look, card, 16);
+    ctx.fillStyle = CATEGORY_COLOURS.get(text.category) || '#5f6b7a';
+    ctx.fillRect(card.x, card.y, STRIPE + 2, card.h);
+    ctx.beginPath();
+    ctx.rect(card.x, card.y, card.w, card.h);
+    ctx.lineWidth = 0.7 / scale;
+    ctx.strokeStyle = look.theme.border;
+    ctx.stroke();
+    const size = Math.min(10 / scale, CARD_HEIGHT * 0.7);
+    if (size * scale >= 6.5) {
+        const font = '600 ' + Math.round(size) + 'px ' + FONT;
+        ctx.font = font;
+        ctx.fillStyle = colour.fill ? colour.text : look.theme.text;
+        const badge = text.badge ? ' ' + text.badge : '';
+        ctx.fillText(texts.fit(font, text.title + badge, card.w - STRIPE - 10), card.x + STRIPE + 6, card.y + CARD_HEIGHT / 2 + size * 0.36);
+    }
+    drawOutline(ctx, look, card, index, false);
+    const marks = markNames(marksOfItem(look, card.item) & 15);
+    if (marks.length) drawMark(ctx, marks[0], card.x + card.w - 8, card.y, Math.min(10 / scale, 34), look.theme.page, FONT);
+}
+
+/**
+ * The colour of a card that is drawn as a block.
+ * @param {Look} look
+ * @param {Card} card
+ * @returns {string}
+ */
+export function blockColour(look, card) {
+    if (look.quantity) return colourOfItem(look, card.item).fill || look.theme.hatch;
+    return CATEGORY_COLOURS.get(cardText(look.g, card.item).category) || '#5f6b7a';
+}
+
+// ---- Frames of open containers ----------------------------------------------------------------------------------------------------------
+
+/** @typedef {{fold: Box, back: Box | null, next: Box | null, cells: Box | null, open: Box | null}} FrameButtons */
+
+/**
+ * Where the header of a frame has its buttons.
+ * @param {Look} look
+ * @param {Frame} frame
+ * @returns {FrameButtons}
+ */
+export function frameButtons(look, frame) {
+    const {g} = look;
+    const c = frame.container;
+    const y = frame.y + 4;
+    const fold = {x: frame.x + 5, y, w: BUTTON, h: BUTTON};
+    const kind = g.container.kind[c];
+    if (kind === CONTAINER.repeat) {
+        const isOne = stateOf(g, look.state, c) === STATE.one;
+        const right = frame.x + frame.w - 5;
+        if (!isOne) return {fold, back: null, next: null, cells: null, open: {x: right - BUTTON, y, w: BUTTON, h: BUTTON}};
+        const room = frame.w - 210;
+        const cells = room > 30 ? {x: right - BUTTON - 6 - Math.min(room, 160), y: y + 2, w: Math.min(room, 160), h: BUTTON - 4} : null;
+        return {
+            fold,
+            back: {x: frame.x + 24, y, w: BUTTON, h: BUTTON},
+            next: {x: frame.x + 24 + BUTTON + 50, y, w: BUTTON, h: BUTTON},
+            cells,
+            open: {x: right - BUTTON, y, w: BUTTON, h: BUTTON},
+        };
+    }
+    return {fold: kind === CONTAINER.instance ? {...fold, w: 0} : fold, back: null, next: null, cells: null, open: null};
+}
+
+/** @param {Context} ctx @param {Look} look @param {Frame} frame @param {number} scale @param {boolean} isSelected */
+export function drawFrame(ctx, look, frame, scale, isSelected) {
+    const {g, theme} = look;
+    const isFused = g.container.kind[frame.container] === CONTAINER.fused;
+    const value = valueOf(look, {kind: 'container', id: frame.container});
+    const fill = isFused && look.scale ? colourOf(look.scale, value).fill : null;
+    ctx.beginPath();
+    roundBox(ctx, frame.x, frame.y, frame.w, frame.h, 6, 6);
+    ctx.fillStyle = theme.frame;
+    ctx.fill();
+    ctx.lineWidth = isSelected ? 3 : isFused ? 2 : 1;
+    ctx.strokeStyle = isSelected ? theme.accent : fill || theme.border;
+    if (isFused && !isSelected) ctx.setLineDash([6, 3]);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    if (scale < 0.12) return;
+    ctx.beginPath();
+    roundBox(ctx, frame.x + 0.5, frame.y + 0.5, frame.w - 1, 21.5, 5.5, 0);
+    ctx.fillStyle = fill || theme.header;
+    ctx.fill();
+    if (scale >= 0.3) drawHeader(ctx, look, frame, fill ? textOn(fill) : theme.text);
+}
+
+/** @param {Context} ctx @param {Look} look @param {Frame} frame @param {string} ink */
+function drawHeader(ctx, look, frame, ink) {
+    const buttons = frameButtons(look, frame);
+    const text = cardText(look.g, {kind: 'container', id: frame.container});
+    let x = frame.x + 8;
+    if (buttons.fold.w) {
+        drawButtonBox(ctx, buttons.fold, ink);
+        drawPlus(ctx, buttons.fold, ink, false);
+        x = frame.x + 25;
+    }
+    ctx.textBaseline = 'alphabetic';
+    ctx.textAlign = 'left';
+    if (buttons.back && buttons.next) {
+        drawStepper(ctx, look, frame, buttons, ink);
+        x = buttons.next.x + BUTTON + 7;
+    }
+    const value = valueText(look, {kind: 'container', id: frame.container});
+    let right = buttons.cells ? buttons.cells.x - 6 : buttons.open ? buttons.open.x - 6 : frame.x + frame.w - 8;
+    if (value && right - x > 90) {
+        ctx.font = VALUE;
+        ctx.fillStyle = ink;
+        ctx.textAlign = 'right';
+        ctx.fillText(value, right, frame.y + 15);
+        ctx.textAlign = 'left';
+        right -= texts.width(VALUE, value) + 8;
+    }
+    ctx.font = VALUE;
+    ctx.fillStyle = ink;
+    const title = text.badge ? text.title + ' ' + text.badge : text.isMany || !text.name ? text.title : text.title + '  ' + text.name;
+    ctx.fillText(texts.fit(VALUE, title, right - x), x, frame.y + 15);
+    if (buttons.open) {
+        drawButtonBox(ctx, buttons.open, ink);
+        ctx.beginPath();
+        for (const k of buttons.back ? [3.5, 7, 10.5] : [7]) ctx.rect(buttons.open.x + k - 0.7, buttons.open.y + 4, 1.4, BUTTON - 8);
+        ctx.fillStyle = ink;
+        ctx.fill();
+    }
+}
+
+/** @param {Context} ctx @param {Look} look @param {Frame} frame @param {FrameButtons} buttons @param {string} ink */
+function drawStepper(ctx, look, frame, buttons, ink) {
+    const {g} = look;
+    const {back, next, cells} = buttons;
+    if (!back || !next) return;
+    const instances = childrenOf(g).containers[frame.container];
+    const at = instanceOf(g, look.state, frame.container);
+    for (const [box, side] of /** @type {[Box, number][]} */ ([[back, -1], [next, 1]])) {
+        drawButtonBox(ctx, box, ink);
+        const x = box.x + box.w / 2 + side * 2;
+        ctx.beginPath();
+        ctx.moveTo(x - side * 4, box.y + 3.5);
+        ctx.lineTo(x, box.y + box.h / 2);
+        ctx.lineTo(x - side * 4, box.y + box.h - 3.5);
+        ctx.stroke();
+    }
+    ctx.font = VALUE;
+    ctx.fillStyle = ink;
+    ctx.textAlign = 'center';
+    ctx.fillText(at + 1 + ' / ' + instances.length, (back.x + BUTTON + next.x) / 2, frame.y + 15);
+    ctx.textAlign = 'left';
+    if (cells) drawCells(ctx, look, instances, at, cells);
+}
+
+/**
+ * One cell for each instance, in the colour of its value.
+ * @param {Context} ctx
+ * @param {Look} look
+ * @param {number[]} instances
+ * @param {number} at
+ * @param {Box} box
+ */
+function drawCells(ctx, look, instances, at, box) {
+    const step = box.w / instances.length;
+    instances.forEach((c, k) => {
+        const colour = colourOfItem(look, {kind: 'container', id: c});
+        const fails = (marksOfItem(look, {kind: 'container', id: c}) & 15) !== 0;
+        ctx.fillStyle = colour.fill || look.theme.hatch;
+        ctx.fillRect(box.x + k * step, box.y, Math.max(step - 1, step * 0.8), box.h);
+        if (fails) {
+            ctx.fillStyle = look.theme.contradiction;
+            ctx.fillRect(box.x + k * step, box.y - 2.5, Math.max(step - 1, step * 0.8), 2);
+        }
+        if (k !== at) return;
+        ctx.beginPath();
+        ctx.rect(box.x + k * step - 1, box.y - 1, step + 1, box.h + 2);
+        ctx.lineWidth = 1.5;
+        ctx.strokeStyle = look.theme.accent;
+        ctx.stroke();
+    });
+}
+
+/**
+ * The rows of a card that `size` must leave room for.
+ * @param {import('./data.js').Graph} g
+ * @param {import('./fold.js').Shown} item
+ * @param {Readonly<import('./store.js').State>} state
+ * @returns {{w: number, h: number}}
+ */
+export function cardSize(g, item, state) {
+    const n = item.kind === 'node' ? item.id : g.container.node[item.id];
+    const card = item.kind === 'container' ? g.container.layout[item.id]?.card : null;
+    const size = card ? {w: card[0], h: card[1]} : n >= 0 ? {w: g.node.w[n], h: g.node.h[n]} : {w: 150, h: CARD_HEIGHT};
+    const rows = cardRows(g, item, state).length;
+    return rows ? {w: Math.max(size.w, 150), h: size.h + rows * ROW + 4} : size;
+}

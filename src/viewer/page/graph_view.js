@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture: one pane, or two side by side, the minimap, the path of opened parts, and what panels and keys can ask of it.
+
+import {containerName, data, nodeName, nodeOp, tensorName, tensorShape} from './data.js';
+import {store} from './store.js';
+import {shown} from './dom.js';
+import {markNames, shownFor, unfoldFor} from './fold.js';
+import {firstCamera, fitBox} from './camera.js';
+import {Pane, nodesOfItem, prefersStill} from './pane.js';
+import {Pointer} from './pointer.js';
+import {Minimap} from './minimap.js';
+import {MARK_LOOKS} from './marks.js';
+import {betweenNodes, consumersOf, markedOf, producersOf} from './walk.js';
+import {colouring, functionOf, marksOfItem, quantityOn, valueOf, valueText} from './look.js';
+import {drawScene} from './canvas.js';
+import {readTheme} from './theme.js';
+
+/** @typedef {import('./store.js').Item} Item */
+/** @typedef {import('./store.js').State} State */
+/** @typedef {import('./fold.js').Shown} Shown */
+/** @typedef {import('./fold.js').Folding} Folding */
+/** @typedef {import('./camera.js').Camera} Camera */
+
+/** What must be arranged again if it changed. */
+const ARRANGED = ['graph', 'root', 'states', 'instance', 'near', 'attributes', 'weights', 'horizontal', 'diff'];
+const READABLE = 0.45;
+
+/** @param {string} id @returns {HTMLElement} */
+function element(id) {
+    const found = document.getElementById(id);
+    if (!found) throw new Error('index.html has no element #' + id);
+    return found;
+}
+
+class GraphView {
+    constructor() {
+        const head = data.head();
+        const a = Math.max(head.graphs.findIndex((g) => g.role === 'a'), 0);
+        const b = head.graphs.findIndex((g) => g.role === 'b');
+        this.merged = head.graphs.findIndex((g) => g.role === 'merged');
+        this.frame = 0;
+        this.isFirst = true;
+        /** @type {Shown | null} what stays in place when the scene changes */
+        this.anchor = null;
+        /** @type {Item | null} what will be shown when the scene is made */
+        this.wanted = null;
+        /** Where B's camera is, seen from A's. */
+        this.shift = {x: 0, y: 0};
+        /** @type {Pane[]} */
+        this.panes = [new Pane(/** @type {HTMLCanvasElement} */ (element('canvas')), a, () => this.later())];
+        this.first = a;
+        this.second = b;
+        new Pointer(this.panes[0], this.wishes(0));
+        this.minimap = new Minimap(/** @type {HTMLCanvasElement} */ (element('minimap')), this.panes[0], (camera) => this.moveTo(camera));
+        if (b >= 0) this.addSecond(b);
+        store.on((changed, state) => this.change(changed, state));
+        const resized = new ResizeObserver(() => this.resized());
+        resized.observe(element('halves'));
+        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.retheme());
+    }
+
+    /** @param {number} graph */
+    addSecond(graph) {
+        const pane = new Pane(/** @type {HTMLCanvasElement} */ (element('canvas-b')), graph, () => this.later());
+        pane.own = {states: new Map(), instance: new Map(), root: 0};
+        this.panes.push(pane);
+        new Pointer(pane, this.wishes(1));
+    }
+
+    /** @param {number} p @returns {import('./pointer.js').Wishes} */
+    wishes(p) {
+        return {
+            move: (camera) => {
+                const shift = p === 1 ? this.shift : {x: 0, y: 0};
+                store.set({camera: {x: camera.x - shift.x, y: camera.y - shift.y, scale: camera.scale}});
+            },
+            select: (item, isSecond) => this.select(item, isSecond),
+            fold: (folding, anchor) => this.fold(p, folding, anchor),
+            enter: (item) => this.enter(item),
+            hover: () => this.hover(p),
+            zoomsByWheel: () => store.get().zoom_by_wheel,
+        };
+    }
+
+    get isPair() {
+        return this.panes.length > 1 && !store.get().diff && this.panes[0].graph === this.first;
+    }
+
+    // ---- Changes ----
+
+    /** @param {Set<string>} changed @param {State} state */
+    change(changed, state) {
+        if (changed.has('graph') || changed.has('diff')) this.chooseGraphs(state);
+        const nearMoved = changed.has('selected') && state.near > 0 && state.selected !== null;
+        if (nearMoved || this.isFirst || ARRANGED.some((name) => changed.has(name))) this.rearrange();
+        if (changed.has('selected')) this.announce();
+        if (changed.has('selected') && this.isPair) this.align(state.selected);
+        this.look();
+        if (changed.has('root') || changed.has('graph')) this.showBreadcrumb();
+        this.draw();
+    }
+
+    /** @param {State} state */
+    chooseGraphs(state) {
+        const isMerged = state.diff && this.merged >= 0;
+        const isHalf = this.panes.length > 1 && (state.graph === this.first || state.graph === this.second) && !isMerged;
+        const graph = isMerged ? this.merged : isHalf ? this.first : state.graph;
+        const pane = this.panes[0];
+        if (pane.graph !== graph) {
+            pane.graph = graph;
+            pane.scene = null;
+            this.isFirst = true;
+        }
+    }
+
+    look() {
+        for (const pane of this.panes) if (pane.scene) pane.updateLook(store.get());
+    }
+
+    async rearrange() {
+        const state = store.get();
+        const {anchor, isFirst} = this;
+        this.isFirst = false;
+        element('half-b').hidden = !this.isPair;
+        for (const pane of this.panes) pane.resize();
+        const busy = element('busy');
+        const shownPanes = this.isPair ? this.panes : this.panes.slice(0, 1);
+        for (const pane of shownPanes) {
+            const isDone = await pane.arrange(state, pane === this.panes[0] || !this.isPair ? anchor || this.anchorOf(pane) : null, () => {
+                busy.textContent = 'Arranging ' + pane.g.node.count + ' nodes';
+                busy.hidden = false;
+            });
+            if (!isDone) return;
+        }
+        busy.hidden = true;
+        this.anchor = null;
+        this.look();
+        this.afterScene(isFirst);
+    }
+
+    /**
+     * Without a wish, the selection stays in place, or else what is nearest to the middle.
+     * @param {Pane} pane
+     * @returns {Shown | null}
+     */
+    anchorOf(pane) {
+        const {selected} = store.get();
+        if (selected && selected.kind !== 'tensor' && selected.graph === pane.graph) {
+            const item = shownFor(pane.g, pane.foldingOf(store.get()), {kind: selected.kind, id: selected.id});
+            if (item && pane.boxOf(item)) return item;
+        }
+        return null;
+    }
+
+    /** @param {boolean} isFirst */
+    afterScene(isFirst) {
+        const pane = this.panes[0];
+        const {scene} = pane;
+        if (!scene) return;
+        const state = store.get();
+        if (isFirst) {
+            if (state.camera.scale > 0) pane.camera = state.camera;
+            else pane.camera = this.firstView(pane);
+            if (this.isPair) this.alignFirst();
+        }
+        store.set({camera: pane.camera});
+        const wanted = this.wanted;
+        this.wanted = null;
+        if (wanted) this.centre(wanted);
+        this.minimap.update();
+        this.draw();
+        document.body.dataset.ready = 'true';
+    }
+
+    /** @param {Pane} pane @returns {Camera} */
+    firstView(pane) {
+        const {scene, view} = pane;
+        if (!scene) return {x: 0, y: 0, scale: 1};
+        const first = scene.cards[0];
+        const start = first ? (scene.horizontal ? first.y + first.h / 2 : first.x + first.w / 2) : 0;
+        return firstCamera(scene, view, scene.horizontal, start);
+    }
+
+    hover(/** @type {number} */ p) {
+        const pane = this.panes[p];
+        if (pane.look) {
+            pane.look.hover = pane.hover;
+            pane.look.hoverTensor = pane.hoverTensor;
+        }
+        pane.canvas.title = this.tip(pane);
+        this.later();
+    }
+
+    /** @param {Pane} pane @returns {string} the names in full */
+    tip(pane) {
+        const {g, scene, hover, hoverTensor, look} = pane;
+        if (!scene || !look) return '';
+        if (hoverTensor >= 0) return describe({kind: 'tensor', id: hoverTensor, graph: pane.graph});
+        const card = scene.cards[hover];
+        if (!card) return '';
+        const text = card.item.kind === 'node' ? nodeOp(g, card.item.id) + ' ' + nodeName(g, card.item.id) : containerName(g, card.item.id);
+        const value = valueText(look, card.item);
+        const marks = markNames(marksOfItem(look, card.item)).map((kind) => MARK_LOOKS.get(kind)?.title);
+        return [shown(text).slice(0, 300), value && look.quantity ? look.quantity.label + ': ' + value : '', marks.join(', ')].filter((t) => t).join('\n');
+    }
+
+    // ---- Drawing ----
+
+    later() {
+        if (this.frame) return;
+        this.frame = requestAnimationFrame(() => {
+            this.frame = 0;
+            this.draw();
+        });
+    }
+
+    draw() {
+        const state = store.get();
+        if (state.view !== 'graph') return;
+        if (state.camera.scale > 0) {
+            this.panes[0].camera = state.camera;
+            if (this.panes[1]) this.panes[1].camera = {...state.camera, x: state.camera.x + this.shift.x, y: state.camera.y + this.shift.y};
+        }
+        for (const pane of this.isPair ? this.panes : this.panes.slice(0, 1)) pane.draw();
+        this.minimap.draw();
+    }
+
+    resized() {
+        let isChanged = false;
+        for (const pane of this.panes) isChanged = pane.resize() || isChanged;
+        if (isChanged) this.draw();
+    }
+
+    retheme() {
+        const theme = readTheme();
+        for (const pane of this.panes) pane.theme = theme;
+        this.look();
+        this.minimap.update();
+        this.later();
+    }
+
+    showBreadcrumb() {
+        const state = store.get();
+        const g = this.panes[0].g;
+        const bar = element('breadcrumb');
+        bar.hidden = state.root === 0;
+        const path = [];
+        for (let c = state.root; c >= 0; c = g.container.parent[c]) path.unshift(c);
+        if (path[0] !== 0) path.unshift(0);
+        bar.replaceChildren();
+        path.forEach((c, k) => {
+            const button = document.createElement('button');
+            button.type = 'button';
+            button.textContent = shown(containerName(g, c)) || 'graph';
+            if (k === path.length - 1) button.setAttribute('aria-current', 'location');
+            button.addEventListener('click', () => enterRoot(c));
+            bar.append(button);
+        });
+    }
+
+    // ---- Wishes ----
+
+    /** @param {Item | null} item @param {boolean} isSecond */
+    select(item, isSecond) {
+        const state = store.get();
+        if (isSecond && item && state.selected && item.graph === state.selected.graph) {
+            const g = data.graph(item.graph);
+            const nodes = betweenNodes(g, nodesOfItem(g, state.selected), nodesOfItem(g, item));
+            store.set({other: item, path: nodes.size ? markedOf(g, nodes) : null});
+            say(nodes.size ? nodes.size + ' nodes on paths between both' : 'no path between both');
+            return;
+        }
+        const isHalf = this.isPair && item;
+        store.set({selected: item, other: null, path: null, ...(isHalf ? {graph: item.graph} : {})});
+    }
+
+    /** @param {number} p @param {Partial<Folding>} folding @param {Shown | null} anchor */
+    fold(p, folding, anchor) {
+        this.anchor = anchor;
+        const pane = this.panes[p];
+        if (pane.own) {
+            pane.own = {...pane.own, ...folding};
+            this.rearrange();
+        } else {
+            store.set(folding);
+        }
+    }
+
+    /**
+     * Opens a container by itself, or the function that a node calls.
+     * @param {Shown} item
+     */
+    enter(item) {
+        const {g} = this.panes[0];
+        const c = item.kind === 'container' ? item.id : functionOf(g, item.id);
+        if (c >= 0 && g.container.layout[c]) enterRoot(c);
+    }
+
+    /** @param {Camera} camera */
+    moveTo(camera) {
+        store.set({camera});
+    }
+
+    /**
+     * Moves to a camera in a few frames.
+     * @param {Camera} to
+     */
+    glideTo(to) {
+        const from = store.get().camera;
+        if (prefersStill() || from.scale <= 0) return this.moveTo(to);
+        const start = performance.now();
+        const step = () => {
+            const t = Math.min((performance.now() - start) / 180, 1);
+            const part = 1 - (1 - t) ** 3;
+            const scale = Math.exp(Math.log(from.scale) + (Math.log(to.scale) - Math.log(from.scale)) * part);
+            this.moveTo({x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part, scale});
+            if (t < 1) requestAnimationFrame(step);
+        };
+        step();
+    }
+
+    /** @param {Item} item */
+    centre(item) {
+        const p = this.isPair && item.graph === this.second ? 1 : 0;
+        const pane = this.panes[p];
+        const nodes = item.kind === 'tensor' ? nodesOfItem(pane.g, item) : [];
+        const thing = item.kind === 'tensor' ? {kind: /** @type {'node'} */ ('node'), id: nodes[0] ?? -1} : {kind: item.kind, id: item.id};
+        const card = thing.kind === 'node' ? pane.cardForNode(store.get(), thing.id) : pane.cardOf(thing);
+        const box = card >= 0 && pane.scene ? pane.scene.cards[card] : pane.boxOf(thing);
+        if (!box) return;
+        const shift = p === 1 ? this.shift : {x: 0, y: 0};
+        const scale = pane.camera.scale < READABLE ? 0.85 : pane.camera.scale;
+        const isBig = box.h * scale > pane.view.h * 0.9;
+        const y = isBig ? box.y + (pane.view.h * 0.4) / scale : box.y + box.h / 2;
+        this.glideTo({x: box.x + box.w / 2 - shift.x, y: y - shift.y, scale});
+        pane.flash(card);
+    }
+
+    // ---- Two graphs ----
+
+    alignFirst() {
+        const [a, b] = this.panes;
+        if (!a.scene || !b.scene) return;
+        const {pairs} = data.results();
+        const k = pairs ? pairs.a.findIndex((n, i) => n >= 0 && pairs.b[i] >= 0 && a.scene?.cardOfNode.has(n) && b.scene?.cardOfNode.has(pairs.b[i])) : -1;
+        if (pairs && k >= 0) this.alignCards(a.cardForNode(store.get(), pairs.a[k]), b.cardForNode(store.get(), pairs.b[k]));
+        else this.shift = {x: (b.scene.w - a.scene.w) / 2, y: 0};
+    }
+
+    /**
+     * Moves B so that the node that belongs to a selected one stands at the same height.
+     * @param {Item | null} item
+     */
+    align(item) {
+        const {pairs} = data.results();
+        if (!item || item.kind !== 'node' || !pairs) return;
+        const [from, to] = item.graph === this.first ? [pairs.a, pairs.b] : [pairs.b, pairs.a];
+        const k = from.indexOf(item.id);
+        if (k < 0 || to[k] < 0) return;
+        const state = store.get();
+        const [a, b] = this.panes;
+        const isA = item.graph === this.first;
+        this.alignCards(a.cardForNode(state, isA ? item.id : to[k]), b.cardForNode(state, isA ? to[k] : item.id));
+    }
+
+    /** @param {number} ca @param {number} cb */
+    alignCards(ca, cb) {
+        const one = this.panes[0].scene?.cards[ca];
+        const two = this.panes[1].scene?.cards[cb];
+        if (one && two) this.shift = {x: two.x + two.w / 2 - one.x - one.w / 2, y: two.y - one.y};
+    }
+
+    // ---- For screen readers ----
+
+    announce() {
+        const {selected} = store.get();
+        say(selected ? describe(selected) : 'nothing selected');
+    }
+}
+
+/** @type {GraphView | null} */
+let theView = null;
+
+/** @returns {GraphView} */
+export function graphView() {
+    if (!theView) throw new Error('the graph is used before mountGraph()');
+    return theView;
+}
+
+export function mountGraph() {
+    theView = new GraphView();
+    const view = theView;
+    view.chooseGraphs(store.get());
+    view.showBreadcrumb();
+    view.rearrange();
+}
+
+/** @param {string} text */
+export function say(text) {
+    element('announcer').textContent = text;
+}
+
+/** @param {string[]} names */
+function some(names) {
+    return names.length === 0 ? 'none' : names.slice(0, 4).join(', ') + (names.length > 4 ? ' and ' + (names.length - 4) + ' more' : '');
+}
+
+/**
+ * An item in words: operator, name, value, marks, neighbours.
+ * @param {Item} item
+ * @returns {string}
+ */
+export function describe(item) {
+    const g = data.graph(item.graph);
+    const state = store.get();
+    if (item.kind === 'tensor') {
+        const shape = tensorShape(g, item.id);
+        return shown('tensor ' + tensorName(g, item.id) + (shape === null ? '' : ', shape ' + (shape || 'scalar')));
+    }
+    const look = /** @type {import('./look.js').Look} */ (/** @type {unknown} */ ({g, state, ...colouring(g, state)}));
+    const thing = {kind: item.kind, id: item.id};
+    const quantity = quantityOn(g, state);
+    const value = quantity && valueOf(look, thing) !== null ? ', ' + quantity.label + ' ' + valueText(look, thing) : '';
+    const pane = theView?.panes.find((p) => p.graph === item.graph);
+    const marks = pane?.look ? markNames(marksOfItem(pane.look, thing)).map((kind) => ', ' + (MARK_LOOKS.get(kind)?.title ?? kind)).join('') : '';
+    if (item.kind === 'container') return shown('group ' + containerName(g, item.id) + value + marks);
+    const name = (/** @type {number} */ n) => nodeOp(g, n) + ' ' + nodeName(g, n);
+    return shown(name(item.id) + value + marks + '. From: ' + some(producersOf(g, item.id).map(name)) + '. To: ' + some(consumersOf(g, item.id).map(name)) + '.');
+}
+
+// ---- For panels and keys ----------------------------------------------------------------------------------------------------------------
+
+/**
+ * Unfolds what hides an item, centres it, and lets it flash.
+ * @param {Item} item
+ */
+export function show(item) {
+    const view = graphView();
+    const state = store.get();
+    const g = data.graph(item.graph);
+    const node = item.kind === 'tensor' ? nodesOfItem(g, item)[0] ?? -1 : item.id;
+    if (node < 0) return;
+    const thing = {kind: /** @type {'node' | 'container'} */ (item.kind === 'container' ? 'container' : 'node'), id: node};
+    const isSecond = view.isPair && item.graph === view.second;
+    const pane = isSecond ? view.panes[1] : view.panes[0];
+    const isOther = !isSecond && pane.graph !== item.graph;
+    const folding = isOther ? {states: new Map(), instance: new Map(), root: 0} : pane.foldingOf(state);
+    const unfolded = unfoldFor(g, folding, thing);
+    const isNear = state.near > 0 && pane.cardForNode(state, node) < 0;
+    if (!isOther && !isNear && state.view === 'graph' && unfolded.root === folding.root && isVisible(pane, thing)) return view.centre(item);
+    view.wanted = item;
+    if (isSecond) return view.fold(1, unfolded, null);
+    store.set({...unfolded, view: 'graph', ...(isOther ? {graph: item.graph, diff: item.graph === view.merged} : {}), ...(isNear ? {near: 0} : {})});
+    if (!isOther && isVisible(pane, thing) && unfolded.root === folding.root) view.rearrange();
+}
+
+/** @param {Pane} pane @param {Shown} thing */
+function isVisible(pane, thing) {
+    if (!pane.scene) return false;
+    const item = shownFor(pane.g, pane.foldingOf(store.get()), thing);
+    return item !== null && (item.kind === thing.kind ? item.id === thing.id : pane.g.container.node[item.id] === thing.id) && pane.boxOf(item) !== null;
+}
+
+/** The whole graph in the view. */
+export function fit() {
+    const view = graphView();
+    const {scene} = view.panes[0];
+    if (scene) view.glideTo(fitBox({x: 0, y: 0, w: scene.w, h: scene.h}, view.panes[0].view));
+}
+
+/** The first picture again. */
+export function resetView() {
+    const view = graphView();
+    view.glideTo(view.firstView(view.panes[0]));
+}
+
+/**
+ * Opens a container by itself.
+ * @param {number} root
+ */
+export function enterRoot(root) {
+    const view = graphView();
+    if (store.get().root === root) return;
+    view.isFirst = true;
+    store.set({root, selected: null, other: null, path: null, camera: {x: 0, y: 0, scale: 0}});
+}
+
+// ---- For exports ------------------------------------------------------------------------------------------------------------------------
+
+const BORDER = 20;
+
+/** @returns {{w: number, h: number}} the size of the whole graph at scale 1 */
+export function extent() {
+    const {scene} = graphView().panes[0];
+    return scene ? {w: Math.ceil(scene.w) + 2 * BORDER, h: Math.ceil(scene.h) + 2 * BORDER} : {w: 0, h: 0};
+}
+
+/**
+ * Draws what is seen, or the whole graph, to any context with the members that cards.js lists.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} width
+ * @param {number} height
+ * @param {boolean} all
+ */
+export function paint(context, width, height, all) {
+    const {scene, index, look, camera, view, theme} = graphView().panes[0];
+    if (!scene || !index || !look) return;
+    context.fillStyle = theme.page;
+    context.fillRect(0, 0, width, height);
+    const full = extent();
+    const scale = all ? Math.min(width / full.w, height / full.h) : camera.scale * (width / view.w);
+    const at = all ? {x: scene.w / 2, y: scene.h / 2} : camera;
+    drawScene(context, scene, index, {...look, hover: -1, hoverTensor: -1, edgeAlpha: 1}, {x: at.x, y: at.y, scale}, {w: width, h: height});
+}
