@@ -2,7 +2,8 @@
 // Small charts of a tensor's statistics: histograms on shared bins, the curve of errors against tolerances, and a plane of values as a
 // picture. Charts are SVG, so that they print; each says in words what it shows.
 
-import {el, exactNumber, shortNumber, svgElement} from './dom.js';
+import {mixStops, scaleOf, shortNumber} from './colour.js';
+import {el, exactNumber, svgElement} from './dom.js';
 
 const CHART = {width: 280, height: 84, left: 2, bottom: 14, top: 4};
 
@@ -139,20 +140,38 @@ export function planeOf(values, shape, at) {
 }
 
 /**
- * Draws a plane: one pixel of the canvas for each value; NaN and infinities in the warning colour.
+ * The colours of a plane's picture, as for quantities: 256 steps of red, green and blue.
+ * @param {boolean} diverging
+ * @returns {number[][]}
+ */
+function planeColours(diverging) {
+    const like = {index: -1, id: '', label: '', unit: '', group: '', graph: 0, of: 'tensor', fold: 'max', better: 'none', values: [], names: [], scale: diverging ? 'diverging' : 'linear'};
+    const {stops} = scaleOf(/** @type {import('./data.js').Quantity} */ (like), [0, 1]);
+    return Array.from({length: 256}, (_, i) => {
+        const colour = parseInt(mixStops(stops, i / 255).slice(1), 16);
+        return [colour >> 16, (colour >> 8) & 255, colour & 255];
+    });
+}
+
+const PLANE_ODD = [194, 24, 91];
+
+/**
+ * Draws a plane: one pixel of the canvas for each value; NaN and infinities in a colour of their own.
  * @param {{rows: number, columns: number, values: number[]}} plane
  * @param {[number, number]} range
- * @param {(share: number) => [number, number, number]} colour of a share from 0 to 1
+ * @param {boolean} diverging
  * @param {string} text what it shows
  */
-export function planePicture(plane, range, colour, text) {
+export function planePicture(plane, range, diverging, text) {
     const canvas = el('canvas', {class: 'plane', width: Math.max(1, plane.columns), height: Math.max(1, plane.rows), role: 'img', 'aria-label': text});
     const context = canvas.getContext('2d');
     if (!context || plane.values.length === 0) return canvas;
     const image = context.createImageData(plane.columns, plane.rows);
+    const colours = planeColours(diverging);
     const span = range[1] - range[0];
     plane.values.forEach((value, i) => {
-        const rgb = Number.isFinite(value) ? colour(span > 0 ? (value - range[0]) / span : 0.5) : [220, 0, 90];
+        const share = span > 0 ? (value - range[0]) / span : 0.5;
+        const rgb = Number.isFinite(value) ? colours[Math.round(255 * Math.min(Math.max(share, 0), 1))] : PLANE_ODD;
         image.data.set([rgb[0], rgb[1], rgb[2], 255], 4 * i);
     });
     context.putImageData(image, 0, 0);

@@ -129,34 +129,6 @@ function oddNumber(value) {
     return value === -Infinity ? '-Inf' : '';
 }
 
-/**
- * A number in four characters, five with its sign: 0.12, 12.3, 1.2k, 3e-5.
- * @param {number | null} value
- * @returns {string}
- */
-export function shortNumber(value) {
-    if (value === null) return '–';
-    if (!Number.isFinite(value)) return oddNumber(value);
-    const sign = value < 0 ? '-' : '';
-    const size = Math.abs(value);
-    if (size === 0) return '0';
-    if (size < 0.00995) return sign + size.toExponential(0);
-    if (size < 999.5) return sign + fourDigits(size);
-    const steps = ['k', 'M', 'G', 'T', 'P'];
-    let rest = size;
-    for (const step of steps) {
-        rest /= 1000;
-        if (rest < 999.5) return sign + (rest < 9.95 ? rest.toFixed(1) : rest.toFixed(0)) + step;
-    }
-    return sign + size.toExponential(0).replace('e+', 'e');
-}
-
-/** @param {number} size between 0.01 and 999.5 */
-function fourDigits(size) {
-    if (size < 9.995) return trimmed(size.toFixed(2));
-    return size < 99.95 ? trimmed(size.toFixed(1)) : size.toFixed(0);
-}
-
 /** @param {string} text */
 function trimmed(text) {
     return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
@@ -209,8 +181,8 @@ export function usText(value) {
     if (value === null) return '–';
     if (!Number.isFinite(value)) return oddNumber(value);
     const size = Math.abs(value);
-    if (size === 0) return '0 us';
-    if (size < 999.5) return `${digits3(value)} us`;
+    if (size === 0) return '0 µs';
+    if (size < 999.5) return `${digits3(value)} µs`;
     return size < 999500 ? `${digits3(value / 1e3)} ms` : `${digits3(value / 1e6)} s`;
 }
 
@@ -236,7 +208,7 @@ export function percentText(value) {
  * @param {string} unit
  * @returns {string}
  */
-export function withUnit(value, unit) {
+export function unitText(value, unit) {
     if (unit === 'us') return usText(value);
     if (unit === 'bytes' || unit === 'B') return bytesText(value);
     if (unit === '%' || unit === 'percent') return percentText(value);
@@ -344,7 +316,7 @@ export function saveFile(name, parts, type) {
 export function facts(rows) {
     const list = el('dl', {class: 'facts'});
     for (const row of rows) {
-        if (!row || row[1] === null || row[1] === undefined || row[1] === '') continue;
+        if (!row || row[1] === null || row[1] === undefined || row[1] === false || row[1] === '') continue;
         list.append(el('dt', {}, row[0]), el('dd', {}, row[1]));
     }
     return list;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the panels say about a node or tensor: its names, marks, values and counterparts, and links that lead to it.
 
-import {CONTAINER, NODE, TENSOR, containerName, data, nodeName, nodeOp, tensorConsumers, tensorName, tensorShape, textAt} from './data.js';
+import {CONTAINER, TENSOR, containerName, data, nodeName, nodeOp, tensorConsumers, tensorName, tensorShape, textAt} from './data.js';
 import {store} from './store.js';
-import {exactNumber, named, shortNumber, withUnit} from './dom.js';
+import {valuesOf} from './fold.js';
+import {exactNumber, named, unitText} from './dom.js';
+import {MARK_LOOKS, drawMark} from './marks.js';
+import {SvgContext} from './svg_context.js';
+import {FONT} from './theme.js';
 import {show} from './graph_view.js';
 
 /** @typedef {import('./data.js').Graph} Graph */
@@ -59,14 +63,14 @@ export function isWeight(g, tensor) {
 }
 
 /**
- * The containers around a node or container, outermost first, without the graph itself.
+ * The containers from the graph's own, which is left out, to this one.
  * @param {Graph} g
  * @param {number} container
  * @returns {number[]}
  */
-export function containersAround(g, container) {
+export function containerPath(g, container) {
     const path = [];
-    for (let c = container; c > 0 && path.length < 1000; c = g.container.parent[c]) path.unshift(c);
+    for (let c = container; c > 0; c = g.container.parent[c]) path.unshift(c);
     return path;
 }
 
@@ -76,7 +80,7 @@ export function containersAround(g, container) {
  * @param {number} node
  */
 export function modulePath(g, node) {
-    return containersAround(g, g.node.parent[node])
+    return containerPath(g, g.node.parent[node])
         .filter((c) => g.container.kind[c] !== CONTAINER.repeat)
         .map((c) => containerName(g, c)).join(' / ');
 }
@@ -91,18 +95,7 @@ export function modulePath(g, node) {
 export function quantityText(quantity, value) {
     if (value === null) return 'not measured';
     if (quantity.scale === 'category') return quantity.names[value] ?? '';
-    return withUnit(value, quantity.unit);
-}
-
-/**
- * The same in few characters, for lists.
- * @param {Quantity} quantity
- * @param {number | null} value
- */
-export function shortValue(quantity, value) {
-    if (value === null) return '–';
-    if (quantity.scale === 'category') return quantity.names[value] ?? '';
-    return quantity.unit === 'us' || quantity.unit === 'bytes' || quantity.unit === '%' ? withUnit(value, quantity.unit) : shortNumber(value);
+    return unitText(value, quantity.unit);
 }
 
 /** @returns {Quantity | null} the one that colours the graph */
@@ -144,23 +137,16 @@ function badCategory(quantity, value) {
 }
 
 /**
- * A node's value of a quantity of tensors: the worst of its outputs.
+ * The value of a quantity for what is drawn as an item: a node has the worst or the sum of its outputs, a container that of its nodes.
  * @param {Quantity} quantity
  * @param {Item} item
  * @returns {number | null}
  */
 export function valueAt(quantity, item) {
-    if (quantity.graph !== item.graph || item.kind === 'container') return null;
-    if (quantity.of === item.kind) return quantity.values[item.id] ?? null;
-    if (quantity.of === 'node') return null;
-    const g = data.graph(item.graph);
-    const outputs = g.node.kind[item.id] === NODE.output ? g.node.inputs[item.id] : g.node.outputs[item.id];
-    let worst = null;
-    for (const tensor of outputs) {
-        const value = tensor < 0 ? null : quantity.values[tensor] ?? null;
-        if (value !== null && (worst === null || (badness(quantity, value) ?? 0) > (badness(quantity, worst) ?? 0))) worst = value;
-    }
-    return worst;
+    if (quantity.graph !== item.graph) return null;
+    if (item.kind === 'tensor') return quantity.of === 'tensor' ? quantity.values[item.id] ?? null : null;
+    const values = valuesOf(data.graph(item.graph), quantity);
+    return (item.kind === 'node' ? values.nodes : values.containers)[item.id] ?? null;
 }
 
 /**
@@ -180,32 +166,30 @@ export function measuredOf(item) {
 
 // ---- Marks ------------------------------------------------------------------------------------------
 
-/** Kinds of marks: their sign in the lists, and what they mean. The picture draws the same shapes. */
-const MARK_SIGNS = new Map([
-    ['fail', ['\u2715', 'beyond the tolerance']],
-    ['nan', ['N', 'has NaN']],
-    ['inf', ['\u221e', 'has infinite values']],
-    ['first', ['\u25b6', 'the first that fails']],
-    ['fused', ['\u29c9', 'part of a fused layer']],
-    ['not_run', ['\u25cb', 'did not run']],
-    ['precision', ['\u21c4', 'changes the precision']],
-    ['contradiction', ['\u2260', 'shape or type contradicts the file']],
-    ['finding', ['!', 'a finding of the checks']],
-    ['added', ['+', 'only in B']],
-    ['removed', ['\u2212', 'only in A']],
-    ['changed', ['\u0394', 'changed between A and B']],
-    ['unsupported', ['\u2298', 'not supported']],
-]);
-
-/** @param {string} kind */
-export function markSign(kind) {
-    const [sign, text] = MARK_SIGNS.get(kind) ?? ['?', kind];
-    return {sign, text};
+/**
+ * What a kind of mark means.
+ * @param {string} kind
+ * @returns {string}
+ */
+export function markText(kind) {
+    return MARK_LOOKS.get(kind)?.title ?? kind;
 }
 
 /** @returns {string[]} */
 export function markKinds() {
-    return [...MARK_SIGNS.keys()];
+    return [...MARK_LOOKS.keys()];
+}
+
+/**
+ * A mark in the shape that it has in the picture.
+ * @param {string} kind
+ */
+export function markIcon(kind) {
+    const context = new SvgContext(18, 18);
+    drawMark(/** @type {CanvasRenderingContext2D} */ (/** @type {unknown} */ (context)), kind, 9, 9, 14, 'transparent', FONT);
+    context.root.setAttribute('class', 'mark-icon');
+    context.root.setAttribute('aria-hidden', 'true');
+    return context.root;
 }
 
 /** @type {{list: Mark[] | null, at: Map<string, Mark[]>}} */
@@ -215,7 +199,7 @@ const markIndex = {list: null, at: new Map()};
  * @param {Item} item
  * @returns {Mark[]}
  */
-export function marksOf(item) {
+export function itemMarks(item) {
     const {marks} = data.results();
     if (markIndex.list !== marks) {
         markIndex.list = marks;

@@ -11,7 +11,9 @@ import {goTo} from './facts.js';
 
 /**
  * A column: `value` is what is sorted and exported; `kind` as in docs/formats/page.md.
- * @typedef {{name: string, kind: string, value: (row: number) => number | string | null, item?: (row: number) => Item | null}} Column
+ * @typedef {{name: string, kind: string, value: (row: number) => number | string | null,
+ *     text?: (row: number) => string, rest?: boolean, item?: (row: number) => Item | null}} Column  text: how it is shown, if not as its kind is;
+ * rest: takes the width that the others leave
  */
 
 /**
@@ -46,6 +48,11 @@ export function cellText(value, kind) {
     if (kind === 'bytes') return bytesText(value);
     if (kind === 'us') return usText(value);
     return kind === 'percent' ? percentText(value) : exactNumber(value);
+}
+
+/** @param {Column} column @param {number} row @returns {string} */
+function columnText(column, row) {
+    return column.text ? column.text(row) : cellText(column.value(row), column.kind);
 }
 
 /**
@@ -183,7 +190,7 @@ export class TableView {
         const widths = el('colgroup');
         for (const column of columns) {
             const col = el('col');
-            col.style.width = `${this.widthOf(column)}ch`;
+            if (!column.rest) col.style.width = `${this.widthOf(column)}ch`;
             widths.append(col);
         }
         return el('table', {class: 'grid', role: 'grid', 'aria-label': label, 'aria-readonly': 'true'}, widths, el('thead', {}, el('tr', {'aria-rowindex': 1}, ...this.heads)), this.body);
@@ -194,7 +201,7 @@ export class TableView {
         const {rows} = this.options;
         const step = Math.max(1, Math.floor(rows / 300));
         let most = column.name.length + 3;
-        for (let row = 0; row < rows; row += step) most = Math.max(most, cellText(column.value(row), column.kind).length + 2);
+        for (let row = 0; row < rows; row += step) most = Math.max(most, columnText(column, row).length + 2);
         return Math.min(most, 52);
     }
 
@@ -206,7 +213,7 @@ export class TableView {
             const box = el('input', {
                 type: 'search', class: 'filter', placeholder: 'Filter', 'aria-label': `Filter ${this.options.label}`, maxlength: 2000,
                 title: `Words, "exact", column:text, column>number, -not, OR. Columns: ${keys}`,
-                on: {input: () => this.filterBy(box.value)},
+                on: {input: (event) => this.filterBy(event.target.value)},
             });
             bar.append(box);
         }
@@ -296,7 +303,11 @@ export class TableView {
         this.draw(true);
     }
 
-    /** Selects a row, and shows it. @param {number} row of the data, -1: none @param {boolean} [reveal] */
+    /**
+     * Selects a row, and shows it.
+     * @param {number} row of the data, -1: none
+     * @param {boolean} [reveal]
+     */
     select(row, reveal = true) {
         this.current = row;
         const place = this.order.indexOf(row);
@@ -309,7 +320,10 @@ export class TableView {
         this.draw(true);
     }
 
-    /** Puts the rows that are seen into the page. @param {boolean} [always] */
+    /**
+     * Puts the rows that are seen into the page.
+     * @param {boolean} [always]
+     */
     draw(always = false) {
         const seen = Math.ceil(this.scroller.clientHeight / ROW_HEIGHT) + 2 * SPARE_ROWS;
         const first = Math.max(0, Math.floor(this.scroller.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
@@ -332,11 +346,11 @@ export class TableView {
         const made = el('tr', {id: `${this.id}-${place}`, 'data-place': place, 'aria-rowindex': place + 2, 'aria-selected': row === this.current ? 'true' : 'false'});
         this.options.columns.forEach((column, i) => {
             const value = column.value(row);
-            const text = cellText(value, column.kind);
+            const text = columnText(column, row);
             const linked = column.item?.(row) ?? null;
             const cell = el('td', {class: cellClass(column.kind, value)});
             if (linked) append(cell, [el('span', {class: 'link', 'data-column': i}, named(text, 80))]);
-            else if (typeof value === 'string' && value !== '') append(cell, [named(value, 120)]);
+            else if (typeof value === 'string' && value !== '') append(cell, [named(text, 120)]);
             else append(cell, [text]);
             if (text.length > 40) cell.title = shown(text.slice(0, 2000));
             made.append(cell);

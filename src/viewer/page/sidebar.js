@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The column of details: of what is selected, of what was found, or of the model.
+
+import {store} from './store.js';
+import {button, el, fill} from './dom.js';
+import {nodePanel} from './sidebar_node.js';
+import {tensorPanel} from './sidebar_tensor.js';
+import {containerPanel, hitsPanel, modelPanel} from './sidebar_model.js';
+
+/** @param {HTMLElement} element */
+export function mountSidebar(element) {
+    const content = el('div', {class: 'sidebar-content', tabindex: -1});
+    const close = button('\u00d7', () => store.set({sidebar: false}), {class: 'close', 'aria-label': 'Close the details', title: 'Close'});
+    const reopen = button('Details', () => store.set({sidebar: true}), {class: 'reopen', title: 'Show the details'});
+    fill(element, close, content, reopen);
+    /** @param {Set<string> | null} changed */
+    const update = (changed) => {
+        const state = store.get();
+        content.hidden = !state.sidebar;
+        close.hidden = !state.sidebar;
+        reopen.hidden = state.sidebar;
+        element.classList.toggle('closed', !state.sidebar);
+        if (!state.sidebar) return;
+        if (changed && !['selected', 'hits', 'graph', 'quantity', 'sidebar', 'bookmarks'].some((name) => changed.has(name))) return;
+        const keep = changed && !changed.has('selected') && !changed.has('graph') && !changed.has('hits') ? content.scrollTop : 0;
+        fill(content, panelOf());
+        content.scrollTop = keep;
+    };
+    store.on(update);
+    update(null);
+}
+
+function panelOf() {
+    const {selected, hits, graph} = store.get();
+    if (selected?.kind === 'node') return nodePanel(selected);
+    if (selected?.kind === 'tensor') return tensorPanel(selected);
+    if (selected?.kind === 'container') return containerPanel(selected);
+    return hits && hits.nodes.size + hits.tensors.size > 0 ? hitsPanel(hits) : modelPanel(graph);
+}
