@@ -208,12 +208,15 @@ export function mountFind(element, list) {
     let timer = 0;
     box.addEventListener('input', () => {
         clearTimeout(timer);
-        timer = window.setTimeout(() => store.set({query: box.value}), 120);
+        timer = window.setTimeout(() => {
+            timer = 0;
+            store.set({query: box.value});
+        }, 120);
     });
     box.addEventListener('keydown', (event) => hits.key(event));
     store.on((changed) => {
         const {query} = store.get();
-        if (changed.has('query') && document.activeElement !== box) box.value = query;
+        if (changed.has('query') && timer === 0 && box.value !== query) box.value = query;
         if (['query', 'graph'].some((name) => changed.has(name)) || (changed.has('bookmarks') && query.includes('bookmark'))) hits.search();
     });
     box.value = store.get().query;

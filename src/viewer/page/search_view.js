@@ -18,7 +18,7 @@ export function mountSearch(element) {
         const most = Math.max(1, ...search.steps.map((step) => step.nodes.length));
         fill(element, el('div', {class: 'panel reading'}, el('h2', {}, shown(search.title)), search.found ? el('p', {class: 'banner'}, shown(search.found)) : null,
             el('table', {class: 'steps'},
-                el('thead', {}, el('tr', {}, ...['Step', 'Verdict', 'Tried', 'Nodes', 'Seconds'].map((name) => el('th', {scope: 'col'}, name)))),
+                el('thead', {}, el('tr', {}, ...['Step', 'Verdict', 'Tried', 'Nodes', 'Seconds'].map((name) => el('th', {scope: 'col', class: name === 'Step' || name === 'Seconds' ? 'number' : null}, name)))),
                 el('tbody', {}, ...search.steps.map((step, i) => stepRow(step, i, most))))));
     };
     store.on(update);

@@ -70,7 +70,7 @@ export function markList(item) {
     const marks = itemMarks(item);
     if (marks.length === 0) return null;
     return el('ul', {class: 'marks'}, ...marks.map((mark) => {
-        return el('li', {}, markIcon(mark.kind), ' ', el('span', {}, el('strong', {}, markText(mark.kind)), mark.text ? `: ${shown(mark.text)}` : null));
+        return el('li', {}, markIcon(mark.kind), ' ', el('span', {}, el('strong', {}, markText(mark.kind)), mark.text && mark.text !== markText(mark.kind) ? `: ${shown(mark.text)}` : null));
     }));
 }
 

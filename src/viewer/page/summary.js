@@ -27,8 +27,7 @@ function summaryPanel() {
     const head = data.head();
     return el('div', {class: 'panel reading'}, el('h2', {}, shown(head.title)), verdictBanner(), startOfFailure(), warningList(head.warnings), worstPlaces(),
         ...head.summary.map(({title, rows}) => el('section', {}, el('h3', {}, shown(title)), facts(rows.map(([name, text]) => [named(name), longText(text)])))),
-        el('section', {}, el('h3', {}, 'Made from'), el('table', {class: 'measured'}, el('tbody', {}, ...head.sources.map(({path, label}) =>
-            el('tr', {}, el('th', {scope: 'row'}, named(path)), el('td', {}, shown(label))))))),
+        el('section', {}, el('h3', {}, 'Made from'), facts(head.sources.map(({path, label}) => [named(path), shown(label)]))),
         el('section', {}, el('h3', {}, 'To repeat'), el('div', {class: 'command'}, el('span', {}, shown(head.generator)), copyButton(head.command), el('code', {tabindex: 0}, shown(head.command)))));
 }
 

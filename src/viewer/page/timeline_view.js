@@ -18,7 +18,8 @@ import {goTo} from './facts.js';
  */
 
 const LANE = 20;
-const LABEL_WIDTH = 180;
+const PROCESS = 18;
+const LABEL_WIDTH = 200;
 const AXIS = 22;
 
 /**
@@ -99,6 +100,8 @@ class TimelineView {
         this.timeline = timeline;
         this.slice = timeline.slice;
         this.lanes = timelineLanes(timeline);
+        /** Top of each lane, and the bottom of the last; the first lane of a process has the process's name above it. */
+        this.tops = this.placeLanes();
         const [from, to] = this.extent();
         this.whole = {from, to: to > from ? to : from + 1};
         this.from = this.whole.from;
@@ -115,6 +118,23 @@ class TimelineView {
         fill(element, el('div', {class: 'panel fills'}, this.makeBar(), this.box, this.tableBox), this.tip);
         this.listen();
         this.draw();
+    }
+
+    placeLanes() {
+        const tops = [];
+        let top = AXIS;
+        for (const [k, lane] of this.lanes.entries()) {
+            if (lane.depth === 0 && this.startsProcess(k)) top += PROCESS;
+            tops.push(top);
+            top += LANE;
+        }
+        return [...tops, top];
+    }
+
+    /** @param {number} k lane */
+    startsProcess(k) {
+        const {process} = this.timeline.rows[this.lanes[k].row];
+        return process !== '' && (k === 0 || this.timeline.rows[this.lanes[k - 1].row].process !== process);
     }
 
     /** @returns {[number, number]} */
@@ -202,7 +222,7 @@ class TimelineView {
         const middle = this.slice.start[i] + this.slice.duration[i] / 2;
         if (this.slice.start[i] < this.from || this.slice.start[i] + this.slice.duration[i] > this.to) this.move(middle - span / 2, middle + span / 2);
         const lane = this.laneOf(i);
-        const top = AXIS + lane * LANE;
+        const top = this.tops[lane];
         if (top < this.box.scrollTop + AXIS) this.box.scrollTop = top - AXIS;
         else if (top + LANE > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + LANE - this.box.clientHeight;
     }
@@ -233,7 +253,7 @@ class TimelineView {
 
     draw() {
         const width = this.box.clientWidth;
-        const height = Math.min(AXIS + this.lanes.length * LANE + 4, 12000);
+        const height = Math.min(Math.max(this.tops[this.lanes.length] + 4, this.box.clientHeight), 12000);
         const context = this.canvas.getContext('2d');
         if (!context || width === 0) return;
         const dots = Math.min(window.devicePixelRatio || 1, 2);
@@ -251,7 +271,7 @@ class TimelineView {
         context.beginPath();
         context.rect(LABEL_WIDTH, 0, width - LABEL_WIDTH, height);
         context.clip();
-        this.lanes.forEach((lane, k) => this.drawLane(context, theme, lane, AXIS + k * LANE));
+        this.lanes.forEach((lane, k) => this.drawLane(context, theme, lane, this.tops[k]));
         context.restore();
         this.drawLabels(context, theme);
     }
@@ -341,15 +361,17 @@ class TimelineView {
         const font = `12px ${FONT}`;
         context.font = font;
         this.lanes.forEach((lane, k) => {
-            const top = AXIS + k * LANE;
+            const top = this.tops[k];
             if (lane.depth > 0) return;
             const {process, name} = this.timeline.rows[lane.row];
-            const isNew = k === 0 || this.timeline.rows[this.lanes[k - 1].row].process !== process;
-            context.fillStyle = theme.hatch;
-            context.fillRect(0, top, this.width ?? 0, isNew ? 1 : 0.5);
             context.fillStyle = theme.text;
-            const text = shown(isNew && process !== '' ? `${process} · ${name}` : name);
-            context.fillText(texts.fit(font, text, LABEL_WIDTH - 62), 6, top + LANE - 6);
+            if (this.startsProcess(k)) {
+                context.fillRect(0, top - PROCESS, this.width ?? 0, 0.5);
+                context.font = `600 ${font}`;
+                context.fillText(texts.fit(context.font, shown(process), (this.width ?? 0) - 12), 6, top - 5);
+                context.font = font;
+            }
+            context.fillText(texts.fit(font, shown(name), LABEL_WIDTH - 66), 12, top + LANE - 6);
             context.fillStyle = theme.muted;
             context.fillText(this.busy(lane), LABEL_WIDTH - 50, top + LANE - 6);
         });
@@ -409,8 +431,8 @@ class TimelineView {
 
     /** @param {number} x @param {number} y @returns {number} -1: none */
     sliceAt(x, y) {
-        const lane = this.lanes[Math.floor((y - AXIS) / LANE)];
-        if (!lane || x < LABEL_WIDTH || y < AXIS) return -1;
+        const lane = this.lanes[this.lanes.findIndex((_, k) => y >= this.tops[k] && y < this.tops[k] + LANE)];
+        if (!lane || x < LABEL_WIDTH) return -1;
         const time = this.time(x);
         const pixel = (this.to - this.from) / Math.max(1, (this.width ?? 0) - LABEL_WIDTH);
         const i = lane.slices[firstAfter(lane, this.slice, time - pixel)];
