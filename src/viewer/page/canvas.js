@@ -23,7 +23,7 @@ const LABELS = 0.6;
 const LABEL = '10px ' + FONT;
 const DIM = 0.22;
 const EDGES_MOST = 6000;
-const SLICE = 1024;
+const SLICE_EDGES = 1024;
 
 /** @param {Scene} scene @returns {Generator<void, Index, void>} */
 export function* indexScene(scene) {
@@ -35,7 +35,7 @@ export function* indexScene(scene) {
     for (let i = 0; i < scene.cards.length; i++) {
         const c = scene.cards[i];
         cards.add(i, c.x - 6, c.y - 12, c.x + c.w + 8, c.y + c.h + 8);
-        if (i % SLICE === 0) yield;
+        if (i % SLICE_EDGES === 0) yield;
     }
     scene.frames.forEach((f, i) => frames.add(i, f.x, f.y, f.x + f.w, f.y + f.h));
     yield;
@@ -44,7 +44,7 @@ export function* indexScene(scene) {
         for (let k = 2; k < p.length; k += 2) {
             edges.add(i, Math.min(p[k - 2], p[k]), Math.min(p[k - 1], p[k + 1]), Math.max(p[k - 2], p[k]), Math.max(p[k - 1], p[k + 1]));
         }
-        if (i % SLICE === 0) yield;
+        if (i % SLICE_EDGES === 0) yield;
     }
     return {cards, edges, frames};
 }

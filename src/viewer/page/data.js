@@ -372,12 +372,12 @@ export function containerName(g, container) {
  * @returns {Int32Array}
  */
 export function tensorConsumers(g, tensor) {
-    const c = consumersOf(g);
+    const c = consumersIndexOf(g);
     return c.node.subarray(c.start[tensor], c.start[tensor + 1]);
 }
 
 /** @param {Graph} g @returns {Consumers} */
-function consumersOf(g) {
+function consumersIndexOf(g) {
     if (g.consumers_index) return g.consumers_index;
     const start = new Int32Array(g.tensor.count + 1);
     for (const inputs of g.node.inputs) for (const t of inputs) if (t >= 0) start[t + 1]++;

@@ -3,7 +3,7 @@
 
 import {CONTAINER, TENSOR, childrenOf, containerName, data, nodeCategory, nodeName, nodeOp, tensorName, tensorShape, textAt} from './data.js';
 import {colourOf, scaleOf, shortValue} from './colour.js';
-import {marksOf, valuesOf} from './fold.js';
+import {valuesOf} from './fold.js';
 import {shown} from './dom.js';
 
 /** @typedef {import('./data.js').Graph} Graph */

@@ -13,7 +13,7 @@ const WIDTH = 168;
 const HEIGHT = 150;
 const LEAST = 36;
 const DOTS = 12;
-const MARGIN = 6;
+const INSET = 6;
 const BLOCKS_MOST = 20000;
 const SERIOUS = 0xf; // first, NaN, infinite, fail: see MARKS
 
@@ -39,7 +39,7 @@ export class Minimap {
     go(e) {
         const box = this.canvas.getBoundingClientRect();
         const {camera} = this.pane;
-        this.move({x: (e.clientX - box.left - MARGIN) / this.scale, y: (e.clientY - box.top - MARGIN) / this.scale, scale: camera.scale});
+        this.move({x: (e.clientX - box.left - INSET) / this.scale, y: (e.clientY - box.top - INSET) / this.scale, scale: camera.scale});
     }
 
     /** Draws the blocks again: the scene or its colours have changed. */
@@ -47,8 +47,8 @@ export class Minimap {
         const {scene, look} = this.pane;
         if (!scene || !look) return;
         this.drawn = look;
-        this.scale = Math.min((WIDTH - 2 * MARGIN) / Math.max(scene.w, 1), (HEIGHT - 2 * MARGIN) / Math.max(scene.h, 1), 0.2);
-        this.size = {w: Math.max(scene.w * this.scale + 2 * MARGIN, LEAST), h: Math.max(scene.h * this.scale + 2 * MARGIN, LEAST)};
+        this.scale = Math.min((WIDTH - 2 * INSET) / Math.max(scene.w, 1), (HEIGHT - 2 * INSET) / Math.max(scene.h, 1), 0.2);
+        this.size = {w: Math.max(scene.w * this.scale + 2 * INSET, LEAST), h: Math.max(scene.h * this.scale + 2 * INSET, LEAST)};
         const ratio = window.devicePixelRatio || 1;
         for (const canvas of [this.image, this.canvas]) {
             canvas.width = Math.round(this.size.w * ratio);
@@ -61,7 +61,7 @@ export class Minimap {
         ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
         ctx.fillStyle = look.theme.page;
         ctx.fillRect(0, 0, this.size.w, this.size.h);
-        ctx.translate(MARGIN, MARGIN);
+        ctx.translate(INSET, INSET);
         const step = Math.ceil(scene.cards.length / BLOCKS_MOST);
         for (let i = 0; i < scene.cards.length; i += step) {
             const c = scene.cards[i];
@@ -109,10 +109,10 @@ export class Minimap {
         ctx.drawImage(this.image, 0, 0);
         ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
         const clamp = (/** @type {number} */ v, /** @type {number} */ most) => Math.min(Math.max(v, 0.75), most - 0.75);
-        const x0 = clamp(part.x * this.scale + MARGIN, this.size.w);
-        const y0 = clamp(part.y * this.scale + MARGIN, this.size.h);
-        const x1 = clamp((part.x + part.w) * this.scale + MARGIN, this.size.w);
-        const y1 = clamp((part.y + part.h) * this.scale + MARGIN, this.size.h);
+        const x0 = clamp(part.x * this.scale + INSET, this.size.w);
+        const y0 = clamp(part.y * this.scale + INSET, this.size.h);
+        const x1 = clamp((part.x + part.w) * this.scale + INSET, this.size.w);
+        const y1 = clamp((part.y + part.h) * this.scale + INSET, this.size.h);
         ctx.lineWidth = 1.5;
         ctx.strokeStyle = look.theme.accent;
         ctx.strokeRect(x0, y0, Math.max(x1 - x0, 2), Math.max(y1 - y0, 2));
