@@ -2,6 +2,7 @@
 // The sidebar of a connection or weight: type and shape from all that know it, who makes and reads it, and the statistics of its values.
 
 import {TENSOR, data, tensorName, tensorShape, textAt} from './data.js';
+import {shortNumber} from './colour.js';
 import {append, button, bytesText, copyButton, el, exactNumber, facts, fill, named, saveFile, shown} from './dom.js';
 import {curveChart, differenceChart, histogramChart, planeOf, planePicture, planeRange} from './charts.js';
 import {counted, goTo, graphLabel, isWeight, itemLink, itemName, readersOf, shapeText} from './facts.js';
@@ -99,11 +100,14 @@ function statisticsSections(stats, name) {
         stats.difference && section('Differences', differenceChart(stats.difference)),
         section('Worst elements', worstTable(stats)),
         stats.curve.length > 1 && section('Error against tolerance', curveChart(stats.curve), curveNote(stats.curve)),
-        stats.plane ? section('Picture', planeBox(stats, stats.plane, name)) : section('Picture', el('p', {class: 'note'}, NO_VALUES)),
+        stats.plane ? section('Picture', planeBox(stats, stats.plane, name)) : section('Picture', noValues()),
     ];
 }
 
-const NO_VALUES = 'The page has only the summary of these values. With --embed-values it keeps the values, too.';
+/** Said where a picture of the values would be. */
+function noValues() {
+    return el('p', {class: 'note'}, 'The page has only the summary of these values. With ', el('code', {class: 'nowrap'}, '--embed-values'), ' it keeps the values, too.');
+}
 
 /** @param {Stats} stats */
 function sidesTable(stats) {
@@ -133,13 +137,13 @@ function worstTable(stats) {
     for (const [index, a, b, difference] of stats.worst) {
         body.append(el('tr', {}, el('td', {}, shown(index)), ...[a, b, difference].map((value) => el('td', {class: 'number'}, exactNumber(value)))));
     }
-    return el('table', {class: 'sides'}, el('thead', {}, el('tr', {}, ...['index', 'A', 'B', 'difference'].map((name) => el('th', {scope: 'col'}, name)))), body);
+    return el('table', {class: 'sides'}, el('thead', {}, el('tr', {}, ...['index', 'A', 'B', 'difference'].map((name) => el('th', {scope: 'col', class: name === 'index' ? 'text' : null}, name)))), body);
 }
 
 /** @param {[number, number][]} curve */
 function curveNote(curve) {
     const steps = curve.filter((_, i) => i % Math.ceil(curve.length / 4) === 0 || i === curve.length - 1);
-    return el('p', {class: 'note'}, 'Share of elements beyond: ', steps.map(([tolerance, share]) => `${exactNumber(Number((100 * share).toPrecision(3)))} % at ${Number(tolerance.toPrecision(2))}`).join(', '));
+    return el('p', {class: 'note'}, 'Share of elements beyond: ', steps.map(([tolerance, share]) => `${exactNumber(Number((100 * share).toPrecision(3)))} % at ${shortNumber(tolerance)}`).join(', '));
 }
 
 // ---- The picture of a plane -------------------------------------------------------------------------
