@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Find: the box in the bar, the list of what was found, and the hits that the picture marks.
 
-import {NODE, data, nodeName, nodeOp, tensorName} from './data.js';
+import {NODE, data, nodeName, tensorName} from './data.js';
 import {store} from './store.js';
 import {announce, el, fill, named, shown} from './dom.js';
 import {matchQuery, parseQuery} from './query.js';

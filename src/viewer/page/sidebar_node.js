@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sidebar of a node: what it is, what it reads and makes, what was measured, and commands that repeat it.
 
-import {CONTAINER, NODE, TENSOR, childrenOf, containerName, data, nodeOp, textAt} from './data.js';
+import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeName, nodeOp, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, copyButton, el, facts, named, shown} from './dom.js';
 import {cellText, tableColumns} from './table_view.js';
@@ -87,7 +87,7 @@ function identity(g, item) {
     const path = el('span', {});
     around.forEach((container, i) => append(path, [i > 0 && ' / ', itemLink({kind: 'container', id: container, graph: item.graph}, 30)]));
     return facts([
-        ['Name', named(itemName(item))],
+        ['Name', nodeName(g, item.id) === '' && 'none; called by its first output'],
         ['Domain', domain !== '' && named(domain)],
         ['Part of', around.length > 0 && path],
         ['Number', `${item.id} of graph ${graphLabel(item.graph)}`],

@@ -154,10 +154,12 @@ export class SvgContext {
 
     /** @param {number} x @param {number} y @param {number} radius @param {number} start @param {number} end @param {boolean} [back] */
     arc(x, y, radius, start, end, back = false) {
-        const full = Math.abs(end - start) >= 2 * Math.PI - 1e-6;
-        const sweep = full ? 2 * Math.PI : end - start;
-        const parts = Math.max(1, Math.ceil(Math.abs(sweep) / (Math.PI / 2)));
-        const step = (back && !full ? sweep - 2 * Math.PI * Math.sign(sweep) * Number(sweep > 0) : sweep) / parts;
+        const turn = 2 * Math.PI;
+        const along = back ? start - end : end - start;
+        const size = along >= turn ? turn : ((along % turn) + turn) % turn;
+        const sweep = back ? -size : size;
+        const parts = Math.max(1, Math.ceil(size / (Math.PI / 2) - 1e-9));
+        const step = sweep / parts;
         const reach = (4 / 3) * Math.tan(step / 4) * radius;
         this.lineTo(x + radius * Math.cos(start), y + radius * Math.sin(start));
         for (let i = 0; i < parts; i++) {
