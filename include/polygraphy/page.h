@@ -57,6 +57,21 @@ PGY_API const char *pgy_page_warning(const pgy_page *p, size_t i);
  * file appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_save(pgy_page *p, const char *path, pgy_error *err);
 
+typedef struct pgy_page_serve_options {
+    size_t size;   /**< sizeof(pgy_page_serve_options) */
+    uint16_t port; /**< 0: 8000, or the next one that is free */
+    /** Called when the server listens; NULL: nobody is told. Whoever knows the address can read the
+     * page and its tensors: it has a part that cannot be guessed. */
+    void (*ready)(const char *address, void *user);
+    void *user;
+} pgy_page_serve_options;
+
+/** Serves the page on 127.0.0.1, with the values of weights and of saved outputs, until pgy_cancel.
+ * Files are read when a browser asks for values. @param options  NULL: defaults
+ * @return PGY_E_CANCELLED; PGY_E_IO if the port is in use */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_serve(pgy_page *p, const pgy_page_serve_options *options,
+                                                 pgy_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* view: shows models, and what is known about them, as a page. */
-#include <string.h>
+#include <unistd.h>
 
 #include <polygraphy/page.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/args/values.h"
 #include "cli/command.h"
@@ -16,7 +15,8 @@ typedef struct view_args {
     pgy_text_list paths;
     const char *output, *title, *embed_text;
     uint64_t embed_values;
-    bool flat;
+    int64_t port;
+    bool flat, serve, no_browser, open;
 } view_args;
 
 static const pgy_option OPTIONS[] = {
@@ -27,6 +27,15 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", view_args, output, .meta = "PATH",
                  .help = "write the page to this file and end: .html is a page that needs no "
                          "network, .json its data for scripts"),
+    PGY_OPT_FLAG("--open", view_args, open, .help = "with -o: show the file in the browser"),
+    PGY_OPT_FLAG("--serve", view_args, serve,
+                 .help = "serve the page on 127.0.0.1 until Ctrl-C, with the values of weights and "
+                         "of saved outputs, and open the browser; the default without -o on a "
+                         "terminal"),
+    PGY_OPT_INT("--port", view_args, port, .meta = "N",
+                .help = "port of the server; default: 8000, or the next one that is free"),
+    PGY_OPT_FLAG("--no-browser", view_args, no_browser,
+                 .help = "with --serve: print the address only"),
     PGY_OPT_TEXT("--title", view_args, title, .meta = "TEXT",
                  .help = "title of the page; default: the name of the first file"),
     PGY_OPT_FLAG("--flat", view_args, flat,
@@ -41,6 +50,19 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 {
     view_args *s = settings;
     (void)line;
+    if (s->output && s->serve)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --serve: not allowed with -o, which writes a file and ends");
+    if (s->output && (s->port || s->no_browser))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "argument %s: it has no effect with -o",
+                             s->port ? "--port" : "--no-browser");
+    if (!s->output && s->open)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "argument --open: it needs -o");
+    if (!s->output && !s->serve && !isatty(STDOUT_FILENO))
+        return pgy_error_set(
+            err, PGY_E_ARGUMENT,
+            "give -o PATH to write a file, or --serve to serve the page; without a "
+            "terminal there is no default");
     return s->embed_text
                ? value_bytes(&s->embed_values, s->embed_text, "argument --embed-values", err)
                : PGY_OK;
@@ -48,6 +70,24 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
 
 static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(view_args), .finish = finish};
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
+
+static pgy_status save(pgy_page *page, const view_args *s, pgy_error *err)
+{
+    const pgy_status st = pgy_page_save(page, s->output, err);
+    page_warn(page);
+    if (st) return st;
+    LOG(INFO, "Page saved to %s", s->output);
+    if (s->open) page_open(s->output);
+    return PGY_OK;
+}
+
+static pgy_status serve(pgy_page *page, const view_args *s, pgy_error *err)
+{
+    uint16_t port = 0;
+    pgy_status st = s->port ? page_port(&port, s->port, "--port", err) : PGY_OK;
+    page_warn(page);
+    return st ? st : page_serve(page, port, !s->no_browser, err);
+}
 
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
@@ -64,10 +104,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
     pgy_status st = pgy_page_create(&page, &options, err);
     for (size_t i = 0; i < s->paths.count && !st; i++)
         st = pgy_page_add(page, s->paths.items[i], err);
-    if (!st) st = pgy_page_save(page, s->output, err);
-    for (size_t i = 0; page && i < pgy_page_warning_count(page); i++)
-        LOG(WARNING, "%s", pgy_page_warning(page, i));
-    if (!st) LOG(INFO, "Page saved to %s", s->output);
+    if (!st) st = s->output ? save(page, s, err) : serve(page, s, err);
     pgy_page_destroy(page);
     return st;
 }
@@ -77,8 +114,10 @@ const command COMMAND_view = {
     .summary = "Show a model, and what is known about it, as a page.",
     .description =
         "Show a model as an interactive page: structure, shapes, and, from files of results, "
-        "errors, times, memory and differences. The page is one HTML file that needs no network.",
+        "errors, times, memory and differences. The page is one HTML file that needs no network, "
+        "or is served on this machine and opens in the browser.",
     .examples =
+        "  Look at a model in the browser:\n      {program} view model.onnx\n"
         "  Write a page:\n      {program} view model.onnx -o model.html\n"
         "  See which tensor is wrong:\n      {program} where model.onnx --a opref --b trt --json "
         "where.json\n      {program} view model.onnx where.json -o where.html\n",

@@ -2,7 +2,14 @@
 /* What the commands that make pages share. */
 #include "cli/page.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/child_start.h"
+#include "base/log.h"
+
+static const char LOG_PATH[] = "cli/page.c";
 
 const char *page_command(args *line)
 {
@@ -23,4 +30,61 @@ const char *page_command(args *line)
     }
     *to = 0;
     return text;
+}
+
+void page_warn(const pgy_page *p)
+{
+    for (size_t i = 0; i < pgy_page_warning_count(p); i++)
+        LOG(WARNING, "%s", pgy_page_warning(p, i));
+}
+
+/* ---- Browser -------------------------------------------------------------------------------- */
+
+/* A browser's own messages would stand between ours. */
+static int start_silently(char *const *words)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+    if (posix_spawn_file_actions_init(&actions)) return -1;
+    int failed = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    if (!failed) failed = posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    if (!failed) failed = child_start_group(&child, words, &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
+}
+
+void page_open(const char *address)
+{
+    const char *chosen = getenv("BROWSER");
+    const bool desktop = getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+    const bool is_chosen = chosen && *chosen;
+    char *const words[] = {(char *)(is_chosen ? chosen : "xdg-open"), (char *)address, NULL};
+    if ((!is_chosen && !desktop) || start_silently(words))
+        LOG(INFO, "No browser was started: open the address above, or give a program in BROWSER");
+}
+
+/* ---- Server --------------------------------------------------------------------------------- */
+
+pgy_status page_port(uint16_t *out, int64_t port, const char *option, pgy_error *err)
+{
+    if (port < 1 || port > UINT16_MAX)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument %s: %lld is no port; expected 1 to 65535", option,
+                             (long long)port);
+    *out = (uint16_t)port;
+    return PGY_OK;
+}
+
+static void on_ready(const char *address, void *user)
+{
+    const bool *opens_browser = user;
+    LOG(INFO, "Serving the page until Ctrl-C: %s", address);
+    if (*opens_browser) page_open(address);
+}
+
+pgy_status page_serve(pgy_page *p, uint16_t port, bool opens_browser, pgy_error *err)
+{
+    const pgy_page_serve_options options = {
+        .size = sizeof options, .port = port, .ready = on_ready, .user = &opens_browser};
+    return pgy_page_serve(p, &options, err);
 }

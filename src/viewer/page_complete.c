@@ -6,6 +6,7 @@
 #include "base/cancel.h"
 #include "base/machine.h"
 #include "base/system.h"
+#include "viewer/diff.h"
 #include "viewer/layout/layout.h"
 #include "viewer/page_blocks.h"
 #include "viewer/page_files.h"
@@ -21,7 +22,8 @@ static pgy_status lay_out(pgy_page *p, view_graph *g, pgy_error *err)
     const view_layout_options options = {.seconds = p->options.layout_seconds};
     view_layout_report report = {0};
     char text[256];
-    pgy_status st = view_layout_run(g, &options, &report, err);
+    pgy_status st = p->options.flat ? PGY_OK : view_graph_group(g, err);
+    if (!st) st = view_layout_run(g, &options, &report, err);
     st = cancel_check_after(st, err);
     if (st || !report.simplified) return st;
     snprintf(text, sizeof text,
@@ -73,6 +75,7 @@ pgy_status page_complete(pgy_page *p, pgy_error *err)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "the page has no model: add a model, a plan, or a list of layers");
     const uint32_t compared = p->graph_count;
+    if (!st && compared == 2) st = view_diff_make(p, err);
     for (uint32_t i = 0; i < p->graph_count && !st; i++) st = lay_out(p, p->graphs[i], err);
     if (!st) st = summarise(p, compared, err);
     if (!st) st = page_blocks_make(p, err);

@@ -13,11 +13,13 @@
 #include <polygraphy/saved.h>
 #include <polygraphy/where.h>
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static pgy_model *model;
@@ -1080,6 +1082,57 @@ CALL(pgy_trace_summary_options)
     SAY("%d %zu %zu %zu %.300s", st, s ? pgy_trace_summary_count(s) : 0, p ? p->gap_count : 0, p ? p->roof_count : 0, st ? err->text : "");
     pgy_trace_summary_destroy(s);
     return PGY_OK;
+}
+
+/* ---- Pages ----------------------------------------------------------------------------------- */
+
+WHOLE(pgy_page_options, .title = "t", .command = "c", .embed_values = 100, .layout_seconds = 3, .flat = true)
+DEFAULTS(pgy_page_options, .flat = false)
+CALL(pgy_page_options)
+{
+    char path[512], start[200] = "";
+    pgy_page *page = NULL;
+    TRY(pgy_page_create(&page, o, err));
+    snprintf(path, sizeof path, "%s/page.json", folder);
+    pgy_status st = pgy_page_add_model(page, model, "m", err);
+    if (!st) st = pgy_page_save(page, path, err);
+    FILE *file = st ? NULL : fopen(path, "r");
+    if (file) SAY("%zu %.190s", fread(start, 1, sizeof start - 1, file), start);
+    if (file) fclose(file);
+    pgy_page_destroy(page);
+    return st;
+}
+
+static void cancel_on_alarm(int number)
+{
+    (void)number;
+    pgy_cancel();
+}
+
+static void on_address(const char *address, void *user)
+{
+    snprintf(user, 32, "%.21s", address); /* with the port */
+}
+
+/* Serves until an alarm. A free port depends on the machine, so only the one asked for is told. */
+static char served_at[32];
+WHOLE(pgy_page_serve_options, .port = 38471, .ready = on_address, .user = served_at)
+DEFAULTS(pgy_page_serve_options, .port = 0)
+CALL(pgy_page_serve_options)
+{
+    pgy_page *page = NULL;
+    memset(served_at, 0, sizeof served_at);
+    TRY(pgy_page_create(&page, NULL, err));
+    pgy_status st = pgy_page_add_model(page, model, "m", err);
+    signal(SIGALRM, cancel_on_alarm);
+    const struct itimerval soon = {.it_value = {.tv_usec = 200000}};
+    setitimer(ITIMER_REAL, &soon, NULL);
+    if (!st) st = pgy_page_serve(page, o, err);
+    pgy_cancel_reset();
+    const bool is_wanted = strstr(served_at, ":38471") != NULL;
+    SAY("%s %s", pgy_status_name(st), is_wanted ? served_at : *served_at ? "some port" : "nobody is told");
+    pgy_page_destroy(page);
+    return st == PGY_E_CANCELLED ? PGY_OK : st;
 }
 
 static pgy_machine_options whole_pgy_machine_options(void)
