@@ -2,6 +2,7 @@
 /* Writes a page; the file's name decides the form. */
 #include "base/cancel.h"
 #include "base/file.h"
+#include "viewer/draw/draw.h"
 #include "viewer/html.h"
 #include "viewer/page_blocks.h"
 
@@ -37,6 +38,8 @@ pgy_status pgy_page_save(pgy_page *p, const char *path, pgy_error *err)
     if (str_equal_nocase(extension, ".html") || str_equal_nocase(extension, ".htm"))
         return save_text(p, path, make_html, err);
     if (str_equal_nocase(extension, ".json")) return save_text(p, path, make_json, err);
-    return pgy_error_set(err, PGY_E_ARGUMENT,
-                         "'%s' has no extension that names a form of pages: .html or .json", path);
+    if (view_draw_can_save(path)) return view_draw_save(p, path, NULL, err);
+    return pgy_error_set(
+        err, PGY_E_ARGUMENT,
+        "'%s' has no extension that names a form of pages: .html, .json, .svg or .png", path);
 }

@@ -61,7 +61,9 @@ colour_range colour_range_begin(const view_quantity *q)
     return (colour_range){.low = INFINITY,
                           .high = -INFINITY,
                           .scale = q->scale,
-                          .is_ratio = q->scale == VIEW_DIVERGING && str_ends_with(q->id, "ratio"),
+                          .is_ratio = q->scale == VIEW_DIVERGING &&
+                                      (str_ends_with(q->id, "ratio") ||
+                                       (q->unit && span_equals(span_of(q->unit), "x"))),
                           .is_reversed = q->better == VIEW_BETTER_HIGH};
 }
 
@@ -145,7 +147,7 @@ uint32_t colour_of(const colour_range *r, const view_quantity *q, double value)
 {
     if (r->scale == VIEW_CATEGORY) return colour_of_name(q, value);
     if (!isfinite(value)) return COLOUR_NOT_FINITE;
-    if (value == 0 && r->scale == VIEW_LOG) return COLOUR_ZERO;
+    if (value == 0 && is_by_logarithm(r)) return COLOUR_ZERO;
     return colour_at(r, colour_place(r, value));
 }
 

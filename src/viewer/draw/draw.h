@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct view_draw_options {
-    uint32_t graph;       /* index of the graph */
+    uint32_t graph;       /* index of the graph; VIEW_NONE: both merged, or the only one */
     uint32_t root;        /* container: 0 is the main graph */
     const char *quantity; /* id; NULL: the most telling one that the graph has; "": none */
     view_theme theme;     /* PNG: AUTO is light */
@@ -26,7 +26,19 @@ typedef struct view_draw_options {
     uint32_t width_limit; /* largest width in pixels, to which the scale is reduced; 0: none */
 } view_draw_options;
 
-/* Append a file's bytes. */
+/* Append a file's bytes. @param options  NULL: zeroed, with VIEW_NONE as graph */
+pgy_status view_draw_svg(str *out, pgy_page *p, const view_draw_options *options,
+                         pgy_error *err) PGY_MUST_CHECK;
+pgy_status view_draw_png(str *out, pgy_page *p, const view_draw_options *options,
+                         pgy_error *err) PGY_MUST_CHECK;
+/* Writes a file that appears whole or not at all; its name ends in ".svg" or ".png". */
+pgy_status view_draw_save(pgy_page *p, const char *path, const view_draw_options *options,
+                          pgy_error *err) PGY_MUST_CHECK;
+bool view_draw_can_save(const char *path);
+
+/* The steps: shapes, then text or pixels. */
+pgy_status view_draw_list(picture_list *out, pgy_page *p, const view_draw_options *options,
+                          pgy_error *err) PGY_MUST_CHECK;
 pgy_status svg_write(str *out, const picture_list *p, view_theme theme, double scale,
                      pgy_error *err) PGY_MUST_CHECK;
 pgy_status png_write(str *out, const picture_list *p, view_theme theme, double scale,

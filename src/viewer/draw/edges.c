@@ -9,16 +9,16 @@
 
 enum { LABEL_SIZE = 9, LABEL_WIDTH = 150, ALERT_WIDTH = 260, HEAD_LENGTH = 7, HEAD_WIDTH = 6 };
 
-/* ---- Where lines end ------------------------------------------------------------------------ */
+/* ---- Where lines begin ---------------------------------------------------------------------- */
 
-/* The upper or lower side of a card. A line that ends elsewhere goes on inside a frame. */
+/* The lower side of a card, where the tensors that it makes leave it. */
 typedef struct card_side {
     long y;
     float left, right;
 } card_side;
 
 typedef struct card_sides {
-    card_side *tops, *bottoms;
+    card_side *bottoms;
     size_t count;
 } card_sides;
 
@@ -37,39 +37,37 @@ static long row_of(double y)
 static bool find_sides(card_sides *s, const drawing *d)
 {
     const view_scene *scene = d->scene;
-    s->tops = mem_calloc((size_t)scene->place_count + 1, sizeof *s->tops);
     s->bottoms = mem_calloc((size_t)scene->place_count + 1, sizeof *s->bottoms);
-    if (!s->tops || !s->bottoms) return false;
+    if (!s->bottoms) return false;
     for (uint32_t i = 0; i < scene->place_count; i++) {
         const view_place *p = &scene->places[i];
         if (!drawing_is_card(d, p)) continue;
-        s->tops[s->count] = (card_side){row_of(p->y), p->x, p->x + p->width};
         s->bottoms[s->count++] = (card_side){row_of(p->y + p->height), p->x, p->x + p->width};
     }
-    qsort(s->tops, s->count, sizeof *s->tops, compare_sides);
     qsort(s->bottoms, s->count, sizeof *s->bottoms, compare_sides);
     return true;
 }
 
-static bool is_on(const card_side *sides, size_t count, const float *point)
+static bool begins_at_card(const card_sides *s, const float *point)
 {
     for (long y = row_of(point[1]) - 1; y <= row_of(point[1]) + 1; y++) {
-        size_t low = 0, high = count; /* behind the last side that begins left of the point */
+        size_t low = 0, high = s->count; /* behind the last side that begins left of the point */
         while (low < high) {
             const size_t at = low + (high - low) / 2;
-            if (sides[at].y < y || (sides[at].y == y && sides[at].left <= point[0]))
+            const card_side *side = &s->bottoms[at];
+            if (side->y < y || (side->y == y && side->left <= point[0]))
                 low = at + 1;
             else
                 high = at;
         }
-        if (low && sides[low - 1].y == y && point[0] <= sides[low - 1].right) return true;
+        if (low && s->bottoms[low - 1].y == y && point[0] <= s->bottoms[low - 1].right) return true;
     }
     return false;
 }
 
 /* ---- Lines ---------------------------------------------------------------------------------- */
 
-static void draw_line(const drawing *d, const view_line *l, bool has_head, float *points)
+static void draw_line(const drawing *d, const view_line *l, float *points)
 {
     picture_list *p = d->list;
     for (size_t i = 0; i < l->count; i++) {
@@ -80,12 +78,12 @@ static void draw_line(const drawing *d, const view_line *l, bool has_head, float
     const double tip[2] = {end[0], end[1]};
     const double down = end[1] >= end[-1] ? 1 : -1;
     /* The line ends inside the head, which would otherwise be blunt. */
-    if (has_head && fabs(end[1] - end[-1]) > HEAD_LENGTH)
+    if (l->ends_there && fabs(end[1] - end[-1]) > HEAD_LENGTH)
         end[1] -= (float)(down * (HEAD_LENGTH - 1));
     shape *s = picture_path(p, points, l->count, (paint){0}, paint_role(ROLE_EDGE), 1.2);
     s->curved = true;
     s->dashed = l->is_tunnel;
-    if (!has_head) return;
+    if (!l->ends_there) return;
     const float head[6] = {(float)tip[0],
                            (float)tip[1],
                            (float)(tip[0] + HEAD_WIDTH / 2.0),
@@ -139,23 +137,13 @@ static bool is_drawable(const drawing *d, const view_line *l)
     return l->count >= 2 && l->tensor < d->g->tensor_count;
 }
 
-static void draw_lines(const drawing *d, const card_sides *sides, float *points)
-{
-    for (uint32_t i = 0; i < d->scene->line_count; i++) {
-        const view_line *l = &d->scene->lines[i];
-        if (!is_drawable(d, l)) continue;
-        const float *end = l->points + 2 * ((size_t)l->count - 1);
-        draw_line(d, l, is_on(sides->tops, sides->count, end), points);
-    }
-}
-
 /* One for each tensor, where its line leaves a card; not again where it enters a frame. */
 static void draw_labels(const drawing *d, const card_sides *sides, bool *labelled)
 {
     for (uint32_t i = 0; i < d->scene->line_count; i++) {
         const view_line *l = &d->scene->lines[i];
         if (!is_drawable(d, l) || l->is_tunnel || labelled[l->tensor]) continue;
-        if (!is_on(sides->bottoms, sides->count, l->points)) continue;
+        if (!begins_at_card(sides, l->points)) continue;
         labelled[l->tensor] = true;
         draw_label(d, l);
     }
@@ -175,13 +163,13 @@ pgy_status edges_draw(const drawing *d, pgy_error *err)
         goto done;
     }
     picture_group(d->list, "edges", VIEW_NONE, NULL);
-    draw_lines(d, &sides, points);
+    for (uint32_t i = 0; i < d->scene->line_count; i++)
+        if (is_drawable(d, &d->scene->lines[i])) draw_line(d, &d->scene->lines[i], points);
     draw_labels(d, &sides, labelled);
     picture_end(d->list);
 done:
     mem_free(points);
     mem_free(labelled);
-    mem_free(sides.tops);
     mem_free(sides.bottoms);
     return st;
 }

@@ -73,7 +73,8 @@ static void test_colours__two_sided(void **state)
 {
     (void)state;
     const view_quantity difference = {.id = "time_diff", .scale = VIEW_DIVERGING},
-                        ratio = {.id = "time_ratio", .scale = VIEW_DIVERGING};
+                        ratio = {.id = "time_ratio", .scale = VIEW_DIVERGING},
+                        gain = {.id = "amplification", .unit = "x", .scale = VIEW_DIVERGING};
     const double values[] = {0.5, 3, 4};
     colour_range r = range_of(&difference, values, 3);
     assert_true(r.low == -4 && r.high == 4);
@@ -81,6 +82,8 @@ static void test_colours__two_sided(void **state)
     r = range_of(&ratio, values, 3);
     assert_true(fabs(r.low - 0.25) < 1e-12 && fabs(r.high - 4) < 1e-12);
     assert_int_equal(colour_of(&r, &ratio, 1), COLOUR_DIFFERENCE[COLOUR_STOPS / 2]);
+    assert_int_equal(colour_of(&r, &ratio, 0), COLOUR_ZERO);
+    assert_true(range_of(&gain, values, 3).is_ratio);
     assert_int_equal(colour_of(&r, &ratio, 4), COLOUR_DIFFERENCE[COLOUR_STOPS - 1]);
 }
 

@@ -83,8 +83,8 @@ static void test_draw_svg__edges(void **state)
     assert_int_equal(count_of(svg, "class=\"s-edge line"), 8);
     assert_int_equal(count_of(svg, "<path d=\"M160 "), 0);      /* moved by the margin */
     assert_int_equal(count_of(svg, "Z\" class=\"f-edge\""), 8); /* an arrowhead each */
-    /* A line that ends at a frame has none, and none of its labels. */
-    c.lines[0].points[3] = 80;
+    /* A line that ends at a frame has none; one that begins there has no label. */
+    c.lines[0].ends_there = false;
     char *ends = svg_of(&c, &(view_draw_options){.hide_legend = true});
     assert_int_equal(count_of(ends, "Z\" class=\"f-edge\""), 7);
     c.lines[0].points[1] = 60;

@@ -48,7 +48,8 @@ static inline void case_line(drawing_case *c, uint32_t tensor, uint32_t count, c
 {
     float *to = c->points[c->scene.line_count];
     memcpy(to, points, 2 * sizeof *points * count);
-    c->lines[c->scene.line_count++] = (view_line){.tensor = tensor, .points = to, .count = count};
+    c->lines[c->scene.line_count++] =
+        (view_line){.tensor = tensor, .points = to, .count = count, .ends_there = true};
 }
 
 static inline void case_place(drawing_case *c, view_item_kind kind, uint32_t ref, float x, float y,
