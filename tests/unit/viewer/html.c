@@ -200,8 +200,8 @@ static span word_at(const char *p)
 /* The name that a line declares at the top level; empty: none. */
 static span declared(const char *line)
 {
-    static const char *const WORDS[] = {"export ", "async ", "function ", "class ",
-                                        "const ",  "let ",   "var "};
+    static const char *const WORDS[] = {"export ", "async ", "function ", "function* ",
+                                        "class ",  "const ", "let ",      "var "};
     const char *p = line;
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
         if (str_starts_with(p, WORDS[i])) p += strlen(WORDS[i]);
