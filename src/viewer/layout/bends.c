@@ -1,40 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bends: places in the rows that an edge passes. Edges of a tensor run together until they part, so
  * they share bends. */
-#include "viewer/layout/layers.h"
-
+#include <stdlib.h>
 #include <string.h>
 
-/* Numbers the bends of each edge. */
-static bool number_bends(layers *l)
+#include "viewer/layout/layers.h"
+
+enum { BENDS_AT_LEAST = 20000, BENDS_PER_ITEM = 4 };
+
+/* Edges that share bends: those of one tensor that are not flipped, from `first` to before `end`. A
+ * flipped edge shares with none. */
+typedef struct trunk {
+    uint32_t first, end, longest;
+} trunk;
+
+static uint32_t rows_passed(const layers *l, const layer_edge *e)
+{
+    return l->rows[e->bottom] - l->rows[e->top] - 1;
+}
+
+static bool next_trunk(const layers *l, trunk *t)
+{
+    uint32_t i = t->end;
+    if (i >= l->edge_count) return false;
+    *t = (trunk){i, i + 1, rows_passed(l, &l->edges[i])};
+    if (l->edges[i].is_flipped) return true;
+    while (t->end < l->edge_count && l->edges[t->end].tensor == l->edges[i].tensor &&
+           !l->edges[t->end].is_flipped) {
+        const uint32_t passed = rows_passed(l, &l->edges[t->end++]);
+        if (passed > t->longest) t->longest = passed;
+    }
+    return true;
+}
+
+/* The most rows that an edge may pass with a bend in each, so that there are not too many bends. */
+static bool find_limit(const layers *l, uint32_t *limit)
+{
+    uint64_t room = BENDS_AT_LEAST + BENDS_PER_ITEM * (uint64_t)l->item_count;
+    uint32_t *of_length = arena_alloc_array(l->memory, (size_t)l->row_count + 1, sizeof *of_length);
+    if (!of_length) return false;
+    for (trunk t = {0}; next_trunk(l, &t);) of_length[t.longest]++;
+    *limit = 2;
+    for (uint32_t length = 0; length < l->row_count; length++) {
+        const uint64_t bends = (uint64_t)length * of_length[length];
+        if (bends > room) return true;
+        room -= bends;
+        if (length > 2) *limit = length;
+    }
+    return true;
+}
+
+/* Numbers the bends of each edge. A cut trunk has its first bend, and one over each lower end. */
+static bool number_bends(layers *l, uint32_t limit)
 {
     uint64_t next = l->item_count;
-    for (uint32_t i = 0; i < l->edge_count;) {
-        const uint32_t tensor = l->edges[i].tensor;
-        uint64_t trunk = next;
-        uint32_t longest = 0;
-        for (; i < l->edge_count && l->edges[i].tensor == tensor; i++) {
+    for (trunk t = {0}; next_trunk(l, &t);) {
+        const uint64_t first = next;
+        const bool is_cut = t.longest > limit;
+        next += is_cut ? 1 : t.longest;
+        for (uint32_t i = t.first; i < t.end; i++) {
             layer_edge *e = &l->edges[i];
-            e->bend_count = l->rows[e->bottom] - l->rows[e->top] - 1;
-            if (e->is_flipped) continue;
-            e->bend = (uint32_t)trunk;
-            if (e->bend_count > longest) longest = e->bend_count;
+            e->bend = (uint32_t)first;
+            e->bend_count = rows_passed(l, e);
+            e->is_cut = is_cut && e->bend_count > 1;
+            if (!e->is_cut) continue;
+            e->bend_count = 2;
+            e->last_bend = (uint32_t)next++;
         }
-        next += longest;
-    }
-    for (uint32_t i = 0; i < l->edge_count; i++) {
-        layer_edge *e = &l->edges[i];
-        if (!e->is_flipped) continue;
-        e->bend = (uint32_t)next;
-        next += e->bend_count;
     }
     if (next >= UINT32_MAX) return false;
     l->node_count = (uint32_t)next;
     return true;
 }
 
-/* Calls for each pair of neighbours once: counts, or fills the lists. */
-static void visit(layers *l, uint32_t upper, uint32_t lower, bool fill)
+static bool find_rows(layers *l)
+{
+    uint32_t *rows = arena_alloc_array(l->memory, (size_t)l->node_count + 1, sizeof *rows);
+    if (!rows) return false;
+    memcpy(rows, l->rows, l->item_count * sizeof *rows);
+    for (uint32_t i = 0; i < l->edge_count; i++) {
+        const layer_edge *e = &l->edges[i];
+        if (e->is_cut) {
+            rows[e->bend] = rows[e->top] + 1;
+            rows[e->last_bend] = rows[e->bottom] - 1;
+            continue;
+        }
+        for (uint32_t k = 0; k < e->bend_count; k++) rows[e->bend + k] = rows[e->top] + 1 + k;
+    }
+    l->rows = rows;
+    return true;
+}
+
+/* Counts a pair of neighbours, or adds it to the lists. */
+static void meet(layers *l, uint32_t upper, uint32_t lower, bool fill)
 {
     if (fill) {
         l->down.to[l->down.start[upper + 1]++] = lower;
@@ -45,23 +103,19 @@ static void visit(layers *l, uint32_t upper, uint32_t lower, bool fill)
     }
 }
 
-static uint32_t visit_all(layers *l, bool fill)
+/* Visits each pair of neighbours once. */
+static void meet_all(layers *l, bool fill)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < l->edge_count;) {
-        const uint32_t tensor = l->edges[i].tensor;
-        uint32_t done = 0; /* bends of the trunk */
-        for (; i < l->edge_count && l->edges[i].tensor == tensor; i++) {
+    for (trunk t = {0}; next_trunk(l, &t);) {
+        uint32_t done = 0; /* bends of the trunk that have met the one above */
+        for (uint32_t i = t.first; i < t.end; i++) {
             const layer_edge *e = &l->edges[i];
-            uint32_t from = e->is_flipped ? 0 : done;
-            for (uint32_t k = from; k < e->bend_count; k++, count++)
-                visit(l, k ? e->bend + k - 1 : e->top, e->bend + k, fill);
-            visit(l, e->bend_count ? e->bend + e->bend_count - 1 : e->top, e->bottom, fill);
-            count++;
-            if (!e->is_flipped && e->bend_count > done) done = e->bend_count;
+            const uint32_t shared = e->is_cut ? 1 : e->bend_count;
+            for (; done < shared; done++)
+                meet(l, done ? e->bend + done - 1 : e->top, e->bend + done, fill);
+            meet(l, e->bend_count ? layer_bend(e, e->bend_count - 1) : e->top, e->bottom, fill);
         }
     }
-    return count;
 }
 
 static bool list_neighbours(layers *l)
@@ -70,27 +124,23 @@ static bool list_neighbours(layers *l)
     l->down.start = arena_alloc_array(l->memory, n, sizeof(uint32_t));
     l->up.start = arena_alloc_array(l->memory, n, sizeof(uint32_t));
     if (!l->down.start || !l->up.start) return false;
-    const size_t count = (size_t)visit_all(l, false) + 1;
-    l->down.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
-    l->up.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
-    if (!l->down.to || !l->up.to) return false;
+    meet_all(l, false);
     for (uint32_t i = 1; i <= l->node_count; i++) {
         l->down.start[i + 1] += l->down.start[i];
         l->up.start[i + 1] += l->up.start[i];
     }
-    visit_all(l, true);
+    const size_t count = (size_t)l->down.start[l->node_count + 1] + 1;
+    l->down.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
+    l->up.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
+    if (!l->down.to || !l->up.to) return false;
+    meet_all(l, true);
     return true;
 }
 
 pgy_status layers_bend(layers *l, pgy_error *err)
 {
-    if (!number_bends(l)) return layout_no_memory(err);
-    uint32_t *rows = arena_alloc_array(l->memory, (size_t)l->node_count + 1, sizeof *rows);
-    if (!rows) return layout_no_memory(err);
-    memcpy(rows, l->rows, l->item_count * sizeof *rows);
-    for (uint32_t i = 0; i < l->edge_count; i++)
-        for (uint32_t k = 0; k < l->edges[i].bend_count; k++)
-            rows[l->edges[i].bend + k] = rows[l->edges[i].top] + 1 + k;
-    l->rows = rows;
-    return list_neighbours(l) ? PGY_OK : layout_no_memory(err);
+    uint32_t limit;
+    const bool ok =
+        find_limit(l, &limit) && number_bends(l, limit) && find_rows(l) && list_neighbours(l);
+    return ok ? PGY_OK : layout_no_memory(err);
 }

@@ -2,14 +2,34 @@
 /* What all steps of a layout use: sizes and gaps of nodes, and the order of containers. */
 #include "viewer/layout/layers.h"
 
+#include <time.h>
+
 pgy_status layout_no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "no memory for the layout");
 }
 
+double layout_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool layers_late(layers *l)
+{
+    if (!l->is_late && layout_now() > l->deadline) l->is_late = true;
+    return l->is_late;
+}
+
 bool layer_is_port(const layers *l, uint32_t node)
 {
     return node >= l->child_count && node < l->item_count;
+}
+
+uint32_t layer_bend(const layer_edge *e, uint32_t k)
+{
+    return e->is_cut && k > 0 ? e->last_bend : e->bend + k;
 }
 
 float layer_width(const layers *l, uint32_t node)

@@ -16,7 +16,9 @@ enum {
 typedef struct layer_edge {
     uint32_t tensor, top, bottom;
     uint32_t bend, bend_count; /* its bends are numbered on from `bend` */
+    uint32_t last_bend;        /* of a cut edge: right above its bottom */
     bool is_flipped;
+    bool is_cut; /* has bends only right under its top and right above its bottom */
 } layer_edge;
 
 /* Neighbours of each node, one list after the other. */
@@ -39,12 +41,16 @@ typedef struct layers {
     uint32_t *row_start;     /* row_count + 1 places in `order` */
     uint32_t *place;         /* of each node in its row */
     float *x;                /* of each node */
-    bool simplified;
+    double deadline;         /* of layout_now() */
+    bool is_late;            /* the deadline passed: steps end as soon as the result is valid */
 } layers;
 
 pgy_status layout_no_memory(pgy_error *err);
+double layout_now(void); /* seconds */
+bool layers_late(layers *l);
 bool layer_is_port(const layers *l, uint32_t node);
-float layer_width(const layers *l, uint32_t node); /* 0 for bends */
+uint32_t layer_bend(const layer_edge *e, uint32_t k); /* counted from the top */
+float layer_width(const layers *l, uint32_t node);    /* 0 for bends */
 float layer_gap(const layers *l, uint32_t left, uint32_t right);
 
 /* Flips edges until there is no cycle. */
@@ -52,7 +58,8 @@ pgy_status layers_flip(layers *l, pgy_error *err) PGY_MUST_CHECK;
 /* Chooses a row for each item. Ports at the top are alone in the first row, those at the bottom in
  * the last. */
 pgy_status layers_rank(layers *l, pgy_error *err) PGY_MUST_CHECK;
-/* Makes bends where edges pass rows, and lists neighbours. */
+/* Makes bends where edges pass rows, and lists neighbours. If that were too many, the longest edges
+ * are cut: between their ends they pass behind everything. */
 pgy_status layers_bend(layers *l, pgy_error *err) PGY_MUST_CHECK;
 /* Orders rows so that few edges cross. */
 pgy_status layers_order(layers *l, pgy_error *err) PGY_MUST_CHECK;
@@ -73,6 +80,14 @@ typedef struct lifted {
     uint32_t *edge_start;
 } lifted;
 pgy_status layout_lift(lifted *out, const view_graph *g, pgy_error *err) PGY_MUST_CHECK;
+
+/* Brings edges and ports of each container into an order that only depends on its structure. */
+pgy_status layout_sort(lifted *all, const view_graph *g, pgy_error *err) PGY_MUST_CHECK;
+/* True if two sorted containers can have the same layout. */
+bool layout_is_equal(const lifted *all, uint32_t a, uint32_t b);
+/* For each container the one that its layout could be shared with; VIEW_NONE: it has its own. */
+pgy_status layout_find_like(uint32_t **out, const view_graph *g, const uint32_t *order,
+                            uint32_t count, arena *a, pgy_error *err) PGY_MUST_CHECK;
 
 /* Containers so that parents come before children; only those that hang on a root. */
 pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_graph *g, arena *a,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out all containers of a graph, each by itself. */
 #include <string.h>
-#include <time.h>
 
 #include "base/cancel.h"
 #include "viewer/layout/layers.h"
@@ -123,62 +122,116 @@ static bool fill_edges(view_layout *v, arena *a, const layers *l)
                                          .bends = bends,
                                          .bend_count = e->bend_count};
         for (uint32_t k = 0; k < e->bend_count; k++) {
-            *bends = item_of(l, e->bend + k);
+            *bends = item_of(l, layer_bend(e, k));
             v->items[*bends++].ref = e->tensor;
         }
     }
     return true;
 }
 
-static pgy_status lay_out(view_graph *g, const lifted *all, uint32_t c, pgy_error *err)
+/* All containers at work. */
+typedef struct laying {
+    view_graph *g;
+    lifted all;
+    arena memory;
+    double deadline;
+    bool is_late;
+    uint32_t **locals; /* by container: the lifted item of each layout item */
+} laying;
+
+static pgy_status lay_out(laying *y, uint32_t c, pgy_error *err)
 {
+    view_graph *g = y->g;
     arena scratch = {0};
-    layers l = {.memory = &scratch};
+    layers l = {.memory = &scratch, .deadline = y->deadline};
     view_layout *v = arena_alloc(&g->memory, sizeof *v);
-    pgy_status st = v ? take_container(&l, g, all, c, err) : layout_no_memory(err);
+    pgy_status st = v ? take_container(&l, g, &y->all, c, err) : layout_no_memory(err);
     if (!st) st = layers_flip(&l, err);
     if (!st) st = layers_rank(&l, err);
     if (!st) st = layers_bend(&l, err);
     if (!st) st = layers_order(&l, err);
     if (!st) st = layers_position(&l, err);
-    if (!st && !allocate(v, &g->memory, &l)) st = layout_no_memory(err);
-    if (!st) {
-        fill_items(v, &l);
-        if (!fill_edges(v, &g->memory, &l)) st = layout_no_memory(err);
+    if (st) goto done;
+    const size_t size = l.node_count * sizeof **y->locals;
+    if (!allocate(v, &g->memory, &l) || !(y->locals[c] = arena_alloc(&y->memory, size + 1))) {
+        st = layout_no_memory(err);
+        goto done;
     }
-    if (!st) {
-        card_of(g, &g->containers[c], &v->card_width, &v->card_height);
-        g->containers[c].layout = v;
+    if (size) memcpy(y->locals[c], l.order, size);
+    fill_items(v, &l);
+    if (!fill_edges(v, &g->memory, &l)) {
+        st = layout_no_memory(err);
+        goto done;
     }
+    card_of(g, &g->containers[c], &v->card_width, &v->card_height);
+    g->containers[c].layout = v;
+done:
+    y->is_late |= l.is_late;
     arena_deinit(&scratch);
     return st;
 }
 
-static double now(void)
+/* Gives container c the layout of `like`, which has equal structure. */
+static pgy_status share(laying *y, uint32_t c, uint32_t like, pgy_error *err)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    view_graph *g = y->g;
+    arena *a = &g->memory;
+    const view_layout *from = g->containers[like].layout;
+    const size_t n = (size_t)from->item_count + 1, edges = (size_t)from->edge_count + 1;
+    view_layout *v = arena_alloc(a, sizeof *v);
+    if (!v) return layout_no_memory(err);
+    *v = *from;
+    v->like = like;
+    if (!(v->items = arena_alloc_array(a, n, sizeof *v->items)) ||
+        !(v->x = arena_alloc_array(a, n, sizeof *v->x)) ||
+        !(v->widths = arena_alloc_array(a, n, sizeof *v->widths)) ||
+        !(v->heights = arena_alloc_array(a, n, sizeof *v->heights)) ||
+        !(v->tops = arena_alloc_array(a, (size_t)from->row_count + 1, sizeof *v->tops)) ||
+        !(v->edges = arena_alloc_array(a, edges, sizeof *v->edges)) ||
+        !(v->tensors = arena_alloc_array(a, edges, sizeof *v->tensors)))
+        return layout_no_memory(err);
+    const lifted *all = &y->all;
+    for (uint32_t i = 0; i < v->item_count; i++)
+        v->items[i] = from->items[i].kind == VIEW_ITEM_BEND
+                          ? from->items[i]
+                          : all->items[all->item_start[c] + y->locals[like][i]];
+    for (uint32_t i = 0; i < v->edge_count; i++) {
+        v->edges[i] = from->edges[i];
+        v->tensors[i] = v->edges[i].tensor = all->edges[all->edge_start[c] + i].tensor;
+        for (uint32_t k = 0; k < v->edges[i].bend_count; k++)
+            v->items[v->edges[i].bends[k]].ref = v->tensors[i];
+    }
+    card_of(g, &g->containers[c], &v->card_width, &v->card_height);
+    g->containers[c].layout = v;
+    return PGY_OK;
 }
 
 pgy_status view_layout_run(view_graph *g, const view_layout_options *options,
                            view_layout_report *report, pgy_error *err)
 {
-    (void)options;
-    const double begin = now();
-    arena scratch = {0};
-    lifted all;
-    uint32_t *order, count;
-    pgy_status st = layout_lift(&all, g, err);
-    if (st) return st;
-    st = layout_parents_first(&order, &count, g, &scratch, err);
+    const double begin = layout_now();
+    const double seconds = options && options->seconds > 0 ? options->seconds : 5;
+    laying y = {.g = g, .deadline = begin + seconds};
+    uint32_t *order, *likes, count;
+    pgy_status st = layout_lift(&y.all, g, err);
+    if (!st) st = layout_sort(&y.all, g, err);
+    if (!st) st = layout_parents_first(&order, &count, g, &y.memory, err);
+    if (!st) st = layout_find_like(&likes, g, order, count, &y.memory, err);
+    y.locals = arena_alloc_array(&y.memory, (size_t)g->container_count + 1, sizeof *y.locals);
+    if (!st && !y.locals) st = layout_no_memory(err);
     for (uint32_t i = 0; !st && i < count; i++) {
         if (cancel_requested()) st = cancel_check(err);
-        if (!st) st = lay_out(g, &all, order[i], err);
+        if (!st && likes[order[i]] == VIEW_NONE) st = lay_out(&y, order[i], err);
+    }
+    for (uint32_t i = 0; !st && i < count; i++) {
+        const uint32_t c = order[i], like = likes[c];
+        if (cancel_requested()) st = cancel_check(err);
+        if (st || like == VIEW_NONE) continue;
+        st = layout_is_equal(&y.all, like, c) ? share(&y, c, like, err) : lay_out(&y, c, err);
     }
     if (!st) st = view_layout_arrange(g, err);
-    if (!st && report) *report = (view_layout_report){.seconds = now() - begin};
-    arena_deinit(&scratch);
-    arena_deinit(&all.memory);
+    if (!st && report) *report = (view_layout_report){y.is_late, layout_now() - begin};
+    arena_deinit(&y.memory);
+    arena_deinit(&y.all.memory);
     return st;
 }

@@ -283,7 +283,7 @@ static pgy_status improve(ordering *o, bool downwards, pgy_error *err)
     judge(o);
     for (uint32_t round = 0; round < ORDER_ROUNDS && patience > 0; round++) {
         if (cancel_requested()) return cancel_check(err);
-        if (o->fewest == 0 || o->work >= o->limit) break;
+        if (o->fewest == 0 || o->work >= o->limit || layers_late(l)) break;
         const bool down = (round % 2 == 0) == downwards;
         for (uint32_t r = 1; r < l->row_count; r++)
             sort_row(o, down ? r : l->row_count - 1 - r, down, round / 2);

@@ -105,6 +105,7 @@ pgy_status layers_position(layers *l, pgy_error *err)
     find_offsets(&p);
     for (uint32_t sweep = 0; sweep < SWEEPS; sweep++) {
         if (cancel_requested()) return cancel_check(err);
+        if (layers_late(l)) break;
         for (uint32_t r = 1; r < l->row_count; r++)
             if (sweep % 2)
                 place_row(&p, l->row_count - 1 - r, &l->down);

@@ -90,7 +90,6 @@ static bool make_graph(ranking *r)
 {
     const layers *l = r->l;
     simplex *s = &r->s;
-    s->memory = l->memory;
     s->node_count = l->child_count + 2;
     s->edges = arena_alloc_array(l->memory, (size_t)l->edge_count + 2 * (size_t)s->node_count,
                                  sizeof *s->edges);
@@ -117,10 +116,10 @@ static bool sort_nodes(ranking *r)
 {
     const simplex *s = &r->s;
     const size_t n = (size_t)s->node_count + 2;
-    uint32_t *open = arena_alloc_array(s->memory, n, sizeof *open), count = 0;
-    r->start = arena_alloc_array(s->memory, n, sizeof *r->start);
-    r->order = arena_alloc_array(s->memory, n, sizeof *r->order);
-    r->list = arena_alloc_array(s->memory, (size_t)s->edge_count + 1, sizeof *r->list);
+    uint32_t *open = arena_alloc_array(s->l->memory, n, sizeof *open), count = 0;
+    r->start = arena_alloc_array(s->l->memory, n, sizeof *r->start);
+    r->order = arena_alloc_array(s->l->memory, n, sizeof *r->order);
+    r->list = arena_alloc_array(s->l->memory, (size_t)s->edge_count + 1, sizeof *r->list);
     if (!open || !r->start || !r->order || !r->list) return false;
     for (uint32_t i = 0; i < s->edge_count; i++) {
         open[s->edges[i].head]++;
@@ -174,8 +173,8 @@ static void longest_paths(ranking *r)
 static void rise(ranking *r)
 {
     simplex *s = &r->s;
-    int32_t *weights = arena_alloc_array(s->memory, s->node_count, sizeof *weights);
-    int32_t *highest = arena_alloc_array(s->memory, s->node_count, sizeof *highest);
+    int32_t *weights = arena_alloc_array(s->l->memory, s->node_count, sizeof *weights);
+    int32_t *highest = arena_alloc_array(s->l->memory, s->node_count, sizeof *highest);
     if (!weights || !highest) return; /* this is for looks only */
     for (uint32_t i = 0; i < s->edge_count; i++) {
         weights[s->edges[i].tail] += s->edges[i].weight;
@@ -189,6 +188,36 @@ static void rise(ranking *r)
             const uint32_t head = s->edges[r->list[i]].head;
             if (highest[head] <= s->places[node]) highest[head] = s->places[node] + 1;
         }
+    }
+}
+
+static uint32_t root_of(uint32_t *roots, uint32_t node)
+{
+    while (roots[node] != node) node = roots[node] = roots[roots[node]];
+    return node;
+}
+
+/* Parts that hang on nothing else begin at the top. */
+static void raise_parts(ranking *r)
+{
+    simplex *s = &r->s;
+    const uint32_t last = s->node_count - 1;
+    uint32_t *roots = arena_alloc_array(s->l->memory, s->node_count, sizeof *roots);
+    int32_t *tops = arena_alloc_array(s->l->memory, s->node_count, sizeof *tops);
+    if (!roots || !tops) return; /* this is for looks only */
+    for (uint32_t i = 0; i <= last; i++) roots[i] = i, tops[i] = INT32_MAX;
+    for (uint32_t i = 0; i < s->edge_count; i++)
+        if (s->edges[i].weight > 0)
+            roots[root_of(roots, s->edges[i].head)] = root_of(roots, s->edges[i].tail);
+    for (uint32_t i = 1; i < last; i++) {
+        int32_t *top = &tops[root_of(roots, i)];
+        if (s->places[i] < *top) *top = s->places[i];
+    }
+    const int32_t first = s->places[0] + 1;
+    for (uint32_t i = 1; i < last; i++) {
+        const uint32_t root = root_of(roots, i);
+        if (root != root_of(roots, 0) && root != root_of(roots, last))
+            s->places[i] -= tops[root] - first;
     }
 }
 
@@ -213,7 +242,7 @@ static void take_rows(ranking *r)
 
 pgy_status layers_rank(layers *l, pgy_error *err)
 {
-    ranking r = {.l = l, .s = {.work_limit = 30000000}};
+    ranking r = {.l = l, .s = {.l = l, .work_limit = 30000000}};
     l->rows = arena_alloc_array(l->memory, (size_t)l->item_count + 1, sizeof *l->rows);
     if (!l->rows || !make_graph(&r)) return layout_no_memory(err);
     r.s.places = arena_alloc_array(l->memory, r.s.node_count, sizeof *r.s.places);
@@ -223,6 +252,7 @@ pgy_status layers_rank(layers *l, pgy_error *err)
     const pgy_status st = simplex_run(&r.s, err);
     if (st) return st;
     rise(&r);
+    raise_parts(&r);
     take_rows(&r);
     return PGY_OK;
 }

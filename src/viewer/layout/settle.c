@@ -118,7 +118,7 @@ pgy_status layers_settle(layers *l, pgy_error *err)
 {
     const uint32_t n = l->node_count, lines = l->down.start[n];
     if ((uint64_t)n + lines > SETTLE_LIMIT) return PGY_OK;
-    simplex s = {.memory = l->memory, .node_count = 1 + n + lines, .work_limit = SETTLE_WORK};
+    simplex s = {.l = l, .node_count = 1 + n + lines, .work_limit = SETTLE_WORK};
     s.edges = arena_alloc_array(l->memory, (size_t)n + 2 * (size_t)lines + 1, sizeof *s.edges);
     s.places = arena_alloc_array(l->memory, s.node_count, sizeof *s.places);
     s.parent_edge = arena_alloc_array(l->memory, s.node_count, sizeof *s.parent_edge);

@@ -83,7 +83,7 @@ static bool list_incident(pivoting *p)
         start[s->edges[i].head + 2]++;
     }
     for (uint32_t i = 1; i < s->node_count; i++) start[i + 1] += start[i];
-    p->incident = arena_alloc_array(s->memory, 2 * (size_t)s->edge_count + 1, sizeof(uint32_t));
+    p->incident = arena_alloc_array(s->l->memory, 2 * (size_t)s->edge_count + 1, sizeof(uint32_t));
     if (!p->incident) return false;
     for (uint32_t i = 0; i < s->edge_count; i++) {
         p->incident[start[s->edges[i].tail + 1]++] = i;
@@ -99,8 +99,8 @@ static bool begin(pivoting *p)
     uint32_t **const lists[] = {&p->start, &p->parent, &p->child,   &p->next,
                                 &p->low,   &p->number, &p->numbered};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        if (!(*lists[i] = arena_alloc_array(s->memory, n, sizeof(uint32_t)))) return false;
-    if (!(p->net = arena_alloc_array(s->memory, n, sizeof *p->net)) || !list_incident(p))
+        if (!(*lists[i] = arena_alloc_array(s->l->memory, n, sizeof(uint32_t)))) return false;
+    if (!(p->net = arena_alloc_array(s->l->memory, n, sizeof *p->net)) || !list_incident(p))
         return false;
     for (uint32_t i = 0; i < s->node_count; i++) p->child[i] = p->next[i] = VIEW_NONE;
     p->parent[0] = VIEW_NONE;
@@ -205,7 +205,7 @@ pgy_status simplex_run(simplex *s, pgy_error *err)
     for (uint32_t round = 0; (child = leaving(&p)) != 0; round++) {
         if (round % 64 == 0 && cancel_requested()) return cancel_check(err);
         const uint32_t edge = entering(&p, child);
-        if (edge == VIEW_NONE || p.work > s->work_limit) {
+        if (edge == VIEW_NONE || p.work > s->work_limit || (round % 64 == 0 && layers_late(s->l))) {
             s->is_best = false;
             break;
         }

@@ -12,12 +12,13 @@ typedef struct simplex_edge {
 } simplex_edge;
 
 typedef struct simplex {
-    arena *memory;
+    layers *l; /* whose memory and deadline it uses */
     simplex_edge *edges;
     uint32_t node_count, edge_count;
     int32_t *places;       /* of each node; a start that keeps all lengths, and the result */
     uint32_t *parent_edge; /* a spanning tree of edges without slack: the one towards node 0 */
-    uint64_t work_limit;   /* steps; the places are valid but not the best if it is reached */
+    uint64_t work_limit;   /* steps; the places are valid but not the best if it or the deadline is
+                              reached */
     bool is_best;
 } simplex;
 

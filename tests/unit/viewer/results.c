@@ -62,11 +62,18 @@ static const char *text_of(block *b, const json_value *v)
     return json_string(v, &b->memory, NULL);
 }
 
-static view_quantity *add_quantity(view_results *r, const view_graph *g, const char *id, view_of of, view_scale scale)
+static view_quantity *add_quantity(view_results *r, const view_graph *g, const char *id, view_of of,
+                                   view_scale scale)
 {
     view_quantity *q = NULL;
-    const view_quantity like = {.id = id, .label = "label", .group = "accuracy", .of = of, .scale = scale, .better = VIEW_BETTER_LOW,
-                                .names = scale == VIEW_CATEGORY ? STATES : NULL, .name_count = scale == VIEW_CATEGORY ? 2 : 0};
+    const view_quantity like = {.id = id,
+                                .label = "label",
+                                .group = "accuracy",
+                                .of = of,
+                                .scale = scale,
+                                .better = VIEW_BETTER_LOW,
+                                .names = scale == VIEW_CATEGORY ? STATES : NULL,
+                                .name_count = scale == VIEW_CATEGORY ? 2 : 0};
     assert_int_equal(view_quantity_add(&q, r, g, &like, NULL), PGY_OK);
     return q;
 }
@@ -117,7 +124,8 @@ static void test_results__marks_and_pairs(void **state)
     (void)state;
     view_results r = {0};
     char text[] = "</script>\xff";
-    const view_mark mark = {.graph = 1, .at = 7, .of = VIEW_OF_TENSOR, .kind = VIEW_MARK_UNSUPPORTED, .text = text};
+    const view_mark mark = {
+        .graph = 1, .at = 7, .of = VIEW_OF_TENSOR, .kind = VIEW_MARK_UNSUPPORTED, .text = text};
     assert_int_equal(view_mark_add(&r, &mark, NULL), PGY_OK);
     text[0] = 'x'; /* it was copied */
     uint32_t a[] = {0, VIEW_NONE}, b_side[] = {1, 0}, merged[] = {0, 1};
@@ -144,7 +152,12 @@ static void test_results__statistics_come_in_pieces_by_tensor(void **state)
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(view_stats_add(&s, &r, tensors[i], NULL), PGY_OK);
         assert_int_equal(s->tensor, tensors[i]);
-        s->side[0] = (view_side_stats){.runner = "cpu", .dtype = "float32", .shape = "2", .count = 2, .nan = 1, .max = INFINITY};
+        s->side[0] = (view_side_stats){.runner = "cpu",
+                                       .dtype = "float32",
+                                       .shape = "2",
+                                       .count = 2,
+                                       .nan = 1,
+                                       .max = INFINITY};
     }
     assert_int_equal(r.stats_count, 3);
     assert_ptr_equal(view_stats_find(&r, 3), s);
@@ -201,7 +214,13 @@ static void test_results__timeline_has_each_text_once(void **state)
     assert_int_equal(device, 1);
     assert_int_equal(again, 0);
     r.timeline.source = "trtexec";
-    const view_slice first = {.row = 0, .node = 4, .run = -1, .start_us = 0.5, .duration_us = 2, .name = "conv", .category = "layer"};
+    const view_slice first = {.row = 0,
+                              .node = 4,
+                              .run = -1,
+                              .start_us = 0.5,
+                              .duration_us = 2,
+                              .name = "conv",
+                              .category = "layer"};
     view_slice second = first;
     second.node = VIEW_NONE, second.run = 3, second.category = NULL;
     assert_int_equal(view_timeline_slice(&r, &first, NULL), PGY_OK);
@@ -225,7 +244,8 @@ static void test_results__search_steps(void **state)
     (void)state;
     view_results r = {.search_title = "debug reduce", .search_found = "node 3"};
     uint32_t nodes[] = {3, VIEW_NONE};
-    const view_step step = {.title = "half", .verdict = VIEW_SKIP, .nodes = nodes, .node_count = 2, .seconds = NAN};
+    const view_step step = {
+        .title = "half", .verdict = VIEW_SKIP, .nodes = nodes, .node_count = 2, .seconds = NAN};
     assert_int_equal(view_step_add(&r, &step, NULL), PGY_OK);
     nodes[0] = 8; /* it was copied */
     block b = read_block(&(asked){.results = &r, .what = 'f'});
@@ -243,9 +263,17 @@ static void test_results__table_cells_by_kind_of_column(void **state)
 {
     (void)state;
     view_results r = {0};
-    view_column columns[] = {{"tensor", VIEW_COLUMN_TENSOR}, {"error", VIEW_COLUMN_NUMBER}, {"verdict", VIEW_COLUMN_VERDICT}};
+    view_column columns[] = {{"tensor", VIEW_COLUMN_TENSOR},
+                             {"error", VIEW_COLUMN_NUMBER},
+                             {"verdict", VIEW_COLUMN_VERDICT}};
     view_table *t = NULL;
-    assert_int_equal(view_table_add(&t, &r, &(view_table){.id = "accuracy", .title = "Accuracy", .columns = columns, .column_count = 3}, NULL), PGY_OK);
+    assert_int_equal(view_table_add(&t, &r,
+                                    &(view_table){.id = "accuracy",
+                                                  .title = "Accuracy",
+                                                  .columns = columns,
+                                                  .column_count = 3},
+                                    NULL),
+                     PGY_OK);
     const view_cell one[] = {{.text = "y", .ref = 2}, {.number = NAN}, {.text = "fail"}};
     const view_cell two[] = {{.text = "gone", .ref = VIEW_NONE}, {.is_empty = true}, {0}};
     assert_int_equal(view_table_row(&r, t, one, NULL), PGY_OK);
@@ -260,7 +288,8 @@ static void test_results__table_cells_by_kind_of_column(void **state)
     assert_int_equal(json_at(json_at(json_at(rows, 1), 0), 0)->integer, -1);
     assert_int_equal(json_at(json_at(rows, 1), 1)->type, JSON_NULL);
     assert_int_equal(json_at(json_at(rows, 1), 2)->type, JSON_NULL);
-    assert_string_equal(text_of(&b, json_get(json_at(json_get(b.root, "columns"), 2), "kind")), "verdict");
+    assert_string_equal(text_of(&b, json_get(json_at(json_get(b.root, "columns"), 2), "kind")),
+                        "verdict");
     close_block(&b);
 
     assert_int_equal(view_summary_add(&r, "Runners", "A", "cpu", NULL), PGY_OK);
@@ -284,9 +313,14 @@ static void test_results__any_allocation_may_fail(void **state)
         view_table *t = NULL;
         uint32_t row = 0;
         assert_true(mem_fail_nth(n));
-        pgy_status st = view_quantity_add(&q, &r, &g, &(view_quantity){.id = "i", .label = "l", .group = "g"}, NULL);
+        pgy_status st = view_quantity_add(
+            &q, &r, &g, &(view_quantity){.id = "i", .label = "l", .group = "g"}, NULL);
         if (!st) st = view_mark_add(&r, &(view_mark){.text = "m"}, NULL);
-        if (!st) st = view_table_add(&t, &r, &(view_table){.id = "t", .title = "t", .columns = columns, .column_count = 1}, NULL);
+        if (!st)
+            st = view_table_add(
+                &t, &r,
+                &(view_table){.id = "t", .title = "t", .columns = columns, .column_count = 1},
+                NULL);
         if (!st) st = view_table_row(&r, t, &(view_cell){.text = "x"}, NULL);
         if (!st) st = view_stats_add(&s, &r, 1, NULL);
         if (!st) st = view_step_add(&r, &(view_step){.title = "s"}, NULL);
