@@ -40,7 +40,7 @@ void result_close(result_file *f)
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-static uint32_t count_name(result_file *f, uint32_t at, const char *name)
+uint32_t result_counted(result_file *f, uint32_t at, const char *name)
 {
     if (at != VIEW_NONE) {
         f->found++;
@@ -53,12 +53,12 @@ static uint32_t count_name(result_file *f, uint32_t at, const char *name)
 
 uint32_t result_tensor(result_file *f, const char *name)
 {
-    return count_name(f, view_graph_tensor(f->graph, name), name);
+    return result_counted(f, view_graph_tensor(f->graph, name), name);
 }
 
 uint32_t result_node(result_file *f, const char *name)
 {
-    return count_name(f, view_graph_node(f->graph, name), name);
+    return result_counted(f, view_graph_node(f->graph, name), name);
 }
 
 pgy_status result_warn(result_file *f, pgy_error *err, const char *format, ...)
@@ -79,7 +79,7 @@ pgy_status result_end(result_file *f, const char *what, pgy_error *err)
     const size_t all = f->found + f->missing;
     const char *more = f->missing > SHOWN_NAMES ? ", ..." : "";
     if (!f->missing) return PGY_OK;
-    if (!f->found)
+    if (!f->found && !f->may_be_foreign)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "none of its %zu %s is in '%s': it is of another model (%s%s)", all,
                              what, f->graph->name, str_text(&f->examples), more);

@@ -56,6 +56,7 @@ typedef struct result_file {
     bool has_json;
     size_t found, missing; /* names that were looked up */
     str examples;          /* of missing ones */
+    bool may_be_foreign;   /* no name of the graph is no error, only a warning */
 } result_file;
 
 /* Errors do not name the file: who calls a source adds its name. PGY_E_ARGUMENT: there is no graph.
@@ -68,6 +69,8 @@ void result_close(result_file *f);
 /* Look up and count. VIEW_NONE: there is none. */
 uint32_t result_tensor(result_file *f, const char *name);
 uint32_t result_node(result_file *f, const char *name);
+/* Counts a name that the caller looked up itself, and gives `at` back. */
+uint32_t result_counted(result_file *f, uint32_t at, const char *name);
 /* Warns about names that the graph lacks. PGY_E_FORMAT if it lacks all of them: the file is of
  * another model. @param what  "tensors" */
 pgy_status result_end(result_file *f, const char *what, pgy_error *err) PGY_MUST_CHECK;

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes the files of results here, with the program: make.sh PYTHON POLYGRAPHY TRTEXEC. Times differ at each call, so tests of times use
-# files that are written by hand (trace_*.json).
+# timelines that make_traces.py writes.
 set -e
 cd "$(dirname "$0")"
 python=$1 polygraphy=$2 trtexec=$3
 "$python" make_models.py
+"$python" make_traces.py
 # Names of runners have the time in them.
 clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g; s/"duration_s": [0-9.e-]+/"duration_s": 0.001/; s/"runtime": [0-9.e-]+/"runtime": 0.001/; s/"model": ".*\//"model": "/' "$@"; }
 "$polygraphy" run net.onnx --opref --onnx-outputs mark all --seed 1 --save-inputs inputs.json --save-outputs outputs_good.json
@@ -17,4 +18,16 @@ clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g;
 "$polygraphy" where net.onnx --load-inputs inputs.json --headroom --json where_headroom.json
 "$polygraphy" where net.onnx --load-inputs inputs.json --floor --json where_floor.json
 "$polygraphy" inspect diff net.onnx net_wrong.onnx --json diff.json || true
-clean accuracy.json report.json outputs_*.json where*.json
+"$trtexec" --onnx=net.onnx --exportProfile=trtexec_profile.json --exportLayerInfo=trtexec_layers.json --profilingVerbosity=detailed \
+    --iterations=5 --duration=0 --warmUp=0 --separateProfileRun
+"$polygraphy" run net.onnx --trt --iterations 3 --export-trace trace.json
+"$python" - <<END
+import glob, os, numpy, onnxruntime
+options = onnxruntime.SessionOptions()
+options.enable_profiling = True
+session = onnxruntime.InferenceSession("net.onnx", options)
+for _ in range(3):
+    session.run(None, {"x": numpy.ones((2, 8), numpy.float32)})
+os.replace(session.end_profiling(), "onnxruntime_profile.json")
+END
+clean trace.json accuracy.json report.json outputs_*.json where*.json
