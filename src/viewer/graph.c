@@ -2,6 +2,8 @@
 /* A view's graph: lookups and its end. */
 #include "viewer/graph.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 void view_graph_destroy(view_graph *g)
@@ -17,6 +19,8 @@ void view_graph_destroy(view_graph *g)
 uint32_t view_graph_node(const view_graph *g, const char *name)
 {
     const view_node *n = strmap_get(&g->node_by_name, name);
+    const char *plus = n ? NULL : strstr(name, " + ");
+    if (plus) n = strmap_get_n(&g->node_by_name, name, (size_t)(plus - name));
     return n ? (uint32_t)(n - g->nodes) : VIEW_NONE;
 }
 

@@ -46,7 +46,9 @@ typedef struct view_node {
     uint32_t *inputs, *outputs; /* tensors; VIEW_NONE: left out */
     uint32_t input_count, output_count;
     const pgy_onnx_node *source; /* NULL: none, as for inputs and layers of plans */
-    const char *const *members;  /* plans: names of the model's nodes in it */
+    const pgy_plan_layer
+        *layer;                 /* plans: what its details are read from, of the plan; NULL: none */
+    const char *const *members; /* plans: names of the model's nodes in it */
     uint32_t member_count;
     float width, height;                      /* of the card */
     double flops, weight_bytes, output_bytes; /* NaN: unknown */
@@ -135,6 +137,7 @@ void view_graph_destroy(view_graph *g); /* NULL is fine */
  * functions. */
 pgy_status view_graph_from_model(view_graph **out, pgy_model *model, const char *name,
                                  strvec *warnings, pgy_error *err) PGY_MUST_CHECK;
+/* Makes the graph of a plan's first profile. The plan must outlive the graph. */
 pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, const char *name,
                                 strvec *warnings, pgy_error *err) PGY_MUST_CHECK;
 /* Puts nodes into containers: scopes, repetitions, fusions; and chooses their first states so that

@@ -34,6 +34,7 @@ void collect_deinit(graph_parts *b)
     mem_free(b->order);
     mem_free(b->properties);
     strmap_deinit(&b->op_places);
+    graph_functions_deinit(&b->functions);
     *b = (graph_parts){0};
 }
 
@@ -276,6 +277,21 @@ static void *moved(graph_parts *b, const void *items, size_t count, size_t item_
     return copy;
 }
 
+static void put_node_name(graph_parts *b, const char *name, view_node *n)
+{
+    view_graph *g = b->g;
+    if (*name && !strmap_has(&g->node_by_name, name) && !strmap_put(&g->node_by_name, name, n))
+        b->failed = true;
+}
+
+/* Members of layers come after all layers. */
+static void index_members(graph_parts *b)
+{
+    for (uint32_t i = 0; i < b->g->node_count && !b->failed; i++)
+        for (uint32_t k = 0; k < b->g->nodes[i].member_count && !b->failed; k++)
+            put_node_name(b, b->g->nodes[i].members[k], &b->g->nodes[i]);
+}
+
 /* The main graph's containers come first, so that its names win over those of subgraphs, functions
  * and copies; of its own equal names the first wins. */
 static void index_names(graph_parts *b)
@@ -286,9 +302,7 @@ static void index_names(graph_parts *b)
             view_node *n = &g->nodes[i];
             const view_container *c = &g->containers[n->parent];
             const bool is_main = n->parent == 0 || (c->node == i && c->parent == 0);
-            if (is_main != (pass == 0) || !*n->name || n->kind != VIEW_NODE) continue;
-            if (!strmap_has(&g->node_by_name, n->name) && !strmap_put(&g->node_by_name, n->name, n))
-                b->failed = true;
+            if (is_main == (pass == 0) && n->kind == VIEW_NODE) put_node_name(b, n->name, n);
         }
         for (uint32_t i = 0; i < g->tensor_count && !b->failed; i++) {
             view_tensor *t = &g->tensors[i];
@@ -323,6 +337,7 @@ pgy_status collect_finish(view_graph **out, graph_parts *b, pgy_error *err)
     }
     if (!b->failed) place_children(b);
     if (!b->failed) index_names(b);
+    if (!b->failed) index_members(b);
     if (b->failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while reading a graph");
     *out = g;
     b->g = NULL;

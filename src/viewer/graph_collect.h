@@ -5,7 +5,7 @@
 #ifndef VIEWER_GRAPH_COLLECT_H
 #define VIEWER_GRAPH_COLLECT_H
 
-#include "viewer/graph.h"
+#include "viewer/graph_function.h"
 
 typedef struct graph_parts {
     view_graph *g;
@@ -17,7 +17,8 @@ typedef struct graph_parts {
     const char *(*properties)[2];
     size_t op_count, node_count, tensor_count, container_count, order_count, property_count;
     size_t op_room, node_room, tensor_room, container_room, order_room, property_room;
-    strmap op_places; /* "domain:name" -> index + 1 */
+    strmap op_places;          /* "domain:name" -> index + 1 */
+    graph_functions functions; /* of ONNX models */
     strvec *warnings;
     size_t warning_count;
     bool failed;

@@ -19,6 +19,7 @@ typedef struct level {
     strmap outputs; /* names of the graph's outputs */
     uint32_t container;
     int depth;
+    bool is_function; /* drawn by itself: calls in it are cards */
 } level;
 
 /* What a level is made from: a graph, or the body of a function, which has names only. */
@@ -134,7 +135,7 @@ static void declare_types(graph_parts *b, level *l, pgy_onnx_value_info *const *
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-static void add_level(graph_parts *b, const level *outer, uint32_t container, const level_parts *p);
+static void add_level(graph_parts *b, level l, const level_parts *p);
 
 static level_parts parts_of(const pgy_onnx_graph *g)
 {
@@ -155,7 +156,9 @@ static void add_body(graph_parts *b, const level *l, uint32_t call, const char *
                                  .state = VIEW_OPEN};
     const uint32_t body = collect_container(b, &like);
     const level_parts parts = parts_of(g);
-    if (!b->failed) add_level(b, l, body, &parts);
+    const level inner = {
+        .outer = l, .container = body, .depth = l->depth + 1, .is_function = l->is_function};
+    if (!b->failed) add_level(b, inner, &parts);
 }
 
 static void add_bodies(graph_parts *b, const level *l, uint32_t call, const pgy_onnx_node *n)
@@ -175,18 +178,67 @@ static bool has_bodies(const pgy_onnx_node *n)
     return false;
 }
 
+static level_parts parts_of_function(const pgy_onnx_function *f)
+{
+    return (level_parts){.nodes = f->nodes,
+                         .node_count = f->node_count,
+                         .infos = f->value_infos,
+                         .info_count = f->value_info_count,
+                         .inputs = f->inputs,
+                         .outputs = f->outputs,
+                         .input_count = f->input_count,
+                         .output_count = f->output_count};
+}
+
+/* The copy of a function's body, which sees no names but its own. */
+static void add_copy(graph_parts *b, const level *l, uint32_t call, const pgy_onnx_function *f)
+{
+    const view_container like = {.kind = VIEW_BODY,
+                                 .name = collect_kept_text(b, f->name),
+                                 .parent = call,
+                                 .node = VIEW_NONE,
+                                 .state = VIEW_OPEN};
+    const uint32_t body = collect_container(b, &like);
+    const level_parts parts = parts_of_function(f);
+    if (!b->failed) add_level(b, (level){.container = body, .depth = l->depth + 1}, &parts);
+}
+
+/* The container of a node that stands for other nodes. */
+static void add_call(graph_parts *b, const level *l, uint32_t node, const pgy_onnx_function *f)
+{
+    const view_node *n = &b->nodes[node];
+    const pgy_onnx_node *source = n->source;
+    const bool left_out = f && !b->functions.copies;
+    const view_container call = {.kind = VIEW_CALL,
+                                 .name = *n->name ? n->name : b->ops[n->op].name,
+                                 .note = left_out ? "shown as a card, because all calls of "
+                                                    "functions together have too many nodes"
+                                                  : NULL,
+                                 .parent = l->container,
+                                 .node = node};
+    if (l->depth >= DEPTH_LIMIT) {
+        collect_warn(b, "graphs nested deeper than %d are left out", DEPTH_LIMIT);
+        return;
+    }
+    const uint32_t container = collect_container(b, &call);
+    if (b->failed) return;
+    b->nodes[node].parent = container;
+    add_bodies(b, l, container, source);
+    if (f && b->functions.copies) add_copy(b, l, container, f);
+}
+
 static void add_node(graph_parts *b, level *l, const pgy_onnx_node *n, uint32_t *outputs)
 {
     str reader = {0};
-    view_node like = {.op = collect_op(b, n->op_type, n->domain),
-                      .name = collect_kept_text(b, n->name),
-                      .parent = l->container,
-                      .inputs = collect_list(b, n->input_count),
-                      .outputs = outputs,
-                      .input_count = (uint32_t)n->input_count,
-                      .output_count = (uint32_t)n->output_count,
-                      .source = n,
-                      .flops = NAN};
+    const view_node like = {.op = collect_op(b, n->op_type, n->domain),
+                            .name = collect_kept_text(b, n->name),
+                            .parent = l->container,
+                            .inputs = collect_list(b, n->input_count),
+                            .outputs = outputs,
+                            .input_count = (uint32_t)n->input_count,
+                            .output_count = (uint32_t)n->output_count,
+                            .source = n,
+                            .flops = NAN};
     str_printf(&reader, "node '%s' (%s)", printable_name(n->name), printable_name(n->op_type));
     for (size_t i = 0; i < n->input_count && !b->failed; i++)
         like.inputs[i] = use(b, l, n->inputs[i], str_text(&reader));
@@ -194,19 +246,9 @@ static void add_node(graph_parts *b, level *l, const pgy_onnx_node *n, uint32_t 
     const uint32_t node = collect_node(b, &like);
     for (size_t i = 0; i < n->output_count && !b->failed; i++)
         if (outputs[i] != VIEW_NONE) b->tensors[outputs[i]].producer = node;
-    if (b->failed || !has_bodies(n)) return;
-    if (l->depth >= DEPTH_LIMIT) {
-        collect_warn(b, "graphs nested deeper than %d are left out", DEPTH_LIMIT);
-        return;
-    }
-    const view_container call = {.kind = VIEW_CALL,
-                                 .name = *like.name ? like.name : b->ops[like.op].name,
-                                 .parent = l->container,
-                                 .node = node};
-    const uint32_t container = collect_container(b, &call);
-    if (b->failed) return;
-    b->nodes[node].parent = container;
-    add_bodies(b, l, container, n);
+    const pgy_onnx_function *f =
+        b->failed || l->is_function ? NULL : graph_function_of(&b->functions, n);
+    if (!b->failed && (f || has_bodies(n))) add_call(b, l, node, f);
 }
 
 /* ---- Levels --------------------------------------------------------------------------------- */
@@ -235,9 +277,8 @@ static bool gather_output_names(level *l, const level_parts *p)
     return true;
 }
 
-static void add_level(graph_parts *b, const level *outer, uint32_t container, const level_parts *p)
+static void add_level(graph_parts *b, level l, const level_parts *p)
 {
-    level l = {.outer = outer, .container = container, .depth = outer ? outer->depth + 1 : 0};
     uint32_t **outputs = mem_calloc(p->node_count, sizeof *outputs);
     if (!outputs || !gather_output_names(&l, p)) b->failed = true;
     if (p->graph) define_weights(b, &l, p->graph);
@@ -275,6 +316,19 @@ static void add_properties(graph_parts *b, const pgy_onnx_model *m)
         collect_property(b, m->metadata_props[i]->key, m->metadata_props[i]->value);
 }
 
+static void add_function(graph_parts *b, const pgy_onnx_function *f)
+{
+    const view_container like = {.kind = VIEW_FUNCTION,
+                                 .name = collect_kept_text(b, f->name),
+                                 .note = *f->domain ? collect_kept_text(b, f->domain) : NULL,
+                                 .parent = VIEW_NONE,
+                                 .node = VIEW_NONE,
+                                 .state = VIEW_OPEN};
+    const uint32_t container = collect_container(b, &like);
+    const level_parts parts = parts_of_function(f);
+    if (!b->failed) add_level(b, (level){.container = container, .is_function = true}, &parts);
+}
+
 static pgy_status read_model(view_graph **out, graph_parts *b, pgy_model *model, pgy_error *err)
 {
     const pgy_onnx_model *m = pgy_model_proto(model);
@@ -284,14 +338,16 @@ static pgy_status read_model(view_graph **out, graph_parts *b, pgy_model *model,
                                        .node = VIEW_NONE,
                                        .state = VIEW_OPEN};
     b->g->model = pgy_model_retain(model);
+    if (!graph_functions_start(&b->functions, m)) b->failed = true;
     add_properties(b, m);
     collect_container(b, &main_graph);
     if (m->graph && !b->failed) {
         const level_parts parts = parts_of(m->graph);
-        add_level(b, NULL, 0, &parts);
+        add_level(b, (level){.container = 0}, &parts);
     } else {
         collect_warn(b, "the model has no graph");
     }
+    for (size_t i = 0; i < m->function_count && !b->failed; i++) add_function(b, m->functions[i]);
     if (m->graph && !b->failed) graph_infer(b, model);
     const pgy_status st = cancel_check(err);
     return st ? st : collect_finish(out, b, err);

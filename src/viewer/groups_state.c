@@ -21,6 +21,7 @@ static uint32_t cards(const view_graph *g, uint32_t container)
 static void try_open(view_graph *g, uint32_t container, uint32_t *shown)
 {
     view_container *c = &g->containers[container];
+    if (!c->child_count) return;
     c->state = c->kind == VIEW_REPEAT ? VIEW_ONE : VIEW_OPEN;
     const uint32_t more = cards(g, container);
     if (*shown - 1 + more <= CARD_LIMIT)
