@@ -31,7 +31,7 @@ finish() { # the last line says how many steps passed
     exit 1
 }
 
-tools/setup build runtime test
+tools/setup build runtime test browser
 rm -rf build/logs
 mkdir -p build/logs
 export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$PWD/build/python/bin/python"
@@ -45,6 +45,8 @@ step unit ctest --test-dir build/release --output-on-failure -j2
 step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.'
 step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.'
 step program tests/cli/run_cases build/release/bin/polygraphy
+step page tests/viewer/run build/release/bin/polygraphy --results build/logs/page
+grep -hs '^skipped' build/logs/page.log || true
 step headers tests/headers/check
 step docs tools/gen_docs --check
 step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page as a file: it opens without a network, asks for nothing, and breaks no rule of its policy."""
+import re
+
+import onnx_file as onnx
+
+
+def test_page_opens_from_a_file_without_a_network(t):
+    page = t.open(t.view(t.example("transformer_block.onnx")))
+    assert page.js("document.title").startswith("transformer_block.onnx")
+    assert page.requests == [page.url], page.requests
+    assert page.js("performance.getEntriesByType('resource').length") == 0
+
+
+def test_policy_forbids_everything_from_outside(t):
+    page = t.open(t.view(t.example("attention.onnx")))
+    policy = page.attribute("meta[http-equiv='Content-Security-Policy']", "content")
+    assert "default-src 'none'" in policy, policy
+    assert "unsafe" not in policy, policy
+    assert "http" not in re.sub(r"https?-equiv", "", policy), policy
+
+
+def test_policy_stops_scripts_that_are_not_the_pages_own(t):
+    t.allow("policy: ")
+    t.allow("inline script")
+    page = t.open(t.view(t.example("attention.onnx")))
+    page.js("(() => { const s = document.createElement('script'); s.textContent = 'window.owned = 1'; document.body.append(s); })()")
+    page.js("(() => { const e = document.createElement('div'); e.setAttribute('onclick', 'window.owned = 2'); document.body.append(e); e.click(); })()")
+    page.js("(() => { const i = new Image(); i.src = 'http://127.0.0.1:9/x.png'; })()")
+    page.wait("window.pgyTestViolations.length >= 3")
+    assert page.js("window.owned") is None
+
+
+def test_file_has_no_address_of_another_place(t):
+    text = t.view(t.example("digits.onnx")).read_text(encoding="utf-8")
+    outside = re.findall(r"""(?:src|href)\s*=\s*["']?(?!#|data:)[^"'>\s]+""", text.split("<script", 1)[0])
+    assert not outside, outside
+    assert "<link" not in text.split("<script", 1)[0]
+
+
+def test_blocks_of_data_are_json(t):
+    data = t.data(t.view(t.example("digits.onnx")))
+    assert set(data["head"]["blocks"]) <= set(data), data["head"]["blocks"]
+    assert data["head"]["version"] == 1
+    assert data["graph-0"]["node"]["name"], "no nodes"
+
+
+def test_page_opens_without_the_file_of_its_weights(t):
+    nodes = [onnx.node("MatMul", ["x", "w"], ["y"], "product")]
+    model = t.model("away.onnx", onnx.model(nodes, [onnx.tensor("x", [1, 4])], [onnx.tensor("y", [1, 4])], [onnx.weight("w", [4, 4], location="gone.bin")]))
+    page = t.open(t.view(model))
+    assert page.js("document.title").startswith("away.onnx")
+
+
+def test_dark_and_light_follow_the_system(t):
+    file = t.view(t.example("attention.onnx"))
+    shades = []
+    for dark in (False, True):
+        page = t.open(file, dark=dark)
+        colour = page.js("getComputedStyle(document.body).backgroundColor")
+        shades.append(sum(map(int, re.findall(r"\d+", colour)[:3])))
+    assert shades[0] > 600 and shades[1] < 200, shades
