@@ -450,18 +450,23 @@ function isTunnelInto(g, plan, to, tensor) {
  * @param {number} tensor
  * @param {number} slot  from the item's centre
  * @param {boolean} leaves
- * @returns {[number, number]} across, along
+ * @returns {number[]} across, along of one or two points
  */
 function endOf(a, plan, i, tensor, slot, leaves) {
     const kind = plan.layout.kind[i];
     if (kind === ITEM.enter) return [plan.x[i], -FRAME];
     if (kind === ITEM.leave) return [plan.x[i], plan.h + FRAME];
-    const along = topOf(plan, i) + (leaves ? plan.along[i] : 0);
+    const side = topOf(plan, i) + (leaves ? plan.along[i] : 0);
+    const row = plan.layout.row[i];
+    const border = plan.y[row] + (leaves ? plan.height[row] : 0); // straight through the rest of the row, past higher neighbours
     const inside = plan.inside[i];
-    if (!inside) return [plan.x[i] + slot, along];
-    const port = portOf(inside, tensor, leaves);
-    const start = plan.x[i] - plan.across[i] / 2 + FRAME + (a.horizontal ? HEADER : 0);
-    return [port < 0 ? plan.x[i] : start + inside.x[port], along];
+    let across = plan.x[i] + slot;
+    if (inside) {
+        const port = portOf(inside, tensor, leaves);
+        across = port < 0 ? plan.x[i] : plan.x[i] - plan.across[i] / 2 + FRAME + (a.horizontal ? HEADER : 0) + inside.x[port];
+    }
+    if (Math.abs(border - side) < 1) return [across, side];
+    return leaves ? [across, side, across, border] : [across, border, across, side];
 }
 
 /** @type {WeakMap<Plan, Map<number, number>[]>} */

@@ -75,7 +75,7 @@ export function fitBox(box, view) {
  */
 export function firstCamera(content, view, horizontal, start) {
     const fit = fitBox({x: 0, y: 0, ...content}, view);
-    const least = 0.62;
+    const least = 0.75;
     if (fit.scale >= least) return fit;
     const across = horizontal ? view.h / content.h : view.w / content.w;
     const scale = limitScale(Math.min(Math.max(across * 0.95, least), 1));

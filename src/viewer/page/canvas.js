@@ -257,7 +257,7 @@ function drawLabels(ctx, scene, edges, look, part) {
         const text = texts.fit(font, (label.source === 'contradiction' ? '⚠ ' : '') + label.text, 110);
         const width = texts.width(font, text);
         const [x, y] = labelPlace(edge, scene.horizontal);
-        const box = {x: x - width / 2 - 2, y: y - 6.5, w: width + 4, h: 13};
+        const box = {x, y: y - 6, w: width + 3, h: 12};
         if (!touches(box, part) || taken.some((other) => touches(other, box))) continue;
         taken.push(box);
         ctx.globalAlpha = look.path && !look.tensors.has(edge.tensor) ? DIM : 0.85;
@@ -266,8 +266,8 @@ function drawLabels(ctx, scene, edges, look, part) {
         ctx.globalAlpha = look.path && !look.tensors.has(edge.tensor) ? DIM : 1;
         ctx.fillStyle = label.source === 'contradiction' ? look.theme.contradiction : look.theme.muted;
         ctx.font = font;
-        ctx.textAlign = 'center';
-        ctx.fillText(text, x, y + 0.5);
+        ctx.textAlign = 'left';
+        ctx.fillText(text, x + 1, y + 0.5);
     }
     ctx.globalAlpha = 1;
     ctx.textAlign = 'left';
@@ -275,18 +275,15 @@ function drawLabels(ctx, scene, edges, look, part) {
 }
 
 /**
- * The middle of the first piece, where the edge leaves its source.
+ * Beside the edge, where it leaves its source.
  * @param {Edge} edge
  * @param {boolean} horizontal
  * @returns {[number, number]}
  */
 function labelPlace(edge, horizontal) {
     const p = edge.points;
-    for (let k = 2; k < p.length; k += 2) {
-        const free = horizontal ? p[k] - p[k - 2] : p[k + 1] - p[k - 1];
-        if (free > 13) return [(p[k - 2] + p[k]) / 2, (p[k - 1] + p[k + 1]) / 2];
-    }
-    return [(p[0] + p[2]) / 2, (p[1] + p[3]) / 2];
+    const straight = p[2] === p[0] && p[3] > p[1] && p.length > 4 ? Math.min(p[3] - p[1], 40) : 0; // down through the rest of the row
+    return horizontal ? [p[0] + 4, p[1] - 7] : [p[0] + 5, p[1] + straight + 9];
 }
 
 // ---- What is under a point --------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, marksOfItem, valueOf
 const STRIPE = 5;
 const RADIUS = 4;
 const BUTTON = 14;
-const TITLE = '600 12.5px ' + FONT;
+const TITLES = ['600 12.5px ' + FONT, '600 11.5px ' + FONT, '600 10.5px ' + FONT];
 const NAME = '10.5px ' + FONT;
 const VALUE = '600 11px ' + FONT;
 const ROWS = '10px ' + FONT;
@@ -138,24 +138,30 @@ function drawTexts(ctx, look, card, ink, isPlain) {
     const right = card.x + card.w - (text.isRound ? 14 : 8);
     const value = valueText(look, card.item);
     const [title, name] = look.state.names && text.name && !text.isRound ? [text.name, text.title] : [text.title, text.name];
-    let room = right - left;
+    const room = right - left;
+    const badge = text.badge ? texts.width(VALUE, text.badge) + 14 : 0;
+    const titleFont = TITLES.find((font) => texts.width(font, title) + badge <= room) || TITLES[0];
+    const titleWidth = Math.min(texts.width(titleFont, title), room - badge);
+    const valueWidth = value ? Math.min(texts.width(VALUE, value), room) : 0;
+    const isBeside = titleWidth + badge + valueWidth + 8 <= room;
     ctx.textBaseline = 'alphabetic';
+    ctx.textAlign = 'left';
+    if (text.badge) drawBadge(ctx, look, text.badge, left + titleWidth + 6, card.y + 5.5);
     ctx.fillStyle = ink;
+    ctx.font = titleFont;
+    ctx.fillText(texts.fit(titleFont, title, room - badge), left, card.y + 17);
+    let nameRoom = room - (text.canOpen ? BUTTON + 4 : 0);
     if (value) {
-        const width = Math.min(texts.width(VALUE, value), room * 0.6);
+        const x = isBeside ? right : right - (text.canOpen ? BUTTON + 4 : 0);
         ctx.font = VALUE;
         ctx.textAlign = 'right';
-        ctx.fillText(texts.fit(VALUE, value, width + 1), right, card.y + 16.5);
-        room -= width + 6;
+        ctx.fillText(texts.fit(VALUE, value, valueWidth + 1), x, card.y + (isBeside ? 17 : 32));
+        ctx.textAlign = 'left';
+        if (!isBeside) nameRoom -= valueWidth + 6;
     }
-    ctx.textAlign = 'left';
-    if (text.badge) room -= drawBadge(ctx, look, text.badge, left + Math.min(texts.width(TITLE, title), room - 30) + 6, card.y + 5.5);
-    ctx.fillStyle = ink;
-    ctx.font = TITLE;
-    ctx.fillText(texts.fit(TITLE, title, room), left, card.y + 17);
     ctx.font = NAME;
     if (isPlain) ctx.fillStyle = look.theme.muted;
-    ctx.fillText(texts.fit(NAME, name, right - left - (text.canOpen ? BUTTON + 4 : 0)), left, card.y + 32);
+    if (nameRoom > 20) ctx.fillText(texts.fit(NAME, name, nameRoom), left, card.y + 32);
     if (card.h > CARD_HEIGHT) drawRows(ctx, look, card, left, right, ink);
 }
 
@@ -182,7 +188,6 @@ function drawRows(ctx, look, card, left, right, ink) {
  * @param {string} badge
  * @param {number} x
  * @param {number} y
- * @returns {number} its width
  */
 function drawBadge(ctx, look, badge, x, y) {
     const width = texts.width(VALUE, badge) + 8;
@@ -193,7 +198,6 @@ function drawBadge(ctx, look, badge, x, y) {
     ctx.fillStyle = textOn(look.theme.badge);
     ctx.font = VALUE;
     ctx.fillText(badge, x + 4, y + 11.5);
-    return width + 8;
 }
 
 /**
@@ -351,8 +355,8 @@ export function frameButtons(look, frame) {
         const isOne = stateOf(g, look.state, c) === STATE.one;
         const right = frame.x + frame.w - 5;
         if (!isOne) return {fold, back: null, next: null, cells: null, open: {x: right - BUTTON, y, w: BUTTON, h: BUTTON}};
-        const room = frame.w - 210;
-        const cells = room > 30 ? {x: right - BUTTON - 6 - Math.min(room, 160), y: y + 2, w: Math.min(room, 160), h: BUTTON - 4} : null;
+        const room = Math.min(frame.w - 300, 160, childrenOf(g).containers[c].length * 12);
+        const cells = room > 20 ? {x: right - BUTTON - 6 - room, y: y + 2, w: room, h: BUTTON - 4} : null;
         return {
             fold,
             back: {x: frame.x + 24, y, w: BUTTON, h: BUTTON},
@@ -460,8 +464,10 @@ function drawStepper(ctx, look, frame, buttons, ink) {
  */
 function drawCells(ctx, look, instances, at, box) {
     const step = box.w / instances.length;
+    const values = instances.map((c) => valueOf(look, {kind: 'container', id: c}));
+    const scale = cellScale(look, values);
     instances.forEach((c, k) => {
-        const colour = colourOfItem(look, {kind: 'container', id: c});
+        const colour = scale ? colourOf(scale, values[k]) : {fill: null};
         const fails = (marksOfItem(look, {kind: 'container', id: c}) & 15) !== 0;
         ctx.fillStyle = colour.fill || look.theme.hatch;
         ctx.fillRect(box.x + k * step, box.y, Math.max(step - 1, step * 0.8), box.h);
@@ -476,6 +482,18 @@ function drawCells(ctx, look, instances, at, box) {
         ctx.strokeStyle = look.theme.accent;
         ctx.stroke();
     });
+}
+
+/**
+ * Sums of instances lie above the range of single nodes, so cells of sums have a range of their own.
+ * @param {Look} look
+ * @param {(number | null)[]} values
+ * @returns {import('./colour.js').Scale | null}
+ */
+function cellScale(look, values) {
+    if (!look.scale || !look.quantity || look.quantity.fold !== 'sum') return look.scale;
+    const finite = /** @type {number[]} */ (values.filter((v) => v !== null && Number.isFinite(v) && v > 0));
+    return {...look.scale, low: Math.min(...finite), high: Math.max(...finite)};
 }
 
 /**
