@@ -46,6 +46,8 @@ class GraphSearched {
         /** @type {Item} */
         this.item = {kind: 'node', id: 0, graph: g.index};
         this.lower = g.strings.map((text) => text.toLowerCase());
+        /** @type {Map<string, import('./data.js').Quantity[]>} */
+        this.named = new Map();
     }
 
     /** @returns {number[]} the tensors whose types and errors count for the item */
@@ -53,7 +55,7 @@ class GraphSearched {
         const {kind, id} = this.item;
         if (kind === 'tensor') return [id];
         const list = this.g.node.kind[id] === NODE.output ? this.g.node.inputs[id] : this.g.node.outputs[id];
-        return list.filter((tensor) => tensor >= 0);
+        return list.includes(-1) ? list.filter((tensor) => tensor >= 0) : list;
     }
 
     /** @returns {string[]} */
@@ -128,8 +130,13 @@ class GraphSearched {
 
     /** @param {string} key */
     quantities(key) {
-        const ids = quantityIds(key);
-        return data.results().quantities.filter((q) => ids.includes(q.id) && q.graph === this.g.index);
+        let found = this.named.get(key);
+        if (!found) {
+            const ids = quantityIds(key);
+            found = data.results().quantities.filter((q) => ids.includes(q.id) && q.graph === this.g.index);
+            this.named.set(key, found);
+        }
+        return found;
     }
 
     /** @param {import('./data.js').Quantity} quantity @returns {(number | null)[]} */
@@ -140,7 +147,8 @@ class GraphSearched {
 
     /** @param {string} key @returns {(number | null)[]} */
     numbers(key) {
-        const found = this.quantities(key).flatMap((quantity) => this.valuesIn(quantity));
+        const found = [];
+        for (const quantity of this.quantities(key)) found.push(...this.valuesIn(quantity));
         if (key === 'bytes') for (const tensor of this.tensors()) found.push(this.g.tensor.bytes[tensor] || null);
         return found;
     }

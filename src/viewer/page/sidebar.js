@@ -21,7 +21,8 @@ export function mountSidebar(element) {
         reopen.hidden = state.sidebar;
         element.classList.toggle('closed', !state.sidebar);
         if (!state.sidebar) return;
-        if (changed && !['selected', 'hits', 'graph', 'quantity', 'sidebar', 'bookmarks'].some((name) => changed.has(name))) return;
+        const causes = ['selected', 'hits', 'graph', 'sidebar', 'bookmarks', ...(state.selected ? ['quantity'] : [])];
+        if (changed && !causes.some((name) => changed.has(name))) return;
         const keep = changed && !changed.has('selected') && !changed.has('graph') && !changed.has('hits') ? content.scrollTop : 0;
         fill(content, panelOf());
         content.scrollTop = keep;

@@ -5,6 +5,7 @@ import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeOp, tensorName, textAt} f
 import {store} from './store.js';
 import {append, button, bytesText, copyButton, el, exactNumber, facts, named, shown} from './dom.js';
 import {counted, goTo, graphLabel, isWeight, itemLink, itemName, quantityText, tensorType} from './facts.js';
+import {enterRoot} from './graph_view.js';
 import {longText, section} from './sidebar_node.js';
 
 /** @typedef {import('./store.js').Item} Item */
@@ -37,7 +38,10 @@ export function containerPanel(item) {
     for (const child of containers[item.id].slice(0, 300)) children.append(el('li', {}, itemLink({kind: 'container', id: child, graph: item.graph}), ` ${noteOf(g, child)}`));
     const head = el('header', {}, el('h2', {}, CONTAINER_WORDS[kind] ?? 'Part'), el('p', {class: 'subject'}, named(itemName(item))),
         el('div', {class: 'actions'}, button('Show', () => goTo(item)), copyButton(() => itemName(item), 'Copy name'),
-            button('Open alone', () => store.set({view: 'graph', graph: item.graph, root: item.id, selected: item}), {title: 'Show only what is in it'})));
+            button('Open alone', () => {
+                store.set({view: 'graph', graph: item.graph});
+                enterRoot(item.id);
+            }, {title: 'Show only what is in it'})));
     const panel = el('div', {class: 'panel'}, head);
     append(panel, [
         facts([

@@ -4,6 +4,7 @@
 import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeName, nodeOp, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, copyButton, el, facts, named, shown} from './dom.js';
+import {followSelected, stepNear} from './moves.js';
 import {cellText, tableColumns} from './table_view.js';
 import {containerPath, counterparts, goTo, graphLabel, isWeight, itemLink, itemMarks, itemName, markIcon, markText, measuredOf, nodeTitle, quantityText, tensorType, valueAt} from './facts.js';
 
@@ -45,8 +46,28 @@ function nodeHead(g, item) {
     return el('header', {}, el('h2', {}, named(what, 60)), el('p', {class: 'subject'}, named(nodeTitle(g, item.id))), el('div', {class: 'actions'},
         button('Show', () => goTo(item), {title: 'Centre it in the graph'}),
         bookmarkButton(item), copyButton(() => itemName(item), 'Copy name'),
-        kind === NODE.node && op !== '' && button('All of this type', () => store.set({query: `op:"${op}"`}), {title: `Find op:"${shown(op)}"`}),
-        data.timeline() !== null && button('Timeline', () => store.set({view: 'timeline'}), {title: 'Its slices in the timeline'})));
+        kind === NODE.node && op !== '' && button('Find this type', () => store.set({query: `op:"${op}"`}), {title: `Find op:"${shown(op)}"`}),
+        data.timeline() !== null && button('Timeline', () => store.set({view: 'timeline'}), {title: 'Its slices in the timeline'}), followMenu()));
+}
+
+/** What can be followed from a node. */
+function followMenu() {
+    const menu = el('div', {class: 'menu'});
+    const details = el('details', {class: 'drop'}, el('summary', {}, 'Follow'), menu);
+    const entry = (/** @type {'ancestors' | 'descendants' | 'type' | 'chain'} */ walk, /** @type {string} */ text, /** @type {string} */ key) => {
+        menu.append(button(text, () => {
+            details.open = false;
+            followSelected(walk);
+        }));
+        menu.lastElementChild?.append(el('kbd', {}, key));
+    };
+    entry('ancestors', 'All ancestors', 'a');
+    entry('descendants', 'All descendants', 's');
+    entry('chain', 'Chain of failures that leads here', 'e');
+    entry('type', 'All nodes of this operator', 't');
+    menu.append(button('Only the neighbourhood', () => stepNear()));
+    menu.lastElementChild?.append(el('kbd', {}, 'k'));
+    return details;
 }
 
 /** @param {Item} item */
