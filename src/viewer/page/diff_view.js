@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of differences between two models, and both sides of the one that is chosen.
 
-import {data, nodeOp, textAt} from './data.js';
+import {NODE, data, nodeOp, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, el, fill, named, shown} from './dom.js';
 import {TableView, tableColumns} from './table_view.js';
@@ -44,11 +44,12 @@ class DiffView {
     noteText() {
         const {pairs} = data.results();
         const counts = new Map();
-        const shared = pairs ? pairs.a.filter((node, i) => node >= 0 && pairs.b[i] >= 0).length : 0;
+        const isNode = (/** @type {number} */ graph, /** @type {number} */ node) => node >= 0 && data.graph(graph).node.kind[node] === NODE.node;
+        const shared = pairs ? pairs.a.filter((node, i) => isNode(0, node) && isNode(1, pairs.b[i])).length : 0;
         if (pairs) {
             counts.set('in both', shared);
-            counts.set('only in A', new Set(pairs.a.filter((node, i) => node >= 0 && pairs.b[i] < 0)).size);
-            counts.set('only in B', new Set(pairs.b.filter((node, i) => node >= 0 && pairs.a[i] < 0)).size);
+            counts.set('only in A', new Set(pairs.a.filter((node, i) => isNode(0, node) && pairs.b[i] < 0)).size);
+            counts.set('only in B', new Set(pairs.b.filter((node, i) => isNode(1, node) && pairs.a[i] < 0)).size);
         }
         const text = pairs && shared === 0 ? 'The two models have no node in common.' : [...counts].map(([word, count]) => `${counted(count, 'node')} ${word}`).join(', ');
         return el('p', {class: 'note'}, text, this.table?.note ? ` ${shown(this.table.note)}` : '');

@@ -8,7 +8,7 @@ import {SvgContext} from './svg_context.js';
 import {extent, paint} from './graph_view.js';
 import {columnKey, tableColumns, tableCsv, tableJson} from './table_view.js';
 import {itemName, measuredOf, opOf, quantityText, tensorType} from './facts.js';
-import {firstFailing} from './summary.js';
+import {firstFailing, lastFolder} from './summary.js';
 import {fileName} from './sidebar_tensor.js';
 import {closeOutside} from './views.js';
 
@@ -76,7 +76,7 @@ export async function reportText() {
         const detail = await data.detail(item.graph, item.id);
         for (const [title, command] of detail?.commands ?? []) lines.push('', `${shown(title)}:`, `  ${shown(command)}`);
     } else lines.push('', 'No node failed.');
-    lines.push('', 'Command:', `  ${shown(head.command)}`, '', `Made by ${shown(head.generator)} from:`, ...head.sources.map(({path, label}) => `  ${shown(path)} (${shown(label)})`));
+    lines.push('', 'Command:', `  ${shown(head.command)}`, '', `Made by ${shown(head.generator)} from:`, ...head.sources.map(({path, label}) => `  ${shown(lastFolder(path))} (${shown(label)})`));
     for (const {title, rows} of head.summary.filter((part) => /environment|runner/i.test(part.title))) lines.push('', `${shown(title)}:`, ...rows.map(([name, text]) => `  ${shown(name)}: ${shown(text)}`));
     return `${lines.join('\n')}\n`;
 }

@@ -247,7 +247,7 @@ export function tableRows(item) {
         if (!table) continue;
         const columns = tableColumns(table);
         for (const row of rows.slice(0, 3)) {
-            const lines = columns.filter((column) => column.item?.(row)?.id !== item.id)
+            const lines = columns.filter((column) => column.value(row) !== null && column.item?.(row)?.id !== item.id)
                 .map((column) => /** @type {[string, Node]} */ ([column.name, named(cellText(column.value(row), column.kind), 300)]));
             parts.push(section(title, facts(lines)));
         }

@@ -27,8 +27,16 @@ function summaryPanel() {
     const head = data.head();
     return el('div', {class: 'panel reading'}, el('h2', {}, shown(head.title)), verdictBanner(), startOfFailure(), warningList(head.warnings), worstPlaces(),
         ...head.summary.map(({title, rows}) => el('section', {}, el('h3', {}, shown(title)), facts(rows.map(([name, text]) => [named(name), longText(text)])))),
-        el('section', {}, el('h3', {}, 'Made from'), facts(head.sources.map(({path, label}) => [named(path), shown(label)]))),
+        el('section', {}, el('h3', {}, 'Made from'), facts(head.sources.map(({path, label}) => [named(lastFolder(path)), shown(label)]))),
         el('section', {}, el('h3', {}, 'To repeat'), el('div', {class: 'command'}, el('span', {}, shown(head.generator)), copyButton(head.command), el('code', {tabindex: 0}, shown(head.command)))));
+}
+
+/**
+ * A path without its folders, which say more about who made the page than about the model.
+ * @param {string} path
+ */
+export function lastFolder(path) {
+    return path.replace(/^.*[\\/](?=[^\\/])/, '');
 }
 
 function verdictBanner() {

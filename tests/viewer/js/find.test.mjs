@@ -72,3 +72,12 @@ test('worse is smaller where more is better, and the verdict fail before pass', 
     assert.deepEqual(worstFirst(verdicts), [1, 0]);
     assert.ok(badness(like, NaN) > badness(like, 0));
 });
+
+test('a page without a fragment is coloured by its errors, else by its times', async () => {
+    const {firstQuantity} = await import('../../../src/viewer/page/legend.js');
+    const {quantities} = data.results();
+    assert.equal(firstQuantity(quantities), 0);
+    assert.equal(firstQuantity(quantities.slice(1)), 1);
+    assert.equal(firstQuantity(quantities.slice(2)), -1);
+    assert.equal(firstQuantity([{...quantities[0], values: [null, null]}]), -1, 'nothing was measured');
+});
