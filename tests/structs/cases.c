@@ -1111,7 +1111,7 @@ static void cancel_on_alarm(int number)
 
 static void on_address(const char *address, void *user)
 {
-    snprintf(user, 32, "%.21s", address); /* with the port */
+    if (user) snprintf(user, 32, "%.21s", address); /* with the port */
 }
 
 /* Serves until an alarm. A free port depends on the machine, so only the one asked for is told. */
