@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "viewer/graph_ops.h"
+#include "viewer/layout/layout.h"
 
 typedef struct columns {
     json_writer *w;
@@ -158,7 +159,8 @@ static void write_containers(columns *c)
     COLUMN(c, "node", view_container, g->containers, count, put_index(w, x->node));
     COLUMN(c, "note", view_container, g->containers, count, put_string(c, x->note));
     COLUMN(c, "state", view_container, g->containers, count, json_int(w, x->state));
-    COLUMN(c, "layout", view_container, g->containers, count, json_null(w));
+    COLUMN(c, "layout", view_container, g->containers, count,
+           view_layout_write(w, g, (uint32_t)(x - g->containers)));
     json_end_object(w);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joins the ES modules of a page into one script, because a file on disk cannot import others:
- * lines with imports go, and the word "export". Comments that begin a line go too, which halves the
- * script. src/viewer/page/README.md has the rules that make this safe. */
+ * lines with imports go, and the word "export". Comments that begin a line and indentation go too:
+ * they are a third of the text. src/viewer/page/README.md has the rules that make this safe. */
 #include "viewer/html_parts.h"
 
 #include <string.h>
@@ -40,25 +40,28 @@ static const char *line_end(const char *p)
     return end ? end + 1 : p + strlen(p);
 }
 
-/* The line after a comment that begins at p. */
+/* What follows a comment at p: the next line, or code in the same line. */
 static const char *comment_end(const char *p)
 {
     const char *end = strstr(p + 2, "*/");
-    return end ? line_end(end) : p + strlen(p);
+    if (!end) return p + strlen(p);
+    end = skip_blanks(end + 2);
+    return *end == '\n' ? end + 1 : end;
 }
 
-/* Appends a text's lines without comments of their own and blank lines. */
+/* Appends a text's lines without blank lines, comments of their own, and blanks at their start. */
 static void put_lines(str *out, const char *p, bool is_module)
 {
-    static const char EXPORT[] = "export ";
+    static const char EXPORT[] = "export ", IMPORT[] = "import ";
     while (*p) {
-        const char *text = skip_blanks(p), *end = line_end(p);
-        if (!strncmp(text, "/*", 2)) {
-            p = comment_end(text);
+        p = skip_blanks(p);
+        if (str_starts_with(p, "/*")) {
+            p = comment_end(p);
             continue;
         }
-        const bool dropped = *text == '\n' || (is_module && !strncmp(text, "//", 2)) ||
-                             (is_module && !strncmp(p, "import ", 7));
+        const char *end = line_end(p);
+        const bool dropped = *p == '\n' || (is_module && str_starts_with(p, "//")) ||
+                             (is_module && str_starts_with(p, IMPORT));
         if (is_module && str_starts_with(p, EXPORT)) p += sizeof EXPORT - 1;
         if (!dropped) str_append_n(out, p, (size_t)(end - p));
         p = end;

@@ -225,8 +225,20 @@ static void check_import(const module *m, const char *line, const strmap *before
                  name.data);
 }
 
+/* Lines lose their indentation, so a template literal must end in its line. */
+static void check_literals(const module *m, const char *line)
+{
+    size_t quotes = 0;
+    const size_t size = strcspn(line, "\n");
+    for (size_t i = 0; i < size; i++) quotes += line[i] == '`';
+    if (quotes % 2)
+        fail_msg("%s.js: a template literal goes on in the next line: '%.*s'", m->name, (int)size,
+                 line);
+}
+
 static void check_line(const module *m, const char *line, strmap *names)
 {
+    check_literals(m, line);
     const span name = declared(line);
     if (!name.size) return;
     const char *other = strmap_get_n(names, name.data, name.size);
