@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inspect model: shows the structure of a model and, on request, its nodes, attributes, weights,
- * and a summary of its cost. */
+ * and a summary of its cost, or shows it as a page. */
 #include <string.h>
 
 #include <polygraphy/describe.h>
 #include <polygraphy/saved.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
+#include "cli/page.h"
 
 static const char LOG_PATH[] = "tools/inspect/subtool/model.py";
 
 typedef struct inspect_model_args {
     pgy_text_list show;
-    const char *old_mode, *display_as, *combine;
-    bool list_unbounded, summary, explicit_precision;
+    const char *old_mode, *display_as, *combine, *save_visual;
+    int64_t visual_port;
+    bool list_unbounded, summary, explicit_precision, visual;
     pgy_describe_options text;
 } inspect_model_args;
 
@@ -41,6 +44,13 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("--combine-tensor-info", inspect_model_args, combine, .meta = "PATH",
                  .help = "add the minimum, maximum and mean of the outputs in this file (of 'run "
                          "--save-outputs') to the tensors of a plan's layers; needs --show layers"),
+    PGY_OPT_FLAG("--visual", inspect_model_args, visual,
+                 .help = "instead of text, show the model as a page in the browser, served on "
+                         "127.0.0.1 until Ctrl-C; '{program} view' has more options"),
+    PGY_OPT_INT("--visual-port", inspect_model_args, visual_port, .meta = "N",
+                .help = "with --visual: port of the server; default 8000"),
+    PGY_OPT_TEXT("--save-visual", inspect_model_args, save_visual, .meta = "PATH",
+                 .help = "with --visual: write the page to this file (.html) and end"),
     PGY_OPT_TEXT("--mode --layer-info", inspect_model_args, old_mode, .hidden = true,
                  .choices = OLD_MODES,
                  .deprecated = "is an older spelling; use --show, or --model-type"),
@@ -149,11 +159,51 @@ static pgy_status show_onnx(args *line, pgy_error *err)
     return st;
 }
 
+/* ---- The page ------------------------------------------------------------------------------- */
+
+enum { VISUAL_PORT = 8000 };
+
+static pgy_status add_onnx(pgy_page *page, args *line, const char *name, pgy_error *err)
+{
+    const inspect_model_args *s = args_get(line, &OWN);
+    pgy_loader *loader = NULL;
+    pgy_model *model = NULL;
+    pgy_status st = model_loader(&loader, line, err);
+    if (!st && s->text.network) st = pgy_loader_infer_shapes(&loader, NULL, err);
+    if (!st) st = pgy_loader_call(&model, loader, err);
+    if (!st) st = pgy_page_add_model(page, model, name, err);
+    pgy_model_destroy(model);
+    pgy_loader_destroy(loader);
+    return st;
+}
+
+static pgy_status show_page(args *line, pgy_error *err)
+{
+    const inspect_model_args *s = args_get(line, &OWN);
+    const model_args *model = args_get(line, &GROUP_MODEL_TYPE);
+    const pgy_page_options options = {.size = sizeof options, .command = page_command(line)};
+    pgy_page *page = NULL;
+    uint16_t port = 0;
+    pgy_status st =
+        page_port(&port, s->visual_port ? s->visual_port : VISUAL_PORT, "--visual-port", err);
+    if (!st) st = pgy_page_create(&page, &options, err);
+    if (!st)
+        st = model_is_engine(model) ? pgy_page_add(page, model->path, err)
+                                    : add_onnx(page, line, path_basename(model->path), err);
+    if (!st) page_warn(page);
+    if (!st && !s->save_visual) st = page_serve(page, port, true, err);
+    if (!st && s->save_visual) st = pgy_page_save(page, s->save_visual, err);
+    if (!st) LOG(INFO, "Viewer HTML saved to %s", s->save_visual);
+    pgy_page_destroy(page);
+    return st;
+}
+
 static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     (void)passed;
     const inspect_model_args *s = args_get(line, &OWN);
     const model_args *model = args_get(line, &GROUP_MODEL_TYPE);
+    if (s->visual) return show_page(line, err);
     if (s->text.attributes && !s->text.layers)
         LOG(WARNING, "--show attrs has no effect without layers; give --show layers attrs");
     if (s->combine && (!model_is_engine(model) || !s->text.layers))
