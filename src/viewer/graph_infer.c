@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/printable.h"
 #include "graph/graph.h"
+#include "viewer/graph_text.h"
 #include "viewer/graph_type.h"
 
 enum { LONGEST_DIM = 60 };
@@ -70,19 +71,32 @@ static size_t find_node(const merger *m, const pgy_onnx_node *source)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-static const char *shape_text(graph_parts *b, const pgy_value *v)
+static const char *shape_text(graph_parts *b, const op_value *v)
 {
     str s = {0};
     for (int32_t i = 0; i < v->rank; i++) {
-        const pgy_dim d = v->dims[i];
-        if (i) str_append_char(&s, 'x');
-        if (d.value >= 0)
-            str_printf(&s, "%lld", (long long)d.value);
-        else if (d.text && strncmp(d.text, "unk__", 5) != 0 && strlen(d.text) <= LONGEST_DIM)
-            str_append(&s, collect_text(b, d.text));
+        str one = {0};
+        if (!dim_has_unknown(v->dims[i])) dim_print(&one, v->dims[i]);
+        if (one.failed) s.failed = true;
+        str_append(&s, i ? "x" : "");
+        if (one.size && one.size <= LONGEST_DIM)
+            graph_append_valid(&s, one.data, one.size);
         else
             str_append_char(&s, '?');
+        str_deinit(&one);
     }
+    return collect_take(b, &s);
+}
+
+/* The type of a sequence or optional that the file does not declare. */
+static const char *element_text(graph_parts *b, const op_value *v)
+{
+    const pgy_dtype dtype = v->sequence->dtype;
+    str s = {0};
+    str_printf(&s, "%s(%s)", v->optional ? "optional" : "sequence",
+               v->sequence->sequence     ? "sequence"
+               : dtype == PGY_DTYPE_NONE ? "?"
+                                         : pgy_dtype_name(dtype));
     return collect_take(b, &s);
 }
 
@@ -109,18 +123,23 @@ static void keep_declared(graph_parts *b, view_tensor *t)
 static void take_value(merger *m, uint32_t tensor, pgy_value *v)
 {
     graph_parts *b = m->b;
-    if (tensor == VIEW_NONE || !v || v->kind != PGY_VALUE_TENSOR || b->failed) return;
+    if (tensor == VIEW_NONE || !v || b->failed) return;
     view_tensor *t = &b->tensors[tensor];
     if (t->kind == VIEW_WEIGHT || t->kind == VIEW_NODE_CONSTANT || t->declared) return;
     if (t->kind == VIEW_GRAPH_INPUT && t->container == 0) return;
-    const value_box *box = box_of(v);
-    if (contradicts(&box->declared, &box->known)) keep_declared(b, t);
-    if (v->dtype != PGY_DTYPE_NONE) t->dtype = pgy_dtype_name(v->dtype);
-    if (v->rank < 0) return;
+    const op_value *known = &box_of(v)->known;
+    if (known->sequence && !*t->dtype) t->dtype = element_text(b, known);
+    if (known->sequence || v->kind != PGY_VALUE_TENSOR) return;
+    if (contradicts(&box_of(v)->declared, known)) keep_declared(b, t);
+    if (known->dtype != PGY_DTYPE_NONE) t->dtype = pgy_dtype_name(known->dtype);
+    if (known->rank < 0) return;
     int64_t dims[PGY_MAX_RANK];
-    t->shape = shape_text(b, v);
-    for (int32_t i = 0; i < v->rank && v->rank <= PGY_MAX_RANK; i++) dims[i] = v->dims[i].value;
-    t->bytes = v->rank > PGY_MAX_RANK ? 0 : graph_type_bytes(v->dtype, dims, (size_t)v->rank);
+    t->shape = shape_text(b, known);
+    t->bytes = 0;
+    if (known->rank > PGY_MAX_RANK) return;
+    for (int32_t i = 0; i < known->rank; i++)
+        dims[i] = dim_is_const(known->dims[i]) ? known->dims[i].value : -1;
+    t->bytes = graph_type_bytes(known->dtype, dims, (size_t)known->rank);
 }
 
 static void take_node(merger *m, view_node *node, pgy_node *n, double flops)
