@@ -7,7 +7,10 @@
 #include "viewer/layout/layout.h"
 
 enum {
-    LAYER_ROW_GAP = 20,  /* between rows */
+    LAYER_ROW_GAP = 20,  /* between rows, and up to LAYER_WIDE_GAP more where lines run */
+    LAYER_WIDE_GAP = 40, /* far sideways: 1 for each LAYER_WIDE_STEP beyond LAYER_WIDE */
+    LAYER_WIDE = 160,
+    LAYER_WIDE_STEP = 10,
     LAYER_ITEM_GAP = 20, /* between nodes and containers of a row */
     LAYER_BEND_GAP = 10  /* beside bends and ports */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lays out all containers of a graph, each by itself. */
+#include <math.h>
 #include <string.h>
 
 #include "base/cancel.h"
@@ -78,6 +79,23 @@ static bool allocate(view_layout *v, arena *a, const layers *l)
            (v->folded.tops = arena_alloc_array(a, r, sizeof *v->tops));
 }
 
+/* The gap below a row: lines that run far sideways need room to be told apart. */
+static float gap_below(const layers *l, uint32_t row)
+{
+    float widest = 0;
+    for (uint32_t k = l->row_start[row]; k < l->row_start[row + 1]; k++) {
+        const uint32_t node = l->order[k];
+        for (uint32_t i = l->down.start[node]; i < l->down.start[node + 1]; i++) {
+            const float d = l->x[l->down.to[i]] - l->x[node];
+            if (d > widest) widest = d;
+            if (-d > widest) widest = -d;
+        }
+    }
+    if (widest < LAYER_WIDE) return LAYER_ROW_GAP;
+    const float more = floorf((widest - LAYER_WIDE) / LAYER_WIDE_STEP);
+    return LAYER_ROW_GAP + (more < LAYER_WIDE_GAP ? more : LAYER_WIDE_GAP);
+}
+
 static void fill_items(view_layout *v, const layers *l)
 {
     for (uint32_t k = 0; k < l->node_count; k++) {
@@ -98,7 +116,7 @@ static void fill_items(view_layout *v, const layers *l)
             if (v->folded.heights[k] > height) height = v->folded.heights[k];
         v->folded.tops[r] = top;
         v->folded.height = top + height;
-        top += height + LAYER_ROW_GAP;
+        top += height + gap_below(l, r);
     }
 }
 

@@ -73,25 +73,33 @@ static double cost(const layers *l, const float *x)
     return sum;
 }
 
-static int compare_floats(const void *a, const void *b)
+typedef struct neighbour {
+    float x;
+    uint32_t node;
+} neighbour;
+
+static int compare_neighbours(const void *a, const void *b)
 {
-    const float x = *(const float *)a, y = *(const float *)b;
-    return x < y ? -1 : x > y;
+    const neighbour *x = a, *y = b;
+    if (x->x != y->x) return x->x < y->x ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* A node that only reads or is only read goes to the middle between the two middle neighbours: all
- * places between them cost the same. */
-static void centre(layers *l, uint32_t row, uint32_t k, float *list)
+/* A node that only reads or is only read goes to the middle between the two middle neighbours, or
+ * to the one that is no bend: all places between them cost the same. */
+static void centre(layers *l, uint32_t row, uint32_t k, neighbour *list)
 {
     const uint32_t node = l->order[k];
     const uint32_t up = l->up.start[node + 1] - l->up.start[node];
-    const uint32_t down = l->down.start[node + 1] - l->down.start[node];
-    const uint32_t count = up + down;
-    if ((up && down) || count < 2 || count % 2) return;
-    for (uint32_t i = 0; i < count; i++)
-        list[i] = l->x[up ? l->up.to[l->up.start[node] + i] : l->down.to[l->down.start[node] + i]];
-    qsort(list, count, sizeof *list, compare_floats);
-    double wish = (list[count / 2 - 1] + (double)list[count / 2]) / 2;
+    const uint32_t count = up + l->down.start[node + 1] - l->down.start[node];
+    const uint32_t *to = up ? l->up.to + l->up.start[node] : l->down.to + l->down.start[node];
+    if ((up > 0 && up < count) || count < 2 || count % 2) return;
+    for (uint32_t i = 0; i < count; i++) list[i] = (neighbour){l->x[to[i]], to[i]};
+    qsort(list, count, sizeof *list, compare_neighbours);
+    const neighbour *left = &list[count / 2 - 1], *right = &list[count / 2];
+    double wish = (left->x + (double)right->x) / 2;
+    if ((left->node < l->item_count) != (right->node < l->item_count))
+        wish = left->node < l->item_count ? left->x : right->x;
     if (k > l->row_start[row]) {
         const double least = l->x[l->order[k - 1]] + (double)distance(l, row, k) / 2;
         if (wish < least) wish = least;
@@ -106,7 +114,7 @@ static void centre(layers *l, uint32_t row, uint32_t k, float *list)
 static pgy_status centre_all(layers *l, pgy_error *err)
 {
     const size_t lines = (size_t)l->down.start[l->node_count] + 1;
-    float *list = arena_alloc_array(l->memory, lines, sizeof *list);
+    neighbour *list = arena_alloc_array(l->memory, lines, sizeof *list);
     if (!list) return layout_no_memory(err);
     for (uint32_t pass = 0; pass < SETTLE_CENTRE_PASSES; pass++)
         for (uint32_t r = 0; r < l->row_count; r++)
