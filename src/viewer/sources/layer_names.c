@@ -53,15 +53,11 @@ static bool add_parts(node_list *list, const view_graph *g, const char *name)
     return good;
 }
 
-static bool add_members(node_list *list, result_file *f, const json_value *members)
+static bool add_members(node_list *list, const view_graph *g, const strvec *members)
 {
-    arena scratch = {0};
     bool good = true;
-    for (const json_value *v = members->first; v && good; v = v->next) {
-        const char *name = v->type == JSON_STRING ? json_string(v, &scratch, NULL) : "";
-        good = name && add_named(list, f->graph, name);
-    }
-    arena_deinit(&scratch);
+    for (size_t i = 0; i < members->count && good; i++)
+        good = add_named(list, g, members->items[i]);
     return good;
 }
 
@@ -137,7 +133,7 @@ static pgy_status find_optimized(uint32_t *node, result_file *f, const char *nam
                        name);
 }
 
-pgy_status layer_find(uint32_t *node, result_file *f, const char *name, const json_value *members,
+pgy_status layer_find(uint32_t *node, result_file *f, const char *name, const strvec *members,
                       pgy_error *err)
 {
     node_list list = {0};
@@ -145,8 +141,8 @@ pgy_status layer_find(uint32_t *node, result_file *f, const char *name, const js
     const view_node *whole = strmap_get(&f->graph->node_by_name, name);
     *node = whole ? (uint32_t)(whole - f->graph->nodes) : known_group(f->graph, name);
     if (*node == VIEW_NONE) {
-        const bool listed = members && members->type == JSON_ARRAY && members->count;
-        if (!(listed ? add_members(&list, f, members) : add_parts(&list, f->graph, name)))
+        if (!(members->count ? add_members(&list, f->graph, members)
+                             : add_parts(&list, f->graph, name)))
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for names of layers");
         sort(&list);
         if (!st && list.count) *node = list.items[0];

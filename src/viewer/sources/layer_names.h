@@ -9,10 +9,9 @@
 
 /* Finds the node where the values of a layer stand, and counts the name as found or missing.
  * @param name     "conv1", or "conv1 + relu1"
- * @param members  names of its nodes, as far as the file lists them: a JSON array of texts; NULL:
- *                 those in the name
+ * @param members  names of its nodes, as the file lists them; empty: those in the name
  * @param node     VIEW_NONE: the graph has none of them */
-pgy_status layer_find(uint32_t *node, result_file *f, const char *name, const json_value *members,
+pgy_status layer_find(uint32_t *node, result_file *f, const char *name, const strvec *members,
                       pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -57,6 +57,11 @@ static const view_quantity KNOWN[] = {
     [Q_HEADROOM] =
         TENSOR("headroom", "bits to overflow in float16", "bits", "health", LINEAR, MIN, HIGH),
     [Q_FLOOR] = TENSOR("floor", "error that rounding must cause", "", "accuracy", LOG, MAX, NONE),
+    [Q_KERNEL] = NODE("kernel", "kernel", "", "type", CATEGORY, SAME, NONE),
+    [Q_PRECISION] = NODE("precision", "precision", "", "type", CATEGORY, SAME, NONE),
+    [Q_DEVICE] = NODE("device", "device", "", "type", CATEGORY, SAME, NONE),
+    [Q_FORMAT] = NODE("format", "format of the output", "", "type", CATEGORY, SAME, NONE),
+    [Q_SUPPORT] = NODE("support", "support", "", "type", CATEGORY, SAME, NONE),
 };
 
 const view_quantity *known_quantity_like(known_quantity which)

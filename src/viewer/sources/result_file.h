@@ -31,7 +31,12 @@ typedef enum known_quantity {
     Q_LIVE_BYTES,
     Q_STATE,
     Q_HEADROOM,
-    Q_FLOOR
+    Q_FLOOR,
+    Q_KERNEL, /* categories whose names come from the files */
+    Q_PRECISION,
+    Q_DEVICE,
+    Q_FORMAT,
+    Q_SUPPORT
 } known_quantity;
 const view_quantity *known_quantity_like(known_quantity which);
 

@@ -24,6 +24,12 @@ typedef struct view_trace_run {
     bool is_second;
 } view_trace_run;
 
+/* Finds the node of each layer, by the args of its first slice if they list nodes; sets the
+ * categories that the args have: kernel, precision, device. */
+pgy_status trace_find_layers(view_trace_run *run, pgy_error *err) PGY_MUST_CHECK;
+/* Finds the nodes of layers that have no slices here: those of sums, and of the first timeline. */
+pgy_status trace_find_summed(view_trace_run *run, const pgy_trace_summary *s,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* The node of a layer of either timeline, else VIEW_NONE. */
 uint32_t trace_node(const view_trace_run *run, const char *name);
 /* Appends slices to the timeline of the view. */
