@@ -238,7 +238,8 @@ static void write_node(json_writer *w, const view_graph *g, const view_node *n)
     json_end_array(w);
     json_key(w, "commands");
     json_begin_array(w);
-    if (n->source) graph_write_commands(w, g, n);
+    /* A merged graph has no model of its own: its nodes' commands are those of both graphs. */
+    if (n->source && g->model) graph_write_commands(w, g, n);
     json_end_array(w);
     json_end_object(w);
 }

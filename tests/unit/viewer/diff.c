@@ -550,10 +550,29 @@ static void test_diff__inserted_casts(void **state)
                         "Cast c2 t -> v | to=1\nTanh b v -> y\nout y\n");
     expect_picture(p, " Input x\n"
                       "+Cast c1 (x)\n"
-                      " Relu a (x u)\n"
+                      "*Relu a (x u)\n"
                       "+Cast c2 (t)\n"
                       " Tanh b (t v)\n"
                       " Output y (y)\n");
+    end(p);
+}
+
+static void test_diff__details_of_the_merged_graph_have_no_commands(void **state)
+{
+    (void)state;
+    pgy_page *p = texts("in x 1,4\nRelu a x -> t\nTanh b t -> y\nout y\n",
+                        "in x 1,4\nCast c1 x -> u | to=10\nRelu a u -> t\nTanh b t -> y\nout y\n");
+    for (int graph = 0; graph < 3; graph++) {
+        str text = {0};
+        pgy_error err = {0};
+        json_writer *w = NULL;
+        assert_int_equal(json_writer_create_str(&w, &text, &err), PGY_OK);
+        view_detail_write(w, p->graphs[graph], 0);
+        assert_int_equal(json_writer_finish(w, &err), PGY_OK);
+        json_writer_destroy(w);
+        assert_int_equal(strstr(str_text(&text), "surgeon extract") != NULL, graph < 2);
+        str_deinit(&text);
+    }
     end(p);
 }
 
@@ -793,11 +812,12 @@ static void test_diff__half_precision(void **state)
     expect_rows(p, "added n0 [Cast] node\n"
                    "changed product [MatMul] weight w: type: float32 (2, 2) > float16 (2, 2)\n"
                    "changed product [MatMul] type of t: float32 > float16\n"
+                   "changed relu [Relu] type of y: float32 > float16\n"
                    "added n3 [Cast] node\n");
     expect_picture(p, " Input x\n"
                       "+Cast n0 (x)\n"
                       "*MatMul product (x w x16)\n"
-                      " Relu relu (t)\n"
+                      "*Relu relu (t)\n"
                       "+Cast n3 (y)\n"
                       " Output y (y y)\n");
     end(p);
