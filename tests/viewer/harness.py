@@ -22,6 +22,7 @@ from cdp import Failure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples/models"
+READY = "document.body.dataset.ready === 'true'"  # the first picture is drawn
 SCREENSHOTS = ROOT / "tests/viewer/screenshots"
 
 
@@ -83,7 +84,7 @@ class Test:
 
     # ---- Pages
 
-    def open(self, place, width=1200, height=800, dark=False, ready="!document.querySelector('#app') || !document.querySelector('#app').hidden", **more):
+    def open(self, place, width=1200, height=800, dark=False, ready=READY, **more):
         """Opens a file or an address, and waits until the page is there."""
         page = self.browser.page(width, height, dark, **more)
         self.pages.append(page)

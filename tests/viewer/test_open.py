@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page as a file: it opens without a network, asks for nothing, and breaks no rule of its policy."""
 import re
+import socket
 
 import onnx_file as onnx
 
@@ -20,14 +21,21 @@ def test_policy_forbids_everything_from_outside(t):
     assert "http" not in re.sub(r"https?-equiv", "", policy), policy
 
 
-def test_policy_stops_scripts_that_are_not_the_pages_own(t):
-    t.allow("policy: ")
-    t.allow("inline script")
+def test_policy_stops_scripts_and_pictures_that_are_not_the_pages_own(t):
+    t.allow("policy: |inline script|request: http://127")
     page = t.open(t.view(t.example("attention.onnx")))
-    page.js("(() => { const s = document.createElement('script'); s.textContent = 'window.owned = 1'; document.body.append(s); })()")
-    page.js("(() => { const e = document.createElement('div'); e.setAttribute('onclick', 'window.owned = 2'); document.body.append(e); e.click(); })()")
-    page.js("(() => { const i = new Image(); i.src = 'http://127.0.0.1:9/x.png'; })()")
-    page.wait("window.pgyTestViolations.length >= 3")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        page.js("(() => { const s = document.createElement('script'); s.textContent = 'window.owned = 1'; document.body.append(s); })()")
+        page.js("(() => { const e = document.createElement('div'); e.setAttribute('onclick', 'window.owned = 2'); document.body.append(e); e.click(); })()")
+        page.js(f"(() => {{ const i = new Image(); i.src = 'http://127.0.0.1:{server.getsockname()[1]}/x.png'; }})()")
+        page.wait("window.pgyTestViolations.length >= 3")
+        server.settimeout(0.3)
+        try:
+            server.accept()
+        except TimeoutError:
+            pass
+        else:
+            raise AssertionError("the page asked for a picture of another place")
     assert page.js("window.owned") is None
 
 
