@@ -34,7 +34,7 @@ import {instanceOf, isCallNode, stateOf} from './fold.js';
 
 /** @typedef {{item: Shown, x: number, y: number, w: number, h: number, group: number, row: number}} Card  left, top; `group`: container of its layout */
 /** @typedef {{container: number, x: number, y: number, w: number, h: number, depth: number}} Frame */
-/** @typedef {{tensor: number, points: Float32Array, arrow: boolean, tunnel: boolean, label: boolean}} Edge  x, y pairs; direction of the flow */
+/** @typedef {{tensor: number, points: Float32Array, arrow: boolean, tunnel: boolean, label: boolean, depth: number}} Edge  x, y pairs; direction of the flow */
 
 /**
  * A container's content with new coordinates. `across` is the direction inside a row (x, if the picture is vertical), `along` is that of the flow.
@@ -365,7 +365,7 @@ function* place(g, a, scene, plan, across, along, depth) {
             addCard(g, scene, {item: {kind: layout.kind[i] === ITEM.node ? 'node' : 'container', id: ref[i]}, ...box, group: plan.container, row: layout.row[i]});
         }
     }
-    yield* placeEdges(g, a, scene, plan, across, along);
+    yield* placeEdges(g, a, scene, plan, across, along, depth);
 }
 
 /** @param {Graph} g @param {Scene} scene @param {Card} card */
@@ -393,11 +393,12 @@ function topOf(plan, i) {
  * @param {Plan} plan
  * @param {number} across
  * @param {number} along
+ * @param {number} depth
  * @returns {Generator<void, void, void>}
  */
-function* placeEdges(g, a, scene, plan, across, along) {
+function* placeEdges(g, a, scene, plan, across, along, depth) {
     const {layout} = plan;
-    const slots = slotsOf(plan);
+    const slots = yield* slotsOf(plan);
     const kindOfContainer = g.container.kind[plan.container];
     const isBody = kindOfContainer === CONTAINER.body || kindOfContainer === CONTAINER.call;
     const labelled = new Set();
@@ -423,7 +424,8 @@ function* placeEdges(g, a, scene, plan, across, along) {
             points: moved,
             arrow: layout.kind[to] !== ITEM.leave && plan.inside[to] === null,
             tunnel: (isBody && enters) || isTunnelInto(g, plan, to, tensor),
-            label: !enters && !labelled.has(tensor),
+            label: layout.kind[from] <= ITEM.container && plan.inside[from] === null && !labelled.has(tensor),
+            depth,
         });
         labelled.add(tensor);
     }
@@ -497,7 +499,7 @@ function portOf(plan, tensor, leaves) {
  * Spreads the edges of each item, so that they do not cross where they meet it. Edges of one tensor leave at one place.
  * @param {Plan} plan
  */
-function slotsOf(plan) {
+function* slotsOf(plan) {
     const {edges} = plan.layout;
     const slots = {in: new Float64Array(edges.length), out: new Float64Array(edges.length)};
     /** @type {Map<number, number[]>} */
@@ -512,13 +514,17 @@ function slotsOf(plan) {
         if (o) o.push(e);
         else outOf.set(from, [e]);
     });
+    yield;
+    let done = 0;
     for (const [i, list] of into) {
+        if (++done % SLICE === 0) yield;
         const x = (/** @type {number} */ e) => plan.x[edges[e].length > 3 ? edges[e][edges[e].length - 1] : edges[e][1]];
         list.sort((a, b) => x(a) - x(b) || a - b);
         const step = stepOf(plan, i, list.length);
         list.forEach((e, k) => (slots.in[e] = (k - (list.length - 1) / 2) * step));
     }
     for (const [i, list] of outOf) {
+        if (++done % SLICE === 0) yield;
         const x = (/** @type {number} */ e) => plan.x[edges[e].length > 3 ? edges[e][3] : edges[e][2]];
         list.sort((a, b) => x(a) - x(b) || a - b);
         const tensors = [...new Set(list.map((e) => plan.tensor[e]))];

@@ -15,6 +15,10 @@ import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, marksOfItem, valueOf
 /** @typedef {import('./look.js').Look} Look */
 /** @typedef {CanvasRenderingContext2D} Context */
 
+/** The scales from which cards are drawn in full, and as boxes. */
+export const FULL = 0.45;
+export const BOXES = 0.17;
+
 const STRIPE = 5;
 const RADIUS = 4;
 const BUTTON = 14;

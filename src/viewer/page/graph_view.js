@@ -95,7 +95,7 @@ class GraphView {
         if (nearMoved || this.isFirst || ARRANGED.some((name) => changed.has(name))) this.rearrange();
         if (changed.has('selected')) this.announce();
         if (changed.has('selected') && this.isPair) this.align(state.selected);
-        this.look();
+        if ([...changed].some((name) => name !== 'camera' && name !== 'view' && name !== 'sidebar')) this.look();
         if (changed.has('root') || changed.has('graph')) this.showBreadcrumb();
         this.draw();
     }

@@ -5,6 +5,11 @@
 
 const CELLS_PER_BOX = 2;
 
+/** @param {Box} a @param {Box} b @returns {boolean} true if they share a point */
+export function overlap(a, b) {
+    return a.x <= b.x + b.w && a.x + a.w >= b.x && a.y <= b.y + b.h && a.y + a.h >= b.y;
+}
+
 export class Grid {
     /** @param {number} w @param {number} h @param {number} count  of boxes that will be put in */
     constructor(w, h, count) {

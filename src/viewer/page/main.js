@@ -81,18 +81,31 @@ function actions() {
     );
 }
 
-function main() {
+/**
+ * Lets the browser draw and answer between two parts of the start.
+ * @returns {Promise<void>}
+ */
+function pause() {
+    return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+async function main() {
     region('title').textContent = shown(data.head().title);
     region('app').hidden = false;
+    await pause();
+    data.graph(0);
+    await pause();
     mountLink(show);
     mountViews(region('views'));
     mountGraph();
+    await pause();
     mountQuantity(region('quantity'));
     mountSwitches(region('switches'));
     mountLegend(region('legend'));
     mountFind(region('find'), region('hits'));
     mountWorst(region('worst'));
     mountSidebar(region('sidebar'));
+    await pause();
     mountSummary(region('view-summary'));
     mountTimeline(region('view-timeline'));
     mountSearch(region('view-search'));

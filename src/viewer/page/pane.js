@@ -4,12 +4,15 @@
 import {CONTAINER, STATE, TENSOR, data, tensorConsumers} from './data.js';
 import {arrange} from './arrange.js';
 import {canonicalOf, containersAround, marksOf, shownFor, stateOf} from './fold.js';
-import {cardSize} from './cards.js';
+import {cardSize, drawOutline} from './cards.js';
 import {colouring} from './look.js';
+import {Snapshot} from './snapshot.js';
 import {drawScene, indexScene} from './canvas.js';
+
 import {neighbourhoodOf} from './walk.js';
 import {roundBox} from './marks.js';
 import {readTheme} from './theme.js';
+import {seen} from './camera.js';
 
 /** @typedef {import('./arrange.js').Scene} Scene */
 /** @typedef {import('./arrange.js').Card} Card */
@@ -26,6 +29,7 @@ const SLICE_MS = 14;
 const MOVE_MS = 200;
 const FLASH_MS = 900;
 const MOVED_MOST = 1500;
+const AT_ONCE = 700; // cards that can be drawn in one frame
 
 /**
  * Lets the page draw and answer between two slices of work.
@@ -61,6 +65,7 @@ export class Pane {
         this.look = null;
         this.theme = readTheme();
         this.build = 0;
+        this.snapshot = new Snapshot();
         /** @type {import('./fold.js').Folding | null} null: that of the state */
         this.own = null;
         this.hover = -1;
@@ -305,8 +310,37 @@ export class Pane {
         if (!scene || !index || !look) return;
         const moved = this.moved(scene);
         look.edgeAlpha = moved.part;
-        drawScene(ctx, moved.scene, index, look, this.camera, view);
+        if (moved.scene === scene && this.cardsSeen(scene) > AT_ONCE) {
+            if (this.snapshot.draw(ctx, scene, index, look, this.camera, view)) this.redraw();
+            this.drawHover(ctx, scene, look);
+        } else {
+            drawScene(ctx, moved.scene, index, look, this.camera, view);
+        }
         this.drawFlash(ctx, moved.scene);
+    }
+
+    /**
+     * About how many cards are seen.
+     * @param {Scene} scene
+     */
+    cardsSeen(scene) {
+        if (scene.cards.length <= AT_ONCE) return scene.cards.length;
+        const part = seen(this.camera, this.view);
+        const across = Math.min(part.x + part.w, scene.w) - Math.max(part.x, 0);
+        const along = Math.min(part.y + part.h, scene.h) - Math.max(part.y, 0);
+        return (scene.cards.length * Math.max(across, 0) * Math.max(along, 0)) / Math.max(scene.w * scene.h, 1);
+    }
+
+    /** @param {CanvasRenderingContext2D} ctx @param {Scene} scene @param {Look} look */
+    drawHover(ctx, scene, look) {
+        const card = scene.cards[look.hover];
+        if (!card) return;
+        const {camera, view} = this;
+        ctx.save();
+        ctx.translate(view.w / 2 - camera.x * camera.scale, view.h / 2 - camera.y * camera.scale);
+        ctx.scale(camera.scale, camera.scale);
+        drawOutline(ctx, look, card, look.hover, false);
+        ctx.restore();
     }
 
     /**
