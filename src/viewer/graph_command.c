@@ -40,38 +40,6 @@ static bool has_bodies(const pgy_onnx_node *n)
     return false;
 }
 
-static bool is_weight(const view_tensor *t)
-{
-    return t->kind == VIEW_WEIGHT || t->kind == VIEW_NODE_CONSTANT;
-}
-
-static void append_with(str *s, const char *name, const char *suffix)
-{
-    str word = {0};
-    str_append(&word, name);
-    str_append(&word, suffix);
-    str_append_char(s, ' ');
-    str_append_word(s, str_text(&word));
-    if (word.failed) s->failed = true;
-    str_deinit(&word);
-}
-
-static void append_outputs(str *s, const pgy_onnx_node *n, const char *suffix)
-{
-    for (size_t i = 0; i < n->output_count; i++)
-        if (*n->outputs[i]) append_with(s, n->outputs[i], suffix);
-}
-
-static void append_inputs(str *s, const view_graph *g, const view_node *n)
-{
-    for (uint32_t i = 0; i < n->input_count; i++) {
-        if (n->inputs[i] == VIEW_NONE || is_weight(&g->tensors[n->inputs[i]])) continue;
-        bool known = false;
-        for (uint32_t k = 0; k < i && !known; k++) known = n->inputs[k] == n->inputs[i];
-        if (!known) append_with(s, n->source->inputs[i], ":auto:auto");
-    }
-}
-
 static void append_model(str *s, const view_graph *g)
 {
     const char *path = g->model ? pgy_model_path(g->model) : "";
@@ -87,44 +55,46 @@ static void append_model(str *s, const view_graph *g)
     str_deinit(&name);
 }
 
-static void put(json_writer *w, const char *title, str *command)
+/* The page fills in the quoted names of the node's tensors. Only the first one cuts out a single
+ * node, which must not have bodies that read tensors of the graph around them. */
+static const struct {
+    const char *title, *before, *after;
+    bool has_model;
+} COMMANDS[] = {
+    {"Extract this node", "polygraphy surgeon extract",
+     " --inputs {inputs} --outputs {outputs} -o part.onnx", true},
+    {"Extract the model up to here", "polygraphy surgeon extract",
+     " --outputs {outputs} -o upto.onnx", true},
+    {"Compare the values here", "polygraphy run",
+     " --onnxrt --trt --onnx-outputs {names} --trt-outputs {names}", true},
+    {"Find where the error of these values starts, in the model extracted up to here",
+     "polygraphy where upto.onnx --a onnxrt --b trt", "", false},
+};
+
+void graph_write_command_texts(json_writer *w, const view_graph *g)
 {
-    if (command->failed) json_fail(w, PGY_E_MEMORY, "out of memory while writing commands");
     json_begin_array(w);
-    json_text(w, title);
-    json_text(w, str_text(command));
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++) {
+        str s = {0};
+        str_append(&s, COMMANDS[i].before);
+        if (COMMANDS[i].has_model) append_model(&s, g);
+        str_append(&s, COMMANDS[i].after);
+        json_begin_array(w);
+        json_text(w, COMMANDS[i].title);
+        json_text(w, str_text(&s));
+        json_end_array(w);
+        if (s.failed) json_fail(w, PGY_E_MEMORY, "out of memory while writing commands");
+        str_deinit(&s);
+    }
     json_end_array(w);
-    str_clear(command);
 }
 
 void graph_write_commands(json_writer *w, const view_graph *g, const view_node *n)
 {
-    str s = {0};
-    if (!is_in_main_graph(g, n) || !are_usable(n->source)) return;
-    if (!has_bodies(n->source)) {
-        str_append(&s, "polygraphy surgeon extract");
-        append_model(&s, g);
-        str_append(&s, " --inputs");
-        append_inputs(&s, g, n);
-        str_append(&s, " --outputs");
-        append_outputs(&s, n->source, ":auto");
-        str_append(&s, " -o part.onnx");
-        put(w, "Extract this node", &s);
-    }
-    str_append(&s, "polygraphy surgeon extract");
-    append_model(&s, g);
-    str_append(&s, " --outputs");
-    append_outputs(&s, n->source, ":auto");
-    str_append(&s, " -o upto.onnx");
-    put(w, "Extract the model up to here", &s);
-    str_append(&s, "polygraphy run");
-    append_model(&s, g);
-    str_append(&s, " --onnxrt --trt --onnx-outputs");
-    append_outputs(&s, n->source, "");
-    str_append(&s, " --trt-outputs");
-    append_outputs(&s, n->source, "");
-    put(w, "Compare the values here", &s);
-    str_append(&s, "polygraphy where upto.onnx --a onnxrt --b trt");
-    put(w, "Find where the error of these values starts, in the model extracted up to here", &s);
-    str_deinit(&s);
+    if (!n->source || !g->model || !is_in_main_graph(g, n) || !are_usable(n->source)) return;
+    json_key(w, "commands");
+    json_begin_array(w);
+    for (size_t i = has_bodies(n->source) ? 1 : 0; i < sizeof COMMANDS / sizeof *COMMANDS; i++)
+        json_uint(w, i);
+    json_end_array(w);
 }

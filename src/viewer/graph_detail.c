@@ -229,18 +229,17 @@ static void write_node(json_writer *w, const view_graph *g, const view_node *n)
     if (n->source) write_attributes(w, g, n->source);
     if (n->layer) write_layer(w, n->layer);
     json_end_array(w);
-    json_key(w, "doc");
-    put_valid(w, n->source ? n->source->doc_string : "");
-    json_put_text(w, "domain", g->ops[n->op].domain);
-    json_key(w, "metadata");
-    json_begin_array(w);
-    write_metadata(w, n->source);
-    json_end_array(w);
-    json_key(w, "commands");
-    json_begin_array(w);
-    /* A merged graph has no model of its own: its nodes' commands are those of both graphs. */
-    if (n->source && g->model) graph_write_commands(w, g, n);
-    json_end_array(w);
+    if (n->source && *n->source->doc_string) {
+        json_key(w, "doc");
+        put_valid(w, n->source->doc_string);
+    }
+    if (n->source && n->source->metadata_prop_count) {
+        json_key(w, "metadata");
+        json_begin_array(w);
+        write_metadata(w, n->source);
+        json_end_array(w);
+    }
+    graph_write_commands(w, g, n);
     json_end_object(w);
 }
 

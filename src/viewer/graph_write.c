@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "viewer/graph_command.h"
 #include "viewer/graph_ops.h"
 #include "viewer/layout/layout.h"
 
@@ -187,6 +188,10 @@ void view_graph_write(json_writer *w, const view_graph *g)
     json_put_text(w, "name", g->name);
     json_put_text(w, "kind", g->kind);
     write_properties(&c);
+    if (g->model) {
+        json_key(w, "commands");
+        graph_write_command_texts(w, g);
+    }
     write_strings(&c);
     write_ops(&c);
     write_nodes(&c);

@@ -2,6 +2,8 @@
 // The blocks of the page (docs/formats/page.md) as typed objects. A block is parsed when it is first asked for; a served page fetches the
 // blocks that it does not contain.
 
+import {commandsOf} from './commands.js';
+
 /** @typedef {number | 'nan' | 'inf' | '-inf' | null} Written  a number in JSON */
 
 /**
@@ -44,6 +46,7 @@
  * @property {string} name
  * @property {string} kind
  * @property {[string, string][]} properties
+ * @property {[string, string][]} commands  texts of all commands, without names
  * @property {string[]} strings
  * @property {{name: number[], domain: number[], doc: number[], category: string[]}} op
  * @property {{count: number, op: number[], name: number[], parent: number[], kind: number[], inputs: number[][], outputs: number[][], w: number[],
@@ -85,7 +88,7 @@
  * @property {number[]} stats  tensors that have statistics
  */
 
-/** @typedef {{attributes: [string, string, string][], doc: string, domain: string, metadata: [string, string][], commands: [string, string][]}} Detail */
+/** @typedef {{attributes: [string, string, string][], doc: string, metadata: [string, string][], commands: [string, string][]}} Detail */
 
 /** @typedef {{runner: string, dtype: string, shape: string, count: number, min: number, max: number, mean: number, std: number, nan: number, inf: number, zeros: number}} Side */
 
@@ -153,6 +156,7 @@ export function decodeGraph(raw, index) {
         name: raw.name,
         kind: raw.kind,
         properties: raw.properties || [],
+        commands: raw.commands || [],
         strings: raw.strings,
         op: raw.op,
         node: {...raw.node, count: raw.node.op.length, members},
@@ -282,7 +286,7 @@ class Data {
      */
     async detail(graph, node) {
         const chunk = await this.piece('detail-' + graph + '-' + Math.floor(node / DETAIL_CHUNK));
-        return (chunk && chunk[node % DETAIL_CHUNK]) || null;
+        return this.wholeDetail(graph, node, chunk);
     }
 
     /**
@@ -292,8 +296,23 @@ class Data {
      * @returns {Detail | null}
      */
     detailNow(graph, node) {
-        const chunk = this.block('detail-' + graph + '-' + Math.floor(node / DETAIL_CHUNK));
-        return (chunk && chunk[node % DETAIL_CHUNK]) || null;
+        return this.wholeDetail(graph, node, this.block('detail-' + graph + '-' + Math.floor(node / DETAIL_CHUNK)));
+    }
+
+    /**
+     * Details leave out what is empty, and have the indices of commands.
+     * @param {number} graph
+     * @param {number} node
+     * @param {any} chunk
+     * @returns {Detail | null}
+     */
+    wholeDetail(graph, node, chunk) {
+        const raw = chunk && chunk[node % DETAIL_CHUNK];
+        if (!raw) return null;
+        return {
+            attributes: raw.attributes || [], doc: raw.doc || '', metadata: raw.metadata || [],
+            commands: raw.commands ? commandsOf(this.graph(graph), node, raw.commands) : [],
+        };
     }
 
     /**

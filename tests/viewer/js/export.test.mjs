@@ -16,7 +16,7 @@ test('the text for a bug report names the first failing node, errors and command
     assert.match(text, /^small\nVerdict: FAILED\. 1 of 2 tensors\n/);
     assert.match(text, /First failing node: Conv conv1 \(node 0 of small\)\n {2}time, median: 1\.5 ms\n/);
     assert.match(text, /output y float32 1\u00d764\u00d78\u00d78\n {4}largest absolute error: NaN\n/);
-    assert.match(text, /Extract this node:\n {2}polygraphy surgeon extract small\.onnx\n/);
+    assert.match(text, /Extract this node:\n {2}polygraphy surgeon extract small\.onnx --inputs x:auto:auto --outputs y:auto\n/);
     assert.match(text, /Command:\n {2}polygraphy view small\.onnx\n/);
     assert.match(text, /Environment:\n {2}CPU: 8 cores\n/);
 });

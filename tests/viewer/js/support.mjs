@@ -23,6 +23,7 @@ export function smallGraph() {
     const s = (text) => strings.indexOf(text);
     return {
         name: 'small', kind: 'onnx', properties: [], strings,
+        commands: [['Extract this node', 'polygraphy surgeon extract small.onnx --inputs {inputs} --outputs {outputs}']],
         op: {name: [s('Conv'), s('Relu'), s('MyOp'), s('x')], domain: [0, 0, s('com.example'), 0], doc: [0, 0, 0, 0], category: ['layer', 'activation', 'other', 'input']},
         node: {
             op: [0, 1, 2, 3], name: [s('conv1'), 0, s('last'), s('x')], parent: [1, 1, 0, 0], kind: [0, 0, 0, 1],
@@ -62,6 +63,6 @@ export function smallHead() {
 
 /** All blocks of that page. */
 export function smallPage() {
-    const details = [{attributes: [], doc: '', domain: '', metadata: [], commands: [['Extract this node', 'polygraphy surgeon extract small.onnx']]}, null, null, null];
+    const details = [{commands: [0]}, null, null, null];
     return {head: smallHead(), 'graph-0': smallGraph(), results: smallResults(), 'detail-0-0': details};
 }
