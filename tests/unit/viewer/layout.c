@@ -166,3 +166,157 @@ static void test_layout__folding_frees_the_room_and_unfolding_takes_it_again(voi
     assert_true(l->height == height && l->width == width);
     view_graph_destroy(g);
 }
+
+static float bottom(const view_place *p)
+{
+    return p->y + p->height;
+}
+
+/* Each line starts at the bottom of what makes its tensor and ends at the top of what reads it; at
+ * the border of an open container another line goes on from the same point. */
+static void test_layout__lines_end_at_the_borders_of_their_nodes(void **state)
+{
+    (void)state;
+    view_graph *g = scoped();
+    view_scene s;
+    pgy_error err = {0};
+    graph_run(g);
+    assert_int_equal(view_scene_make(&s, g, 0, &err), PGY_OK);
+    const view_place *frame = place_of(&s, VIEW_ITEM_CONTAINER, 1);
+    uint32_t arrows = 0;
+    for (uint32_t i = 0; i < s.line_count; i++) {
+        const view_line *line = &s.lines[i];
+        const view_place *maker = place_of(&s, VIEW_ITEM_NODE, line->tensor);
+        const float *first = line->points, *last = first + 2 * (line->count - 1);
+        assert_true(line->count >= 2 && !line->is_tunnel);
+        assert_true(first[1] == bottom(maker) || first[1] == frame->y || first[1] == bottom(frame));
+        if (first[1] == bottom(maker)) assert_true(first[0] == maker->x + maker->width / 2);
+        for (uint32_t k = 1; k < line->count; k++)
+            assert_true(line->points[2 * k + 1] > line->points[2 * k - 1]);
+        if (line->ends_there) {
+            bool at_reader = false;
+            for (uint32_t n = 1; n < 4; n++) {
+                const view_place *reader = place_of(&s, VIEW_ITEM_NODE, n);
+                at_reader |= last[1] == reader->y && last[0] == reader->x + reader->width / 2;
+            }
+            assert_true(at_reader);
+            arrows++;
+            continue;
+        }
+        bool goes_on = false;
+        for (uint32_t k = 0; k < s.line_count; k++)
+            goes_on |= s.lines[k].tensor == line->tensor && s.lines[k].points[0] == last[0] &&
+                       s.lines[k].points[1] == last[1];
+        assert_true(goes_on);
+    }
+    assert_int_equal(arrows, 5);
+    view_scene_deinit(&s);
+    view_graph_destroy(g);
+}
+
+/* What grows pushes what lies right of it, in its row and below it alike, and nothing else. */
+static void test_layout__a_card_that_grows_pushes_its_neighbour(void **state)
+{
+    (void)state;
+    view_graph *g = graph_make(6, 1);
+    pgy_error err = {0};
+    graph_nodes(g, 0, 0, 6);
+    for (uint32_t i = 0; i < 4; i++) graph_edge(g, i, i + 2); /* two columns */
+    graph_run(g);
+    const view_layout *l = g->containers[0].layout;
+    uint32_t items[6];
+    for (uint32_t i = 0; i < 6; i++) items[i] = item_at(l, VIEW_ITEM_NODE, i);
+    const uint32_t left = l->x[items[0]] < l->x[items[1]] ? 0 : 1, right = 1 - left;
+    g->nodes[2 + left].width = 280;
+    g->nodes[2 + left].height = 90;
+    assert_int_equal(view_layout_arrange(g, &err), PGY_OK);
+    check_layout(l);
+    for (uint32_t k = 0; k < 6; k += 2) {
+        assert_true(l->x[items[k + left]] == 140);
+        assert_true(l->x[items[k + right]] == 140 + 140 + 20 + 40);
+    }
+    assert_true(l->width == 380 && l->height == 30 + 20 + 90 + 20 + 30);
+    view_graph_destroy(g);
+}
+
+/* A call (container 1) of node 1 with a body (2) in which node 2 reads what node 0 makes. */
+static void test_layout__what_a_body_reads_from_outside_comes_through_a_tunnel(void **state)
+{
+    (void)state;
+    view_graph *g = graph_make(4, 3);
+    view_scene s;
+    pgy_error err = {0};
+    graph_nodes(g, 0, 0, 1);
+    graph_nodes(g, 0, 3, 1);
+    graph_child(g, 0, (view_item){VIEW_ITEM_CONTAINER, 1});
+    graph_nodes(g, 1, 1, 1);
+    graph_child(g, 1, (view_item){VIEW_ITEM_CONTAINER, 2});
+    graph_nodes(g, 2, 2, 1);
+    g->containers[1].kind = VIEW_CALL;
+    g->containers[1].node = 1;
+    g->containers[2].kind = VIEW_BODY;
+    graph_edge(g, 3, 1); /* the call's own input */
+    graph_edge(g, 0, 2);
+    graph_run(g);
+    assert_int_equal(g->containers[1].layout->card_width, 80); /* that of its node */
+    assert_int_equal(view_scene_make(&s, g, 0, &err), PGY_OK);
+    assert_null(place_of(&s, VIEW_ITEM_NODE, 1));
+    uint32_t tunnels = 0;
+    for (uint32_t i = 0; i < s.line_count; i++) {
+        assert_int_equal(s.lines[i].is_tunnel, s.lines[i].tensor == 0);
+        tunnels += s.lines[i].is_tunnel;
+    }
+    assert_int_equal(tunnels, 3); /* to the call, to the body, to the node */
+    view_scene_deinit(&s);
+    view_graph_destroy(g);
+}
+
+static void test_layout__json_holds_the_folded_picture(void **state)
+{
+    (void)state;
+    view_graph *g = scoped();
+    pgy_error err = {0};
+    json_writer *w;
+    str text = {0};
+    graph_run(g);
+    assert_int_equal(json_writer_create_str(&w, &text, &err), PGY_OK);
+    view_layout_write(w, g, 0);
+    assert_int_equal(json_writer_finish(w, &err), PGY_OK);
+    json_writer_destroy(w);
+    arena a = {0};
+    json_value *v;
+    assert_int_equal(json_parse(&v, text.data, text.size, &a, &err), PGY_OK);
+    const view_layout *l = g->containers[0].layout;
+    const uint32_t part = item_at(l, VIEW_ITEM_CONTAINER, 1);
+    assert_true(l->heights[part] > VIEW_CARD_HEIGHT); /* it is shown open */
+    assert_int_equal(json_at(json_get(v, "ih"), part)->integer, VIEW_CARD_HEIGHT);
+    assert_int_equal(json_at(json_get(v, "kind"), part)->integer, VIEW_ITEM_CONTAINER);
+    assert_null(json_at(json_get(v, "x"), l->item_count));
+    assert_non_null(json_at(json_get(v, "x"), l->item_count - 1));
+    assert_null(json_at(json_get(v, "edges"), l->edge_count));
+    assert_non_null(json_at(json_get(v, "y"), l->row_count - 1));
+    arena_deinit(&a);
+    str_deinit(&text);
+    view_graph_destroy(g);
+}
+
+static void test_layout__missing_memory_is_an_error(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1;; n++) {
+        pgy_error err = {0};
+        view_scene s = {0};
+        view_graph *g = scoped();
+        if (!mem_fail_nth(n)) {
+            view_graph_destroy(g);
+            break; /* a build without assertions */
+        }
+        pgy_status st = view_layout_run(g, NULL, NULL, &err);
+        if (!st) st = view_scene_make(&s, g, 0, &err);
+        mem_fail_nth(0);
+        view_scene_deinit(&s);
+        view_graph_destroy(g);
+        if (!st) break;
+        assert_int_equal(st, PGY_E_MEMORY);
+    }
+}
