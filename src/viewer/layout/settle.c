@@ -8,7 +8,7 @@
 #include "viewer/layout/simplex.h"
 
 enum {
-    SETTLE_LIMIT = 12000,   /* nodes and lines; larger graphs keep the places they have */
+    SETTLE_LIMIT = 60000,   /* nodes and lines; larger graphs keep the places they have */
     SETTLE_WORK = 60000000, /* steps of the simplex method */
     SETTLE_CENTRE_PASSES = 2
 };

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network simplex method on a spanning tree (Gansner, Koutsofios, North, Vo: A technique for
- * drawing directed graphs, 1993). Nodes of a subtree have consecutive numbers in a walk that visits
- * children first, so a subtree is a range. The cut value of a tree edge is the weight that leaves
- * its subtree less the weight that enters it, or the negative of that, by the edge's direction. */
+ * drawing directed graphs, 1993). The cut value of a tree edge is the weight that leaves its
+ * subtree less the weight that enters it, or the negative of that, by the edge's direction. A pivot
+ * costs as many steps as its subtree has edges, and the way from there to the root. */
 #include "viewer/layout/simplex.h"
 
 #include "base/cancel.h"
 
 typedef struct pivoting {
     simplex *s;
-    uint32_t *start, *incident;        /* edges of each node */
-    uint32_t *parent, *child, *next;   /* tree: parent, first child, next of the same parent */
-    uint32_t *low, *number, *numbered; /* the walk: first number of the subtree, own; its inverse */
-    int64_t *net;                      /* weight that leaves the subtree less that enters it */
+    uint32_t *start, *incident;               /* edges of each node */
+    uint32_t *parent, *child, *before, *next; /* tree: parent, first child, its neighbours */
+    uint32_t *subtree, count;                 /* nodes of the subtree that was collected last */
+    uint32_t *mark, stamp;                    /* mark == stamp: node is in that subtree */
+    int64_t *net; /* weight that leaves the subtree less that enters it */
     uint32_t search;
     uint64_t work;
 } pivoting;
@@ -30,48 +31,37 @@ static int32_t slack(const pivoting *p, uint32_t edge)
 
 static void attach(pivoting *p, uint32_t node, uint32_t parent)
 {
+    const uint32_t first = p->child[parent];
     p->parent[node] = parent;
-    p->next[node] = p->child[parent];
+    p->before[node] = VIEW_NONE;
+    p->next[node] = first;
+    if (first != VIEW_NONE) p->before[first] = node;
     p->child[parent] = node;
 }
 
 static void detach(pivoting *p, uint32_t node)
 {
-    uint32_t *at = &p->child[p->parent[node]];
-    while (*at != node) {
-        at = &p->next[*at];
-        p->work++;
-    }
-    *at = p->next[node];
+    const uint32_t before = p->before[node], next = p->next[node];
+    if (before == VIEW_NONE)
+        p->child[p->parent[node]] = next;
+    else
+        p->next[before] = next;
+    if (next != VIEW_NONE) p->before[next] = before;
 }
 
-/* Numbers the subtree of `root` from `from` on. */
-static void walk(pivoting *p, uint32_t root, uint32_t from)
+/* Lists the nodes of a subtree, parents first. */
+static void collect(pivoting *p, uint32_t root)
 {
-    uint32_t at = root, n = from;
-    for (;;) {
-        p->low[at] = n;
-        if (p->child[at] != VIEW_NONE) {
-            at = p->child[at];
-            continue;
-        }
-        for (;;) {
-            p->number[at] = n;
-            p->numbered[n++] = at;
-            if (at == root) {
-                p->work += n - from;
-                return;
-            }
-            if (p->next[at] != VIEW_NONE) break;
-            at = p->parent[at];
-        }
-        at = p->next[at];
+    p->stamp++;
+    p->count = 0;
+    p->subtree[p->count++] = root;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const uint32_t node = p->subtree[i];
+        p->mark[node] = p->stamp;
+        for (uint32_t c = p->child[node]; c != VIEW_NONE; c = p->next[c])
+            p->subtree[p->count++] = c;
     }
-}
-
-static bool is_in(const pivoting *p, uint32_t node, uint32_t subtree)
-{
-    return p->low[subtree] <= p->number[node] && p->number[node] <= p->number[subtree];
+    p->work += p->count;
 }
 
 static bool list_incident(pivoting *p)
@@ -96,8 +86,8 @@ static bool begin(pivoting *p)
 {
     simplex *s = p->s;
     const size_t n = (size_t)s->node_count + 3;
-    uint32_t **const lists[] = {&p->start, &p->parent, &p->child,   &p->next,
-                                &p->low,   &p->number, &p->numbered};
+    uint32_t **const lists[] = {&p->start, &p->parent,  &p->child, &p->before,
+                                &p->next,  &p->subtree, &p->mark};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (!(*lists[i] = arena_alloc_array(s->l->memory, n, sizeof(uint32_t)))) return false;
     if (!(p->net = arena_alloc_array(s->l->memory, n, sizeof *p->net)) || !list_incident(p))
@@ -106,13 +96,13 @@ static bool begin(pivoting *p)
     p->parent[0] = VIEW_NONE;
     for (uint32_t i = s->node_count; i-- > 1;)
         attach(p, i, other_end(&s->edges[s->parent_edge[i]], i));
-    walk(p, 0, 0);
     for (uint32_t i = 0; i < s->edge_count; i++) {
         p->net[s->edges[i].tail] += s->edges[i].weight;
         p->net[s->edges[i].head] -= s->edges[i].weight;
     }
-    for (uint32_t k = 0; k + 1 < s->node_count; k++)
-        p->net[p->parent[p->numbered[k]]] += p->net[p->numbered[k]];
+    collect(p, 0);
+    for (uint32_t k = s->node_count; k-- > 1;)
+        p->net[p->parent[p->subtree[k]]] += p->net[p->subtree[k]];
     return true;
 }
 
@@ -139,20 +129,22 @@ static uint32_t leaving(pivoting *p)
     return best;
 }
 
-/* The edge of the least slack that crosses the border of the subtree the other way. */
+/* The edge of the least slack that crosses the border of the subtree the other way. Collects the
+ * subtree. */
 static uint32_t entering(pivoting *p, uint32_t subtree)
 {
     const simplex *s = p->s;
     const bool leaves = s->edges[s->parent_edge[subtree]].tail == subtree;
     uint32_t best = VIEW_NONE;
     int32_t least = INT32_MAX;
-    for (uint32_t k = p->low[subtree]; k <= p->number[subtree]; k++) {
-        const uint32_t node = p->numbered[k];
+    collect(p, subtree);
+    for (uint32_t k = 0; k < p->count; k++) {
+        const uint32_t node = p->subtree[k];
         p->work += p->start[node + 1] - p->start[node] + 1;
         for (uint32_t i = p->start[node]; i < p->start[node + 1]; i++) {
             const uint32_t edge = p->incident[i];
             const simplex_edge *e = &s->edges[edge];
-            if ((leaves ? e->head : e->tail) != node || is_in(p, other_end(e, node), subtree))
+            if ((leaves ? e->head : e->tail) != node || p->mark[other_end(e, node)] == p->stamp)
                 continue;
             const int32_t room = slack(p, edge);
             if (room < least) least = room, best = edge;
@@ -162,20 +154,21 @@ static uint32_t entering(pivoting *p, uint32_t subtree)
     return best;
 }
 
-/* Hangs the subtree of `child` on the outer end of `edge`, by the edge's inner end. */
+static void add_to_root(pivoting *p, uint32_t node, int64_t weight)
+{
+    for (; node != VIEW_NONE; node = p->parent[node], p->work++) p->net[node] += weight;
+}
+
+/* Hangs the collected subtree, that of `child`, on the outer end of `edge` by its inner end. */
 static void exchange(pivoting *p, uint32_t child, uint32_t edge)
 {
     simplex *s = p->s;
     const simplex_edge *e = &s->edges[edge];
-    const uint32_t inner = is_in(p, e->tail, child) ? e->tail : e->head;
-    const uint32_t outer = other_end(e, inner), before = p->parent[child];
+    const uint32_t inner = p->mark[e->tail] == p->stamp ? e->tail : e->head;
+    const uint32_t outer = other_end(e, inner);
     const int64_t whole = p->net[child];
-    uint32_t common = outer;
-    while (!is_in(p, before, common)) {
-        p->net[common] += whole;
-        common = p->parent[common];
-    }
-    for (uint32_t at = before; at != common; at = p->parent[at]) p->net[at] -= whole;
+    add_to_root(p, p->parent[child], -whole);
+    add_to_root(p, outer, whole);
     uint32_t at = inner, parent = outer, tie = edge;
     int64_t below = 0; /* what hung on `at` before and now lies above it */
     for (;;) {
@@ -192,7 +185,6 @@ static void exchange(pivoting *p, uint32_t child, uint32_t edge)
         tie = old_tie;
         at = up;
     }
-    walk(p, common, p->low[common]);
 }
 
 pgy_status simplex_run(simplex *s, pgy_error *err)
@@ -212,8 +204,7 @@ pgy_status simplex_run(simplex *s, pgy_error *err)
         const bool leaves = s->edges[s->parent_edge[child]].tail == child;
         const int32_t room = leaves ? -slack(&p, edge) : slack(&p, edge);
         if (room != 0)
-            for (uint32_t k = p.low[child]; k <= p.number[child]; k++)
-                s->places[p.numbered[k]] += room;
+            for (uint32_t k = 0; k < p.count; k++) s->places[p.subtree[k]] += room;
         exchange(&p, child, edge);
     }
     return PGY_OK;
