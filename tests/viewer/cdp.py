@@ -35,6 +35,8 @@ SHIFT, CONTROL, ALT, META = 8, 2, 1, 4
 KEYS = {  # name: code, number
     "Enter": ("Enter", 13), "Escape": ("Escape", 27), "Tab": ("Tab", 9), "Backspace": ("Backspace", 8), "Delete": ("Delete", 46), " ": ("Space", 32),
     "ArrowUp": ("ArrowUp", 38), "ArrowDown": ("ArrowDown", 40), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("ArrowRight", 39),
+    ".": ("Period", 190), ",": ("Comma", 188), "/": ("Slash", 191), "?": ("Slash", 191), "-": ("Minus", 189), "=": ("Equal", 187), "+": ("Equal", 187),
+    "[": ("BracketLeft", 219), "]": ("BracketRight", 221),
     "Home": ("Home", 36), "End": ("End", 35), "PageUp": ("PageUp", 33), "PageDown": ("PageDown", 34),
 }
 
@@ -374,7 +376,9 @@ class Page:
 
     def key(self, name, modifiers=0):
         """Presses a key by the name that events give it: "a", "?", "ArrowDown"."""
-        code, number = KEYS.get(name, ("Key" + name.upper() if name.isalpha() and name.isascii() and len(name) == 1 else "", ord(name[0].upper())))
+        is_plain = len(name) == 1 and name.isascii() and name.isalnum()
+        guess = ("Key" + name.upper() if name.isalpha() else "Digit" + name, ord(name.upper())) if is_plain else ("", 0)
+        code, number = KEYS.get(name, guess)
         writes = len(name) == 1 and not modifiers & (CONTROL | ALT | META)
         text = name if writes else "\r" if name == "Enter" else ""
         common = {"key": name, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}

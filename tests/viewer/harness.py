@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.parse
 
 import png
 from cdp import Failure
@@ -138,6 +139,35 @@ class Test:
             process.stdout.close()
         for page in self.pages:
             page.close()
+
+
+def state(page):
+    """What the address says of the page's state: {"node": "conv1", "q": "maxabs", ...}. It follows changes after a quarter of a second."""
+    page.js("new Promise(done => setTimeout(() => done(true), 300))")
+    return dict(urllib.parse.parse_qsl(page.js("location.hash").lstrip("#"), keep_blank_values=True))
+
+
+def selected(page):
+    """The name of what is selected, as the details show it; None: nothing."""
+    page.frames(2)
+    return page.text("#sidebar .subject").strip() if page.exists("#sidebar .subject") else None
+
+
+def go_to(page, name):
+    """Selects a node or tensor by its name, as key `g` does."""
+    page.click("#canvas")
+    page.key("Escape")
+    page.key("Escape")
+    page.key("g")
+    page.type(name)
+    page.key("Enter")
+    page.key("Escape")
+    page.frames(3)
+
+
+def middle(page, selector="#canvas"):
+    left, top, width, height = page.box(selector)
+    return left + width / 2, top + height / 2
 
 
 def wait_until(condition, what, seconds=10):

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The address holds the state: a reload, a link and "back" restore it."""
+from harness import ROOT, go_to, selected, state
+
+DATA = ROOT / "tests/data/viewer"
+
+
+def open_where(t, **more):
+    return t.open(t.view(DATA / "net.onnx", DATA / "where.json"), **more)
+
+
+def test_reload_restores_the_view(t):
+    page = open_where(t)
+    go_to(page, "/layer.2/matmul")
+    page.key("c")
+    page.key("+")
+    page.key("+")
+    before = state(page)
+    assert before["node"] == "/layer.2/matmul"
+    page.reload("document.body.dataset.ready === 'true'")
+    page.frames(4)
+    assert state(page) == before
+    assert selected(page) == "/layer.2/matmul"
+
+
+def test_link_opens_the_same_place_in_a_new_window(t):
+    page = open_where(t)
+    go_to(page, "m2")
+    state(page)
+    other = t.open(page.js("location.href"))
+    other.frames(4)
+    assert selected(other) == selected(page)
+    assert state(other) == state(page)
+
+
+def test_back_and_forward_walk_over_selections(t):
+    page = open_where(t)
+    page.click("#canvas")
+    page.key("Escape")
+    state(page)
+    names = []
+    for _ in range(3):
+        page.key("n")
+        state(page)
+        names.append(selected(page))
+    page.back()
+    page.wait(f"document.querySelector('#sidebar .subject')?.innerText.trim() === '{names[1]}'")
+    page.back()
+    page.wait(f"document.querySelector('#sidebar .subject')?.innerText.trim() === '{names[0]}'")
+    page.back(1)
+    page.wait(f"document.querySelector('#sidebar .subject')?.innerText.trim() === '{names[1]}'")
+
+
+def test_view_of_a_table_is_in_the_address(t):
+    page = open_where(t)
+    page.click_text("[role=tab]", "Summary")
+    assert state(page)["view"] == "summary"
+    page.back()
+    page.wait("!document.querySelector('#view-graph').hidden")
+
+
+def test_fragments_that_do_not_fit_are_left_out(t):
+    file = t.view(DATA / "net.onnx", DATA / "where.json")
+    for fragment in ("node=<img src=x onerror=alert(1)>", "node=%00&graph=99", "q=constructor&root=999999", "fold=0f 99999o -1i", "z=NaN&x=1e999&y=", "range=a_b",
+                     "near=99999999999", "view=__proto__", "marked=1 2 3 99999999", "at=0.5 5.99999", "%E0%A4%A", "node=~5&of=7", "show=diff horizontal junk", "&&&==="):
+        page = t.open(file.resolve().as_uri() + "#" + fragment)
+        assert page.is_shown("#canvas") or page.is_shown(".view"), fragment
+        problems = page.problems()
+        assert not problems, (fragment, problems)
+        t.pages.remove(page)
+        page.close()
