@@ -59,6 +59,7 @@ import {instanceOf, isCallNode, stateOf} from './fold.js';
 export const FRAME = 10;
 export const HEADER = 22;
 const GAP = 20;
+const LABEL_GAP = 84; // from left to right, labels stand between the cards
 const SQUEEZE = 0.4; // cards are lower than wide
 const SLICE = 512;
 
@@ -311,9 +312,21 @@ function placeAlong(plan, horizontal) {
         if (!used[r]) continue;
         end = y + plan.height[r];
         const gap = r + 1 < rows ? layout.y[r + 1] - layout.y[r] - before[r] : 0;
-        y = end + (horizontal ? Math.max(gap, GAP * 2) : gap);
+        y = end + (horizontal && !isPortRow(plan, r) && !isPortRow(plan, r + 1) ? Math.max(gap, LABEL_GAP) : gap);
     }
     return end;
+}
+
+/**
+ * True if a row has nothing but ports.
+ * @param {Plan} plan
+ * @param {number} row
+ */
+function isPortRow(plan, row) {
+    if (row !== 0 && row < plan.layout.y.length - 1) return false;
+    const {kind, row: rows} = plan.layout;
+    const at = row === 0 ? 0 : kind.length - 1;
+    return rows[at] === row && (kind[at] === ITEM.enter || kind[at] === ITEM.leave);
 }
 
 /**
@@ -465,7 +478,7 @@ function endOf(a, plan, i, tensor, slot, leaves) {
     let across = plan.x[i] + slot;
     if (inside) {
         const port = portOf(inside, tensor, leaves);
-        across = port < 0 ? plan.x[i] : plan.x[i] - plan.across[i] / 2 + FRAME + (a.horizontal ? HEADER : 0) + inside.x[port];
+        across = port < 0 || inside.hidden[port] ? plan.x[i] : plan.x[i] - plan.across[i] / 2 + FRAME + (a.horizontal ? HEADER : 0) + inside.x[port];
     }
     if (Math.abs(border - side) < 1) return [across, side];
     return leaves ? [across, side, across, border] : [across, border, across, side];

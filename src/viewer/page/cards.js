@@ -5,7 +5,8 @@
 
 import {CONTAINER, STATE, childrenOf} from './data.js';
 import {CATEGORY_COLOURS, colourOf, textOn} from './colour.js';
-import {instanceOf, markNames, stateOf} from './fold.js';
+import {HEADER} from './arrange.js';
+import {bitsOf, instanceOf, markNames, stateOf} from './fold.js';
 import {FONT, texts} from './theme.js';
 import {MARK_SIZE, drawMark, roundBox} from './marks.js';
 import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, marksOfItem, valueOf, valueText} from './look.js';
@@ -26,6 +27,8 @@ const TITLES = ['600 12.5px ' + FONT, '600 11.5px ' + FONT, '600 10.5px ' + FONT
 const NAME = '10.5px ' + FONT;
 const VALUE = '600 11px ' + FONT;
 const ROWS = '10px ' + FONT;
+
+const SERIOUS_MARKS = bitsOf(['first', 'nan', 'inf', 'fail', 'removed', 'added', 'changed']);
 
 /** @typedef {{x: number, y: number, w: number, h: number}} Box */
 
@@ -66,7 +69,7 @@ export function drawCard(ctx, look, card, index) {
         ctx.fillStyle = colour.fill;
         ctx.fill();
     } else if (look.quantity) {
-        drawHatch(ctx, look, card, 7);
+        drawHatch(ctx, look, text.isRound ? {x: card.x + 18, y: card.y, w: card.w - 36, h: card.h} : card, 7);
     }
     drawStripe(ctx, card, text.category, text.isRound);
     traceCard(ctx, card, text.isRound);
@@ -283,11 +286,11 @@ function drawMarks(ctx, look, card) {
     const bits = marksOfItem(look, card.item);
     const isMarked = card.item.kind === 'node' && look.state.bookmarks.has(card.item.id) && look.state.graph === look.g.index;
     if (!bits && !isMarked) return;
-    let x = card.x + card.w - 8;
+    let x = card.x + card.w - 5;
     const kinds = markNames(bits);
     if (isMarked) kinds.push('bookmark');
     for (const kind of kinds.slice(0, 5)) {
-        drawMark(ctx, kind, x, card.y, MARK_SIZE, look.theme.page, FONT);
+        drawMark(ctx, kind, x, card.y - 3, MARK_SIZE, look.theme.page, FONT);
         x -= MARK_SIZE + 3;
     }
 }
@@ -324,7 +327,7 @@ export function drawBox(ctx, look, card, index, scale) {
         ctx.fillText(texts.fit(font, text.title + badge, card.w - STRIPE - 10), card.x + STRIPE + 6, card.y + CARD_HEIGHT / 2 + size * 0.36);
     }
     drawOutline(ctx, look, card, index, false);
-    const marks = markNames(marksOfItem(look, card.item) & 15);
+    const marks = markNames(marksOfItem(look, card.item) & SERIOUS_MARKS);
     if (marks.length) drawMark(ctx, marks[0], card.x + card.w - 8, card.y, Math.min(10 / scale, 34), look.theme.page, FONT);
 }
 
@@ -359,8 +362,7 @@ export function frameButtons(look, frame) {
         const isOne = stateOf(g, look.state, c) === STATE.one;
         const right = frame.x + frame.w - 5;
         if (!isOne) return {fold, back: null, next: null, cells: null, open: {x: right - BUTTON, y, w: BUTTON, h: BUTTON}};
-        const room = Math.min(frame.w - 300, 160, childrenOf(g).containers[c].length * 12);
-        const cells = room > 20 ? {x: right - BUTTON - 6 - room, y: y + 2, w: room, h: BUTTON - 4} : null;
+        const cells = {x: frame.x + 8, y: frame.y + HEADER + 3, w: frame.w - 16, h: 6};
         return {
             fold,
             back: {x: frame.x + 24, y, w: BUTTON, h: BUTTON},
@@ -412,8 +414,8 @@ function drawHeader(ctx, look, frame, ink) {
         x = buttons.next.x + BUTTON + 7;
     }
     const value = valueText(look, {kind: 'container', id: frame.container});
-    let right = buttons.cells ? buttons.cells.x - 6 : buttons.open ? buttons.open.x - 6 : frame.x + frame.w - 8;
-    if (value && right - x > 90) {
+    let right = buttons.open ? buttons.open.x - 6 : frame.x + frame.w - 8;
+    if (value && right - x > 80) {
         ctx.font = VALUE;
         ctx.fillStyle = ink;
         ctx.textAlign = 'right';
@@ -472,16 +474,17 @@ function drawCells(ctx, look, instances, at, box) {
     const scale = cellScale(look, values);
     instances.forEach((c, k) => {
         const colour = scale ? colourOf(scale, values[k]) : {fill: null};
-        const fails = (marksOfItem(look, {kind: 'container', id: c}) & 15) !== 0;
+        const fails = (marksOfItem(look, {kind: 'container', id: c}) & SERIOUS_MARKS) !== 0;
         ctx.fillStyle = colour.fill || look.theme.hatch;
-        ctx.fillRect(box.x + k * step, box.y, Math.max(step - 1, step * 0.8), box.h);
+        const width = Math.max(step - 1, step * 0.8);
+        ctx.fillRect(box.x + k * step, box.y, width, box.h);
         if (fails) {
             ctx.fillStyle = look.theme.contradiction;
-            ctx.fillRect(box.x + k * step, box.y - 2.5, Math.max(step - 1, step * 0.8), 2);
+            ctx.fillRect(box.x + k * step, box.y + box.h + 1, width, 2);
         }
         if (k !== at) return;
         ctx.beginPath();
-        ctx.rect(box.x + k * step - 1, box.y - 1, step + 1, box.h + 2);
+        ctx.rect(box.x + k * step - 1, box.y - 1, width + 2, box.h + 2);
         ctx.lineWidth = 1.5;
         ctx.strokeStyle = look.theme.accent;
         ctx.stroke();

@@ -56,7 +56,35 @@ export function hasContent(g, c) {
  */
 export function instanceOf(g, folding, repeat) {
     const count = childrenOf(g).containers[repeat].length;
-    return Math.min(Math.max(folding.instance.get(canonicalOf(g)[repeat]) ?? 0, 0), Math.max(count - 1, 0));
+    return Math.min(Math.max(folding.instance.get(canonicalOf(g)[repeat]) ?? firstInstance(g, repeat), 0), Math.max(count - 1, 0));
+}
+
+/** @type {WeakMap<Graph, Map<number, number>>} */
+const firstInstances = new WeakMap();
+
+/**
+ * The instance that is shown at first: the one in which errors begin, or else with a failure or a change, so that it is not hidden.
+ * @param {Graph} g
+ * @param {number} repeat
+ * @returns {number}
+ */
+function firstInstance(g, repeat) {
+    let known = firstInstances.get(g);
+    if (!known) firstInstances.set(g, (known = new Map()));
+    let chosen = known.get(repeat);
+    if (chosen === undefined) {
+        const bits = childrenOf(g).containers[repeat].map((c) => marksOf(g).containers[c]);
+        const kinds = [['first'], ['nan', 'inf'], ['fail'], ['contradiction', 'unsupported', 'removed', 'added', 'changed']].map(bitsOf);
+        chosen = 0;
+        for (const wanted of kinds) {
+            const found = bits.findIndex((b) => b & wanted);
+            if (found < 0) continue;
+            chosen = found;
+            break;
+        }
+        known.set(repeat, chosen);
+    }
+    return chosen;
 }
 
 /**
@@ -278,6 +306,11 @@ export function marksOf(g) {
     }
     marksIndex.set(g, marks);
     return marks;
+}
+
+/** @param {string[]} kinds @returns {number} */
+export function bitsOf(kinds) {
+    return kinds.reduce((bits, kind) => bits | (1 << MARKS.indexOf(kind)), 0);
 }
 
 /**

@@ -40,6 +40,7 @@ class GraphView {
         this.merged = head.graphs.findIndex((g) => g.role === 'merged');
         this.frame = 0;
         this.isFirst = true;
+        this.restart = false;
         /** @type {Shown | null} what stays in place when the scene changes */
         this.anchor = null;
         /** @type {Item | null} what will be shown when the scene is made */
@@ -91,6 +92,7 @@ class GraphView {
     /** @param {Set<string>} changed @param {State} state */
     change(changed, state) {
         if (changed.has('graph') || changed.has('diff')) this.chooseGraphs(state);
+        if (changed.has('horizontal') && !this.isFirst) this.turn();
         const nearMoved = changed.has('selected') && state.near > 0 && state.selected !== null;
         if (nearMoved || this.isFirst || ARRANGED.some((name) => changed.has(name))) this.rearrange();
         if (changed.has('selected')) this.announce();
@@ -98,6 +100,13 @@ class GraphView {
         if ([...changed].some((name) => name !== 'camera' && name !== 'view' && name !== 'sidebar')) this.look();
         if (changed.has('root') || changed.has('graph')) this.showBreadcrumb();
         this.draw();
+    }
+
+    /** Rows have become columns: looks at the selection, or at the beginning. */
+    turn() {
+        const {selected} = store.get();
+        if (selected) this.wanted = selected;
+        else this.restart = true;
     }
 
     /** @param {State} state */
@@ -122,6 +131,7 @@ class GraphView {
         const {anchor, isFirst} = this;
         this.isFirst = false;
         element('half-b').hidden = !this.isPair;
+        this.showTitles();
         for (const pane of this.panes) pane.resize();
         const busy = element('busy');
         const shownPanes = this.isPair ? this.panes : this.panes.slice(0, 1);
@@ -158,11 +168,12 @@ class GraphView {
         const {scene} = pane;
         if (!scene) return;
         const state = store.get();
-        if (isFirst) {
-            if (state.camera.scale > 0) pane.camera = state.camera;
+        if (isFirst || this.restart) {
+            if (state.camera.scale > 0 && !this.restart) pane.camera = state.camera;
             else pane.camera = this.firstView(pane);
             if (this.isPair) this.alignFirst();
         }
+        this.restart = false;
         store.set({camera: pane.camera});
         const wanted = this.wanted;
         this.wanted = null;
@@ -239,6 +250,16 @@ class GraphView {
         this.later();
     }
 
+    showTitles() {
+        const {graphs} = data.head();
+        this.panes.forEach((pane, k) => {
+            const title = element(k === 0 ? 'half-title' : 'half-title-b');
+            title.hidden = graphs.length < 2;
+            const {role, name} = graphs[pane.graph];
+            title.textContent = (role === 'a' ? 'A: ' : role === 'b' ? 'B: ' : '') + (role === 'merged' ? 'A and B in one picture' : shown(name));
+        });
+    }
+
     showBreadcrumb() {
         const state = store.get();
         const g = this.panes[0].g;
@@ -277,13 +298,12 @@ class GraphView {
     /** @param {number} p @param {Partial<Folding>} folding @param {Shown | null} anchor */
     fold(p, folding, anchor) {
         this.anchor = anchor;
-        const pane = this.panes[p];
-        if (pane.own) {
-            pane.own = {...pane.own, ...folding};
-            this.rearrange();
-        } else {
-            store.set(folding);
-        }
+        const [pane, other] = p === 0 ? this.panes : [this.panes[1], this.panes[0]];
+        const mirrored = this.isPair && folding.root === undefined ? mirroredFolding(pane, other, pane.foldingOf(store.get()), folding, other.foldingOf(store.get())) : {};
+        const [a, b] = p === 0 ? [folding, mirrored] : [mirrored, folding];
+        if (this.panes[1]?.own) this.panes[1].own = {...this.panes[1].own, ...b};
+        if (Object.keys(a).length > 0) store.set(a);
+        else this.rearrange();
     }
 
     /**
@@ -376,6 +396,49 @@ class GraphView {
         const {selected} = store.get();
         say(selected ? describe(selected) : 'nothing selected');
     }
+}
+
+/**
+ * Containers by the names of those around them.
+ * @param {import('./data.js').Graph} g
+ * @returns {Map<string, number>}
+ */
+function containersByPath(g) {
+    const paths = new Map();
+    const pathOf = (/** @type {number} */ c) => {
+        const names = [];
+        for (let at = c; at > 0; at = g.container.parent[at]) names.push(g.container.kind[at] + containerName(g, at));
+        return names.join('\n');
+    };
+    for (let c = g.container.count - 1; c > 0; c--) paths.set(pathOf(c), c);
+    return paths;
+}
+
+/**
+ * The same change of folding in the other of two graphs, where it has containers of the same names.
+ * @param {Pane} from
+ * @param {Pane} to
+ * @param {Folding} before
+ * @param {Partial<Folding>} change
+ * @param {Folding} other
+ * @returns {Partial<Folding>}
+ */
+function mirroredFolding(from, to, before, change, other) {
+    const names = new Map([...containersByPath(from.g)].map(([path, c]) => [c, path]));
+    const there = containersByPath(to.g);
+    /** @type {Partial<Folding>} */
+    const mirrored = {};
+    for (const kind of /** @type {['states', 'instance']} */ (['states', 'instance'])) {
+        const map = change[kind];
+        if (!map) continue;
+        const next = new Map(other[kind]);
+        for (const [c, value] of map) {
+            const same = there.get(names.get(c) ?? '');
+            if (before[kind].get(c) !== value && same !== undefined) next.set(same, value);
+        }
+        mirrored[kind] = next;
+    }
+    return mirrored;
 }
 
 /** @type {GraphView | null} */

@@ -36,6 +36,8 @@ import {shown} from './dom.js';
 export const ROW = 15;
 export const CARD_HEIGHT = 40;
 const ROWS_MOST = 12;
+/** What is not worth a word on each card. */
+const ORDINARY = new Set(['same', 'normal', 'pass']);
 
 /**
  * The quantity that is shown on a graph; null: none.
@@ -67,7 +69,8 @@ export function colourOfItem(look, item) {
 
 /** @param {Look} look @param {Shown} item @returns {string} */
 export function valueText(look, item) {
-    return look.quantity ? shortValue(look.quantity, valueOf(look, item)) : '';
+    const text = look.quantity ? shortValue(look.quantity, valueOf(look, item)) : '';
+    return ORDINARY.has(text) ? '' : text;
 }
 
 /** @param {Look} look @param {Shown} item @returns {number} bits */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The minimap: the whole graph as blocks, the worst places as dots, and the part that is seen. Pressing it moves there.
 
+import {bitsOf} from './fold.js';
 import {blockColour} from './cards.js';
 import {marksOfItem, valueOf} from './look.js';
 import {seen} from './camera.js';
@@ -15,7 +16,7 @@ const LEAST = 36;
 const DOTS = 12;
 const INSET = 6;
 const BLOCKS_MOST = 20000;
-const SERIOUS = 0xf; // first, NaN, infinite, fail: see MARKS
+const SERIOUS = bitsOf(['first', 'nan', 'inf', 'fail', 'removed', 'added', 'changed']);
 
 export class Minimap {
     /** @param {HTMLCanvasElement} canvas @param {Pane} pane @param {(camera: Camera) => void} move */
@@ -79,7 +80,7 @@ export class Minimap {
         /** @type {number[]} */
         let dots = [];
         cards.forEach((c, i) => marksOfItem(look, c.item) & SERIOUS && dots.push(i));
-        if (dots.length > DOTS) dots = dots.filter((i) => marksOfItem(look, cards[i].item) & 3 || look.quantity === null).slice(0, DOTS);
+        if (dots.length > DOTS) dots = dots.filter((i) => marksOfItem(look, cards[i].item) & bitsOf(['first', 'nan']) || look.quantity === null).slice(0, DOTS);
         if (look.quantity && look.quantity.scale !== 'category' && look.quantity.better !== 'none') {
             dots.push(...worstOrder(cards.map((c) => valueOf(look, c.item)), look.quantity.better).slice(0, DOTS - Math.min(dots.length, DOTS)));
         }

@@ -3,7 +3,7 @@
 
 import {CONTAINER, STATE, childrenOf, data} from './data.js';
 import {store} from './store.js';
-import {MARKS, canonicalOf, hasContent, instanceOf, marksOf, shownFor, stateOf} from './fold.js';
+import {bitsOf, canonicalOf, hasContent, instanceOf, marksOf, shownFor, stateOf} from './fold.js';
 import {limitScale, reveal, seen, zoomAt} from './camera.js';
 import {nodesOfItem, toggled} from './pane.js';
 import {ancestorsOf, consumersOf, descendantsOf, failingChain, markedOf, producersOf, sameType} from './walk.js';
@@ -63,11 +63,10 @@ export function foldSelected(isUnfold) {
     if (!isUnfold) {
         while (c > 0 && (c === state.root || g.container.kind[c] === CONTAINER.instance || stateOf(g, state, c) === STATE.folded)) c = g.container.parent[c];
         if (c <= 0 || c === state.root) return;
-        view.anchor = {kind: 'container', id: c};
-        store.set({states: toggled(g, state, c, STATE.folded), selected: {kind: 'container', id: c, graph: pane.graph}});
+        view.fold(0, {states: toggled(g, state, c, STATE.folded)}, {kind: 'container', id: c});
+        store.set({selected: {kind: 'container', id: c, graph: pane.graph}});
     } else if (c >= 0 && stateOf(g, state, c) === STATE.folded && hasContent(g, c)) {
-        view.anchor = {kind: 'container', id: c};
-        store.set({states: toggled(g, state, c, -1)});
+        view.fold(0, {states: toggled(g, state, c, -1)}, {kind: 'container', id: c});
     }
 }
 
@@ -86,7 +85,7 @@ function foldAll(isUnfold) {
     } else {
         for (const c of childrenOf(g).containers[state.root]) states.set(canonical[c], STATE.folded);
     }
-    store.set({states});
+    graphView().fold(0, {states}, null);
 }
 
 /**
@@ -185,7 +184,7 @@ export function followSelected(walk) {
     else if (walk === 'type') highlight(selected, sameType(g, nodes[0]), 'nodes of the same operator');
     else {
         const {nodes: bits} = marksOf(g);
-        const failing = (1 << MARKS.indexOf('fail')) | (1 << MARKS.indexOf('nan')) | (1 << MARKS.indexOf('inf')) | (1 << MARKS.indexOf('first'));
+        const failing = bitsOf(['first', 'nan', 'inf', 'fail']);
         highlight(selected, new Set(failingChain(g, nodes[0], (n) => (bits[n] & failing) !== 0)), 'failing nodes lead here');
     }
 }
@@ -230,8 +229,8 @@ export function stepInstance(side) {
     const instance = new Map(state.instance);
     const at = (instanceOf(g, state, c) + side + count) % count;
     instance.set(canonicalOf(g)[c], at);
-    view.anchor = {kind: 'container', id: c};
-    store.set({instance, selected: {kind: 'container', id: c, graph: pane.graph}});
+    view.fold(0, {instance}, {kind: 'container', id: c});
+    store.set({selected: {kind: 'container', id: c, graph: pane.graph}});
     say('instance ' + (at + 1) + ' of ' + count);
 }
 

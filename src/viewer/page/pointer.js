@@ -149,7 +149,10 @@ export class Pointer {
         const {scene, index} = this.pane;
         if (!scene || !index) return -1;
         const f = frameAt(scene, index, p.x, p.y);
-        return f >= 0 && p.y <= scene.frames[f].y + HEADER_HEIGHT ? f : -1;
+        if (f < 0) return -1;
+        const {look} = this.pane;
+        const isHeader = p.y <= scene.frames[f].y + HEADER_HEIGHT;
+        return isHeader || (look && holds(frameButtons(look, scene.frames[f]).cells, p)) ? f : -1;
     }
 
     /** @param {MouseEvent} e */

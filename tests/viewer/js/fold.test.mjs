@@ -3,39 +3,28 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {foldValues, shownFor, stateOf, unfoldFor, valuesOf} from '../../../src/viewer/page/fold.js';
-import {graphOf, layoutOf} from './graphs.mjs';
+import {graphOf, layoutOf, repeatOf} from './graphs.mjs';
+import {setBlocks} from './support.mjs';
 
-/** A repeat (1) of two instances (2, 3) with two nodes each; node 4 stands outside. */
-function repeated(state) {
-    const layout = layoutOf([[0, 0, 0, 50, 100, 40], [0, 1, 1, 50, 100, 40]], [[1, 0, 1]]);
-    return graphOf(
-        [['A0', ['x'], ['a'], 2], ['B1', ['a'], ['b'], 2], ['A2', ['b'], ['c'], 3], ['B3', ['c'], ['d'], 3], ['C4', ['d'], ['e'], 0]],
-        [
-            {kind: 0, parent: -1, layout: layoutOf([[1, 1, 0, 60, 120, 40], [0, 4, 1, 60, 100, 40]], [])},
-            {kind: 2, name: 'layers', parent: 0, state},
-            {kind: 3, name: 'layer.0', parent: 1, layout},
-            {kind: 3, name: 'layer.1', parent: 1, layout: {card: [120, 40], like: 2, ref: [2, 3], tensor: [3]}},
-        ],
-    );
-}
+setBlocks({results: {quantities: [], marks: []}});
 
 const folding = (g, states = [], instance = []) => ({states: new Map(states), instance: new Map(instance), root: 0});
 
 test('a folded repeat stands for its nodes', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     assert.deepEqual(shownFor(g, folding(g), {kind: 'node', id: 3}), {kind: 'container', id: 1});
     assert.deepEqual(shownFor(g, folding(g), {kind: 'node', id: 4}), {kind: 'node', id: 4});
 });
 
 test('of an instance that is not shown nothing is shown', () => {
-    const g = repeated(2);
+    const g = repeatOf(2);
     assert.deepEqual(shownFor(g, folding(g), {kind: 'node', id: 1}), {kind: 'node', id: 1});
     assert.equal(shownFor(g, folding(g), {kind: 'node', id: 3}), null);
     assert.deepEqual(shownFor(g, folding(g, [], [[1, 1]]), {kind: 'node', id: 3}), {kind: 'node', id: 3});
 });
 
 test('unfolding for a node chooses its instance', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     const unfolded = unfoldFor(g, folding(g), {kind: 'node', id: 3});
     assert.equal(stateOf(g, unfolded, 1), 2);
     assert.equal(unfolded.instance.get(1), 1);
@@ -43,7 +32,7 @@ test('unfolding for a node chooses its instance', () => {
 });
 
 test('a container opened by itself hides what is outside', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     const inside = {...folding(g), root: 3};
     assert.deepEqual(shownFor(g, inside, {kind: 'node', id: 2}), {kind: 'node', id: 2});
     assert.equal(shownFor(g, inside, {kind: 'node', id: 4}), null);
@@ -66,7 +55,7 @@ test('instances share their folding', () => {
 const quantity = {index: 0, id: 'time', label: '', unit: 'us', group: 'time', graph: 0, of: 'node', scale: 'log', fold: 'sum', better: 'low', names: []};
 
 test('a folded container has the sum, the maximum or the common value of what is inside', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     assert.deepEqual(valuesOf(g, {...quantity, values: [1, 2, 3, 4, 5]}).containers, [15, 10, 3, 7]);
     assert.deepEqual(valuesOf(g, {...quantity, fold: 'max', values: [1, null, 3, 4, 5]}).containers, [5, 4, 1, 4]);
     assert.deepEqual(valuesOf(g, {...quantity, fold: 'same', values: [1, 1, 2, 2, 2]}).containers, [null, null, 1, 2]);
@@ -74,7 +63,7 @@ test('a folded container has the sum, the maximum or the common value of what is
 });
 
 test('NaN inside a container is never hidden', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     const {containers} = valuesOf(g, {...quantity, fold: 'max', values: [NaN, 2, 3, 4, 5]});
     assert.ok(Number.isNaN(containers[1]) && Number.isNaN(containers[2]));
     assert.equal(containers[3], 4);
@@ -82,7 +71,7 @@ test('NaN inside a container is never hidden', () => {
 });
 
 test('a quantity of tensors belongs to the node that makes them', () => {
-    const g = repeated(0);
+    const g = repeatOf(0);
     const {nodes} = valuesOf(g, {...quantity, of: 'tensor', fold: 'max', values: g.tensor.name.map((_, t) => t)});
     assert.deepEqual(nodes, g.node.outputs.map(([t]) => t));
 });

@@ -65,3 +65,17 @@ export function diamond() {
         ['E4', ['y'], ['e']],
     ]);
 }
+
+/** A repeat (1) of two instances (2, 3) with two nodes each; node 4 stands outside. */
+export function repeatOf(state) {
+    const layout = layoutOf([[0, 0, 0, 50, 100, 40], [0, 1, 1, 50, 100, 40]], [[1, 0, 1]]);
+    return graphOf(
+        [['A0', ['x'], ['a'], 2], ['B1', ['a'], ['b'], 2], ['A2', ['b'], ['c'], 3], ['B3', ['c'], ['d'], 3], ['C4', ['d'], ['e'], 0]],
+        [
+            {kind: 0, parent: -1, layout: layoutOf([[1, 1, 0, 60, 120, 40], [0, 4, 1, 60, 100, 40]], [])},
+            {kind: 2, name: 'layers', parent: 0, state},
+            {kind: 3, name: 'layer.0', parent: 1, layout},
+            {kind: 3, name: 'layer.1', parent: 1, layout: {card: [120, 40], like: 2, ref: [2, 3], tensor: [3]}},
+        ],
+    );
+}
