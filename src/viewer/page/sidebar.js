@@ -21,7 +21,7 @@ export function mountSidebar(element) {
         reopen.hidden = state.sidebar;
         element.classList.toggle('closed', !state.sidebar);
         if (!state.sidebar) return;
-        const causes = ['selected', 'hits', 'graph', 'sidebar', 'bookmarks', ...(state.selected ? ['quantity'] : [])];
+        const causes = ['selected', 'hits', 'graph', 'root', 'sidebar', 'bookmarks', ...(state.selected ? ['quantity'] : [])];
         if (changed && !causes.some((name) => changed.has(name))) return;
         const keep = changed && !changed.has('selected') && !changed.has('graph') && !changed.has('hits') ? content.scrollTop : 0;
         fill(content, panelOf());
@@ -32,9 +32,9 @@ export function mountSidebar(element) {
 }
 
 function panelOf() {
-    const {selected, hits, graph} = store.get();
+    const {selected, hits, graph, root} = store.get();
     if (selected?.kind === 'node') return nodePanel(selected);
     if (selected?.kind === 'tensor') return tensorPanel(selected);
     if (selected?.kind === 'container') return containerPanel(selected);
-    return hits && hits.nodes.size + hits.tensors.size > 0 ? hitsPanel(hits) : modelPanel(graph);
+    return hits && hits.nodes.size + hits.tensors.size > 0 ? hitsPanel(hits) : root > 0 ? containerPanel({kind: 'container', id: root, graph}) : modelPanel(graph);
 }

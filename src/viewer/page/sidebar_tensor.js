@@ -170,7 +170,7 @@ function planeBox(stats, plane, name) {
         const most = Math.max(Math.abs(low), Math.abs(high));
         /** @type {[number, number]} */
         const range = diverging ? [-most, most] : [low, high];
-        const text = `${cut.rows} rows, ${cut.columns} columns, from ${exactNumber(low)} to ${exactNumber(high)}`;
+        const text = `${counted(cut.rows, 'row')}, ${counted(cut.columns, 'column')}, from ${exactNumber(low)} to ${exactNumber(high)}`;
         fill(picture, planePicture(cut, range, diverging, `${choice.value} of ${shown(name)}: ${text}`));
         caption.textContent = text;
     };

@@ -169,8 +169,9 @@ export class TableView {
         this.order = [];
         this.current = -1;
         this.first = -1;
-        this.scroller = el('div', {class: 'grid-scroll', tabindex: 0});
-        this.body = el('tbody');
+        // The part that scrolls has the focus and is the grid; the table in it only sets its columns.
+        this.scroller = el('div', {class: 'grid-scroll', tabindex: 0, role: 'grid', 'aria-label': options.label, 'aria-readonly': 'true'});
+        this.body = el('tbody', {role: 'rowgroup'});
         this.above = el('tr', {'aria-hidden': 'true', class: 'space'}, el('td', {colspan: options.columns.length}));
         this.below = el('tr', {'aria-hidden': 'true', class: 'space'}, el('td', {colspan: options.columns.length}));
         this.count = el('span', {class: 'count', role: 'status'});
@@ -182,10 +183,10 @@ export class TableView {
     }
 
     makeTable() {
-        const {columns, label} = this.options;
+        const {columns} = this.options;
         this.heads = columns.map((column, i) => {
             const sorter = el('button', {type: 'button', on: {click: () => this.sortBy(i)}}, column.name);
-            return el('th', {scope: 'col', class: isNumberKind(column.kind) ? 'number' : null}, sorter);
+            return el('th', {scope: 'col', role: 'columnheader', class: isNumberKind(column.kind) ? 'number' : null}, sorter);
         });
         const widths = el('colgroup');
         for (const column of columns) {
@@ -193,7 +194,7 @@ export class TableView {
             if (!column.rest) col.style.width = `${this.widthOf(column)}ch`;
             widths.append(col);
         }
-        return el('table', {class: 'grid', role: 'grid', 'aria-label': label, 'aria-readonly': 'true'}, widths, el('thead', {}, el('tr', {'aria-rowindex': 1}, ...this.heads)), this.body);
+        return el('table', {class: 'grid', role: 'none'}, widths, el('thead', {role: 'rowgroup'}, el('tr', {role: 'row', 'aria-rowindex': 1}, ...this.heads)), this.body);
     }
 
     /** @param {Column} column @returns {number} characters, from a sample of the rows */
@@ -299,7 +300,7 @@ export class TableView {
         });
         this.count.textContent = error || (rows.length === count ? `${count} rows` : `${rows.length} of ${count} rows`);
         this.count.classList.toggle('error', error !== '');
-        this.table.setAttribute('aria-rowcount', String(rows.length + 1));
+        this.scroller.setAttribute('aria-rowcount', String(rows.length + 1));
         this.draw(true);
     }
 
@@ -343,12 +344,12 @@ export class TableView {
     /** @param {number} place */
     drawRow(place) {
         const row = this.order[place];
-        const made = el('tr', {id: `${this.id}-${place}`, 'data-place': place, 'aria-rowindex': place + 2, 'aria-selected': row === this.current ? 'true' : 'false'});
+        const made = el('tr', {role: 'row', id: `${this.id}-${place}`, 'data-place': place, 'aria-rowindex': place + 2, 'aria-selected': row === this.current ? 'true' : 'false'});
         this.options.columns.forEach((column, i) => {
             const value = column.value(row);
             const text = columnText(column, row);
             const linked = column.item?.(row) ?? null;
-            const cell = el('td', {class: cellClass(column.kind, value)});
+            const cell = el('td', {role: 'gridcell', class: cellClass(column.kind, value)});
             if (linked) append(cell, [el('span', {class: 'link', 'data-column': i}, named(text, 80))]);
             else if (typeof value === 'string' && value !== '') append(cell, [named(text, 120)]);
             else append(cell, [text]);

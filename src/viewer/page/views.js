@@ -31,6 +31,7 @@ export function mountViews(element) {
         return [id, tab];
     }));
     fill(element, bar);
+    for (const view of document.querySelectorAll('.view')) view.setAttribute('role', 'tabpanel');
     roveFocus(bar, '[role=tab]');
     const update = () => {
         const known = tabs.has(store.get().view) ? store.get().view : 'graph';
