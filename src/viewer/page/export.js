@@ -9,7 +9,7 @@ import {extent, paint} from './graph_view.js';
 import {columnKey, tableColumns, tableCsv, tableJson} from './table_view.js';
 import {itemName, measuredOf, opOf, quantityText, tensorType} from './facts.js';
 import {firstFailing, lastFolder} from './summary.js';
-import {fileName} from './sidebar_tensor.js';
+import {fileName} from './sidebar_values.js';
 import {closeOutside} from './views.js';
 
 /** Sides of a PNG file that browsers can make. */

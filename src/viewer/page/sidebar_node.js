@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sidebar of a node: what it is, what it reads and makes, what was measured, and commands that repeat it.
 
-import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeName, nodeOp, textAt} from './data.js';
+import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeName, nodeOp, tensorName, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, copyButton, el, facts, named, shown} from './dom.js';
 import {followSelected, stepNear} from './moves.js';
@@ -33,7 +33,7 @@ export function nodePanel(item) {
         section('Blocks', blockList(g, item)), membersOf(g, item), otherGraphs(item), later, tableRows(item),
     ]);
     data.detail(item.graph, item.id).then((detail) => {
-        if (detail) append(later, detailSections(detail));
+        if (detail) append(later, [...detailSections(detail), extractLink(g, item)]);
     }, (error) => append(later, [el('p', {class: 'note error'}, String(error.message ?? error))]));
     return panel;
 }
@@ -219,6 +219,21 @@ function detailSections(detail) {
         section('Metadata', facts((detail.metadata ?? []).map(([name, text]) => [named(name), longText(text)]))),
         section('Commands', ...(detail.commands ?? []).map(([title, text]) => commandLine(title, text))),
     ];
+}
+
+/**
+ * When the page is served from a model, the node can be had as a model.
+ * @param {Graph} g
+ * @param {Item} item
+ */
+function extractLink(g, item) {
+    if (!data.head().served || g.kind !== 'onnx' || g.node.kind[item.id] !== NODE.node) return null;
+    const inBody = containerPath(g, g.node.parent[item.id]).some((c) => g.container.kind[c] === CONTAINER.body || g.container.kind[c] === CONTAINER.function);
+    if (inBody) return null;
+    const names = (/** @type {string} */ key, /** @type {number[]} */ tensors) =>
+        tensors.filter((tensor) => tensor >= 0 && !isWeight(g, tensor)).map((tensor) => `&${key}=${encodeURIComponent(tensorName(g, tensor))}`).join('');
+    const address = `extract?graph=${item.graph}${names('input', g.node.inputs[item.id])}${names('output', g.node.outputs[item.id])}`;
+    return el('p', {}, el('a', {href: address, download: 'part.onnx', class: 'link'}, 'Save this node as a model'));
 }
 
 /**

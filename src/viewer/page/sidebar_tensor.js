@@ -3,8 +3,9 @@
 
 import {TENSOR, data, tensorName, tensorShape, textAt} from './data.js';
 import {shortNumber} from './colour.js';
-import {append, button, bytesText, copyButton, el, exactNumber, facts, fill, named, saveFile, shown} from './dom.js';
-import {curveChart, differenceChart, histogramChart, planeOf, planePicture, planeRange} from './charts.js';
+import {append, button, bytesText, copyButton, el, exactNumber, facts, fill, named, shown} from './dom.js';
+import {curveChart, differenceChart, histogramChart} from './charts.js';
+import {isServed, knownShape, servedValues, storedValues, valuesBox} from './sidebar_values.js';
 import {counted, goTo, graphLabel, isWeight, itemLink, itemName, readersOf, shapeText} from './facts.js';
 import {markList, measuredTable, section, tableRows} from './sidebar_node.js';
 
@@ -78,6 +79,11 @@ function statisticsTensor(g, item) {
 /** @param {HTMLElement} element @param {Graph} g @param {Item} item */
 async function fillStatistics(element, g, item) {
     const tensor = statisticsTensor(g, item);
+    const shape = knownShape(tensorShape(g, item.id));
+    if (tensor < 0 && isWeight(g, item.id) && isServed() && shape && g.kind === 'onnx') {
+        fill(element, section('Values', valuesBox(servedValues(item, shape, ['a'], itemName(item)), itemName(item))));
+        return;
+    }
     if (tensor < 0) {
         if (data.results().stats.length > 0 && !isWeight(g, item.id)) fill(element, section('Values', el('p', {class: 'note'}, 'No run kept values of this tensor.')));
         return;
@@ -85,23 +91,33 @@ async function fillStatistics(element, g, item) {
     fill(element, section('Values', el('p', {class: 'note'}, 'Loading …')));
     try {
         const stats = await data.stats(tensor);
-        if (stats) fill(element, ...statisticsSections(stats, itemName(item)));
+        if (stats) fill(element, ...statisticsSections(stats, {kind: 'tensor', id: tensor, graph: 0}));
         else fill(element, section('Values', el('p', {class: 'note'}, 'The page has no statistics of this tensor.')));
     } catch (error) {
         fill(element, section('Values', el('p', {class: 'note error'}, error instanceof Error ? error.message : String(error))));
     }
 }
 
-/** @param {Stats} stats @param {string} name */
-function statisticsSections(stats, name) {
+/** @param {Stats} stats @param {Item} item */
+function statisticsSections(stats, item) {
     return [
         section('Values', sidesTable(stats)),
         stats.histogram && section('Histogram', histogramChart(stats.histogram), sideLegend(stats)),
         stats.difference && section('Differences', differenceChart(stats.difference)),
         section('Worst elements', worstTable(stats)),
         stats.curve.length > 1 && section('Error against tolerance', curveChart(stats.curve), curveNote(stats.curve)),
-        stats.plane ? section('Picture', planeBox(stats, stats.plane, name)) : section('Picture', noValues()),
+        section('Picture', pictureOf(stats, item)),
     ];
+}
+
+/** @param {Stats} stats @param {Item} item */
+function pictureOf(stats, item) {
+    const name = itemName(item);
+    if (stats.plane) return valuesBox(storedValues(stats, stats.plane, name), name);
+    const shape = knownShape((stats.a ?? stats.b)?.shape ?? null);
+    const sides = /** @type {const} */ (['a', 'b']).filter((side) => stats[side] !== null);
+    if (isServed() && shape) return valuesBox(servedValues(item, shape, sides, name), name);
+    return noValues();
 }
 
 /** Said where a picture of the values would be. */
@@ -144,84 +160,4 @@ function worstTable(stats) {
 function curveNote(curve) {
     const steps = curve.filter((_, i) => i % Math.ceil(curve.length / 4) === 0 || i === curve.length - 1);
     return el('p', {class: 'note'}, 'Share of elements beyond: ', steps.map(([tolerance, share]) => `${exactNumber(Number((100 * share).toPrecision(3)))} % at ${shortNumber(tolerance)}`).join(', '));
-}
-
-// ---- The picture of a plane -------------------------------------------------------------------------
-
-/**
- * @param {Stats} stats
- * @param {NonNullable<Stats['plane']>} plane
- * @param {string} name
- */
-function planeBox(stats, plane, name) {
-    const {shape} = plane;
-    const sides = new Map([['A', plane.a], ['B', plane.b]].filter(([, values]) => values.length > 0).map(([side, values]) => [String(side), /** @type {number[]} */ (values)]));
-    if (sides.size === 2) sides.set('B \u2212 A', plane.b.map((value, i) => value - plane.a[i]));
-    const choice = el('select', {'aria-label': 'Values shown', on: {change: () => draw()}}, ...[...sides.keys()].map((side) => el('option', {value: side}, side)));
-    const inputs = shape.slice(0, -2).map((size, axis) => el('input', {type: 'number', min: 0, max: size - 1, value: 0, 'aria-label': `Index on axis ${axis}, 0 to ${size - 1}`, on: {input: () => draw()}}));
-    const picture = el('div', {class: 'plane-box'});
-    const caption = el('p', {class: 'note'});
-    const draw = () => {
-        const values = sides.get(choice.value) ?? [];
-        const at = inputs.map((input) => Math.trunc(Number(input.value)) || 0);
-        const cut = planeOf(values, shape, at);
-        const diverging = choice.selectedIndex === 2;
-        const [low, high] = planeRange(cut.values);
-        const most = Math.max(Math.abs(low), Math.abs(high));
-        /** @type {[number, number]} */
-        const range = diverging ? [-most, most] : [low, high];
-        const text = `${counted(cut.rows, 'row')}, ${counted(cut.columns, 'column')}, from ${exactNumber(low)} to ${exactNumber(high)}`;
-        fill(picture, planePicture(cut, range, diverging, `${choice.value} of ${shown(name)}: ${text}`));
-        caption.textContent = text;
-    };
-    draw();
-    const saves = [['A', plane.a, stats.a], ['B', plane.b, stats.b]].filter(([, values]) => /** @type {number[]} */ (values).length > 0)
-        .map(([side, values, info]) => button(`Save ${side}.npy`, () => saveNpy(`${fileName(name)}_${side}.npy`, /** @type {number[]} */ (values), shape, /** @type {any} */ (info)?.dtype ?? '')));
-    return el('div', {}, el('div', {class: 'actions'}, choice, ...inputs), picture, caption, el('div', {class: 'actions'}, ...saves));
-}
-
-/** @param {string} name @returns {string} it without what files may not have in their names */
-export function fileName(name) {
-    return name.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/^[._]+/, '').slice(0, 80) || 'tensor';
-}
-
-/** @param {string} file @param {number[]} values @param {number[]} shape @param {string} dtype */
-function saveNpy(file, values, shape, dtype) {
-    saveFile(file, [npyFile(values, shape, dtype)], 'application/octet-stream');
-}
-
-/** @type {Map<string, [string, number, (view: DataView, at: number, value: number) => void]>} */
-const NPY_TYPES = new Map([
-    ['float32', ['<f4', 4, (view, at, value) => view.setFloat32(at, value, true)]],
-    ['int8', ['|i1', 1, (view, at, value) => view.setInt8(at, value)]],
-    ['uint8', ['|u1', 1, (view, at, value) => view.setUint8(at, value)]],
-    ['int16', ['<i2', 2, (view, at, value) => view.setInt16(at, value, true)]],
-    ['uint16', ['<u2', 2, (view, at, value) => view.setUint16(at, value, true)]],
-    ['int32', ['<i4', 4, (view, at, value) => view.setInt32(at, value, true)]],
-    ['uint32', ['<u4', 4, (view, at, value) => view.setUint32(at, value, true)]],
-    ['int64', ['<i8', 8, (view, at, value) => view.setBigInt64(at, BigInt(Math.round(value)), true)]],
-    ['bool', ['|b1', 1, (view, at, value) => view.setUint8(at, value === 0 ? 0 : 1)]],
-]);
-
-/**
- * A .npy file. Types that NumPy lacks, such as bfloat16, and float16 become float32, which holds their values.
- * @param {number[]} values
- * @param {number[]} shape
- * @param {string} dtype
- * @returns {ArrayBuffer}
- */
-export function npyFile(values, shape, dtype) {
-    const small = /^(b?float16|float8.*)$/.test(dtype) ? 'float32' : dtype;
-    const [code, size, write] = NPY_TYPES.get(small) ?? ['<f8', 8, (/** @type {DataView} */ view, /** @type {number} */ at, /** @type {number} */ value) => view.setFloat64(at, value, true)];
-    const tuple = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
-    const text = `{'descr': '${code}', 'fortran_order': False, 'shape': (${tuple}), }`;
-    const head = Math.ceil((10 + text.length + 1) / 64) * 64;
-    const view = new DataView(new ArrayBuffer(head + values.length * size));
-    const magic = '\x93NUMPY\x01\x00';
-    for (let i = 0; i < magic.length; i++) view.setUint8(i, magic.charCodeAt(i));
-    view.setUint16(8, head - 10, true);
-    const padded = `${text.padEnd(head - 11)}\n`;
-    for (let i = 0; i < padded.length; i++) view.setUint8(10 + i, padded.charCodeAt(i));
-    values.forEach((value, i) => write(view, head + i * size, value));
-    return view.buffer;
 }

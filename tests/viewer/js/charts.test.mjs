@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {planeOf, planeRange} from '../../../src/viewer/page/charts.js';
-import {fileName, npyFile} from '../../../src/viewer/page/sidebar_tensor.js';
+import {fileName, npyFile} from '../../../src/viewer/page/sidebar_values.js';
 
 test('a plane at chosen indices', () => {
     const values = Array.from({length: 2 * 3 * 2 * 2}, (_, i) => i);
