@@ -43,6 +43,9 @@ PGY_API void pgy_page_destroy(pgy_page *p); /**< NULL is fine */
  * warning. Files of results may come before the model; they are read when it is there.
  * @return PGY_E_FORMAT for a file of no kind that a page can show */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err);
+/** The same, shown as `name`: for temporary files. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name,
+                                                  pgy_error *err);
 /** Adds a model from memory, which is retained. @param name  shown as its name */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model,
                                                      const char *name, pgy_error *err);

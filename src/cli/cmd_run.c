@@ -19,6 +19,7 @@
 #include "cli/groups/trt.h"
 #include "cli/groups/trtexec.h"
 #include "cli/progress.h"
+#include "cli/run_page.h"
 #include "cli/script/script.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
@@ -281,6 +282,7 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     pgy_run_report *report = NULL;
     pgy_run_options options;
     run_parts parts;
+    run_page page = {0};
 
     pgy_status st = compare_list_create(&functions, line, err);
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
@@ -291,6 +293,8 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (st) goto done;
     fill_options(&options, &parts, line, &functions, script);
     options.loader = loader;
+    st = run_page_begin(&page, &options, line, err);
+    if (st) goto done;
     run_progress counted = {.asks_per_iteration = asks_per_iteration(line, runner_count)};
     options.cancelled = run_progress_cancelled;
     options.user = &counted;
@@ -299,7 +303,9 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     progress_end();
     if (st) goto done;
     *passed = pgy_run_report_passed(report);
+    if (page.path) st = run_page_write(&page, models.edited, model->path, line, err);
 done:
+    run_page_end(&page);
     pgy_run_report_destroy(report);
     runners_destroy(runners, runner_count);
     trt_config_release(line);
@@ -330,6 +336,11 @@ static pgy_status write_c(str *out, args *line, const char *path, pgy_error *err
 
 static pgy_status write_script(args *line, pgy_error *err)
 {
+    const pgy_text_list *reports = &ARGS_OF(line, compare_args)->reports;
+    if (run_page_asked(reports->items, reports->count))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --report: a script cannot write a page; let it save its "
+                             "results, and give these to 'view'");
     const char *path = ARGS_OF(line, script_args)->path;
     str text = {0};
     pgy_status st =

@@ -74,7 +74,16 @@ pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err)
     if (!p || !path)
         return pgy_error_set(err, PGY_E_ARGUMENT, "pgy_page_add: 'p' and 'path' must not be NULL");
     pgy_status st = page_check_open(p, err);
-    return st ? st : page_file_add(p, path, err);
+    return st ? st : page_file_add(p, path, NULL, err);
+}
+
+pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name, pgy_error *err)
+{
+    if (!p || !path || !name)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "pgy_page_add_as: 'p', 'path' and 'name' must not be NULL");
+    pgy_status st = page_check_open(p, err);
+    return st ? st : page_file_add(p, path, name, err);
 }
 
 pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model, const char *name, pgy_error *err)
@@ -84,5 +93,15 @@ pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model, const char *name, p
                              "pgy_page_add_model: 'p', 'model' and 'name' must not be NULL");
     pgy_status st = page_check_open(p, err);
     if (!st) st = page_add_model(p, model, name, err);
+    return st ? st : page_files_read(p, err);
+}
+
+pgy_status pgy_page_add_plan(pgy_page *p, const pgy_plan *plan, const char *name, pgy_error *err)
+{
+    if (!p || !plan || !name)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "pgy_page_add_plan: 'p', 'plan' and 'name' must not be NULL");
+    pgy_status st = page_check_open(p, err);
+    if (!st) st = page_add_plan(p, plan, name, err);
     return st ? st : page_files_read(p, err);
 }

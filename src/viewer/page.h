@@ -15,7 +15,8 @@ typedef struct view_source view_source; /* sources/source.h */
 typedef struct view_file {
     const char *path, *label;
     const view_source *source;
-    bool is_read; /* false: waits until there is a graph */
+    bool has_own_name; /* the label stands for the path, too */
+    bool is_read;      /* false: waits until there is a graph */
 } view_file;
 
 typedef enum page_block_kind {

@@ -82,17 +82,18 @@ pgy_status page_files_read(pgy_page *p, pgy_error *err)
     return st;
 }
 
-pgy_status page_file_add(pgy_page *p, const char *path, pgy_error *err)
+pgy_status page_file_add(pgy_page *p, const char *path, const char *name, pgy_error *err)
 {
     const view_source *source = NULL;
     pgy_status st = find_source(&source, path, err);
     if (st) return st;
     const char *copy = arena_strdup(&p->memory, path);
-    if (!copy ||
+    const char *label = name ? arena_strdup(&p->memory, name) : copy ? path_basename(copy) : NULL;
+    if (!copy || !label ||
         !mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory while a page is made");
     view_file *f = &p->files[p->file_count++];
-    *f = (view_file){.path = copy, .label = path_basename(copy), .source = source};
+    *f = (view_file){.path = copy, .label = label, .source = source, .has_own_name = name != NULL};
     if (makes_graph(f)) st = read_file(p, p->file_count - 1, err);
     if (!st && p->graph_count) st = page_files_read(p, err);
     return st;

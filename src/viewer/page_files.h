@@ -6,8 +6,10 @@
 #include "viewer/page.h"
 
 /* Appends a file of any kind. A model or plan is read at once; a file of results as soon as there
- * is a graph, so that its place on a command line does not matter. */
-pgy_status page_file_add(pgy_page *p, const char *path, pgy_error *err) PGY_MUST_CHECK;
+ * is a graph, so that its place on a command line does not matter.
+ * @param name  shown instead of the path; NULL: the path is shown */
+pgy_status page_file_add(pgy_page *p, const char *path, const char *name,
+                         pgy_error *err) PGY_MUST_CHECK;
 /* Reads the files of results that wait. */
 pgy_status page_files_read(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
 

@@ -38,3 +38,11 @@ pgy_status page_add_model(pgy_page *p, pgy_model *model, const char *name, pgy_e
     if (!st) st = view_graph_from_model(&g, model, name, &p->warnings, err);
     return st ? st : page_add_graph(p, g, err);
 }
+
+pgy_status page_add_plan(pgy_page *p, const pgy_plan *plan, const char *name, pgy_error *err)
+{
+    view_graph *g = NULL;
+    pgy_status st = check_count(p, err);
+    if (!st) st = view_graph_from_plan(&g, plan, name, &p->warnings, err);
+    return st ? st : page_add_graph(p, g, err);
+}

@@ -22,7 +22,7 @@ static void put_sources(json_writer *w, const pgy_page *p)
     for (size_t i = 0; i < p->file_count; i++) {
         json_begin_object(w);
         json_put_text(w, "kind", p->files[i].source->name);
-        json_put_text(w, "path", p->files[i].path);
+        json_put_text(w, "path", p->files[i].has_own_name ? "" : p->files[i].path);
         json_put_text(w, "label", p->files[i].label);
         json_end_object(w);
     }

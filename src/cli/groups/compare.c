@@ -185,7 +185,9 @@ static const pgy_option COMPARE_OPTIONS[] = {
                  .deprecated = "has no effect any more: outputs are always compared"),
     PGY_OPT_LIST(
         "--report", compare_args, reports, .nargs = PGY_ONE_OR_MORE, .meta = "PATH",
-        .help = "write a machine-readable report of the verdict: .json, .xml (JUnit) or .sarif"),
+        .help =
+            "write a report of the verdict: .json, .xml (JUnit) or .sarif for programs, .html as a "
+            "page that shows the model with its errors"),
     PGY_OPT_END,
 };
 static const pgy_option SAVED_OPTIONS[] = {SHARED_ROWS, PGY_OPT_END};
