@@ -60,6 +60,34 @@ PGY_API const char *pgy_page_warning(const pgy_page *p, size_t i);
  * file appears whole or not at all. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_save(pgy_page *p, const char *path, pgy_error *err);
 
+typedef enum pgy_theme { PGY_THEME_AUTO, PGY_THEME_LIGHT, PGY_THEME_DARK } pgy_theme;
+
+typedef struct pgy_picture_options {
+    size_t size;          /**< sizeof(pgy_picture_options) */
+    const char *quantity; /**< id of what colours the picture, such as "maxabs" or "time"; NULL:
+                             what tells most; "": nothing */
+    pgy_theme theme;      /**< AUTO: SVG follows the viewer's system, PNG is light */
+    double scale;         /**< pixels for each unit; 0: 1 for SVG, 2 for PNG */
+    bool attributes;      /**< cards list the attributes of their nodes */
+    bool types;           /**< cards list shapes and types of their outputs */
+} pgy_picture_options;
+
+/** Draws the page as ".svg" or ".png", without a browser. @param options  NULL: defaults */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_draw(pgy_page *p, const char *path,
+                                                const pgy_picture_options *options, pgy_error *err);
+
+/** Writes a table as ".csv" or ".json". @param id  "accuracy", "where", "layers", "diff" ..., or
+ * "nodes" or "tensors": all of graph A with all quantities
+ * @return PGY_E_NOT_FOUND: the page has no such table; the error lists those that it has */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_save_table(pgy_page *p, const char *id, const char *path,
+                                                      pgy_error *err);
+/** Writes the figures as an attachment for Netron, which shows them in its sidebar. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_save_attachment(pgy_page *p, const char *path,
+                                                           pgy_error *err);
+/** Gives a text for a bug report: verdict, first failing layer, errors, and how to repeat it. Free
+ * with pgy_text_free. */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_text(char **out, pgy_page *p, pgy_error *err);
+
 typedef struct pgy_page_serve_options {
     size_t size;   /**< sizeof(pgy_page_serve_options) */
     uint16_t port; /**< 0: 8000, or the next one that is free */

@@ -1097,8 +1097,29 @@ CALL(pgy_page_options)
     pgy_status st = pgy_page_add_model(page, model, "m", err);
     if (!st) st = pgy_page_save(page, path, err);
     FILE *file = st ? NULL : fopen(path, "r");
-    if (file) SAY("%zu %.190s", fread(start, 1, sizeof start - 1, file), start);
+    if (file && fread(start, 1, sizeof start - 1, file)) SAY("%.190s", start);
     if (file) fclose(file);
+    pgy_page_destroy(page);
+    return st;
+}
+
+WHOLE(pgy_picture_options, .quantity = "", .theme = PGY_THEME_DARK, .scale = 3, .attributes = true, .types = true)
+DEFAULTS(pgy_picture_options, .scale = 0)
+CALL(pgy_picture_options)
+{
+    char path[512], start[200] = "";
+    pgy_page *page = NULL;
+    TRY(pgy_page_create(&page, NULL, err));
+    snprintf(path, sizeof path, "%s/page.svg", folder);
+    pgy_status st = pgy_page_add_model(page, model, "m", err);
+    if (!st) st = pgy_page_draw(page, path, o, err);
+    FILE *file = st ? NULL : fopen(path, "r");
+    if (file) {
+        const size_t read = fread(start, 1, sizeof start - 1, file);
+        fseek(file, 0, SEEK_END);
+        SAY("%zu %ld %.190s", read, ftell(file), start);
+        fclose(file);
+    }
     pgy_page_destroy(page);
     return st;
 }

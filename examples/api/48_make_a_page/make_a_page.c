@@ -2,7 +2,8 @@
 /* Shows a model, and what is known about it, as a page.
  *
  *     make_a_page page.html model.onnx [results.json ...]
- */
+ *
+ * The name of the page may also end in .svg or .png. */
 #include <stdio.h>
 
 #include <polygraphy/polygraphy.h>
@@ -11,6 +12,7 @@ int main(int argc, char **argv)
 {
     pgy_error err = {0};
     pgy_page *page = NULL;
+    char *text = NULL;
     const pgy_page_options options = {.size = sizeof options, .title = "A page of my own"};
     if (argc < 3) return 2;
     pgy_status st = pgy_page_create(&page, &options, &err);
@@ -19,7 +21,10 @@ int main(int argc, char **argv)
     for (size_t i = 0; page && i < pgy_page_warning_count(page); i++)
         printf("warning: %s\n", pgy_page_warning(page, i));
     if (!st) printf("page saved to %s\n", argv[1]);
+    if (!st) st = pgy_page_text(&text, page, &err);
+    if (!st) printf("%s", text);
     if (st) fprintf(stderr, "%s\n", err.text);
+    pgy_text_free(text);
     pgy_page_destroy(page);
     return st != PGY_OK;
 }
