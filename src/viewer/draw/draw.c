@@ -121,13 +121,25 @@ pgy_status view_draw_list(picture_list *out, pgy_page *p, const view_draw_option
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
+/* Two pixels for each unit, fewer if the picture would be too large, but never so few that it
+ * cannot be read. */
+static double fitting_scale(const picture_list *list)
+{
+    const double side = VIEW_SIDE_LIMIT / fmax(fmax(list->width, list->height), 1);
+    const double area = sqrt(VIEW_PIXEL_LIMIT / fmax((double)list->width * list->height, 1));
+    /* A little less, because sides are rounded up to whole pixels. */
+    return fmax(1, fmin(2, 0.999 * fmin(side, area)));
+}
+
 static pgy_status draw(str *out, pgy_page *p, const view_draw_options *options, bool pixels,
                        pgy_error *err)
 {
     picture_list list = {0};
     const view_theme theme = options ? options->theme : VIEW_THEME_AUTO;
-    double scale = options && options->scale > 0 ? options->scale : pixels ? 2 : 1;
     pgy_status st = view_draw_list(&list, p, options, err);
+    double scale = options && options->scale > 0 ? options->scale
+                   : pixels                      ? fitting_scale(&list)
+                                                 : 1;
     if (options && options->width_limit && list.width * scale > options->width_limit)
         scale = options->width_limit / (double)list.width;
     if (!st)

@@ -19,7 +19,7 @@ typedef struct view_draw_options {
     uint32_t root;        /* container: 0 is the main graph */
     const char *quantity; /* id; NULL: the most telling one that the graph has; "": none */
     view_theme theme;     /* PNG: AUTO is light */
-    double scale;         /* pixels for each unit; 0: 1 for SVG, 2 for PNG */
+    double scale;         /* pixels for each unit; 0: 1 for SVG; 2 for PNG, less if it is large */
     bool attributes;      /* rows with attributes on the cards */
     bool types;           /* rows with shapes and types of the outputs */
     bool hide_legend;

@@ -115,6 +115,16 @@ static const char *label_text(const drawing *d, uint32_t tensor)
     return shape_text(p, t->shape, t->shape ? t->dtype : NULL);
 }
 
+/* What lies behind a label: the frame that the tensor's producer is drawn in, or the page. */
+static colour_role background(const drawing *d, uint32_t tensor)
+{
+    const uint32_t producer = d->g->tensors[tensor].producer;
+    uint32_t c = producer == VIEW_NONE ? VIEW_NONE : d->g->nodes[producer].parent;
+    while (c != VIEW_NONE && d->g->containers[c].state == VIEW_FOLDED && c != d->options->root)
+        c = d->g->containers[c].parent;
+    return c == VIEW_NONE || c == d->options->root ? ROLE_PAGE : ROLE_FRAME;
+}
+
 static void draw_label(const drawing *d, const view_line *l)
 {
     const bool alert = is_contradicted(d, l->tensor);
@@ -124,7 +134,7 @@ static void draw_label(const drawing *d, const view_line *l)
     if (!*text) return;
     shape *s = picture_rect(d->list, x - 1, y - LABEL_SIZE + 1,
                             picture_text_width(text, LABEL_SIZE, alert) + 2, LABEL_SIZE + 2, 2,
-                            paint_role(ROLE_PAGE));
+                            paint_role(background(d, l->tensor)));
     s->fill.opacity = 0.75f;
     picture_text_at(d->list, x, y, LABEL_SIZE, alert, paint_role(alert ? ROLE_ALERT : ROLE_DIM),
                     text);

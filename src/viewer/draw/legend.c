@@ -3,9 +3,18 @@
 #include <math.h>
 #include <string.h>
 
+#include "viewer/draw/glyphs.h"
 #include "viewer/draw/parts.h"
 
-enum { BAR_WIDTH = 240, BAR_HEIGHT = 12, BAR_STEPS = 48, LINE = 20, GAP = 16, MOST_NAMES = 16 };
+enum {
+    BAR_WIDTH = 240,
+    BAR_HEIGHT = 12,
+    BAR_STEPS = 48,
+    LINE = 20,
+    GAP = 16,
+    MOST_NAMES = 16,
+    MOST_LINES = 4
+};
 
 /* Items flow from left to right. */
 typedef struct flow {
@@ -79,6 +88,26 @@ static contents look_at(const drawing *d)
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
+/* Text in bold lines, broken at blanks; what is longer than all of them is shortened. */
+static void draw_lines(flow *f, colour_role role, const char *text)
+{
+    picture_list *p = f->d->list;
+    const double width = f->right - f->left;
+    for (int line = 0; *text && line < MOST_LINES; line++) {
+        size_t size = strlen(text), fits = 0;
+        for (size_t i = 0; i <= size; i++)
+            if ((!text[i] || text[i] == ' ') && glyph_text_width(text, i, true) * 11 <= width)
+                fits = i;
+        if (fits && line + 1 < MOST_LINES) size = fits;
+        const char *part = picture_printf(p, "%.*s", (int)size, text);
+        picture_text_at(p, f->left, f->y + 8, 11, true, paint_role(role),
+                        picture_fit(p, part, 11, true, width));
+        f->y += 15;
+        text += size + (text[size] == ' ');
+    }
+    f->y += 3;
+}
+
 static void draw_title(flow *f)
 {
     const drawing *d = f->d;
@@ -87,12 +116,9 @@ static void draw_title(flow *f)
     f->y += 24;
     if (!d->r->is_judged || d->options->graph) return;
     const char *verdict = picture_shown(d->list, d->r->verdict ? d->r->verdict : "");
-    const char *words = picture_printf(d->list, "%s%s%s", d->r->passed ? "Passed" : "Failed",
-                                       *verdict ? ": " : "", verdict);
-    picture_text_at(d->list, f->left, f->y + 8, 11, true,
-                    paint_role(d->r->passed ? ROLE_TEXT : ROLE_ALERT),
-                    picture_fit(d->list, words, 11, true, f->right - f->left));
-    f->y += 18;
+    draw_lines(f, d->r->passed ? ROLE_TEXT : ROLE_ALERT,
+               picture_printf(d->list, "%s%s%s", d->r->passed ? "Passed" : "Failed",
+                              *verdict ? ": " : "", verdict));
 }
 
 static void draw_quantity(flow *f)
