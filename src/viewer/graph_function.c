@@ -7,7 +7,8 @@
 
 #include "base/alloc.h"
 
-enum { COPY_LIMIT = 20000, CALL_DEPTH = 32 };
+/* Nodes of all copies together: what is drawn, and what is counted. */
+enum { COPY_LIMIT = 20000, COUNT_LIMIT = 200000, CALL_DEPTH = 32 };
 
 typedef struct counter {
     graph_functions *functions;
@@ -34,7 +35,7 @@ const pgy_onnx_function *graph_function_of(graph_functions *f, const pgy_onnx_no
 
 static uint32_t add(uint32_t a, uint32_t b)
 {
-    return a > COPY_LIMIT || b > COPY_LIMIT || a + b > COPY_LIMIT ? COPY_LIMIT + 1 : a + b;
+    return a > COUNT_LIMIT || b > COUNT_LIMIT || a + b > COUNT_LIMIT ? COUNT_LIMIT + 1 : a + b;
 }
 
 static uint32_t count_calls(counter *c, pgy_onnx_node *const *nodes, size_t count, int depth);
@@ -46,10 +47,10 @@ static uint32_t count_copy(counter *c, const pgy_onnx_function *f, int depth)
     size_t at = 0;
     while (m->functions[at] != f) at++;
     if (c->sizes[at]) return c->sizes[at] - 1;
-    if (depth > CALL_DEPTH) return COPY_LIMIT + 1;
-    c->sizes[at] = COPY_LIMIT + 2;
-    const uint32_t own = f->node_count + f->input_count + f->output_count > COPY_LIMIT
-                             ? COPY_LIMIT + 1
+    if (depth > CALL_DEPTH) return COUNT_LIMIT + 1;
+    c->sizes[at] = COUNT_LIMIT + 2;
+    const uint32_t own = f->node_count + f->input_count + f->output_count > COUNT_LIMIT
+                             ? COUNT_LIMIT + 1
                              : (uint32_t)(f->node_count + f->input_count + f->output_count);
     const uint32_t size = add(own, count_calls(c, f->nodes, f->node_count, depth + 1));
     c->sizes[at] = size + 1;
@@ -73,7 +74,7 @@ static uint32_t count_bodies(counter *c, const pgy_onnx_node *n, int depth)
 static uint32_t count_calls(counter *c, pgy_onnx_node *const *nodes, size_t count, int depth)
 {
     uint32_t sum = 0;
-    for (size_t i = 0; i < count && sum <= COPY_LIMIT; i++) {
+    for (size_t i = 0; i < count && sum <= COUNT_LIMIT; i++) {
         const pgy_onnx_function *f = graph_function_of(c->functions, nodes[i]);
         if (f) sum = add(sum, count_copy(c, f, depth + 1));
         if (depth <= CALL_DEPTH) sum = add(sum, count_bodies(c, nodes[i], depth));
@@ -94,8 +95,11 @@ bool graph_functions_start(graph_functions *f, const pgy_onnx_model *model)
              (strmap_has(&f->places, str_text(&key)) ||
               strmap_put(&f->places, str_text(&key), (void *)(i + 1)));
     }
-    if (ok)
-        f->copies = count_calls(&c, model->graph->nodes, model->graph->node_count, 0) <= COPY_LIMIT;
+    if (ok) {
+        const uint32_t size = count_calls(&c, model->graph->nodes, model->graph->node_count, 0);
+        f->copies = size <= COPY_LIMIT;
+        f->explode = size > COUNT_LIMIT;
+    }
     mem_free(c.sizes);
     str_deinit(&key);
     return ok;

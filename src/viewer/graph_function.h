@@ -9,6 +9,7 @@ typedef struct graph_functions {
     const pgy_onnx_model *model;
     strmap places; /* "domain:name:overload" -> index + 1 */
     bool copies;   /* calls are drawn with a copy of the body */
+    bool explode;  /* calls stand for so many nodes that nothing can visit them all */
 } graph_functions;
 
 /* False: out of memory. */

@@ -215,6 +215,11 @@ void graph_infer(graph_parts *b, pgy_model *model)
 {
     merger m = {.b = b};
     pgy_error err = {0};
+    if (b->functions.explode) {
+        collect_warn(b, "shapes are shown as the file declares them, because calls of functions "
+                        "stand for too many nodes");
+        return;
+    }
     const pgy_status st = infer(&m, model, &err);
     if (st == PGY_E_MEMORY) b->failed = true;
     if (st && st != PGY_E_MEMORY)
