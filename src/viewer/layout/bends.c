@@ -91,16 +91,25 @@ static bool find_rows(layers *l)
     return true;
 }
 
+typedef struct end {
+    uint32_t node, port;
+} end;
+
 /* Counts a pair of neighbours, or adds it to the lists. */
-static void meet(layers *l, uint32_t upper, uint32_t lower, bool fill)
+static void meet(layers *l, end upper, end lower, bool fill)
 {
-    if (fill) {
-        l->down.to[l->down.start[upper + 1]++] = lower;
-        l->up.to[l->up.start[lower + 1]++] = upper;
-    } else {
-        l->down.start[upper + 2]++;
-        l->up.start[lower + 2]++;
+    if (!fill) {
+        l->down.start[upper.node + 2]++;
+        l->up.start[lower.node + 2]++;
+        return;
     }
+    const uint32_t d = l->down.start[upper.node + 1]++, u = l->up.start[lower.node + 1]++;
+    l->down.to[d] = lower.node;
+    l->down.port[d] = lower.port;
+    l->down.own_port[d] = upper.port;
+    l->up.to[u] = upper.node;
+    l->up.port[u] = upper.port;
+    l->up.own_port[u] = lower.port;
 }
 
 /* Visits each pair of neighbours once. */
@@ -110,12 +119,20 @@ static void meet_all(layers *l, bool fill)
         uint32_t done = 0; /* bends of the trunk that have met the one above */
         for (uint32_t i = t.first; i < t.end; i++) {
             const layer_edge *e = &l->edges[i];
+            const end top = {e->top, e->top_port}, bottom = {e->bottom, e->bottom_port};
             const uint32_t shared = e->is_cut ? 1 : e->bend_count;
             for (; done < shared; done++)
-                meet(l, done ? e->bend + done - 1 : e->top, e->bend + done, fill);
-            meet(l, e->bend_count ? layer_bend(e, e->bend_count - 1) : e->top, e->bottom, fill);
+                meet(l, done ? (end){e->bend + done - 1, 0} : top, (end){e->bend + done, 0}, fill);
+            meet(l, e->bend_count ? (end){layer_bend(e, e->bend_count - 1), 0} : top, bottom, fill);
         }
     }
+}
+
+static bool allocate(arena *a, layer_lists *lists, uint32_t count)
+{
+    return (lists->to = arena_alloc_array(a, (size_t)count + 1, sizeof(uint32_t))) &&
+           (lists->port = arena_alloc_array(a, (size_t)count + 1, sizeof(uint32_t))) &&
+           (lists->own_port = arena_alloc_array(a, (size_t)count + 1, sizeof(uint32_t)));
 }
 
 static bool list_neighbours(layers *l)
@@ -129,10 +146,8 @@ static bool list_neighbours(layers *l)
         l->down.start[i + 1] += l->down.start[i];
         l->up.start[i + 1] += l->up.start[i];
     }
-    const size_t count = (size_t)l->down.start[l->node_count + 1] + 1;
-    l->down.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
-    l->up.to = arena_alloc_array(l->memory, count, sizeof(uint32_t));
-    if (!l->down.to || !l->up.to) return false;
+    const uint32_t count = l->down.start[l->node_count + 1];
+    if (!allocate(l->memory, &l->down, count) || !allocate(l->memory, &l->up, count)) return false;
     meet_all(l, true);
     return true;
 }

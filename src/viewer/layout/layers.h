@@ -18,15 +18,17 @@ enum {
 /* An edge points down: `top` is in a higher row. In a cycle some edges are flipped for that. */
 typedef struct layer_edge {
     uint32_t tensor, top, bottom;
-    uint32_t bend, bend_count; /* its bends are numbered on from `bend` */
-    uint32_t last_bend;        /* of a cut edge: right above its bottom */
+    uint32_t bend, bend_count;      /* its bends are numbered on from `bend` */
+    uint32_t last_bend;             /* of a cut edge: right above its bottom */
+    uint32_t top_port, bottom_port; /* from the left, if its ends are containers */
     bool is_flipped;
     bool is_cut; /* has bends only right under its top and right above its bottom */
 } layer_edge;
 
-/* Neighbours of each node, one list after the other. */
+/* Neighbours of each node, one list after the other. `port`, `own_port`: where the line meets the
+ * neighbour and the node, if these are containers. */
 typedef struct layer_lists {
-    uint32_t *start, *to;
+    uint32_t *start, *to, *port, *own_port;
 } layer_lists;
 
 typedef struct layers {
@@ -39,6 +41,7 @@ typedef struct layers {
     uint32_t *rows;      /* of each node */
     uint32_t row_count;
     float *widths, *heights; /* of each item */
+    uint32_t *ins, *outs;    /* of each item: ports at its top and at its bottom, 1 at least */
     layer_lists up, down;    /* between neighbouring rows, through bends */
     uint32_t *order;         /* nodes row by row, from left to right */
     uint32_t *row_start;     /* row_count + 1 places in `order` */

@@ -31,9 +31,66 @@ static void card_of(const view_graph *g, const view_container *c, float *width, 
     *height = VIEW_CARD_HEIGHT;
 }
 
-static pgy_status take_container(layers *l, const view_graph *g, const lifted *all, uint32_t c,
-                                 pgy_error *err)
+/* All containers at work. */
+typedef struct laying {
+    view_graph *g;
+    lifted all;
+    arena memory;
+    double deadline;
+    bool is_late;
+    uint32_t *port_places; /* of each tensor: its port's place in the container looked at */
+    uint32_t **locals;     /* by container: the lifted item of each layout item */
+} laying;
+
+/* Counts the ports of a child, and notes their places. */
+static uint32_t read_ports(laying *y, const view_layout *child, view_item_kind kind)
 {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < child->item_count; i++)
+        if (child->items[i].kind == kind) y->port_places[child->items[i].ref] = count++;
+    return count;
+}
+
+/* Where edges meet the ports of their containers. Children have been laid out before. */
+static pgy_status take_ports(laying *y, layers *l, pgy_error *err)
+{
+    const size_t n = (size_t)l->item_count + 2;
+    for (int side = 0; side < 2; side++) {
+        const bool is_top = side == 0; /* of edges: the bottom of the child */
+        uint32_t *counts = arena_alloc_array(l->memory, n, sizeof *counts);
+        uint32_t *start = arena_alloc_array(l->memory, n, sizeof *start);
+        uint32_t *list = arena_alloc_array(l->memory, (size_t)l->edge_count + 1, sizeof *list);
+        if (!counts || !start || !list) return layout_no_memory(err);
+        for (uint32_t i = 0; i < l->edge_count; i++)
+            start[(is_top ? l->edges[i].top : l->edges[i].bottom) + 1]++;
+        for (uint32_t i = 0; i < l->item_count; i++) start[i + 1] += start[i];
+        for (uint32_t i = l->edge_count; i-- > 0;) {
+            const uint32_t item = is_top ? l->edges[i].top : l->edges[i].bottom;
+            list[start[item] + counts[item]++] = i;
+        }
+        for (uint32_t i = 0; i < l->item_count; i++) {
+            counts[i] = 1;
+            if (l->items[i].kind != VIEW_ITEM_CONTAINER) continue;
+            const view_layout *child = y->g->containers[l->items[i].ref].layout;
+            if (!child) continue;
+            const uint32_t ports = read_ports(y, child, is_top ? VIEW_ITEM_OUT : VIEW_ITEM_IN);
+            if (ports < 2) continue;
+            counts[i] = ports;
+            for (uint32_t k = start[i]; k < start[i + 1]; k++) {
+                layer_edge *e = &l->edges[list[k]];
+                const uint32_t place = y->port_places[e->tensor];
+                *(is_top ? &e->top_port : &e->bottom_port) = place < ports ? place : 0;
+            }
+        }
+        *(is_top ? &l->outs : &l->ins) = counts;
+    }
+    return PGY_OK;
+}
+
+static pgy_status take_container(laying *y, layers *l, uint32_t c, pgy_error *err)
+{
+    const view_graph *g = y->g;
+    const lifted *all = &y->all;
     l->items = all->items + all->item_start[c];
     l->item_count = all->item_start[c + 1] - all->item_start[c];
     l->child_count = all->child_counts[c];
@@ -55,7 +112,7 @@ static pgy_status take_container(layers *l, const view_graph *g, const lifted *a
             card_of(g, &g->containers[item->ref], &l->widths[i], &l->heights[i]);
         }
     }
-    return PGY_OK;
+    return take_ports(y, l, err);
 }
 
 static bool allocate(view_layout *v, arena *a, const layers *l)
@@ -147,23 +204,13 @@ static bool fill_edges(view_layout *v, arena *a, const layers *l)
     return true;
 }
 
-/* All containers at work. */
-typedef struct laying {
-    view_graph *g;
-    lifted all;
-    arena memory;
-    double deadline;
-    bool is_late;
-    uint32_t **locals; /* by container: the lifted item of each layout item */
-} laying;
-
 static pgy_status lay_out(laying *y, uint32_t c, pgy_error *err)
 {
     view_graph *g = y->g;
     arena scratch = {0};
     layers l = {.memory = &scratch, .deadline = y->deadline};
     view_layout *v = arena_alloc(&g->memory, sizeof *v);
-    pgy_status st = v ? take_container(&l, g, &y->all, c, err) : layout_no_memory(err);
+    pgy_status st = v ? take_container(y, &l, c, err) : layout_no_memory(err);
     if (!st) st = layers_flip(&l, err);
     if (!st) st = layers_rank(&l, err);
     if (!st) st = layers_bend(&l, err);
@@ -224,28 +271,46 @@ static pgy_status share(laying *y, uint32_t c, uint32_t like, pgy_error *err)
     return PGY_OK;
 }
 
+/* Containers of one depth: first those that others share. */
+static pgy_status lay_out_level(laying *y, const uint32_t *level, uint32_t count,
+                                const uint32_t *likes, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (int shared = 0; shared < 2; shared++)
+        for (uint32_t i = 0; !st && i < count; i++) {
+            const uint32_t c = level[i], like = likes[c];
+            if (cancel_requested()) return cancel_check(err);
+            if ((like != VIEW_NONE) != shared) continue;
+            const bool can = shared && y->locals[like] && layout_is_equal(&y->all, like, c);
+            st = can ? share(y, c, like, err) : lay_out(y, c, err);
+        }
+    return st;
+}
+
 pgy_status view_layout_run(view_graph *g, const view_layout_options *options,
                            view_layout_report *report, pgy_error *err)
 {
     const double begin = layout_now();
     const double seconds = options && options->seconds > 0 ? options->seconds : 5;
     laying y = {.g = g, .deadline = begin + seconds};
-    uint32_t *order, *likes, count;
+    uint32_t *order, *likes, *depths, count;
     pgy_status st = layout_lift(&y.all, g, err);
     if (!st) st = layout_sort(&y.all, g, err);
     if (!st) st = layout_parents_first(&order, &count, g, &y.memory, err);
     if (!st) st = layout_find_like(&likes, g, order, count, &y.memory, err);
     y.locals = arena_alloc_array(&y.memory, (size_t)g->container_count + 1, sizeof *y.locals);
-    if (!st && !y.locals) st = layout_no_memory(err);
+    y.port_places = arena_alloc_array(&y.memory, (size_t)g->tensor_count + 1, sizeof(uint32_t));
+    depths = arena_alloc_array(&y.memory, (size_t)g->container_count + 1, sizeof *depths);
+    if (!st && (!y.locals || !y.port_places || !depths)) st = layout_no_memory(err);
     for (uint32_t i = 0; !st && i < count; i++) {
-        if (cancel_requested()) st = cancel_check(err);
-        if (!st && likes[order[i]] == VIEW_NONE) st = lay_out(&y, order[i], err);
+        const uint32_t parent = g->containers[order[i]].parent;
+        depths[order[i]] = parent == VIEW_NONE ? 0 : depths[parent] + 1;
     }
-    for (uint32_t i = 0; !st && i < count; i++) {
-        const uint32_t c = order[i], like = likes[c];
-        if (cancel_requested()) st = cancel_check(err);
-        if (st || like == VIEW_NONE) continue;
-        st = layout_is_equal(&y.all, like, c) ? share(&y, c, like, err) : lay_out(&y, c, err);
+    for (uint32_t end = count; !st && end > 0;) {
+        uint32_t first = end - 1;
+        while (first > 0 && depths[order[first - 1]] == depths[order[first]]) first--;
+        st = lay_out_level(&y, order + first, end - first, likes, err);
+        end = first;
     }
     if (!st) st = view_layout_arrange(g, err);
     if (!st && report) *report = (view_layout_report){y.is_late, layout_now() - begin};

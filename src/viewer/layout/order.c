@@ -25,6 +25,8 @@ typedef struct ordering {
     order_key *keys;
     uint32_t *best;
     uint32_t *up_places, *down_places; /* places of neighbours in the order of the lists, sorted */
+    uint32_t *tops, *bottoms; /* of each node: places of its ports among those of the row */
+    uint32_t *ends;           /* lines of one node: port and end */
     uint32_t *tree;
     uint64_t *below; /* crossings below each row */
     uint64_t fewest, work, limit;
@@ -61,12 +63,28 @@ static void sort_places(uint32_t *list, uint32_t count)
 static void read_places(ordering *o, uint32_t row, const layer_lists *toward, uint32_t *places)
 {
     const layers *l = o->l;
+    const uint32_t *base = toward == &l->up ? o->bottoms : o->tops;
     for (uint32_t k = l->row_start[row]; k < l->row_start[row + 1]; k++) {
         const uint32_t node = l->order[k], first = toward->start[node];
         const uint32_t count = toward->start[node + 1] - first;
-        for (uint32_t i = 0; i < count; i++) places[first + i] = l->place[toward->to[first + i]];
+        for (uint32_t i = first; i < first + count; i++)
+            places[i] = base[toward->to[i]] + toward->port[i];
         sort_places(places + first, count);
         o->work += 1 + 2 * (uint64_t)count;
+    }
+}
+
+/* Numbers the ports of a row after its order changed. */
+static void number_ports(ordering *o, uint32_t row)
+{
+    const layers *l = o->l;
+    uint32_t top = 0, bottom = 0;
+    for (uint32_t k = l->row_start[row]; k < l->row_start[row + 1]; k++) {
+        const uint32_t node = l->order[k];
+        o->tops[node] = top;
+        o->bottoms[node] = bottom;
+        top += node < l->item_count ? l->ins[node] : 1;
+        bottom += node < l->item_count ? l->outs[node] : 1;
     }
 }
 
@@ -110,8 +128,8 @@ static void sort_row(ordering *o, uint32_t row, bool from_above, uint32_t round)
     for (uint32_t k = 0, i = 0; k < count; k++) {
         const uint32_t node = nodes[k];
         if (toward->start[node] != toward->start[node + 1]) nodes[k] = o->keys[i++].node;
-        l->place[nodes[k]] = k;
     }
+    number_ports(o, row);
     o->work += 8 * (uint64_t)n;
 }
 
@@ -168,7 +186,7 @@ static bool swap_row(ordering *o, uint32_t row, bool also_equal)
         if (!moved) break;
         also_equal = false;
     }
-    for (uint32_t k = 0; k < count; k++) l->place[nodes[k]] = k;
+    number_ports(o, row);
     return saved;
 }
 
@@ -183,12 +201,35 @@ static void swap_all(ordering *o, bool also_equal)
     }
 }
 
+static int compare_ends(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
+    return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+/* The ends of a node's lines, from its leftmost port to the rightmost. */
+static void sort_by_port(ordering *o, uint32_t node)
+{
+    const layer_lists *down = &o->l->down;
+    const uint32_t first = down->start[node], count = down->start[node + 1] - first;
+    if (node >= o->l->item_count || o->l->outs[node] < 2) return;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t at = first + i;
+        o->ends[2 * i] = down->own_port[at];
+        o->ends[2 * i + 1] = o->tops[down->to[at]] + down->port[at];
+    }
+    qsort(o->ends, count, 2 * sizeof *o->ends, compare_ends);
+    for (uint32_t i = 0; i < count; i++) o->down_places[first + i] = o->ends[2 * i + 1];
+}
+
 /* Crossings below a row: for each line, from the left, the lines before it that end further right.
  * `tree` holds sums of ends in a binary tree. */
 static uint64_t crossings_below(ordering *o, uint32_t row)
 {
     layers *l = o->l;
-    const uint32_t width = l->row_start[row + 2] - l->row_start[row + 1];
+    const uint32_t last = l->order[l->row_start[row + 2] - 1];
+    const uint32_t width = o->tops[last] + (last < l->item_count ? l->ins[last] : 1);
     uint32_t leaves = 1;
     uint64_t sum = 0;
     while (leaves < width) leaves *= 2;
@@ -196,6 +237,7 @@ static uint64_t crossings_below(ordering *o, uint32_t row)
     read_places(o, row, &l->down, o->down_places);
     for (uint32_t k = l->row_start[row]; k < l->row_start[row + 1]; k++) {
         const uint32_t node = l->order[k];
+        sort_by_port(o, node);
         for (uint32_t i = l->down.start[node]; i < l->down.start[node + 1]; i++) {
             uint32_t at = o->down_places[i] + leaves;
             for (o->tree[at]++; at > 1; at /= 2) {
@@ -239,7 +281,6 @@ static pgy_status first_order(layers *l, bool downwards, pgy_error *err)
             const uint32_t i = stack[depth - 1];
             if (at[i] == to->start[i]) {
                 const uint32_t row = l->rows[i];
-                l->place[i] = next[row];
                 l->order[l->row_start[row] + next[row]++] = i;
             }
             while (at[i] < to->start[i + 1] && met[to->to[at[i]]]) at[i]++;
@@ -267,9 +308,14 @@ static bool start(ordering *o)
     o->best = arena_alloc_array(l->memory, n, sizeof *o->best);
     o->up_places = arena_alloc_array(l->memory, lines, sizeof(uint32_t));
     o->down_places = arena_alloc_array(l->memory, lines, sizeof(uint32_t));
-    o->tree = arena_alloc_array(l->memory, 4 * n, sizeof *o->tree);
+    o->tops = arena_alloc_array(l->memory, n, sizeof *o->tops);
+    o->bottoms = arena_alloc_array(l->memory, n, sizeof *o->bottoms);
+    o->ends = arena_alloc_array(l->memory, 2 * lines, sizeof *o->ends);
+    size_t ports = n;
+    for (uint32_t i = 0; i < l->item_count; i++) ports += l->ins[i];
+    o->tree = arena_alloc_array(l->memory, 4 * ports, sizeof *o->tree);
     if (!l->order || !l->place || !l->row_start || !o->keys || !o->best || !o->up_places ||
-        !o->down_places || !o->tree)
+        !o->down_places || !o->tops || !o->bottoms || !o->ends || !o->tree)
         return false;
     for (uint32_t i = 0; i < l->node_count; i++) l->row_start[l->rows[i] + 1]++;
     for (uint32_t r = 0; r < l->row_count; r++) l->row_start[r + 1] += l->row_start[r];
@@ -299,6 +345,7 @@ pgy_status layers_order(layers *l, pgy_error *err)
     if (!start(&o)) return layout_no_memory(err);
     for (int way = 0; way < 2 && o.fewest > 0; way++) {
         pgy_status st = first_order(l, way == 0, err);
+        for (uint32_t r = 0; !st && r < l->row_count; r++) number_ports(&o, r);
         if (!st) st = improve(&o, way == 0, err);
         if (st) return st;
     }

@@ -26,6 +26,7 @@ static void flip(layer_edge *e)
     const uint32_t top = e->top;
     e->top = e->bottom;
     e->bottom = top;
+    e->top_port = e->bottom_port = 0; /* ports for the other direction */
     e->is_flipped = !e->is_flipped;
 }
 

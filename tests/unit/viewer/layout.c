@@ -271,6 +271,32 @@ static void test_layout__what_a_body_reads_from_outside_comes_through_a_tunnel(v
     view_graph_destroy(g);
 }
 
+/* A scope makes two tensors; those who read them stand in the order of its ports, whatever their
+ * own order in the model. */
+static void test_layout__readers_stand_in_the_order_of_the_ports(void **state)
+{
+    (void)state;
+    view_graph *g = graph_make(6, 2);
+    graph_child(g, 0, (view_item){VIEW_ITEM_CONTAINER, 1});
+    graph_nodes(g, 1, 0, 3);
+    graph_nodes(g, 0, 3, 3);
+    graph_edge(g, 1, 3);
+    graph_edge(g, 2, 4);
+    graph_edge(g, 0, 5);
+    graph_run(g);
+    const view_layout *l = g->containers[0].layout, *inner = g->containers[1].layout;
+    check_layout(l);
+    float ports[3], readers[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        ports[i] = inner->x[item_at(inner, VIEW_ITEM_OUT, i)];
+        readers[i] = l->x[item_at(l, VIEW_ITEM_NODE, (const uint32_t[]){5, 3, 4}[i])];
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        for (uint32_t k = 0; k < 3; k++)
+            assert_int_equal(ports[i] < ports[k], readers[i] < readers[k]);
+    view_graph_destroy(g);
+}
+
 static void test_layout__json_holds_the_folded_picture(void **state)
 {
     (void)state;
