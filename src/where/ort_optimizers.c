@@ -240,8 +240,8 @@ pgy_status pgy_bisect_ort(pgy_rewrite_report **out, pgy_model *model,
     pgy_status st = trials_init(&s.trials, model, "onnxrt", options, err);
     if (!st) st = prepare(&s, err);
     if (!st) st = search_levels(&s, err);
+    if (!st) st = report_take_trials(s.report, &s.trials, err);
     if (!st) {
-        s.report->trials = s.trials.count;
         *out = s.report;
         s.report = NULL;
     }

@@ -65,8 +65,8 @@ static pgy_status run_with(bool *agrees, pass_search *s, const str *passes, cons
     const pgy_backend_options *given = s->trials.options.runner_options;
     pgy_backend_options *options = NULL;
     pgy_status st = passes->failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
-                    : given ? options_copy(&options, given, err)
-                            : pgy_backend_options_create(&options, s->trials.backend, err);
+                    : given        ? options_copy(&options, given, err)
+                                   : pgy_backend_options_create(&options, s->trials.backend, err);
     s->config.passes = str_text(passes);
     s->seen = 0;
     if (!st) st = pgy_engine_runner_configure(options, &s->config, err);
@@ -296,8 +296,8 @@ pgy_status pgy_bisect_passes(pgy_rewrite_report **out, pgy_model *model,
     if (!st) st = prepare(&s, err);
     s.config.rewrite_watch = &watch;
     if (!st) st = search_passes(&s, err);
+    if (!st) st = report_take_trials(s.report, &s.trials, err);
     if (!st) {
-        s.report->trials = s.trials.count;
         *out = s.report;
         s.report = NULL;
     }

@@ -27,6 +27,20 @@ pgy_status report_create(pgy_rewrite_report **out, const trials *t, bool is_engi
     return PGY_OK;
 }
 
+pgy_status report_take_trials(pgy_rewrite_report *r, const trials *t, pgy_error *err)
+{
+    r->trials = t->count;
+    r->verdicts = arena_alloc_array(&r->memory, t->verdict_count, sizeof *r->verdicts);
+    if (!r->verdicts) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < t->verdict_count; i++) {
+        r->verdicts[i].what = arena_strdup(&r->memory, t->verdicts[i].what);
+        r->verdicts[i].agrees = t->verdicts[i].agrees;
+        if (!r->verdicts[i].what) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    r->verdict_count = t->verdict_count;
+    return PGY_OK;
+}
+
 pgy_rewrite_culprit *report_add(pgy_rewrite_report *r, const char *level, pgy_error *err)
 {
     if (r->count == MAX_CULPRITS) {
@@ -160,6 +174,19 @@ static void put_labels(json_writer *w, const char *key, const char *const *items
     json_end_array(w);
 }
 
+static void put_verdicts(json_writer *w, const pgy_rewrite_report *r)
+{
+    json_key(w, "verdicts");
+    json_begin_array(w);
+    for (size_t i = 0; i < r->verdict_count; i++) {
+        json_begin_object(w);
+        json_put_text(w, "trial", r->verdicts[i].what);
+        json_put_bool(w, "agrees", r->verdicts[i].agrees);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static pgy_status write(json_writer *w, const void *user, pgy_error *err)
 {
     static const char *const CAUSES[] = {"agrees", "found", "kernel", "level", "none"};
@@ -189,6 +216,7 @@ static pgy_status write(json_writer *w, const void *user, pgy_error *err)
     }
     json_end_array(w);
     json_put_uint(w, "trials", r->trials);
+    put_verdicts(w, r);
     json_put_text(w, "remedy", r->remedy[0] ? r->remedy : NULL);
     json_put_text(w, "next", next.size ? str_text(&next) : NULL);
     json_end_object(w);

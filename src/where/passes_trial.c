@@ -75,6 +75,8 @@ void trials_deinit(trials *t)
 {
     for (size_t i = 0; i < t->feed_count; i++) pgy_tensor_map_destroy(t->feeds[i]);
     mem_free(t->feeds);
+    for (size_t i = 0; i < t->verdict_count; i++) mem_free(t->verdicts[i].what);
+    mem_free(t->verdicts);
     pgy_results_destroy(t->made);
     pgy_compare_destroy(t->compare);
     pgy_floor_destroy(t->rule.floor);
@@ -242,6 +244,18 @@ static pgy_status run(bool *agrees, trials *t, const pgy_backend_options *option
     return st ? st : cancel_check(err);
 }
 
+static bool keep_verdict(trials *t, const char *what, bool agrees)
+{
+    char *copy = mem_strdup(what);
+    if (!copy || !mem_grow((void **)&t->verdicts, &t->verdict_capacity, t->verdict_count + 1,
+                           sizeof *t->verdicts)) {
+        mem_free(copy);
+        return false;
+    }
+    t->verdicts[t->verdict_count++] = (trial_verdict){copy, agrees};
+    return true;
+}
+
 pgy_status trials_run(bool *agrees, trials *t, const pgy_backend_options *options, const char *what,
                       pgy_error *err)
 {
@@ -251,6 +265,7 @@ pgy_status trials_run(bool *agrees, trials *t, const pgy_backend_options *option
     t->count++;
     if (st) return pgy_error_prefix(err, st, "trial %zu, %s: ", t->count, what);
     LOG(INFO, "Trial %zu: %s: the outputs %s", t->count, what, *agrees ? "agree" : "differ");
+    if (!keep_verdict(t, what, *agrees)) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     return PGY_OK;
 }
 

@@ -18,6 +18,12 @@ typedef struct trials_rule {
     pgy_floor *floor; /* NULL: the rule needs none, or no trial ran yet */
 } trials_rule;
 
+/* What a trial switched off, and whether the outputs agreed. */
+typedef struct trial_verdict {
+    char *what;
+    bool agrees;
+} trial_verdict;
+
 typedef struct trials {
     pgy_model *model;
     const pgy_backend *backend; /* of the runner under test */
@@ -30,6 +36,8 @@ typedef struct trials {
     trials_rule rule;
     pgy_compare *compare; /* by `rule`; NULL: the options have another */
     pgy_judge_options judge;
+    trial_verdict *verdicts; /* of all trials that ran to their end */
+    size_t verdict_count, verdict_capacity;
     size_t count; /* trials so far */
 } trials;
 
