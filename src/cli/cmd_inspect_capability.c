@@ -18,7 +18,7 @@ static const char ENGINE[] = "the built-in engine"; /* the runtime to check for 
 
 typedef struct capability_args {
     bool partition, operators, one_file_per_tensor, no_inference;
-    const char *folder, *threshold_text;
+    const char *folder, *json, *threshold_text;
     uint64_t threshold;
     pgy_text_list suffixes; /* values of --save-external-data: suffixes of the data files */
 } capability_args;
@@ -32,6 +32,8 @@ static const pgy_option OPTIONS[] = {
     PGY_OPT_TEXT("-o --output", capability_args, folder, .meta = "FOLDER",
                  .help = "folder for the summary and the parts if a node is not supported; default "
                          "{program}_capability_dumps"),
+    PGY_OPT_TEXT("--json", capability_args, json, .meta = "PATH",
+                 .help = "save the unsupported nodes and the parts as JSON to this file"),
     PGY_OPT_APPEND("--save-external-data --external-data-path", capability_args, suffixes,
                    .nargs = PGY_OPTIONAL, .constant = "_ext_data", .meta = "SUFFIX",
                    .help = "store the weights of each part in a separate file, named after the "
@@ -109,18 +111,26 @@ static pgy_status save_text(const capability_args *s, const char *text, pgy_erro
     return st;
 }
 
+static pgy_status save_json(const capability_args *s, const pgy_unsupported *rows, size_t row_count,
+                            const pgy_capability_part *parts, size_t count, pgy_error *err)
+{
+    char *text = NULL;
+    pgy_status st = pgy_capability_json(&text, rows, row_count, parts, count, err);
+    if (!st) LOG(INFO, "Saving the parts to %s", s->json);
+    if (!st) st = file_write_all(s->json, text, strlen(text), err);
+    pgy_text_free(text);
+    return st;
+}
+
 /* ---- The command ---------------------------------------------------------------------------- */
 
 static pgy_status report(const capability_args *s, pgy_graph *g, const pgy_unsupported *rows,
-                         size_t row_count, pgy_error *err)
+                         size_t row_count, const pgy_capability_part *parts, size_t count,
+                         pgy_error *err)
 {
-    const pgy_capability_part *parts = NULL;
-    size_t count = 0;
     char *text = NULL;
-    pgy_status st = pgy_graph_partition(&parts, &count, g, rows, row_count, err);
-    if (!st)
-        st = s->partition ? pgy_capability_parts_text(&text, parts, count, err)
-                          : pgy_unsupported_text(&text, rows, row_count, err);
+    pgy_status st = s->partition ? pgy_capability_parts_text(&text, parts, count, err)
+                                 : pgy_unsupported_text(&text, rows, row_count, err);
     if (!st) LOG(INFO, "%s", text);
     for (size_t i = 0; !st && i < count; i++) st = save_part(s, g, &parts[i], err);
     if (!st) st = save_text(s, text, err);
@@ -132,12 +142,16 @@ static pgy_status examine(const capability_args *s, pgy_model *model, pgy_error 
 {
     pgy_graph *graph = NULL;
     const pgy_unsupported *rows = NULL;
-    size_t count = 0;
+    const pgy_capability_part *parts = NULL;
+    size_t count = 0, part_count = 0;
     pgy_status st = pgy_graph_import(&graph, model, err);
     if (!st) st = pgy_graph_sort(graph, err);
     if (!st) st = pgy_graph_capability(&rows, &count, graph, err);
+    if (!st && (count || s->json))
+        st = pgy_graph_partition(&parts, &part_count, graph, rows, count, err);
+    if (!st && s->json) st = save_json(s, rows, count, parts, part_count, err);
     if (!st && count)
-        st = report(s, graph, rows, count, err);
+        st = report(s, graph, rows, count, parts, part_count, err);
     else if (!st)
         LOG(INFO, "Graph is fully supported by %s; %sWill not generate subgraphs.", ENGINE,
             s->partition ? "" : "Will not report errors. ");
