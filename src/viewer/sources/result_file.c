@@ -58,7 +58,10 @@ uint32_t result_tensor(result_file *f, const char *name)
 
 uint32_t result_node(result_file *f, const char *name)
 {
-    return result_counted(f, view_graph_node(f->graph, name), name);
+    uint32_t at = view_graph_node(f->graph, name);
+    const uint32_t tensor = at == VIEW_NONE ? view_graph_tensor(f->graph, name) : VIEW_NONE;
+    if (tensor != VIEW_NONE) at = f->graph->tensors[tensor].producer;
+    return result_counted(f, at, name);
 }
 
 pgy_status result_warn(result_file *f, pgy_error *err, const char *format, ...)

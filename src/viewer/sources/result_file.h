@@ -71,7 +71,7 @@ pgy_status result_open(result_file *f, pgy_page *p, const char *path,
 pgy_status result_open_json(result_file *f, pgy_page *p, const char *path,
                             pgy_error *err) PGY_MUST_CHECK;
 void result_close(result_file *f);
-/* Look up and count. VIEW_NONE: there is none. */
+/* Look up and count. VIEW_NONE: there is none. A node without a name goes by that of its tensor. */
 uint32_t result_tensor(result_file *f, const char *name);
 uint32_t result_node(result_file *f, const char *name);
 /* Counts a name that the caller looked up itself, and gives `at` back. */

@@ -8,7 +8,7 @@ python=$1 polygraphy=$2 trtexec=$3
 "$python" make_models.py
 "$python" make_traces.py
 # Names of runners have the time in them.
-clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g; s/"duration_s": [0-9.e-]+/"duration_s": 0.001/; s/"runtime": [0-9.e-]+/"runtime": 0.001/; s/"model": ".*\//"model": "/' "$@"; }
+clean() { sed -i -E 's/-runner-N([0-9]+)-[0-9\/]+-[0-9:.]+-[0-9]+/-runner-N\1/g; s/"duration_s": [0-9.e-]+/"duration_s": 0.001/; s/"runtime": [0-9.e-]+/"runtime": 0.001/; s/"model": ".*\//"model": "/; s# /[^ "]*/([^ /"]*\.onnx)# \1#g' "$@"; }
 "$polygraphy" run net.onnx --opref --onnx-outputs mark all --seed 1 --save-inputs inputs.json --save-outputs outputs_good.json
 "$polygraphy" run net_wrong.onnx --opref --onnx-outputs mark all --load-inputs inputs.json --save-outputs outputs_wrong.json
 "$polygraphy" run --load-outputs outputs_good.json outputs_wrong.json --compare simple cosine_similarity snr --save-accuracy-results accuracy.json --report report.json || true
@@ -31,3 +31,15 @@ for _ in range(3):
 os.replace(session.end_profiling(), "onnxruntime_profile.json")
 END
 clean trace.json accuracy.json report.json outputs_*.json where*.json
+"$polygraphy" inspect memory net.onnx --json memory.json
+"$polygraphy" check lint ../cli/lint.onnx -o lint.json || true
+"$polygraphy" inspect capability ../cli/custom.onnx -o parts --json capability.json
+rm -rf parts
+"$polygraphy" debug reduce net_wrong.onnx -o reduced.onnx --save-debug-replay replay_reduce.json --check "! grep -q /layer.2/matmul polygraphy_debug.onnx"
+"$polygraphy" debug repeat --until 4 --save-debug-replay replay_repeat.json --check "mkdir tried || { rmdir tried; false; }" || true
+rm -rf reduced.onnx replay_*_skip_current.json tried polygraphy_artifacts polygraphy_debug.onnx
+block=../../../examples/models/transformer_block.onnx
+"$polygraphy" run $block --trt --passes=none --save-outputs plain.json
+"$polygraphy" where $block --a plain.json --b trt --bisect-passes --atol 0 --rtol 0 --json passes.json || true
+rm plain.json
+clean memory.json passes.json

@@ -75,7 +75,7 @@ static void test_source_accuracy__another_model_is_refused(void **state)
     pgy_error err = {0};
     support_page(&p, DATA "states.onnx");
     assert_int_equal(support_add(&p, "accuracy", DATA "accuracy.json", &err), PGY_E_FORMAT);
-    assert_non_null(strstr(err.text, "none of its 13 tensors is in 'net.onnx': it is of another model ('m0', 'a0', 'r0', ...)"));
+    assert_non_null(strstr(err.text, "none of its 13 tensors is in 'states.onnx': it is of another model ('m0', 'a0', 'r0', ...)"));
     support_close(&p);
 }
 

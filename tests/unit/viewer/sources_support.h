@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page with the graph of a small model, and what tests of sources ask it. */
+/* A page with the graph of a model, and what tests of sources ask it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,52 +14,15 @@
 
 #define DATA TEST_SOURCE_DIR "/tests/data/viewer/"
 
-static uint32_t support_tensor(view_graph *g, const char *name, uint32_t producer)
-{
-    if (!*name) return VIEW_NONE;
-    const view_tensor *known = strmap_get(&g->tensor_by_name, name);
-    const uint32_t at = known ? (uint32_t)(known - g->tensors) : g->tensor_count++;
-    view_tensor *t = &g->tensors[at];
-    if (!known) *t = (view_tensor){.name = name, .dtype = "float32", .producer = VIEW_NONE};
-    if (producer != VIEW_NONE) t->producer = producer;
-    assert_true(strmap_put(&g->tensor_by_name, name, t));
-    return at;
-}
-
-static void support_node(view_graph *g, const pgy_onnx_node *from)
-{
-    const uint32_t at = g->node_count++;
-    view_node *n = &g->nodes[at];
-    *n = (view_node){.name = from->name, .source = from, .input_count = (uint32_t)from->input_count, .output_count = (uint32_t)from->output_count};
-    n->inputs = arena_alloc_array(&g->memory, from->input_count, sizeof *n->inputs);
-    n->outputs = arena_alloc_array(&g->memory, from->output_count, sizeof *n->outputs);
-    assert_true(n->inputs && n->outputs);
-    for (size_t i = 0; i < from->input_count; i++) n->inputs[i] = support_tensor(g, from->inputs[i], VIEW_NONE);
-    for (size_t i = 0; i < from->output_count; i++) n->outputs[i] = support_tensor(g, from->outputs[i], at);
-    g->containers[0].children[at] = (view_item){VIEW_ITEM_NODE, at};
-    if (*n->name) assert_true(strmap_put(&g->node_by_name, n->name, n));
-}
-
-/* The nodes and tensors of a model without subgraphs, in one container. */
 static view_graph *support_graph(const char *path)
 {
-    view_graph *g = mem_calloc(1, sizeof *g);
-    assert_non_null(g);
-    assert_int_equal(pgy_model_load(&g->model, path, NULL, NULL), PGY_OK);
-    const pgy_onnx_graph *from = pgy_model_proto(g->model)->graph;
-    size_t tensors = 0;
-    for (size_t i = 0; i < from->node_count; i++) tensors += from->nodes[i]->input_count + from->nodes[i]->output_count;
-    g->name = "net.onnx";
-    g->kind = "onnx";
-    g->role = "a";
-    g->nodes = arena_alloc_array(&g->memory, from->node_count, sizeof *g->nodes);
-    g->tensors = arena_alloc_array(&g->memory, tensors, sizeof *g->tensors);
-    g->containers = arena_alloc_array(&g->memory, 1, sizeof *g->containers);
-    assert_true(g->nodes && g->tensors && g->containers);
-    g->container_count = 1;
-    g->containers[0] = (view_container){.kind = VIEW_GRAPH, .name = "", .parent = VIEW_NONE, .node = VIEW_NONE, .child_count = (uint32_t)from->node_count};
-    g->containers[0].children = arena_alloc_array(&g->memory, from->node_count, sizeof(view_item));
-    for (size_t i = 0; i < from->node_count; i++) support_node(g, from->nodes[i]);
+    view_graph *g = NULL;
+    pgy_model *model = NULL;
+    strvec warnings = {0};
+    assert_int_equal(pgy_model_load(&model, path, NULL, NULL), PGY_OK);
+    assert_int_equal(view_graph_from_model(&g, model, path_basename(path), &warnings, NULL), PGY_OK);
+    pgy_model_destroy(model);
+    strvec_deinit(&warnings);
     return g;
 }
 
