@@ -194,6 +194,11 @@ static bool is_touched(const fuser *f)
 static bool adds_work(const fuser *f)
 {
     const view_graph *g = parts_of(f)->graph;
+    const view_node *n = &wholes_of(f)->graph->nodes[f->node], *pair = &g->nodes[f->pair];
+    /* A node of the same name that makes the same output changed in place. */
+    if (*n->name && strcmp(n->name, pair->name) == 0 && pair->output_count &&
+        has(f->outputs, f->output_count, pair->outputs[0]))
+        return false;
     if (strcmp(view_op_name(wholes_of(f)->graph, f->node), view_op_name(g, f->pair)) != 0)
         return true;
     for (uint32_t i = 0; i < f->count; i++) {

@@ -643,6 +643,17 @@ static void test_diff__removed_after_a_changed_node_is_not_fused_if_others_read_
     end(p);
 }
 
+static void test_diff__an_operator_changed_in_place_takes_no_part(void **state)
+{
+    (void)state;
+    pgy_page *p =
+        texts("in x 2,4\nRelu a x -> s\nTanh b s -> t\nExp c t -> u\nNeg d u -> y\nout y\n",
+              "in x 2,4\nRelu a x -> s\nLog c s -> u\nNeg d u -> y\nout y\n");
+    expect_rows(p, "removed b [Tanh] node\n"
+                   "changed c [Exp] operator: Exp > Log\n");
+    end(p);
+}
+
 static void test_diff__another_opset(void **state)
 {
     (void)state;
