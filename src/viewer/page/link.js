@@ -170,8 +170,9 @@ export function mountLink(show) {
     const write = () => {
         const fragment = encodeState(store.get(), known);
         if (fragment === written) return;
+        const isOpening = written === '';
         written = fragment;
-        if (isStep) history.pushState(null, '', '#' + fragment);
+        if (isStep && !isOpening) history.pushState(null, '', '#' + fragment);
         else history.replaceState(null, '', '#' + fragment);
         isStep = false;
     };

@@ -95,7 +95,7 @@ async function main() {
     await pause();
     data.graph(0);
     await pause();
-    mountLink(show);
+    mountLink((item) => queueMicrotask(() => show(item))); // the first link is read before there is a picture
     mountViews(region('views'));
     mountGraph();
     await pause();

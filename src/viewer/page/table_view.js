@@ -228,7 +228,7 @@ export class TableView {
     listen() {
         this.scroller.addEventListener('scroll', () => this.draw(), {passive: true});
         this.scroller.addEventListener('keydown', (event) => this.key(event));
-        new ResizeObserver(() => this.draw(true)).observe(this.scroller);
+        new ResizeObserver(() => this.scroller.isConnected && this.draw(true)).observe(this.scroller); // one that was replaced has no rows
         this.body.addEventListener('click', (event) => this.click(event));
         this.body.addEventListener('pointerover', (event) => this.options.point?.(this.rowOf(event)));
         this.body.addEventListener('pointerleave', () => this.options.point?.(null));

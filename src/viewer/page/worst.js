@@ -66,7 +66,10 @@ class WorstList {
         this.table = null;
         this.items = [];
         this.rows = new Map();
-        if (quantity === null) return;
+        if (quantity === null) {
+            fill(this.element);
+            return;
+        }
         this.items = worstFirst(quantity).map((id) => ({kind: quantity.of, id, graph: quantity.graph}));
         this.items.forEach((item, row) => this.rows.set(`${item.kind} ${item.id}`, row));
         const box = el('div', {class: 'grid-box'});
