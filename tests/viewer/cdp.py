@@ -345,13 +345,15 @@ class Page:
             self._mouse("mouseReleased", x, y, button=button, clickCount=i, modifiers=modifiers)
         self.frames(2)
 
-    def click_text(self, selector, text):
-        """Clicks the first shown element with exactly this text or label."""
-        place = self.run("""(s, t) => { for (const e of document.querySelectorAll(s)) {
+    def click_text(self, selector, text, seconds=3):
+        """Clicks the first shown element with exactly this text or label, as soon as there is one."""
+        find = """(s, t) => { for (const e of document.querySelectorAll(s)) {
             if (e.innerText.trim() !== t && e.getAttribute('aria-label') !== t && e.value !== t || !e.checkVisibility()) continue;
-            e.scrollIntoViewIfNeeded(); const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; } return null; }""", selector, text)
-        if not place:
-            raise Failure(f"no {selector} with the text '{text}', among {self.texts(selector)[:20]}")
+            e.scrollIntoViewIfNeeded(); const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; } return null; }"""
+        try:
+            place = self.wait(f"({find})({json.dumps(selector)}, {json.dumps(text)})", seconds)
+        except Failure:
+            raise Failure(f"no {selector} with the text '{text}', among {self.texts(selector)[:20]}") from None
         self.click(place)
 
     def drag(self, start, end, steps=8):

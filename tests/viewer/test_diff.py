@@ -24,8 +24,8 @@ def open_pair(t, a=None, b=None, **more):
 
 def rows(page):
     page.click("[data-view=diff]")
-    page.frames(2)
-    return page.run("() => [...document.querySelectorAll('#view-diff [role=row]')].slice(1).map(r => [...r.children].map(c => c.innerText.trim()))")
+    page.wait("document.querySelectorAll('#view-diff tr[data-place]').length > 0 || /No difference|switched off/.test(document.querySelector('#view-diff').innerText)")
+    return page.run("() => [...document.querySelectorAll('#view-diff tr[data-place]')].map(r => [...r.children].map(c => c.innerText.trim()))")
 
 
 def test_both_models_stand_side_by_side_and_d_merges_them(t):
@@ -62,7 +62,7 @@ def test_list_is_filtered_by_kinds_of_changes(t):
 def test_row_shows_both_sides_and_selects_in_the_picture(t):
     page = open_pair(t)
     rows(page)
-    page.click_text("#view-diff [role=gridcell]", "third")
+    page.click_text("#view-diff td", "third")
     page.wait("document.querySelectorAll('#view-diff .side').length === 2")
     sides = page.texts("#view-diff .side")
     assert "Exp" in sides[0] and "Log" in sides[1], sides
@@ -86,8 +86,7 @@ def test_selection_in_one_half_is_the_counterparts_too(t):
     page = open_pair(t)
     go_to(page, "fourth")
     assert selected(page) == "fourth"
-    text = page.text("#sidebar")
-    assert "b.onnx" in text or "graph B" in text or "Model B" in text, text
+    assert "B: fourth" in page.text("#sidebar"), page.text("#sidebar")
 
 
 def test_fused_nodes_stand_in_a_frame(t):

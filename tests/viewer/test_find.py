@@ -3,9 +3,9 @@
 from harness import ROOT, state
 
 DATA = ROOT / "tests/data/viewer"
-QUERIES = [  # of 13 nodes: MatMul, Add, Relu of layers 0 to 3, and Softmax
-    ("op:MatMul", 4), ("op:mat*", 4), ("matmul", 4), ("layer.2", 3), ("layer.2 relu", 1), ('"/softmax"', 1), ("-op:Add op:*", 9), ("op:Add OR op:Relu", 8),
-    ("(op:Add OR op:Relu) layer.1", 2), ("name:layer.3", 3), ("shape:2x8", 13), ("dtype:float32", 13), ("dtype:float16", 0), ("first", 1), ("err>1e-3", 7),
+QUERIES = [  # of 13 nodes: MatMul, Add, Relu of layers 0 to 3, and Softmax; and of the cards of input and output
+    ("op:MatMul", 4), ("op:mat*", 4), ("matmul", 4), ("layer.2", 3), ("layer.2 relu", 1), ('"/softmax"', 1), ("-op:Add op:*", 11), ("op:Add OR op:Relu", 8),
+    ("(op:Add OR op:Relu) layer.1", 2), ("name:layer.3", 3), ("shape:2x8", 15), ("dtype:float32", 15), ("dtype:float16", 0), ("first", 1), ("err>1e-3", 8),
     ("err>1e-3 op:Add", 2), ("weight:w2", 1), ("nothing-has-this-name", 0),
 ]
 

@@ -45,7 +45,6 @@ def test_each_key_of_the_list_does_something_without_an_error(t):
 def test_arrows_walk_along_edges(t):
     page = open_where(t)
     go_to(page, "/layer.2/add")
-    page.click((page.box("#canvas")[0] + 30, page.box("#canvas")[1] + 30)) if False else None
     page.js("document.querySelector('#canvas').focus()")
     page.key("ArrowUp")
     assert selected(page) == "/layer.2/matmul", selected(page)
