@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a scene to a 2D context: only what is seen, as full cards, boxes with the operator, or blocks, depending on the scale.
 
-import {BOXES, FULL, blockColour, drawBox, drawCard, drawFrame} from './cards.js';
+import {BOXES, FULL, blockColour, drawBox, drawCard} from './cards.js';
+import {drawFrame} from './frames.js';
 import {Grid, overlap} from './grid.js';
 import {drawEdges, drawLabels} from './edges.js';
 import {finish} from './arrange.js';
@@ -70,11 +71,11 @@ export function* drawSteps(ctx, scene, index, look, camera, view) {
     const edges = index.edges.find(part);
     yield;
     yield* drawEdges(ctx, scene, edges, look, scale);
+    if (scale >= LABELS && look.edgeAlpha === 1) drawLabels(ctx, scene, edges, look, part);
     const cards = index.cards.find(part);
     yield;
     if (scale < BOXES) yield* drawBlocks(ctx, scene, cards, look, scale);
     else yield* drawCards(ctx, scene, cards, part, look, scale);
-    if (scale >= LABELS && look.edgeAlpha === 1) drawLabels(ctx, scene, edges, look, part);
     ctx.restore();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture: one pane, or two side by side, the minimap, the path of opened parts, and what panels and keys can ask of it.
 
-import {containerName, data, nodeName, nodeOp, tensorName, tensorShape} from './data.js';
+import {containerName, data, nodeName, nodeOp} from './data.js';
 import {store} from './store.js';
 import {shown} from './dom.js';
 import {markNames, shownFor, unfoldFor} from './fold.js';
@@ -10,8 +10,10 @@ import {Pane, nodesOfItem, prefersStill} from './pane.js';
 import {Pointer} from './pointer.js';
 import {Minimap} from './minimap.js';
 import {MARK_LOOKS} from './marks.js';
-import {betweenNodes, consumersOf, markedOf, producersOf} from './walk.js';
-import {colouring, functionOf, marksOfItem, quantityOn, valueOf, valueText} from './look.js';
+import {describe, say} from './describe.js';
+import {mirroredFolding} from './mirror.js';
+import {betweenNodes, markedOf} from './walk.js';
+import {functionOf, marksOfItem, valueText} from './look.js';
 import {drawScene} from './canvas.js';
 import {readTheme} from './theme.js';
 
@@ -299,7 +301,7 @@ class GraphView {
     fold(p, folding, anchor) {
         this.anchor = anchor;
         const [pane, other] = p === 0 ? this.panes : [this.panes[1], this.panes[0]];
-        const mirrored = this.isPair && folding.root === undefined ? mirroredFolding(pane, other, pane.foldingOf(store.get()), folding, other.foldingOf(store.get())) : {};
+        const mirrored = this.isPair && folding.root === undefined ? mirroredFolding(pane.g, other.g, pane.foldingOf(store.get()), folding, other.foldingOf(store.get())) : {};
         const [a, b] = p === 0 ? [folding, mirrored] : [mirrored, folding];
         if (this.panes[1]?.own) this.panes[1].own = {...this.panes[1].own, ...b};
         if (Object.keys(a).length > 0) store.set(a);
@@ -398,49 +400,6 @@ class GraphView {
     }
 }
 
-/**
- * Containers by the names of those around them.
- * @param {import('./data.js').Graph} g
- * @returns {Map<string, number>}
- */
-function containersByPath(g) {
-    const paths = new Map();
-    const pathOf = (/** @type {number} */ c) => {
-        const names = [];
-        for (let at = c; at > 0; at = g.container.parent[at]) names.push(g.container.kind[at] + containerName(g, at));
-        return names.join('\n');
-    };
-    for (let c = g.container.count - 1; c > 0; c--) paths.set(pathOf(c), c);
-    return paths;
-}
-
-/**
- * The same change of folding in the other of two graphs, where it has containers of the same names.
- * @param {Pane} from
- * @param {Pane} to
- * @param {Folding} before
- * @param {Partial<Folding>} change
- * @param {Folding} other
- * @returns {Partial<Folding>}
- */
-function mirroredFolding(from, to, before, change, other) {
-    const names = new Map([...containersByPath(from.g)].map(([path, c]) => [c, path]));
-    const there = containersByPath(to.g);
-    /** @type {Partial<Folding>} */
-    const mirrored = {};
-    for (const kind of /** @type {['states', 'instance']} */ (['states', 'instance'])) {
-        const map = change[kind];
-        if (!map) continue;
-        const next = new Map(other[kind]);
-        for (const [c, value] of map) {
-            const same = there.get(names.get(c) ?? '');
-            if (before[kind].get(c) !== value && same !== undefined) next.set(same, value);
-        }
-        mirrored[kind] = next;
-    }
-    return mirrored;
-}
-
 /** @type {GraphView | null} */
 let theView = null;
 
@@ -456,39 +415,6 @@ export function mountGraph() {
     view.chooseGraphs(store.get());
     view.showBreadcrumb();
     view.rearrange();
-}
-
-/** @param {string} text */
-export function say(text) {
-    element('announcer').textContent = text;
-}
-
-/** @param {string[]} names */
-function some(names) {
-    return names.length === 0 ? 'none' : names.slice(0, 4).join(', ') + (names.length > 4 ? ' and ' + (names.length - 4) + ' more' : '');
-}
-
-/**
- * An item in words: operator, name, value, marks, neighbours.
- * @param {Item} item
- * @returns {string}
- */
-export function describe(item) {
-    const g = data.graph(item.graph);
-    const state = store.get();
-    if (item.kind === 'tensor') {
-        const shape = tensorShape(g, item.id);
-        return shown('tensor ' + tensorName(g, item.id) + (shape === null ? '' : ', shape ' + (shape || 'scalar')));
-    }
-    const look = /** @type {import('./look.js').Look} */ (/** @type {unknown} */ ({g, state, ...colouring(g, state)}));
-    const thing = {kind: item.kind, id: item.id};
-    const quantity = quantityOn(g, state);
-    const value = quantity && valueOf(look, thing) !== null ? ', ' + quantity.label + ' ' + valueText(look, thing) : '';
-    const pane = theView?.panes.find((p) => p.graph === item.graph);
-    const marks = pane?.look ? markNames(marksOfItem(pane.look, thing)).map((kind) => ', ' + (MARK_LOOKS.get(kind)?.title ?? kind)).join('') : '';
-    if (item.kind === 'container') return shown('group ' + containerName(g, item.id) + value + marks);
-    const name = (/** @type {number} */ n) => nodeOp(g, n) + ' ' + nodeName(g, n);
-    return shown(name(item.id) + value + marks + '. From: ' + some(producersOf(g, item.id).map(name)) + '. To: ' + some(consumersOf(g, item.id).map(name)) + '.');
 }
 
 // ---- For panels and keys ----------------------------------------------------------------------------------------------------------------

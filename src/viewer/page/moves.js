@@ -7,7 +7,8 @@ import {bitsOf, canonicalOf, hasContent, instanceOf, marksOf, shownFor, stateOf}
 import {limitScale, reveal, seen, zoomAt} from './camera.js';
 import {nodesOfItem, toggled} from './pane.js';
 import {ancestorsOf, consumersOf, descendantsOf, failingChain, markedOf, producersOf, sameType} from './walk.js';
-import {enterRoot, graphView, say} from './graph_view.js';
+import {say} from './describe.js';
+import {enterRoot, graphView} from './graph_view.js';
 import {functionOf} from './look.js';
 
 /** @typedef {import('./pane.js').Pane} Pane */

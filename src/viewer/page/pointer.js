@@ -4,7 +4,8 @@
 import {CONTAINER, STATE, childrenOf} from './data.js';
 import {canonicalOf, instanceOf, stateOf} from './fold.js';
 import {cardAt, edgeAt, frameAt} from './hit.js';
-import {cardButton, frameButtons} from './cards.js';
+import {cardButton} from './cards.js';
+import {frameButtons} from './frames.js';
 import {pan, toContent, zoomAt} from './camera.js';
 import {toggled} from './pane.js';
 
