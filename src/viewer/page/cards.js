@@ -142,8 +142,8 @@ function drawHatch(ctx, look, box, step) {
 /** @param {Context} ctx @param {Look} look @param {Card} card @param {string} ink @param {boolean} isPlain */
 function drawTexts(ctx, look, card, ink, isPlain) {
     const text = cardText(look.g, card.item);
-    const left = card.x + (text.isRound ? 24 : STRIPE + 7);
-    const right = card.x + card.w - (text.isRound ? 14 : 8);
+    const left = card.x + (text.isRound ? 16 : STRIPE + 7);
+    const right = card.x + card.w - (text.isRound ? 11 : 8);
     const value = valueText(look, card.item);
     const [title, name] = look.state.names && text.name && !text.isRound ? [text.name, text.title] : [text.title, text.name];
     const room = right - left;
