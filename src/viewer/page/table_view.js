@@ -191,7 +191,7 @@ export class TableView {
         const widths = el('colgroup');
         for (const column of columns) {
             const col = el('col');
-            if (!column.rest) col.style.width = `${this.widthOf(column)}ch`;
+            if (!column.rest) col.style.width = `calc(${this.widthOf(column)}ch + 18px)`;
             widths.append(col);
         }
         return el('table', {class: 'grid', role: 'none'}, widths, el('thead', {role: 'rowgroup'}, el('tr', {role: 'row', 'aria-rowindex': 1}, ...this.heads)), this.body);
@@ -201,9 +201,9 @@ export class TableView {
     widthOf(column) {
         const {rows} = this.options;
         const step = Math.max(1, Math.floor(rows / 300));
-        let most = column.name.length + 3;
-        for (let row = 0; row < rows; row += step) most = Math.max(most, columnText(column, row).length + 2);
-        return Math.min(most, 52);
+        let most = column.name.length + 2;
+        for (let row = 0; row < rows; row += step) most = Math.max(most, columnText(column, row).length);
+        return Math.min(Math.ceil(most * 1.08), 52);
     }
 
     makeBar() {

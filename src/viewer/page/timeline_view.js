@@ -160,7 +160,7 @@ class TimelineView {
             if (this.box.hidden) this.makeTable();
             else this.draw();
         }, {'aria-pressed': 'false'});
-        return el('div', {class: 'actions'}, el('h2', {}, 'Timeline'), el('span', {class: 'type'}, `${shown(source)}, ${this.slice.start.length} slices`), runs.length > 1 && choice,
+        return el('div', {class: 'actions'}, el('h2', {}, 'Timeline'), el('span', {class: 'type'}, `${shown(source)}, ${this.slice.start.length} slices`), runs.length > 0 && choice,
             button('+', () => this.zoom(0.5), {'aria-label': 'Zoom in'}), button('\u2212', () => this.zoom(2), {'aria-label': 'Zoom out'}), button('All', () => this.move(this.whole.from, this.whole.to)), table,
             synthetic && el('span', {class: 'synthetic'}, 'Synthetic: the file has only sums, so layers are laid end to end.'), note && el('span', {class: 'note'}, shown(note)));
     }
