@@ -81,7 +81,7 @@ export function containerPath(g, container) {
  */
 export function modulePath(g, node) {
     return containerPath(g, g.node.parent[node])
-        .filter((c) => g.container.kind[c] !== CONTAINER.repeat)
+        .filter((c) => g.container.kind[c] !== CONTAINER.repeat && g.container.node[c] !== node)
         .map((c) => containerName(g, c)).join(' / ');
 }
 
@@ -192,6 +192,16 @@ export function markIcon(kind) {
     return context.root;
 }
 
+/**
+ * Shape and type in the file, where they contradict what was inferred.
+ * @param {Graph} g
+ * @param {number} tensor
+ * @returns {string | null}
+ */
+export function declaredText(g, tensor) {
+    return g.tensor.declared[tensor] >= 0 ? textAt(g, g.tensor.declared[tensor]) : null;
+}
+
 /** @type {{list: Mark[] | null, at: Map<string, Mark[]>}} */
 const markIndex = {list: null, at: new Map()};
 
@@ -211,7 +221,10 @@ export function itemMarks(item) {
             else markIndex.at.set(key, [mark]);
         }
     }
-    return markIndex.at.get(`${item.graph} ${item.kind} ${item.id}`) ?? [];
+    const found = markIndex.at.get(`${item.graph} ${item.kind} ${item.id}`) ?? [];
+    const declared = item.kind === 'tensor' ? declaredText(data.graph(item.graph), item.id) : null;
+    if (declared === null || found.some((mark) => mark.kind === 'contradiction')) return found;
+    return [...found, {graph: item.graph, of: 'tensor', at: item.id, kind: 'contradiction', text: `the file declares ${declared}`}];
 }
 
 // ---- Two graphs -------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ export function containerPanel(item) {
     const nodes = allNodesIn(g, item.id);
     const children = el('ul', {class: 'plain'});
     for (const child of containers[item.id].slice(0, 300)) children.append(el('li', {}, itemLink({kind: 'container', id: child, graph: item.graph}), ` ${noteOf(g, child)}`));
+    if (containers[item.id].length > 300) children.append(el('li', {class: 'missing'}, `and ${containers[item.id].length - 300} more`));
     const head = el('header', {}, el('h2', {}, CONTAINER_WORDS[kind] ?? 'Part'), el('p', {class: 'subject'}, named(itemName(item))),
         el('div', {class: 'actions'}, button('Show', () => goTo(item)), copyButton(() => itemName(item), 'Copy name'),
             button('Open alone', () => {
@@ -153,7 +154,7 @@ export function modelPanel(index) {
     const panel = el('div', {class: 'panel'}, el('header', {}, el('h2', {}, 'Model', label !== g.name && data.head().graphs.length > 1 ? ` ${label}` : ''), el('p', {class: 'subject'}, named(g.name))));
     append(panel, [
         facts([...g.properties.map(([name, text]) => /** @type {[Node, Node]} */ ([named(name), longText(text)])), ['Nodes', exactNumber(all.filter((node) => g.node.kind[node] === NODE.node).length)],
-            ['Connections', exactNumber(g.tensor.count)], ['Weights', weightText(g)]]),
+            ['Connections', exactNumber(g.tensor.count - weightsOf(g).length)], ['Weights', weightText(g)]]),
         section('Inputs', ports(TENSOR.input)), section('Outputs', ports(TENSOR.output)), functionsOf(g), ...totals(g, all),
     ]);
     return panel;
@@ -161,14 +162,16 @@ export function modelPanel(index) {
 
 /** @param {Graph} g */
 function weightText(g) {
-    let count = 0;
-    let bytes = 0;
-    for (let tensor = 0; tensor < g.tensor.count; tensor++) {
-        if (!isWeight(g, tensor)) continue;
-        count++;
-        bytes += g.tensor.bytes[tensor];
-    }
-    return count > 0 && `${exactNumber(count)}, ${bytesText(bytes)}`;
+    const weights = weightsOf(g);
+    const bytes = weights.reduce((sum, tensor) => sum + g.tensor.bytes[tensor], 0);
+    return weights.length > 0 && `${exactNumber(weights.length)}, ${bytesText(bytes)}`;
+}
+
+/** @param {Graph} g @returns {number[]} */
+function weightsOf(g) {
+    const weights = [];
+    for (let tensor = 0; tensor < g.tensor.count; tensor++) if (isWeight(g, tensor)) weights.push(tensor);
+    return weights;
 }
 
 /** @param {Graph} g */

@@ -104,7 +104,7 @@ function documentation(g, item) {
 /** @param {Graph} g @param {Item} item */
 function identity(g, item) {
     const domain = textAt(g, g.op.domain[g.node.op[item.id]]);
-    const around = containerPath(g, g.node.parent[item.id]);
+    const around = containerPath(g, g.node.parent[item.id]).filter((c) => g.container.node[c] !== item.id);
     const path = el('span', {});
     around.forEach((container, i) => append(path, [i > 0 && ' / ', itemLink({kind: 'container', id: container, graph: item.graph}, 30)]));
     return facts([

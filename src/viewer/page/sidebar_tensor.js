@@ -6,7 +6,7 @@ import {shortNumber} from './colour.js';
 import {append, button, bytesText, copyButton, el, exactNumber, facts, fill, named, shown} from './dom.js';
 import {curveChart, differenceChart, histogramChart} from './charts.js';
 import {isServed, knownShape, servedValues, storedValues, valuesBox} from './sidebar_values.js';
-import {counted, goTo, graphLabel, isWeight, itemLink, itemName, readersOf, shapeText} from './facts.js';
+import {counted, declaredText, goTo, graphLabel, isWeight, itemLink, itemName, readersOf, shapeText} from './facts.js';
 import {markList, measuredTable, section, tableRows} from './sidebar_node.js';
 
 /** @typedef {import('./store.js').Item} Item */
@@ -36,7 +36,7 @@ function tensorKind(g, tensor) {
 function typeFacts(g, item) {
     const t = g.tensor;
     const shape = tensorShape(g, item.id);
-    const declared = t.declared[item.id] >= 0 ? textAt(g, t.declared[item.id]) : null;
+    const declared = declaredText(g, item.id);
     const seen = t.seen[item.id] >= 0 ? textAt(g, t.seen[item.id]) : null;
     const value = textAt(g, t.value[item.id]);
     return facts([

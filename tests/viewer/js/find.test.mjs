@@ -81,3 +81,12 @@ test('a page without a fragment is coloured by its errors, else by its times', a
     assert.equal(firstQuantity(quantities.slice(2)), -1);
     assert.equal(firstQuantity([{...quantities[0], values: [null, null]}]), -1, 'nothing was measured');
 });
+
+test('a shape that contradicts the file is a mark of its own', () => {
+    const g = data.graph(0);
+    g.tensor.declared[3] = g.strings.indexOf('64x3x3x3');
+    assert.deepEqual(found('mark:contradiction'), [[1], []]);
+    assert.deepEqual(found('contradiction', {nodes: false, connections: true, weights: false}), [[], [3]]);
+    g.tensor.declared[3] = -1;
+    assert.deepEqual(found('contradiction'), [[], []]);
+});
