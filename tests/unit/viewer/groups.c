@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "harness/model_builder.h"
 #include "viewer/graph.h"
 
@@ -365,4 +366,99 @@ static void test_groups__a_fusion_that_turns_arrows_back_is_opened(void **state)
     view_graph_destroy(g);
     pgy_model_destroy(m);
     strvec_deinit(&warnings);
+}
+
+/* ---- Random graphs -------------------------------------------------------------------------- */
+
+/* Nodes in random scopes that read random earlier values, some of them again and again. */
+static pgy_model *random_model(unsigned *seed)
+{
+    static const char *const OPS[] = {"Add", "Mul", "Sub"};
+    static const char *const SCOPES[] = {"/a", "/a/b", "/a/c", "/d", "/d/e.0", "/d/e.1", ""};
+    const int count = 5 + rand_r(seed) % 60, period = 2 + rand_r(seed) % 9;
+    const bool repeats = rand_r(seed) % 2;
+    unsigned again = *seed;
+    model_builder b = builder_start(17);
+    char in[64], out[32], name[64];
+    builder_input(&b, "x0", PGY_F32, "4");
+    for (int i = 1; i <= count; i++) {
+        if (repeats && i % period == 0) *seed = again;
+        const int reach = i < 6 ? i : 6;
+        snprintf(in, sizeof in, "x%d x%d", i - 1 - rand_r(seed) % reach,
+                 i - 1 - rand_r(seed) % reach);
+        snprintf(out, sizeof out, "x%d", i);
+        snprintf(name, sizeof name, "%s/n%d", SCOPES[rand_r(seed) % 7], i);
+        named(&b, OPS[rand_r(seed) % 3], in, out, name);
+    }
+    builder_output(&b, out, PGY_F32, NULL);
+    again = *seed;
+    return builder_finish(&b);
+}
+
+static void test_groups__random_graphs_keep_all_rules(void **state)
+{
+    (void)state;
+    unsigned seed = 1, repeats = 0, scopes = 0;
+    for (unsigned i = 0; i < 400; i++) {
+        seed = i * 7919 + 1;
+        view_graph *g = grouped(random_model(&seed));
+        repeats += count_of(g, VIEW_REPEAT);
+        scopes += count_of(g, VIEW_SCOPE);
+        view_graph_destroy(g);
+    }
+    assert_true(repeats > 20);
+    assert_true(scopes > 400);
+}
+
+static void test_groups__the_same_model_gives_the_same_groups(void **state)
+{
+    (void)state;
+    unsigned a = 77, b = 77;
+    view_graph *x = grouped(random_model(&a)), *y = grouped(random_model(&b));
+    assert_int_equal(x->container_count, y->container_count);
+    for (uint32_t i = 0; i < x->container_count; i++) {
+        assert_string_equal(x->containers[i].name, y->containers[i].name);
+        assert_int_equal(x->containers[i].child_count, y->containers[i].child_count);
+    }
+    view_graph_destroy(x);
+    view_graph_destroy(y);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static pgy_status view_and_write(pgy_model *m)
+{
+    pgy_error err = {0};
+    strvec warnings = {0};
+    view_graph *g = NULL;
+    json_writer *w = NULL;
+    str s = {0};
+    pgy_status st = view_graph_from_model(&g, m, "m", &warnings, &err);
+    if (!st) st = view_graph_group(g, &err);
+    if (!st) st = json_writer_create_str(&w, &s, &err);
+    if (!st) {
+        view_graph_write(w, g);
+        st = json_writer_finish(w, &err);
+        json_writer_destroy(w);
+    }
+    str_deinit(&s);
+    view_graph_destroy(g);
+    strvec_deinit(&warnings);
+    return st;
+}
+
+static void test_groups__survive_failing_allocations(void **state)
+{
+    (void)state;
+    pgy_model *m = layers(3, "/l.%d/%s/n%d", false);
+    /* some failures change nothing but a look-up; many in a row mean that all were tried */
+    for (uint64_t n = 1, passed = 0; passed < 30; n++) {
+        if (!mem_fail_nth(n)) break;
+        const pgy_status st = view_and_write(m);
+        mem_fail_nth(0);
+        passed = st ? 0 : passed + 1;
+        if (st) assert_int_equal(st, PGY_E_MEMORY);
+    }
+    assert_int_equal(view_and_write(m), PGY_OK);
+    pgy_model_destroy(m);
 }
