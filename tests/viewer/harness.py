@@ -142,9 +142,16 @@ class Test:
 
 
 def state(page):
-    """What the address says of the page's state: {"node": "conv1", "q": "maxabs", ...}. It follows changes after a quarter of a second."""
-    page.js("new Promise(done => setTimeout(() => done(true), 300))")
-    return dict(urllib.parse.parse_qsl(page.js("location.hash").lstrip("#"), keep_blank_values=True))
+    """What the address says of the page's state: {"node": "conv1", "q": "maxabs", ...}. It follows changes after a quarter of a second, so it is read
+    until it stays."""
+    read = None
+    for _ in range(10):
+        page.frames(2)
+        page.js("new Promise(done => setTimeout(() => done(true), 350))")
+        before, read = read, page.js("location.hash")
+        if before == read:
+            break
+    return dict(urllib.parse.parse_qsl(read.lstrip("#"), keep_blank_values=True))
 
 
 def selected(page):
@@ -154,14 +161,17 @@ def selected(page):
 
 
 def go_to(page, name):
-    """Selects a node or tensor by its name, as key `g` does."""
-    page.click("#canvas")
+    """Selects a node or tensor by its name, as key `g` does; the picture has the focus then."""
+    page.js("document.querySelector('#canvas').focus()")
     page.key("Escape")
     page.key("Escape")
     page.key("g")
+    page.wait("document.activeElement.id === 'find-box'")
     page.type(name)
     page.key("Enter")
+    page.wait(f"document.querySelector('#sidebar .subject')?.innerText.trim() === {json.dumps(name)}")
     page.key("Escape")
+    page.js("document.querySelector('#canvas').focus()")
     page.frames(3)
 
 
