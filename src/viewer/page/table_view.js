@@ -228,7 +228,8 @@ export class TableView {
     listen() {
         this.scroller.addEventListener('scroll', () => this.draw(), {passive: true});
         this.scroller.addEventListener('keydown', (event) => this.key(event));
-        new ResizeObserver(() => this.scroller.isConnected && this.draw(true)).observe(this.scroller); // one that was replaced has no rows
+        // A table that was replaced by another has no size, and its rows may be gone.
+        new ResizeObserver(() => this.scroller.isConnected && this.draw(true)).observe(this.scroller);
         this.body.addEventListener('click', (event) => this.click(event));
         this.body.addEventListener('pointerover', (event) => this.options.point?.(this.rowOf(event)));
         this.body.addEventListener('pointerleave', () => this.options.point?.(null));

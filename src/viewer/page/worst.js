@@ -70,22 +70,24 @@ class WorstList {
             fill(this.element);
             return;
         }
-        this.items = worstFirst(quantity).map((id) => ({kind: quantity.of, id, graph: quantity.graph}));
-        this.items.forEach((item, row) => this.rows.set(`${item.kind} ${item.id}`, row));
+        /** @type {Item[]} */
+        const items = worstFirst(quantity).map((id) => ({kind: quantity.of, id, graph: quantity.graph}));
+        this.items = items;
+        items.forEach((item, row) => this.rows.set(`${item.kind} ${item.id}`, row));
         const box = el('div', {class: 'grid-box'});
         fill(this.element, el('h2', {}, quantity.label), box);
-        if (this.items.length === 0) {
+        if (items.length === 0) {
             fill(box, el('p', {class: 'note'}, 'Nothing was measured.'));
             return;
         }
-        const values = this.items.map((item) => valueAt(quantity, item));
+        const values = items.map((item) => valueAt(quantity, item));
         const isCategory = quantity.scale === 'category';
         this.table = new TableView(box, {
-            label: `${quantity.label}, the worst first`, rows: this.items.length, filter: false, file: `worst-${quantity.id.replace(/\W+/g, '_')}`,
-            choose: (row) => goTo(this.items[row]),
-            point: (row) => store.set({hover: row === null ? null : this.items[row]}),
+            label: `${quantity.label}, the worst first`, rows: items.length, filter: false, file: `worst-${quantity.id.replace(/\W+/g, '_')}`,
+            choose: (row) => goTo(items[row]),
+            point: (row) => store.set({hover: row === null ? null : items[row]}),
             columns: [
-                {name: quantity.of === 'node' ? 'Node' : 'Tensor', kind: 'text', rest: true, value: (row) => itemName(this.items[row])},
+                {name: quantity.of === 'node' ? 'Node' : 'Tensor', kind: 'text', rest: true, value: (row) => itemName(items[row])},
                 {name: quantity.unit || 'Value', kind: isCategory ? 'text' : 'number', value: (row) => (isCategory ? quantity.names[values[row] ?? -1] ?? '' : values[row]), text: (row) => shortValue(quantity, values[row])},
             ],
         });
