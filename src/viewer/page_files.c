@@ -71,7 +71,8 @@ static pgy_status read_file(pgy_page *p, size_t at, pgy_error *err)
     const view_file f = p->files[at];
     p->files[at].is_read = true;
     const pgy_status st = f.source->add(p, f.path, err);
-    return st ? pgy_error_prefix(err, st, "%s: ", f.path) : PGY_OK;
+    /* Errors of models and plans have the path. */
+    return st && !makes_graph(&f) ? pgy_error_prefix(err, st, "%s: ", f.path) : st;
 }
 
 pgy_status page_files_read(pgy_page *p, pgy_error *err)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ONNX models. Weights outside the file are neither read nor needed. */
+/* ONNX models. Weights outside the file are neither read nor needed, and a damaged model is shown
+ * as far as it can be read. */
+#include "base/cancel.h"
 #include "base/file.h"
 #include "base/wire.h"
 #include "viewer/page_graph.h"
+#include "viewer/sources/salvage.h"
 #include "viewer/sources/source.h"
 
 enum { LAST_FIELD = 25, FIELDS_READ = 8 };
@@ -43,14 +46,37 @@ static bool accept(const char *path, span start, const json_value *json)
     return starts_as_model(start);
 }
 
+/* Shows what can be read of a damaged file. *why is the error of the whole. */
+static pgy_status add_damaged(pgy_page *p, const char *path, pgy_error *why)
+{
+    str note = {0}, text = {0};
+    pgy_model *model = NULL;
+    pgy_error err = {0};
+    pgy_status st = model_salvage(&model, &note, path, &err);
+    if (status_ends_all(st)) return pgy_error_set(why, st, "%s", err.text);
+    if (st) return PGY_E_FORMAT;
+    str_printf(&text, "the model is damaged: %s; %s", why->text, str_text(&note));
+    if (text.failed || note.failed || !strvec_push(&p->warnings, str_text(&text)))
+        st = pgy_error_set(why, PGY_E_MEMORY, "out of memory while a damaged model is read");
+    if (!st) st = page_add_model(p, model, path_basename(path), why);
+    pgy_model_destroy(model);
+    str_deinit(&note);
+    str_deinit(&text);
+    return st;
+}
+
 static pgy_status add(pgy_page *p, const char *path, pgy_error *err)
 {
     const pgy_model_load_options options = {.size = sizeof options, .ignore_external_data = true};
     pgy_model *model = NULL;
-    pgy_status st = pgy_model_load(&model, path, &options, err);
-    if (!st) st = page_add_model(p, model, path_basename(path), err);
+    pgy_error why = {0};
+    pgy_status st = pgy_model_load(&model, path, &options, &why);
+    if (!st)
+        st = page_add_model(p, model, path_basename(path), &why);
+    else if (st == PGY_E_FORMAT)
+        st = add_damaged(p, path, &why);
     pgy_model_destroy(model);
-    return st;
+    return st ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
 }
 
 const view_source view_source_model = {
