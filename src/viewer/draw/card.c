@@ -5,7 +5,7 @@
 
 #include "viewer/draw/parts.h"
 
-enum { PAD = 12, MARK_STEP = 15, MOST_MARKS = 5 };
+enum { PAD = 12 };
 
 typedef struct card_look {
     const char *title, *line;
@@ -158,19 +158,6 @@ static void draw_texts(const drawing *d, view_item item, const card_look *look, 
               picture_fit(p, look->line, 10, false, second), false);
 }
 
-static void draw_marks(const drawing *d, view_item item, const card_box *b)
-{
-    const uint32_t marks = drawing_marks(d, item);
-    double x = b->x + b->width - 8;
-    int drawn = 0;
-    for (uint32_t kind = 0; kind < VIEW_MARK_COUNT && drawn < MOST_MARKS; kind++)
-        if (marks >> kind & 1) {
-            mark_draw(d->list, (view_mark_kind)kind, x, b->y - 1, 7);
-            x -= MARK_STEP;
-            drawn++;
-        }
-}
-
 void card_draw(const drawing *d, const view_place *place)
 {
     const bool is_node = place->item.kind == VIEW_ITEM_NODE;
@@ -182,6 +169,6 @@ void card_draw(const drawing *d, const view_place *place)
     draw_texts(d, place->item, &look, &b);
     if (is_node)
         rows_draw(d, place->item.ref, b.x + PAD, b.y + VIEW_CARD_HEIGHT, b.width - PAD - 6, b.dim);
-    draw_marks(d, place->item, &b);
+    marks_draw(d->list, drawing_marks(d, place->item), b.x + b.width - 8, b.y - 1);
     picture_end(d->list);
 }

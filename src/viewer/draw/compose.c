@@ -13,8 +13,7 @@ static void find_range(drawing *d)
     for (uint32_t i = 0; i < d->scene->place_count; i++) {
         const view_place *place = &d->scene->places[i];
         const card_value v = drawing_value(d, place->item);
-        const bool is_shown =
-            drawing_is_card(d, place) || d->g->containers[place->item.ref].kind == VIEW_FUSED;
+        const bool is_shown = drawing_is_card(d, place) || drawing_has_header_value(d, place);
         if (is_shown && v.is_measured) colour_range_add(&d->range, v.value);
     }
     colour_range_finish(&d->range);

@@ -26,6 +26,7 @@ static float card_width(const drawing *d, uint32_t node)
     if (n->kind != VIEW_NODE) wanted += 10;
     if (v.is_measured && !v.is_mixed)
         wanted += 6 + picture_text_width(drawing_value_text(d, v.value), 11, true);
+    wanted = fmax(wanted, CARD_PADDING + rows_width(d, node));
     return (float)fmax(n->width, fmin(ceil(wanted), WIDEST_CARD));
 }
 
@@ -76,9 +77,6 @@ static pgy_status check_options(const view_draw_options *o, const pgy_page *p, p
     if (o->root >= p->graphs[o->graph]->container_count)
         return pgy_error_set(err, PGY_E_ARGUMENT, "graph %u has no container %u",
                              (unsigned)o->graph, (unsigned)o->root);
-    if (!(o->scale >= 0 && o->scale <= 100))
-        return pgy_error_set(err, PGY_E_ARGUMENT,
-                             "a scale of %g; expected more than 0, at most 100", o->scale);
     return PGY_OK;
 }
 

@@ -10,6 +10,7 @@
 typedef enum view_theme { VIEW_THEME_AUTO, VIEW_THEME_LIGHT, VIEW_THEME_DARK } view_theme;
 
 enum {
+    VIEW_SCALE_LIMIT = 100,
     VIEW_SIDE_LIMIT = 100000,        /* pixels of one side of a PNG file */
     VIEW_PIXEL_LIMIT = 500 * 1000000 /* pixels in all */
 };

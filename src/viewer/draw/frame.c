@@ -14,14 +14,14 @@ const char *container_title(const drawing *d, const view_container *c)
     return KINDS[c->kind];
 }
 
-/* Boxes at the right end of the header, each left of the one before. */
-static double draw_value(const drawing *d, view_item item, const view_place *place, double y)
+/* Value, number of instances and marks, each left of the one before; gives where they begin. */
+static double draw_value(const drawing *d, const view_place *place, double y)
 {
-    const view_container *c = &d->g->containers[item.ref];
-    const card_value v = drawing_value(d, item);
+    const view_container *c = &d->g->containers[place->item.ref];
+    const card_value v = drawing_value(d, place->item);
     double right = d->x + place->x + place->width - 6;
-    /* One time for a fused layer; the values of other open containers are on their cards. */
-    if (c->kind == VIEW_FUSED && d->q && v.is_measured && !v.is_mixed) {
+    /* The values of other open containers are on their cards. */
+    if (drawing_has_header_value(d, place) && d->q && v.is_measured && !v.is_mixed) {
         const char *text = drawing_value_text(d, v.value);
         const uint32_t colour = colour_of(&d->range, d->q, v.value);
         const double width = picture_text_width(text, 11, true) + 10;
@@ -37,7 +37,9 @@ static double draw_value(const drawing *d, view_item item, const view_place *pla
             ANCHOR_END;
         right -= picture_text_width(text, 12, true) + 8;
     }
-    return right;
+    if (!drawing_has_header_value(d, place)) return right;
+    return right -
+           marks_draw(d->list, drawing_marks(d, place->item), right - 7, y + VIEW_HEADER / 2.0);
 }
 
 void frame_draw(const drawing *d, const view_place *place)
@@ -53,7 +55,7 @@ void frame_draw(const drawing *d, const view_place *place)
     s->dashed = c->kind == VIEW_INSTANCE;
     picture_rect(p, x + 1, y + 1, fmax(place->width - 2, 0), VIEW_HEADER - 2, 5,
                  paint_role(ROLE_HEADER));
-    const double right = draw_value(d, place->item, place, y);
+    const double right = draw_value(d, place, y);
     const double room = right - x - 10;
     const char *shown = picture_fit(p, title, 11, true, room);
     picture_text_at(p, x + 8, y + 15, 11, true, paint_role(ROLE_TEXT), shown);

@@ -78,9 +78,10 @@ static contents look_at(const drawing *d)
     contents c = {0};
     for (uint32_t i = 0; i < d->scene->place_count; i++) {
         const view_place *place = &d->scene->places[i];
-        if (!drawing_is_card(d, place)) continue;
+        const bool is_card = drawing_is_card(d, place);
+        if (!is_card && !drawing_has_header_value(d, place)) continue;
         c.marks |= drawing_marks(d, place->item);
-        if (d->q) look_at_value(d, drawing_value(d, place->item), &c);
+        if (d->q && is_card) look_at_value(d, drawing_value(d, place->item), &c);
     }
     for (uint32_t i = 0; i < d->scene->line_count; i++) c.tunnels |= d->scene->lines[i].is_tunnel;
     return c;

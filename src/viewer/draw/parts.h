@@ -35,6 +35,9 @@ card_value drawing_value(const drawing *d, view_item item);
 uint32_t drawing_marks(const drawing *d, view_item item);
 /* True if the place is a card, false if it is a frame. */
 bool drawing_is_card(const drawing *d, const view_place *place);
+/* True if a frame shows a value and marks in its header: those of one fused layer, or of all
+ * instances of a repeat that shows one. */
+bool drawing_has_header_value(const drawing *d, const view_place *place);
 /* The nodes whose outputs a mark or a value of a tensor is shown at; VIEW_NONE: at none. */
 uint32_t drawing_node_of(const view_graph *g, view_of of, uint32_t at);
 /* "1.25e-05", "3.2 ms", "float16" */
@@ -43,6 +46,8 @@ const view_quantity *drawing_choose(const view_results *r, const view_draw_optio
 
 /* marks.c */
 void mark_draw(picture_list *p, view_mark_kind kind, double x, double y, double radius);
+/* A row of marks (a bit for each) from right to left, the first five; gives its width. */
+double marks_draw(picture_list *p, uint32_t marks, double x, double y);
 const char *mark_words(view_mark_kind kind);
 
 /* legend.c: draws it at the margin; returns its height. */
@@ -50,6 +55,7 @@ double legend_draw(drawing *d, double width);
 
 /* rows.c: attributes, shapes and types below the name. */
 double rows_height(const view_graph *g, uint32_t node, const view_draw_options *options);
+double rows_width(const drawing *d, uint32_t node); /* of the widest row, without margins */
 void rows_draw(const drawing *d, uint32_t node, double x, double y, double width, paint colour);
 /* "1×64×56×56 f32"; "" if neither is known */
 const char *shape_text(picture_list *p, const char *size, const char *dtype);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rows below a card's name: shapes and types of its outputs, and attributes. */
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -8,6 +9,7 @@
 #include "viewer/draw/parts.h"
 
 enum { ROW = 13, MOST_ROWS = 16, MOST_ITEMS = 8, MOST_LETTERS = 64 };
+static const double ROW_SIZE = 9.5;
 
 /* ---- Shapes and types ----------------------------------------------------------------------- */
 
@@ -119,14 +121,26 @@ static const char *row_text(const drawing *d, const view_node *n, size_t row)
     return picture_printf(d->list, "→ %s", shape_text(d->list, t->shape, t->dtype));
 }
 
+static const char *shown_row(const drawing *d, const view_node *n, size_t row)
+{
+    const size_t wanted = (d->options->types ? n->output_count : 0) + attribute_rows(n, d->options);
+    const bool is_cut = row + 1 == row_count(n, d->options) && wanted > row + 1;
+    return is_cut ? "…" : row_text(d, n, row);
+}
+
+double rows_width(const drawing *d, uint32_t node)
+{
+    const view_node *n = &d->g->nodes[node];
+    double width = 0;
+    for (size_t i = 0; i < row_count(n, d->options); i++)
+        width = fmax(width, picture_text_width(shown_row(d, n, i), ROW_SIZE, false));
+    return width;
+}
+
 void rows_draw(const drawing *d, uint32_t node, double x, double y, double width, paint colour)
 {
     const view_node *n = &d->g->nodes[node];
-    const size_t rows = row_count(n, d->options);
-    const size_t wanted = (d->options->types ? n->output_count : 0) + attribute_rows(n, d->options);
-    for (size_t i = 0; i < rows; i++) {
-        const char *text = i + 1 == rows && wanted > rows ? "…" : row_text(d, n, i);
-        picture_text_at(d->list, x, y + 9 + ROW * (double)i, 9.5, false, colour,
-                        picture_fit(d->list, text, 9.5, false, width));
-    }
+    for (size_t i = 0; i < row_count(n, d->options); i++)
+        picture_text_at(d->list, x, y + 9 + ROW * (double)i, ROW_SIZE, false, colour,
+                        picture_fit(d->list, shown_row(d, n, i), ROW_SIZE, false, width));
 }

@@ -66,6 +66,14 @@ bool drawing_is_card(const drawing *d, const view_place *place)
            d->g->containers[place->item.ref].state == VIEW_FOLDED;
 }
 
+bool drawing_has_header_value(const drawing *d, const view_place *place)
+{
+    if (place->item.kind == VIEW_ITEM_NODE) return false;
+    const view_container *c = &d->g->containers[place->item.ref];
+    return (c->kind == VIEW_FUSED && c->state != VIEW_FOLDED) ||
+           (c->kind == VIEW_REPEAT && c->state == VIEW_ONE);
+}
+
 /* ---- Marks ---------------------------------------------------------------------------------- */
 
 uint32_t drawing_node_of(const view_graph *g, view_of of, uint32_t at)

@@ -174,6 +174,28 @@ static void test_draw_svg__zero_is_not_unmeasured(void **state)
     case_end(&c);
 }
 
+/* A repeat that shows one instance tells of the others in its header. */
+static void test_draw_svg__marks_of_hidden_instances(void **state)
+{
+    (void)state;
+    drawing_case c;
+    case_begin(&c);
+    case_errors(&c);
+    case_mark(&c, VIEW_OF_NODE, N_GEMM, VIEW_MARK_UNSUPPORTED, "");
+    c.containers[C_REPEAT].state = VIEW_ONE;
+    char *svg = svg_of(&c, &(view_draw_options){0});
+    assert_in_group(svg, "frame", C_REPEAT, "<title>unsupported</title>");
+    assert_in_group(svg, "frame", C_REPEAT, ">2e-4</text>");
+    assert_in_group(svg, "frame", C_REPEAT, ">×24</text>");
+    assert_non_null(strstr(svg, ">unsupported<")); /* in the legend */
+    mem_free(svg);
+    c.containers[C_REPEAT].state = VIEW_OPEN;
+    svg = svg_of(&c, &(view_draw_options){0});
+    assert_null(strstr(svg, ">2e-4</text>"));
+    mem_free(svg);
+    case_end(&c);
+}
+
 static void test_draw_svg__chosen_quantity(void **state)
 {
     (void)state;
