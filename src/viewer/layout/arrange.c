@@ -22,21 +22,13 @@ static int compare_placed(const void *a, const void *b)
 
 void layout_size(const view_graph *g, uint32_t container, float *width, float *height)
 {
-    float frames = 0, headers = 0;
     const view_container *c = &g->containers[container];
-    while (c->state == VIEW_ONE && c->child_count > 0 &&
-           c->children[0].kind == VIEW_ITEM_CONTAINER) {
-        frames += 2 * VIEW_FRAME;
-        headers += VIEW_HEADER;
-        c = &g->containers[c->children[0].ref];
-    }
-    const view_layout *l = c->layout;
-    if (c->state != VIEW_FOLDED) {
-        frames += 2 * VIEW_FRAME;
-        headers += VIEW_HEADER;
-    }
-    *width = frames + (!l ? 0 : c->state == VIEW_FOLDED ? l->card_width : l->width);
-    *height = frames + headers + (!l ? 0 : c->state == VIEW_FOLDED ? l->card_height : l->height);
+    const view_layout *l = c->layout, *content = g->containers[layout_shown(g, container)].layout;
+    *width = l ? l->card_width : 0;
+    *height = l ? l->card_height : 0;
+    if (c->state == VIEW_FOLDED) return;
+    *width = (content ? content->width : 0) + 2 * VIEW_FRAME;
+    *height = (content ? content->height : 0) + 2 * VIEW_FRAME + VIEW_HEADER;
 }
 
 static void take_sizes(const view_graph *g, view_layout *l)

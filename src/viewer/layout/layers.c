@@ -59,3 +59,11 @@ pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_gr
     *count = n;
     return PGY_OK;
 }
+
+uint32_t layout_shown(const view_graph *g, uint32_t container)
+{
+    const view_container *c = &g->containers[container];
+    const bool is_one = c->kind == VIEW_REPEAT && c->state == VIEW_ONE && c->child_count > 0 &&
+                        c->children[0].kind == VIEW_ITEM_CONTAINER;
+    return is_one ? c->children[0].ref : container;
+}

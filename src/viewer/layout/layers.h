@@ -98,6 +98,8 @@ pgy_status layout_find_like(uint32_t **out, const view_graph *g, const uint32_t 
 /* Containers so that parents come before children; only those that hang on a root. */
 pgy_status layout_parents_first(uint32_t **order, uint32_t *count, const view_graph *g, arena *a,
                                 pgy_error *err) PGY_MUST_CHECK;
+/* The container whose content an open one shows: of a repeat in VIEW_ONE its first instance. */
+uint32_t layout_shown(const view_graph *g, uint32_t container);
 /* Size of a container as its state shows it. */
 void layout_size(const view_graph *g, uint32_t container, float *width, float *height);
 

@@ -14,9 +14,9 @@ typedef struct scene_port {
     float x;
 } scene_port;
 
-/* An open container whose content begins at x, y. */
+/* An open container that shows the content of `shown`, which begins at x, y. */
 typedef struct scene_frame {
-    uint32_t container, place;
+    uint32_t container, shown, place;
     float x, y;
 } scene_frame;
 
@@ -42,15 +42,6 @@ static const view_layout *layout_of(const view_graph *g, uint32_t container)
     return g->containers[container].layout;
 }
 
-/* The instance that a repeat shows alone; VIEW_NONE: it shows its content. */
-static uint32_t shown_alone(const view_graph *g, uint32_t container)
-{
-    const view_container *c = &g->containers[container];
-    const bool alone =
-        c->state == VIEW_ONE && c->child_count > 0 && c->children[0].kind == VIEW_ITEM_CONTAINER;
-    return alone ? c->children[0].ref : VIEW_NONE;
-}
-
 static bool is_shown(const view_item *item)
 {
     return item->kind == VIEW_ITEM_NODE || item->kind == VIEW_ITEM_CONTAINER;
@@ -63,13 +54,14 @@ static bool put(staging *s, view_item item, float x, float y, float width, float
     if (!mem_grow((void **)&s->places, &s->place_capacity, s->place_count + 1, sizeof *s->places))
         return false;
     s->places[s->place_count++] = (view_place){item, x, y, width, height};
-    if (item.kind != VIEW_ITEM_CONTAINER || !layout_of(g, item.ref) ||
-        g->containers[item.ref].state == VIEW_FOLDED)
+    if (item.kind != VIEW_ITEM_CONTAINER || g->containers[item.ref].state == VIEW_FOLDED ||
+        !layout_of(g, layout_shown(g, item.ref)))
         return true;
     if (!mem_grow((void **)&s->frames, &s->frame_capacity, s->frame_count + 1, sizeof *s->frames))
         return false;
-    s->frames[s->frame_count++] = (scene_frame){item.ref, (uint32_t)s->place_count - 1,
-                                                x + VIEW_FRAME, y + VIEW_HEADER + VIEW_FRAME};
+    s->frames[s->frame_count++] =
+        (scene_frame){item.ref, layout_shown(g, item.ref), (uint32_t)s->place_count - 1,
+                      x + VIEW_FRAME, y + VIEW_HEADER + VIEW_FRAME};
     return true;
 }
 
@@ -84,14 +76,7 @@ static float row_height(const view_layout *l, uint32_t row, uint32_t any)
 /* Places of what a frame shows. */
 static bool open_frame(staging *s, scene_frame f)
 {
-    const view_graph *g = s->g;
-    const view_layout *l = layout_of(g, f.container);
-    const uint32_t alone = shown_alone(g, f.container);
-    if (alone != VIEW_NONE) {
-        float width, height;
-        layout_size(g, alone, &width, &height);
-        return put(s, (view_item){VIEW_ITEM_CONTAINER, alone}, f.x, f.y, width, height);
-    }
+    const view_layout *l = layout_of(s->g, f.shown);
     float height = 0;
     for (uint32_t i = 0; i < l->item_count; i++) {
         if (i == 0 || l->rows[i] != l->rows[i - 1]) height = row_height(l, l->rows[i], i);
@@ -112,32 +97,21 @@ static bool add_port(staging *s, uint32_t container, const view_item *item, floa
     return true;
 }
 
-/* Ports of a repeat that shows one instance: those of all instances, at the places that the shown
- * one has for them. */
-static bool add_ports_alone(staging *s, const scene_frame *f, uint32_t alone)
-{
-    const view_graph *g = s->g;
-    const view_container *repeat = &g->containers[f->container];
-    const view_layout *shown = layout_of(g, alone);
-    if (!shown || g->containers[alone].state == VIEW_FOLDED) return true;
-    for (uint32_t k = 0; k < repeat->child_count; k++) {
-        if (repeat->children[k].kind != VIEW_ITEM_CONTAINER) continue;
-        const view_layout *l = layout_of(g, repeat->children[k].ref);
-        if (!l || (l != shown && l->like != alone)) continue;
-        for (uint32_t i = 0; i < l->item_count && i < shown->item_count; i++)
-            if (!add_port(s, f->container, &l->items[i], f->x + VIEW_FRAME + shown->x[i]))
-                return false;
-    }
-    return true;
-}
-
+/* A repeat that shows one instance has the ports of all, at the places that the shown one has for
+ * them. */
 static bool add_ports(staging *s, const scene_frame *f)
 {
-    const uint32_t alone = shown_alone(s->g, f->container);
-    if (alone != VIEW_NONE) return add_ports_alone(s, f, alone);
-    const view_layout *l = layout_of(s->g, f->container);
-    for (uint32_t i = 0; i < l->item_count; i++)
-        if (!add_port(s, f->container, &l->items[i], f->x + l->x[i])) return false;
+    const view_graph *g = s->g;
+    const view_container *c = &g->containers[f->container];
+    const view_layout *shown = layout_of(g, f->shown);
+    const bool is_whole = f->shown == f->container;
+    for (uint32_t k = 0; k < (is_whole ? 1 : c->child_count); k++) {
+        if (!is_whole && c->children[k].kind != VIEW_ITEM_CONTAINER) continue;
+        const view_layout *l = is_whole ? shown : layout_of(g, c->children[k].ref);
+        if (!l || (l != shown && l->like != f->shown)) continue;
+        for (uint32_t i = 0; i < l->item_count && i < shown->item_count; i++)
+            if (!add_port(s, f->container, &l->items[i], f->x + shown->x[i])) return false;
+    }
     return true;
 }
 
@@ -217,7 +191,7 @@ static bool draw_edge(staging *s, const scene_frame *f, const view_layout_edge *
                       const float *row_heights)
 {
     const view_graph *g = s->g;
-    const view_layout *l = layout_of(g, f->container);
+    const view_layout *l = layout_of(g, f->shown);
     const view_place *frame = &s->places[f->place];
     const bool up = l->rows[e->from] > l->rows[e->to];
     const uint32_t top = up ? e->to : e->from, bottom = up ? e->from : e->to;
@@ -249,37 +223,15 @@ static bool draw_edge(staging *s, const scene_frame *f, const view_layout_edge *
         }
     const view_item *to = &l->items[e->to];
     line->ends_there = to->kind != VIEW_ITEM_OUT && !is_open(g, to);
-    const view_container_kind kind = g->containers[f->container].kind;
+    const view_container_kind kind = g->containers[f->shown].kind;
     line->is_tunnel = is_capture(g, to, e->tensor) || kind == VIEW_CALL ||
                       (kind == VIEW_BODY && l->items[e->from].kind == VIEW_ITEM_IN);
     return true;
 }
 
-/* Between the border of a repeat and the one instance that it shows. */
-static bool draw_alone(staging *s, const scene_frame *f, uint32_t alone)
-{
-    const view_place *frame = &s->places[f->place];
-    const view_layout *l = layout_of(s->g, alone);
-    float width, height;
-    layout_size(s->g, alone, &width, &height);
-    if (!l || s->g->containers[alone].state == VIEW_FOLDED) return true;
-    for (uint32_t i = 0; i < l->item_count; i++) {
-        const bool is_out = l->items[i].kind == VIEW_ITEM_OUT;
-        if (!is_out && l->items[i].kind != VIEW_ITEM_IN) continue;
-        view_line *line = new_line(s, l->items[i].ref, 2);
-        if (!line) return false;
-        const float x = f->x + VIEW_FRAME + l->x[i];
-        add_point(line, x, is_out ? f->y + height : frame->y);
-        add_point(line, x, is_out ? frame->y + frame->height : f->y);
-    }
-    return true;
-}
-
 static bool draw_frame(staging *s, const scene_frame *f)
 {
-    const uint32_t alone = shown_alone(s->g, f->container);
-    if (alone != VIEW_NONE) return draw_alone(s, f, alone);
-    const view_layout *l = layout_of(s->g, f->container);
+    const view_layout *l = layout_of(s->g, f->shown);
     float *row_heights = mem_calloc((size_t)l->row_count + 1, sizeof *row_heights);
     bool ok = row_heights != NULL;
     for (uint32_t i = 0; ok && i < l->item_count; i++)
@@ -335,7 +287,7 @@ pgy_status view_scene_make(view_scene *out, const view_graph *g, uint32_t root, 
     }
     s.places[s.place_count++] =
         (view_place){{VIEW_ITEM_CONTAINER, root}, 0, 0, out->width, out->height};
-    s.frames[s.frame_count++] = (scene_frame){root, 0, VIEW_FRAME, VIEW_FRAME};
+    s.frames[s.frame_count++] = (scene_frame){root, root, 0, VIEW_FRAME, VIEW_FRAME};
     st = stage(&s, err);
     if (st) goto done;
     if (!keep(&out->memory, &out->places, &out->place_count, s.places + 1, s.place_count - 1,
