@@ -222,6 +222,23 @@ static void raise_parts(ranking *r)
     }
 }
 
+/* Items without any edge fill several rows, so that they make no endless one. */
+static void wrap_singles(ranking *r)
+{
+    enum { LEAST = 8 };
+    simplex *s = &r->s;
+    const uint32_t last = s->node_count - 1;
+    bool *is_tied = arena_alloc(s->l->memory, s->node_count);
+    if (!is_tied) return; /* this is for looks only */
+    uint32_t singles = 0, per_row = LEAST, k = 0;
+    for (uint32_t i = 0; i < s->edge_count; i++)
+        if (s->edges[i].weight > 0) is_tied[s->edges[i].tail] = is_tied[s->edges[i].head] = true;
+    for (uint32_t i = 1; i < last; i++) singles += !is_tied[i];
+    while ((uint64_t)per_row * per_row < singles) per_row++;
+    for (uint32_t i = 1; i < last; i++)
+        if (!is_tied[i]) s->places[i] = s->places[0] + 1 + (int32_t)(k++ / per_row);
+}
+
 static void take_rows(ranking *r)
 {
     layers *l = r->l;
@@ -254,6 +271,7 @@ pgy_status layers_rank(layers *l, pgy_error *err)
     if (st) return st;
     rise(&r);
     raise_parts(&r);
+    wrap_singles(&r);
     take_rows(&r);
     return PGY_OK;
 }

@@ -192,6 +192,19 @@ static void test_layout_limits__parts_without_connection_begin_at_the_top(void *
     view_graph_destroy(g);
 }
 
+static void test_layout_limits__nodes_without_edges_fill_several_rows(void **state)
+{
+    (void)state;
+    view_graph *g = flat(402);
+    graph_edge(g, 0, 1);
+    graph_run(g);
+    const view_layout *l = g->containers[0].layout;
+    check_layout(l);
+    assert_int_equal(l->row_count, 20);
+    assert_true(l->width == 21 * 80 + 20 * 20); /* 20 and the pair */
+    view_graph_destroy(g);
+}
+
 static void test_layout_limits__empty_container(void **state)
 {
     (void)state;
