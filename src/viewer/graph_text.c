@@ -15,6 +15,7 @@ bool graph_text_is_valid(const char *text)
 
 void graph_append_valid(str *out, const char *text, size_t size)
 {
+    if (!size) return; /* text may be NULL */
     const char *end = text + size;
     for (const char *p = text; p < end;) {
         uint32_t c;

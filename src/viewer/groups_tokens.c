@@ -9,14 +9,19 @@
 
 /* ---- What a node is by itself --------------------------------------------------------------- */
 
+static uint64_t hash_bytes(const void *data, size_t size, uint64_t seed)
+{
+    return size ? hash_xxh64(data, size, seed) : seed + 1; /* then data may be NULL */
+}
+
 static uint64_t hash_text(const char *text, uint64_t seed)
 {
-    return hash_xxh64(text ? text : "\1", text ? strlen(text) : 1, seed);
+    return hash_bytes(text ? text : "\1", text ? strlen(text) : 1, seed);
 }
 
 static uint64_t hash_number(uint64_t n, uint64_t seed)
 {
-    return hash_xxh64(&n, sizeof n, seed);
+    return hash_bytes(&n, sizeof n, seed);
 }
 
 /* Named sizes are equal: inference gives each unknown one its own name. */
@@ -26,7 +31,7 @@ static uint64_t hash_shape(const char *shape, uint64_t h)
     for (const char *p = shape; *p; p++) {
         const char *end = strchr(p, 'x');
         const size_t size = end ? (size_t)(end - p) : strlen(p);
-        h = *p >= '0' && *p <= '9' ? hash_xxh64(p, size, h) : hash_number('?', h);
+        h = *p >= '0' && *p <= '9' ? hash_bytes(p, size, h) : hash_number('?', h);
         if (!end) break;
         p = end;
     }
@@ -36,7 +41,7 @@ static uint64_t hash_shape(const char *shape, uint64_t h)
 static uint64_t hash_tensor(const pgy_onnx_tensor *t, uint64_t h)
 {
     h = hash_number((uint64_t)t->data_type, h);
-    return hash_xxh64(t->dims, t->dim_count * sizeof *t->dims, h);
+    return hash_bytes(t->dims, t->dim_count * sizeof *t->dims, h);
 }
 
 static uint64_t hash_attribute(const pgy_onnx_attribute *a, uint64_t h)
@@ -44,15 +49,15 @@ static uint64_t hash_attribute(const pgy_onnx_attribute *a, uint64_t h)
     const pgy_onnx_attribute_type kind = pgy_onnx_attribute_kind(a);
     h = hash_number((uint64_t)kind, hash_text(a->ref_attr_name, hash_text(a->name, h)));
     switch (kind) {
-    case PGY_ATTR_FLOAT: return hash_xxh64(&a->f, sizeof a->f, h);
-    case PGY_ATTR_INT: return hash_xxh64(&a->i, sizeof a->i, h);
-    case PGY_ATTR_STRING: return hash_xxh64(a->s.data, a->s.size, h);
+    case PGY_ATTR_FLOAT: return hash_bytes(&a->f, sizeof a->f, h);
+    case PGY_ATTR_INT: return hash_bytes(&a->i, sizeof a->i, h);
+    case PGY_ATTR_STRING: return hash_bytes(a->s.data, a->s.size, h);
     case PGY_ATTR_TENSOR: return a->t ? hash_tensor(a->t, h) : h;
-    case PGY_ATTR_FLOATS: return hash_xxh64(a->floats, a->float_count * sizeof *a->floats, h);
-    case PGY_ATTR_INTS: return hash_xxh64(a->ints, a->int_count * sizeof *a->ints, h);
+    case PGY_ATTR_FLOATS: return hash_bytes(a->floats, a->float_count * sizeof *a->floats, h);
+    case PGY_ATTR_INTS: return hash_bytes(a->ints, a->int_count * sizeof *a->ints, h);
     case PGY_ATTR_STRINGS:
         for (size_t i = 0; i < a->string_count; i++)
-            h = hash_xxh64(a->strings[i].data, a->strings[i].size, h);
+            h = hash_bytes(a->strings[i].data, a->strings[i].size, h);
         return h;
     default: return hash_number(a->graph_count, h);
     }
@@ -160,7 +165,7 @@ static uint64_t hash_name(const char *name)
     uint64_t h = 0;
     while (*name) {
         const size_t size = strcspn(name, "0123456789");
-        h = hash_xxh64(name, size, h);
+        h = hash_bytes(name, size, h);
         name += size;
         name += strspn(name, "0123456789");
     }
