@@ -207,7 +207,7 @@ static pgy_status add(pgy_page *p, const char *path, pgy_error *err)
     result_file *f = &run.file;
     pgy_status st = result_open_json(f, p, path, err);
     if (!st)
-        st = result_table(&run.table, f, "fusions", "Layers of the engine", COLUMNS, COLUMN_COUNT,
+        st = result_table(&run.table, f, "fusions", "Engine layers", COLUMNS, COLUMN_COUNT,
                           err);
     const json_value *layers = st ? NULL : json_get(f->json.root, "Layers");
     for (const json_value *v = layers ? layers->first : NULL; v && !st; v = v->next)

@@ -46,7 +46,7 @@ static pgy_status add_steps(result_file *f, pgy_error *err)
     view_table *t = NULL;
     size_t at = 0;
     pgy_status st = main_nodes_list(&nodes, f->graph, err);
-    if (!st) st = result_table(&t, f, "memory", "Bytes alive at nodes", COLUMNS, COLUMN_COUNT, err);
+    if (!st) st = result_table(&t, f, "memory", "Memory", COLUMNS, COLUMN_COUNT, err);
     for (const json_value *v = steps->first; v && !st; v = v->next, at++)
         st = add_step(t, f, &nodes, v, at, steps->count, err);
     main_nodes_deinit(&nodes);
@@ -81,7 +81,7 @@ static pgy_status add_tensors(result_file *f, pgy_error *err)
     const double peak = result_number(f->json.root, "peak_step");
     view_table *t = NULL;
     if (!tensors || tensors->type != JSON_ARRAY) return PGY_OK;
-    pgy_status st = result_table(&t, f, "lifetimes", "Sizes and lives of tensors", TENSOR_COLUMNS,
+    pgy_status st = result_table(&t, f, "lifetimes", "Tensor lives", TENSOR_COLUMNS,
                                  TENSOR_COLUMN_COUNT, err);
     for (const json_value *v = tensors->first; v && !st; v = v->next)
         st = add_tensor(t, f, v, peak, err);

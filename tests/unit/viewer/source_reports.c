@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
 #include "sources_support.h"
 
 #define CLI TEST_SOURCE_DIR "/tests/data/cli/"
@@ -97,4 +99,32 @@ static void test_source_reports__capability_by_node_and_part(void **state)
     assert_int_equal(support_add(&p, "capability", DATA "capability.json", &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "has 6 nodes: the file is of another model"));
     support_close(&p);
+}
+
+/* Whichever allocation fails, each source says so or does without it. */
+static void test_source_reports__any_allocation_may_fail(void **state)
+{
+    (void)state;
+    static const char *const FILES[][2] = {{"accuracy", "accuracy.json"}, {"accuracy", "report.json"}, {"outputs", "outputs_good.json"}, {"where", "where.json"},
+                                           {"noise", "where_headroom.json"}, {"noise", "where_floor.json"}, {"trace", "trace_a.json"}, {"trace", "trtexec_profile.json"},
+                                           {"layers", "trtexec_layers.json"}, {"memory", "memory.json"}, {"search", "replay_reduce.json"}};
+    if (!mem_fail_nth(0)) skip();
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
+        char path[512];
+        size_t failures = 0, successes = 0;
+        snprintf(path, sizeof path, DATA "%s", FILES[i][1]);
+        const view_source *from = support_source(FILES[i][0]);
+        for (uint64_t n = 1; n < 100000 && successes < 4; n += 1 + n / 8) {
+            pgy_page p;
+            support_page(&p, DATA "net.onnx");
+            p.options.embed_values = 64;
+            assert_true(mem_fail_nth(n));
+            const pgy_status st = from->add(&p, path, NULL);
+            assert_true(mem_fail_nth(0));
+            if (st != PGY_OK && st != PGY_E_MEMORY) fail_msg("%s, allocation %d: status %d", path, (int)n, (int)st);
+            *(st ? &failures : &successes) += 1;
+            support_close(&p);
+        }
+        if (!failures || successes < 4) fail_msg("%s: %zu failures, %zu successes", path, failures, successes);
+    }
 }
