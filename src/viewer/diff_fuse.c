@@ -168,6 +168,74 @@ static bool find_region(fuser *f)
            (f->pair == VIEW_NONE || f->stamp[f->pair] == f->stamps);
 }
 
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+/* In a plan, what a layer writes may be read under another name, since a reshape moves nothing. A
+ * layer that is the only one left over behind its inputs stands for all that is left over behind
+ * them in the model. */
+static bool is_only_reader(const fuser *f)
+{
+    const view_side *w = wholes_of(f);
+    const view_node *n = &w->graph->nodes[f->node];
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        const uint32_t t = n->inputs[k];
+        for (uint32_t u = t == VIEW_NONE ? 0 : w->use_start[t];
+             t != VIEW_NONE && u < w->use_start[t + 1]; u++)
+            if (w->uses[u] != f->node && w->graph->nodes[w->uses[u]].kind == VIEW_NODE &&
+                view_is_alone(w, w->uses[u]))
+                return false;
+    }
+    return true;
+}
+
+static bool add_readers(fuser *f, uint32_t tensor)
+{
+    const view_side *p = parts_of(f);
+    if (p->use_start[tensor + 1] - p->use_start[tensor] > REGION_LIMIT) return false;
+    for (uint32_t u = p->use_start[tensor]; u < p->use_start[tensor + 1]; u++)
+        if (is_free(f, p->uses[u]) && !add_part(f, p->uses[u])) return false;
+    return true;
+}
+
+static bool find_inputs(fuser *f)
+{
+    const view_graph *g = wholes_of(f)->graph;
+    const view_node *n = &g->nodes[f->node];
+    f->input_count = f->output_count = f->count = 0;
+    f->stamps++;
+    for (uint32_t k = 0; k < n->input_count; k++) {
+        if (n->inputs[k] == VIEW_NONE || g->tensors[n->inputs[k]].producer == VIEW_NONE) continue;
+        const uint32_t t = f->input_count < INPUT_LIMIT ? comes_from(f, n->inputs[k]) : VIEW_NONE;
+        if (t == VIEW_NONE) return false;
+        f->inputs[f->input_count++] = t;
+    }
+    return f->input_count > 0;
+}
+
+static bool find_behind(fuser *f)
+{
+    const view_graph *g = parts_of(f)->graph;
+    if (f->m->diff || f->pair != VIEW_NONE || !is_only_reader(f) || !find_inputs(f)) return false;
+    for (uint32_t i = 0; i < f->input_count; i++)
+        if (!add_readers(f, f->inputs[i])) return false;
+    for (uint32_t i = 0; i < f->count; i++) {
+        const view_node *n = &g->nodes[f->region[i]];
+        for (uint32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != VIEW_NONE && !add_readers(f, n->outputs[k])) return false;
+    }
+    for (uint32_t i = 0; i < f->count; i++) {
+        const view_node *n = &g->nodes[f->region[i]];
+        for (uint32_t k = 0; k < n->input_count; k++) {
+            const uint32_t t = n->inputs[k];
+            const uint32_t from = t == VIEW_NONE ? VIEW_NONE : g->tensors[t].producer;
+            if (from != VIEW_NONE && f->stamp[from] != f->stamps &&
+                !has(f->inputs, f->input_count, t))
+                return false;
+        }
+    }
+    return f->count > 0;
+}
+
 /* ---- Wholes ---------------------------------------------------------------------------------- */
 
 static void pair_outputs(fuser *f)
@@ -221,7 +289,8 @@ static bool try_whole(fuser *f, uint32_t node)
         pair_outputs(f);
         return false;
     }
-    if ((f->pair != VIEW_NONE && !is_touched(f)) || !find_region(f)) return false;
+    if ((f->pair != VIEW_NONE && !is_touched(f)) || (!find_region(f) && !find_behind(f)))
+        return false;
     if (f->pair != VIEW_NONE && (f->count == 1 || !adds_work(f))) return false;
     pair_outputs(f);
     if (f->count == 1)

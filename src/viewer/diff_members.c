@@ -15,22 +15,29 @@ typedef struct member_tables {
     uint32_t *only[2]; /* of each node: the one node of the other side that shares a name */
 } member_tables;
 
-static uint32_t member_count(const view_node *n)
+/* A plan names nodes without a name by their first output. */
+static const char *own_name(const view_graph *g, const view_node *n)
 {
-    if (n->kind != VIEW_NODE) return 0;
-    return n->member_count ? n->member_count : n->name[0] != 0;
+    if (*n->name || !n->output_count || n->outputs[0] == VIEW_NONE) return n->name;
+    return g->tensors[n->outputs[0]].name;
 }
 
-static const char *member_at(const view_node *n, uint32_t i)
+static uint32_t member_count(const view_graph *g, const view_node *n)
 {
-    return n->member_count ? n->members[i] : n->name;
+    if (n->kind != VIEW_NODE) return 0;
+    return n->member_count ? n->member_count : *own_name(g, n) != 0;
+}
+
+static const char *member_at(const view_graph *g, const view_node *n, uint32_t i)
+{
+    return n->member_count ? n->members[i] : own_name(g, n);
 }
 
 static bool list_owners(strmap *owners, const view_graph *g)
 {
     for (uint32_t i = 0; i < g->node_count; i++)
-        for (uint32_t k = 0; k < member_count(&g->nodes[i]); k++) {
-            const char *name = member_at(&g->nodes[i], k);
+        for (uint32_t k = 0; k < member_count(g, &g->nodes[i]); k++) {
+            const char *name = member_at(g, &g->nodes[i], k);
             if (!strmap_has(owners, name) && !strmap_put(owners, name, &g->nodes[i])) return false;
         }
     return true;
@@ -48,8 +55,8 @@ static void find_only(uint32_t *only, const view_graph *g, const view_graph *oth
     for (uint32_t i = 0; i < g->node_count; i++) {
         const view_node *n = &g->nodes[i];
         only[i] = VIEW_NONE;
-        for (uint32_t k = 0; k < member_count(n); k++) {
-            const view_node *o = strmap_get(owners, member_at(n, k));
+        for (uint32_t k = 0; k < member_count(g, n); k++) {
+            const view_node *o = strmap_get(owners, member_at(g, n, k));
             if (!o || !may_share(n, o)) continue;
             const uint32_t at = (uint32_t)(o - other->nodes);
             only[i] = only[i] == VIEW_NONE || only[i] == at ? at : SEVERAL;
@@ -84,8 +91,9 @@ static void pair_overlaps(view_match *m, const member_tables *t)
 {
     const view_graph *a = m->side[0].graph, *b = m->side[1].graph;
     for (uint32_t i = 0; i < a->node_count; i++) {
-        for (uint32_t k = 0; k < member_count(&a->nodes[i]) && view_is_alone(&m->side[0], i); k++) {
-            const view_node *o = strmap_get(&t->owners[1], member_at(&a->nodes[i], k));
+        for (uint32_t k = 0; k < member_count(a, &a->nodes[i]) && view_is_alone(&m->side[0], i);
+             k++) {
+            const view_node *o = strmap_get(&t->owners[1], member_at(a, &a->nodes[i], k));
             const uint32_t at = o ? (uint32_t)(o - b->nodes) : VIEW_NONE;
             if (o && may_share(&a->nodes[i], o) && view_is_alone(&m->side[1], at))
                 view_pair_nodes(m, i, at);

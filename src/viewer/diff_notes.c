@@ -293,6 +293,7 @@ static void note_name(report *r, uint32_t i, uint32_t k)
 {
     const view_node *x = &report_graph(r, 0)->nodes[i], *y = &report_graph(r, 1)->nodes[k];
     if ((r->m->diff && x->kind == VIEW_NODE) || strcmp(x->name, y->name) == 0) return;
+    if (!*x->name || !*y->name) return; /* plans name what has no name */
     add_note(r, (note){.node = r->nodes[0][i],
                        .is_first = true,
                        .change = "renamed",

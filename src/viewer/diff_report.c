@@ -254,7 +254,7 @@ static pgy_status add_verdict(report *r, const uint32_t counts[VIEW_CHANGE_COUNT
                    counts[VIEW_FUSED_INTO], counts[VIEW_SAME]);
     const char *told = view_text(v, report_keep(r, &text));
     if (!told) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while comparing graphs");
-    if (!v->is_judged) {
+    if (!v->is_judged && r->m->diff) { /* a plan is never equal to its model */
         v->is_judged = true;
         v->passed = equal;
         v->verdict = told;

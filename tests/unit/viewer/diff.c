@@ -768,12 +768,26 @@ static void test_diff__a_plan_against_its_model(void **state)
     end(p);
 }
 
+static void test_diff__a_layer_stands_for_what_is_left_over_behind_its_inputs(void **state)
+{
+    (void)state;
+    pgy_page *p = page_with(
+        plan_of("MatMul q x w -> a\nMatMul k x v -> b\nMul m a b -> s\nSoftmax p s -> t\n"
+                "Reshape r t -> u\nMatMul o u z -> y\n"),
+        plan_of("MatMul q x w -> a | q\nMatMul k x v -> b | k\nAttention att a b -> c | other\n"
+                "MatMul o d z -> y | o\n"));
+    expect_rows(p, "fused att [Attention] several nodes became one: m (Mul), p (Softmax), "
+                   "r (Reshape) > att (Attention)\n");
+    end(p);
+}
+
 static void test_diff__plans_that_fuse_differently(void **state)
 {
     (void)state;
     pgy_page *p =
         page_with(plan_of(PLAN_TEXT), plan_of("Conv c1 x w -> t | c1\nRelu r1 t -> u | r1\n"
                                               "Conv c2+r2 u v -> y | c2 r2\n"));
+    assert_false(p->results.is_judged);
     expect_rows(p,
                 "removed in [Reorder] node\n"
                 "fused c1+r1 [Conv] one node became several: c1+r1 (Conv) > c1 (Conv), r1 (Relu)\n"
