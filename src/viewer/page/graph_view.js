@@ -26,6 +26,7 @@ import {readTheme} from './theme.js';
 /** What must be arranged again if it changed. */
 const ARRANGED = ['graph', 'root', 'states', 'instance', 'near', 'attributes', 'weights', 'horizontal', 'diff'];
 const READABLE = 0.45;
+const GLIDE_MS = 180;
 
 /** @param {string} id @returns {HTMLElement} */
 function element(id) {
@@ -41,6 +42,7 @@ class GraphView {
         const b = head.graphs.findIndex((g) => g.role === 'b');
         this.merged = head.graphs.findIndex((g) => g.role === 'merged');
         this.frame = 0;
+        this.glide = 0;
         this.isFirst = true;
         this.restart = false;
         /** @type {Shown | null} what stays in place when the scene changes */
@@ -75,7 +77,7 @@ class GraphView {
         return {
             move: (camera) => {
                 const shift = p === 1 ? this.shift : {x: 0, y: 0};
-                store.set({camera: {x: camera.x - shift.x, y: camera.y - shift.y, scale: camera.scale}});
+                this.moveTo({x: camera.x - shift.x, y: camera.y - shift.y, scale: camera.scale});
             },
             select: (item, isSecond) => this.select(item, isSecond),
             fold: (folding, anchor) => this.fold(p, folding, anchor),
@@ -173,6 +175,7 @@ class GraphView {
         if (isFirst || this.restart) {
             if (state.camera.scale > 0 && !this.restart) pane.camera = state.camera;
             else pane.camera = this.firstView(pane);
+            this.glide++;
             if (this.isPair) this.alignFirst();
         }
         this.restart = false;
@@ -318,8 +321,12 @@ class GraphView {
         if (c >= 0 && g.container.layout[c]) enterRoot(c);
     }
 
-    /** @param {Camera} camera */
+    /**
+     * Moves at once; a glide ends.
+     * @param {Camera} camera
+     */
     moveTo(camera) {
+        this.glide++;
         store.set({camera});
     }
 
@@ -330,12 +337,16 @@ class GraphView {
     glideTo(to) {
         const from = store.get().camera;
         if (prefersStill() || from.scale <= 0) return this.moveTo(to);
+        const distance = Math.hypot(to.x - from.x, to.y - from.y) * Math.max(from.scale, to.scale) + 400 * Math.abs(Math.log(to.scale / from.scale));
+        const duration = Math.min(distance / 2, GLIDE_MS);
         const start = performance.now();
+        const glide = ++this.glide;
         const step = () => {
-            const t = Math.min((performance.now() - start) / 180, 1);
+            if (glide !== this.glide) return;
+            const t = duration < 1 ? 1 : Math.min((performance.now() - start) / duration, 1);
             const part = 1 - (1 - t) ** 3;
             const scale = Math.exp(Math.log(from.scale) + (Math.log(to.scale) - Math.log(from.scale)) * part);
-            this.moveTo({x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part, scale});
+            store.set({camera: {x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part, scale}});
             if (t < 1) requestAnimationFrame(step);
         };
         step();
@@ -436,7 +447,10 @@ export function show(item) {
     const folding = isOther ? {states: new Map(), instance: new Map(), root: 0} : pane.foldingOf(state);
     const unfolded = unfoldFor(g, folding, thing);
     const isNear = state.near > 0 && pane.cardForNode(state, node) < 0;
-    if (!isOther && !isNear && state.view === 'graph' && unfolded.root === folding.root && isVisible(pane, thing)) return view.centre(item);
+    if (!isOther && !isNear && state.view === 'graph' && unfolded.root === folding.root && isVisible(pane, thing)) {
+        if (!isSecond && unfolded.instance && unfolded.instance.size !== folding.instance.size) store.set({instance: unfolded.instance}); // so that a link names it
+        return view.centre(item);
+    }
     view.wanted = item;
     if (isSecond) return view.fold(1, unfolded, null);
     store.set({...unfolded, view: 'graph', ...(isOther ? {graph: item.graph, diff: item.graph === view.merged} : {}), ...(isNear ? {near: 0} : {})});

@@ -4,7 +4,7 @@
 import {CONTAINER, STATE, childrenOf, data} from './data.js';
 import {store} from './store.js';
 import {bitsOf, canonicalOf, hasContent, instanceOf, marksOf, shownFor, stateOf} from './fold.js';
-import {limitScale, reveal, seen, zoomAt} from './camera.js';
+import {reveal, seen, zoomAt} from './camera.js';
 import {nodesOfItem, toggled} from './pane.js';
 import {ancestorsOf, consumersOf, descendantsOf, failingChain, markedOf, producersOf, sameType} from './walk.js';
 import {say} from './describe.js';
@@ -23,7 +23,7 @@ export function zoomBy(factor) {
     const part = seen(camera, view);
     const isSeen = box && box.x < part.x + part.w && box.x + box.w > part.x && box.y < part.y + part.h && box.y + box.h > part.y;
     const at = box && isSeen ? {x: (box.x + box.w / 2 - camera.x) * camera.scale + view.w / 2, y: (box.y + box.h / 2 - camera.y) * camera.scale + view.h / 2} : {x: view.w / 2, y: view.h / 2};
-    store.set({camera: {...zoomAt(camera, view, factor, at.x, at.y), scale: limitScale(camera.scale * factor)}});
+    graphView().moveTo(zoomAt(camera, view, factor, at.x, at.y));
 }
 
 /** Out of an opened container. */
