@@ -5,7 +5,7 @@ import {NODE, data, nodeOp, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, el, fill, named, shown} from './dom.js';
 import {TableView, tableColumns} from './table_view.js';
-import {counterparts, counted, graphLabel, itemLink, itemName, tensorType} from './facts.js';
+import {counterparts, counted, goTo, graphLabel, itemLink, itemName, tensorType} from './facts.js';
 import {section} from './sidebar_node.js';
 
 /** @typedef {import('./store.js').Item} Item */
@@ -84,8 +84,8 @@ class DiffView {
             return;
         }
         /** @type {Column[]} */
-        const columns = this.columns.map((column) => ({...column, value: (row) => column.value(rows[row]), item: column.item ? (row) => column.item?.(rows[row]) ?? null : undefined}));
-        this.grid = new TableView(this.box, {label: 'Differences', columns, rows: rows.length, file: 'differences', choose: (row) => this.choose(row)});
+        const columns = this.columns.map((column) => ({...column, value: (row) => column.value(rows[row]), item: undefined}));
+        this.grid = new TableView(this.box, {label: 'Differences', columns, rows: rows.length, file: 'differences', choose: (row) => this.choose(row), enter: (row) => this.enter(row)});
     }
 
     /** @param {number} row of the grid */
@@ -93,6 +93,12 @@ class DiffView {
         const item = this.node?.item?.((this.rows ?? [])[row]) ?? null;
         if (item) store.set({selected: item});
         else fill(this.sides);
+    }
+
+    /** @param {number} row of the grid */
+    enter(row) {
+        const item = this.node?.item?.((this.rows ?? [])[row]) ?? null;
+        if (item) goTo(item);
     }
 
     /** Shows both sides of what is selected. */

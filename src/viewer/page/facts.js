@@ -266,7 +266,7 @@ export function graphLabel(graph) {
  * @param {Item} item
  */
 export function goTo(item) {
-    store.set({view: 'graph', graph: item.graph, selected: item, sidebar: true});
+    store.set({view: 'graph', selected: item, sidebar: true});
     show(item);
 }
 

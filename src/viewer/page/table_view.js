@@ -21,7 +21,8 @@ import {goTo} from './facts.js';
  * @property {string} label for screen readers
  * @property {Column[]} columns
  * @property {number} rows
- * @property {(row: number) => void} [choose] a click on the row or Enter
+ * @property {(row: number) => void} [choose] a click on the row; without it, the first item of the row is selected
+ * @property {(row: number) => void} [enter] a double click or Enter; without it, the graph shows the first item of the row
  * @property {(row: number | null) => void} [point] the pointer is over the row
  * @property {string} [file] name of exported files, without its end; none: not exported
  * @property {boolean} [filter] false: no box for a filter
@@ -231,6 +232,10 @@ export class TableView {
         // A table that was replaced by another has no size, and its rows may be gone.
         new ResizeObserver(() => this.scroller.isConnected && this.draw(true)).observe(this.scroller);
         this.body.addEventListener('click', (event) => this.click(event));
+        this.body.addEventListener('dblclick', (event) => {
+            const row = this.rowOf(event);
+            if (row !== null) this.enter(row);
+        });
         this.body.addEventListener('pointerover', (event) => this.options.point?.(this.rowOf(event)));
         this.body.addEventListener('pointerleave', () => this.options.point?.(null));
     }
@@ -249,6 +254,24 @@ export class TableView {
         const item = cell ? this.options.columns[Number(cell.getAttribute('data-column'))].item?.(row) : null;
         this.select(row, false);
         if (item) goTo(item);
+        else if (this.options.choose) this.options.choose(row);
+        else store.set({selected: this.firstItem(row) ?? store.get().selected});
+    }
+
+    /** @param {number} row @returns {Item | null} what the row is about */
+    firstItem(row) {
+        for (const column of this.options.columns) {
+            const item = column.item?.(row);
+            if (item) return item;
+        }
+        return null;
+    }
+
+    /** @param {number} row */
+    enter(row) {
+        const item = this.firstItem(row);
+        if (this.options.enter) this.options.enter(row);
+        else if (item) goTo(item);
         else this.options.choose?.(row);
     }
 
@@ -263,9 +286,7 @@ export class TableView {
             if (row !== undefined) this.select(row);
             this.options.point?.(row ?? null);
         } else if (event.key === 'Enter' && this.current >= 0) {
-            const column = this.options.columns.find((one) => one.item?.(this.current));
-            if (this.options.choose) this.options.choose(this.current);
-            else if (column?.item) goTo(/** @type {Item} */ (column.item(this.current)));
+            this.enter(this.current);
         } else return;
         event.preventDefault();
         event.stopPropagation();

@@ -26,7 +26,7 @@ export function mountViews(element) {
     const bar = el('div', {class: 'tabs', role: 'tablist', 'aria-label': 'Views'});
     const tabs = new Map(list.map(([id, title]) => {
         const section = `view-${OWN_VIEWS.has(id) ? id : 'table'}`;
-        const tab = button(shown(title), () => store.set({view: id}), {role: 'tab', 'aria-controls': section, 'data-view': id});
+        const tab = button(shown(title), () => store.set({view: id}), {class: 'tab', role: 'tab', 'aria-controls': section, 'data-view': id});
         bar.append(tab);
         return [id, tab];
     }));
