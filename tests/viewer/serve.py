@@ -195,6 +195,43 @@ def ports(server):
     again.end()
 
 
+def browser(server):
+    """The browser gets the address; without one the address is printed, and that is all."""
+    server.end()
+    with open("browser", "w") as file:
+        file.write('#!/bin/sh\necho "$@" > asked\n')
+    os.chmod("browser", 0o755)
+    for chosen in (os.path.abspath("browser"), "/no/such/browser", ""):
+        env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")} | {"BROWSER": chosen}
+        process = subprocess.Popen(["polygraphy", "view", *sys.argv[2:], "--serve"], env=env, stdout=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+        address = process.stdout.readline().split()[-1]
+        end = time.monotonic() + ALIVE_S
+        while os.path.exists(chosen) and not (os.path.exists("asked") and os.path.getsize("asked")) and time.monotonic() < end:
+            time.sleep(0.01)
+        asked = open("asked").read().strip() == address if os.path.exists("asked") else False
+        said = "to the user" if asked else process.stdout.readline().strip()
+        print("shown" if asked else "not shown:", said)
+        if asked:
+            os.remove("asked")
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def terminal(server):
+    """On a terminal a page is served without being asked for."""
+    server.end()
+    pid, fd = os.forkpty()
+    if not pid:
+        os.execvp("polygraphy", ["polygraphy", "view", *sys.argv[2:], "--no-browser"])
+    text = b""
+    while b"/\r\n" not in text:
+        text += os.read(fd, 4096)
+    print("served", b"http://127.0.0.1:" in text)
+    os.write(fd, b"\x03")
+    print("ended by", signal.Signals(os.WTERMSIG(os.waitpid(pid, 0)[1])).name)
+
+
 def main():
     check, files = sys.argv[1], sys.argv[2:]
     server = Server(files)
