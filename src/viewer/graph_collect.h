@@ -19,6 +19,7 @@ typedef struct graph_parts {
     size_t op_room, node_room, tensor_room, container_room, order_room, property_room;
     strmap op_places;          /* "domain:name" -> index + 1 */
     graph_functions functions; /* of ONNX models */
+    double parameters;         /* elements of weights */
     strvec *warnings;
     size_t warning_count;
     bool failed;

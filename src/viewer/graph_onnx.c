@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/printable.h"
 #include "viewer/graph_infer.h"
+#include "viewer/graph_properties.h"
 #include "viewer/graph_type.h"
 
 enum { DEPTH_LIMIT = 32 };
@@ -72,11 +73,20 @@ static uint32_t use(graph_parts *b, level *l, const char *name, const char *read
 
 /* ---- Tensors of a level --------------------------------------------------------------------- */
 
+static void count_parameters(graph_parts *b, const pgy_onnx_tensor *w)
+{
+    double count = 1;
+    for (size_t i = 0; i < w->dim_count; i++) count *= w->dims[i] > 0 ? (double)w->dims[i] : 0;
+    b->parameters += count;
+}
+
 static void define_weights(graph_parts *b, level *l, const pgy_onnx_graph *g)
 {
     for (size_t i = 0; i < g->initializer_count && !b->failed; i++) {
         const uint32_t t = define(b, l, g->initializers[i]->name, VIEW_WEIGHT);
-        if (!b->failed) graph_type_weight(b, &b->tensors[t], g->initializers[i]);
+        if (b->failed) return;
+        graph_type_weight(b, &b->tensors[t], g->initializers[i]);
+        count_parameters(b, g->initializers[i]);
     }
     for (size_t i = 0; i < g->sparse_initializer_count && !b->failed; i++) {
         const pgy_onnx_sparse_tensor *s = g->sparse_initializers[i];
@@ -101,27 +111,64 @@ static void define_inputs(graph_parts *b, level *l, const level_parts *p)
         collect_input(b, define(b, l, p->inputs[i], VIEW_GRAPH_INPUT), l->container);
 }
 
-/* A Constant is not drawn, except where a graph's output would hang in the air without it. */
-static bool is_hidden(const level *l, const pgy_onnx_node *n)
+static bool is_default(const pgy_onnx_node *n, const char *op_type)
 {
-    return strcmp(n->op_type, "Constant") == 0 &&
-           (!*n->domain || strcmp(n->domain, "ai.onnx") == 0) && n->output_count == 1 &&
-           !strmap_has(&l->outputs, n->outputs[0]);
+    return strcmp(n->op_type, op_type) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
+}
+
+static bool is_constant(const graph_parts *b, uint32_t tensor)
+{
+    return tensor != VIEW_NONE && (b->tensors[tensor].kind == VIEW_WEIGHT ||
+                                   b->tensors[tensor].kind == VIEW_NODE_CONSTANT);
+}
+
+/* The weight that an Identity gives another name, as PyTorch's exporter does for tied weights. */
+static uint32_t renamed_weight(const graph_parts *b, const level *l, const pgy_onnx_node *n)
+{
+    if (!is_default(n, "Identity") || n->input_count != 1 || !*n->inputs[0]) return VIEW_NONE;
+    const uint32_t t = find_tensor(l, n->inputs[0]);
+    return is_constant(b, t) ? t : VIEW_NONE;
+}
+
+/* Constants and renamed weights are not drawn, except where a graph's output would hang in the air
+ * without them. True if this was one. */
+static bool define_constant(graph_parts *b, level *l, const pgy_onnx_node *n, uint32_t *output)
+{
+    const uint32_t weight = renamed_weight(b, l, n);
+    if (!is_default(n, "Constant") && weight == VIEW_NONE) return false;
+    if (n->output_count != 1 || !*n->outputs[0] || strmap_has(&l->outputs, n->outputs[0]))
+        return false;
+    *output = define(b, l, n->outputs[0], VIEW_NODE_CONSTANT);
+    if (b->failed) return true;
+    view_tensor *t = &b->tensors[*output];
+    if (weight == VIEW_NONE) {
+        graph_type_constant(b, t, n);
+    } else {
+        const view_tensor *w = &b->tensors[weight];
+        t->dtype = w->dtype;
+        t->shape = w->shape;
+        t->value = w->value;
+        t->bytes = w->bytes;
+    }
+    return true;
 }
 
 static void define_node_outputs(graph_parts *b, level *l, const level_parts *p, uint32_t **outputs)
 {
     for (size_t i = 0; i < p->node_count && !b->failed; i++) {
         const pgy_onnx_node *n = p->nodes[i];
-        const bool hidden = is_hidden(l, n);
         outputs[i] = collect_list(b, n->output_count);
+        if (b->failed || define_constant(b, l, n, outputs[i])) continue;
         for (size_t k = 0; k < n->output_count && !b->failed; k++)
-            if (*n->outputs[k])
-                outputs[i][k] =
-                    define(b, l, n->outputs[k], hidden ? VIEW_NODE_CONSTANT : VIEW_VALUE);
-        if (hidden && !b->failed && outputs[i][0] != VIEW_NONE)
-            graph_type_constant(b, &b->tensors[outputs[i][0]], n);
+            if (*n->outputs[k]) outputs[i][k] = define(b, l, n->outputs[k], VIEW_VALUE);
     }
+}
+
+/* Was the node found to be a constant? */
+static bool is_hidden(const graph_parts *b, const pgy_onnx_node *n, const uint32_t *outputs)
+{
+    return n->output_count == 1 && outputs[0] != VIEW_NONE &&
+           b->tensors[outputs[0]].kind == VIEW_NODE_CONSTANT;
 }
 
 static void declare_types(graph_parts *b, level *l, pgy_onnx_value_info *const *infos, size_t count)
@@ -286,34 +333,11 @@ static void add_level(graph_parts *b, level l, const level_parts *p)
     if (!b->failed) define_node_outputs(b, &l, p, outputs);
     declare_types(b, &l, p->infos, p->info_count);
     for (size_t i = 0; i < p->node_count && !b->failed && !cancel_requested(); i++)
-        if (!is_hidden(&l, p->nodes[i])) add_node(b, &l, p->nodes[i], outputs[i]);
+        if (!is_hidden(b, p->nodes[i], outputs[i])) add_node(b, &l, p->nodes[i], outputs[i]);
     add_outputs(b, &l, p);
     mem_free(outputs);
     strmap_deinit(&l.tensors);
     strmap_deinit(&l.outputs);
-}
-
-static void add_properties(graph_parts *b, const pgy_onnx_model *m)
-{
-    str s = {0};
-    str_printf(&s, "%lld", (long long)m->ir_version);
-    collect_property(b, "IR version", str_text(&s));
-    str_clear(&s);
-    for (size_t i = 0; i < m->opset_import_count; i++)
-        str_printf(&s, "%s%s %lld", i ? ", " : "",
-                   *m->opset_imports[i]->domain ? m->opset_imports[i]->domain : "ai.onnx",
-                   (long long)m->opset_imports[i]->version);
-    collect_property(b, "opsets", str_text(&s));
-    str_deinit(&s);
-    const char *const texts[][2] = {{"producer", m->producer_name},
-                                    {"producer version", m->producer_version},
-                                    {"domain", m->domain},
-                                    {"graph", m->graph ? m->graph->name : ""},
-                                    {"description", m->doc_string}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (*texts[i][1]) collect_property(b, texts[i][0], texts[i][1]);
-    for (size_t i = 0; i < m->metadata_prop_count && !b->failed; i++)
-        collect_property(b, m->metadata_props[i]->key, m->metadata_props[i]->value);
 }
 
 static void add_function(graph_parts *b, const pgy_onnx_function *f)
@@ -339,7 +363,7 @@ static pgy_status read_model(view_graph **out, graph_parts *b, pgy_model *model,
                                        .state = VIEW_OPEN};
     b->g->model = pgy_model_retain(model);
     if (!graph_functions_start(&b->functions, m)) b->failed = true;
-    add_properties(b, m);
+    graph_add_properties(b, m);
     collect_container(b, &main_graph);
     if (m->graph && !b->failed) {
         const level_parts parts = parts_of(m->graph);
@@ -348,6 +372,7 @@ static pgy_status read_model(view_graph **out, graph_parts *b, pgy_model *model,
         collect_warn(b, "the model has no graph");
     }
     for (size_t i = 0; i < m->function_count && !b->failed; i++) add_function(b, m->functions[i]);
+    graph_add_parameters(b);
     if (m->graph && !b->failed) graph_infer(b, model);
     const pgy_status st = cancel_check(err);
     return st ? st : collect_finish(out, b, err);

@@ -197,7 +197,7 @@ static bool take_period(repeater *x, uint32_t period)
 
 /* ---- Containers ----------------------------------------------------------------------------- */
 
-/* "layer.0" and "layer.23" give "layer.*". */
+/* "layer.0" and "layer.23" give "layer.*"; "0" and "23" have nothing in common. */
 static const char *common_name(view_graph *g, const char *a, const char *b)
 {
     size_t head = 0, tail = 0;
@@ -207,6 +207,7 @@ static const char *common_name(view_graph *g, const char *a, const char *b)
            a[size_a - 1 - tail] == b[size_b - 1 - tail] &&
            (a[size_a - 1 - tail] < '0' || a[size_a - 1 - tail] > '9'))
         tail++;
+    if (!head && !tail) return "block";
     return arena_printf(&g->memory, "%.*s*%s", (int)head, a, a + size_a - tail);
 }
 

@@ -72,7 +72,8 @@ static uint64_t hash_node(const view_graph *g, const view_node *n)
     for (uint32_t i = 0; i < n->input_count; i++) {
         if (n->inputs[i] == VIEW_NONE) continue;
         const view_tensor *t = &g->tensors[n->inputs[i]];
-        h = hash_shape(t->shape, hash_text(t->dtype, hash_number(t->kind == VIEW_WEIGHT, h)));
+        const bool is_weight = t->kind == VIEW_WEIGHT || t->kind == VIEW_NODE_CONSTANT;
+        h = hash_shape(t->shape, hash_text(t->dtype, hash_number(is_weight, h)));
     }
     for (uint32_t i = 0; i < n->output_count; i++) {
         if (n->outputs[i] == VIEW_NONE) continue;

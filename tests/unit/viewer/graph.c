@@ -219,6 +219,28 @@ static void test_graph__input_with_a_default_is_a_weight(void **state)
     end(g);
 }
 
+static void test_graph__a_renamed_weight_is_no_node(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "2, 3");
+    builder_floats(&b, "w", "3, 3", NULL);
+    builder_node(&b, "Identity", "w", "v");
+    builder_node(&b, "Identity", "v", "u");
+    builder_node(&b, "MatMul", "x u", "h");
+    builder_node(&b, "Identity", "h", "y");
+    builder_output(&b, "y", PGY_F32, "2, 3");
+    view_graph *g = view_of(builder_finish(&b));
+    assert_int_equal(g->node_count, 4);
+    assert_int_equal(tensor(g, "u")->kind, VIEW_NODE_CONSTANT);
+    assert_string_equal(tensor(g, "u")->shape, "3x3");
+    assert_true(g->nodes[tensor(g, "h")->producer].weight_bytes == 36);
+    for (uint32_t i = 0; i < g->property_count; i++)
+        if (strcmp(g->properties[i][0], "parameters") == 0)
+            assert_string_equal(g->properties[i][1], "9, 36 bytes");
+    end(g);
+}
+
 /* A folder for a copy of tests/data/onnx/external.onnx without its weights. */
 static void test_graph__missing_external_weights_change_values_only(void **state)
 {
