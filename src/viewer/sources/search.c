@@ -106,7 +106,7 @@ static pgy_status add_step(replay_run *run, const char *key, const pgy_debug_tri
     if (nodes >= 0 && of >= 0)
         snprintf(detail, sizeof detail, "%lld of %lld nodes", (long long)nodes, (long long)of);
     else if (nodes >= 0)
-        snprintf(detail, sizeof detail, "%lld nodes", (long long)nodes);
+        snprintf(detail, sizeof detail, "%lld node%s", (long long)nodes, nodes == 1 ? "" : "s");
     else if (layers >= 0)
         snprintf(detail, sizeof detail, "%lld of %lld layers in the higher precision",
                  (long long)layers, (long long)all);
@@ -211,7 +211,8 @@ static pgy_status read_phase(replay_run *run, const char *phase, pgy_error *err)
                              "the search began with %lld nodes, but '%s' has %zu: the file is of "
                              "another model",
                              (long long)max, run->file.graph->name, run->nodes.count);
-    if (*phase && (max < 0 || max == (int64_t)whole)) {
+    const bool cuts = strcmp(phase, "outputs") == 0 || strcmp(phase, "inputs") == 0;
+    if (cuts && (max < 0 || max == (int64_t)whole)) {
         st = fits(&walked, run, phase, of, false, err);
         if (!st && !walked) {
             linear = true;
@@ -229,9 +230,9 @@ static pgy_status name_smallest(str *out, replay_run *run, pgy_error *err)
     size_t shown = 0;
     pgy_status st = PGY_OK;
     if (run->smallest.count == 1)
-        str_append(out, "One node is left that fails:");
+        str_append(out, ". One node is left that fails:");
     else
-        str_printf(out, "%zu nodes are left that fail:", run->smallest.count);
+        str_printf(out, ". %zu nodes are left that fail:", run->smallest.count);
     for (size_t i = 0; i < run->nodes.count && !st; i++) {
         const uint32_t node = run->nodes.items[i];
         if (!run->smallest.has[node]) continue;
@@ -248,25 +249,64 @@ static pgy_status name_smallest(str *out, replay_run *run, pgy_error *err)
 static pgy_status conclude_replay(replay_run *run, pgy_error *err)
 {
     size_t passed = 0;
+    int64_t least = INT64_MAX;
     str text = {0};
     pgy_status st = PGY_OK;
     const size_t count = run->replay.trials.count;
-    for (size_t i = 0; i < count; i++)
-        passed += ((const pgy_debug_trial *)run->replay.trials.entries[i].value)->passed;
-    str_printf(&text, "%zu of %zu iterations passed. ", passed, count);
-    if (run->smallest.has) st = name_smallest(&text, run, err);
+    for (size_t i = 0; i < count; i++) {
+        const pgy_debug_trial *t = run->replay.trials.entries[i].value;
+        const int64_t nodes = number_of(t, "num_nodes");
+        passed += t->passed;
+        if (!t->passed && nodes >= 0 && nodes < least) least = nodes;
+    }
+    str_printf(&text, "%zu of %zu iterations passed", passed, count);
+    if (run->smallest.has)
+        st = name_smallest(&text, run, err);
+    else if (least < INT64_MAX)
+        str_printf(&text, ". The smallest model that fails has %lld node%s", (long long)least,
+                   least == 1 ? "" : "s");
     if (!st)
-        st = set_texts(&run->file,
-                       run->smallest.has || first_of(&run->replay, "outputs") ? "debug reduce"
-                                                                              : "debug",
+        st = set_texts(&run->file, first_of(&run->replay, "") ? "debug" : "debug reduce",
                        str_text(&text), err);
     str_deinit(&text);
     return st;
 }
 
+/* Searches for the smallest model (--check-with) take turns at phases and have no walk. */
+static bool takes_turns(const debug_replay *r)
+{
+    for (size_t i = 0; i < r->trials.count; i++)
+        if (number_of(r->trials.entries[i].value, "model_key") >= 0) return true;
+    return false;
+}
+
+static pgy_status read_in_order(replay_run *run, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < run->replay.trials.count && !st; i++)
+        st = add_step(run, run->replay.trials.entries[i].key, run->replay.trials.entries[i].value,
+                      NULL, err);
+    return st;
+}
+
+/* One phase after the other, in the order of the file. */
+static pgy_status read_phases(replay_run *run, pgy_error *err)
+{
+    strmap seen = {0};
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < run->replay.trials.count && !st; i++) {
+        const char *phase = phase_of(run->replay.trials.entries[i].key);
+        if (strmap_has(&seen, phase)) continue;
+        if (!strmap_put(&seen, phase, run))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for the steps of a search");
+        if (!st) st = read_phase(run, phase, err);
+    }
+    strmap_deinit(&seen);
+    return st;
+}
+
 static pgy_status add_replay(pgy_page *p, const char *path, pgy_error *err)
 {
-    static const char *const PHASES[] = {"", "outputs", "inputs"};
     replay_run run = {0};
     pgy_status st = result_open(&run.file, p, path, err);
     if (!st) st = debug_replay_load(&run.replay, path, err);
@@ -274,7 +314,7 @@ static pgy_status add_replay(pgy_page *p, const char *path, pgy_error *err)
     run.smallest_room = st ? NULL : mem_calloc(run.file.graph->node_count + 1ull, sizeof(bool));
     if (!st && !run.smallest_room)
         st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for the steps of a search");
-    for (size_t i = 0; i < 3 && !st; i++) st = read_phase(&run, PHASES[i], err);
+    if (!st) st = (takes_turns(&run.replay) ? read_in_order : read_phases)(&run, err);
     if (!st) st = conclude_replay(&run, err);
     if (!st) st = put_table(&run.file, err);
     mem_free(run.smallest_room);

@@ -37,6 +37,9 @@ clean trace.json accuracy.json report.json outputs_*.json where*.json
 rm -rf parts
 "$polygraphy" debug reduce net_wrong.onnx -o reduced.onnx --save-debug-replay replay_reduce.json --check "! grep -q /layer.2/matmul polygraphy_debug.onnx"
 "$polygraphy" debug repeat --until 4 --save-debug-replay replay_repeat.json --check "mkdir tried || { rmdir tried; false; }" || true
+"$polygraphy" run net.onnx --opref --load-inputs inputs.json --save-outputs plain.json
+"$polygraphy" debug reduce net_wrong.onnx -o reduced.onnx --load-inputs inputs.json --on mismatch --check-with plain.json \
+    --save-debug-replay replay_minimise.json
 rm -rf reduced.onnx replay_*_skip_current.json tried polygraphy_artifacts polygraphy_debug.onnx
 block=../../../examples/models/transformer_block.onnx
 "$polygraphy" run $block --trt --passes=none --save-outputs plain.json

@@ -58,11 +58,28 @@ static void test_source_search__replay_without_a_model_and_of_another(void **sta
     assert_int_equal(p.results.steps[0].verdict, VIEW_PASS);
     assert_int_equal(p.results.steps[1].verdict, VIEW_FAIL);
     assert_int_equal(p.results.steps[0].node_count, 0);
-    assert_string_equal(p.results.search_found, "2 of 4 iterations passed. ");
+    assert_string_equal(p.results.search_found, "2 of 4 iterations passed");
     support_close(&p);
     support_page(&p, DATA "states.onnx");
     assert_int_equal(support_add(&p, "search", DATA "replay_reduce.json", &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "began with 13 nodes, but 'states.onnx' has 6: the file is of another model"));
+    support_close(&p);
+}
+
+/* A search with --check-with takes turns at phases; its steps stay in the order of the log. */
+static void test_source_search__minimisation(void **state)
+{
+    (void)state;
+    static const view_verdict VERDICTS[] = {VIEW_FAIL, VIEW_PASS, VIEW_PASS, VIEW_PASS, VIEW_PASS, VIEW_FAIL};
+    pgy_page p;
+    support_page(&p, DATA "net.onnx");
+    support_add_good(&p, "search", DATA "replay_minimise.json");
+    assert_int_equal(p.results.step_count, 6);
+    for (size_t i = 0; i < 6; i++) assert_int_equal(p.results.steps[i].verdict, VERDICTS[i]);
+    assert_string_equal(p.results.steps[0].title, "Reducing whole: Iteration 1");
+    assert_string_equal(p.results.steps[5].title, "Reducing nodes: Iteration 6");
+    assert_string_equal(p.results.steps[5].detail, "1 node");
+    assert_string_equal(p.results.search_found, "4 of 6 iterations passed. The smallest model that fails has 1 node");
     support_close(&p);
 }
 
