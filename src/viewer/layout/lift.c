@@ -115,7 +115,8 @@ static bool lift_edge(lifting *l, uint32_t tensor, end producer, end *made, uint
     e = bottom;
     if (!meet(l, &top, &bottom) || top.item == bottom.item) return true;
     uint32_t item;
-    while (made->container != top.container) {
+    /* An earlier reader may lie further out: then the edge starts below what was made for it. */
+    while (l->depths[made->container] > l->depths[top.container]) {
         if (!port(l, made->container, tensor, true, &item) ||
             !add_edge(l, made->container, tensor, made->item, item))
             return false;
