@@ -95,7 +95,7 @@ class GraphSearched {
         case 'weight':
             return isNode ? g.node.inputs[item.id].filter((tensor) => tensor >= 0 && isWeight(g, tensor)).map((tensor) => this.text(g.tensor.name[tensor])) : [];
         case 'is':
-            return [KIND_WORDS[isNode ? 0 : [1, 3, 4, 2, 2][g.tensor.kind[item.id]]]];
+            return [KIND_WORDS[isNode ? [0, 3, 4][g.node.kind[item.id]] : [1, 3, 4, 2, 2][g.tensor.kind[item.id]]]];
         case 'mark':
             return this.marks();
         default:
@@ -169,7 +169,7 @@ export function findInGraph(text, g, kinds) {
     if (kinds.nodes) {
         for (let id = 0; id < g.node.count; id++) {
             searched.item = {kind: 'node', id, graph: g.index};
-            if (g.node.kind[id] === NODE.node && matchQuery(parsed.query, searched)) hits.nodes.add(id);
+            if (matchQuery(parsed.query, searched)) hits.nodes.add(id);
         }
     }
     for (let id = 0; id < g.tensor.count; id++) {

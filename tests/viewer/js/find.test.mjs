@@ -35,7 +35,7 @@ test('a switch for each kind', () => {
     assert.deepEqual(found('float32', ALL), [[], [0, 1, 2, 4]]);
     assert.deepEqual(found('float32', {nodes: false, connections: true, weights: false}), [[], [0, 2, 4]]);
     assert.deepEqual(found('is:weight', ALL), [[], [1]]);
-    assert.deepEqual(found('is:input', ALL), [[], [0]], 'the card of an input is no node of the model');
+    assert.deepEqual(found('is:input', ALL), [[3], [0]], 'the card of an input is found, too');
 });
 
 test('quantities: a node has the errors of its outputs', () => {
@@ -50,7 +50,7 @@ test('quantities: a node has the errors of its outputs', () => {
 test('marks of a node and of its outputs', () => {
     assert.deepEqual(found('fail'), [[0], []]);
     assert.deepEqual(found('mark:first'), [[0], []]);
-    assert.deepEqual(found('-fail'), [[1, 2], []]);
+    assert.deepEqual(found('-fail -is:input'), [[1, 2], []]);
 });
 
 test('an unknown quantity is an error that names those there are', () => {
