@@ -190,9 +190,9 @@ static pgy_status show_page(args *line, pgy_error *err)
     if (!st)
         st = model_is_engine(model) ? pgy_page_add(page, model->path, err)
                                     : add_onnx(page, line, path_basename(model->path), err);
-    if (!st) page_warn(page);
     if (!st && !s->save_visual) st = page_serve(page, port, true, err);
-    if (!st && s->save_visual) st = pgy_page_save(page, s->save_visual, err);
+    if (!st) st = pgy_page_save(page, s->save_visual, err);
+    if (!st) page_warn(page);
     if (!st) LOG(INFO, "Viewer HTML saved to %s", s->save_visual);
     pgy_page_destroy(page);
     return st;

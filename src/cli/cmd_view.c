@@ -202,7 +202,6 @@ static pgy_status serve(pgy_page *page, const view_args *s, pgy_error *err)
 {
     uint16_t port = 0;
     pgy_status st = s->port ? page_port(&port, s->port, "--port", err) : PGY_OK;
-    page_warn(page);
     return st ? st : page_serve(page, port, !s->no_browser, err);
 }
 

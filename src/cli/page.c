@@ -75,16 +75,24 @@ pgy_status page_port(uint16_t *out, int64_t port, const char *option, pgy_error 
     return PGY_OK;
 }
 
+typedef struct serving {
+    const pgy_page *page;
+    bool opens_browser;
+} serving;
+
+/* The page is laid out by now, so it has all of its warnings. */
 static void on_ready(const char *address, void *user)
 {
-    const bool *opens_browser = user;
+    const serving *s = user;
+    page_warn(s->page);
     LOG(INFO, "Serving the page until Ctrl-C: %s", address);
-    if (*opens_browser) page_open(address);
+    if (s->opens_browser) page_open(address);
 }
 
 pgy_status page_serve(pgy_page *p, uint16_t port, bool opens_browser, pgy_error *err)
 {
+    serving s = {p, opens_browser};
     const pgy_page_serve_options options = {
-        .size = sizeof options, .port = port, .ready = on_ready, .user = &opens_browser};
+        .size = sizeof options, .port = port, .ready = on_ready, .user = &s};
     return pgy_page_serve(p, &options, err);
 }
