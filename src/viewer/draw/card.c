@@ -67,6 +67,7 @@ static void begin_group(const drawing *d, view_item item, const char *first_line
     if (d->q)
         str_printf(&text, "\n%s: %s", picture_shown(d->list, d->q->label),
                    v.is_mixed      ? "mixed"
+                   : v.is_shared   ? "that of the fused layer"
                    : v.is_measured ? drawing_value_text(d, v.value)
                                    : "not measured");
     if (is_node) append_marks(&text, d, item.ref);
@@ -105,7 +106,7 @@ static void draw_body(const drawing *d, view_item item, const card_look *look, c
     s = picture_rect(d->list, b->x, b->y, b->width, b->height, radius, body);
     s->stroke = paint_role(ROLE_BORDER);
     s->stroke_width = 1;
-    s->hatched = d->q && !v.is_measured;
+    s->hatched = d->q && !v.is_measured && !v.is_shared;
     if (look->is_rounded) return;
     s = picture_rect(d->list, b->x + 2.5, b->y + 2.5, 5, fmax(b->height - 5, 0), 2,
                      paint_rgb(look->category));
@@ -132,7 +133,7 @@ static void draw_texts(const drawing *d, view_item item, const card_look *look, 
 {
     picture_list *p = d->list;
     const card_value v = drawing_value(d, item);
-    const bool hatched = d->q && !v.is_measured;
+    const bool hatched = d->q && !v.is_measured && !v.is_shared;
     const double left = b->x + (look->is_rounded ? PAD + 2 : PAD), right = b->x + b->width - 8,
                  room = right - left - (look->is_rounded ? 6 : 0);
     const char *value = v.is_mixed ? "mixed" : v.is_measured ? drawing_value_text(d, v.value) : "";

@@ -32,16 +32,14 @@ static pgy_status no_quantity(const drawing *d, pgy_error *err)
     return st;
 }
 
-static pgy_status draw_places(const drawing *d, bool cards, pgy_error *err)
+/* All cards, or all frames. */
+static pgy_status draw_places(const drawing *d, bool cards,
+                              void (*draw)(const drawing *, const view_place *), pgy_error *err)
 {
     for (uint32_t i = 0; i < d->scene->place_count; i++) {
         const view_place *place = &d->scene->places[i];
         if (i % 256 == 0 && cancel_requested()) return cancel_check(err);
-        if (drawing_is_card(d, place) != cards) continue;
-        if (cards)
-            card_draw(d, place);
-        else
-            frame_draw(d, place);
+        if (drawing_is_card(d, place) == cards) draw(d, place);
     }
     return PGY_OK;
 }
@@ -66,8 +64,9 @@ pgy_status drawing_make(picture_list *out, const view_graph *g, const view_resul
         out->width = (float)(width + 2.0 * MARGIN);
     d.x += (out->width - 2.0 * MARGIN - scene->width) / 2;
     out->height = (float)(d.y + scene->height + MARGIN);
-    st = draw_places(&d, false, err);
+    st = draw_places(&d, false, frame_draw, err);
     if (!st) st = edges_draw(&d, err);
-    if (!st) st = draw_places(&d, true, err);
+    if (!st) st = draw_places(&d, false, frame_header_draw, err);
+    if (!st) st = draw_places(&d, true, card_draw, err);
     return st ? st : picture_list_check(out, err);
 }

@@ -14,7 +14,37 @@ const char *container_title(const drawing *d, const view_container *c)
     return KINDS[c->kind];
 }
 
-/* Value, number of instances and marks, each left of the one before; gives where they begin. */
+/* ---- Below the edges ------------------------------------------------------------------------ */
+
+void frame_draw(const drawing *d, const view_place *place)
+{
+    const view_container *c = &d->g->containers[place->item.ref];
+    const double x = d->x + place->x, y = d->y + place->y;
+    picture_list *p = d->list;
+    picture_group(p, "frame", place->item.ref, container_title(d, c));
+    shape *s = picture_rect(p, x, y, place->width, place->height, 6, paint_role(ROLE_FRAME));
+    s->stroke = paint_role(ROLE_BORDER);
+    s->stroke_width = c->kind == VIEW_FUSED ? 2 : 1;
+    s->dashed = c->kind == VIEW_INSTANCE;
+    picture_rect(p, x + 1, y + 1, fmax(place->width - 2, 0), VIEW_HEADER - 2, 5,
+                 paint_role(ROLE_HEADER));
+    picture_end(p);
+}
+
+/* ---- Over the edges ------------------------------------------------------------------------- */
+
+/* Text with the header's colour behind it, so that no edge crosses it; gives its width. */
+static double draw_text(const drawing *d, double x, double y, double size, bool bold,
+                        colour_role role, const char *text)
+{
+    const double width = picture_text_width(text, size, bold);
+    if (!*text) return 0;
+    picture_rect(d->list, x - 2, y - 12, width + 4, VIEW_HEADER - 6, 2, paint_role(ROLE_HEADER));
+    picture_text_at(d->list, x, y, size, bold, paint_role(role), text);
+    return width;
+}
+
+/* Value and number of instances, from right to left; gives where they begin. */
 static double draw_value(const drawing *d, const view_place *place, double y)
 {
     const view_container *c = &d->g->containers[place->item.ref];
@@ -33,36 +63,27 @@ static double draw_value(const drawing *d, const view_place *place, double y)
     }
     if (c->kind == VIEW_REPEAT && c->child_count > 1) {
         const char *text = picture_printf(d->list, "×%u", (unsigned)c->child_count);
-        picture_text_at(d->list, right, y + 15, 12, true, paint_role(ROLE_BADGE), text)->anchor =
-            ANCHOR_END;
-        right -= picture_text_width(text, 12, true) + 8;
+        right -= picture_text_width(text, 12, true);
+        draw_text(d, right, y + 15, 12, true, ROLE_BADGE, text);
+        right -= 8;
     }
-    if (!drawing_has_header_value(d, place)) return right;
-    return right -
-           marks_draw(d->list, drawing_marks(d, place->item), right - 7, y + VIEW_HEADER / 2.0);
+    return right;
 }
 
-void frame_draw(const drawing *d, const view_place *place)
+void frame_header_draw(const drawing *d, const view_place *place)
 {
     const view_container *c = &d->g->containers[place->item.ref];
     const double x = d->x + place->x, y = d->y + place->y;
     picture_list *p = d->list;
-    const char *title = container_title(d, c);
-    picture_group(p, "frame", place->item.ref, title);
-    shape *s = picture_rect(p, x, y, place->width, place->height, 6, paint_role(ROLE_FRAME));
-    s->stroke = paint_role(ROLE_BORDER);
-    s->stroke_width = c->kind == VIEW_FUSED ? 2 : 1;
-    s->dashed = c->kind == VIEW_INSTANCE;
-    picture_rect(p, x + 1, y + 1, fmax(place->width - 2, 0), VIEW_HEADER - 2, 5,
-                 paint_role(ROLE_HEADER));
-    const double right = draw_value(d, place, y);
-    const double room = right - x - 10;
-    const char *shown = picture_fit(p, title, 11, true, room);
-    picture_text_at(p, x + 8, y + 15, 11, true, paint_role(ROLE_TEXT), shown);
-    const double used = picture_text_width(shown, 11, true) + 8;
-    const char *note = c->note ? picture_shown(p, c->note) : "";
+    const char *title = container_title(d, c), *note = c->note ? picture_shown(p, c->note) : "";
+    picture_group(p, "header", place->item.ref, title);
+    const double room = draw_value(d, place, y) - x - 10;
+    const double used =
+        8 + draw_text(d, x + 8, y + 15, 11, true, ROLE_TEXT, picture_fit(p, title, 11, true, room));
     if (*note && room - used > 24)
-        picture_text_at(p, x + 8 + used, y + 15, 10, false, paint_role(ROLE_DIM),
-                        picture_fit(p, note, 10, false, room - used));
+        draw_text(d, x + 8 + used, y + 15, 10, false, ROLE_DIM,
+                  picture_fit(p, note, 10, false, room - used));
+    if (drawing_has_header_value(d, place))
+        marks_draw(p, drawing_marks(d, place->item), x + place->width - 10, y - 5);
     picture_end(p);
 }

@@ -59,7 +59,7 @@ typedef struct contents {
 
 static void look_at_value(const drawing *d, card_value v, contents *c)
 {
-    c->unmeasured |= !v.is_measured;
+    c->unmeasured |= !v.is_measured && !v.is_shared;
     c->mixed |= v.is_mixed;
     if (!v.is_measured || v.is_mixed) return;
     if (d->q->scale == VIEW_CATEGORY) {

@@ -105,11 +105,10 @@ void mark_draw(picture_list *p, view_mark_kind kind, double x, double y, double 
     picture_end(p);
 }
 
-double marks_draw(picture_list *p, uint32_t marks, double x, double y)
+void marks_draw(picture_list *p, uint32_t marks, double x, double y)
 {
     int drawn = 0;
     for (uint32_t kind = 0; kind < VIEW_MARK_COUNT && drawn < MOST_MARKS; kind++)
         if (marks >> kind & 1)
             mark_draw(p, (view_mark_kind)kind, x - MARK_STEP * drawn++, y, MARK_RADIUS);
-    return MARK_STEP * drawn;
 }

@@ -9,6 +9,7 @@
 /* A card's value: its node's, or folded over all nodes of a container. */
 typedef struct card_value {
     bool is_measured, is_mixed; /* mixed: names that differ */
+    bool is_shared;             /* it is that of the fused layer, whose frame shows it */
     double value;
 } card_value;
 
@@ -46,8 +47,8 @@ const view_quantity *drawing_choose(const view_results *r, const view_draw_optio
 
 /* marks.c */
 void mark_draw(picture_list *p, view_mark_kind kind, double x, double y, double radius);
-/* A row of marks (a bit for each) from right to left, the first five; gives its width. */
-double marks_draw(picture_list *p, uint32_t marks, double x, double y);
+/* A row of marks (a bit for each) from right to left, the first five. */
+void marks_draw(picture_list *p, uint32_t marks, double x, double y);
 const char *mark_words(view_mark_kind kind);
 
 /* legend.c: draws it at the margin; returns its height. */
@@ -63,6 +64,7 @@ const char *shape_text(picture_list *p, const char *size, const char *dtype);
 /* card.c, frame.c, edges.c */
 void card_draw(const drawing *d, const view_place *place);
 void frame_draw(const drawing *d, const view_place *place);
+void frame_header_draw(const drawing *d, const view_place *place); /* over the edges */
 const char *container_title(const drawing *d, const view_container *c);
 pgy_status edges_draw(const drawing *d, pgy_error *err) PGY_MUST_CHECK;
 

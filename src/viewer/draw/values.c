@@ -3,6 +3,7 @@
  * container's that of all nodes in it, folded as the quantity says; NaN is worse than any number.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/pytext.h"
 #include "viewer/draw/parts.h"
@@ -50,8 +51,17 @@ static size_t slot_of(const drawing *d, view_item item)
     return item.kind == VIEW_ITEM_NODE ? item.ref : (size_t)d->g->node_count + item.ref;
 }
 
+/* A time was measured for the whole layer; the file of results has it at one of its nodes. */
+static bool is_shared(const drawing *d, view_item item)
+{
+    if (item.kind != VIEW_ITEM_NODE || !d->q->group || strcmp(d->q->group, "time")) return false;
+    const uint32_t parent = d->g->nodes[item.ref].parent;
+    return parent != VIEW_NONE && d->g->containers[parent].kind == VIEW_FUSED;
+}
+
 card_value drawing_value(const drawing *d, view_item item)
 {
+    if (d->q && is_shared(d, item)) return (card_value){.is_shared = true};
     return d->q ? d->values[slot_of(d, item)] : (card_value){0};
 }
 

@@ -68,8 +68,8 @@ static void test_draw_svg__cards(void **state)
     assert_in_group(svg, "card folded", C_REPEAT, ">layer.0 to layer.23</text>");
     assert_in_group(svg, "card folded", C_REPEAT, ">2e-4</text>"); /* the larger of two */
     assert_in_group(svg, "card folded", C_CALL, ">If</text>");
-    assert_in_group(svg, "frame", C_STEM, ">stem</text>");
-    assert_in_group(svg, "frame", C_FUSED, ">0.0371</text>"); /* one value for the layer */
+    assert_in_group(svg, "header", C_STEM, ">stem</text>");
+    assert_in_group(svg, "header", C_FUSED, ">0.0371</text>"); /* one value for the layer */
     mem_free(svg);
     case_end(&c);
 }
@@ -174,6 +174,35 @@ static void test_draw_svg__zero_is_not_unmeasured(void **state)
     case_end(&c);
 }
 
+/* A time of a fused layer stands at its frame, and at none of the nodes in it. */
+static void test_draw_svg__fused_time(void **state)
+{
+    (void)state;
+    drawing_case c;
+    view_quantity *q;
+    case_begin(&c);
+    const view_quantity like = {.id = "time",
+                                .label = "time, median",
+                                .unit = "us",
+                                .group = "time",
+                                .of = VIEW_OF_NODE,
+                                .scale = VIEW_LOG,
+                                .fold = VIEW_FOLD_SUM};
+    GOOD(&c, view_quantity_add(&q, &c.results, &c.graph, &like, &c.err));
+    view_quantity_set(q, N_ADD, 12.5);
+    view_quantity_set(q, N_CONV, 3);
+    char *svg = svg_of(&c, &(view_draw_options){.hide_legend = true});
+    assert_in_group(svg, "header", C_FUSED, ">12.5 us</text>");
+    assert_in_group(svg, "card", N_ADD, "time, median: that of the fused layer</title>");
+    assert_in_group(svg, "card", N_CONV, ">3 us</text>");
+    assert_int_equal(count_of(svg, ">12.5 us</text>"), 1);
+    char *card = group_of(svg, "card", N_ADD);
+    assert_null(strstr(card, "hatch")); /* it was measured, with others */
+    mem_free(card);
+    mem_free(svg);
+    case_end(&c);
+}
+
 /* A repeat that shows one instance tells of the others in its header. */
 static void test_draw_svg__marks_of_hidden_instances(void **state)
 {
@@ -184,9 +213,9 @@ static void test_draw_svg__marks_of_hidden_instances(void **state)
     case_mark(&c, VIEW_OF_NODE, N_GEMM, VIEW_MARK_UNSUPPORTED, "");
     c.containers[C_REPEAT].state = VIEW_ONE;
     char *svg = svg_of(&c, &(view_draw_options){0});
-    assert_in_group(svg, "frame", C_REPEAT, "<title>unsupported</title>");
-    assert_in_group(svg, "frame", C_REPEAT, ">2e-4</text>");
-    assert_in_group(svg, "frame", C_REPEAT, ">×24</text>");
+    assert_in_group(svg, "header", C_REPEAT, "<title>unsupported</title>");
+    assert_in_group(svg, "header", C_REPEAT, ">2e-4</text>");
+    assert_in_group(svg, "header", C_REPEAT, ">×24</text>");
     assert_non_null(strstr(svg, ">unsupported<")); /* in the legend */
     mem_free(svg);
     c.containers[C_REPEAT].state = VIEW_OPEN;
