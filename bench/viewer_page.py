@@ -133,7 +133,7 @@ def look_at_ours(program, model, folder, limit):
 
 def look_at_netron(python, model, limit):
     port = free_port()
-    code = f"import netron, time; netron.start({model!r}, address=('127.0.0.1', {port}), browse=False, verbosity='quiet'); time.sleep(1e6)"
+    code = f"import netron, time; netron.start({model!r}, address=('127.0.0.1', {port}), browse=False); time.sleep(1e6)"
     server = subprocess.Popen([python, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 30
