@@ -18,7 +18,8 @@ const VIEWS = ['graph', 'summary', 'timeline', 'search', 'diff'];
 const SWITCHES = /** @type {['attributes', 'weights', 'names', 'horizontal', 'zoom_by_wheel', 'widths', 'diff']} */ (['attributes', 'weights', 'names', 'horizontal', 'zoom_by_wheel', 'widths', 'diff']);
 /** Changes that "back" undoes; others replace the address. */
 const STEPS = ['view', 'graph', 'root', 'selected', 'quantity', 'diff', 'near'];
-const DELAY_MS = 250;
+const DELAY_MS = 200; // browsers refuse many changes in a row
+const CLEARED_MS = 1200;
 
 /**
  * @param {Graph} g
@@ -159,6 +160,7 @@ export function mountLink(show) {
     const known = knownData();
     let written = location.hash.replace(/^#/, '');
     let isStep = false;
+    let due = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
     /** @param {string} fragment */
@@ -168,6 +170,7 @@ export function mountLink(show) {
         if (state.selected && state.camera?.scale === 0) show(state.selected);
     };
     const write = () => {
+        timer = undefined;
         const fragment = encodeState(store.get(), known);
         if (fragment === written) return;
         const isOpening = written === '';
@@ -181,6 +184,7 @@ export function mountLink(show) {
         const fragment = location.hash.replace(/^#/, '');
         if (fragment === written) return;
         clearTimeout(timer);
+        timer = undefined;
         written = fragment;
         isStep = false;
         read(fragment);
@@ -188,7 +192,11 @@ export function mountLink(show) {
     store.on((changed, state) => {
         if (encodeState(state, known) === written) return;
         isStep = isStep || STEPS.some((name) => changed.has(name));
+        const isCleared = changed.has('selected') && state.selected === null; // what is selected next is the same step
+        const wanted = performance.now() + (isCleared ? CLEARED_MS : DELAY_MS);
+        if (timer !== undefined && due <= wanted) return;
         clearTimeout(timer);
-        timer = setTimeout(write, DELAY_MS);
+        due = wanted;
+        timer = setTimeout(write, due - performance.now());
     });
 }
