@@ -320,7 +320,7 @@ pgy_status collect_finish(view_graph **out, graph_parts *b, pgy_error *err)
     if (b->warning_count > WARNING_LIMIT) {
         const size_t more = b->warning_count - WARNING_LIMIT;
         b->warning_count = 0;
-        collect_warn(b, "%zu more warnings of this kind", more);
+        collect_warn(b, "%zu more warnings are left out", more);
     }
     if (!b->failed) measure_nodes(b);
     if (!b->failed) {

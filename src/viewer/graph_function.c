@@ -22,14 +22,21 @@ static bool append_key(str *key, const char *domain, const char *name, const cha
     return !key->failed;
 }
 
-const pgy_onnx_function *graph_function_of(graph_functions *f, const pgy_onnx_node *n)
+/* Gives the index of the function that a node calls, + 1; 0: it is an operator. */
+static size_t place_of(graph_functions *f, const pgy_onnx_node *n)
 {
-    if (!f->places.count) return NULL;
+    if (!f->places.count) return 0;
     str key = {0};
     size_t at = 0;
     if (append_key(&key, n->domain, n->op_type, n->overload))
         at = (size_t)(uintptr_t)strmap_get(&f->places, str_text(&key));
     str_deinit(&key);
+    return at;
+}
+
+const pgy_onnx_function *graph_function_of(graph_functions *f, const pgy_onnx_node *n)
+{
+    const size_t at = place_of(f, n);
     return at ? f->model->functions[at - 1] : NULL;
 }
 
@@ -41,11 +48,9 @@ static uint32_t add(uint32_t a, uint32_t b)
 static uint32_t count_calls(counter *c, pgy_onnx_node *const *nodes, size_t count, int depth);
 
 /* Nodes of a copy of the function. One that calls itself exceeds all limits. */
-static uint32_t count_copy(counter *c, const pgy_onnx_function *f, int depth)
+static uint32_t count_copy(counter *c, size_t at, int depth)
 {
-    const pgy_onnx_model *m = c->functions->model;
-    size_t at = 0;
-    while (m->functions[at] != f) at++;
+    const pgy_onnx_function *f = c->functions->model->functions[at];
     if (c->sizes[at]) return c->sizes[at] - 1;
     if (depth > CALL_DEPTH) return COUNT_LIMIT + 1;
     c->sizes[at] = COUNT_LIMIT + 2;
@@ -75,8 +80,8 @@ static uint32_t count_calls(counter *c, pgy_onnx_node *const *nodes, size_t coun
 {
     uint32_t sum = 0;
     for (size_t i = 0; i < count && sum <= COUNT_LIMIT; i++) {
-        const pgy_onnx_function *f = graph_function_of(c->functions, nodes[i]);
-        if (f) sum = add(sum, count_copy(c, f, depth + 1));
+        const size_t at = place_of(c->functions, nodes[i]);
+        if (at) sum = add(sum, count_copy(c, at - 1, depth + 1));
         if (depth <= CALL_DEPTH) sum = add(sum, count_bodies(c, nodes[i], depth));
     }
     return sum;

@@ -205,6 +205,36 @@ static void test_groups__dots_in_names_become_scopes(void **state)
     view_graph_destroy(g);
 }
 
+static void set_scopes(model_builder *b, pgy_onnx_node *n, const char *list)
+{
+    pgy_onnx_string_entry *e = pgy_model_alloc(b->model, 1, sizeof *e);
+    pgy_onnx_string_entry **all = pgy_model_alloc(b->model, 1, sizeof *all);
+    assert_true(e && all);
+    *e = (pgy_onnx_string_entry){.key = "pkg.torch.onnx.name_scopes", .value = list};
+    *all = e;
+    n->metadata_props = all;
+    n->metadata_prop_count = 1;
+}
+
+static void test_groups__modules_of_pytorch_become_scopes(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "4");
+    set_scopes(&b, builder_node(&b, "Relu", "x", "a"), "['', 'stem', 'relu']");
+    set_scopes(&b, builder_node(&b, "Exp", "a", "b"), "['', 'stem', 'exp']");
+    set_scopes(&b, builder_node(&b, "Neg", "b", "c"), "['', 'stem', 'stem.norm.0', 'neg']");
+    set_scopes(&b, builder_node(&b, "Abs", "c", "d"), "['', 'stem', 'stem.norm.0', 'abs']");
+    set_scopes(&b, builder_node(&b, "Tanh", "d", "e"), "['', 'head', 'damaged");
+    builder_output(&b, "e", PGY_F32, "4");
+    view_graph *g = grouped(builder_finish(&b));
+    assert_int_equal(count_of(g, VIEW_SCOPE), 2);
+    const uint32_t norm = find(g, VIEW_SCOPE, "norm.0");
+    assert_int_not_equal(norm, VIEW_NONE);
+    assert_string_equal(g->containers[g->containers[norm].parent].name, "stem");
+    view_graph_destroy(g);
+}
+
 static void test_groups__equal_blocks_are_found_without_scopes(void **state)
 {
     (void)state;
