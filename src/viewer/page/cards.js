@@ -8,7 +8,7 @@ import {CATEGORY_COLOURS, textOn} from './colour.js';
 import {bitsOf, markNames} from './fold.js';
 import {FONT, texts} from './theme.js';
 import {MARK_SIZE, drawMark, roundBox} from './marks.js';
-import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, marksOfItem, valueText} from './look.js';
+import {CARD_HEIGHT, ROW, cardRows, cardText, colourOfItem, isShared, marksOfItem, valueText} from './look.js';
 
 /** @typedef {import('./arrange.js').Card} Card */
 /** @typedef {import('./arrange.js').Frame} Frame */
@@ -69,7 +69,7 @@ export function drawCard(ctx, look, card, index) {
     if (colour.fill) {
         ctx.fillStyle = colour.fill;
         ctx.fill();
-    } else if (look.quantity) {
+    } else if (look.quantity && !isShared(look, card.item)) {
         drawHatch(ctx, look, text.isRound ? {x: card.x + 18, y: card.y, w: card.w - 36, h: card.h} : card, 7);
     }
     drawStripe(ctx, card, text.category, text.isRound);
@@ -312,7 +312,7 @@ export function drawBox(ctx, look, card, index, scale) {
     const colour = colourOfItem(look, card.item);
     ctx.fillStyle = colour.fill || look.theme.card;
     ctx.fillRect(card.x, card.y, card.w, card.h);
-    if (!colour.fill && look.quantity) drawHatch(ctx, look, card, 16);
+    if (!colour.fill && look.quantity && !isShared(look, card.item)) drawHatch(ctx, look, card, 16);
     ctx.fillStyle = CATEGORY_COLOURS.get(text.category) || '#5f6b7a';
     ctx.fillRect(card.x, card.y, STRIPE + 2, card.h);
     ctx.beginPath();

@@ -54,9 +54,20 @@ export function quantityOn(g, state) {
     return same || (pairs ? q : null);
 }
 
+/**
+ * True if an item is a node of a fused layer and a time is shown: it was measured for the whole layer, whose frame has it.
+ * @param {Look} look
+ * @param {Shown} item
+ * @returns {boolean}
+ */
+export function isShared(look, item) {
+    if (item.kind !== 'node' || !look.quantity || look.quantity.group !== 'time') return false;
+    return look.g.container.kind[look.g.node.parent[item.id]] === CONTAINER.fused;
+}
+
 /** @param {Look} look @param {Shown} item @returns {number | null} */
 export function valueOf(look, item) {
-    if (!look.values) return null;
+    if (!look.values || isShared(look, item)) return null;
     return (item.kind === 'node' ? look.values.nodes : look.values.containers)[item.id] ?? null;
 }
 
