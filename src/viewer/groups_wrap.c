@@ -70,16 +70,17 @@ pgy_status view_graph_wrap(view_graph *g, view_container_kind kind, const char *
         parent = p;
     }
     if (!count) return pgy_error_set(err, PGY_E_ARGUMENT, "container '%s' has no nodes", name);
+    /* All memory first: a failure must leave the graph as it was. */
+    view_item *children = arena_alloc_array(&g->memory, count, sizeof *children);
     const char *text = arena_strdup(&g->memory, name);
-    const uint32_t made = text ? group_container(g, kind, text, parent) : VIEW_NONE;
+    const uint32_t made = text && children ? group_container(g, kind, text, parent) : VIEW_NONE;
     if (made == VIEW_NONE) return group_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         uint32_t p;
         group_set_parent(g, item_of(g, nodes[i], &p), made);
     }
     view_container *outer = &g->containers[parent], *inner = &g->containers[made];
-    inner->children = arena_alloc_array(&g->memory, count, sizeof *inner->children);
-    if (!inner->children) return group_no_memory(err);
+    inner->children = children;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < outer->child_count; i++) {
         const view_item c = outer->children[i];
