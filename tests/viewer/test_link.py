@@ -77,3 +77,19 @@ def test_fragments_that_do_not_fit_are_left_out(t):
         assert not problems, (fragment, problems)
         t.pages.remove(page)
         page.close()
+
+
+def test_a_link_to_the_timeline_opens_it_and_the_graph_behind_it(t):
+    file = t.view(DATA / "net.onnx", DATA / "trace.json")
+    place = lambda page: {name: value for name, value in state(page).items() if name in ("x", "y", "z")}
+    wanted = place(t.open(file))
+    page = t.open(file.resolve().as_uri() + "#view=timeline")
+    assert page.is_shown("canvas.timeline") and not page.is_shown("#canvas")
+    page.click_text("[role=tab]", "Graph")
+    page.frames(3)
+    assert place(page) == wanted, (place(page), wanted)
+
+
+def test_a_link_to_a_timeline_that_is_not_there_opens_the_graph(t):
+    page = t.open(t.view(DATA / "net.onnx").resolve().as_uri() + "#view=timeline")
+    assert page.is_shown("#canvas")

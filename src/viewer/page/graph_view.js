@@ -49,6 +49,8 @@ class GraphView {
         this.anchor = null;
         /** @type {Item | null} what will be shown when the scene is made */
         this.wanted = null;
+        /** The first picture was made without a size. */
+        this.unseen = false;
         /** Where B's camera is, seen from A's. */
         this.shift = {x: 0, y: 0};
         /** @type {Pane[]} */
@@ -179,7 +181,8 @@ class GraphView {
             if (this.isPair) this.alignFirst();
         }
         this.restart = false;
-        store.set({camera: pane.camera});
+        this.unseen = pane.view.w === 0;
+        if (!this.unseen) store.set({camera: pane.camera});
         const wanted = this.wanted;
         this.wanted = null;
         if (wanted) this.centre(wanted);
@@ -244,7 +247,17 @@ class GraphView {
     resized() {
         let isChanged = false;
         for (const pane of this.panes) isChanged = pane.resize() || isChanged;
+        if (isChanged && this.unseen) this.lookFirst();
         if (isChanged) this.draw();
+    }
+
+    /** The picture was made while another view was open, so it had no size. */
+    lookFirst() {
+        const pane = this.panes[0];
+        if (pane.view.w === 0) return;
+        this.unseen = false;
+        if (store.get().camera.scale > 0) return;
+        store.set({camera: this.firstView(pane)});
     }
 
     retheme() {

@@ -125,6 +125,16 @@ function noValues() {
     return el('p', {class: 'note'}, 'The page has only the summary of these values. With ', el('code', {class: 'nowrap'}, '--embed-values'), ' it keeps the values, too.');
 }
 
+/**
+ * The name of a runner without number and time, if that tells the sides apart: "onnxrt-runner".
+ * @param {import('./data.js').Side} side
+ * @param {Stats} stats
+ */
+export function runnerLabel(side, stats) {
+    const short = (/** @type {import('./data.js').Side | null} */ one) => (one === null ? '' : one.runner.replace(/-N\d+-\d\d\/\d\d\/.*$/, ''));
+    return shown(short(stats.a) === short(stats.b) ? side.runner : short(side));
+}
+
 /** @param {Stats} stats */
 function sidesTable(stats) {
     const sides = [stats.a, stats.b];
@@ -134,7 +144,7 @@ function sidesTable(stats) {
         return el('tr', {class: differs ? 'differs' : null}, el('th', {scope: 'row'}, label), ...cells);
     };
     return el('table', {class: 'sides'}, el('thead', {}, el('tr', {}, el('td'), el('th', {scope: 'col'}, 'A'), el('th', {scope: 'col'}, 'B'))), el('tbody', {},
-        row('runner', (side) => shown(side.runner)), row('type', (side) => shown(side.dtype)), row('shape', (side) => shown(shapeText(side.shape))),
+        row('runner', (side) => runnerLabel(side, stats)), row('type', (side) => shown(side.dtype)), row('shape', (side) => shown(shapeText(side.shape))),
         row('elements', (side) => exactNumber(side.count)), row('min', (side) => exactNumber(side.min)), row('max', (side) => exactNumber(side.max)),
         row('mean', (side) => exactNumber(side.mean)), row('std', (side) => exactNumber(side.std)), row('NaN', (side) => exactNumber(side.nan)),
         row('Inf', (side) => exactNumber(side.inf)), row('zeros', (side) => exactNumber(side.zeros))));
@@ -142,7 +152,7 @@ function sidesTable(stats) {
 
 /** @param {Stats} stats */
 function sideLegend(stats) {
-    const side = (/** @type {string} */ key, /** @type {import('./data.js').Side | null} */ one) => one && el('span', {}, el('span', {class: `swatch ${key}`}), `${key.toUpperCase()} ${shown(one.runner)} `);
+    const side = (/** @type {string} */ key, /** @type {import('./data.js').Side | null} */ one) => one && el('span', {}, el('span', {class: `swatch ${key}`}), `${key.toUpperCase()} ${runnerLabel(one, stats)} `);
     return el('p', {class: 'note'}, side('a', stats.a), side('b', stats.b), 'counts on a logarithmic scale');
 }
 

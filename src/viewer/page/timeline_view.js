@@ -83,15 +83,17 @@ export function axisStep(span, most) {
 export function mountTimeline(element) {
     /** @type {TimelineView | null} */
     let view = null;
-    store.on((changed, state) => {
-        if (state.view !== 'timeline') return;
+    const open = (/** @type {Set<string>} */ changed) => {
+        if (store.get().view !== 'timeline') return;
         const timeline = data.timeline();
-        if (timeline && !view) {
+        if (!timeline) store.set({view: 'graph'});
+        else if (!view) {
             view = new TimelineView(element, timeline);
             view.follow();
-        } else if (view && (changed.has('selected') || changed.has('view'))) view.follow();
-    });
-    if (store.get().view === 'timeline') store.set({view: 'graph'});
+        } else if (changed.has('selected') || changed.has('view')) view.follow();
+    };
+    store.on(open);
+    open(new Set());
 }
 
 class TimelineView {
