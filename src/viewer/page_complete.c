@@ -43,8 +43,10 @@ static pgy_status add_row(pgy_page *p, const char *section, const char *name, co
 static pgy_status summarise_graph(pgy_page *p, const view_graph *g, pgy_error *err)
 {
     char section[256], count[32];
+    uint32_t nodes = 0; /* without the cards of inputs and outputs */
+    for (uint32_t i = 0; i < g->node_count; i++) nodes += g->nodes[i].kind == VIEW_NODE;
     snprintf(section, sizeof section, "Model %s", g->name);
-    snprintf(count, sizeof count, "%u", g->node_count);
+    snprintf(count, sizeof count, "%u", nodes);
     pgy_status st = add_row(p, section, "Nodes", count, err);
     for (uint32_t i = 0; i < g->property_count && !st; i++)
         st = add_row(p, section, g->properties[i][0], g->properties[i][1], err);

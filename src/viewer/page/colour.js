@@ -88,7 +88,7 @@ export function textOn(hex) {
 
 /** @param {Quantity} q */
 export function isRatio(q) {
-    return q.scale === 'diverging' && q.id.endsWith('ratio');
+    return q.scale === 'diverging' && (q.id.endsWith('ratio') || q.unit === 'x');
 }
 
 /**

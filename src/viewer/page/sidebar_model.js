@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sidebars of a container, of the model, and of many nodes at once.
 
-import {CONTAINER, NODE, TENSOR, childrenOf, data, nodeOp, tensorName, textAt} from './data.js';
+import {CONTAINER, NODE, childrenOf, data, nodeOp, tensorName, textAt} from './data.js';
 import {store} from './store.js';
 import {append, button, bytesText, copyButton, el, exactNumber, facts, named, shown} from './dom.js';
 import {counted, goTo, graphLabel, isWeight, itemLink, itemName, quantityText, tensorType} from './facts.js';
@@ -137,6 +137,18 @@ export function hitsPanel(hits) {
 }
 
 /**
+ * Is a node in the body of another one, or in a function?
+ * @param {import('./data.js').Graph} g
+ * @param {number} node
+ */
+function isInside(g, node) {
+    for (let c = g.node.parent[node]; c >= 0; c = g.container.parent[c]) {
+        if (g.container.kind[c] === CONTAINER.body || g.container.kind[c] === CONTAINER.function) return true;
+    }
+    return false;
+}
+
+/**
  * The model, when nothing is selected.
  * @param {number} index of the graph
  */
@@ -144,8 +156,9 @@ export function modelPanel(index) {
     const g = data.graph(index);
     const ports = (/** @type {number} */ kind) => {
         const list = el('ul', {class: 'plain'});
-        for (let tensor = 0; tensor < g.tensor.count; tensor++) {
-            if (g.tensor.kind[tensor] === kind) list.append(el('li', {}, itemLink({kind: 'tensor', id: tensor, graph: index}), el('span', {class: 'type'}, ` ${shown(tensorType(g, tensor))}`)));
+        for (let node = 0; node < g.node.count; node++) {
+            const tensor = g.node.kind[node] !== kind || isInside(g, node) ? -1 : [...g.node.inputs[node], ...g.node.outputs[node]].find((t) => t >= 0) ?? -1;
+            if (tensor >= 0) list.append(el('li', {}, itemLink({kind: 'tensor', id: tensor, graph: index}), el('span', {class: 'type'}, ` ${shown(tensorType(g, tensor))}`)));
         }
         return list;
     };
@@ -155,7 +168,7 @@ export function modelPanel(index) {
     append(panel, [
         facts([...g.properties.map(([name, text]) => /** @type {[Node, Node]} */ ([named(name), longText(text)])), ['Nodes', exactNumber(all.filter((node) => g.node.kind[node] === NODE.node).length)],
             ['Connections', exactNumber(g.tensor.count - weightsOf(g).length)], ['Weights', weightText(g)]]),
-        section('Inputs', ports(TENSOR.input)), section('Outputs', ports(TENSOR.output)), functionsOf(g), ...totals(g, all),
+        section('Inputs', ports(NODE.input)), section('Outputs', ports(NODE.output)), functionsOf(g), ...totals(g, all),
     ]);
     return panel;
 }
