@@ -44,7 +44,7 @@ void builder_value(model_builder *b, const char *name, pgy_dtype dtype,
 /* Add initializers; `values` NULL: all elements are 1. */
 void builder_floats(model_builder *b, const char *name, const char *shape, const float *values);
 void builder_ints(model_builder *b, const char *name, const char *shape, const int64_t *values);
-void builder_initializer(model_builder *b, const char *name, pgy_tensor *t); /* keeps t */
+void builder_initializer(model_builder *b, const char *name, pgy_tensor *t); /* retains t */
 
 pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *inputs,
                             const char *outputs);

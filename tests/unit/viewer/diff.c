@@ -822,6 +822,7 @@ static pgy_model *precision(bool half)
     assert_int_equal(pgy_tensor_create(&w, dtype, 2, shape, &err), PGY_OK);
     memset(pgy_tensor_data(w), 0, half ? 8 : 16);
     builder_initializer(&b, "w", w);
+    pgy_tensor_release(w);
     builder_node(&b, "MatMul", half ? "x16 w" : "x w", "t")->name = "product";
     builder_node(&b, "Relu", "t", half ? "y16" : "y")->name = "relu";
     if (half) builder_attr_int(&b, builder_node(&b, "Cast", "y16", "y"), "to", 1);

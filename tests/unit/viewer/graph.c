@@ -169,6 +169,7 @@ static void test_graph__constant_read_500_times_has_no_node(void **state)
     assert_int_equal(pgy_tensor_create(&t, PGY_F32, 0, dims, &err), PGY_OK);
     *(float *)pgy_tensor_data(t) = 0.25f;
     builder_attr_tensor(&b, builder_node(&b, "Constant", "", "c"), "value", t);
+    pgy_tensor_release(t);
     builder_input(&b, "x0", PGY_F32, "4");
     for (int i = 0; i < 500; i++) {
         snprintf(in, sizeof in, "x%d c", i);

@@ -24,6 +24,12 @@ static pgy_tensor *tensor_of(pgy_dtype dtype, size_t rank, const int64_t *shape,
     return t;
 }
 
+static void add_weight(model_builder *b, const char *name, pgy_tensor *t)
+{
+    builder_initializer(b, name, t);
+    pgy_tensor_release(t);
+}
+
 /* A model with weights of several types. */
 static pgy_model *weights_model(void)
 {
@@ -34,8 +40,8 @@ static pgy_model *weights_model(void)
     builder_input(&b, "x", PGY_F32, "3");
     builder_floats(&b, "cube", "2, 3, 2", CUBE);
     builder_floats(&b, "scalar", "", (const float[]){0.5f});
-    builder_initializer(&b, "bf16", tensor_of(PGY_BF16, 1, (const int64_t[]){3}, BF16));
-    builder_initializer(&b, "int4", tensor_of(PGY_I4, 2, (const int64_t[]){2, 2}, INT4));
+    add_weight(&b, "bf16", tensor_of(PGY_BF16, 1, (const int64_t[]){3}, BF16));
+    add_weight(&b, "int4", tensor_of(PGY_I4, 2, (const int64_t[]){2, 2}, INT4));
     builder_floats(&b, "empty", "0, 3", NULL);
     builder_node(&b, "Custom", "x cube scalar bf16 int4 empty", "y");
     builder_output(&b, "y", PGY_F32, NULL);
