@@ -120,6 +120,7 @@ static void test_attachment__round_trip(void **state)
     char dir[] = "attachment-XXXXXX";
     assert_non_null(mkdtemp(dir));
     char *path = path_join(dir, "a.json");
+    assert_non_null(path);
     pgy_page *a = open_page(), *b = open_page();
     fill(a);
     GOOD(view_attachment_save(a, path, &err));

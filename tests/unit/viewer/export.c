@@ -152,6 +152,8 @@ static void test_export__files(void **state)
     pgy_page page = page_of(&c);
     assert_non_null(mkdtemp(dir));
     char *csv = path_join(dir, "t.csv"), *json = path_join(dir, "t.json");
+    assert_non_null(csv);
+    assert_non_null(json);
     GOOD(&c, view_export_table(&page, "accuracy", csv, &c.err));
     GOOD(&c, view_export_table(&page, "accuracy", json, &c.err));
     char *text = read_file(&c, csv);
