@@ -105,7 +105,7 @@ def look(url, ready, limit, zoom_key, cookie=None):
         start = min(e["ts"] for e in events if e["name"] == "navigationStart" and url.split("#")[0] in str(e.get("args")))
         picture = min(e["ts"] for e in events if e["name"] == "picture" and e["ts"] > start)
         main = {e["pid"]: e["tid"] for e in events if e["name"] == "navigationStart" and e["ts"] == start}
-        block = max((e["dur"] for e in events if e["name"] == "RunTask" and main.get(e["pid"]) == e["tid"] and e["ts"] >= start), default=0)
+        block = max((e.get("dur", 0) for e in events if e["name"] == "RunTask" and main.get(e["pid"]) == e["tid"] and e["ts"] >= start), default=0)
         middle, turn = (700, 500), [0]
 
         def wheel(modifiers):
