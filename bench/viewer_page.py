@@ -12,7 +12,6 @@ page is opened in a new process of the browser, in turns with Netron's, and the 
 """
 import argparse
 import os
-import platform
 import random
 import socket
 import statistics
@@ -164,6 +163,13 @@ def line(name, runs, limit):
     return text
 
 
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        facts = dict(line.split(":", 1) for line in file if ":" in line)
+    facts = {name.strip(): text.strip() for name, text in facts.items()}
+    return facts.get("model name", "?") + "".join(" " + flag for flag in ("avx2", "avx512f", "amx_tile") if flag in facts.get("flags", "").split())
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("program")
@@ -178,7 +184,7 @@ def main():
             models = [os.path.join(folder, f"{count}.onnx") for count in (500, 5000, 50000)]
             for count, path in zip((500, 5000, 50000), models):
                 generate(path, count)
-        print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors; medians of {o.runs} runs")
+        print(f"{processor()}, {os.cpu_count()} processors; medians of {o.runs} runs")
         for model in models:
             ours, theirs = [], []
             for _ in range(o.runs):
