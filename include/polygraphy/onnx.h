@@ -308,6 +308,8 @@ PGY_API int64_t pgy_model_opset(const pgy_onnx_model *m, const char *domain);
 
 /** Type of an attribute; if `type` is missing, derived from the fields that are set. */
 PGY_API pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a);
+/** Number of items of an attribute that is a list; 0 for the other kinds. */
+PGY_API size_t pgy_onnx_attribute_count(const pgy_onnx_attribute *a);
 PGY_API const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n,
                                                           const char *name); /**< or NULL */
 

@@ -119,20 +119,6 @@ static void append_bytes(str *s, pgy_bytes b)
     str_deinit(&text);
 }
 
-static size_t list_count(const pgy_onnx_attribute *a, pgy_onnx_attribute_type kind)
-{
-    switch (kind) {
-    case PGY_ATTR_FLOATS: return a->float_count;
-    case PGY_ATTR_INTS: return a->int_count;
-    case PGY_ATTR_STRINGS: return a->string_count;
-    case PGY_ATTR_TENSORS: return a->tensor_count;
-    case PGY_ATTR_GRAPHS: return a->graph_count;
-    case PGY_ATTR_SPARSE_TENSORS: return a->sparse_tensor_count;
-    case PGY_ATTR_TYPE_PROTOS: return a->type_proto_count;
-    default: return 0;
-    }
-}
-
 static void append_float(str *s, float v)
 {
     char text[40];
@@ -155,7 +141,7 @@ static void append_item(str *s, const pgy_onnx_attribute *a, pgy_onnx_attribute_
 
 static void append_list(str *s, const pgy_onnx_attribute *a, pgy_onnx_attribute_type kind)
 {
-    const size_t count = list_count(a, kind);
+    const size_t count = pgy_onnx_attribute_count(a);
     str_append_char(s, '[');
     for (size_t i = 0; i < count && i < LIST_SHOWN; i++) {
         if (i) str_append(s, ", ");

@@ -50,6 +50,20 @@ pgy_onnx_attribute_type pgy_onnx_attribute_kind(const pgy_onnx_attribute *a)
     return PGY_ATTR_UNDEFINED;
 }
 
+size_t pgy_onnx_attribute_count(const pgy_onnx_attribute *a)
+{
+    switch (pgy_onnx_attribute_kind(a)) {
+    case PGY_ATTR_FLOATS: return a->float_count;
+    case PGY_ATTR_INTS: return a->int_count;
+    case PGY_ATTR_STRINGS: return a->string_count;
+    case PGY_ATTR_TENSORS: return a->tensor_count;
+    case PGY_ATTR_GRAPHS: return a->graph_count;
+    case PGY_ATTR_SPARSE_TENSORS: return a->sparse_tensor_count;
+    case PGY_ATTR_TYPE_PROTOS: return a->type_proto_count;
+    default: return 0;
+    }
+}
+
 const pgy_onnx_attribute *pgy_onnx_node_attribute(const pgy_onnx_node *n, const char *name)
 {
     for (size_t i = 0; i < n->attribute_count; i++)

@@ -101,9 +101,6 @@ void view_export_csv(str *out, const view_table *t)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static const char *const KINDS[] = {"text",    "number",  "bytes", "us",
-                                    "percent", "verdict", "node",  "tensor"};
-
 /* A key of its own for each column, also if two have the same name. */
 static void put_key(json_writer *w, const view_table *t, uint32_t column)
 {
@@ -137,15 +134,7 @@ void view_export_json(json_writer *w, const view_table *t)
     json_put_text(w, "id", t->id);
     json_put_text(w, "title", t->title);
     json_put_text(w, "note", t->note);
-    json_key(w, "columns");
-    json_begin_array(w);
-    for (uint32_t c = 0; c < t->column_count; c++) {
-        json_begin_object(w);
-        json_put_text(w, "name", t->columns[c].name);
-        json_put_text(w, "kind", KINDS[t->columns[c].kind]);
-        json_end_object(w);
-    }
-    json_end_array(w);
+    view_table_write_columns(w, t);
     json_key(w, "rows");
     json_begin_array(w);
     for (size_t row = 0; row < t->row_count && !cancel_requested(); row++) {

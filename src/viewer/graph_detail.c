@@ -81,24 +81,10 @@ static void append_element(str *s, const view_graph *g, const pgy_onnx_attribute
     }
 }
 
-static size_t list_size(const pgy_onnx_attribute *a, pgy_onnx_attribute_type kind)
-{
-    switch (kind) {
-    case PGY_ATTR_FLOATS: return a->float_count;
-    case PGY_ATTR_INTS: return a->int_count;
-    case PGY_ATTR_STRINGS: return a->string_count;
-    case PGY_ATTR_TENSORS: return a->tensor_count;
-    case PGY_ATTR_GRAPHS: return a->graph_count;
-    case PGY_ATTR_SPARSE_TENSORS: return a->sparse_tensor_count;
-    case PGY_ATTR_TYPE_PROTOS: return a->type_proto_count;
-    default: return 0;
-    }
-}
-
 static void append_list(str *s, const view_graph *g, const pgy_onnx_attribute *a,
                         pgy_onnx_attribute_type kind)
 {
-    const size_t count = list_size(a, kind);
+    const size_t count = pgy_onnx_attribute_count(a);
     str_append_char(s, '[');
     for (size_t i = 0; i < count && i < LIST_LIMIT; i++) {
         if (i) str_append(s, ", ");

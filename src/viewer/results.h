@@ -208,5 +208,7 @@ void view_stats_write(json_writer *w, const view_results *r, size_t k);
 void view_timeline_write(json_writer *w, const view_results *r);
 void view_search_write(json_writer *w, const view_results *r);
 void view_table_write(json_writer *w, const view_table *t);
+/* Writes the member `columns` of a table: names and kinds. */
+void view_table_write_columns(json_writer *w, const view_table *t);
 
 #endif

@@ -292,13 +292,8 @@ static void put_cell(json_writer *w, view_column_kind kind, const view_cell *c)
     }
 }
 
-void view_table_write(json_writer *w, const view_table *t)
+void view_table_write_columns(json_writer *w, const view_table *t)
 {
-    json_begin_object(w);
-    json_put_text(w, "id", t->id);
-    json_put_text(w, "title", t->title);
-    json_put_uint(w, "graph", t->graph);
-    json_put_text(w, "note", t->note);
     json_key(w, "columns");
     json_begin_array(w);
     for (uint32_t i = 0; i < t->column_count; i++) {
@@ -308,6 +303,16 @@ void view_table_write(json_writer *w, const view_table *t)
         json_end_object(w);
     }
     json_end_array(w);
+}
+
+void view_table_write(json_writer *w, const view_table *t)
+{
+    json_begin_object(w);
+    json_put_text(w, "id", t->id);
+    json_put_text(w, "title", t->title);
+    json_put_uint(w, "graph", t->graph);
+    json_put_text(w, "note", t->note);
+    view_table_write_columns(w, t);
     json_key(w, "rows");
     json_begin_array(w);
     for (size_t row = 0; row < t->row_count; row++) {

@@ -22,12 +22,14 @@ static void check_conclusion(const pgy_page *p)
 {
     assert_int_equal(mark_count(p, VIEW_MARK_FAIL), 7);
     assert_null(mark_at(p, VIEW_MARK_FAIL, VIEW_OF_TENSOR, tensor_at(p, "r1")));
-    assert_non_null(strstr(mark_at(p, VIEW_MARK_FAIL, VIEW_OF_TENSOR, tensor_at(p, "m2")), "0.23353"));
+    assert_non_null(
+        strstr(mark_at(p, VIEW_MARK_FAIL, VIEW_OF_TENSOR, tensor_at(p, "m2")), "0.23353"));
     assert_int_equal(mark_count(p, VIEW_MARK_FIRST), 1);
     assert_non_null(mark_at(p, VIEW_MARK_FIRST, VIEW_OF_NODE, node_at(p, "/layer.2/matmul")));
     assert_true(p->results.is_judged);
     assert_false(p->results.passed);
-    assert_string_equal(p->results.verdict, "7 of 13 tensors beyond tolerance, first 'm2' of node '/layer.2/matmul'");
+    assert_string_equal(p->results.verdict,
+                        "7 of 13 tensors beyond tolerance, first 'm2' of node '/layer.2/matmul'");
     assert_int_equal(p->warnings.count, 0);
 }
 
@@ -47,8 +49,10 @@ static void test_source_accuracy__verdicts_of_run_name_the_wrong_layer(void **st
     assert_string_equal(cell_at(t, 0, 1)->text, "pass");
     assert_float_equal(cell_at(t, 6, 2)->number, 0.23353, 5e-6);
     assert_true(cell_at(t, 6, 7)->is_empty); /* the file has no shares */
-    assert_string_equal(summary_of(&p, "Accuracy", "opref-runner-N0 vs. opref-runner-N0"), "simple: 0 of 1 iterations passed");
-    assert_non_null(strstr(summary_of(&p, "Accuracy", "tolerance"), "abs 1e-05, rel 1e-05 (elemwise)"));
+    assert_string_equal(summary_of(&p, "Accuracy", "opref-runner-N0 vs. opref-runner-N0"),
+                        "simple: 0 of 1 iterations passed");
+    assert_non_null(
+        strstr(summary_of(&p, "Accuracy", "tolerance"), "abs 1e-05, rel 1e-05 (elemwise)"));
     support_close(&p);
 }
 
@@ -75,7 +79,8 @@ static void test_source_accuracy__another_model_is_refused(void **state)
     pgy_error err = {0};
     support_page(&p, DATA "states.onnx");
     assert_int_equal(support_add(&p, "accuracy", DATA "accuracy.json", &err), PGY_E_FORMAT);
-    assert_non_null(strstr(err.text, "none of its 13 tensors is in 'states.onnx': it is of another model ('m0', 'a0', 'r0', ...)"));
+    assert_non_null(strstr(err.text, "none of its 13 tensors is in 'states.onnx': it is of another "
+                                     "model ('m0', 'a0', 'r0', ...)"));
     support_close(&p);
 }
 
@@ -90,12 +95,17 @@ static void test_source_accuracy__needs_a_model(void **state)
 }
 
 static const char MIXED[] =
-    "{\"format\": \"polygraphy-report\", \"functions\": [{\"function\": \"simple\", \"pairs\": [{\"first\": \"A\", \"second\": \"B\", \"passed\": 0, "
+    "{\"format\": \"polygraphy-report\", \"functions\": [{\"function\": \"simple\", \"pairs\": "
+    "[{\"first\": \"A\", \"second\": \"B\", \"passed\": 0, "
     "\"total\": 2, \"iterations\": ["
-    "[{\"output\": \"y\", \"passed\": true, \"metrics\": {\"max_absdiff\": 1, \"max_reldiff\": 3, \"mean_absdiff\": 0.5}, \"thresholds\": "
-    "{\"check_error_stat\": \"max\", \"atol\": 2, \"rtol\": 0.5}}, {\"output\": \"gone\", \"passed\": false}],"
-    "[{\"output\": \"y\", \"passed\": false, \"metrics\": {\"max_absdiff\": \"nan\", \"max_reldiff\": 2, \"mean_absdiff\": 0.75}, \"thresholds\": "
-    "{\"check_error_stat\": \"max\", \"atol\": 2, \"rtol\": 0.5}}]]}]}], \"failures\": [\"iterations differ\"]}";
+    "[{\"output\": \"y\", \"passed\": true, \"metrics\": {\"max_absdiff\": 1, \"max_reldiff\": 3, "
+    "\"mean_absdiff\": 0.5}, \"thresholds\": "
+    "{\"check_error_stat\": \"max\", \"atol\": 2, \"rtol\": 0.5}}, {\"output\": \"gone\", "
+    "\"passed\": false}],"
+    "[{\"output\": \"y\", \"passed\": false, \"metrics\": {\"max_absdiff\": \"nan\", "
+    "\"max_reldiff\": 2, \"mean_absdiff\": 0.75}, \"thresholds\": "
+    "{\"check_error_stat\": \"max\", \"atol\": 2, \"rtol\": 0.5}}]]}]}], \"failures\": "
+    "[\"iterations differ\"]}";
 
 /* The worst of all iterations counts; NaN is worse than any number. A name that the model lacks is
  * in the table and in a warning. */

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sources_support.h"
 
-static pgy_status add_text(pgy_page *p, const char *text, pgy_error *err)
-{
-    char *path = NULL;
-    assert_int_equal(file_temp_path(&path, ".json", NULL), PGY_OK);
-    assert_int_equal(file_write_all(path, text, strlen(text), NULL), PGY_OK);
-    const pgy_status st = support_add(p, "layers", path, err);
-    file_temp_release(path);
-    return st;
-}
-
 static const view_container *container_of(const pgy_page *p, const char *node)
 {
     const view_graph *g = p->graphs[0];
@@ -61,27 +51,35 @@ static void test_source_layers__profile_uses_the_same_frames(void **state)
 }
 
 static const char NVIDIA[] =
-    "{\"Layers\": [{\"Name\": \"Reformatting CopyNode for Input Tensor 0 to m0\", \"LayerType\": \"Reformat\", \"Inputs\": [], \"Outputs\": []},"
-    "{\"Name\": \"{ForeignNode[/layer.0/matmul...a0]}\", \"LayerType\": \"Myelin\", \"Metadata\": \"[ONNX Layer: /layer.0/matmul]\\u001e[ONNX Layer: /layer.0/add]\","
-    " \"Inputs\": [{\"Name\": \"x\", \"Format/Datatype\": \"Row major linear FP32\"}], \"Outputs\": [{\"Name\": \"a0\", \"Format/Datatype\": \"Row major linear FP16 format\"}],"
+    "{\"Layers\": [{\"Name\": \"Reformatting CopyNode for Input Tensor 0 to m0\", \"LayerType\": "
+    "\"Reformat\", \"Inputs\": [], \"Outputs\": []},"
+    "{\"Name\": \"{ForeignNode[/layer.0/matmul...a0]}\", \"LayerType\": \"Myelin\", \"Metadata\": "
+    "\"[ONNX Layer: /layer.0/matmul]\\u001e[ONNX Layer: /layer.0/add]\","
+    " \"Inputs\": [{\"Name\": \"x\", \"Format/Datatype\": \"Row major linear FP32\"}], "
+    "\"Outputs\": [{\"Name\": \"a0\", \"Format/Datatype\": \"Row major linear FP16 format\"}],"
     " \"TacticName\": \"__myl_Gemm\"},"
-    "{\"Name\": \"/layer.1/matmul + /layer.1/add\", \"Inputs\": [{\"Datatype\": \"Half\"}], \"Outputs\": [{\"Datatype\": \"Half\", \"Format\": \"Channel major\"}]}], \"Bindings\": [\"x\", \"y\"]}";
+    "{\"Name\": \"/layer.1/matmul + /layer.1/add\", \"Inputs\": [{\"Datatype\": \"Half\"}], "
+    "\"Outputs\": [{\"Datatype\": \"Half\", \"Format\": \"Channel major\"}]}], \"Bindings\": "
+    "[\"x\", \"y\"]}";
 
 static void test_source_layers__metadata_precision_and_unknown_layers(void **state)
 {
     (void)state;
     pgy_page p;
     support_page(&p, DATA "net.onnx");
-    assert_int_equal(add_text(&p, NVIDIA, NULL), PGY_OK);
+    assert_int_equal(support_add_text(&p, "layers", NVIDIA, NULL), PGY_OK);
     const uint32_t matmul = node_at(&p, "/layer.0/matmul");
-    assert_string_equal(container_of(&p, "/layer.0/add")->name, "{ForeignNode[/layer.0/matmul...a0]}");
+    assert_string_equal(container_of(&p, "/layer.0/add")->name,
+                        "{ForeignNode[/layer.0/matmul...a0]}");
     assert_string_equal(category_at(&p, "kernel", matmul), "__myl_Gemm");
     assert_string_equal(category_at(&p, "precision", matmul), "float16");
-    assert_string_equal(mark_at(&p, VIEW_MARK_PRECISION, VIEW_OF_NODE, matmul), "float32 in, float16 out");
+    assert_string_equal(mark_at(&p, VIEW_MARK_PRECISION, VIEW_OF_NODE, matmul),
+                        "float32 in, float16 out");
     assert_string_equal(category_at(&p, "precision", node_at(&p, "/layer.1/matmul")), "float16");
     assert_int_equal(mark_count(&p, VIEW_MARK_PRECISION), 1);
     assert_int_equal(p.warnings.count, 1);
-    assert_non_null(strstr(p.warnings.items[0], "1 of 3 layers are not in 'net.onnx': 'Reformatting CopyNode"));
+    assert_non_null(
+        strstr(p.warnings.items[0], "1 of 3 layers are not in 'net.onnx': 'Reformatting CopyNode"));
     /* Nothing is said about nodes in no layer while a layer is not known. */
     assert_int_equal(mark_count(&p, VIEW_MARK_NOT_RUN), 0);
     support_close(&p);
@@ -93,7 +91,12 @@ static void test_source_layers__names_only_and_folded_nodes(void **state)
     pgy_page p;
     pgy_error err = {0};
     support_page(&p, DATA "net.onnx");
-    assert_int_equal(add_text(&p, "{\"Layers\": [\"/layer.0/matmul + /layer.0/add\", \"/softmax\"], \"Bindings\": []}", NULL), PGY_OK);
+    assert_int_equal(
+        support_add_text(
+            &p, "layers",
+            "{\"Layers\": [\"/layer.0/matmul + /layer.0/add\", \"/softmax\"], \"Bindings\": []}",
+            NULL),
+        PGY_OK);
     assert_int_equal(container_of(&p, "/layer.0/add")->kind, VIEW_FUSED);
     assert_int_equal(mark_count(&p, VIEW_MARK_NOT_RUN), 10);
     assert_null(mark_at(&p, VIEW_MARK_NOT_RUN, VIEW_OF_NODE, node_at(&p, "/layer.0/add")));
@@ -104,7 +107,8 @@ static void test_source_layers__names_only_and_folded_nodes(void **state)
     assert_non_null(strstr(err.text, "none of its 5 layers is in"));
     support_close(&p);
     support_page(&p, DATA "net.onnx");
-    assert_int_equal(add_text(&p, "{\"Layers\": [{\"LayerType\": \"x\"}]}", &err), PGY_E_FORMAT);
+    assert_int_equal(support_add_text(&p, "layers", "{\"Layers\": [{\"LayerType\": \"x\"}]}", &err),
+                     PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "--profilingVerbosity=detailed"));
     support_close(&p);
 }

@@ -39,10 +39,13 @@ static void test_source_outputs__errors_are_those_of_run(void **state)
     assert_true(value_at(&mine, "beyond", tensor_at(&mine, "y")) == 100);
     assert_true(value_at(&mine, "beyond", tensor_at(&mine, "r1")) == 0);
     assert_int_equal(mark_count(&mine, VIEW_MARK_FAIL), 7);
-    assert_non_null(mark_at(&mine, VIEW_MARK_FIRST, VIEW_OF_NODE, node_at(&mine, "/layer.2/matmul")));
+    assert_non_null(
+        mark_at(&mine, VIEW_MARK_FIRST, VIEW_OF_NODE, node_at(&mine, "/layer.2/matmul")));
     assert_false(mine.results.passed);
-    assert_string_equal(summary_of(&mine, "Outputs", "runner A"), "opref-runner-N0, outputs_good.json");
-    assert_string_equal(summary_of(&mine, "Outputs", "runner B"), "opref-runner-N0, outputs_wrong.json");
+    assert_string_equal(summary_of(&mine, "Outputs", "runner A"),
+                        "opref-runner-N0, outputs_good.json");
+    assert_string_equal(summary_of(&mine, "Outputs", "runner B"),
+                        "opref-runner-N0, outputs_wrong.json");
     /* The verdicts of the run come on top: same tensors, same rows. */
     support_add_good(&mine, "accuracy", DATA "accuracy.json");
     assert_int_equal(table_of(&mine, "accuracy")->row_count, 13);
@@ -74,7 +77,8 @@ static void test_source_outputs__statistics_are_those_of_run(void **state)
     pgy_text_free(line);
 
     char *histogram = NULL;
-    assert_int_equal(pgy_histogram_text(&histogram, pgy_tensor_view(m2), s->low, s->high, NULL), PGY_OK);
+    assert_int_equal(pgy_histogram_text(&histogram, pgy_tensor_view(m2), s->low, s->high, NULL),
+                     PGY_OK);
     const char *row = strstr(histogram, ") | ");
     uint64_t total = 0;
     for (int ten = 0; ten < 10; ten++) {
@@ -116,7 +120,9 @@ static void test_source_outputs__differences_worst_elements_and_curve(void **sta
     for (uint32_t i = 1; i < VIEW_CURVE; i++) {
         assert_true(s->curve[i].tolerance > s->curve[i - 1].tolerance);
         assert_true(s->curve[i].share <= s->curve[i - 1].share);
-        const double expected = s->curve[i].tolerance < 0.14164 ? 0.125 : s->curve[i].tolerance < 0.23353 ? 0.0625 : 0;
+        const double expected = s->curve[i].tolerance < 0.14164   ? 0.125
+                                : s->curve[i].tolerance < 0.23353 ? 0.0625
+                                                                  : 0;
         assert_true(s->curve[i].share == expected);
     }
     const view_stats *same = view_stats_find(&p.results, tensor_at(&p, "m1"));
@@ -152,13 +158,16 @@ static void test_source_outputs__values_of_small_tensors_are_kept(void **state)
 static void test_source_outputs__health_of_each_tensor(void **state)
 {
     (void)state;
-    static const char *const WANTED[][2] = {{"not_a_number", "nan"}, {"infinite", "inf"}, {"zeros", "zero"},
-                                            {"constants", "constant"}, {"saturated", "saturated"}, {"normal", "normal"}};
+    static const char *const WANTED[][2] = {{"not_a_number", "nan"},    {"infinite", "inf"},
+                                            {"zeros", "zero"},          {"constants", "constant"},
+                                            {"saturated", "saturated"}, {"normal", "normal"}};
     pgy_page p;
     support_page(&p, DATA "states.onnx");
     support_add_good(&p, "outputs", DATA "outputs_states.json");
-    for (size_t i = 0; i < 6; i++) assert_string_equal(category_at(&p, "state", tensor_at(&p, WANTED[i][0])), WANTED[i][1]);
-    assert_string_equal(mark_at(&p, VIEW_MARK_NAN, VIEW_OF_TENSOR, tensor_at(&p, "not_a_number")), "opref-runner-N0: 4 of 4 elements are NaN");
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(category_at(&p, "state", tensor_at(&p, WANTED[i][0])), WANTED[i][1]);
+    assert_string_equal(mark_at(&p, VIEW_MARK_NAN, VIEW_OF_TENSOR, tensor_at(&p, "not_a_number")),
+                        "opref-runner-N0: 4 of 4 elements are NaN");
     assert_non_null(mark_at(&p, VIEW_MARK_INF, VIEW_OF_TENSOR, tensor_at(&p, "infinite")));
     assert_int_equal(mark_count(&p, VIEW_MARK_NAN) + mark_count(&p, VIEW_MARK_INF), 2);
     const view_stats *s = view_stats_find(&p.results, tensor_at(&p, "not_a_number"));
@@ -185,7 +194,8 @@ static void test_source_outputs__shapes_of_the_run_and_contradictions(void **sta
     support_add_good(&p, "outputs", DATA "outputs_good.json");
     assert_string_equal(t[tensor_at(&p, "m0")].seen, "2x8 float32");
     assert_int_equal(mark_count(&p, VIEW_MARK_CONTRADICTION), 2);
-    assert_string_equal(mark_at(&p, VIEW_MARK_CONTRADICTION, VIEW_OF_TENSOR, tensor_at(&p, "r0")), "a run saw 2x8 float32; the graph says 3x8 float32");
+    assert_string_equal(mark_at(&p, VIEW_MARK_CONTRADICTION, VIEW_OF_TENSOR, tensor_at(&p, "r0")),
+                        "a run saw 2x8 float32; the graph says 3x8 float32");
     assert_non_null(mark_at(&p, VIEW_MARK_CONTRADICTION, VIEW_OF_TENSOR, tensor_at(&p, "m1")));
     support_close(&p);
 }
@@ -196,8 +206,10 @@ static void test_source_outputs__shapes_with_names(void **state)
     static const struct {
         const char *shape;
         bool fits;
-    } CASES[] = {{"2x8", true},     {"?x8", true},    {"?x?", true},   {"maxlenx8", true}, {"xxx8", true}, {"2x?", true},  {"axbx8", true}, {"2n x8", true},
-                 {"8x2", false},    {"2x80", false},  {"2", false},    {"2x8x1", false},   {"", false},    {"12x8", false}, {"lenx9", false}};
+    } CASES[] = {{"2x8", true},  {"?x8", true},   {"?x?", true},   {"maxlenx8", true},
+                 {"xxx8", true}, {"2x?", true},   {"axbx8", true}, {"2n x8", true},
+                 {"8x2", false}, {"2x80", false}, {"2", false},    {"2x8x1", false},
+                 {"", false},    {"12x8", false}, {"lenx9", false}};
     pgy_tensor *t = NULL, *scalar = NULL;
     assert_int_equal(pgy_tensor_create(&t, PGY_F32, 2, (int64_t[]){2, 8}, NULL), PGY_OK);
     assert_int_equal(pgy_tensor_create(&scalar, PGY_F32, 0, NULL, NULL), PGY_OK);
@@ -216,7 +228,12 @@ static void save_two_runners(const char *path)
     pgy_results *r = NULL;
     assert_int_equal(pgy_results_create(&r, NULL), PGY_OK);
     for (size_t runner = 0; runner < 3; runner++) {
-        assert_int_equal(pgy_results_add_runner(r, runner == 0 ? "good" : runner == 1 ? "bad" : "third", NULL, NULL), PGY_OK);
+        assert_int_equal(pgy_results_add_runner(r,
+                                                runner == 0   ? "good"
+                                                : runner == 1 ? "bad"
+                                                              : "third",
+                                                NULL, NULL),
+                         PGY_OK);
         for (size_t it = 0; it < 2; it++) {
             pgy_tensor_map *map = NULL;
             pgy_tensor *t = NULL;

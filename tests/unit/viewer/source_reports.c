@@ -5,16 +5,6 @@
 
 #define CLI TEST_SOURCE_DIR "/tests/data/cli/"
 
-static pgy_status add_text(pgy_page *p, const char *kind, const char *text, pgy_error *err)
-{
-    char *path = NULL;
-    assert_int_equal(file_temp_path(&path, ".json", NULL), PGY_OK);
-    assert_int_equal(file_write_all(path, text, strlen(text), NULL), PGY_OK);
-    const pgy_status st = support_add(p, kind, path, err);
-    file_temp_release(path);
-    return st;
-}
-
 /* The figures are those that `inspect memory` printed. */
 static void test_source_reports__memory_alive_at_each_node(void **state)
 {
@@ -27,7 +17,8 @@ static void test_source_reports__memory_alive_at_each_node(void **state)
     assert_true(value_at(&p, "live_bytes", node_at(&p, "/layer.0/add")) == 192);
     assert_true(value_at(&p, "live_bytes", node_at(&p, "/softmax")) == 192);
     assert_int_equal(table_of(&p, "memory")->row_count, 13);
-    assert_string_equal(summary_of(&p, "Memory", "peak of activations"), "192 bytes, at node '/layer.0/add'");
+    assert_string_equal(summary_of(&p, "Memory", "peak of activations"),
+                        "192 bytes, at node '/layer.0/add'");
     assert_string_equal(summary_of(&p, "Memory", "weights"), "1.12 KiB");
     /* Held at the peak: x, m0 and a0. */
     const view_table *t = table_of(&p, "lifetimes");
@@ -45,13 +36,16 @@ static void test_source_reports__memory_alive_at_each_node(void **state)
 static void test_source_reports__memory_of_nodes_without_names(void **state)
 {
     (void)state;
-    static const char TEXT[] = "{\"peak_bytes\": 9, \"peak_step\": 1e300, \"weight_bytes\": 1, \"unknown_count\": 2, \"steps\": ["
-                               "{\"node\": \"\", \"op_type\": \"Log\", \"live_bytes\": 7}, {\"node\": \"div\", \"op_type\": \"Div\", \"live_bytes\": 9}]}";
+    static const char TEXT[] = "{\"peak_bytes\": 9, \"peak_step\": 1e300, \"weight_bytes\": 1, "
+                               "\"unknown_count\": 2, \"steps\": ["
+                               "{\"node\": \"\", \"op_type\": \"Log\", \"live_bytes\": 7}, "
+                               "{\"node\": \"div\", \"op_type\": \"Div\", \"live_bytes\": 9}]}";
     pgy_page p;
     support_page(&p, DATA "states.onnx");
-    assert_int_equal(add_text(&p, "memory", TEXT, NULL), PGY_OK);
+    assert_int_equal(support_add_text(&p, "memory", TEXT, NULL), PGY_OK);
     assert_true(value_at(&p, "live_bytes", node_at(&p, "div")) == 9);
-    assert_int_equal(p.warnings.count, 2); /* two steps for six nodes: the first is not known; sizes are not known */
+    assert_int_equal(p.warnings.count,
+                     2); /* two steps for six nodes: the first is not known; sizes are not known */
     support_close(&p);
 }
 
@@ -61,8 +55,10 @@ static void test_source_reports__lint_marks_nodes(void **state)
     pgy_page p;
     support_page(&p, CLI "lint.onnx");
     support_add_good(&p, "lint", DATA "lint.json");
-    assert_non_null(strstr(mark_at(&p, VIEW_MARK_FAIL, VIEW_OF_NODE, node_at(&p, "bad")), "Incompatible dimensions"));
-    assert_string_equal(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE, node_at(&p, "unused")), "Does not affect outputs, can be removed.");
+    assert_non_null(strstr(mark_at(&p, VIEW_MARK_FAIL, VIEW_OF_NODE, node_at(&p, "bad")),
+                           "Incompatible dimensions"));
+    assert_string_equal(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE, node_at(&p, "unused")),
+                        "Does not affect outputs, can be removed.");
     assert_null(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE, node_at(&p, "good")));
     const view_table *t = table_of(&p, "lint");
     assert_int_equal(t->row_count, 3);
@@ -89,7 +85,8 @@ static void test_source_reports__capability_by_node_and_part(void **state)
     assert_string_equal(category_at(&p, "support", node_at(&p, "after")), "supported");
     assert_string_equal(category_at(&p, "support", node_at(&p, "choose")), "unsupported");
     assert_string_equal(category_at(&p, "support", node_at(&p, "last")), "supported");
-    assert_non_null(strstr(mark_at(&p, VIEW_MARK_UNSUPPORTED, VIEW_OF_NODE, node_at(&p, "choose")), "choose (If): Fake is not a known operator"));
+    assert_non_null(strstr(mark_at(&p, VIEW_MARK_UNSUPPORTED, VIEW_OF_NODE, node_at(&p, "choose")),
+                           "choose (If): Fake is not a known operator"));
     assert_int_equal(mark_count(&p, VIEW_MARK_UNSUPPORTED), 3);
     assert_int_equal(table_of(&p, "capability")->row_count, 3);
     assert_string_equal(p.results.verdict, "3 nodes cannot run");
@@ -105,9 +102,13 @@ static void test_source_reports__capability_by_node_and_part(void **state)
 static void test_source_reports__any_allocation_may_fail(void **state)
 {
     (void)state;
-    static const char *const FILES[][2] = {{"accuracy", "accuracy.json"}, {"accuracy", "report.json"}, {"outputs", "outputs_good.json"}, {"where", "where.json"},
-                                           {"noise", "where_headroom.json"}, {"noise", "where_floor.json"}, {"trace", "trace_a.json"}, {"trace", "trtexec_profile.json"},
-                                           {"layers", "trtexec_layers.json"}, {"memory", "memory.json"}, {"search", "replay_reduce.json"}};
+    static const char *const FILES[][2] = {
+        {"accuracy", "accuracy.json"},     {"accuracy", "report.json"},
+        {"outputs", "outputs_good.json"},  {"where", "where.json"},
+        {"noise", "where_headroom.json"},  {"noise", "where_floor.json"},
+        {"trace", "trace_a.json"},         {"trace", "trtexec_profile.json"},
+        {"layers", "trtexec_layers.json"}, {"memory", "memory.json"},
+        {"search", "replay_reduce.json"}};
     if (!mem_fail_nth(0)) skip();
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
         char path[512];
@@ -121,10 +122,12 @@ static void test_source_reports__any_allocation_may_fail(void **state)
             assert_true(mem_fail_nth(n));
             const pgy_status st = from->add(&p, path, NULL);
             assert_true(mem_fail_nth(0));
-            if (st != PGY_OK && st != PGY_E_MEMORY) fail_msg("%s, allocation %d: status %d", path, (int)n, (int)st);
+            if (st != PGY_OK && st != PGY_E_MEMORY)
+                fail_msg("%s, allocation %d: status %d", path, (int)n, (int)st);
             *(st ? &failures : &successes) += 1;
             support_close(&p);
         }
-        if (!failures || successes < 4) fail_msg("%s: %zu failures, %zu successes", path, failures, successes);
+        if (!failures || successes < 4)
+            fail_msg("%s: %zu failures, %zu successes", path, failures, successes);
     }
 }

@@ -10,7 +10,8 @@ static const char *nodes_of(const pgy_page *p, size_t step)
     const view_step *s = &p->results.steps[step];
     text[0] = 0;
     for (uint32_t i = 0; i < s->node_count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", p->graphs[0]->nodes[s->nodes[i]].name);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
+                 p->graphs[0]->nodes[s->nodes[i]].name);
     return text;
 }
 
@@ -24,11 +25,18 @@ static void test_source_search__reduction_has_the_steps_of_the_log(void **state)
         view_verdict verdict;
     } STEPS[] = {
         {"Reducing outputs: Iteration 1", "7 of 13 nodes",
-         "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul /layer.1/add /layer.1/relu /layer.2/matmul", VIEW_FAIL},
-        {"Reducing outputs: Iteration 2", "4 of 13 nodes", "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul", VIEW_PASS},
-        {"Reducing outputs: Iteration 3", "6 of 13 nodes", "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul /layer.1/add /layer.1/relu", VIEW_PASS},
-        {"Reducing inputs: Iteration 1", "4 of 7 nodes", "/layer.1/matmul /layer.1/add /layer.1/relu /layer.2/matmul", VIEW_FAIL},
-        {"Reducing inputs: Iteration 2", "2 of 7 nodes", "/layer.1/relu /layer.2/matmul", VIEW_FAIL},
+         "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul /layer.1/add /layer.1/relu "
+         "/layer.2/matmul",
+         VIEW_FAIL},
+        {"Reducing outputs: Iteration 2", "4 of 13 nodes",
+         "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul", VIEW_PASS},
+        {"Reducing outputs: Iteration 3", "6 of 13 nodes",
+         "/layer.0/matmul /layer.0/add /layer.0/relu /layer.1/matmul /layer.1/add /layer.1/relu",
+         VIEW_PASS},
+        {"Reducing inputs: Iteration 1", "4 of 7 nodes",
+         "/layer.1/matmul /layer.1/add /layer.1/relu /layer.2/matmul", VIEW_FAIL},
+        {"Reducing inputs: Iteration 2", "2 of 7 nodes", "/layer.1/relu /layer.2/matmul",
+         VIEW_FAIL},
         {"Reducing inputs: Iteration 3", "1 of 7 nodes", "/layer.2/matmul", VIEW_FAIL}};
     pgy_page p;
     support_page(&p, DATA "net.onnx");
@@ -40,7 +48,8 @@ static void test_source_search__reduction_has_the_steps_of_the_log(void **state)
         assert_string_equal(nodes_of(&p, i), STEPS[i].nodes);
         assert_int_equal(p.results.steps[i].verdict, STEPS[i].verdict);
     }
-    assert_string_equal(p.results.search_found, "2 of 6 iterations passed. One node is left that fails: '/layer.2/matmul'");
+    assert_string_equal(p.results.search_found,
+                        "2 of 6 iterations passed. One node is left that fails: '/layer.2/matmul'");
     assert_int_equal(mark_count(&p, VIEW_MARK_FINDING), 1);
     assert_non_null(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE, node_at(&p, "/layer.2/matmul")));
     assert_int_equal(table_of(&p, "search")->row_count, 6);
@@ -62,7 +71,8 @@ static void test_source_search__replay_without_a_model_and_of_another(void **sta
     support_close(&p);
     support_page(&p, DATA "states.onnx");
     assert_int_equal(support_add(&p, "search", DATA "replay_reduce.json", &err), PGY_E_FORMAT);
-    assert_non_null(strstr(err.text, "began with 13 nodes, but 'states.onnx' has 6: the file is of another model"));
+    assert_non_null(strstr(
+        err.text, "began with 13 nodes, but 'states.onnx' has 6: the file is of another model"));
     support_close(&p);
 }
 
@@ -70,7 +80,8 @@ static void test_source_search__replay_without_a_model_and_of_another(void **sta
 static void test_source_search__minimisation(void **state)
 {
     (void)state;
-    static const view_verdict VERDICTS[] = {VIEW_FAIL, VIEW_PASS, VIEW_PASS, VIEW_PASS, VIEW_PASS, VIEW_FAIL};
+    static const view_verdict VERDICTS[] = {VIEW_FAIL, VIEW_PASS, VIEW_PASS,
+                                            VIEW_PASS, VIEW_PASS, VIEW_FAIL};
     pgy_page p;
     support_page(&p, DATA "net.onnx");
     support_add_good(&p, "search", DATA "replay_minimise.json");
@@ -79,7 +90,8 @@ static void test_source_search__minimisation(void **state)
     assert_string_equal(p.results.steps[0].title, "Reducing whole: Iteration 1");
     assert_string_equal(p.results.steps[5].title, "Reducing nodes: Iteration 6");
     assert_string_equal(p.results.steps[5].detail, "1 node");
-    assert_string_equal(p.results.search_found, "4 of 6 iterations passed. The smallest model that fails has 1 node");
+    assert_string_equal(p.results.search_found,
+                        "4 of 6 iterations passed. The smallest model that fails has 1 node");
     support_close(&p);
 }
 
@@ -88,7 +100,8 @@ static void test_source_search__steps_that_do_not_fit_have_no_nodes(void **state
 {
     (void)state;
     static const char TEXT[] =
-        "{\"_N0_outputs\": {\"state\": {\"num_nodes\": 11, \"max_nodes\": 13}, \"iteration_info\": {\"iteration\": 0}, \"success\": false, \"polygraphy_class\": "
+        "{\"_N0_outputs\": {\"state\": {\"num_nodes\": 11, \"max_nodes\": 13}, \"iteration_info\": "
+        "{\"iteration\": 0}, \"success\": false, \"polygraphy_class\": "
         "\"IterationContext\"}}";
     pgy_page p;
     char *path = NULL;
@@ -117,7 +130,8 @@ static void test_source_search__bisected_passes(void **state)
     assert_non_null(strstr(p.results.search_found, "fuse_layer_norm at tensor 'norm.q'"));
     assert_non_null(strstr(p.results.search_found, "--passes=-fuse_layer_norm"));
     assert_int_equal(mark_count(&p, VIEW_MARK_FINDING), 9);
-    assert_non_null(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE, p.graphs[0]->tensors[tensor_at(&p, "norm.mean")].producer));
+    assert_non_null(mark_at(&p, VIEW_MARK_FINDING, VIEW_OF_NODE,
+                            p.graphs[0]->tensors[tensor_at(&p, "norm.mean")].producer));
     support_close(&p);
     pgy_error err = {0};
     support_page(&p, DATA "net.onnx");

@@ -35,7 +35,8 @@ static void test_source_trace__times_of_nodes_and_fused_groups(void **state)
     assert_int_equal(fused_of(&p, "/layer.2/relu")->child_count, 3);
     assert_ptr_equal(fused_of(&p, "/layer.2/relu"), fused_of(&p, "/layer.2/matmul"));
     assert_int_equal(mark_count(&p, VIEW_MARK_FUSED), 12);
-    assert_non_null(strstr(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, node_at(&p, "/layer.2/add")), LAYER_2));
+    assert_non_null(
+        strstr(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, node_at(&p, "/layer.2/add")), LAYER_2));
     assert_null(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, softmax));
     assert_string_equal(category_at(&p, "kernel", softmax), "softmax");
     assert_string_equal(category_at(&p, "kernel", first), "fusedmatmul");
@@ -98,7 +99,8 @@ static void test_source_trace__second_run_finds_the_slow_layer(void **state)
     assert_string_equal(cell_at(t, 0, 13)->text, "slower");
     assert_true(cell_at(t, 0, 12)->number < 0.01);
     assert_float_equal(cell_at(t, 0, 10)->number, 80.5, 1e-9);
-    for (size_t row = 1; row < 5; row++) assert_string_equal(cell_at(t, row, 13)->text, "not shown to differ");
+    for (size_t row = 1; row < 5; row++)
+        assert_string_equal(cell_at(t, row, 13)->text, "not shown to differ");
     assert_int_equal(mark_count(&p, VIEW_MARK_FUSED), 12);
     assert_int_equal(p.graphs[0]->container_count, 5); /* the frames are made once */
     assert_int_equal(p.results.timeline.row_count, 4);
@@ -117,7 +119,9 @@ static void test_source_trace__profile_of_sums_stands_end_to_end(void **state)
     assert_true(t->is_synthetic);
     assert_string_equal(t->source, "trtexec");
     assert_int_equal(t->slice_count, 5);
-    for (size_t i = 1; i < 5; i++) assert_true(t->slices[i].start_us == t->slices[i - 1].start_us + t->slices[i - 1].duration_us);
+    for (size_t i = 1; i < 5; i++)
+        assert_true(t->slices[i].start_us ==
+                    t->slices[i - 1].start_us + t->slices[i - 1].duration_us);
     /* The names of the engine are in another order than the nodes; it is the same group. */
     assert_true(value_at(&p, "time", node_at(&p, "/layer.3/matmul")) > 0);
     assert_false(is_measured(&p, "time", node_at(&p, "/layer.3/relu")));
@@ -146,7 +150,9 @@ static void test_source_trace__recorded_timeline_and_profile_of_onnxruntime(void
     assert_string_equal(p.results.timeline.source, "ONNX Runtime");
     /* "fused /layer.1/matmul/MatMulAddFusion": the profile does not name the other nodes. */
     assert_true(is_measured(&p, "time", node_at(&p, "/layer.1/matmul")));
-    assert_non_null(strstr(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, node_at(&p, "/layer.1/matmul")), "does not name"));
+    assert_non_null(
+        strstr(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, node_at(&p, "/layer.1/matmul")),
+               "does not name"));
     assert_true(is_measured(&p, "time", node_at(&p, "/softmax")));
     assert_null(mark_at(&p, VIEW_MARK_FUSED, VIEW_OF_NODE, node_at(&p, "/softmax")));
     assert_int_equal(p.warnings.count, 0);
@@ -188,13 +194,17 @@ static void save_many(const char *path)
     pgy_trace *t = NULL;
     size_t runs, layers;
     assert_int_equal(pgy_trace_create(&t, NULL), PGY_OK);
-    assert_int_equal(pgy_trace_add_row(&runs, t, &(pgy_trace_row){10, 0, "runner", "iterations"}, NULL), PGY_OK);
-    assert_int_equal(pgy_trace_add_row(&layers, t, &(pgy_trace_row){10, 1, "runner", "layers"}, NULL), PGY_OK);
+    assert_int_equal(
+        pgy_trace_add_row(&runs, t, &(pgy_trace_row){10, 0, "runner", "iterations"}, NULL), PGY_OK);
+    assert_int_equal(
+        pgy_trace_add_row(&layers, t, &(pgy_trace_row){10, 1, "runner", "layers"}, NULL), PGY_OK);
     for (int64_t run = 0; run < MANY_RUNS; run++) {
         const int64_t start = run * 3000000;
-        add_event(t, &(pgy_trace_event){PGY_TRACE_SLICE, "run", "iteration", runs, start, run == 7 ? 2000000 : 1000000, true, run, false, 0, 0});
+        add_event(t, &(pgy_trace_event){PGY_TRACE_SLICE, "run", "iteration", runs, start,
+                                        run == 7 ? 2000000 : 1000000, true, run, false, 0, 0});
         for (int64_t i = 0; i < MANY_LAYERS; i++)
-            add_event(t, &(pgy_trace_event){PGY_TRACE_SLICE, i ? "other" : "/softmax", "layer", layers, start + i * 1000, 500, true, run, false, 0, 0});
+            add_event(t, &(pgy_trace_event){PGY_TRACE_SLICE, i ? "other" : "/softmax", "layer",
+                                            layers, start + i * 1000, 500, true, run, false, 0, 0});
     }
     pgy_trace_sort(t);
     assert_int_equal(pgy_trace_save(path, t, NULL), PGY_OK);
@@ -214,9 +224,12 @@ static void test_source_trace__very_many_slices_are_thinned_by_run(void **state)
     assert_int_equal(t->slice_count, MANY_RUNS + 3 * MANY_LAYERS); /* all runs, layers of three */
     for (size_t i = 0; i < t->slice_count; i++) {
         const int64_t run = t->slices[i].run;
-        if (!strcmp(t->slices[i].category, "layer")) assert_true(run == 0 || run == 7 || run == MANY_RUNS - 1);
+        if (!strcmp(t->slices[i].category, "layer"))
+            assert_true(run == 0 || run == 7 || run == MANY_RUNS - 1);
     }
-    assert_non_null(strstr(t->note, "3220 of 220220 slices are shown, those of the first, the last and the slowest run"));
+    assert_non_null(strstr(
+        t->note,
+        "3220 of 220220 slices are shown, those of the first, the last and the slowest run"));
     /* The times are those of all runs. */
     assert_true(cell_at(table_of(&p, "layers"), 1, 2)->number == MANY_RUNS);
     assert_int_equal(p.warnings.count, 1); /* 'other' */

@@ -20,7 +20,8 @@ static view_graph *support_graph(const char *path)
     pgy_model *model = NULL;
     strvec warnings = {0};
     assert_int_equal(pgy_model_load(&model, path, NULL, NULL), PGY_OK);
-    assert_int_equal(view_graph_from_model(&g, model, path_basename(path), &warnings, NULL), PGY_OK);
+    assert_int_equal(view_graph_from_model(&g, model, path_basename(path), &warnings, NULL),
+                     PGY_OK);
     pgy_model_destroy(model);
     strvec_deinit(&warnings);
     return g;
@@ -65,11 +66,24 @@ static pgy_status support_add(pgy_page *p, const char *kind, const char *path, p
     assert_string_equal(found->name, kind);
     arena_deinit(&memory);
     file_map_close(&map);
-    assert_true(mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files));
+    assert_true(
+        mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files));
     const char *copy = arena_strdup(&p->memory, path);
     assert_non_null(copy);
     p->files[p->file_count++] = (view_file){.path = copy, .label = copy, .source = found};
     return found->add(p, copy, err);
+}
+
+/* Adds a file with this text. */
+static __attribute__((unused)) pgy_status support_add_text(pgy_page *p, const char *kind,
+                                                           const char *text, pgy_error *err)
+{
+    char *path = NULL;
+    assert_int_equal(file_temp_path(&path, ".json", NULL), PGY_OK);
+    assert_int_equal(file_write_all(path, text, strlen(text), NULL), PGY_OK);
+    const pgy_status st = support_add(p, kind, path, err);
+    file_temp_release(path);
+    return st;
 }
 
 static void support_add_good(pgy_page *p, const char *kind, const char *path)
@@ -147,7 +161,8 @@ static const view_cell *cell_at(const view_table *t, size_t row, uint32_t column
 static const char *summary_of(const pgy_page *p, const char *section, const char *name)
 {
     for (size_t i = 0; i < p->results.summary_count; i++)
-        if (strcmp(p->results.summary[i].section, section) == 0 && strcmp(p->results.summary[i].name, name) == 0)
+        if (strcmp(p->results.summary[i].section, section) == 0 &&
+            strcmp(p->results.summary[i].name, name) == 0)
             return p->results.summary[i].text;
     return NULL;
 }
@@ -155,6 +170,8 @@ static const char *summary_of(const pgy_page *p, const char *section, const char
 /* Not every test needs every function. */
 static inline void support_use_all(void)
 {
-    (void)support_page, (void)support_close, (void)support_source, (void)support_add_good, (void)tensor_at, (void)node_at;
-    (void)value_at, (void)category_at, (void)mark_count, (void)mark_at, (void)table_of, (void)cell_at, (void)summary_of;
+    (void)support_page, (void)support_close, (void)support_source, (void)support_add_good,
+        (void)tensor_at, (void)node_at;
+    (void)value_at, (void)category_at, (void)mark_count, (void)mark_at, (void)table_of,
+        (void)cell_at, (void)summary_of;
 }
