@@ -160,8 +160,8 @@ static void find_frames(merger *g, int side)
     }
 }
 
-/* Moves the parts of framed nodes from their list into the frame, which takes the place of the last
- * part. */
+/* Moves nodes that were fused from the list into the frame that shows their fusion. The frame stands
+ * where the last of them stood. */
 static void fill_frames(merger *g, uint32_t list)
 {
     uint32_t before = VIEW_NONE;

@@ -140,7 +140,7 @@ export function shownFor(g, folding, item) {
 }
 
 /**
- * A call stands for its node, which is not drawn otherwise.
+ * A container of kind call is drawn in place of its node, so the node has no card of its own.
  * @param {Graph} g
  * @param {number} n
  */

@@ -12,7 +12,7 @@ import {counted} from './facts.js';
 /** @typedef {{row: number, column: number, rows: number, columns: number, values: number[]}} Piece  part of a plane, row-major */
 
 /**
- * Where values come from. `window`: most rows and columns of a piece, 0: pieces are whole planes.
+ * A source of values. `window` is the largest number of rows, and of columns, that one read gives; with 0 a read gives the whole plane.
  * @typedef {{shape: number[], sides: string[], window: number, read: (side: string, at: number[], row: number, column: number) => Promise<Piece>,
  *     save: (side: string) => void}} ValueSource
  */
