@@ -25,7 +25,8 @@ from onnx import TensorProto, helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests/viewer"))
-from cdp import Browser, Failure  # noqa: E402
+from base_page import Failure  # noqa: E402
+from chromium import Browser  # noqa: E402
 
 # The page is ready when its first picture is drawn; Netron when its graph has nodes and its message of welcome is gone.
 OURS = "document.body && document.body.dataset.ready === 'true'"

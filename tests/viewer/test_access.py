@@ -2,7 +2,7 @@
 """Without a mouse, without sight, without scripts."""
 import re
 
-from cdp import SHIFT
+from base_page import SHIFT
 from harness import ROOT
 
 DATA = ROOT / "tests/data/viewer"
@@ -81,12 +81,10 @@ def test_page_without_scripts_has_a_table(t):
     file = t.view(DATA / "net.onnx", DATA / "where.json")
     page = t.browser.page(1000, 700)
     t.pages.append(page)
-    page.call("Emulation.setScriptExecutionDisabled", value=True)
-    page.url = file.resolve().as_uri()
-    page.call("Page.navigate", url=page.url)
-    page.browser.wait_for("load", lambda: "Page.loadEventFired" in page._events)
+    page.allow_scripts(False)
+    page.open(file.resolve().as_uri(), ready=None)
     text = " ".join(name for role, name in page.aria())
-    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    page.allow_scripts(True)
     assert "matmul" in text.lower() or "MatMul" in text, text[:500]
     assert re.search(r"script", text, re.I), text[:300]
 

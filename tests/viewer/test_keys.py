@@ -2,7 +2,7 @@
 """Keys: the list that `?` shows is what they do."""
 import re
 
-from cdp import ALT, CONTROL, SHIFT
+from base_page import ALT, CONTROL, SHIFT
 from harness import ROOT, go_to, selected, state
 
 DATA = ROOT / "tests/data/viewer"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of states, which a person looked at: `run --accept test_pictures` keeps new ones. Nothing in them depends on the time or the machine's name."""
 import onnx_file as onnx
-from cdp import CONTROL
+from base_page import CONTROL
 from harness import ROOT, go_to
 from test_diff import A, chain, edited
 from test_structure import transformer

@@ -86,9 +86,10 @@ def test_pointer_finds_slices_and_wheel_zooms(t):
     for _ in range(4):
         page.wheel([at(15), layers], dy=-1200)
         page.frames(2)
+    page.move([at(15), layers])
     page.move([at(15) + 80, layers])
     page.frames(2)
-    assert "at 10 µs" in page.text("#view-timeline .tip"), "zoomed in, it is the same slice"
+    assert "at 10 µs" in page.text("#view-timeline .tip"), "zoomed in, it is the same slice: " + page.text("#view-timeline .tip")
 
 
 def test_timeline_as_a_table(t):

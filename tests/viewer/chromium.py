@@ -23,6 +23,8 @@ import tempfile
 import threading
 import time
 
+from base_page import ALT, CONTROL, META, WATCH, BasePage, Failure, guess_key
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
     "--headless=new", "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
@@ -31,18 +33,6 @@ FLAGS = (
     "--force-color-profile=srgb", "--font-render-hinting=none", "--disable-lcd-text", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--proxy-server=direct://", "--disable-gpu",
 )
-SHIFT, CONTROL, ALT, META = 8, 2, 1, 4
-KEYS = {  # name: code, number
-    "Enter": ("Enter", 13), "Escape": ("Escape", 27), "Tab": ("Tab", 9), "Backspace": ("Backspace", 8), "Delete": ("Delete", 46), " ": ("Space", 32),
-    "ArrowUp": ("ArrowUp", 38), "ArrowDown": ("ArrowDown", 40), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("ArrowRight", 39),
-    ".": ("Period", 190), ",": ("Comma", 188), "/": ("Slash", 191), "?": ("Slash", 191), "-": ("Minus", 189), "=": ("Equal", 187), "+": ("Equal", 187),
-    "[": ("BracketLeft", 219), "]": ("BracketRight", 221),
-    "Home": ("Home", 36), "End": ("End", 35), "PageUp": ("PageUp", 33), "PageDown": ("PageDown", 34),
-}
-
-
-class Failure(AssertionError):
-    """What a test reports as its reason."""
 
 
 def find_browser():
@@ -54,6 +44,8 @@ def find_browser():
 
 
 class Browser:
+    has_kept_pictures = True
+
     def __init__(self, program=None, flags=()):
         self.program = program or find_browser()
         if not self.program:
@@ -175,13 +167,10 @@ class Browser:
         self.close()
 
 
-class Page:
+class Page(BasePage):
     def __init__(self, browser, session, context, downloads):
-        self.browser, self.session, self.context, self.downloads = browser, session, context, downloads
-        self.errors = []      # exceptions and errors of the console
-        self.violations = []  # of the Content-Security-Policy
-        self.requests = []    # addresses, in order
-        self.url = None
+        super().__init__(browser, downloads)
+        self.session, self.context = session, context
         self._events = []
 
     # ---- Events
@@ -217,14 +206,6 @@ class Page:
     def call(self, method, **params):
         return self.browser.call(method, self.session, **params)
 
-    def outside_requests(self):
-        """Requests beyond the page itself. Addresses with data in them are none."""
-        own = self.url.split("#")[0] if self.url else None
-        return [u for u in self.requests if u.split("#")[0] != own and not u.startswith(("data:", "blob:", "about:"))]
-
-    def problems(self):
-        return [*self.errors, *("policy: " + v for v in [*self.violations, *self.js("window.pgyTestViolations || []")])]
-
     # ---- Where it is
 
     def resize(self, width, height, scale=1):
@@ -236,6 +217,9 @@ class Page:
                     {"name": "prefers-reduced-motion", "value": "reduce" if reduced_motion else "no-preference"}]
         self.call("Emulation.setEmulatedMedia", media="print" if print_ else "", features=features)
 
+    def allow_scripts(self, allowed):
+        self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
+
     def open(self, url, ready="document.readyState === 'complete'", seconds=30):
         self.url = url
         self._events.clear()
@@ -244,7 +228,8 @@ class Page:
             raise Failure(f"{url}: {answer['errorText']}")
         if "loaderId" in answer:  # else only the fragment changed
             self.browser.wait_for("load of the page", lambda: "Page.loadEventFired" in self._events, seconds)
-        self.wait(ready, seconds)
+        if ready:
+            self.wait(ready, seconds)
 
     def reload(self, ready="document.readyState === 'complete'"):
         self._events.clear()
@@ -266,67 +251,12 @@ class Page:
             raise Failure(f"{expression[:200]}: {details.get('exception', {}).get('description') or details['text']}")
         return answer["result"].get("value")
 
-    def run(self, function, *arguments):
-        """Calls a function of JavaScript with values as arguments."""
-        return self.js(f"({function})({', '.join(map(json.dumps, arguments))})")
-
-    def wait(self, expression, seconds=10):
-        """Waits until an expression is true; gives its value."""
-        end = time.monotonic() + self.browser.time_left(seconds)
-        while True:
-            value = self.js(expression)
-            if value:
-                return value
-            if time.monotonic() > end:
-                raise Failure(f"not true within {seconds} s: {expression}")
-            time.sleep(0.02)
-
-    def frames(self, count=1):
-        """Waits until the page was drawn."""
-        for _ in range(count):
-            self.js("new Promise(done => requestAnimationFrame(() => done(true)))")
-
-    # ---- What it shows
-
-    def exists(self, selector):
-        return self.run("s => !!document.querySelector(s)", selector)
-
-    def is_shown(self, selector):
-        return self.run("s => { const e = document.querySelector(s); return !!e && e.checkVisibility({visibilityProperty: true}); }", selector)
-
-    def text(self, selector):
-        """The text of an element as it is shown."""
-        value = self.run("s => { const e = document.querySelector(s); return e ? e.innerText : null; }", selector)
-        if value is None:
-            raise Failure(f"the page has no element {selector}")
-        return value
-
-    def texts(self, selector):
-        return self.run("s => [...document.querySelectorAll(s)].map(e => e.innerText)", selector)
-
-    def attribute(self, selector, name):
-        return self.run("(s, n) => document.querySelector(s)?.getAttribute(n)", selector, name)
-
     def aria(self):
         """What a screen reader gets: [(role, name)], without what is ignored."""
         nodes = self.call("Accessibility.getFullAXTree")["nodes"]
         return [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in nodes if not n["ignored"] and "role" in n]
 
-    def box(self, selector):
-        """Left, top, width, height of an element, which is scrolled into view."""
-        box = self.run("""s => { const e = document.querySelector(s); if (!e) return null; e.scrollIntoViewIfNeeded();
-            const r = e.getBoundingClientRect(); return [r.left, r.top, r.width, r.height]; }""", selector)
-        if not box:
-            raise Failure(f"the page has no element {selector}")
-        return box
-
     # ---- Input
-
-    def _place(self, target):
-        if not isinstance(target, str):
-            return target
-        left, top, width, height = self.box(target)
-        return left + width / 2, top + height / 2
 
     def _mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
@@ -345,17 +275,6 @@ class Page:
             self._mouse("mouseReleased", x, y, button=button, clickCount=i, modifiers=modifiers)
         self.frames(2)
 
-    def click_text(self, selector, text, seconds=3):
-        """Clicks the first shown element with exactly this text or label, as soon as there is one."""
-        find = """(s, t) => { for (const e of document.querySelectorAll(s)) {
-            if (e.innerText.trim() !== t && e.getAttribute('aria-label') !== t && e.value !== t || !e.checkVisibility()) continue;
-            e.scrollIntoViewIfNeeded(); const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; } return null; }"""
-        try:
-            place = self.wait(f"({find})({json.dumps(selector)}, {json.dumps(text)})", seconds)
-        except Failure:
-            raise Failure(f"no {selector} with the text '{text}', among {self.texts(selector)[:20]}") from None
-        self.click(place)
-
     def drag(self, start, end, steps=8):
         x, y = self._place(start)
         to_x, to_y = self._place(end)
@@ -371,41 +290,15 @@ class Page:
         self._mouse("mouseWheel", x, y, deltaX=dx, deltaY=dy, modifiers=modifiers)
         self.frames(2)
 
-    def type(self, text):
-        """Types into what has the focus."""
-        for c in text:
-            self.key(c)
-
     def key(self, name, modifiers=0):
         """Presses a key by the name that events give it: "a", "?", "ArrowDown"."""
-        is_plain = len(name) == 1 and name.isascii() and name.isalnum()
-        guess = ("Key" + name.upper() if name.isalpha() else "Digit" + name, ord(name.upper())) if is_plain else ("", 0)
-        code, number = KEYS.get(name, guess)
+        code, number = guess_key(name)
         writes = len(name) == 1 and not modifiers & (CONTROL | ALT | META)
         text = name if writes else "\r" if name == "Enter" else ""
         common = {"key": name, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
         self.call("Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", text=text, **common)
         self.call("Input.dispatchKeyEvent", type="keyUp", **common)
         self.frames(2)
-
-    def focused(self):
-        """Selector-like name of what has the focus: "button#help-button"."""
-        return self.js("""(() => { const e = document.activeElement; if (!e) return ''; const c = typeof e.className === 'string' ? e.className : '';
-            return e.localName + (e.id ? '#' + e.id : '') + (c ? '.' + c.split(/\\s+/).join('.') : ''); })()""")
-
-    def download(self, action, seconds=15):
-        """Runs action(), and gives the bytes and name of the file that the page saves."""
-        before = set(os.listdir(self.downloads))
-        action()
-        end = time.monotonic() + self.browser.time_left(seconds)
-        while time.monotonic() < end:
-            new = [f for f in set(os.listdir(self.downloads)) - before if not f.endswith((".crdownload", ".tmp")) and not f.startswith(".")]
-            if new:
-                path = os.path.join(self.downloads, new[0])
-                with open(path, "rb") as file:
-                    return file.read(), new[0]
-            time.sleep(0.05)
-        raise Failure(f"the page saved no file within {seconds} s")
 
     def clipboard(self):
         self.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], browserContextId=self.context)
@@ -429,9 +322,3 @@ class Page:
         with self.browser._changed:
             self.browser._pages.pop(self.session, None)
         self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
-
-
-# Violations are events of the document, too: those of inline styles write nothing to the log.
-WATCH = """window.pgyTestViolations = [];
-document.addEventListener('securitypolicyviolation', e => window.pgyTestViolations.push(e.violatedDirective + ' ' + e.blockedURI + ' ' + e.sample));
-window.addEventListener('unhandledrejection', e => console.error('unhandled: ' + (e.reason && e.reason.stack || e.reason)));"""
