@@ -46,7 +46,7 @@ step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-o
 step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.'
 step program tests/cli/run_cases build/release/bin/polygraphy
 step page tests/viewer/run build/release/bin/polygraphy --results build/logs/page
-if command -v firefox-esr firefox >/dev/null; then # it is tried where it is; nothing installs it
+if command -v firefox-esr >/dev/null || command -v firefox >/dev/null; then # it is tried where it is; nothing installs it
     step page-firefox tests/viewer/run build/release/bin/polygraphy --browser firefox --results build/logs/page-firefox
 fi
 grep -hs '^skipped' build/logs/page.log || true
