@@ -9,8 +9,9 @@
  *     if (pgy_page_save(page, "page.html", &err)) ...    // or .svg, .png
  *     pgy_page_destroy(page);
  *
- * The first model or plan is graph A, which all results belong to; a second one is compared with
- * it. Weights are never read for a picture, so files of external weights may be missing.
+ * The first model or plan is graph A, which results belong to unless pgy_page_add_results says
+ * otherwise; a second one, B, is compared with it. Weights are never read for a picture, so files
+ * of external weights may be missing.
  */
 #ifndef POLYGRAPHY_PAGE_H
 #define POLYGRAPHY_PAGE_H
@@ -32,6 +33,8 @@ typedef struct pgy_page_options {
     uint64_t embed_values;
     double layout_seconds; /**< time limit of the layout, after which a simpler one is used; 0: 5 */
     bool flat;             /**< no containers but those of subgraphs */
+    /** The profile of a plan whose program is graph A. The page has those of the others, too. */
+    size_t profile;
 } pgy_page_options;
 
 /** @param options  NULL: defaults */
@@ -46,6 +49,17 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_page_add(pgy_page *p, const char *path, pg
 /** The same, shown as `name`: for temporary files. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name,
                                                   pgy_error *err);
+/** Whom results belong to. */
+typedef enum pgy_page_owner {
+    PGY_PAGE_A,
+    PGY_PAGE_B,      /**< the second model or plan */
+    PGY_PAGE_PROFILE /**< a profile of the plan that is graph A */
+} pgy_page_owner;
+/** Adds a file of results of another graph than A. It is read when the page is written, at the
+ * latest. @param profile  for PGY_PAGE_PROFILE: its number; else ignored */
+PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_results(pgy_page *p, const char *path,
+                                                       pgy_page_owner owner, size_t profile,
+                                                       pgy_error *err);
 /** Adds a model from memory, which is retained. @param name  shown as its name */
 PGY_API PGY_MUST_CHECK pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model,
                                                      const char *name, pgy_error *err);

@@ -16,11 +16,11 @@
 static const char LOG_PATH[] = "cli/cmd_view.c";
 
 typedef struct view_args {
-    pgy_text_list paths;
+    pgy_text_list paths, results;
     const char *output, *title, *embed_text, *table, *attachment, *quantity, *theme, *scale_text;
     uint64_t embed_values;
     double scale;
-    int64_t port;
+    int64_t port, profile;
     bool flat, serve, no_browser, open, attributes, types;
 } view_args;
 
@@ -32,6 +32,13 @@ static const pgy_option OPTIONS[] = {
                                "results: of 'run --save-accuracy-results', 'run --save-outputs', "
                                "'run --report', 'where --json', profiles, timelines, Netron's "
                                "attachments ..."),
+    PGY_OPT_LIST("--results-of", view_args, results, .nargs = PGY_ONE_OR_MORE, .meta = "WHOM=PATH",
+                 .help = "files of results of another graph than the first: b=PATH for the second "
+                         "model, N=PATH for profile N of a plan; those of both models are compared "
+                         "node by node"),
+    PGY_OPT_INT("--profile", view_args, profile, .meta = "N",
+                .help = "show this profile of a plan first, and in pictures, tables and texts; "
+                        "results belong to it; default: 0"),
     PGY_OPT_TEXT("-o --output", view_args, output, .meta = "PATH",
                  .help = "write this file and end; its extension decides the form: .html is a page "
                          "that needs no network, .svg and .png are pictures, .json is the page's "
@@ -147,6 +154,10 @@ static pgy_status finish(void *settings, args *line, pgy_error *err)
     view_args *s = settings;
     (void)line;
     pgy_status st = check_use(s, err);
+    if (!st && s->profile < 0)
+        st = pgy_error_set(err, PGY_E_ARGUMENT,
+                           "argument --profile: %lld is negative; profiles count from 0",
+                           (long long)s->profile);
     if (!st) st = read_scale(s, err);
     if (!st && s->embed_text)
         st = value_bytes(&s->embed_values, s->embed_text, "argument --embed-values", err);
@@ -157,6 +168,32 @@ static const option_group OWN = {.options = OPTIONS, ARGS_TYPE(view_args), .fini
 static const option_group *const GROUPS[] = {&OWN, &GROUP_LOGGING, NULL};
 
 /* ---- The command ---------------------------------------------------------------------------- */
+
+/* "b=times.json", "1=times.json" */
+static pgy_status add_results(pgy_page *page, const char *text, pgy_error *err)
+{
+    const char *path = strchr(text, '=');
+    char *end = NULL;
+    if (path && path - text == 1 && (*text == 'b' || *text == 'B'))
+        return pgy_page_add_results(page, path + 1, PGY_PAGE_B, 0, err);
+    const unsigned long profile = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (path && end == path && profile <= INT32_MAX)
+        return pgy_page_add_results(page, path + 1, PGY_PAGE_PROFILE, profile, err);
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "argument --results-of: '%s' does not begin with 'b=' or with the number "
+                         "of a profile and '='",
+                         text);
+}
+
+static pgy_status add_files(pgy_page *page, const view_args *s, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; i < s->paths.count && !st; i++)
+        st = pgy_page_add(page, s->paths.items[i], err);
+    for (size_t i = 0; i < s->results.count && !st; i++)
+        st = add_results(page, s->results.items[i], err);
+    return st;
+}
 
 static pgy_status draw(pgy_page *page, const view_args *s, pgy_error *err)
 {
@@ -216,10 +253,10 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
         .command = page_command(line),
         .embed_values = s->embed_values,
         .flat = s->flat,
+        .profile = (size_t)s->profile,
     };
     pgy_status st = pgy_page_create(&page, &options, err);
-    for (size_t i = 0; i < s->paths.count && !st; i++)
-        st = pgy_page_add(page, s->paths.items[i], err);
+    if (!st) st = add_files(page, s, err);
     const bool writes = s->output || s->attachment;
     if (!st) st = writes ? save(page, s, err) : serve(page, s, err);
     pgy_page_destroy(page);
@@ -238,6 +275,8 @@ const command COMMAND_view = {
         "  Write a page:\n      {program} view model.onnx -o model.html\n"
         "  See which tensor is wrong:\n      {program} where model.onnx --a opref --b trt --json "
         "where.json\n      {program} view model.onnx where.json -o where.html\n"
+        "  Compare two models with the times of both:\n      {program} view a.onnx b.onnx a.json "
+        "--results-of b=b.json -o diff.html\n"
         "  Draw it without a browser:\n      {program} view model.onnx -o model.svg\n",
     .groups = GROUPS,
     .run = run,

@@ -6,7 +6,7 @@
 
 pgy_status view_diff_make(pgy_page *p, pgy_error *err)
 {
-    if (p->graph_count < 2 || p->graphs[2]) return PGY_OK;
+    if (p->graph_count != VIEW_COMPARED) return PGY_OK;
     view_match m;
     uint32_t *nodes[2] = {NULL, NULL};
     pgy_status st = view_match_make(&m, p->graphs[0], p->graphs[1], err);

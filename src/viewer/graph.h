@@ -118,6 +118,7 @@ typedef struct view_container {
 typedef struct view_graph {
     arena memory;
     const char *name, *kind, *role; /* docs/formats/page.md: graph-I */
+    size_t profile;                 /* of the plan, whose program it is; 0 for models */
     view_op *ops;
     view_node *nodes;
     view_tensor *tensors;
@@ -137,9 +138,10 @@ void view_graph_destroy(view_graph *g); /* NULL is fine */
  * functions. */
 pgy_status view_graph_from_model(view_graph **out, pgy_model *model, const char *name,
                                  strvec *warnings, pgy_error *err) PGY_MUST_CHECK;
-/* Makes the graph of a plan's first profile. The plan must outlive the graph. */
-pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, const char *name,
-                                strvec *warnings, pgy_error *err) PGY_MUST_CHECK;
+/* Makes the graph of a profile of a plan, which must outlive the graph.
+ * @return PGY_E_ARGUMENT: the plan has no such profile */
+pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, size_t profile,
+                                const char *name, strvec *warnings, pgy_error *err) PGY_MUST_CHECK;
 /* Puts nodes into containers: scopes, repetitions, fusions; and chooses their first states so that
  * the first picture is small. */
 pgy_status view_graph_group(view_graph *g, pgy_error *err) PGY_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the layers of a plan into a view: the program of its first profile. */
+/* Reads the layers of a plan into a view: the program of one of its profiles. */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +9,7 @@
 typedef struct plan_reader {
     graph_parts *b;
     const pgy_plan *plan;
+    size_t profile;
     strmap tensors; /* name -> index + 1, of the tensor that has the name at this step */
     bool is_detailed;
 } plan_reader;
@@ -154,7 +155,7 @@ static void add_properties(plan_reader *r)
     collect_property(b, "needs", info->cpu);
     put_bytes(b, "file", info->file_bytes);
     put_bytes(b, "weights", info->constant_bytes);
-    put_bytes(b, "activation memory", pgy_plan_profile_at(r->plan, 0)->arena_bytes);
+    put_bytes(b, "activation memory", pgy_plan_profile_at(r->plan, r->profile)->arena_bytes);
     collect_property(b, "refittable", info->refittable ? "yes" : "no");
     if (info->stripped) collect_property(b, "stripped", "yes: refit it before it can run");
     str_printf(&s, "%zu", profiles);
@@ -172,29 +173,33 @@ static void read_layers(plan_reader *r)
 {
     graph_parts *b = r->b;
     const char *verbosity = pgy_plan_describe(r->plan)->verbosity;
-    const pgy_plan_profile *profile = pgy_plan_profile_at(r->plan, 0);
+    const pgy_plan_profile *profile = pgy_plan_profile_at(r->plan, r->profile);
     r->is_detailed = strcmp(verbosity, "DETAILED") == 0;
     if (!profile->is_built)
-        collect_warn(b, "the plan has no layers: its shapes depend on data, so its programs are "
-                        "built when it runs");
+        collect_warn(b,
+                     "profile %zu of the plan has no layers: shapes depend on data, so its "
+                     "program is built when it runs",
+                     r->profile);
     if (strcmp(verbosity, "NONE") == 0) {
         collect_warn(b, "the plan does not tell its layers: it was built with the profiling "
                         "verbosity NONE");
         return;
     }
-    if (pgy_plan_profile_count(r->plan) > 1)
-        collect_warn(b, "the plan has %zu profiles; the layers of profile 0 are shown",
-                     pgy_plan_profile_count(r->plan));
     for (size_t i = 0; profile->is_built && i < profile->layer_count && !b->failed; i++)
         add_layer(r, &profile->layers[i]);
 }
 
-pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, const char *name,
-                                strvec *warnings, pgy_error *err)
+pgy_status view_graph_from_plan(view_graph **out, const pgy_plan *plan, size_t profile,
+                                const char *name, strvec *warnings, pgy_error *err)
 {
     graph_parts b;
+    const size_t count = pgy_plan_profile_count(plan);
+    if (profile >= count)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' has no profile %zu; it has %zu, counted from 0", name,
+                             profile, count);
     pgy_status st = collect_start(&b, "plan", name, warnings, err);
-    plan_reader r = {.b = &b, .plan = plan};
+    plan_reader r = {.b = &b, .plan = plan, .profile = profile};
     if (!st) {
         const view_container graph = {.kind = VIEW_GRAPH,
                                       .name = collect_text(&b, pgy_plan_describe(plan)->name),

@@ -49,6 +49,10 @@ void pgy_page_destroy(pgy_page *p)
     if (!p) return;
     for (uint32_t i = 0; i < p->graph_count; i++) view_graph_destroy(p->graphs[i]);
     for (size_t i = 0; i < p->plan_count; i++) pgy_plan_close(p->plans[i]);
+    for (uint32_t i = 0; i < VIEW_GRAPH_LIMIT; i++) {
+        if (p->own[i]) view_results_deinit(p->own[i]);
+        mem_free(p->own[i]);
+    }
     view_results_deinit(&p->results);
     strvec_deinit(&p->warnings);
     mem_free(p->files);
@@ -74,7 +78,7 @@ pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err)
     if (!p || !path)
         return pgy_error_set(err, PGY_E_ARGUMENT, "pgy_page_add: 'p' and 'path' must not be NULL");
     pgy_status st = page_check_open(p, err);
-    return st ? st : page_file_add(p, path, NULL, err);
+    return st ? st : page_file_add(p, path, NULL, VIEW_OF_A, err);
 }
 
 pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name, pgy_error *err)
@@ -83,7 +87,23 @@ pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name, pgy_
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "pgy_page_add_as: 'p', 'path' and 'name' must not be NULL");
     pgy_status st = page_check_open(p, err);
-    return st ? st : page_file_add(p, path, name, err);
+    return st ? st : page_file_add(p, path, name, VIEW_OF_A, err);
+}
+
+pgy_status pgy_page_add_results(pgy_page *p, const char *path, pgy_page_owner owner, size_t profile,
+                                pgy_error *err)
+{
+    if (!p || !path)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "pgy_page_add_results: 'p' and 'path' must not be NULL");
+    if (owner < PGY_PAGE_A || owner > PGY_PAGE_PROFILE)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "pgy_page_add_results: 'owner' is %d; expected 0 to 2", (int)owner);
+    pgy_status st = page_check_open(p, err);
+    const size_t of = owner == PGY_PAGE_A   ? VIEW_OF_A
+                      : owner == PGY_PAGE_B ? VIEW_OF_B
+                                            : VIEW_OF_PROFILE + (profile & INT32_MAX);
+    return st ? st : page_file_add(p, path, NULL, of, err);
 }
 
 pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model, const char *name, pgy_error *err)

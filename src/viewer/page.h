@@ -8,13 +8,18 @@
 #include "viewer/graph.h"
 #include "viewer/results.h"
 
-enum { VIEW_GRAPH_LIMIT = 3 }; /* A, B, and both merged */
+/* A, B, and both merged; or the programs of a plan's profiles. */
+enum { VIEW_GRAPH_LIMIT = 64, VIEW_COMPARED = 2, VIEW_MERGED = 2 };
+
+/* Whom the results of a file belong to; VIEW_OF_PROFILE + n: profile n of A. */
+enum { VIEW_OF_A, VIEW_OF_B, VIEW_OF_PROFILE };
 
 typedef struct view_source view_source; /* sources/source.h */
 
 typedef struct view_file {
     const char *path, *label;
     const view_source *source;
+    size_t owner;      /* VIEW_OF_A ... */
     bool has_own_name; /* the label stands for the path, too */
     bool is_read;      /* false: waits until there is a graph */
 } view_file;
@@ -43,9 +48,15 @@ struct pgy_page {
     pgy_page_options options;
     view_graph *graphs[VIEW_GRAPH_LIMIT];
     uint32_t graph_count;
-    pgy_plan *plans[VIEW_GRAPH_LIMIT]; /* that graphs belong to and the page opened */
+    pgy_plan *plans[VIEW_COMPARED]; /* that graphs belong to and the page opened */
     size_t plan_count;
-    view_results results;
+    const pgy_plan *plan_of[VIEW_COMPARED]; /* of A and B; NULL: it is a model */
+    const char *plan_name; /* of A, if several of its profiles are shown; else NULL */
+    view_results results;  /* of A, then of all graphs */
+    view_results
+        *own[VIEW_GRAPH_LIMIT]; /* of other graphs until the page is completed; NULL: none */
+    uint32_t reading;           /* the graph that the file being read belongs to */
+    size_t reading_file;        /* that file */
     strvec warnings;
     view_file *files;
     size_t file_count, file_capacity;

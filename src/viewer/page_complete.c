@@ -10,6 +10,8 @@
 #include "viewer/layout/layout.h"
 #include "viewer/page_blocks.h"
 #include "viewer/page_files.h"
+#include "viewer/page_profiles.h"
+#include "viewer/results_join.h"
 
 static pgy_status add_warning(pgy_page *p, const char *text, pgy_error *err)
 {
@@ -45,7 +47,7 @@ static pgy_status summarise_graph(pgy_page *p, const view_graph *g, pgy_error *e
     char section[256], count[32];
     uint32_t nodes = 0; /* without the cards of inputs and outputs */
     for (uint32_t i = 0; i < g->node_count; i++) nodes += g->nodes[i].kind == VIEW_NODE;
-    snprintf(section, sizeof section, "Model %s", g->name);
+    snprintf(section, sizeof section, "Model %s", p->plan_name ? p->plan_name : g->name);
     snprintf(count, sizeof count, "%u", nodes);
     pgy_status st = add_row(p, section, "Nodes", count, err);
     for (uint32_t i = 0; i < g->property_count && !st; i++)
@@ -72,14 +74,17 @@ static pgy_status summarise(pgy_page *p, uint32_t graph_count, pgy_error *err)
 pgy_status page_complete(pgy_page *p, pgy_error *err)
 {
     if (p->is_complete) return PGY_OK;
-    pgy_status st = page_files_read(p, err);
+    pgy_status st = page_add_profiles(p, err);
+    if (!st) st = page_files_read(p, err);
     if (!st && !p->graph_count)
         st = pgy_error_set(err, PGY_E_ARGUMENT,
                            "the page has no model: add a model, a plan, or a list of layers");
-    const uint32_t compared = p->graph_count;
-    if (!st && compared == 2) st = view_diff_make(p, err);
+    if (!st) st = page_files_check(p, err);
+    const uint32_t models = p->plan_name ? 1 : p->graph_count;
+    if (!st && models == VIEW_COMPARED) st = view_diff_make(p, err);
+    if (!st) st = view_results_join(p, err);
     for (uint32_t i = 0; i < p->graph_count && !st; i++) st = lay_out(p, p->graphs[i], err);
-    if (!st) st = summarise(p, compared, err);
+    if (!st) st = summarise(p, models, err);
     if (!st) st = page_blocks_make(p, err);
     p->is_complete = !st;
     return st;

@@ -66,10 +66,29 @@ static bool makes_graph(const view_file *f)
     return !strcmp(f->source->name, "model") || !strcmp(f->source->name, "plan");
 }
 
+/* The graph that results belong to; VIEW_NONE: it is not there yet. */
+static uint32_t graph_of(const pgy_page *p, size_t owner)
+{
+    if (owner == VIEW_OF_A) return 0; /* without a model, its reader tells what is missing */
+    if (owner == VIEW_OF_B) return p->graph_count > 1 && !p->plan_name ? 1 : VIEW_NONE;
+    const size_t profile = owner - VIEW_OF_PROFILE;
+    if (p->graph_count && p->plan_of[0] && profile == p->options.profile) return 0;
+    for (uint32_t i = 0; p->plan_name && i < p->graph_count; i++)
+        if (p->graphs[i]->profile == profile) return i;
+    return VIEW_NONE;
+}
+
 static pgy_status read_file(pgy_page *p, size_t at, pgy_error *err)
 {
     const view_file f = p->files[at];
+    const uint32_t graph = makes_graph(&f) ? 0 : graph_of(p, f.owner);
+    if (graph >= VIEW_GRAPH_LIMIT) return PGY_OK;
     p->files[at].is_read = true;
+    p->reading_file = at;
+    p->reading = graph;
+    if (!p->own[p->reading] && p->reading &&
+        !(p->own[p->reading] = mem_calloc(1, sizeof(view_results))))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while a page is made");
     const pgy_status st = f.source->add(p, f.path, err);
     /* Errors of models and plans have the path. */
     return st && !makes_graph(&f) ? pgy_error_prefix(err, st, "%s: ", f.path) : st;
@@ -83,7 +102,24 @@ pgy_status page_files_read(pgy_page *p, pgy_error *err)
     return st;
 }
 
-pgy_status page_file_add(pgy_page *p, const char *path, const char *name, pgy_error *err)
+pgy_status page_files_check(const pgy_page *p, pgy_error *err)
+{
+    for (size_t i = 0; i < p->file_count; i++) {
+        const view_file *f = &p->files[i];
+        if (f->is_read) continue;
+        if (f->owner == VIEW_OF_B)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "'%s' has results of a second model; give that model, too",
+                                 f->path);
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' has results of profile %zu; the page shows no such profile",
+                             f->path, f->owner - VIEW_OF_PROFILE);
+    }
+    return PGY_OK;
+}
+
+pgy_status page_file_add(pgy_page *p, const char *path, const char *name, size_t owner,
+                         pgy_error *err)
 {
     const view_source *source = NULL;
     pgy_status st = find_source(&source, path, err);
@@ -94,7 +130,14 @@ pgy_status page_file_add(pgy_page *p, const char *path, const char *name, pgy_er
         !mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files))
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory while a page is made");
     view_file *f = &p->files[p->file_count++];
-    *f = (view_file){.path = copy, .label = label, .source = source, .has_own_name = name != NULL};
+    *f = (view_file){.path = copy,
+                     .label = label,
+                     .source = source,
+                     .owner = owner,
+                     .has_own_name = name != NULL};
+    if (makes_graph(f) && owner != VIEW_OF_A)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s' is a model or a plan; expected a file of results", path);
     if (makes_graph(f)) st = read_file(p, p->file_count - 1, err);
     if (!st && p->graph_count) st = page_files_read(p, err);
     return st;

@@ -2,8 +2,6 @@
 /* The graphs of a page: A, and B that is compared with it. */
 #include "viewer/page_graph.h"
 
-enum { COMPARED = 2 };
-
 pgy_status page_check_open(const pgy_page *p, pgy_error *err)
 {
     if (!p->is_complete) return PGY_OK;
@@ -13,7 +11,7 @@ pgy_status page_check_open(const pgy_page *p, pgy_error *err)
 
 static pgy_status check_count(const pgy_page *p, pgy_error *err)
 {
-    if (p->graph_count < COMPARED) return PGY_OK;
+    if (p->graph_count < VIEW_COMPARED) return PGY_OK;
     return pgy_error_set(err, PGY_E_ARGUMENT,
                          "a page compares two models, '%s' and '%s'; make another page for a third",
                          p->graphs[0]->name, p->graphs[1]->name);
@@ -43,6 +41,9 @@ pgy_status page_add_plan(pgy_page *p, const pgy_plan *plan, const char *name, pg
 {
     view_graph *g = NULL;
     pgy_status st = check_count(p, err);
-    if (!st) st = view_graph_from_plan(&g, plan, name, &p->warnings, err);
-    return st ? st : page_add_graph(p, g, err);
+    if (!st) st = view_graph_from_plan(&g, plan, p->options.profile, name, &p->warnings, err);
+    if (st) return st;
+    g->profile = p->options.profile;
+    p->plan_of[p->graph_count] = plan;
+    return page_add_graph(p, g, err);
 }

@@ -11,6 +11,7 @@ enum { FORMAT_VERSION = 1 };
 const char *page_title(const pgy_page *p)
 {
     if (p->options.title) return p->options.title;
+    if (p->plan_name) return p->plan_name;
     if (p->graph_count) return p->graphs[0]->name;
     return p->file_count ? p->files[0].label : "";
 }
@@ -39,6 +40,7 @@ static void put_graphs(json_writer *w, const pgy_page *p)
         json_put_text(w, "kind", p->graphs[i]->kind);
         json_put_uint(w, "nodes", p->graphs[i]->node_count);
         json_put_text(w, "role", p->graphs[i]->role);
+        if (p->plan_name) json_put_uint(w, "profile", p->graphs[i]->profile);
         json_end_object(w);
     }
     json_end_array(w);

@@ -84,7 +84,10 @@ static view_draw_options chosen(const view_draw_options *options, const pgy_page
 {
     view_draw_options o = {.graph = VIEW_NONE};
     if (options) o = *options;
-    if (o.graph == VIEW_NONE && p->graph_count) o.graph = p->graph_count == 3 ? 2 : 0;
+    if (o.graph == VIEW_NONE && p->graph_count) {
+        const bool is_merged = p->graph_count > VIEW_MERGED && !p->plan_name;
+        o.graph = is_merged ? VIEW_MERGED : 0;
+    }
     return o;
 }
 

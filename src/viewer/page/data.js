@@ -14,7 +14,7 @@ import {commandsOf} from './commands.js';
  * @property {string} command
  * @property {boolean} served
  * @property {{kind: string, path: string, label: string}[]} sources
- * @property {{name: string, kind: string, nodes: number, role: string}[]} graphs
+ * @property {{name: string, kind: string, nodes: number, role: string, profile?: number}[]} graphs
  * @property {{passed: boolean, text: string} | null} verdict
  * @property {{title: string, rows: [string, string][]}[]} summary
  * @property {string[]} warnings

@@ -23,6 +23,7 @@ export const KEYS = [
     {group: 'Show', keys: ['c'], text: 'next quantity for the colours', action: 'quantity_next'},
     {group: 'Show', keys: ['Shift+C'], text: 'previous quantity', action: 'quantity_previous'},
     {group: 'Show', keys: ['d'], text: 'both graphs, or their difference in one picture', action: 'diff'},
+    {group: 'Show', keys: ['o'], text: 'next profile of a plan', action: 'profile'},
     {group: 'Show', keys: ['Ctrl+d'], text: 'attributes on the cards', action: 'attributes'},
     {group: 'Show', keys: ['Ctrl+i'], text: 'weights on the cards', action: 'weights'},
     {group: 'Show', keys: ['Ctrl+u'], text: 'names instead of operators and shapes', action: 'names'},

@@ -14,6 +14,7 @@ import {focusFind, mountFind} from './find.js';
 import {mountWorst, stepFailing, stepWorst} from './worst.js';
 import {mountLegend, mountQuantity, stepQuantity} from './legend.js';
 import {mountSwitches, mountViews} from './views.js';
+import {mountProfile, stepProfile} from './profiles.js';
 import {mountSummary} from './summary.js';
 import {mountTimeline} from './timeline_view.js';
 import {mountSearch} from './search_view.js';
@@ -54,6 +55,7 @@ function actions() {
             quantity_next: () => stepQuantity(1),
             quantity_previous: () => stepQuantity(-1),
             diff: toggleDiff,
+            profile: () => stepProfile(1),
             attributes: () => toggle('attributes'),
             weights: () => toggle('weights'),
             names: () => toggle('names'),
@@ -100,6 +102,7 @@ async function main() {
     mountGraph();
     await pause();
     mountQuantity(region('quantity'));
+    mountProfile(region('profile'));
     mountSwitches(region('switches'));
     mountLegend(region('legend'));
     mountFind(region('find'), region('hits'));

@@ -9,8 +9,6 @@
 #include "viewer/sources/accuracy_rows.h"
 #include "viewer/sources/output_pair.h"
 
-extern const view_source view_source_outputs;
-
 /* A runner of a file. */
 typedef struct output_runner {
     pgy_results_reader *reader;
@@ -109,10 +107,10 @@ static pgy_status open_file(outputs_run *run, const char *path, pgy_error *err)
 /* Runners of files that were added before come first: one file for each runner is usual. */
 static pgy_status open_runners(outputs_run *run, const char *path, pgy_error *err)
 {
-    const pgy_page *p = run->file.page;
+    const char *earlier;
+    size_t at = 0;
     pgy_status st = PGY_OK;
-    for (size_t i = 0; i < p->file_count && !st && strcmp(p->files[i].path, path) != 0; i++)
-        if (p->files[i].source == &view_source_outputs) st = open_file(run, p->files[i].path, err);
+    while (!st && (earlier = result_earlier(&run->file, &at))) st = open_file(run, earlier, err);
     return st ? st : open_file(run, path, err);
 }
 

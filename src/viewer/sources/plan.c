@@ -13,7 +13,7 @@ static bool accept(const char *path, span start, const json_value *json)
 static pgy_status add(pgy_page *p, const char *path, pgy_error *err)
 {
     pgy_plan *plan = NULL;
-    if (p->plan_count == VIEW_GRAPH_LIMIT)
+    if (p->plan_count == VIEW_COMPARED)
         return pgy_error_set(err, PGY_E_ARGUMENT, "a page shows two plans at most");
     pgy_status st = pgy_plan_open(&plan, path, err);
     if (st) return st;

@@ -14,12 +14,13 @@ static pgy_status no_memory(pgy_error *err)
 
 pgy_status result_open(result_file *f, pgy_page *p, const char *path, pgy_error *err)
 {
-    *f = (result_file){.page = p, .results = &p->results, .path = path};
+    *f = (result_file){
+        .page = p, .results = p->own[p->reading] ? p->own[p->reading] : &p->results, .path = path};
     f->json.map.fd = -1;
     if (!p->graph_count)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "these are results of a model; give the model or the plan, too");
-    f->graph = p->graphs[0];
+    f->graph = p->graphs[p->reading];
     return PGY_OK;
 }
 
@@ -29,6 +30,17 @@ pgy_status result_open_json(result_file *f, pgy_page *p, const char *path, pgy_e
     if (!st) st = json_file_open(&f->json, path, err);
     f->has_json = !st;
     return st;
+}
+
+const char *result_earlier(const result_file *f, size_t *at)
+{
+    const pgy_page *p = f->page;
+    const view_file *mine = &p->files[p->reading_file];
+    while (*at < p->reading_file) {
+        const view_file *other = &p->files[(*at)++];
+        if (other->source == mine->source && other->owner == mine->owner) return other->path;
+    }
+    return NULL;
 }
 
 void result_close(result_file *f)

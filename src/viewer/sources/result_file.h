@@ -54,8 +54,8 @@ typedef enum view_health {
 /* A file of results while it is read. */
 typedef struct result_file {
     pgy_page *page;
-    view_results *results; /* of the page */
-    view_graph *graph;     /* A */
+    view_results *results; /* of the graph: quantities have graph 0 here, whichever it is */
+    view_graph *graph;     /* A, unless the file belongs to another */
     const char *path;
     json_file json; /* open if has_json */
     bool has_json;
@@ -71,6 +71,9 @@ pgy_status result_open(result_file *f, pgy_page *p, const char *path,
 pgy_status result_open_json(result_file *f, pgy_page *p, const char *path,
                             pgy_error *err) PGY_MUST_CHECK;
 void result_close(result_file *f);
+/* The next file of this kind, from place *at on, that was added before this one and belongs to the
+ * same graph; NULL: there is none. */
+const char *result_earlier(const result_file *f, size_t *at);
 /* Look up and count. VIEW_NONE: there is none. A node without a name goes by that of its tensor. */
 uint32_t result_tensor(result_file *f, const char *name);
 uint32_t result_node(result_file *f, const char *name);
@@ -90,18 +93,18 @@ bool result_bool(const json_value *object, const char *key);
 /* Is there a number, or the text of one? */
 bool result_has(const json_value *object, const char *key);
 
-/* Set a value of graph A; VIEW_NONE is no place. result_set_worst keeps a worse one. */
+/* Set a value of the graph; VIEW_NONE is no place. result_set_worst keeps a worse one. */
 pgy_status result_set(result_file *f, known_quantity which, uint32_t at, double value,
                       pgy_error *err) PGY_MUST_CHECK;
 pgy_status result_set_worst(result_file *f, known_quantity which, uint32_t at, double value,
                             pgy_error *err) PGY_MUST_CHECK;
 /* The worse one of two values; NaN is the worst. */
 double worse_value(known_quantity which, double a, double b);
-/* Sets a category of graph A by its name, which becomes a new one if needed. @param like  without
+/* Sets a category by its name, which becomes a new one if needed. @param like  without
  * names */
 pgy_status result_set_category(result_file *f, const view_quantity *like, uint32_t at,
                                const char *name, pgy_error *err) PGY_MUST_CHECK;
-/* Marks a node or tensor of graph A, once for each kind. */
+/* Marks a node or tensor, once for each kind. */
 pgy_status result_mark(result_file *f, view_of of, uint32_t at, view_mark_kind kind, pgy_error *err,
                        const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* Marks the first wrong node. There is one such mark: that of a `decisive` source, else the
@@ -113,7 +116,7 @@ pgy_status result_judge(result_file *f, bool passed, bool decisive, const char *
                         pgy_error *err) PGY_MUST_CHECK;
 pgy_status result_summary(result_file *f, const char *section, const char *name, pgy_error *err,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Gives the table of this id, a new one of graph A if there is none. */
+/* Gives the table of this id, a new one if there is none. */
 pgy_status result_table(view_table **out, result_file *f, const char *id, const char *title,
                         const view_column *columns, uint32_t count, pgy_error *err) PGY_MUST_CHECK;
 

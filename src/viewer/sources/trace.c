@@ -5,8 +5,6 @@
 
 #include "viewer/sources/trace_file.h"
 
-extern const view_source view_source_trace;
-
 /* ---- What the file is ----------------------------------------------------------------------- */
 
 static bool has_bytes(span start, const char *bytes)
@@ -73,13 +71,12 @@ static pgy_status load(pgy_trace **trace, pgy_trace_summary **summary, const cha
 
 static pgy_status load_both(view_trace_run *run, const char *path, pgy_error *err)
 {
-    const pgy_page *p = run->file.page;
-    size_t before = 0;
+    const char *earlier;
+    size_t before = 0, at = 0;
     pgy_status st = load(&run->trace, &run->summary, path, err);
-    for (size_t i = 0; i < p->file_count && !st && strcmp(p->files[i].path, path) != 0; i++) {
-        if (p->files[i].source != &view_source_trace) continue;
+    while (!st && (earlier = result_earlier(&run->file, &at))) {
         run->is_second = true;
-        if (!before++) st = load(&run->other, &run->other_summary, p->files[i].path, err);
+        if (!before++) st = load(&run->other, &run->other_summary, earlier, err);
     }
     if (!st && before > 1)
         st = result_warn(&run->file, err, "a view compares two timelines; this is number %zu",

@@ -34,7 +34,7 @@ static view_graph *view_of(pgy_profiling_verbosity verbosity)
     assert_int_equal(file_temp_path(&path, ".plan", &err), PGY_OK);
     if (pgy_plan_build(path, model, &config, &err)) fail_msg("%s", err.text);
     assert_int_equal(pgy_plan_open(&plan, path, &err), PGY_OK);
-    if (view_graph_from_plan(&g, plan, "p", &warnings, &err)) fail_msg("%s", err.text);
+    if (view_graph_from_plan(&g, plan, 0, "p", &warnings, &err)) fail_msg("%s", err.text);
     pgy_model_destroy(model);
     file_temp_release(path);
     return g;

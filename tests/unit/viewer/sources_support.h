@@ -70,6 +70,7 @@ static pgy_status support_add(pgy_page *p, const char *kind, const char *path, p
         mem_grow((void **)&p->files, &p->file_capacity, p->file_count + 1, sizeof *p->files));
     const char *copy = arena_strdup(&p->memory, path);
     assert_non_null(copy);
+    p->reading_file = p->file_count;
     p->files[p->file_count++] = (view_file){.path = copy, .label = copy, .source = found};
     return found->add(p, copy, err);
 }
