@@ -127,6 +127,13 @@ static pgy_status correct(pgy_trace_diff_row *rows, size_t count, pgy_error *err
     return PGY_OK;
 }
 
+pgy_status trace_judge_rows(pgy_trace_diff_row *rows, size_t count, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) st = judge(&rows[i], err);
+    return st ? st : correct(rows, count, err);
+}
+
 /* ---- Matching ------------------------------------------------------------------------------- */
 
 /* Index + 1 of items by a key; a key that occurs twice has SIZE_MAX. */
@@ -194,9 +201,7 @@ static int by_change(const void *a, const void *b)
 
 static pgy_status judge_all(matcher *m, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
-    for (size_t i = 0; !st && i < m->row_count; i++) st = judge(&m->rows[i], err);
-    if (!st) st = correct(m->rows, m->row_count, err);
+    const pgy_status st = trace_judge_rows(m->rows, m->row_count, err);
     if (!st && m->row_count) qsort(m->rows, m->row_count, sizeof *m->rows, by_change);
     return st;
 }
@@ -249,8 +254,7 @@ static pgy_status match_runs(pgy_trace_diff *d, pgy_error *err)
     d->has_runs = d->process_a->runs.calls && d->process_b->runs.calls;
     if (!d->has_runs) return PGY_OK;
     d->runs = (pgy_trace_diff_row){.a = &d->process_a->runs, .b = &d->process_b->runs};
-    const pgy_status st = judge(&d->runs, err);
-    return st ? st : correct(&d->runs, 1, err);
+    return trace_judge_rows(&d->runs, 1, err);
 }
 
 /* ---- Processes ------------------------------------------------------------------------------ */

@@ -44,6 +44,8 @@ double trace_median(double *values, size_t count); /* sorts them */
  * greater. Negative: out of memory. */
 double trace_rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
                        bool *b_greater);
+/* Fills the times, p and verdicts of rows whose `a` and `b` are given, as pgy_trace_diff does. */
+pgy_status trace_judge_rows(pgy_trace_diff_row *rows, size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Of values in ascending order the one of which `share` of all are not greater. */
 double trace_percentile(const double *values, size_t count, double share);
 void trace_put_gaps(str *out, const pgy_trace_summary *s, const pgy_trace_process *p, size_t shown,

@@ -13,10 +13,12 @@ pgy_status view_diff_make(pgy_page *p, pgy_error *err)
     for (int side = 0; !st && side < 2; side++) {
         nodes[side] = arena_alloc_array(&m.memory, (size_t)p->graphs[side]->node_count + 1,
                                         sizeof *nodes[side]);
-        if (!nodes[side])
+        p->merged_tensor[side] = arena_alloc_array(
+            &p->memory, (size_t)p->graphs[side]->tensor_count + 1, sizeof(uint32_t));
+        if (!nodes[side] || !p->merged_tensor[side])
             st = pgy_error_set(err, PGY_E_MEMORY, "out of memory while comparing two graphs");
     }
-    if (!st) st = view_merge(&p->graphs[2], &m, nodes, err);
+    if (!st) st = view_merge(&p->graphs[2], &m, nodes, p->merged_tensor, err);
     if (!st) {
         p->graphs[1]->role = "b";
         p->graph_count = 3;

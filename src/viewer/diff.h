@@ -101,12 +101,18 @@ void view_diff_tell(str *out, const char *what, const char *before, const char *
 
 /* merge.c: both graphs in one. Its texts are those of a and b, which must live as long.
  * @param nodes  room for each side's nodes; gets the merged node of each. VIEW_NONE: a container
- * with the nodes that it replaces, or that replace it, is drawn instead */
+ * with the nodes that it replaces, or that replace it, is drawn instead
+ * @param tensors  the same for tensors, of which each has a merged one */
 pgy_status view_merge(view_graph **out, const view_match *m, uint32_t *nodes[2],
-                      pgy_error *err) PGY_MUST_CHECK;
+                      uint32_t *tensors[2], pgy_error *err) PGY_MUST_CHECK;
 
 /* Compares graphs 0 and 1 of a page: adds graph 2 (both merged), pairs, the quantity `change`,
  * marks, the table `diff`, and a summary. Call it before groups and layouts are made. */
 pgy_status view_diff_make(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
+
+/* diff_results.c: what is known of both graphs side by side, once results of B are among those of
+ * the page: quantities of the merged graph, those of B and ratios at the nodes of A, columns of the
+ * table `diff`, and the table `compared`. */
+pgy_status view_diff_results(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

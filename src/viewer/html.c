@@ -24,7 +24,7 @@ static void parts_deinit(html_parts *x)
     str_deinit(&x->data);
 }
 
-static pgy_status put_blocks(str *out, const pgy_page *p, bool served, pgy_error *err)
+pgy_status html_data(str *out, const pgy_page *p, bool served, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; i < p->block_count && !st; i++) {
@@ -74,7 +74,7 @@ pgy_status html_write(str *out, pgy_page *p, bool served, str *policy, pgy_error
     html_policy(&x.policy, &x.script, &x.style, served);
     html_text(&x.title, page_title(p));
     html_noscript(&x.noscript, p);
-    st = put_blocks(&x.data, p, served, err);
+    st = html_data(&x.data, p, served, err);
     if (!st) st = fill(out, &x, err);
     if (policy) str_append(policy, str_text(&x.policy));
     if (!st && (out->failed || x.script.failed || x.style.failed || x.policy.failed ||

@@ -20,4 +20,7 @@ void html_policy(str *out, const str *script, const str *style, bool served);
 /* For browsers without script: the summary, and a table of the worst places or of the nodes. */
 void html_noscript(str *out, const pgy_page *p);
 
+/* The blocks of the page's data, each in an element of its own; the page is complete. */
+pgy_status html_data(str *out, const pgy_page *p, bool served, pgy_error *err) PGY_MUST_CHECK;
+
 #endif

@@ -196,8 +196,7 @@ static bool make_room(merger *g, arena *memory)
         tensors += (size_t)graph->tensor_count + graph->node_count;
         g->container[side] = arena_alloc_array(memory, graph->container_count, sizeof(uint32_t));
         g->is_framed[side] = arena_alloc_array(memory, graph->node_count, sizeof(bool));
-        g->tensor[side] = arena_alloc_array(memory, graph->tensor_count, sizeof(uint32_t));
-        if (!g->container[side] || !g->is_framed[side] || !g->tensor[side]) return false;
+        if (!g->container[side] || !g->is_framed[side]) return false;
     }
     if (items >= VIEW_NONE) return false;
     g->items = arena_alloc_array(memory, items, sizeof *g->items);
@@ -219,10 +218,11 @@ static void merge_all(merger *g)
     add_roots(g);
 }
 
-pgy_status view_merge(view_graph **out, const view_match *m, uint32_t *nodes[2], pgy_error *err)
+pgy_status view_merge(view_graph **out, const view_match *m, uint32_t *nodes[2],
+                      uint32_t *tensors[2], pgy_error *err)
 {
     arena memory = {0};
-    merger g = {.m = m, .nodes = nodes};
+    merger g = {.m = m, .nodes = nodes, .tensor = {tensors[0], tensors[1]}};
     str name = {0};
     strvec warnings = {0};
     for (int side = 0; side < 2; side++)

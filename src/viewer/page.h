@@ -55,8 +55,9 @@ struct pgy_page {
     view_results results;  /* of A, then of all graphs */
     view_results
         *own[VIEW_GRAPH_LIMIT]; /* of other graphs until the page is completed; NULL: none */
-    uint32_t reading;           /* the graph that the file being read belongs to */
-    size_t reading_file;        /* that file */
+    uint32_t *merged_tensor[VIEW_COMPARED]; /* of each tensor of A and B; NULL: one model */
+    uint32_t reading;                       /* the graph that the file being read belongs to */
+    size_t reading_file;                    /* that file */
     strvec warnings;
     view_file *files;
     size_t file_count, file_capacity;

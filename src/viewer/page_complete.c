@@ -83,6 +83,7 @@ pgy_status page_complete(pgy_page *p, pgy_error *err)
     const uint32_t models = p->plan_name ? 1 : p->graph_count;
     if (!st && models == VIEW_COMPARED) st = view_diff_make(p, err);
     if (!st) st = view_results_join(p, err);
+    if (!st && models == VIEW_COMPARED) st = view_diff_results(p, err);
     for (uint32_t i = 0; i < p->graph_count && !st; i++) st = lay_out(p, p->graphs[i], err);
     if (!st) st = summarise(p, models, err);
     if (!st) st = page_blocks_make(p, err);

@@ -225,6 +225,26 @@ pgy_status view_step_add(view_results *r, const view_step *step, pgy_error *err)
     return PGY_OK;
 }
 
+pgy_status view_samples_add(view_results *r, const view_graph *g, uint32_t node, const double *us,
+                            size_t count, pgy_error *err)
+{
+    if (node >= g->node_count) return PGY_OK;
+    if (!r->samples) r->samples = arena_alloc_array(&r->memory, g->node_count, sizeof *r->samples);
+    if (!r->samples) return no_memory(err);
+    view_samples *s = &r->samples[node];
+    if (s->is_known) {
+        if (s->count != count) s->count = 0;
+        for (size_t i = 0; i < s->count; i++) s->us[i] += us[i];
+        return PGY_OK;
+    }
+    s->is_known = true;
+    s->us = arena_alloc_array(&r->memory, count, sizeof *s->us);
+    if (!s->us) return no_memory(err);
+    if (count) memcpy(s->us, us, count * sizeof *us);
+    s->count = count;
+    return PGY_OK;
+}
+
 pgy_status view_timeline_row(uint32_t *row, view_results *r, const char *process, const char *name,
                              pgy_error *err)
 {

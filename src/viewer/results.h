@@ -145,6 +145,13 @@ typedef struct view_step {
     double seconds; /* NaN: unknown */
 } view_step;
 
+/* Times of a node in each run, from which two graphs are compared. */
+typedef struct view_samples {
+    double *us;
+    size_t count; /* 0: none that can be compared */
+    bool is_known;
+} view_samples;
+
 /* ---- All of it ------------------------------------------------------------------------------ */
 
 typedef struct view_results {
@@ -154,6 +161,7 @@ typedef struct view_results {
     view_table **tables;
     view_stats **stats; /* in the order of their tensors */
     view_step *steps;
+    view_samples *samples; /* of each node, by the first timeline of the graph; NULL: none */
     size_t quantity_count, quantity_capacity, mark_count, mark_capacity, table_count,
         table_capacity, stats_count, stats_capacity, step_count, step_capacity;
     const char *search_title, *search_found;
@@ -193,6 +201,9 @@ pgy_status view_summary_add(view_results *r, const char *section, const char *na
 pgy_status view_stats_add(view_stats **out, view_results *r, uint32_t tensor,
                           pgy_error *err) PGY_MUST_CHECK;
 const view_stats *view_stats_find(const view_results *r, uint32_t tensor); /* NULL: none */
+/* Adds the times of a layer to those of its node: run by run, if there are as many as before. */
+pgy_status view_samples_add(view_results *r, const view_graph *g, uint32_t node, const double *us,
+                            size_t count, pgy_error *err) PGY_MUST_CHECK;
 /* Appends a step of the search; its texts and nodes are copied. */
 pgy_status view_step_add(view_results *r, const view_step *step, pgy_error *err) PGY_MUST_CHECK;
 /* Gives the row of the timeline that has these names, a new one if there is none. */

@@ -36,6 +36,8 @@ uint32_t trace_node(const view_trace_run *run, const char *name);
 pgy_status trace_add_timeline(view_trace_run *run, pgy_error *err) PGY_MUST_CHECK;
 /* Sets times of nodes, the table `layers` and the summary. */
 pgy_status trace_add_times(view_trace_run *run, pgy_error *err) PGY_MUST_CHECK;
+/* What is said of a pgy_trace_verdict. */
+extern const char *const TRACE_CHANGES[];
 /* The first process that has layers from place `from` on; NULL: none. */
 const pgy_trace_process *trace_process(const pgy_trace_summary *s, size_t *from);
 

@@ -32,10 +32,10 @@ static const view_column COLUMNS[COMPARED_COUNT] = {
     {"share", VIEW_COLUMN_PERCENT}, {"median of B", VIEW_COLUMN_US}, {"B / A", VIEW_COLUMN_NUMBER},
     {"p", VIEW_COLUMN_NUMBER},      {"B is", VIEW_COLUMN_TEXT}};
 
-static const char *const CHANGES[] = {[PGY_TRACE_NO_DIFFERENCE] = "not shown to differ",
-                                      [PGY_TRACE_SLOWER] = "slower",
-                                      [PGY_TRACE_FASTER] = "faster",
-                                      [PGY_TRACE_TOO_FEW] = "unknown: too few samples"};
+const char *const TRACE_CHANGES[] = {[PGY_TRACE_NO_DIFFERENCE] = "not shown to differ",
+                                     [PGY_TRACE_SLOWER] = "slower",
+                                     [PGY_TRACE_FASTER] = "faster",
+                                     [PGY_TRACE_TOO_FEW] = "unknown: too few samples"};
 
 /* ---- Figures of one layer ------------------------------------------------------------------- */
 
@@ -93,6 +93,8 @@ static pgy_status set_times(view_trace_run *run, const pgy_trace_times *t, pgy_e
     pgy_status st = add_to(f, Q_TIME, node, time_of(t), err);
     if (!st) st = add_to(f, Q_SHARE, node, 100 * t->share, err);
     if (!st) st = add_to(f, Q_SPREAD, node, spread_of(t), err);
+    if (!st && node != VIEW_NONE)
+        st = view_samples_add(f->results, f->graph, node, t->samples, t->sample_count, err);
     return st;
 }
 
@@ -170,7 +172,7 @@ static pgy_status add_compared(view_trace_run *run, view_table *t, const pgy_tra
     cells[MEDIAN_B] = cell_measured(row->b_us);
     cells[RATIO] = row->a_us > 0 ? cell_number(row->ratio) : cell_measured(NAN);
     cells[P_VALUE] = cell_measured(row->verdict == PGY_TRACE_TOO_FEW ? NAN : row->p);
-    cells[CHANGE] = cell_text(CHANGES[row->verdict]);
+    cells[CHANGE] = cell_text(TRACE_CHANGES[row->verdict]);
     pgy_status st = view_table_row(f->results, t, cells, err);
     return st ? st : add_to(f, Q_TIME_B, node, time_of(row->b), err);
 }
@@ -235,7 +237,7 @@ static pgy_status put_comparison(view_trace_run *run, const pgy_trace_diff *d, p
     if (!st) st = set_ratios(&run->file, err);
     if (!st && runs)
         st = result_summary(&run->file, "Time of B", "runs beside A", err, "%.4g of A: %s",
-                            runs->ratio, CHANGES[runs->verdict]);
+                            runs->ratio, TRACE_CHANGES[runs->verdict]);
     return st;
 }
 
