@@ -49,11 +49,11 @@ void pgy_page_destroy(pgy_page *p)
     if (!p) return;
     for (uint32_t i = 0; i < p->graph_count; i++) view_graph_destroy(p->graphs[i]);
     for (size_t i = 0; i < p->plan_count; i++) pgy_plan_close(p->plans[i]);
+    view_results_deinit(&p->results); /* before the others, whose arenas hold tables of it */
     for (uint32_t i = 0; i < VIEW_GRAPH_LIMIT; i++) {
         if (p->own[i]) view_results_deinit(p->own[i]);
         mem_free(p->own[i]);
     }
-    view_results_deinit(&p->results);
     strvec_deinit(&p->warnings);
     mem_free(p->files);
     mem_free(p->blocks);
