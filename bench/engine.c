@@ -104,7 +104,7 @@ static void place_tensors(walk *w, const pgy_tensor_map *feed)
         if (t->place == PROGRAM_ARENA)
             w->tensors[i] = w->memory + t->offset;
         else if (t->place == PROGRAM_CONSTANT)
-            w->tensors[i] = (char *)p->spaces[0].constants + t->offset;
+            w->tensors[i] = (void *)t->data;
         else if (t->place == PROGRAM_INPUT)
             w->tensors[i] = pgy_tensor_data(pgy_tensor_map_at(feed, t->offset));
         else
@@ -125,8 +125,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
         pgy_status st = PGY_OK;
         if (s->kernel) {
             launch l = launch_of(s->kernel, &s->plan, 1);
-            if (s->plan.packed_bytes)
-                l.run.packed = (const char *)w->p->spaces[0].constants + s->packed_offset;
+            l.run.packed = s->plan.packed;
             l.run.tensors = addresses;
             l.run.workspace = w->memory + s->workspace_offset;
             l.scratch = w->scratch;

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -194,6 +195,32 @@ void mem_free(void *p)
     const size_t had = size_of(p);
     if (is_counted(had)) count_out(had);
     free(p);
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------- */
+
+/* Smaller blocks share pages: a system call and the first touch of each page cost more than most
+ * work on them. */
+enum { BLOCK_ALIGNMENT = 64, PAGES_FROM = 256 << 10 };
+
+void *mem_alloc_block(size_t size_bytes)
+{
+    if (size_bytes < PAGES_FROM) return mem_alloc_aligned(BLOCK_ALIGNMENT, size_bytes);
+    if (!may_have(size_bytes)) return NULL;
+    void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) return p;
+    if (is_counted(size_bytes)) count_out(size_bytes);
+    return NULL;
+}
+
+void mem_free_block(void *p, size_t size_bytes)
+{
+    if (size_bytes < PAGES_FROM) {
+        mem_free(p);
+    } else if (p) {
+        munmap(p, size_bytes);
+        if (is_counted(size_bytes)) count_out(size_bytes);
+    }
 }
 
 #ifdef __GLIBC__

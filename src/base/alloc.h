@@ -14,10 +14,15 @@ void *mem_calloc(size_t count, size_t size_bytes); /* zeroed; NULL on overflow *
 void *mem_realloc(void *p, size_t size_bytes);
 void *mem_realloc_array(void *p, size_t count, size_t size_bytes); /* NULL on overflow */
 void *mem_alloc_aligned(size_t alignment, size_t size_bytes);      /* free with mem_free */
-/* Large blocks move without a copy. p may be NULL; on failure it is freed. The alignment must be that
- * of p. */
+/* Large blocks move without a copy. p may be NULL; on failure it is freed. The alignment must be
+ * that of p. */
 void *mem_realloc_aligned(void *p, size_t alignment, size_t size_bytes);
 void mem_free(void *p);
+/* Memory for data that lives long: weights, arenas. Large blocks are pages of their own, which the
+ * system has back as soon as they are freed; others come from the allocator. Aligned to 64 bytes,
+ * uninitialised. The size must be given again. */
+void *mem_alloc_block(size_t size_bytes);
+void mem_free_block(void *p, size_t size_bytes);
 char *mem_strdup(const char *s);
 char *mem_strndup(const char *s, size_t size_bytes);
 

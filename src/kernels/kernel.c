@@ -2,14 +2,6 @@
 /* Functions that all kernels share: axes, sizes, the share of a part, and failures. */
 #include "kernels/kernel.h"
 
-#include "base/alloc.h"
-
-void kernel_plan_deinit(kernel_plan *p)
-{
-    mem_free(p->params);
-    mem_free(p->packed);
-    *p = (kernel_plan){0};
-}
 
 /* ---- Axes ----------------------------------------------------------------------------------- */
 

@@ -24,6 +24,9 @@ typedef struct kernel_tensor {
     const int64_t *shape;
     kernel_layout layout;
     const void *data;
+    /* Of a constant: equal pointers mean equal elements, while the build's table of packed weights
+     * lives (kernels/packing.h). NULL: nothing is known. */
+    const void *source;
     /* Where its memory is: 0 for the host, else an index into the build's list of devices. */
     uint32_t space;
 } kernel_tensor;
@@ -36,12 +39,15 @@ enum { KERNEL_READABLE = 65536 };
 struct kernel;
 struct kernel_claim;
 struct kernel_extent;
+struct packed_piece;
+struct packed_table;
 
 /* A node as a kernel sees it: concrete shapes, types, formats and spaces. */
 typedef struct kernel_problem {
-    const struct kernel *self; /* the kernel that is asked; set by kernel_accept */
-    const op_node *node;       /* operator, opset, attributes */
-    uint32_t space;            /* index of the kernel's device in the build's list */
+    const struct kernel *self;   /* the kernel that is asked; set by kernel_accept */
+    const op_node *node;         /* operator, opset, attributes */
+    uint32_t space;              /* index of the kernel's device in the build's list */
+    struct packed_table *packed; /* where prepare finds and leaves packed weights; NULL: nowhere */
     size_t input_count, output_count;
     /* layout: the caller sets the one it offers, accept the one it reads */
     kernel_tensor inputs[KERNEL_MAX_INPUTS];
@@ -53,13 +59,15 @@ typedef struct kernel_problem {
 typedef struct kernel_plan {
     void *params; /* mem_alloc */
     size_t params_bytes;
-    void *packed; /* mem_alloc_aligned, 64 bytes; NULL: nothing is packed */
+    void *packed; /* what kernel_pack made, or mem_alloc_aligned, 64 bytes; NULL: nothing is
+                     packed */
     size_t packed_bytes;
-    uint32_t packed_inputs; /* bit i: input i is inside `packed` and not read when it runs */
-    size_t workspace_bytes; /* shared by all parts, 64-byte aligned, not cleared */
-    size_t scratch_bytes;   /* for each thread, 64-byte aligned, not cleared */
-    uint32_t phases;        /* at least 1; separated by barriers */
-    uint32_t parts;         /* upper bound of the number of parts of each phase, at least 1 */
+    struct packed_piece *piece; /* holds `packed`; NULL: the plan itself owns `packed` */
+    uint32_t packed_inputs;     /* bit i: input i is inside `packed` and not read when it runs */
+    size_t workspace_bytes;     /* shared by all parts, 64-byte aligned, not cleared */
+    size_t scratch_bytes;       /* for each thread, 64-byte aligned, not cleared */
+    uint32_t phases;            /* at least 1; separated by barriers */
+    uint32_t parts;             /* upper bound of the number of parts of each phase, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
 

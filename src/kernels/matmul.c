@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/hash.h"
 
 typedef struct params {
     matmul_shape s;
@@ -159,19 +160,38 @@ static bool matmul_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-static pgy_status matmul_pack_constant(kernel_plan *out, const params *p, const matmul_tile *t,
-                                       const float *b, pgy_error *err)
+static bool matmul_fill(void *to, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
-    out->packed_bytes = products * each * sizeof(float);
-    float *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    const float *b = u->inputs[1].data;
     for (size_t i = 0; i < products; i++)
-        matmul_pack(packed + i * each, b + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t, 0,
+        matmul_pack((float *)to + i * each, b + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t, 0,
                     matmul_panel_count(&p->s, t));
-    out->packed = packed;
+    return true;
+}
+
+kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared)
+{
+    kernel_packing how = {
+        .form = "matmul", .inputs = 2, .numbers = {t->columns, s->n, s->k, s->b_row, s->b_column}};
+    if (b_shared) return how;
+    how.numbers[5] = s->batch;
+    how.numbers[6] = hash_xxh64(s->batch_shape, sizeof s->batch_shape, 0);
+    how.numbers[7] = hash_xxh64(s->b_batch, sizeof s->b_batch, 0);
+    return how;
+}
+
+static pgy_status matmul_pack_constant(kernel_plan *out, const params *p, const matmul_tile *t,
+                                       const kernel_problem *u, pgy_error *err)
+{
+    kernel_packing how = matmul_packed_form(&p->s, t, p->b_shared);
+    how.size_bytes = (p->b_shared ? 1 : p->s.batch) * matmul_packed_count(&p->s, t) * sizeof(float);
+    how.fill = matmul_fill;
+    how.user = p;
     out->packed_inputs = 2;
-    return PGY_OK;
+    return kernel_pack(out, u, &how, err);
 }
 
 static pgy_status matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -195,7 +215,7 @@ static pgy_status matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_
         return PGY_OK;
     }
     out->phases = 1;
-    const pgy_status st = matmul_pack_constant(out, p, t, u->inputs[1].data, err);
+    const pgy_status st = matmul_pack_constant(out, p, t, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }

@@ -6,6 +6,7 @@
 
 #include "kernels/extent.h"
 #include "kernels/matmul_tile.h"
+#include "kernels/packing.h"
 
 enum { MATMUL_MAX_BATCH_RANK = 8 };
 
@@ -53,6 +54,8 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
 /* Packs panels [from, to) of one B. */
 void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
                  size_t from, size_t to);
+/* Form and numbers of packed B (packing.h): of one B that all products share, or of all. */
+kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared);
 size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
 /* Index of the first element of product i in A or B, to which `strides` belong. */
 size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);

@@ -55,6 +55,18 @@ static void matmul_half_pack(uint16_t *to, const uint16_t *b, const matmul_shape
     }
 }
 
+static bool matmul_half_fill(void *to, const kernel_problem *u, const void *user)
+{
+    const params *p = user;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
+    const uint16_t *b = u->inputs[1].data;
+    for (size_t i = 0; i < products; i++)
+        matmul_half_pack((uint16_t *)to + i * each, b + matmul_offset(&p->s, p->s.b_batch, i),
+                         &p->s, t);
+    return true;
+}
+
 static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     const cpu_level level = u->self->needs;
@@ -72,18 +84,14 @@ static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u,
     const size_t products = p->b_shared ? 1 : p->s.batch;
     out->parts = (uint32_t)(units < 64 ? units : 64);
     out->scratch_bytes = matmul_half_scratch_count(&p->s, t) * sizeof(float);
-    out->packed_bytes = products * each * sizeof(uint16_t);
+    kernel_packing how = matmul_packed_form(&p->s, t, p->b_shared);
+    how.size_bytes = products * each * sizeof(uint16_t);
+    how.fill = matmul_half_fill;
+    how.user = p;
     out->packed_inputs = 2;
-    uint16_t *packed = out->packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) {
-        kernel_plan_deinit(out);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    }
-    for (size_t i = 0; i < products; i++)
-        matmul_half_pack(
-            packed + i * each,
-            (const uint16_t *)u->inputs[1].data + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t);
-    return PGY_OK;
+    const pgy_status st = kernel_pack(out, u, &how, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
 }
 
 static bool matmul_half_extent(kernel_extent *e, const kernel_claim *q)

@@ -39,6 +39,7 @@ void engine_release(engine *e)
     profiles_destroy(e->profiles);
     pgy_metadata_destroy(e->inputs);
     pgy_metadata_destroy(e->outputs);
+    packed_table_release(e->packed);
     pgy_graph_destroy(e->graph);
     pgy_model_destroy(e->original);
     plan_close(e->file);
@@ -64,7 +65,9 @@ pgy_status engine_create(engine **out, const pgy_build_config *config, pgy_error
     }
     pthread_mutex_init(&e->measuring, NULL);
     pthread_cond_init(&e->built, NULL);
-    const pgy_status st = config_copy(&e->config, config, &e->memory, err);
+    e->packed = packed_table_create();
+    const pgy_status st =
+        e->packed ? config_copy(&e->config, config, &e->memory, err) : engine_no_memory(err);
     if (st)
         engine_release(e);
     else
@@ -121,6 +124,14 @@ void engine_tell(engine *e, pgy_status st, const char *text)
 const char *engine_name(const engine *e)
 {
     return e->name;
+}
+
+packed_count engine_packed(engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    const packed_count c = packed_table_count(e->packed);
+    pthread_mutex_unlock(&e->lock);
+    return c;
 }
 
 /* ---- Building ------------------------------------------------------------------------------- */

@@ -42,6 +42,8 @@ const pgy_build_config *engine_config(const engine *e); /* never NULL */
 const profile_set *engine_profiles(const engine *e);    /* never NULL */
 const char *engine_name(const engine *e);               /* name of the graph */
 bool engine_is_stripped(const engine *e);               /* weights are missing: it cannot run */
+/* The packed weights that its programs and contexts share. */
+packed_count engine_packed(engine *e);
 /* Grows with each refit: data prepared from programs of an older version is stale. */
 uint64_t engine_version(const engine *e);
 

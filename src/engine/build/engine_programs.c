@@ -86,11 +86,14 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
 
 /* Builds a program. Only one build measures at a time: concurrent measurements would slow each
  * other's kernels. */
-static pgy_status build_program(program **out, engine *e, pgy_graph *g, const tactics *replay,
-                                pgy_error *err)
+static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_table *packed,
+                                const tactics *replay, pgy_error *err)
 {
-    const build_options options = {
-        .config = e->config, .replay = replay, .timing = e->timing, .threads = e->config->threads};
+    const build_options options = {.config = e->config,
+                                   .replay = replay,
+                                   .timing = e->timing,
+                                   .threads = e->config->threads,
+                                   .packed = packed};
     if (!e->timing) return program_build(out, g, &options, err);
     pthread_mutex_lock(&e->measuring);
     pgy_status st = program_build(out, g, &options, err);
@@ -103,15 +106,15 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, const ta
     return st;
 }
 
-pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metadata *shapes,
-                            const tactics *replay, pgy_error *err)
+pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, packed_table *packed,
+                            const pgy_metadata *shapes, const tactics *replay, pgy_error *err)
 {
     pgy_error why = {0};
     built made = {0};
     pgy_status st = shapes_copy(&made.shapes, shapes, err);
     if (!st) st = engine_infer(g, shapes, NULL, err);
     if (st) goto done;
-    st = build_program(&made.program, e, g, replay, &why);
+    st = build_program(&made.program, e, g, packed, replay, &why);
     if (st == PGY_E_UNSUPPORTED) {
         if (e->config->devices.count)
             LOG(WARNING,
@@ -171,9 +174,11 @@ static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_
                              "pgy_refitter_refit before it runs");
     pgy_status st = engine_clone_graph(&g, e, err);
     if (st) return st;
+    packed_table *packed = packed_table_retain(e->packed); /* a refit replaces it */
     e->builds = &this;
     pthread_mutex_unlock(&e->lock);
-    st = engine_build_for(&made, e, g, shapes, e->replay, err);
+    st = engine_build_for(&made, e, g, packed, shapes, e->replay, err);
+    packed_table_release(packed);
     pthread_mutex_lock(&e->lock);
     end_build(e, &this);
     if (!st && version == engine_version(e)) return engine_keep(out, e, &made, err);

@@ -11,6 +11,7 @@
 typedef struct refit {
     engine *e;
     engine_import model;
+    packed_table *packed; /* of the new weights */
     built *made;
     size_t count;
 } refit;
@@ -47,7 +48,7 @@ static pgy_status rebuild(refit *r, const built *old, pgy_error *err)
     pgy_graph *g = NULL;
     pgy_status st = old->program ? tactics_of(&replay, old->program, err) : PGY_OK;
     if (!st) st = graph_clone(&g, r->model.graph, err);
-    if (!st) st = engine_build_for(b, r->e, g, old->shapes, replay, err);
+    if (!st) st = engine_build_for(b, r->e, g, r->packed, old->shapes, replay, err);
     tactics_destroy(replay);
     if (st) return st;
     b->pinned = true;
@@ -61,7 +62,8 @@ static pgy_status rebuild_all(refit *r, pgy_error *err)
     const engine *e = r->e;
     pgy_status st = PGY_OK;
     r->made = mem_calloc(e->kept_count + 1, sizeof *r->made);
-    if (!r->made) return engine_no_memory(err);
+    r->packed = packed_table_create();
+    if (!r->made || !r->packed) return engine_no_memory(err);
     for (size_t i = 0; !st && i < e->kept_count; i++)
         if (e->kept[i].pinned) st = rebuild(r, &e->kept[i], err);
     return st;
@@ -77,6 +79,9 @@ static void take_over(refit *r, pgy_model *model, uint64_t hash)
     e->kept_count = e->kept_capacity = r->count;
     r->made = NULL;
     r->count = 0;
+    packed_table_release(e->packed);
+    e->packed = r->packed;
+    r->packed = NULL;
     pgy_graph_destroy(e->graph);
     e->graph = r->model.graph;
     r->model.graph = NULL;
@@ -99,6 +104,7 @@ pgy_status engine_refit(engine *e, pgy_model *model, uint64_t hash, pgy_error *e
     pthread_mutex_unlock(&e->lock);
     for (size_t i = 0; i < r.count; i++) engine_forget(&r.made[i]);
     mem_free(r.made);
+    packed_table_release(r.packed);
     engine_import_deinit(&r.model);
     return st;
 }

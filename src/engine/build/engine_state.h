@@ -38,6 +38,7 @@ struct pgy_engine {
     pthread_mutex_t lock;         /* guards the fields below; not held during a build */
     pthread_cond_t built;         /* signalled when a build ends */
     struct engine_build *builds;  /* builds in progress */
+    packed_table *packed; /* weights of all programs that were built from `graph` */
     pgy_graph *graph;    /* without concrete shapes; of an engine opened from a plan: NULL until
                             needed */
     pgy_model *original; /* model that a refit starts from; of an engine opened from a plan: NULL
@@ -66,9 +67,11 @@ pgy_status engine_optimise(engine_import *m, const pgy_build_config *config,
 void engine_import_deinit(engine_import *m);
 
 /* Infers shapes and builds a program from the graph, obeying the replay (may be NULL). *program
- * NULL: the graph must be interpreted. Takes the graph, also on failure. */
-pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, const pgy_metadata *shapes,
-                            const tactics *replay, pgy_error *err) PGY_MUST_CHECK;
+ * NULL: the graph must be interpreted. Takes the graph, also on failure. `packed` has weights of
+ * copies of this graph only. */
+pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, packed_table *packed,
+                            const pgy_metadata *shapes, const tactics *replay,
+                            pgy_error *err) PGY_MUST_CHECK;
 /* Infers shapes for inputs of these shapes and values; both may be NULL. */
 pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tensor_map *values,
                         pgy_error *err) PGY_MUST_CHECK;

@@ -17,6 +17,13 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
+/* Bytes among the constants of a space; NULL in a stripped plan. */
+static void *constant_at(const plan_file *p, uint32_t space, uint64_t offset)
+{
+    if (p->info->flags & PLAN_STRIPPED) return NULL;
+    return (unsigned char *)p->data + p->constants[space]->offset + offset;
+}
+
 static void read_tensor(program_tensor *out, const plan_file *p, const plan_tensor *t)
 {
     *out = (program_tensor){.name = plan_text(p, t->name),
@@ -28,6 +35,7 @@ static void read_tensor(program_tensor *out, const plan_file *p, const plan_tens
                             .space = t->space,
                             .offset = t->offset,
                             .size_bytes = t->size_bytes};
+    if (out->place == PROGRAM_CONSTANT) out->data = constant_at(p, t->space, t->offset);
 }
 
 static void read_step(program_step *out, const plan_file *p, const plan_step *s)
@@ -49,6 +57,7 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
                       ? NULL
                       : (unsigned char *)p->at[PLAN_PARAMS] + s->params_offset,
         .params_bytes = s->params_bytes,
+        .packed = s->packed_bytes ? constant_at(p, s->space, s->packed_offset) : NULL,
         .packed_bytes = s->packed_bytes,
         .packed_inputs = s->packed_inputs,
         .workspace_bytes = s->workspace_bytes,
@@ -59,23 +68,29 @@ static void read_step(program_step *out, const plan_file *p, const plan_step *s)
     };
 }
 
-static void read_spaces(program *out, const plan_file *p, const plan_program *r)
+static pgy_status read_spaces(program *out, const plan_file *p, const plan_program *r,
+                              pgy_error *err)
 {
     const plan_arena *arenas = (const plan_arena *)p->at[PLAN_ARENAS] + r->arenas;
     out->space_count = (uint32_t)p->counts[PLAN_SPACES];
     for (uint32_t i = 0; i < out->space_count; i++) {
         const plan_space *from = plan_space_at(p, i);
-        const bool stripped = p->info->flags & PLAN_STRIPPED;
         out->spaces[i] = (program_space){
             .device = i ? NULL : device_host(),
             .name = plan_text(p, from->name),
             .fingerprint = plan_text_or_null(p, from->fingerprint),
-            .constants = stripped ? NULL : (void *)(p->data + p->constants[i]->offset),
             .constant_bytes = from->constant_bytes,
             .arena_bytes = arenas[i].size_bytes,
             .arena_bound = arenas[i].bound,
         };
+        if (p->info->flags & PLAN_STRIPPED) continue;
+        out->spaces[i].pieces = mem_calloc(1, sizeof *out->spaces[i].pieces);
+        if (!out->spaces[i].pieces) return no_memory(err);
+        out->spaces[i].pieces[0] =
+            (program_piece){.data = constant_at(p, i, 0), .size_bytes = from->constant_bytes};
+        out->spaces[i].piece_count = out->spaces[i].piece_capacity = 1;
     }
+    return PGY_OK;
 }
 
 /* Finds the space's device and compares its fingerprint: compiled code and the choice of kernels
@@ -137,14 +152,14 @@ static pgy_status read_program(program *out, const plan_file *p, size_t index, p
     if (!out->tensors || !out->steps) return no_memory(err);
     for (size_t i = 0; i < out->tensor_count; i++) read_tensor(&out->tensors[i], p, &tensors[i]);
     for (size_t i = 0; i < out->step_count; i++) read_step(&out->steps[i], p, &steps[i]);
-    read_spaces(out, p, r);
     out->event_count = r->event_count;
     out->workspace_bytes = r->workspace_bytes;
     out->scratch_bytes = r->scratch_bytes;
     out->input_count = p->info->input_count;
     out->output_count = p->info->output_count;
     out->outputs = (const uint32_t *)p->at[PLAN_REFS] + r->outputs;
-    return read_marks(out, p, r, err);
+    const pgy_status st = read_spaces(out, p, r, err);
+    return st ? st : read_marks(out, p, r, err);
 }
 
 static pgy_status check_machine(const plan_file *p, const plan_program *r, pgy_error *err)

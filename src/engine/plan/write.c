@@ -161,13 +161,14 @@ static plan_pool *pool_of(writer *w, uint32_t space)
     return space ? &w->constants[space] : &w->bulk[PLAN_CONSTANTS];
 }
 
-static uint64_t keep_constant(writer *w, const program_space *s, uint32_t space, uint64_t offset,
+/* Returns the bytes' place in the plan: `offset` if they come from a stripped plan, which has none.
+ */
+static uint64_t keep_constant(writer *w, uint32_t space, const void *data, uint64_t offset,
                               uint64_t size)
 {
     uint64_t to = 0;
-    if (!s->constants) return offset; /* a stripped plan has no constants */
-    w->failed |=
-        !plan_pool_add(&to, pool_of(w, space), (const unsigned char *)s->constants + offset, size);
+    if (!data) return offset;
+    w->failed |= !plan_pool_add(&to, pool_of(w, space), data, size);
     return to;
 }
 
@@ -186,8 +187,7 @@ static uint32_t add_tensor(writer *w, program_map *m, uint32_t tensor)
     t.place = (uint32_t)from->place;
     t.space = from->space;
     t.offset = from->place == PROGRAM_CONSTANT
-                   ? keep_constant(w, &m->p->spaces[from->space], from->space, from->offset,
-                                   from->size_bytes)
+                   ? keep_constant(w, from->space, from->data, from->offset, from->size_bytes)
                    : from->offset;
     t.size_bytes = from->size_bytes;
     put(w, PLAN_SHAPES, from->shape, (size_t)from->rank * sizeof(int64_t));
@@ -206,7 +206,7 @@ static uint32_t add_refs(writer *w, program_map *m, const uint32_t *tensors, siz
     return first;
 }
 
-static void add_kernel(writer *w, plan_step *s, const program *p, const program_step *from)
+static void add_kernel(writer *w, plan_step *s, const program_step *from)
 {
     str *params = &w->small[PLAN_PARAMS];
     const kernel_plan *plan = &from->plan;
@@ -219,8 +219,8 @@ static void add_kernel(writer *w, plan_step *s, const program *p, const program_
     s->packed_inputs = plan->packed_inputs;
     s->in_place = plan->in_place;
     if (plan->packed_bytes)
-        s->packed_offset = keep_constant(w, &p->spaces[from->space], from->space,
-                                         from->packed_offset, plan->packed_bytes);
+        s->packed_offset =
+            keep_constant(w, from->space, plan->packed, from->packed_offset, plan->packed_bytes);
     s->packed_bytes = plan->packed_bytes;
     s->workspace_bytes = plan->workspace_bytes;
     s->workspace_place = (uint32_t)(from->workspace_offset / PLAN_ALIGN);
@@ -248,7 +248,7 @@ static void add_step(writer *w, program_map *m, const program_step *from)
     s.phases = s.parts = 1;
     s.in_place = -1;
     s.cost_ns = from->cost_ns;
-    add_kernel(w, &s, m->p, from);
+    add_kernel(w, &s, from);
     s.refs =
         add_refs(w, m, from->tensors, (size_t)s.input_count + s.captured_count + s.output_count);
     put(w, PLAN_STEPS, &s, sizeof s);
@@ -309,7 +309,7 @@ static void add_spaces(writer *w)
         to.constant_bytes = pool_of(w, i)->size_bytes;
         for (size_t k = 0; k < s->program_count; k++) {
             const program_space *own = &s->programs[k]->spaces[i];
-            if (!own->constants && own->constant_bytes > to.constant_bytes)
+            if (!own->piece_count && own->constant_bytes > to.constant_bytes)
                 to.constant_bytes = own->constant_bytes;
         }
         put(w, PLAN_SPACES, &to, sizeof to);

@@ -127,6 +127,7 @@ pgy_status build_arena(builder *b, pgy_error *err)
         const program_tensor *root = &b->tensors[build_root(b, i)].t;
         b->tensors[i].t.place = root->place;
         b->tensors[i].t.offset = root->offset;
+        b->tensors[i].t.data = root->data;
     }
     mem_free(lives);
     return st;

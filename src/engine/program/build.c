@@ -107,7 +107,13 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     static const pgy_build_config NONE = {.size = sizeof NONE};
     static const build_options DEFAULTS = {.config = &NONE, .threads = 1};
     builder b = {.graph = g, .options = o ? o : &DEFAULTS, .p = mem_calloc(1, sizeof *b.p)};
-    if (!b.p) return graph_no_memory(err);
+    packed_table *shared = b.options->packed;
+    b.packed = shared ? packed_table_retain(shared) : packed_table_create();
+    if (!b.p || !b.packed) {
+        packed_table_release(b.packed);
+        mem_free(b.p);
+        return graph_no_memory(err);
+    }
     atomic_init(&b.p->users, 1);
     b.p->input_count = g->input_count;
     b.p->output_count = g->output_count;
@@ -118,6 +124,7 @@ pgy_status program_build(program **out, pgy_graph *g, const build_options *o, pg
     for (size_t i = 0; i < b.tensor_count; i++) pgy_tensor_release(b.tensors[i].constant);
     mem_free(b.tensors);
     id_places_deinit(&b.bound);
+    packed_table_release(b.packed);
     if (!st) log_places(b.p);
     if (st)
         program_release(b.p);

@@ -14,6 +14,7 @@ typedef struct build_tensor {
     uint32_t root;
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
                              needed any more */
+    const void *source;   /* of a constant: kernel_tensor.source */
     size_t uses;          /* of a constant: places in nodes and outputs that still need it */
     bool stored;          /* the constant is already in the program's constants */
     /* indexed by space and layout: the tensor with the same elements there; 0: not made yet */
@@ -28,7 +29,7 @@ typedef struct builder {
     size_t tensor_count, tensor_capacity;
     id_places bound; /* maps a value to its tensor's index + 1; 0: none yet */
     size_t step_capacity;
-    uint64_t constant_capacity[PROGRAM_MAX_SPACES];
+    packed_table *packed;
     uint64_t released_bytes; /* of constants, since memory was last given back */
 } builder;
 
@@ -73,11 +74,8 @@ void build_count_use(builder *b, uint32_t tensor);
 void build_drop_use(builder *b, uint32_t tensor);
 /* Gives freed memory, and pages of the model's file, back to the system. */
 void build_give_back(builder *b);
-/* Copies the elements of a constant into the program, unless it holds them already. */
+/* Gives the program the elements of a constant, unless it has them already. */
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
-/* Reserves 64-byte aligned room in the constants of a space. */
-pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
-                               pgy_error *err) PGY_MUST_CHECK;
 /* The tensor whose memory this tensor uses: itself, or the root of its views. */
 uint32_t build_root(const builder *b, uint32_t tensor);
 

@@ -7,12 +7,12 @@
 #include <polygraphy/build_config.h>
 
 #include "graph/graph.h"
-#include "kernels/kernel.h"
+#include "kernels/packing.h"
 #include "kernels/team.h"
 
 typedef enum program_place {
     PROGRAM_ARENA,    /* offset into the arena */
-    PROGRAM_CONSTANT, /* offset into the constants */
+    PROGRAM_CONSTANT, /* `data`; on a device an offset into its constants */
     PROGRAM_INPUT,    /* the caller's memory; offset = index of the graph's input */
     PROGRAM_OUTPUT    /* the caller's memory; offset = index of the graph's output */
 } program_place;
@@ -26,6 +26,7 @@ typedef struct program_tensor {
     program_place place;
     uint32_t space; /* the space that it lies in; 0: the host */
     uint64_t offset, size_bytes;
+    const void *data; /* of a constant: its elements on the host; NULL in a stripped plan */
 } program_tensor;
 
 #define PROGRAM_NO_TENSOR UINT32_MAX
@@ -48,8 +49,8 @@ typedef struct program_step {
     uint32_t space;
     uint32_t event;            /* for RECORD and WAIT: index of the event */
     const kernel *kernel;      /* NULL: the reference definition of the node runs */
-    kernel_plan plan;          /* packed bytes lie in the constants, at packed_offset */
-    uint64_t packed_offset;    /* offset in the constants of its space */
+    kernel_plan plan;          /* `packed` is on the host, and NULL in a stripped plan */
+    uint64_t packed_offset;    /* of the packed bytes in the constants of its space */
     uint64_t workspace_offset; /* offset in the arena of its space */
     pgy_node *node;            /* for a reference step: its node in the graph; else NULL */
     uint32_t node_index;       /* for a reference step: the index of its node in the graph */
@@ -72,13 +73,21 @@ typedef struct program_mark {
 
 enum { PROGRAM_MAX_SPACES = 4 }; /* equals PLAN_MAX_SPACES */
 
+/* Constant data on the host that a program reads. */
+typedef struct program_piece {
+    const void *data;
+    uint64_t offset, size_bytes; /* where it lies in the constants of a device */
+    packed_piece *piece;         /* retained; NULL: data lies in a plan file */
+} program_piece;
+
 /* The memory of one device, in which tensors of the program lie. */
 typedef struct program_space {
     device *device;                 /* NULL: the plan is only inspected */
     const char *name, *fingerprint; /* name and fingerprint of the device; the host's fingerprint
                                        is NULL */
     double copy_ns, copy_rate; /* cost of copies from and to the host, as in device_properties */
-    void *constants;           /* on the host, 64-byte aligned; devices get a copy */
+    program_piece *pieces;     /* its constants; devices get a copy */
+    size_t piece_count, piece_capacity;
     uint64_t constant_bytes, arena_bytes, arena_bound;
     void *resident;        /* the device's copy of the constants, made for the first context */
     device_stream *stream; /* the stream that copied it */
@@ -93,7 +102,7 @@ typedef struct program {
     size_t step_count;
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
-    bool mapped; /* constants and parameters lie in a plan file */
+    bool mapped; /* parameters lie in a plan file */
     void *owner; /* owner of external data that the program points into, released with it; may be
                     NULL */
     void (*release_owner)(void *owner);
@@ -122,6 +131,7 @@ typedef struct build_options {
     const struct tactics *replay;   /* tactics to obey (tactics/replay.h); NULL: none */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
     size_t threads;                 /* number of threads that will run the program */
+    packed_table *packed;           /* where programs share weights; NULL: this one does not */
 } build_options;
 
 /* Builds a program from a graph whose shapes are all known (inference with concrete inputs has
@@ -197,6 +207,10 @@ void program_drop_devices(pgy_build_config *config, const char *kept[PROGRAM_MAX
 double program_copy_ns(const program *p, uint32_t space, double size_bytes);
 /* Copies the constants to each device that does not have them yet. */
 pgy_status program_make_resident(program *p, pgy_error *err) PGY_MUST_CHECK;
+/* Adds a piece to the constants of a space, and takes it, also on failure; *offset is a multiple of
+ * 64. */
+pgy_status program_add_piece(uint64_t *offset, program *p, uint32_t space, packed_piece *piece,
+                             pgy_error *err) PGY_MUST_CHECK;
 void program_release_spaces(program *p);
 
 /* Gives every interval an offset, so that intervals that overlap in time do not overlap in memory.

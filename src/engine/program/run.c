@@ -104,9 +104,9 @@ static char *arena_of(const program_context *c, uint32_t space)
     return space ? device_side_arena(c->devices, space) : c->arena;
 }
 
-static char *constants_of(const program_context *c, uint32_t space)
+static void *constant_of(const program_context *c, const program_tensor *t)
 {
-    return space ? device_side_constants(c->devices, space) : (char *)c->p->spaces[0].constants;
+    return t->space ? device_side_constants(c->devices, t->space) + t->offset : (void *)t->data;
 }
 
 static void resolve(program_context *c, size_t entry, uint32_t tensor)
@@ -116,7 +116,7 @@ static void resolve(program_context *c, size_t entry, uint32_t tensor)
     if (t->place == PROGRAM_ARENA) {
         c->addresses[entry] = arena_of(c, t->space) + t->offset;
     } else if (t->place == PROGRAM_CONSTANT) {
-        c->addresses[entry] = constants_of(c, t->space) + t->offset;
+        c->addresses[entry] = constant_of(c, t);
     } else {
         c->patches[c->patch_count++] =
             (patch){.entry = entry, .index = t->offset, .output = t->place == PROGRAM_OUTPUT};
@@ -216,7 +216,9 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
         s->space ? 1 : program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
     *l = launch_of(s->kernel, &s->plan, parts);
     l->run.tensors = c->addresses + first_address;
-    if (s->plan.packed_bytes) l->run.packed = constants_of(c, s->space) + s->packed_offset;
+    if (s->plan.packed_bytes)
+        l->run.packed = s->space ? device_side_constants(c->devices, s->space) + s->packed_offset
+                                 : s->plan.packed;
     l->scratch_stride = c->scratch_stride;
     return s->space ? device_side_prepare(c->devices, l, index, err) : PGY_OK;
 }
@@ -322,7 +324,7 @@ static const void *address_of(const program_context *c, uint32_t tensor, const v
     const program_tensor *t = &c->p->tensors[tensor];
     switch (t->place) {
     case PROGRAM_ARENA: return arena_of(c, t->space) + t->offset;
-    case PROGRAM_CONSTANT: return constants_of(c, t->space) + t->offset;
+    case PROGRAM_CONSTANT: return constant_of(c, t);
     case PROGRAM_INPUT: return inputs[t->offset];
     case PROGRAM_OUTPUT: return outputs[t->offset];
     }

@@ -91,15 +91,40 @@ double program_copy_ns(const program *p, uint32_t space, double size_bytes)
     return s->copy_ns + (s->copy_rate > 0 ? size_bytes / s->copy_rate : 0);
 }
 
+pgy_status program_add_piece(uint64_t *offset, program *p, uint32_t space, packed_piece *piece,
+                             pgy_error *err)
+{
+    enum { ALIGNMENT = 64 };
+    program_space *s = &p->spaces[space];
+    const uint64_t size_bytes = packed_piece_bytes(piece);
+    const uint64_t start = (s->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (!mem_grow((void **)&s->pieces, &s->piece_capacity, s->piece_count + 1, sizeof *s->pieces)) {
+        packed_piece_release(piece);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the program");
+    }
+    s->pieces[s->piece_count++] = (program_piece){.data = packed_piece_data(piece),
+                                                  .offset = start,
+                                                  .size_bytes = size_bytes,
+                                                  .piece = piece};
+    s->constant_bytes = start + size_bytes;
+    *offset = start;
+    return PGY_OK;
+}
+
+static pgy_status upload_piece(const program_space *s, const program_piece *from, pgy_error *err)
+{
+    if (!from->size_bytes) return PGY_OK;
+    return device_copy(s->stream, (char *)s->resident + from->offset, from->data, from->size_bytes,
+                       DEVICE_FROM_HOST, err);
+}
+
 static pgy_status upload(program_space *s, pgy_error *err)
 {
     pgy_status st = PGY_OK;
-    if (s->resident || !s->constant_bytes || !s->constants) return PGY_OK;
+    if (s->resident || !s->constant_bytes || !s->piece_count) return PGY_OK;
     if (!s->stream) st = device_stream_create(&s->stream, s->device, err);
     if (!st) st = device_allocate(&s->resident, s->stream, s->constant_bytes, err);
-    if (!st)
-        st = device_copy(s->stream, s->resident, s->constants, s->constant_bytes, DEVICE_FROM_HOST,
-                         err);
+    for (size_t i = 0; !st && i < s->piece_count; i++) st = upload_piece(s, &s->pieces[i], err);
     if (!st) st = device_stream_synchronize(s->stream, err);
     if (st && s->stream) {
         device_release(s->stream, s->resident);
@@ -124,6 +149,7 @@ void program_release_spaces(program *p)
         program_space *s = &p->spaces[i];
         if (s->stream) device_release(s->stream, s->resident);
         device_stream_destroy(s->stream);
-        if (!p->mapped) mem_free(s->constants);
+        for (size_t k = 0; k < s->piece_count; k++) packed_piece_release(s->pieces[k].piece);
+        mem_free(s->pieces);
     }
 }

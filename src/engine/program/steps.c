@@ -28,19 +28,15 @@ static pgy_status add_step(builder *b, const program_step *step, pgy_error *err)
     return PGY_OK;
 }
 
-/* Moves packed weights into the constants. */
+/* Adds packed weights to the constants of the program. */
 static pgy_status keep_packed(program_step *step, builder *b, pgy_error *err)
 {
     kernel_plan *plan = &step->plan;
     if (!plan->packed) return PGY_OK;
-    const pgy_status st =
-        build_constant_room(&step->packed_offset, b, step->space, plan->packed_bytes, err);
-    if (!st)
-        memcpy((char *)b->p->spaces[step->space].constants + step->packed_offset, plan->packed,
-               plan->packed_bytes);
-    mem_free(plan->packed);
-    plan->packed = NULL;
-    return st;
+    const pgy_status st = packed_table_adopt(b->packed, plan, err);
+    if (st) return st;
+    return program_add_piece(&step->packed_offset, b->p, step->space,
+                             packed_piece_retain(plan->piece), err);
 }
 
 static pgy_status prepare(program_step *step, builder *b, const kernel_problem *problem,
@@ -91,7 +87,8 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     if (b->tensors[from].t.space != b->tensors[to].t.space) return copy_between(b, from, to, err);
     const char *op = b->tensors[from].t.layout == b->tensors[to].t.layout ? "Copy" : "Reorder";
     const uint32_t space = b->tensors[from].t.space;
-    kernel_problem problem = {.space = space, .input_count = 1, .output_count = 1};
+    kernel_problem problem = {
+        .space = space, .packed = b->packed, .input_count = 1, .output_count = 1};
     problem.inputs[0] = build_describe(b, from);
     problem.outputs[0] = build_describe(b, to);
     program_step step = {.label = b->tensors[from].t.name,
@@ -272,7 +269,7 @@ static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
 static bool describe_use(build_node *n, const builder *b)
 {
     const uint32_t *outputs = n->tensors + n->input_count + n->captured_count;
-    n->problem = (kernel_problem){.node = &n->op};
+    n->problem = (kernel_problem){.node = &n->op, .packed = b->packed};
     if (n->input_count > KERNEL_MAX_INPUTS || n->output_count > KERNEL_MAX_OUTPUTS) return false;
     n->problem.input_count = n->input_count;
     n->problem.output_count = n->output_count;

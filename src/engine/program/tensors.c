@@ -7,8 +7,6 @@
 #include "engine/program/build.h"
 #include "onnx/model.h"
 
-enum { ALIGNMENT = 64 };
-
 static pgy_status no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory while building the program");
@@ -100,6 +98,7 @@ pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layo
     t.t.offset = 0;
     t.t.size_bytes = size_of(&t.t);
     t.constant = root->constant && space ? pgy_tensor_retain(root->constant) : NULL;
+    t.source = t.constant ? root->source : NULL;
     const pgy_status st = add(out, b, &t, err);
     if (st) pgy_tensor_release(t.constant);
     return st;
@@ -120,7 +119,8 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
                            .shape = t->t.shape,
                            .layout = t->t.layout,
                            .space = t->t.space,
-                           .data = root->constant ? pgy_tensor_data(root->constant) : NULL};
+                           .data = root->constant ? pgy_tensor_data(root->constant) : NULL,
+                           .source = root->source};
 }
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -130,6 +130,15 @@ static pgy_status load_constant(pgy_tensor **out, pgy_value *v, pgy_error *err)
     const op_value *known = &box_of(v)->known;
     if (v->initializer || v->sparse || !known->data) return pgy_graph_value_data(out, v, err);
     return op_from_storage(out, (pgy_tensor *)known->data, known->dtype, err);
+}
+
+/* What identifies the elements in all copies of the graph; NULL: inference made them for this one.
+ */
+static const void *source_of(const pgy_value *v)
+{
+    if (v->initializer) return v->initializer;
+    if (v->sparse) return v->sparse;
+    return v->producer ? node_constant(v->producer) : NULL;
 }
 
 static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
@@ -146,6 +155,7 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
                              v->name);
     }
     made->constant = t;
+    made->source = source_of(v);
     return build_bind(b, v, *out, err);
 }
 
@@ -157,27 +167,6 @@ pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *e
     if (*out != PROGRAM_NO_TENSOR) return PGY_OK;
     if (build_is_constant(v)) return add_constant(out, b, v, err);
     return pgy_error_set(err, PGY_E_INTERNAL, "nothing computes '%s'", v->name);
-}
-
-pgy_status build_constant_room(uint64_t *offset, builder *b, uint32_t space, uint64_t size_bytes,
-                               pgy_error *err)
-{
-    program_space *p = &b->p->spaces[space];
-    uint64_t *capacity = &b->constant_capacity[space];
-    const uint64_t start = (p->constant_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    const uint64_t end = start + size_bytes;
-    if (end > *capacity || !p->constants) { /* an empty constant needs an address, too */
-        const uint64_t least = *capacity ? *capacity + *capacity / 4 : ALIGNMENT;
-        const uint64_t wanted = end > least ? end : least;
-        p->constants = mem_realloc_aligned(p->constants, ALIGNMENT, wanted);
-        if (!p->constants) return no_memory(err);
-        *capacity = wanted;
-    }
-    if (start > p->constant_bytes)
-        memset((char *)p->constants + p->constant_bytes, 0, start - p->constant_bytes);
-    p->constant_bytes = end;
-    *offset = start;
-    return PGY_OK;
 }
 
 /* ---- Releasing ------------------------------------------------------------------------------ */
@@ -218,12 +207,13 @@ void build_drop_use(builder *b, uint32_t tensor)
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
 {
     build_tensor *t = &b->tensors[build_root(b, tensor)];
+    packed_piece *piece = NULL;
     if (!t->constant || t->stored) return PGY_OK;
-    const pgy_status st = build_constant_room(&t->t.offset, b, t->t.space, t->t.size_bytes, err);
+    const kernel_tensor elements = build_describe(b, build_root(b, tensor));
+    pgy_status st = packed_table_keep(&piece, b->packed, &elements, err);
     if (st) return st;
-    if (t->t.size_bytes)
-        memcpy((char *)b->p->spaces[t->t.space].constants + t->t.offset,
-               pgy_tensor_data(t->constant), t->t.size_bytes);
-    t->stored = true;
-    return PGY_OK;
+    t->t.data = packed_piece_data(piece);
+    st = program_add_piece(&t->t.offset, b->p, t->t.space, piece, err);
+    t->stored = !st;
+    return st;
 }

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces are found by a key: the form, its numbers, and what identifies the elements. A piece that
+ * a thread is filling is already in the table, so that others wait for it instead of packing the
+ * same weights a second time. */
+#include "kernels/packing.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+typedef enum piece_state { FILLING, READY, FAILED } piece_state;
+
+struct packed_piece {
+    packed_table *table; /* retained */
+    packed_piece *next;  /* in its bucket */
+    size_t users;
+    piece_state state;
+    char *key;
+    uint64_t hash; /* of the key */
+    void *data;
+    uint64_t size_bytes;
+};
+
+struct packed_table {
+    size_t users; /* owners and pieces */
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    packed_piece **buckets;
+    size_t bucket_count, count;
+    uint64_t bytes;
+};
+
+enum { FIRST_BUCKETS = 64 };
+
+static pgy_status no_memory(pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+packed_table *packed_table_create(void)
+{
+    packed_table *t = mem_calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->users = 1;
+    t->bucket_count = FIRST_BUCKETS;
+    t->buckets = mem_calloc(FIRST_BUCKETS, sizeof(packed_piece *));
+    if (!t->buckets || pthread_mutex_init(&t->lock, NULL)) {
+        mem_free(t->buckets);
+        mem_free(t);
+        return NULL;
+    }
+    pthread_cond_init(&t->filled, NULL);
+    return t;
+}
+
+packed_table *packed_table_retain(packed_table *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->users++;
+    pthread_mutex_unlock(&t->lock);
+    return t;
+}
+
+/* Unlocks the table after it lost a user. */
+static void leave(packed_table *t)
+{
+    const bool last = !--t->users;
+    pthread_mutex_unlock(&t->lock);
+    if (!last) return;
+    pthread_cond_destroy(&t->filled);
+    pthread_mutex_destroy(&t->lock);
+    mem_free(t->buckets);
+    mem_free(t);
+}
+
+void packed_table_release(packed_table *t)
+{
+    if (!t) return;
+    pthread_mutex_lock(&t->lock);
+    leave(t);
+}
+
+packed_count packed_table_count(packed_table *t)
+{
+    pthread_mutex_lock(&t->lock);
+    const packed_count c = {t->count, t->bytes};
+    pthread_mutex_unlock(&t->lock);
+    return c;
+}
+
+/* ---- Pieces; the caller holds the lock ------------------------------------------------------- */
+
+static packed_piece **bucket_of(packed_table *t, uint64_t hash)
+{
+    return &t->buckets[hash % t->bucket_count];
+}
+
+/* A table that cannot grow stays correct, only slower. */
+static void grow(packed_table *t)
+{
+    const size_t count = t->bucket_count * 2;
+    packed_piece **larger = t->count < t->bucket_count ? NULL : mem_calloc(count, sizeof *larger);
+    if (!larger) return;
+    for (size_t i = 0; i < t->bucket_count; i++)
+        for (packed_piece *p = t->buckets[i], *next; p; p = next) {
+            next = p->next;
+            p->next = larger[p->hash % count];
+            larger[p->hash % count] = p;
+        }
+    mem_free(t->buckets);
+    t->buckets = larger;
+    t->bucket_count = count;
+}
+
+static void link_piece(packed_table *t, packed_piece *p)
+{
+    grow(t);
+    packed_piece **bucket = bucket_of(t, p->hash);
+    p->next = *bucket;
+    *bucket = p;
+    t->count++;
+    t->bytes += p->size_bytes;
+}
+
+static void unlink_piece(packed_piece *p)
+{
+    packed_piece **at = bucket_of(p->table, p->hash);
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    p->table->count--;
+    p->table->bytes -= p->size_bytes;
+}
+
+static packed_piece *find(packed_table *t, const char *key, uint64_t hash, uint64_t size_bytes)
+{
+    for (packed_piece *p = *bucket_of(t, hash); p; p = p->next)
+        if (p->hash == hash && p->size_bytes == size_bytes && p->state != FAILED &&
+            strcmp(p->key, key) == 0)
+            return p;
+    return NULL;
+}
+
+/* ---- Pieces --------------------------------------------------------------------------------- */
+
+static void free_piece(packed_piece *p)
+{
+    mem_free_block(p->data, p->size_bytes);
+    mem_free(p->key);
+    mem_free(p);
+}
+
+packed_piece *packed_piece_retain(packed_piece *p)
+{
+    pthread_mutex_lock(&p->table->lock);
+    p->users++;
+    pthread_mutex_unlock(&p->table->lock);
+    return p;
+}
+
+void packed_piece_release(packed_piece *p)
+{
+    if (!p) return;
+    packed_table *t = p->table;
+    pthread_mutex_lock(&t->lock);
+    if (--p->users) {
+        pthread_mutex_unlock(&t->lock);
+        return;
+    }
+    unlink_piece(p);
+    leave(t);
+    free_piece(p);
+}
+
+const void *packed_piece_data(const packed_piece *p)
+{
+    return p->data;
+}
+
+uint64_t packed_piece_bytes(const packed_piece *p)
+{
+    return p->size_bytes;
+}
+
+/* Makes a piece without elements. Takes the key, also on failure. */
+static packed_piece *make_piece(packed_table *t, char *key, uint64_t hash, uint64_t size_bytes)
+{
+    packed_piece *p = mem_calloc(1, sizeof *p);
+    void *data = mem_alloc_block(size_bytes);
+    if (!p || !data) {
+        mem_free_block(data, size_bytes);
+        mem_free(key);
+        mem_free(p);
+        return NULL;
+    }
+    *p = (packed_piece){
+        .table = t, .users = 1, .key = key, .hash = hash, .data = data, .size_bytes = size_bytes};
+    return p;
+}
+
+/* Retains the piece with this key once it is filled. *made: there is none, so the caller fills the
+ * piece and calls finish. Takes the key. NULL: out of memory. */
+static packed_piece *find_or_add(packed_table *t, char *key, uint64_t size_bytes, bool *made)
+{
+    const uint64_t hash = hash_xxh64(key, strlen(key), 0);
+    packed_piece *p;
+    *made = false;
+    pthread_mutex_lock(&t->lock);
+    while ((p = find(t, key, hash, size_bytes)) && p->state == FILLING)
+        pthread_cond_wait(&t->filled, &t->lock);
+    if (p) {
+        p->users++;
+        mem_free(key);
+    } else {
+        p = make_piece(t, key, hash, size_bytes);
+        *made = p != NULL;
+        if (p) link_piece(t, p);
+        t->users += p != NULL;
+    }
+    pthread_mutex_unlock(&t->lock);
+    return p;
+}
+
+static void finish(packed_piece *p, bool filled)
+{
+    pthread_mutex_lock(&p->table->lock);
+    p->state = filled ? READY : FAILED;
+    pthread_cond_broadcast(&p->table->filled);
+    pthread_mutex_unlock(&p->table->lock);
+}
+
+void kernel_plan_deinit(kernel_plan *p)
+{
+    mem_free(p->params);
+    if (p->piece)
+        packed_piece_release(p->piece);
+    else
+        mem_free(p->packed);
+    *p = (kernel_plan){0};
+}
+
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+static void append_hash(str *key, const void *data, size_t size_bytes)
+{
+    str_printf(key, " #%016llx", (unsigned long long)hash_xxh64(data, size_bytes, 0));
+}
+
+/* Constants without a source are small, or made by shape inference: their elements are hashed. */
+static void append_constant(str *key, const kernel_tensor *t)
+{
+    str_printf(key, " %d", (int)t->dtype);
+    if (t->source)
+        str_printf(key, "@%p", t->source);
+    else
+        append_hash(key, t->data, kernel_size_bytes(t));
+}
+
+static char *key_of(const kernel_problem *u, const kernel_packing *how)
+{
+    str key = {0};
+    str_append(&key, how->form);
+    for (size_t i = 0; i < PACKING_NUMBERS; i++)
+        str_printf(&key, " %llu", (unsigned long long)how->numbers[i]);
+    for (size_t i = 0; i < u->input_count; i++)
+        if (how->inputs >> i & 1) {
+            str_append(&key, " |");
+            if (u->inputs[i].data) append_constant(&key, &u->inputs[i]);
+        }
+    return str_take(&key);
+}
+
+static pgy_status pack_alone(kernel_plan *out, const kernel_problem *u, const kernel_packing *how,
+                             pgy_error *err)
+{
+    void *to = mem_alloc_aligned(64, how->size_bytes);
+    if (!to || !how->fill(to, u, how->user)) {
+        mem_free(to);
+        return no_memory(err);
+    }
+    out->packed = to;
+    out->packed_bytes = how->size_bytes;
+    return PGY_OK;
+}
+
+pgy_status kernel_pack(kernel_plan *out, const kernel_problem *u, const kernel_packing *how,
+                       pgy_error *err)
+{
+    bool made;
+    if (!u->packed) return pack_alone(out, u, how, err);
+    char *key = key_of(u, how);
+    packed_piece *p = key ? find_or_add(u->packed, key, how->size_bytes, &made) : NULL;
+    if (!p) return no_memory(err);
+    if (made) {
+        const bool filled = how->fill(p->data, u, how->user);
+        finish(p, filled);
+        if (!filled) {
+            packed_piece_release(p);
+            return no_memory(err);
+        }
+    }
+    out->packed = p->data;
+    out->packed_bytes = how->size_bytes;
+    out->piece = p;
+    return PGY_OK;
+}
+
+/* Finds or makes the piece with these bytes. Other bytes may have the same hash, so keys are
+ * numbered. */
+static packed_piece *intern(packed_table *t, const void *data, size_t size_bytes)
+{
+    for (size_t turn = 0;; turn++) {
+        str key = {0};
+        bool made;
+        str_printf(&key, "bytes %zu", turn);
+        append_hash(&key, data, size_bytes);
+        char *text = str_take(&key);
+        packed_piece *p = text ? find_or_add(t, text, size_bytes, &made) : NULL;
+        if (!p) return NULL;
+        if (made) {
+            if (size_bytes) memcpy(p->data, data, size_bytes);
+            finish(p, true);
+            return p;
+        }
+        if (!size_bytes || memcmp(p->data, data, size_bytes) == 0) return p;
+        packed_piece_release(p);
+    }
+}
+
+pgy_status packed_table_adopt(packed_table *t, kernel_plan *plan, pgy_error *err)
+{
+    if (!plan->packed || plan->piece) return PGY_OK;
+    packed_piece *p = intern(t, plan->packed, plan->packed_bytes);
+    if (!p) return no_memory(err);
+    mem_free(plan->packed);
+    plan->packed = p->data;
+    plan->piece = p;
+    return PGY_OK;
+}
+
+static bool copy_elements(void *to, const kernel_problem *u, const void *user)
+{
+    (void)user;
+    const size_t size_bytes = kernel_size_bytes(&u->inputs[0]);
+    if (size_bytes) memcpy(to, u->inputs[0].data, size_bytes);
+    return true;
+}
+
+pgy_status packed_table_keep(packed_piece **out, packed_table *t, const kernel_tensor *constant,
+                             pgy_error *err)
+{
+    const kernel_problem u = {.packed = t, .input_count = 1, .inputs = {*constant}};
+    const kernel_packing how = {.form = "elements",
+                                .inputs = 1,
+                                .size_bytes = kernel_size_bytes(constant),
+                                .fill = copy_elements};
+    kernel_plan plan = {0};
+    if (!constant->source) {
+        *out = intern(t, constant->data, how.size_bytes);
+        return *out ? PGY_OK : no_memory(err);
+    }
+    const pgy_status st = kernel_pack(&plan, &u, &how, err);
+    *out = plan.piece;
+    return st;
+}
