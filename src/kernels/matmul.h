@@ -65,7 +65,7 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
-/* As matmul_scratch_count, for a B of 16-bit floats. */
+/* As matmul_scratch_count, for a B of 16-bit floats or one that is unpacked. */
 size_t matmul_half_scratch_count(const matmul_shape *s, const matmul_tile *t);
 /* Refuses an invalid product from a plan file. Else states which bytes of A, bias, residual and C
  * the product touches; `c` is the operand index of C. */
@@ -76,7 +76,10 @@ uint64_t matmul_b_reach(const matmul_shape *s);
 typedef struct matmul_data {
     const float *a;
     const float *packed;  /* float32 panels of all matrices B in order; NULL: use `half` */
-    const uint16_t *half; /* the panels in 16-bit floats */
+    const uint16_t *half; /* the panels in 16-bit floats; NULL: use `unpack` */
+    /* Writes rows [p, p + depth) of a panel; p is a multiple of 1024. */
+    void (*unpack)(float *to, const void *user, size_t panel, size_t p, size_t depth);
+    const void *user;
     void (*widen)(float *to, const uint16_t *from, size_t count);
     /* Micro-kernels for `half`, indexed by number of rows; NULL: `widen` it first. */
     const matmul_half_function *run_half;

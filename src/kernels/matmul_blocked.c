@@ -3,7 +3,7 @@
  * panels. Its sum over k is split into blocks of DEPTH, so that a panel stays in the L2 cache while
  * all rows of the unit use it. Rows of A are read in place if their elements are contiguous, else
  * copied block by block. Panels of 16-bit floats are widened block by block if many rows share
- * them, else inside the micro-kernel. */
+ * them, else inside the micro-kernel; panels of fewer bits are unpacked block by block. */
 #include <string.h>
 
 #include "kernels/matmul.h"
@@ -200,7 +200,10 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
     if (d->packed) return d->packed + at;
     if (d->run_half) return d->half + at;
     float *room = scratch + matmul_scratch_count(s, t);
-    d->widen(room, d->half + at, depth * t->columns);
+    if (d->half)
+        d->widen(room, d->half + at, depth * t->columns);
+    else
+        d->unpack(room, d->user, panel, p, depth);
     return room;
 }
 

@@ -32,4 +32,7 @@ typedef struct matmul_strides {
 void matmul_u64(size_t m, size_t n, size_t k, const uint64_t *a, matmul_strides as,
                 const uint64_t *b, matmul_strides bs, uint64_t *y);
 
+/* The value of a code of com.microsoft:MatMulBnb4, from 0 to 15; normal: NF4, else FP4. */
+float matmul_bnb4_value(int64_t code, bool normal);
+
 #endif

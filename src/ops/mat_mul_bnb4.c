@@ -28,6 +28,23 @@ static const float NF4[16] = {-1,           -0.69619280f, -0.52507305f, -0.39491
                               0.07958030f,  0.16093020f,  0.24611230f,  0.33791524f,
                               0.44070983f,  0.56261700f,  0.72295684f,  1};
 
+/* Checks the numbers of bytes and scales, if their shapes are known. */
+static pgy_status check_counts(op_infer *c, pgy_error *err)
+{
+    const int64_t all = op_attr_int(c->node, "N", 0) * op_attr_int(c->node, "K", 0);
+    const int64_t block = op_attr_int(c->node, "block_size", 1);
+    const op_value *b = &c->inputs[B], *scales = &c->inputs[SCALES];
+    dim bytes, numbers;
+    if (!rule_count(c, &bytes, b->rank, b->dims) || !dim_is_const(bytes) ||
+        !rule_count(c, &numbers, scales->rank, scales->dims) || !dim_is_const(numbers))
+        return PGY_OK;
+    if (bytes.value == (all + 1) / 2 && numbers.value >= (all - 1) / block + 1) return PGY_OK;
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "inputs 1 and 2 have %" PRId64 " bytes and %" PRId64
+                    " scales, which does not fit %" PRId64 " weights in blocks of %" PRId64,
+                    bytes.value, numbers.value, all, block);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     static const char *const SIZES[] = {"K", "N", "block_size"};
@@ -45,6 +62,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         return op_error(n, err, PGY_E_ARGUMENT,
                         "attribute quant_type is %" PRId64 ", but must be 0 or 1", type);
     pgy_status st = rank_check(c, A, 1, PGY_MAX_RANK, err);
+    if (!st) st = check_counts(c, err);
     if (st) return st;
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, -1, "the shape of the input is not known");
@@ -61,10 +79,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-static double value_of(int64_t code, bool normal)
+float matmul_bnb4_value(int64_t code, bool normal)
 {
-    if (normal) return (double)NF4[code];
-    return code & 8 ? -(double)FP4[code & 7] : (double)FP4[code];
+    if (normal) return NF4[code];
+    return code & 8 ? -FP4[code & 7] : FP4[code];
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
@@ -85,7 +103,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     for (size_t i = 0; i < count; i++) {
         const int64_t code = in_i64(c, B)[i / 2] >> (i % 2 ? 0 : 4) & 15;
-        w[i] = value_of(code, normal) * in_f64(c, SCALES)[i / block];
+        w[i] = (double)matmul_bnb4_value(code, normal) * in_f64(c, SCALES)[i / block];
     }
     const size_t inner = (size_t)(turned ? columns : rows),
                  outer = (size_t)(turned ? rows : columns);

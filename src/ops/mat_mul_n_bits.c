@@ -42,11 +42,58 @@ static pgy_status check_attrs(const op_node *n, pgy_error *err)
     return PGY_OK;
 }
 
+/* Checks the number of elements of an input whose shape is known. */
+static pgy_status check_count(op_infer *c, size_t input, int64_t wanted, pgy_error *err)
+{
+    const op_value *v = &c->inputs[input];
+    dim count;
+    if (!op_has_input(c, input) || !rule_count(c, &count, v->rank, v->dims) ||
+        !dim_is_const(count) || count.value == wanted)
+        return PGY_OK;
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "input %zu has %" PRId64 " elements, but %" PRId64 " are needed", input,
+                    count.value, wanted);
+}
+
+static pgy_status check_counts(op_infer *c, pgy_error *err)
+{
+    const int64_t n = op_attr_int(c->node, "N", 0), k = op_attr_int(c->node, "K", 0);
+    const int64_t bits = op_attr_int(c->node, "bits", 4);
+    const int64_t block = op_attr_int(c->node, "block_size", 0), blocks = (k + block - 1) / block;
+    const bool packed = op_has_input(c, ZEROS) && c->inputs[ZEROS].dtype == PGY_U8;
+    pgy_status st = check_count(c, B, n * (blocks * (block * bits / 8)), err);
+    if (!st) st = check_count(c, SCALES, n * blocks, err);
+    if (!st) st = check_count(c, ZEROS, n * (packed ? (blocks * bits + 7) / 8 : blocks), err);
+    if (!st) st = check_count(c, BIAS, n, err);
+    return st;
+}
+
+/* Checks the blocks that a known g_idx names. */
+static pgy_status check_groups(op_infer *c, pgy_error *err)
+{
+    const int64_t k = op_attr_int(c->node, "K", 0), block = op_attr_int(c->node, "block_size", 0);
+    const dim *groups;
+    size_t count;
+    if (!rule_values(c, G_IDX, &groups, &count)) return PGY_OK;
+    if (count < (size_t)k)
+        return op_error(c->node, err, PGY_E_SHAPE, "g_idx has %zu elements, but K is %" PRId64,
+                        count, k);
+    for (size_t i = 0; i < (size_t)k; i++)
+        if (dim_is_const(groups[i]) &&
+            (groups[i].value < 0 || groups[i].value >= (k + block - 1) / block))
+            return op_error(c->node, err, PGY_E_ARGUMENT,
+                            "g_idx has block %" PRId64 ", but there are only %" PRId64 " blocks",
+                            groups[i].value, (k + block - 1) / block);
+    return PGY_OK;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *x = &c->inputs[A];
     pgy_status st = check_attrs(c->node, err);
     if (!st) st = rank_check(c, A, 1, PGY_MAX_RANK, err);
+    if (!st) st = check_counts(c, err);
+    if (!st) st = check_groups(c, err);
     if (st) return st;
     if (x->rank < 0) {
         op_set_unknown(c, 0, x->dtype, -1, "the shape of the input is not known");

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of a few bits, AVX2: two permutations of eight values each look up codes of at most four
+ * bits. */
+#include "kernels/nbits.h"
+
+#if defined(__x86_64__)
+#include <math.h>
+#include <string.h>
+
+#include "kernels/vector_avx2.h"
+#undef TARGET
+#define TARGET __attribute__((target("avx2,fma,f16c")))
+
+#define NV 2
+#define BYTES __m256i
+#define WORDS __m256i
+#define LOAD_WORDS(p) _mm256_loadu_si256((const __m256i_u *)(p))
+#define AHEAD(p) _mm_prefetch((p) + 2048, _MM_HINT_T0)
+#define SPREAD_INT(p) _mm256_set1_epi32(*(p))
+#define SPREAD_BYTES(p) _mm256_set1_epi32(*(const nbits_unaligned *)(p))
+#define FLOATS(v) _mm256_cvtepi32_ps(v)
+#define LOAD_SCALES(p, n, half) nbits_scales((p), n, half)
+
+typedef int32_t nbits_unaligned __attribute__((aligned(1), may_alias));
+typedef struct nbits_halves {
+    __m256 low, high;
+} nbits_halves;
+#define TABLE nbits_halves
+#define LOAD_TABLE(p) ((nbits_halves){LOAD(p), LOAD((p) + 8)})
+
+TARGET static inline __m256 nbits_scales(const char *p, int n, bool half)
+{
+    if (half) return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)(p + 16 * n)));
+    return LOAD((const float *)(const void *)(p + 32 * n));
+}
+
+/* `code`: in the low bits, below other bits. `top`: its bit 3 as the sign. */
+TARGET static inline __m256 nbits_look_up(__m256i code, __m256i top, const nbits_halves *t)
+{
+    return _mm256_blendv_ps(_mm256_permutevar8x32_ps(t->low, code),
+                            _mm256_permutevar8x32_ps(t->high, code), _mm256_castsi256_ps(top));
+}
+
+TARGET static inline __m256 nbits_byte_at(__m256i w, int i)
+{
+    const __m256i code = _mm256_and_si256(_mm256_srli_epi32(w, 8 * i), _mm256_set1_epi32(255));
+    return _mm256_sub_ps(_mm256_cvtepi32_ps(code), _mm256_set1_ps(128));
+}
+
+/* Products of two bytes do not saturate in 16 bits if one factor has at most four bits. */
+TARGET static inline __m256i nbits_dot_low(__m256i sum, __m256i w, __m256i a)
+{
+    const __m256i pairs = _mm256_maddubs_epi16(w, a);
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+
+TARGET static inline __m256i nbits_dot_high(__m256i sum, __m256i w, __m256i a)
+{
+    const __m256i even = _mm256_and_si256(w, _mm256_set1_epi16(255)), odd = _mm256_srli_epi16(w, 8);
+    const __m256i first = _mm256_srai_epi16(_mm256_slli_epi16(a, 8), 8);
+    return _mm256_add_epi32(sum, _mm256_add_epi32(_mm256_madd_epi16(even, first),
+                                                  _mm256_madd_epi16(odd, _mm256_srai_epi16(a, 8))));
+}
+
+#define NAME_(word, bits) nbits_##word##_##bits
+#define NAME(word, bits) NAME_(word, bits)
+#define DOT(sum, w, a) nbits_dot_low(sum, w, a)
+/* The lowest three bits of a shifted word hold part of the next code: only two bits count. */
+#define BITS 2
+#define PICK(w, i, table) _mm256_permutevar8x32_ps((table).low, _mm256_srli_epi32(w, 2 * (i)))
+#define PLANE(w, i) _mm256_and_si256(_mm256_srli_epi32(w, 2 * (i)), _mm256_set1_epi8(3))
+#include "kernels/nbits_set.inc"
+#define BITS 4
+#define PICK(w, i, table) \
+    nbits_look_up(_mm256_srli_epi32(w, 4 * (i)), _mm256_slli_epi32(w, 28 - 4 * (i)), &(table))
+#define PLANE(w, i) _mm256_and_si256(_mm256_srli_epi32(w, 4 * (i)), _mm256_set1_epi8(15))
+#include "kernels/nbits_set.inc"
+#undef DOT
+#define DOT(sum, w, a) nbits_dot_high(sum, w, a)
+#define BITS 8
+#define PICK(w, i, table) ((void)(table), nbits_byte_at(w, i))
+#define PLANE(w, i) (w)
+#include "kernels/nbits_quantise.inc"
+#include "kernels/nbits_set.inc"
+
+#include "kernels/nbits_table.inc"
+const nbits_tile nbits_avx2 = NBITS_TILE;
+#endif

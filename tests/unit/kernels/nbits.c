@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MatMulNBits and MatMulBnb4 against their definitions: all numbers of bits, blocks, zero points,
+ * orders and numbers of rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "harness/reference_case.h"
+#include "tensor/convert.h"
+
+typedef enum zero_kind { NO_ZEROS, PACKED_ZEROS, FLOAT_ZEROS } zero_kind;
+
+typedef struct weights_case {
+    int64_t bits, block, m, n, k, level;
+    zero_kind zeros;
+    bool groups, bias, halves;
+    pgy_dtype dtype; /* 0: float32 */
+} weights_case;
+
+static uint32_t step(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static void fill_bytes(uint8_t *to, size_t count, uint32_t seed)
+{
+    for (size_t i = 0; i < count; i++) to[i] = (uint8_t)step(&seed);
+}
+
+/* Half of the scales are numbers that float16 cannot hold, unless `halves`. */
+static void fill_scales(void *to, pgy_dtype dtype, size_t count, bool halves)
+{
+    uint32_t seed = 7;
+    for (size_t i = 0; i < count; i++) {
+        const double v = (double)(1 + step(&seed) % 1000) / 4096;
+        const double kept = (double)f16_to_f32(f16_from_f64(halves ? v : 0.5));
+        if (dtype == PGY_F16)
+            ((uint16_t *)to)[i] = f16_from_f64(v);
+        else if (dtype == PGY_BF16)
+            ((uint16_t *)to)[i] = bf16_from_f64(v);
+        else
+            ((float *)to)[i] = (float)(halves ? kept : v / 3);
+    }
+}
+
+/* Every block of A is made of multiples of a 127th of its largest magnitude, so that rounding A to
+ * bytes changes nothing. */
+static void fill_exact(float *a, int64_t rows, int64_t k, int64_t block)
+{
+    uint32_t seed = 3;
+    for (int64_t i = 0; i < rows * k; i++) {
+        const int32_t v = i % k % block ? (int32_t)(step(&seed) % 255) - 127 : 127;
+        a[i] = (float)v / (float)(16 << i / block % 3);
+    }
+}
+
+static const char *text_of(char *to, int64_t a, int64_t b, int64_t c)
+{
+    if (c)
+        snprintf(to, 64, "%lld %lld %lld", (long long)a, (long long)b, (long long)c);
+    else if (b)
+        snprintf(to, 64, "%lld %lld", (long long)a, (long long)b);
+    else
+        snprintf(to, 64, "%lld", (long long)a);
+    return to;
+}
+
+static void add_zeros(reference_case *c, const weights_case *w, int64_t blocks)
+{
+    char shape[64];
+    const int64_t bytes = (blocks * w->bits + 7) / 8;
+    const pgy_dtype dtype = w->dtype ? w->dtype : PGY_F32;
+    if (w->zeros == PACKED_ZEROS) {
+        uint8_t *z = reference_input(c, PGY_U8, text_of(shape, w->n, bytes, 0));
+        fill_bytes(z, (size_t)(w->n * bytes), 5);
+    } else if (w->zeros == FLOAT_ZEROS) {
+        reference_input(c, dtype, text_of(shape, w->n, blocks, 0));
+    } else {
+        reference_input(c, PGY_F32, NULL);
+        return;
+    }
+    reference_constant(c);
+}
+
+static void add_groups(reference_case *c, const weights_case *w, int64_t blocks)
+{
+    char shape[64];
+    uint32_t seed = 9;
+    int32_t *groups = reference_input(c, PGY_I32, w->groups ? text_of(shape, w->k, 0, 0) : NULL);
+    for (int64_t i = 0; groups && i < w->k; i++)
+        groups[i] = (int32_t)(step(&seed) % (uint32_t)blocks);
+    if (groups) reference_constant(c);
+}
+
+static void make(reference_case *c, const weights_case *w)
+{
+    char shape[64];
+    const int64_t blocks = (w->k + w->block - 1) / w->block, bytes = w->block * w->bits / 8;
+    const pgy_dtype dtype = w->dtype ? w->dtype : PGY_F32;
+    reference_start(c, "com.microsoft", "MatMulNBits", 1);
+    reference_attr_int(c, "K", w->k);
+    reference_attr_int(c, "N", w->n);
+    reference_attr_int(c, "bits", w->bits);
+    reference_attr_int(c, "block_size", w->block);
+    reference_attr_int(c, "accuracy_level", w->level);
+    void *a = reference_input(c, dtype, text_of(shape, w->m, w->k, 0));
+    if (w->level == 4) fill_exact(a, w->m, w->k, w->block);
+    uint8_t *b = reference_input(c, PGY_U8, text_of(shape, w->n, blocks, bytes));
+    fill_bytes(b, (size_t)(w->n * blocks * bytes), 1);
+    reference_constant(c);
+    void *scales = reference_input(c, dtype, text_of(shape, w->n, blocks, 0));
+    fill_scales(scales, dtype, (size_t)(w->n * blocks), w->halves);
+    reference_constant(c);
+    add_zeros(c, w, blocks);
+    add_groups(c, w, blocks);
+    reference_input(c, dtype, w->bias ? text_of(shape, w->n, 0, 0) : NULL);
+}
+
+static void run(weights_case w, double tolerance)
+{
+    reference_case c;
+    make(&c, &w);
+    const size_t ran = reference_run(&c, 1, tolerance);
+    if (ran != 1 + (size_t)cpu_features())
+        fail_msg("%lld bits: %zu kernels", (long long)w.bits, ran);
+}
+
+static void test_nbits__bits_blocks_and_zeros(void **state)
+{
+    (void)state;
+    static const int64_t BITS[] = {2, 4, 8}, BLOCKS[] = {16, 32, 256};
+    for (size_t b = 0; b < 3; b++)
+        for (size_t s = 0; s < 3; s++)
+            for (int z = NO_ZEROS; z <= FLOAT_ZEROS; z++)
+                for (int64_t m = 1; m <= 9; m += m < 5 ? 1 : 4)
+                    run((weights_case){.bits = BITS[b],
+                                       .block = BLOCKS[s],
+                                       .m = m,
+                                       .n = 37,
+                                       .k = BLOCKS[s] == 256 ? 512 : 96,
+                                       .zeros = (zero_kind)z,
+                                       .halves = m & 1,
+                                       .bias = m & 2},
+                        2e-6);
+}
+
+/* K that is no multiple of the block, one column, widths around a panel, several blocks of work. */
+static void test_nbits__shapes(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[][4] = {{1, 1, 1, 16},      {1, 1, 17, 16},    {3, 1, 129, 32},
+                                       {2, 31, 40, 16},    {1, 32, 64, 64},   {5, 33, 100, 32},
+                                       {20, 65, 1100, 32}, {130, 40, 70, 16}, {230, 300, 33, 16}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+        for (int64_t bits = 2; bits <= 8; bits *= 2)
+            for (int z = NO_ZEROS; z <= PACKED_ZEROS; z++)
+                run((weights_case){.bits = bits,
+                                   .m = SIZES[i][0],
+                                   .n = SIZES[i][1],
+                                   .k = SIZES[i][2],
+                                   .block = SIZES[i][3],
+                                   .zeros = (zero_kind)z,
+                                   .bias = true},
+                    4e-6);
+}
+
+static void test_nbits__groups(void **state)
+{
+    (void)state;
+    for (int64_t bits = 2; bits <= 8; bits *= 2)
+        for (int64_t level = 0; level <= 1; level++)
+            for (int64_t m = 1; m <= 40; m = m * 3 + 1)
+                run((weights_case){.bits = bits,
+                                   .block = 16,
+                                   .m = m,
+                                   .n = 35,
+                                   .k = 100,
+                                   .level = level,
+                                   .zeros = m & 1 ? PACKED_ZEROS : NO_ZEROS,
+                                   .groups = true},
+                    4e-6);
+}
+
+/* Level 4 rounds A to bytes; here that changes nothing. */
+static void test_nbits__bytes(void **state)
+{
+    (void)state;
+    static const int64_t ROWS[] = {1, 2, 3, 4, 7, 131};
+    for (int64_t bits = 2; bits <= 8; bits *= 2)
+        for (int z = NO_ZEROS; z <= FLOAT_ZEROS; z++)
+            for (size_t m = 0; m < sizeof ROWS / sizeof *ROWS; m++)
+                run((weights_case){.bits = bits,
+                                   .block = m & 1 ? 16 : 128,
+                                   .m = ROWS[m],
+                                   .n = 70,
+                                   .k = 256,
+                                   .level = 4,
+                                   .zeros = (zero_kind)z,
+                                   .halves = m & 2,
+                                   .bias = m & 1},
+                    2e-6);
+}
+
+static void test_nbits__half(void **state)
+{
+    (void)state;
+    static const pgy_dtype TYPES[] = {PGY_F16, PGY_BF16};
+    static const double TOLERANCE[] = {0x1.02p-11, 0x1.02p-8};
+    for (size_t t = 0; t < 2; t++)
+        for (int z = NO_ZEROS; z <= FLOAT_ZEROS; z++)
+            run((weights_case){.bits = 4,
+                               .block = 32,
+                               .m = 3,
+                               .n = 40,
+                               .k = 80,
+                               .zeros = (zero_kind)z,
+                               .bias = true,
+                               .dtype = TYPES[t]},
+                TOLERANCE[t]);
+}
+
+/* Numbers that are not finite reach the output, at level 4 as NaN. */
+static void test_nbits__special_values(void **state)
+{
+    (void)state;
+    for (int64_t level = 0; level <= 4; level += 4) {
+        const weights_case w = {.bits = 4, .block = 16, .m = 1, .n = 20, .k = 64, .level = level};
+        reference_case c;
+        make(&c, &w);
+        float *a = pgy_tensor_data(c.inputs[0]);
+        a[33] = NAN;
+        assert_int_equal(reference_run(&c, 1, 0), 1 + (size_t)cpu_features());
+    }
+}
+
+static void test_nbits__tables(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[][4] = {{1, 40, 64, 32}, {3, 7, 96, 64}, {30, 33, 128, 16}};
+    for (int64_t type = 0; type < 2; type++)
+        for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
+            reference_case c;
+            char shape[64];
+            const int64_t m = SIZES[i][0], n = SIZES[i][1], k = SIZES[i][2], block = SIZES[i][3];
+            reference_start(&c, "com.microsoft", "MatMulBnb4", 1);
+            reference_attr_int(&c, "K", k);
+            reference_attr_int(&c, "N", n);
+            reference_attr_int(&c, "block_size", block);
+            reference_attr_int(&c, "quant_type", type);
+            reference_input(&c, PGY_F32, text_of(shape, m, k, 0));
+            uint8_t *b = reference_input(&c, PGY_U8, text_of(shape, n * k / 2, 0, 0));
+            fill_bytes(b, (size_t)(n * k / 2), 11);
+            reference_constant(&c);
+            reference_input(&c, PGY_F32, text_of(shape, (n * k + block - 1) / block, 0, 0));
+            reference_constant(&c);
+            assert_int_equal(reference_run(&c, 1, 4e-6), 1 + (size_t)cpu_features());
+        }
+}
