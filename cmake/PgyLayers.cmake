@@ -62,4 +62,4 @@ function(pgy_library target)
 endfunction()
 
 # For tests and fuzz targets; tools/check_layers holds it beside docs/layers.md.
-set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune perf precision debug where viewer trace)
+set(PGY_ALL_LAYERS base tensor device onnx data ops graph evaluate transform gs kernels engine runner backends compare inspect tune perf precision debug where decode viewer trace)

@@ -16,6 +16,7 @@
 #include <polygraphy/data.h>
 #include <polygraphy/debug.h>
 #include <polygraphy/debug_minimise.h>
+#include <polygraphy/decode.h>
 #include <polygraphy/describe.h>
 #include <polygraphy/diff.h>
 #include <polygraphy/engine.h>

@@ -11,6 +11,7 @@
 #include "cli/c_script/c_script.h"
 #include "cli/groups/compare.h"
 #include "cli/groups/data.h"
+#include "cli/groups/decode.h"
 #include "cli/groups/model.h"
 #include "cli/groups/operators.h"
 #include "cli/groups/runners.h"
@@ -19,6 +20,7 @@
 #include "cli/groups/trt.h"
 #include "cli/groups/trtexec.h"
 #include "cli/progress.h"
+#include "cli/run_decode.h"
 #include "cli/run_page.h"
 #include "cli/script/script.h"
 
@@ -31,12 +33,25 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[] = {
-        &GROUP_SCRIPT,      &GROUP_LOGGING,    group_runners(),
-        &GROUP_MODEL_RUN,   &GROUP_ONNX_LOAD,  &GROUP_ONNX_SHAPE,
-        &GROUP_ONNX_SAVE,   &GROUP_DATA,       &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS, &GROUP_COMPARE,    &GROUP_FUNCTIONS,
-        &GROUP_TRACE,       &GROUP_OPERATORS,  &GROUP_TRT_CONFIG,
-        &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE, NULL,
+        &GROUP_SCRIPT,
+        &GROUP_LOGGING,
+        group_runners(),
+        &GROUP_MODEL_RUN,
+        &GROUP_ONNX_LOAD,
+        &GROUP_ONNX_SHAPE,
+        &GROUP_ONNX_SAVE,
+        &GROUP_DECODE,
+        &GROUP_DATA,
+        &GROUP_INFERENCE,
+        &GROUP_POSTPROCESS,
+        &GROUP_COMPARE,
+        &GROUP_FUNCTIONS,
+        &GROUP_TRACE,
+        &GROUP_OPERATORS,
+        &GROUP_TRT_CONFIG,
+        &GROUP_TRT_NETWORK,
+        &GROUP_TRT_ENGINE,
+        NULL,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -268,6 +283,26 @@ static uint64_t iteration_count(const args *line)
     return generated && data->iterations > 0 ? (uint64_t)data->iterations : 0;
 }
 
+/* Decoding takes its data, its judge and its reports from other options than a run. */
+static pgy_status decode_all(args *line, bool *passed, pgy_error *err)
+{
+    run_models models = {.line = line};
+    const runner_maker maker = {.source = make_source, .configure = configure, .user = &models};
+    pgy_runner **runners = NULL;
+    size_t runner_count = 0;
+    pgy_status st = run_decode_check(line, err);
+    if (!st) st = make_config(&models.config, line, err);
+    if (!st) st = edit_models(&models, err);
+    if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
+    if (!st)
+        st = run_decode(line, runners, runner_count, models.edited, models.config, passed, err);
+    runners_destroy(runners, runner_count);
+    trt_config_release(line);
+    pgy_model_destroy(models.edited);
+    pgy_model_destroy(models.edited_trt);
+    return st;
+}
+
 static pgy_status run_all(args *line, bool *passed, pgy_error *err)
 {
     const model_args *model = ARGS_OF(line, model_args);
@@ -363,7 +398,7 @@ static pgy_status run_traced(args *line, bool *passed, pgy_error *err)
             "--export-trace records this process only: leave out --use-subprocess");
     pgy_status st = trace_begin(&session, trace->path, &trace->options, err);
     if (st) return st;
-    st = run_all(line, passed, err);
+    st = (decode_is_asked(line) ? decode_all : run_all)(line, passed, err);
     return trace_end(&session, st, line->name, line->command, ARGS_OF(line, model_args)->path, err);
 }
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A runner that decodes: it keeps its caches and the text that it has read. A model without caches
+ * reads the whole text in each step. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/system.h"
+#include "decode/decode.h"
+
+static const char LOG_PATH[] = "decode/lane.c";
+
+pgy_status lane_open(decode_lane *lane, pgy_runner *runner, const pgy_decode_options *o,
+                     pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    pgy_status st = PGY_OK;
+    lane->runner = runner;
+    if (!pgy_runner_is_active(runner)) {
+        LOG(START, "%-35s | Activating and starting decoding", pgy_runner_name(runner));
+        st = pgy_runner_activate(runner, err);
+        if (st)
+            return pgy_error_prefix(err, st, "%s could not be started: ", pgy_runner_name(runner));
+        lane->activated = true;
+    }
+    st = pgy_runner_inputs(&inputs, runner, err);
+    if (!st) st = pgy_runner_outputs(&lane->outputs_info, runner, err);
+    if (!st && (!inputs || !lane->outputs_info))
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "the runner does not tell its inputs and outputs, which decoding needs");
+    if (!st) st = decode_plan_create(&lane->plan, inputs, lane->outputs_info, o, err);
+    return st ? pgy_error_prefix(err, st, "%s: ", pgy_runner_name(runner)) : PGY_OK;
+}
+
+pgy_status lane_prepare(decode_lane *lane, const pgy_decode_options *o, const pgy_tensor_map *data,
+                        size_t batch, size_t capacity, pgy_error *err)
+{
+    size_t tokens = 0;
+    pgy_status st = caches_create(&lane->caches, &lane->past, &lane->plan, o, data, batch, err);
+    if (!st) st = caches_check_room(lane->caches, &lane->plan, lane->past + (int64_t)capacity, err);
+    if (!st) st = constants_make(&lane->constants, &lane->plan, o, data, batch, err);
+    if (st) return pgy_error_prefix(err, st, "%s: ", pgy_runner_name(lane->runner));
+    if (!size_mul(&tokens, batch, capacity)) tokens = SIZE_MAX;
+    lane->capacity = capacity;
+    lane->text = mem_calloc(tokens, sizeof *lane->text);
+    lane->chosen = mem_calloc(batch, sizeof *lane->chosen);
+    return lane->text && lane->chosen ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+}
+
+void lane_close(decode_lane *lane)
+{
+    caches_destroy(lane->caches, &lane->plan);
+    pgy_tensor_map_destroy(lane->constants);
+    pgy_tensor_map_destroy(lane->feed);
+    pgy_tensor_map_destroy(lane->outputs);
+    mem_free(lane->text);
+    mem_free(lane->chosen);
+    decode_plan_deinit(&lane->plan);
+    if (lane->activated) pgy_runner_deactivate(lane->runner);
+    *lane = (decode_lane){0};
+}
+
+/* ---- A step ---------------------------------------------------------------------------------- */
+
+static pgy_status make_feed(pgy_tensor_map **out, const decode_lane *lane, const step_input *step,
+                            pgy_error *err)
+{
+    pgy_tensor_map *m = NULL;
+    pgy_status st = pgy_tensor_map_create(&m, err);
+    for (size_t i = 0; !st && i < lane->plan.input_count; i++) {
+        const decode_input *in = &lane->plan.inputs[i];
+        pgy_tensor *made = NULL;
+        if (in->role == ROLE_CACHE) {
+            st = pgy_tensor_map_set(m, in->info->name, lane->caches[in->cache].value, err);
+        } else if (in->role == ROLE_CONSTANT || in->role == ROLE_ONES) {
+            pgy_tensor *t = pgy_tensor_map_find(lane->constants, in->info->name);
+            if (t) st = pgy_tensor_map_set(m, in->info->name, t, err);
+        } else {
+            st = feed_make(&made, in, step, err);
+            if (!st) st = pgy_tensor_map_adopt(m, in->info->name, made, err);
+        }
+    }
+    if (st)
+        pgy_tensor_map_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+/* Adds the ids of a step to the text. */
+static void read_on(decode_lane *lane, const int64_t *ids, size_t batch, size_t length)
+{
+    for (size_t row = 0; row < batch; row++)
+        memcpy(lane->text + row * lane->capacity + lane->text_count, ids + row * length,
+               length * sizeof *ids);
+    lane->text_count += length;
+}
+
+/* The tokens that the model reads: those of the step, or without caches all. `whole` is owned. */
+static pgy_status tokens_of(step_input *out, int64_t **whole, const decode_lane *lane,
+                            const int64_t *ids, size_t batch, size_t length, bool prefill,
+                            pgy_error *err)
+{
+    *out = (step_input){batch, ids, lane->past, (int64_t)length, prefill};
+    if (lane->plan.cache_count) return PGY_OK;
+    const size_t count = lane->text_count;
+    *whole = mem_calloc(batch * count, sizeof **whole);
+    if (!*whole) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t row = 0; row < batch; row++)
+        memcpy(*whole + row * count, lane->text + row * lane->capacity, count * sizeof **whole);
+    *out = (step_input){batch, *whole, 0, (int64_t)count, prefill};
+    return PGY_OK;
+}
+
+/* Chooses by the last row of each text. */
+static pgy_status choose(decode_lane *lane, size_t batch, pgy_error *err)
+{
+    pgy_tensor *logits = pgy_tensor_map_find(lane->outputs, lane->plan.logits->name);
+    if (!logits)
+        return pgy_error_set(err, PGY_E_BACKEND, "the runner gave no output '%s'",
+                             lane->plan.logits->name);
+    const size_t rows = top_rows(logits);
+    if (pgy_tensor_rank(logits) < 2 || !rows || rows % batch)
+        return pgy_error_set(err, PGY_E_SHAPE,
+                             "logits '%s' have %zu rows, which are no multiple of the batch of %zu",
+                             lane->plan.logits->name, rows, batch);
+    lane->has_nan = false;
+    for (size_t i = 0; i < batch; i++) {
+        top_ids top;
+        top_find(&top, logits, (i + 1) * (rows / batch) - 1);
+        lane->chosen[i] = top.ids[0];
+        lane->has_nan = lane->has_nan || top.has_nan;
+    }
+    return PGY_OK;
+}
+
+pgy_status lane_step(decode_lane *lane, const int64_t *ids, size_t batch, size_t length,
+                     bool prefill, pgy_error *err)
+{
+    step_input step;
+    int64_t *whole = NULL;
+    pgy_tensor_map_destroy(lane->feed);
+    pgy_tensor_map_destroy(lane->outputs);
+    lane->feed = lane->outputs = NULL;
+    read_on(lane, ids, batch, length);
+    pgy_status st = tokens_of(&step, &whole, lane, ids, batch, length, prefill, err);
+    if (!st) st = make_feed(&lane->feed, lane, &step, err);
+    mem_free(whole);
+    if (st) return st;
+    const int64_t begin = clock_ns();
+    st = pgy_runner_infer(&lane->outputs, lane->runner, lane->feed, err);
+    lane->time_ns = clock_ns() - begin;
+    return st ? st : choose(lane, batch, err);
+}
+
+pgy_status lane_advance(decode_lane *lane, size_t length, bool prefill, pgy_error *err)
+{
+    const int64_t total = lane->past + (int64_t)length;
+    const pgy_status st =
+        caches_advance(lane->caches, &lane->plan, lane->outputs, total, prefill, err);
+    if (!st) lane->past = total;
+    return st;
+}
+
+pgy_status lane_repeat(pgy_tensor_map **outputs, decode_lane *lane, const decode_lane *from,
+                       pgy_error *err)
+{
+    pgy_tensor_map *feed = NULL;
+    pgy_status st = pgy_tensor_map_copy(&feed, lane->feed, err);
+    for (size_t i = 0; !st && i < lane->plan.cache_count; i++) {
+        const pgy_tensor_info *info = lane->plan.inputs[lane->plan.caches[i].input].info;
+        const pgy_tensor *other = pgy_tensor_map_find(from->feed, info->name);
+        pgy_tensor *own = NULL;
+        if (!other) continue;
+        st = pgy_tensor_cast(&own, pgy_tensor_view(other),
+                             info->dtype ? info->dtype : pgy_tensor_dtype(other), err);
+        if (!st) st = pgy_tensor_map_adopt(feed, info->name, own, err);
+    }
+    if (!st) st = pgy_runner_infer(outputs, lane->runner, feed, err);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
