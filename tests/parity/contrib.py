@@ -21,6 +21,8 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+import contrib_recent
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MS = "com.microsoft"
@@ -506,6 +508,7 @@ def all_cases():
     for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
+    contrib_recent.add(case, Source)
     return CASES
 
 
@@ -635,7 +638,7 @@ def attr_text(v):
 
 
 # Operators that share a file.
-FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
+FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
          "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}
