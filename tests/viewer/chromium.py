@@ -192,10 +192,14 @@ class Page(BasePage):
             self.errors.append("dialog: " + params["message"])
             self.browser.send("Page.handleJavaScriptDialog", self.session, accept=True)
 
+    def before(self, source):
+        """A script that runs before the page's own in all that is opened from now on."""
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=source)
+
     def _prepare(self, width, height, dark, touch):
         for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
             self.call(domain + ".enable")
-        self.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        self.before(WATCH)
         self.resize(width, height)
         self.media(dark=dark)
         if touch:

@@ -193,8 +193,12 @@ class Page(BasePage):
             self.errors.append("dialog: " + params["message"])
             self.browser.send("browsingContext.handleUserPrompt", context=self.context, accept=True)
 
+    def before(self, source):
+        """A script that runs before the page's own in all that is opened from now on."""
+        self.call("script.addPreloadScript", functionDeclaration="() => { " + source + " }", contexts=[self.context], context=None)
+
     def _prepare(self, width, height):
-        self.call("script.addPreloadScript", functionDeclaration="() => { " + WATCH + " }", contexts=[self.context], context=None)
+        self.before(WATCH)
         self.resize(width, height)
 
     def call(self, method, **params):

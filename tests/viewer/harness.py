@@ -23,7 +23,7 @@ from base_page import Failure, Unsupported
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples/models"
-READY = "document.body.dataset.ready === 'true'"  # the first picture is drawn
+READY = "document.body.dataset.ready === 'true' && document.body.dataset.panels === 'true'"  # the first picture is drawn, and the panels are there
 SCREENSHOTS = ROOT / "tests/viewer/screenshots"
 
 

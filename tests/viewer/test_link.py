@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The address holds the state: a reload, a link and "back" restore it."""
-from harness import ROOT, go_to, selected, state
+from harness import READY, ROOT, go_to, selected, state
 
 DATA = ROOT / "tests/data/viewer"
 
@@ -17,7 +17,7 @@ def test_reload_restores_the_view(t):
     page.key("+")
     before = state(page)
     assert before["node"] == "/layer.2/matmul"
-    page.reload("document.body.dataset.ready === 'true'")
+    page.reload(READY)
     page.frames(4)
     assert state(page) == before
     assert selected(page) == "/layer.2/matmul"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plan with several profiles: each program is a graph that can be chosen."""
-from harness import EXAMPLES, go_to, state
+from harness import EXAMPLES, READY, go_to, state
 
 
 def shapes(n):
@@ -24,7 +24,7 @@ def test_profile_is_chosen_in_the_page_by_key_and_by_link(t):
     page.run("() => { const s = document.querySelector('#profile-choice'); s.value = '1'; s.dispatchEvent(new Event('change', {bubbles: true})); }")
     page.wait("location.hash.includes('graph=1')")
     assert "16x10" in output_shape(page)
-    page.reload(ready="document.body.dataset.ready === 'true'")
+    page.reload(READY)
     assert page.js("document.querySelector('#profile-choice').value") == "1"
     assert "16x10" in output_shape(page)
     page.click("#canvas")

@@ -29,7 +29,7 @@ const READABLE = 0.45;
 const GLIDE_MS = 180;
 
 /** @param {string} id @returns {HTMLElement} */
-function element(id) {
+export function region(id) {
     const found = document.getElementById(id);
     if (!found) throw new Error('index.html has no element #' + id);
     return found;
@@ -54,21 +54,20 @@ class GraphView {
         /** Where B's camera is, seen from A's. */
         this.shift = {x: 0, y: 0};
         /** @type {Pane[]} */
-        this.panes = [new Pane(/** @type {HTMLCanvasElement} */ (element('canvas')), a, () => this.later())];
+        this.panes = [new Pane(/** @type {HTMLCanvasElement} */ (region('canvas')), a, () => this.later())];
         this.first = a;
         this.second = b;
         new Pointer(this.panes[0], this.wishes(0));
-        this.minimap = new Minimap(/** @type {HTMLCanvasElement} */ (element('minimap')), this.panes[0], (camera) => this.moveTo(camera));
+        this.minimap = new Minimap(/** @type {HTMLCanvasElement} */ (region('minimap')), this.panes[0], (camera) => this.moveTo(camera));
         if (b >= 0) this.addSecond(b);
-        store.on((changed, state) => this.change(changed, state));
         const resized = new ResizeObserver(() => this.resized());
-        resized.observe(element('halves'));
+        resized.observe(region('halves'));
         matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.retheme());
     }
 
     /** @param {number} graph */
     addSecond(graph) {
-        const pane = new Pane(/** @type {HTMLCanvasElement} */ (element('canvas-b')), graph, () => this.later());
+        const pane = new Pane(/** @type {HTMLCanvasElement} */ (region('canvas-b')), graph, () => this.later());
         pane.own = {states: new Map(), instance: new Map(), root: 0};
         this.panes.push(pane);
         new Pointer(pane, this.wishes(1));
@@ -136,10 +135,10 @@ class GraphView {
         const state = store.get();
         const {anchor, isFirst} = this;
         this.isFirst = false;
-        element('half-b').hidden = !this.isPair;
+        region('half-b').hidden = !this.isPair;
         this.showTitles();
         for (const pane of this.panes) pane.resize();
-        const busy = element('busy');
+        const busy = region('busy');
         const shownPanes = this.isPair ? this.panes : this.panes.slice(0, 1);
         for (const pane of shownPanes) {
             const isDone = await pane.arrange(state, pane === this.panes[0] || !this.isPair ? anchor || this.anchorOf(pane) : null, () => {
@@ -271,7 +270,7 @@ class GraphView {
     showTitles() {
         const {graphs} = data.head();
         this.panes.forEach((pane, k) => {
-            const title = element(k === 0 ? 'half-title' : 'half-title-b');
+            const title = region(k === 0 ? 'half-title' : 'half-title-b');
             title.hidden = graphs.length < 2;
             const {role, name} = graphs[pane.graph];
             title.textContent = (role === 'a' ? 'A: ' : role === 'b' ? 'B: ' : '') + (role === 'merged' ? 'A and B in one picture' : shown(name));
@@ -281,7 +280,7 @@ class GraphView {
     showBreadcrumb() {
         const state = store.get();
         const g = this.panes[0].g;
-        const bar = element('breadcrumb');
+        const bar = region('breadcrumb');
         bar.hidden = state.root === 0;
         const path = [];
         for (let c = state.root; c >= 0; c = g.container.parent[c]) path.unshift(c);
@@ -433,12 +432,20 @@ export function graphView() {
     return theView;
 }
 
-export function mountGraph() {
-    theView = new GraphView();
-    const view = theView;
+/**
+ * Draws the picture of the state as it is, and follows the state from then on.
+ * @param {Item | null} wanted  what will be in the middle
+ * @returns {Promise<void>} when the first picture is drawn
+ */
+export async function mountGraph(wanted) {
+    const view = new GraphView();
+    theView = view;
+    if (wanted) show(wanted);
+    store.tell(); // to nobody: the first picture is of the state as it is now
     view.chooseGraphs(store.get());
     view.showBreadcrumb();
-    view.rearrange();
+    store.on((changed, state) => view.change(changed, state));
+    await view.rearrange();
 }
 
 // ---- For panels and keys ----------------------------------------------------------------------------------------------------------------

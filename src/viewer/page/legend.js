@@ -7,6 +7,7 @@ import {store} from './store.js';
 import {announce, button, el, fill, shown, svgElement} from './dom.js';
 import {currentQuantity, markIcon, markKinds, markText} from './facts.js';
 import {readQuantity} from './query.js';
+import {isNarrow} from './start.js';
 
 /** @typedef {import('./data.js').Quantity} Quantity */
 
@@ -36,24 +37,8 @@ export function stepQuantity(step) {
     announce(next < 0 ? 'No colours' : `Coloured by ${data.results().quantities[next].label}`);
 }
 
-/** What colours a page that was opened without a fragment: errors before times, so that what is wrong is seen at once. */
-const FIRST_QUANTITIES = ['maxabs', 'error', 'made', 'time', 'change'];
-
-/**
- * @param {Quantity[]} list
- * @returns {number} index in the results, -1: none
- */
-export function firstQuantity(list) {
-    for (const id of FIRST_QUANTITIES) {
-        const found = list.find((q) => q.id === id && q.values.some((value) => value !== null));
-        if (found) return found.index;
-    }
-    return -1;
-}
-
 /** @param {HTMLElement} element */
 export function mountQuantity(element) {
-    if (location.hash.length < 2 && store.get().quantity < 0) store.set({quantity: firstQuantity(choices())});
     const select = el('select', {id: 'quantity-choice', on: {change: (event) => choose(Number(event.target.value))}});
     fill(element, el('label', {for: 'quantity-choice'}, 'Colour'), ' ', select);
     const update = () => {
@@ -170,5 +155,5 @@ function marksLegend() {
         list.append(button('', () => store.set({query: `mark:${kind}`}), {class: 'key link', title: `Find mark:${kind}`}));
         fill(/** @type {Element} */ (list.lastElementChild), markIcon(kind), ` ${markText(kind)} (${count})`);
     }
-    return el('details', {class: 'marks-legend', open: true}, el('summary', {}, 'Marks'), list);
+    return el('details', {class: 'marks-legend', open: !isNarrow()}, el('summary', {}, 'Marks'), list);
 }

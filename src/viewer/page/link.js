@@ -154,7 +154,8 @@ function knownData() {
 
 /**
  * Reads the address, and keeps it up to date.
- * @param {(item: Item) => void} show
+ * @param {(item: Item) => void} show  called when the address has changed to that of a place
+ * @returns {Item | null} the place of the first address
  */
 export function mountLink(show) {
     const known = knownData();
@@ -163,11 +164,11 @@ export function mountLink(show) {
     let due = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let timer;
-    /** @param {string} fragment */
+    /** @param {string} fragment @returns {Item | null} the place that it names without saying where it stands */
     const read = (fragment) => {
         const state = decodeState(fragment, known);
         store.set(state);
-        if (state.selected && state.camera?.scale === 0) show(state.selected);
+        return state.selected && state.camera?.scale === 0 && state.view === 'graph' ? state.selected : null;
     };
     const write = () => {
         timer = undefined;
@@ -179,7 +180,7 @@ export function mountLink(show) {
         else history.replaceState(null, '', '#' + fragment);
         isStep = false;
     };
-    if (written) read(written);
+    const first = written ? read(written) : null;
     addEventListener('popstate', () => {
         const fragment = location.hash.replace(/^#/, '');
         if (fragment === written) return;
@@ -187,7 +188,8 @@ export function mountLink(show) {
         timer = undefined;
         written = fragment;
         isStep = false;
-        read(fragment);
+        const place = read(fragment);
+        if (place) show(place);
     });
     store.on((changed, state) => {
         if (encodeState(state, known) === written) return;
@@ -199,4 +201,5 @@ export function mountLink(show) {
         due = wanted;
         timer = setTimeout(write, due - performance.now());
     });
+    return first;
 }

@@ -1,37 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // Starts everything.
 
-import {data} from './data.js';
 import {store} from './store.js';
-import {shown} from './dom.js';
-import {fit, mountGraph, resetView, show} from './graph_view.js';
+import {fit, region, resetView} from './graph_view.js';
 import {clearAll, enterSelected, foldSelected, followSelected, leaveRoot, step, stepInstance, stepNear, toggleBookmark, toggleDiff, zoomBy} from './moves.js';
-import {mountLink} from './link.js';
 import {mountKeys} from './keys.js';
-import {mountTable} from './table_view.js';
-import {mountSidebar} from './sidebar.js';
-import {focusFind, mountFind} from './find.js';
-import {mountWorst, stepFailing, stepWorst} from './worst.js';
-import {mountLegend, mountQuantity, stepQuantity} from './legend.js';
-import {mountSwitches, mountViews} from './views.js';
-import {mountProfile, stepProfile} from './profiles.js';
-import {mountSummary} from './summary.js';
-import {mountTimeline} from './timeline_view.js';
-import {mountSearch} from './search_view.js';
-import {mountDiff} from './diff_view.js';
-import {copySelection, mountExport, savePicture} from './export.js';
-import {mountHelp, openHelp} from './help.js';
-
-/** @param {string} id @returns {HTMLElement} */
-function region(id) {
-    const found = document.getElementById(id);
-    if (!found) throw new Error('index.html has no element #' + id);
-    return found;
-}
+import {focusFind} from './find.js';
+import {stepFailing, stepWorst} from './worst.js';
+import {stepQuantity} from './legend.js';
+import {stepProfile} from './profiles.js';
+import {copySelection, savePicture} from './export.js';
+import {openHelp} from './help.js';
+import {mountPanels, mountPanelsInTurn} from './panels.js';
+import {startPicture} from './start.js';
 
 /** @param {'attributes' | 'weights' | 'names' | 'horizontal' | 'zoom_by_wheel' | 'widths'} name */
 function toggle(name) {
     store.set({[name]: !store.get()[name]});
+}
+
+/**
+ * An action that needs the panels: they are made at once if they are not there yet.
+ * @param {() => void} action
+ * @returns {() => void}
+ */
+function withPanels(action) {
+    return () => {
+        mountPanels();
+        action();
+    };
 }
 
 /** @returns {Map<string, () => void>} what the actions of `KEYS` do */
@@ -46,10 +43,10 @@ function actions() {
             zoom_out: () => zoomBy(0.9),
             fit,
             reset: resetView,
-            find: () => focusFind(''),
-            go: () => focusFind('name:'),
-            worst_next: () => stepWorst(1),
-            worst_previous: () => stepWorst(-1),
+            find: withPanels(() => focusFind('')),
+            go: withPanels(() => focusFind('name:')),
+            worst_next: withPanels(() => stepWorst(1)),
+            worst_previous: withPanels(() => stepWorst(-1)),
             failing: () => stepFailing(),
             clear: clearAll,
             quantity_next: () => stepQuantity(1),
@@ -78,49 +75,19 @@ function actions() {
             copy: () => copySelection(),
             png: () => savePicture('png'),
             svg: () => savePicture('svg'),
-            help: () => openHelp(),
+            help: withPanels(() => openHelp()),
         }),
     );
 }
 
-/**
- * Lets the browser draw and answer between two parts of the start.
- * @returns {Promise<void>}
- */
-function pause() {
-    return new Promise((resolve) => setTimeout(resolve, 0));
-}
-
 async function main() {
-    region('title').textContent = shown(data.head().title);
-    region('app').hidden = false;
-    await pause();
-    data.graph(0);
-    await pause();
-    mountLink((item) => queueMicrotask(() => show(item))); // the first link is read before there is a picture
-    mountViews(region('views'));
-    mountGraph();
-    await pause();
-    mountQuantity(region('quantity'));
-    mountProfile(region('profile'));
-    mountSwitches(region('switches'));
-    mountLegend(region('legend'));
-    mountFind(region('find'), region('hits'));
-    mountWorst(region('worst'));
-    mountSidebar(region('sidebar'));
-    await pause();
-    mountSummary(region('view-summary'));
-    mountTimeline(region('view-timeline'));
-    mountSearch(region('view-search'));
-    mountDiff(region('view-diff'));
-    mountTable(region('view-table'));
-    mountExport(region('export'));
-    mountHelp(region('help'));
-    region('help-button').addEventListener('click', () => openHelp());
+    await startPicture();
+    mountKeys(actions());
+    region('help-button').addEventListener('click', withPanels(() => openHelp()));
     region('zoom-in').addEventListener('click', () => zoomBy(1.25));
     region('zoom-out').addEventListener('click', () => zoomBy(0.8));
     region('zoom-fit').addEventListener('click', () => fit());
-    mountKeys(actions());
+    await mountPanelsInTurn();
 }
 
 main();

@@ -35,7 +35,7 @@ const AT_ONCE = 700; // cards that can be drawn in one frame
  * Lets the page draw and answer between two slices of work.
  * @returns {Promise<void>}
  */
-function breathe() {
+export function breathe() {
     return new Promise((resolve) => {
         const channel = new MessageChannel();
         channel.port1.onmessage = () => resolve();

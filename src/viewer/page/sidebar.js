@@ -10,8 +10,14 @@ import {containerPanel, hitsPanel, modelPanel} from './sidebar_model.js';
 /** @param {HTMLElement} element */
 export function mountSidebar(element) {
     const content = el('div', {class: 'sidebar-content', tabindex: -1});
-    const close = button('\u00d7', () => store.set({sidebar: false}), {class: 'close', 'aria-label': 'Close the details', title: 'Close'});
-    const reopen = button('Details', () => store.set({sidebar: true}), {class: 'reopen', title: 'Show the details'});
+    /** @param {boolean} sidebar @param {HTMLElement} next  has the focus then: what was pressed is gone */
+    const turn = (sidebar, next) => {
+        store.set({sidebar});
+        store.tell();
+        next.focus();
+    };
+    const close = button('\u00d7', () => turn(false, reopen), {class: 'close', 'aria-label': 'Close the details', title: 'Close'});
+    const reopen = button('Details', () => turn(true, content), {class: 'reopen', title: 'Show the details'});
     fill(element, close, content, reopen);
     /** @param {Set<string> | null} changed */
     const update = (changed) => {

@@ -4,6 +4,7 @@
 import {data} from './data.js';
 import {store} from './store.js';
 import {button, el, fill, roveFocus, shown} from './dom.js';
+import {sectionOf} from './start.js';
 
 /** @returns {[string, string][]} id and title of the views that have data */
 function viewList() {
@@ -18,15 +19,12 @@ function viewList() {
     return list;
 }
 
-const OWN_VIEWS = new Set(['graph', 'summary', 'timeline', 'search', 'diff']);
-
 /** @param {HTMLElement} element */
 export function mountViews(element) {
     const list = viewList();
     const bar = el('div', {class: 'tabs', role: 'tablist', 'aria-label': 'Views'});
     const tabs = new Map(list.map(([id, title]) => {
-        const section = `view-${OWN_VIEWS.has(id) ? id : 'table'}`;
-        const tab = button(shown(title), () => store.set({view: id}), {class: 'tab', role: 'tab', 'aria-controls': section, 'data-view': id});
+        const tab = button(shown(title), () => store.set({view: id}), {class: 'tab', role: 'tab', 'aria-controls': sectionOf(id), 'data-view': id});
         bar.append(tab);
         return [id, tab];
     }));
@@ -36,8 +34,6 @@ export function mountViews(element) {
     const update = () => {
         const known = tabs.has(store.get().view) ? store.get().view : 'graph';
         if (known !== store.get().view) store.set({view: known});
-        const section = `view-${OWN_VIEWS.has(known) ? known : 'table'}`;
-        for (const view of document.querySelectorAll('.view')) /** @type {HTMLElement} */ (view).hidden = view.id !== section;
         for (const [id, tab] of tabs) {
             tab.setAttribute('aria-selected', String(id === known));
             tab.tabIndex = id === known ? 0 : -1;

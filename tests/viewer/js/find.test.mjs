@@ -74,7 +74,7 @@ test('worse is smaller where more is better, and the verdict fail before pass', 
 });
 
 test('a page without a fragment is coloured by its errors, else by its times', async () => {
-    const {firstQuantity} = await import('../../../src/viewer/page/legend.js');
+    const {firstQuantity} = await import('../../../src/viewer/page/start.js');
     const {quantities} = data.results();
     assert.equal(firstQuantity(quantities), 0);
     assert.equal(firstQuantity(quantities.slice(1)), 1);
