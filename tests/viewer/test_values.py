@@ -20,21 +20,21 @@ def caption(page):
 
 
 def test_weight_is_fetched_when_it_is_looked_at(t):
-    nodes = [onnx.node("MatMul", ["x", "w"], ["y"], "product")]
-    model = t.model("big.onnx", onnx.model(nodes, [onnx.tensor("x", [1, 300])], [onnx.tensor("y", [1, 400])], [onnx.weight("w", [300, 400])]))
+    nodes = [onnx.node("MatMul", ["x", "blk/w"], ["y"], "product")]
+    model = t.model("big.onnx", onnx.model(nodes, [onnx.tensor("x", [1, 300])], [onnx.tensor("y", [1, 400])], [onnx.weight("blk/w", [300, 400])]))
     page = served(t, model)
     assert not any("values" in request for request in page.requests), page.requests
     page.click("#find-box")
     page.type("product")
     page.key("Enter")
     page.frames(3)
-    page.click_text("#sidebar .ports .link", "w")
+    page.click_text("#sidebar .ports .link", "blk/w")
     assert caption(page).startswith("256 rows, 256 columns, between"), caption(page)
     page.js("(() => { const i = document.querySelector(\"#sidebar input[aria-label^='First column']\"); i.value = '256'; i.dispatchEvent(new Event('input', {bubbles: true})); })()")
     page.wait("document.querySelector('#sidebar .plane-box + .note').textContent.includes('144 columns')")
     assert "from row 0 and column 256" in caption(page)
     saved, name = page.download(lambda: page.click_text("#sidebar button", "Save A.npy"))
-    assert name.endswith(".npy") and saved[:6] == b"\x93NUMPY" and b"(300, 400)" in saved[:128] and len(saved) == 128 + 4 * 300 * 400
+    assert name == "blk_w_A.npy" and saved[:6] == b"\x93NUMPY" and b"(300, 400)" in saved[:128] and len(saved) == 128 + 4 * 300 * 400
 
 
 def test_outputs_of_both_runners_and_their_difference(t):

@@ -165,12 +165,12 @@ function drawPiece(picture, caption, piece, side, name) {
 // ---- Files ------------------------------------------------------------------------------------------
 
 /**
- * A name without what files may not have in theirs.
+ * A name without what files may not have in theirs; the server names files in the same way (serve/answer.c).
  * @param {string} name
  * @returns {string}
  */
 export function fileName(name) {
-    return name.replace(/[^A-Za-z0-9._-]+/g, '_').replace(/^[._]+/, '').slice(0, 80) || 'tensor';
+    return name.replace(/[^A-Za-z0-9.-]+/g, '_').replace(/^[-._]+/, '').slice(0, 80) || 'tensor';
 }
 
 /** @type {Map<string, [string, number, (view: DataView, at: number, value: number) => void]>} */

@@ -249,10 +249,28 @@ static pgy_status with_npy_type(pgy_tensor **t, pgy_error *err)
     return st;
 }
 
+/* The name of a tensor's file: runs of other characters than letters, digits and ._- are one _, as
+ * in page/sidebar_values.js, so that no name of a model leaves the header or a folder. */
+static void put_file_name(str *out, const char *name, int side)
+{
+    const size_t most = 80;
+    for (const char *p = name; *p && out->size < most; p++) {
+        const bool is_plain = (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
+                              (*p >= 'A' && *p <= 'Z');
+        if (is_plain || (out->size && (*p == '.' || *p == '-')))
+            str_append_char(out, *p);
+        else if (out->size && str_text(out)[out->size - 1] != '_')
+            str_append_char(out, '_');
+    }
+    str_append(out, out->size ? "" : "tensor");
+    str_append(out, side ? "_B.npy" : "_A.npy");
+}
+
 static pgy_status give_npy(http_answer *a, site *s, span rest, span query, pgy_error *err)
 {
     tensor_place at;
     pgy_tensor *t = NULL;
+    str name = {0};
     if (rest.size) return pgy_error_set(err, PGY_E_NOT_FOUND, "no such path");
     pgy_status st = read_place(&at, s, query, err);
     if (!st) st = page_values_get(&t, &s->values, at.graph, at.tensor, at.side, err);
@@ -265,8 +283,11 @@ static pgy_status give_npy(http_answer *a, site *s, span rest, span query, pgy_e
                           err);
     if (st) return st;
     a->body = (span){str_text(&a->own), a->own.size};
-    make_head(a, HTTP_OK, BYTES, "tensor.npy", NULL);
-    return PGY_OK;
+    put_file_name(&name, s->page->graphs[at.graph]->tensors[at.tensor].name, at.side);
+    make_head(a, HTTP_OK, BYTES, str_text(&name), NULL);
+    if (name.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    str_deinit(&name);
+    return st;
 }
 
 static pgy_status give_part(http_answer *a, site *s, span rest, span query, pgy_error *err)

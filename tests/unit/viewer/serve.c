@@ -30,6 +30,8 @@ static void add_weight(model_builder *b, const char *name, pgy_tensor *t)
     pgy_tensor_release(t);
 }
 
+#define HOSTILE "/../encoder.0/w\"\r\nX:1;\xc3\xa9_w2"
+
 /* A model with weights of several types. */
 static pgy_model *weights_model(void)
 {
@@ -43,7 +45,9 @@ static pgy_model *weights_model(void)
     add_weight(&b, "bf16", tensor_of(PGY_BF16, 1, (const int64_t[]){3}, BF16));
     add_weight(&b, "int4", tensor_of(PGY_I4, 2, (const int64_t[]){2, 2}, INT4));
     builder_floats(&b, "empty", "0, 3", NULL);
-    builder_node(&b, "Custom", "x cube scalar bf16 int4 empty", "y");
+    builder_floats(&b, HOSTILE, "", (const float[]){0.5f});
+    builder_floats(&b, "/..", "", (const float[]){0.5f});
+    builder_node(&b, "Custom", "x cube scalar bf16 int4 empty " HOSTILE " /..", "y");
     builder_output(&b, "y", PGY_F32, NULL);
     return builder_finish(&b);
 }
@@ -126,6 +130,34 @@ static void test_serve__npy_of_a_type_that_numpy_lacks(void **state)
     snprintf(expected, sizeof expected, "Content-Length: %zu\r\n", a.body.size + 12);
     assert_non_null(strstr(str_text(&a.head), expected));
     answer_deinit(&a);
+    close_site(&s);
+}
+
+static void expect_file_name(site *s, const char *tensor, const char *file)
+{
+    char text[256], expected[128];
+    http_request r;
+    http_answer a;
+    snprintf(text, sizeof text,
+             "GET /%s/values.npy?tensor=%u HTTP/1.1\r\nHost: localhost:8000\r\n\r\n", s->token,
+             view_graph_tensor(s->page->graphs[0], tensor));
+    assert_int_equal(http_request_read(&r, text, strlen(text)), HTTP_OK);
+    answer_make(&a, s, &r);
+    snprintf(expected, sizeof expected, "\r\nContent-Disposition: attachment; filename=\"%s\"\r\n",
+             file);
+    assert_non_null(strstr(str_text(&a.head), expected));
+    assert_null(strstr(str_text(&a.head), "X:"));
+    answer_deinit(&a);
+}
+
+static void test_serve__npy_is_named_after_the_tensor(void **state)
+{
+    (void)state;
+    site s;
+    open_site(&s);
+    expect_file_name(&s, "cube", "cube_A.npy");
+    expect_file_name(&s, HOSTILE, "encoder.0_w_X_1_w2_A.npy");
+    expect_file_name(&s, "/..", "tensor_A.npy");
     close_site(&s);
 }
 
