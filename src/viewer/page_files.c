@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "viewer/page_folder.h"
 #include "viewer/sources/source.h"
 
 enum { START_BYTES = 64 << 10, JSON_LIMIT = 64 << 20 };
@@ -45,8 +46,11 @@ static pgy_status find_source(const view_source **out, const char *path, pgy_err
     file_map map = {0};
     arena scratch = {0};
     pgy_status st = PGY_OK;
-    if (file_is_dir(path))
-        return pgy_error_set(err, PGY_E_ARGUMENT, "'%s' is a folder; give a file", path);
+    if (file_is_dir(path)) { /* that of a run: its files are read as one */
+        for (size_t i = 0; VIEW_SOURCES[i]; i++)
+            if (!strcmp(VIEW_SOURCES[i]->name, "outputs")) *out = VIEW_SOURCES[i];
+        return PGY_OK;
+    }
     st = file_map_open(&map, path, err);
     if (st) return st;
     *out = map.size_bytes ? source_for(path, (span){map.data, map.size_bytes}, &scratch) : NULL;
@@ -61,14 +65,24 @@ static pgy_status find_source(const view_source **out, const char *path, pgy_err
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-static bool makes_graph(const view_file *f)
+static bool makes_graph(const view_source *source)
 {
-    return !strcmp(f->source->name, "model") || !strcmp(f->source->name, "plan");
+    return !strcmp(source->name, "model") || !strcmp(source->name, "plan");
 }
 
-/* The graph that results belong to; VIEW_NONE: it is not there yet. */
-static uint32_t graph_of(const pgy_page *p, size_t owner)
+pgy_status page_file_is_result(bool *out, const char *path, pgy_error *err)
 {
+    const view_source *source = NULL;
+    pgy_error why = {0};
+    const pgy_status st = find_source(&source, path, &why);
+    *out = !st && !makes_graph(source);
+    if (!st || st == PGY_E_FORMAT) return PGY_OK;
+    return pgy_error_set(err, st, "%s", why.text);
+}
+
+uint32_t page_file_graph(const pgy_page *p, const view_file *f)
+{
+    const size_t owner = f->owner;
     if (owner == VIEW_OF_A) return 0; /* without a model, its reader tells what is missing */
     if (owner == VIEW_OF_B) return p->graph_count > 1 && !p->plan_name ? 1 : VIEW_NONE;
     const size_t profile = owner - VIEW_OF_PROFILE;
@@ -81,7 +95,7 @@ static uint32_t graph_of(const pgy_page *p, size_t owner)
 static pgy_status read_file(pgy_page *p, size_t at, pgy_error *err)
 {
     const view_file f = p->files[at];
-    const uint32_t graph = makes_graph(&f) ? 0 : graph_of(p, f.owner);
+    const uint32_t graph = makes_graph(f.source) ? 0 : page_file_graph(p, &f);
     if (graph >= VIEW_GRAPH_LIMIT) return PGY_OK;
     p->files[at].is_read = true;
     p->reading_file = at;
@@ -91,7 +105,7 @@ static pgy_status read_file(pgy_page *p, size_t at, pgy_error *err)
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory while a page is made");
     const pgy_status st = f.source->add(p, f.path, err);
     /* Errors of models and plans have the path. */
-    return st && !makes_graph(&f) ? pgy_error_prefix(err, st, "%s: ", f.path) : st;
+    return st && !makes_graph(f.source) ? pgy_error_prefix(err, st, "%s: ", f.path) : st;
 }
 
 pgy_status page_files_read(pgy_page *p, pgy_error *err)
@@ -122,7 +136,13 @@ pgy_status page_file_add(pgy_page *p, const char *path, const char *name, size_t
                          pgy_error *err)
 {
     const view_source *source = NULL;
-    pgy_status st = find_source(&source, path, err);
+    bool is_run = false;
+    pgy_status st = PGY_OK;
+    if (file_is_dir(path)) {
+        st = page_folder_is_run(&is_run, path, err);
+        if (st || !is_run) return st ? st : page_folder_add(p, path, owner, err);
+    }
+    st = find_source(&source, path, err);
     if (st) return st;
     const char *copy = arena_strdup(&p->memory, path);
     const char *label = name ? arena_strdup(&p->memory, name) : copy ? path_basename(copy) : NULL;
@@ -135,10 +155,10 @@ pgy_status page_file_add(pgy_page *p, const char *path, const char *name, size_t
                      .source = source,
                      .owner = owner,
                      .has_own_name = name != NULL};
-    if (makes_graph(f) && owner != VIEW_OF_A)
+    if (makes_graph(source) && owner != VIEW_OF_A)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "'%s' is a model or a plan; expected a file of results", path);
-    if (makes_graph(f)) st = read_file(p, p->file_count - 1, err);
+    if (makes_graph(source)) st = read_file(p, p->file_count - 1, err);
     if (!st && p->graph_count) st = page_files_read(p, err);
     return st;
 }

@@ -11,6 +11,10 @@
  * @param owner  whom its results belong to: VIEW_OF_A ... */
 pgy_status page_file_add(pgy_page *p, const char *path, const char *name, size_t owner,
                          pgy_error *err) PGY_MUST_CHECK;
+/* Is it a file of results that a page can show, and neither a model nor a plan? */
+pgy_status page_file_is_result(bool *out, const char *path, pgy_error *err) PGY_MUST_CHECK;
+/* The graph that results belong to; VIEW_NONE: it is not there yet. */
+uint32_t page_file_graph(const pgy_page *p, const view_file *f);
 /* Reads the files of results that wait, and whose graph is there. */
 pgy_status page_files_read(pgy_page *p, pgy_error *err) PGY_MUST_CHECK;
 /* Fails if files still wait: for a graph that the page does not have. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "viewer/page_files.h"
+#include "viewer/sources/output_file.h"
 #include "viewer/sources/source.h"
 
 enum { PIECE_LIMIT = 1 << 16, WHOLE_CAST_LIMIT = 64 << 20 };
@@ -68,7 +70,9 @@ static pgy_status find_in_file(pgy_tensor **out, const char *path, const char *n
                                pgy_error *err)
 {
     pgy_results *r = NULL;
-    pgy_status st = pgy_results_load(&r, path, err);
+    pgy_results_reader *reader = NULL;
+    pgy_status st = output_file_open(&reader, &r, path, err);
+    pgy_results_reader_close(reader);
     if (st) return st;
     const size_t count = pgy_results_runner_count(r);
     if ((size_t)*side < count && pgy_results_iteration_count(r, (size_t)*side)) {
@@ -81,13 +85,14 @@ static pgy_status find_in_file(pgy_tensor **out, const char *path, const char *n
     return PGY_OK;
 }
 
-static pgy_status find_output(pgy_tensor **out, const pgy_page *p, const char *name, int side,
-                              pgy_error *err)
+static pgy_status find_output(pgy_tensor **out, const pgy_page *p, uint32_t graph, const char *name,
+                              int side, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     int left = side;
     for (size_t i = 0; i < p->file_count && !st && !*out && left >= 0; i++)
-        if (!strcmp(p->files[i].source->name, "outputs"))
+        if (!strcmp(p->files[i].source->name, "outputs") &&
+            page_file_graph(p, &p->files[i]) == graph)
             st = find_in_file(out, p->files[i].path, name, &left, err);
     if (!st && !*out)
         st = pgy_error_set(err, PGY_E_NOT_FOUND, "no file of outputs has '%s' of runner %c",
@@ -107,7 +112,7 @@ pgy_status page_values_get(pgy_tensor **out, page_values *v, uint32_t graph, uin
         return PGY_OK;
     }
     pgy_status st = is_weight ? find_weight(&found, v, graph, t->name, err)
-                              : find_output(&found, v->page, t->name, side, err);
+                              : find_output(&found, v->page, graph, t->name, side, err);
     if (st) return st;
     pgy_tensor_release(v->last);
     v->last = found;

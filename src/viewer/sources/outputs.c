@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs of runners: the file of `run --save-outputs`, with two runners or together with a second
- * file. Only one iteration is in memory at a time. */
+/* Outputs of runners: the file of `run --save-outputs`, or arrays of NumPy, with two runners or
+ * together with a second file. Only one iteration is in memory at a time. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "data/array_json.h"
 #include "viewer/sources/accuracy_rows.h"
+#include "viewer/sources/output_file.h"
 #include "viewer/sources/output_pair.h"
 
 /* A runner of a file. */
 typedef struct output_runner {
-    pgy_results_reader *reader;
-    pgy_results *iteration; /* NULL: the file has ended */
+    pgy_results_reader *reader; /* NULL: there is one iteration */
+    pgy_results *iteration;     /* NULL: the file has ended */
     const char *path;
     size_t at;   /* its place in the file */
     char *name;  /* as the file names it */
@@ -44,9 +45,9 @@ static bool starts_as_results(span start)
 
 static bool accept(const char *path, span start, const json_value *json)
 {
-    (void)path;
     const char *class = typed_json_class(json);
-    return json ? class && strcmp(class, "RunResults") == 0 : starts_as_results(start);
+    return json ? class && strcmp(class, "RunResults") == 0
+                : output_file_is_npz(path, start) || starts_as_results(start);
 }
 
 /* ---- Runners -------------------------------------------------------------------------------- */
@@ -93,9 +94,7 @@ static pgy_status open_file(outputs_run *run, const char *path, pgy_error *err)
         run->left_out++;
         return PGY_OK;
     }
-    pgy_status st = pgy_results_reader_open(&first.reader, path, err);
-    if (!st) st = pgy_results_reader_next(&first.iteration, first.reader, err);
-    if (!st && !first.iteration) st = pgy_error_set(err, PGY_E_FORMAT, "the file has no iteration");
+    pgy_status st = output_file_open(&first.reader, &first.iteration, path, err);
     if (!st) st = add_runners(run, &first, err);
     if (run->runner_count == before) {
         pgy_results_destroy(first.iteration);
@@ -125,7 +124,7 @@ static pgy_status next_iteration(outputs_run *run, pgy_error *err)
         }
         pgy_results_destroy(r->iteration);
         r->iteration = NULL;
-        st = pgy_results_reader_next(&r->iteration, r->reader, err);
+        if (r->reader) st = pgy_results_reader_next(&r->iteration, r->reader, err);
     }
     return st;
 }
@@ -328,5 +327,5 @@ static pgy_status add(pgy_page *p, const char *path, pgy_error *err)
     return st;
 }
 
-const view_source view_source_outputs = {"outputs", "outputs of runners (run --save-outputs)",
+const view_source view_source_outputs = {"outputs", "outputs of runners (run --save-outputs, .npz)",
                                          accept, add};

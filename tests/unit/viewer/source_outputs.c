@@ -286,3 +286,64 @@ static void test_source_outputs__another_model_is_refused(void **state)
     assert_non_null(strstr(err.text, "it is of another model"));
     support_close(&p);
 }
+
+/* An archive of NumPy with one array for each name. */
+static char *save_arrays(const char *const *names, size_t count, float value)
+{
+    char *path = NULL;
+    pgy_tensor_map *map = NULL;
+    pgy_error err = {0};
+    const int64_t shape[] = {2, 4};
+    assert_int_equal(file_temp_path(&path, ".npz", &err), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&map, &err), PGY_OK);
+    for (size_t i = 0; i < count; i++) {
+        pgy_tensor *t = NULL;
+        assert_int_equal(pgy_tensor_create(&t, PGY_F32, 2, shape, &err), PGY_OK);
+        for (int k = 0; k < 8; k++) ((float *)pgy_tensor_data(t))[k] = value + (float)k;
+        assert_int_equal(pgy_tensor_map_set(map, names[i], t, &err), PGY_OK);
+        pgy_tensor_release(t);
+    }
+    if (pgy_npz_save(path, map, &err)) fail_msg("%s", err.text);
+    pgy_tensor_map_destroy(map);
+    return path;
+}
+
+static void test_source_outputs__archives_of_arrays_are_two_runners(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"m1", "m2"};
+    char *a = save_arrays(NAMES, 2, 1), *b = save_arrays(NAMES, 1, 1.5F);
+    pgy_page p;
+    support_page(&p, DATA "net.onnx");
+    support_add_good(&p, "outputs", a);
+    assert_false(p.results.is_judged);
+    support_add_good(&p, "outputs", b);
+    assert_true(value_at(&p, "maxabs", tensor_at(&p, "m1")) == 0.5);
+    assert_false(is_measured(&p, "maxabs", tensor_at(&p, "m2")));
+    assert_int_equal(p.warnings.count, 1); /* m2 is of one runner alone */
+    assert_string_equal(p.results.stats[0]->side[0].runner, path_basename(a));
+    support_close(&p);
+    file_temp_release(a);
+    file_temp_release(b);
+}
+
+static void test_source_outputs__damaged_archives_are_errors(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"nothing"};
+    char *path = save_arrays(NAMES, 1, 1);
+    str bytes = {0};
+    pgy_error err = {0};
+    pgy_page p;
+    support_page(&p, DATA "net.onnx");
+    assert_int_equal(support_add(&p, "outputs", path, &err), PGY_E_FORMAT);
+    assert_non_null(strstr(err.text, "it is of another model ('nothing')"));
+    assert_int_equal(file_read(&bytes, path, &err), PGY_OK);
+    for (size_t cut = 4; cut < bytes.size; cut += 7) {
+        assert_int_equal(file_write_all(path, bytes.data, cut, &err), PGY_OK);
+        assert_int_not_equal(support_add(&p, "outputs", path, &err), PGY_OK);
+    }
+    str_deinit(&bytes);
+    support_close(&p);
+    file_temp_release(path);
+}
