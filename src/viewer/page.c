@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/sized.h"
 #include "viewer/page_files.h"
+#include "viewer/page_folder.h"
 #include "viewer/page_graph.h"
 
 static const double LAYOUT_SECONDS = 5;
@@ -78,7 +79,7 @@ pgy_status pgy_page_add(pgy_page *p, const char *path, pgy_error *err)
     if (!p || !path)
         return pgy_error_set(err, PGY_E_ARGUMENT, "pgy_page_add: 'p' and 'path' must not be NULL");
     pgy_status st = page_check_open(p, err);
-    return st ? st : page_file_add(p, path, NULL, VIEW_OF_A, err);
+    return st ? st : page_path_add(p, path, NULL, VIEW_OF_A, err);
 }
 
 pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name, pgy_error *err)
@@ -87,7 +88,7 @@ pgy_status pgy_page_add_as(pgy_page *p, const char *path, const char *name, pgy_
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "pgy_page_add_as: 'p', 'path' and 'name' must not be NULL");
     pgy_status st = page_check_open(p, err);
-    return st ? st : page_file_add(p, path, name, VIEW_OF_A, err);
+    return st ? st : page_path_add(p, path, name, VIEW_OF_A, err);
 }
 
 pgy_status pgy_page_add_results(pgy_page *p, const char *path, pgy_page_owner owner, size_t profile,
@@ -103,7 +104,7 @@ pgy_status pgy_page_add_results(pgy_page *p, const char *path, pgy_page_owner ow
     const size_t of = owner == PGY_PAGE_A   ? VIEW_OF_A
                       : owner == PGY_PAGE_B ? VIEW_OF_B
                                             : VIEW_OF_PROFILE + (profile & INT32_MAX);
-    return st ? st : page_file_add(p, path, NULL, of, err);
+    return st ? st : page_path_add(p, path, NULL, of, err);
 }
 
 pgy_status pgy_page_add_model(pgy_page *p, pgy_model *model, const char *name, pgy_error *err)

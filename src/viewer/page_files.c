@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "viewer/page_folder.h"
 #include "viewer/sources/source.h"
 
 enum { START_BYTES = 64 << 10, JSON_LIMIT = 64 << 20 };
@@ -136,13 +135,7 @@ pgy_status page_file_add(pgy_page *p, const char *path, const char *name, size_t
                          pgy_error *err)
 {
     const view_source *source = NULL;
-    bool is_run = false;
-    pgy_status st = PGY_OK;
-    if (file_is_dir(path)) {
-        st = page_folder_is_run(&is_run, path, err);
-        if (st || !is_run) return st ? st : page_folder_add(p, path, owner, err);
-    }
-    st = find_source(&source, path, err);
+    pgy_status st = find_source(&source, path, err);
     if (st) return st;
     const char *copy = arena_strdup(&p->memory, path);
     const char *label = name ? arena_strdup(&p->memory, name) : copy ? path_basename(copy) : NULL;

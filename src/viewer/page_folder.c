@@ -26,7 +26,7 @@ static bool names_iteration(const char *name)
     return digits == ITERATION_DIGITS && !strcmp(name + digits, ".json");
 }
 
-pgy_status page_folder_is_run(bool *out, const char *path, pgy_error *err)
+static pgy_status is_run_folder(bool *out, const char *path, pgy_error *err)
 {
     strvec names = {0};
     const pgy_status st = file_list_dir(&names, path, NULL, err);
@@ -79,7 +79,7 @@ static pgy_status warn(folder_reader *r, pgy_error *err)
     return done ? PGY_OK : no_memory(err);
 }
 
-pgy_status page_folder_add(pgy_page *p, const char *path, size_t owner, pgy_error *err)
+static pgy_status add_folder(pgy_page *p, const char *path, size_t owner, pgy_error *err)
 {
     folder_reader r = {.page = p, .path = path, .owner = owner};
     strvec names = {0};
@@ -101,4 +101,14 @@ pgy_status page_folder_add(pgy_page *p, const char *path, size_t owner, pgy_erro
     str_deinit(&r.examples);
     strvec_deinit(&names);
     return st;
+}
+
+pgy_status page_path_add(pgy_page *p, const char *path, const char *name, size_t owner,
+                         pgy_error *err)
+{
+    bool is_run = false;
+    if (!file_is_dir(path)) return page_file_add(p, path, name, owner, err);
+    const pgy_status st = is_run_folder(&is_run, path, err);
+    if (st) return st;
+    return is_run ? page_file_add(p, path, name, owner, err) : add_folder(p, path, owner, err);
 }
