@@ -66,6 +66,9 @@ typedef struct pgy_decode_options {
      * Without entry for a tensor: by its type, 1e-4 for float32, 5e-3 for float16, 4e-2 for
      * bfloat16, and atol 0. */
     pgy_number_map rtol, atol;
+    /** Outputs that `save_outputs` of another decoding wrote: the reference, before the runners.
+     * The prompt must be the same. Of several runners in the file the first counts. NULL: none. */
+    const char *load_outputs;
     /** Feeds of the reference and outputs of all runners, a map for each step; NULL: not saved. */
     const char *save_inputs, *save_outputs;
     bool (*cancelled)(void *user); /**< asked before each inference; NULL: never */
@@ -87,7 +90,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_decode_ids_parse(pgy_tensor **out, const v
 
 typedef struct pgy_decode_report pgy_decode_report;
 
-/** Activates the runners that are not active, decodes, and deactivates all.
+/** Runner 0 of the report is the reference: stored outputs if there are, else runners[0].
+ * Activates the runners that are not active, decodes, and deactivates all.
  * @return PGY_E_ARGUMENT if the model is no decoder, an option is wrong or an id is not in the
  * vocabulary; PGY_E_SHAPE for a cache of a wrong length; else the status of a runner that failed */
 PGY_API PGY_MUST_CHECK pgy_status pgy_decode(pgy_decode_report **out, pgy_runner *const *runners,

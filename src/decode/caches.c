@@ -36,8 +36,7 @@ static pgy_status unclear(const pgy_tensor_info *info, pgy_error *err)
     const pgy_status st =
         pgy_error_set(err, PGY_E_SHAPE,
                       "the first shape of cache '%s' is not clear: its shape is %s, and only the "
-                      "batch and the number of tokens may be dynamic; give its shape as "
-                      "generated data's shapes are given",
+                      "batch and the number of tokens may be dynamic; give it with random.inputs",
                       info->name, str_text(&shape));
     str_deinit(&shape);
     return st;

@@ -123,7 +123,7 @@ static pgy_status alloc_report(decoding *d, pgy_error *err)
     if (!r->steps || !r->comparisons || !r->choices || !r->times_ns || !d->ids)
         return out_of_memory(err);
     for (size_t i = 0; i < d->count; i++)
-        if (!strvec_push(&r->names, pgy_runner_name(d->lanes[i].runner))) return out_of_memory(err);
+        if (!strvec_push(&r->names, lane_name(&d->lanes[i]))) return out_of_memory(err);
     const strvec *patterns = &d->lanes[0].plan.patterns;
     for (size_t i = 0; i < patterns->count; i++)
         if (!strvec_push(&r->patterns, patterns->items[i])) return out_of_memory(err);
@@ -151,12 +151,23 @@ static pgy_status prepare_lanes(decoding *d, size_t capacity, pgy_error *err)
     return st;
 }
 
+/* Stored outputs come first, and need the names and shapes that a runner tells. */
+static pgy_status open_lanes(decoding *d, pgy_runner *const *runners, pgy_error *err)
+{
+    const char *stored = d->options.load_outputs;
+    const size_t first = stored != NULL;
+    pgy_status st = PGY_OK;
+    for (size_t i = first; !st && i < d->count; i++)
+        st = lane_open(&d->lanes[i], runners[i - first], &d->options, err);
+    if (!st && stored) st = lane_open_stored(&d->lanes[0], stored, &d->lanes[1], &d->options, err);
+    return st;
+}
+
 static pgy_status prepare(decoding *d, pgy_runner *const *runners, pgy_error *err)
 {
     pgy_decode_report *r = d->report;
     pgy_status st = judge_open(&d->judge, &d->options, err);
-    for (size_t i = 0; !st && i < d->count; i++)
-        st = lane_open(&d->lanes[i], runners[i], &d->options, err);
+    if (!st) st = open_lanes(d, runners, err);
     if (!st) st = load_data(d, err);
     if (!st) st = prompt_create(&r->prompt, &d->lanes[0].plan, &d->options, d->data, err);
     if (st) return st;
@@ -218,7 +229,7 @@ static pgy_status run_lane(decoding *d, size_t i, size_t step, pgy_error *err)
     const int64_t *ids = d->ids + i * r->batch * r->prompt.length;
     pgy_status st = check_cancelled(&d->options, err);
     if (!st) st = lane_step(lane, ids, r->batch, length, step == 0, err);
-    if (st) return pgy_error_prefix(err, st, "%s, step %zu: ", pgy_runner_name(lane->runner), step);
+    if (st) return pgy_error_prefix(err, st, "%s, step %zu: ", lane_name(lane), step);
     r->times_ns[i * r->step_limit + step] = lane->time_ns;
     memcpy(r->choices + (i * r->step_limit + step) * r->batch, lane->chosen,
            r->batch * sizeof *lane->chosen);
@@ -284,7 +295,7 @@ static pgy_status note_nan(decoding *d, size_t step, pgy_error *err)
     for (size_t i = 0; i < d->count; i++) {
         str text = {0};
         if (!d->lanes[i].has_nan) continue;
-        str_printf(&text, "The logits of %s have NaN", pgy_runner_name(d->lanes[i].runner));
+        str_printf(&text, "The logits of %s have NaN", lane_name(&d->lanes[i]));
         const bool known = strvec_contains(&d->report->failures, str_text(&text));
         if (!known) LOG(ERROR, "%s in step %zu", str_text(&text), step);
         const bool kept =
@@ -303,7 +314,7 @@ static pgy_status save_step(decoding *d, pgy_error *err)
     st = pgy_results_create(&all, err);
     for (size_t i = 0; !st && i < d->count; i++) {
         size_t at = 0;
-        st = pgy_results_add_runner(all, pgy_runner_name(d->lanes[i].runner), &at, err);
+        st = pgy_results_add_runner(all, lane_name(&d->lanes[i]), &at, err);
         if (!st)
             st = pgy_results_add(all, at, d->lanes[i].outputs, (double)d->lanes[i].time_ns / 1e9,
                                  err);
@@ -332,8 +343,7 @@ static pgy_status run_step(decoding *d, size_t step, pgy_error *err)
     st = save_step(d, err);
     for (size_t i = 0; !st && i < d->count; i++) {
         st = lane_advance(&d->lanes[i], length, step == 0, err);
-        if (st)
-            pgy_error_prefix(err, st, "%s, step %zu: ", pgy_runner_name(d->lanes[i].runner), step);
+        if (st) pgy_error_prefix(err, st, "%s, step %zu: ", lane_name(&d->lanes[i]), step);
     }
     return st;
 }
@@ -366,10 +376,11 @@ static void close_all(decoding *d)
 pgy_status pgy_decode(pgy_decode_report **out, pgy_runner *const *runners, size_t runner_count,
                       const pgy_decode_options *options, pgy_error *err)
 {
-    decoding d = {.count = runner_count};
+    decoding d = {0};
     pgy_status st = take_options(&d, options, runner_count, err);
     if (st) return st;
-    d.lanes = mem_calloc(runner_count, sizeof *d.lanes);
+    d.count = runner_count + (d.options.load_outputs != NULL);
+    d.lanes = mem_calloc(d.count, sizeof *d.lanes);
     d.report = mem_calloc(1, sizeof *d.report);
     st = d.lanes && d.report ? prepare(&d, runners, err) : out_of_memory(err);
     if (!st) st = run_steps(&d, err);

@@ -160,8 +160,12 @@ size_t top_rows(const pgy_tensor *logits);
  */
 
 typedef struct decode_lane {
-    pgy_runner *runner;
-    bool activated; /* by the lane */
+    pgy_runner *runner;         /* of stored outputs: the one whose model tells names and shapes */
+    bool activated;             /* by the lane */
+    pgy_results_reader *stored; /* NULL: the runner computes */
+    pgy_results *ahead;         /* the next stored iteration */
+    const char *path;           /* of the stored outputs */
+    char *name;                 /* of the runner that made them */
     const pgy_metadata *outputs_info;
     decode_plan plan;
     pgy_tensor_map *constants;
@@ -176,6 +180,10 @@ typedef struct decode_lane {
 } decode_lane;
 pgy_status lane_open(decode_lane *lane, pgy_runner *runner, const pgy_decode_options *o,
                      pgy_error *err) PGY_MUST_CHECK;
+/* Opens stored outputs of a decoder that `like` runs. */
+pgy_status lane_open_stored(decode_lane *lane, const char *path, const decode_lane *like,
+                            const pgy_decode_options *o, pgy_error *err) PGY_MUST_CHECK;
+const char *lane_name(const decode_lane *lane);
 /* Makes constants and caches. `capacity`: tokens of one row over all steps. */
 pgy_status lane_prepare(decode_lane *lane, const pgy_decode_options *o, const pgy_tensor_map *data,
                         size_t batch, size_t capacity, pgy_error *err) PGY_MUST_CHECK;

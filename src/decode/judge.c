@@ -125,8 +125,7 @@ static pgy_status compare_output(pgy_decode_comparison *io, strvec *failures, co
     str text = {0};
     where_verdict v = {0};
     if (!right) {
-        str_printf(&text, "Output '%s' of %s is missing in %s", name, pgy_runner_name(a->runner),
-                   pgy_runner_name(b->runner));
+        str_printf(&text, "Output '%s' of %s is missing in %s", name, lane_name(a), lane_name(b));
         return fail(failures, &text, err);
     }
     if (pgy_tensor_dtype(left) == PGY_STRING || pgy_tensor_dtype(right) == PGY_STRING) {
@@ -152,8 +151,7 @@ static pgy_status note_extra(strvec *failures, const decode_lane *a, const decod
         const char *name = pgy_tensor_map_name(b->outputs, i);
         str text = {0};
         if (pgy_tensor_map_find(a->outputs, name)) continue;
-        str_printf(&text, "Output '%s' of %s is missing in %s", name, pgy_runner_name(b->runner),
-                   pgy_runner_name(a->runner));
+        str_printf(&text, "Output '%s' of %s is missing in %s", name, lane_name(b), lane_name(a));
         st = fail(failures, &text, err);
     }
     return st;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runner that decodes: it keeps its caches and the text that it has read. A model without caches
  * reads the whole text in each step. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -32,6 +33,28 @@ pgy_status lane_open(decode_lane *lane, pgy_runner *runner, const pgy_decode_opt
     return st ? pgy_error_prefix(err, st, "%s: ", pgy_runner_name(runner)) : PGY_OK;
 }
 
+const char *lane_name(const decode_lane *lane)
+{
+    return lane->name ? lane->name : pgy_runner_name(lane->runner);
+}
+
+pgy_status lane_open_stored(decode_lane *lane, const char *path, const decode_lane *like,
+                            const pgy_decode_options *o, pgy_error *err)
+{
+    const pgy_metadata *inputs = NULL;
+    lane->runner = like->runner;
+    lane->path = path;
+    pgy_status st = pgy_results_reader_open(&lane->stored, path, err);
+    if (!st) st = pgy_results_reader_next(&lane->ahead, lane->stored, err);
+    if (!st && (!lane->ahead || !pgy_results_runner_count(lane->ahead)))
+        st = pgy_error_set(err, PGY_E_FORMAT, "%s has no outputs", path);
+    if (st) return st;
+    lane->name = mem_strdup(pgy_results_runner_name(lane->ahead, 0));
+    if (!lane->name) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    st = pgy_runner_inputs(&inputs, lane->runner, err);
+    return st ? st : decode_plan_create(&lane->plan, inputs, like->outputs_info, o, err);
+}
+
 pgy_status lane_prepare(decode_lane *lane, const pgy_decode_options *o, const pgy_tensor_map *data,
                         size_t batch, size_t capacity, pgy_error *err)
 {
@@ -39,7 +62,7 @@ pgy_status lane_prepare(decode_lane *lane, const pgy_decode_options *o, const pg
     pgy_status st = caches_create(&lane->caches, &lane->past, &lane->plan, o, data, batch, err);
     if (!st) st = caches_check_room(lane->caches, &lane->plan, lane->past + (int64_t)capacity, err);
     if (!st) st = constants_make(&lane->constants, &lane->plan, o, data, batch, err);
-    if (st) return pgy_error_prefix(err, st, "%s: ", pgy_runner_name(lane->runner));
+    if (st) return pgy_error_prefix(err, st, "%s: ", lane_name(lane));
     if (!size_mul(&tokens, batch, capacity)) tokens = SIZE_MAX;
     lane->capacity = capacity;
     lane->text = mem_calloc(tokens, sizeof *lane->text);
@@ -56,6 +79,9 @@ void lane_close(decode_lane *lane)
     mem_free(lane->text);
     mem_free(lane->chosen);
     decode_plan_deinit(&lane->plan);
+    pgy_results_destroy(lane->ahead);
+    pgy_results_reader_close(lane->stored);
+    mem_free(lane->name);
     if (lane->activated) pgy_runner_deactivate(lane->runner);
     *lane = (decode_lane){0};
 }
@@ -134,6 +160,29 @@ static pgy_status choose(decode_lane *lane, size_t batch, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status infer(decode_lane *lane, pgy_error *err)
+{
+    const int64_t begin = clock_ns();
+    const pgy_status st = pgy_runner_infer(&lane->outputs, lane->runner, lane->feed, err);
+    lane->time_ns = clock_ns() - begin;
+    return st;
+}
+
+/* Takes the stored outputs of the step, and reads those of the next. */
+static pgy_status read_step(decode_lane *lane, pgy_error *err)
+{
+    if (!lane->ahead || !pgy_results_runner_count(lane->ahead) ||
+        !pgy_results_iteration_count(lane->ahead, 0))
+        return pgy_error_set(err, PGY_E_ARGUMENT, "%s has no outputs of this step", lane->path);
+    const pgy_iteration *it = pgy_results_at(lane->ahead, 0, 0);
+    pgy_status st = pgy_tensor_map_copy(&lane->outputs, it->outputs, err);
+    lane->time_ns = isnan(it->runtime_s) ? 0 : (int64_t)(it->runtime_s * 1e9);
+    if (st) return st;
+    pgy_results_destroy(lane->ahead);
+    lane->ahead = NULL;
+    return pgy_results_reader_next(&lane->ahead, lane->stored, err);
+}
+
 pgy_status lane_step(decode_lane *lane, const int64_t *ids, size_t batch, size_t length,
                      bool prefill, pgy_error *err)
 {
@@ -147,9 +196,7 @@ pgy_status lane_step(decode_lane *lane, const int64_t *ids, size_t batch, size_t
     if (!st) st = make_feed(&lane->feed, lane, &step, err);
     mem_free(whole);
     if (st) return st;
-    const int64_t begin = clock_ns();
-    st = pgy_runner_infer(&lane->outputs, lane->runner, lane->feed, err);
-    lane->time_ns = clock_ns() - begin;
+    st = lane->stored ? read_step(lane, err) : infer(lane, err);
     return st ? st : choose(lane, batch, err);
 }
 

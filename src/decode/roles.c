@@ -71,6 +71,7 @@ decode_role role_of_input(const pgy_tensor_info *info)
 bool role_is_cache_name(const char *name)
 {
     static const char *const WORDS[] = {"past", "cache", "state", "mems"};
+    if (str_contains_nocase(name, "hidden_state")) return false; /* of an encoder */
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
         if (str_contains_nocase(name, WORDS[i])) return true;
     return false;

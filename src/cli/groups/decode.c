@@ -79,7 +79,7 @@ static const struct {
     {&GROUP_POSTPROCESS, NULL},
     {&GROUP_COMPARE, "--no-shape-check --fail-fast --check-average --compare "
                      "--compare-func-script --compare-func-name --save-accuracy-results --compat "
-                     "--validate --load-outputs --read-outputs"},
+                     "--validate --read-outputs"},
     {&GROUP_FUNCTIONS,
      "--check-error-stat --error-quantile --infinities-compare-equal --save-heatmaps "
      "--show-heatmaps --save-error-metrics-plot --show-error-metrics-plot --index-tolerance "
@@ -184,6 +184,11 @@ pgy_status decode_options(pgy_decode_options *out, args *line, pgy_error *err)
     o.free_running = s->free_running;
     o.judge = s->judge;
     o.floor_times = s->times;
+    const pgy_text_list *stored = &ARGS_OF(line, compare_args)->load_outputs;
+    if (stored->count > 1)
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --load-outputs: decoding has one reference; give one file");
+    o.load_outputs = stored->count ? stored->items[0] : NULL;
     o.save_inputs = inference->run.save_inputs;
     o.save_outputs = inference->run.save_outputs;
     pgy_status st = values_numbers(&o.rtol, &functions->rtol, "--rtol", &line->memory, err);
