@@ -42,6 +42,27 @@ pgy_status cuda_launch(device_stream *s, const cuda_function *f, const cuda_grid
 /* Can blocks of a launch read each other's shared memory, in clusters (__cluster_dims__)? */
 bool cuda_has_clusters(device *d);
 
+/* Is it a Hopper GPU, whose kernels can multiply by groups of warps and copy by tensor maps? */
+bool cuda_is_hopper(device *d);
+uint32_t cuda_multiprocessors(device *d);
+
+/* A matrix of 16-bit floats in device memory, for the copy engine of Hopper GPUs: it copies boxes
+ * of box_rows x box_columns elements between there and shared memory, where the rows of a box are
+ * 128 bytes whose 16-byte parts are permuted within 8 rows. What lies outside the matrix is 0 when
+ * it is read, and not written. */
+typedef struct cuda_matrix {
+    uint64_t address, row_bytes; /* multiples of 16 */
+    uint64_t rows, columns;      /* below 2^32 */
+    uint32_t box_rows, box_columns;
+    bool bf16; /* else float16 */
+} cuda_matrix;
+/* CUtensorMap: a member of a kernel's argument. */
+typedef struct cuda_tensor_map {
+    _Alignas(64) uint64_t at[16];
+} cuda_tensor_map;
+pgy_status cuda_tensor_map_encode(cuda_tensor_map *out, device_stream *s, const cuda_matrix *m,
+                                  pgy_error *err) PGY_MUST_CHECK;
+
 void *cuda_stream_handle(device_stream *s); /* CUstream, for libraries */
 
 #endif

@@ -135,6 +135,16 @@ bool cuda_has_clusters(device *d)
     return gpu_of(d)->major >= 9;
 }
 
+bool cuda_is_hopper(device *d)
+{
+    return gpu_of(d)->major == 9;
+}
+
+uint32_t cuda_multiprocessors(device *d)
+{
+    return (uint32_t)gpu_of(d)->multiprocessors;
+}
+
 /* From Hopper on, some instructions exist for the exact architecture only, whose name ends in a. */
 static void name_architecture(cuda_source *s, const cuda_gpu *g)
 {

@@ -62,8 +62,12 @@ enum {
     CU_LAUNCH_EARLY = 6,           /* launch attribute: programmatic stream serialisation */
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_THREAD_LOCAL =
-        1,                /* capture mode: calls of other threads do not disturb the capture */
-    CU_HOST_PORTABLE = 1, /* flags of cuMemHostAlloc */
+        1,          /* capture mode: calls of other threads do not disturb the capture */
+    CU_MAP_F16 = 6, /* types of a tensor map */
+    CU_MAP_BF16 = 9,
+    CU_MAP_SWIZZLE_128 = 3,
+    CU_MAP_PROMOTE_128 = 2, /* whole lines of 128 bytes come to the second-level cache */
+    CU_HOST_PORTABLE = 1,   /* flags of cuMemHostAlloc */
     CU_HOST_DEVICE_MAP = 2,
 };
 

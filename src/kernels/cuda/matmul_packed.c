@@ -4,15 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/cuda/matmul.h"
-#include "kernels/cuda/packed.h"
+#include "kernels/cuda/matmul_packed.h"
 
 enum { SQUARE = 64, FEW_ROWS = 8 }; /* few rows have a kernel of their own (narrow.cu) */
-
-typedef struct params {
-    cuda_matmul_params own;
-    packed_cut cut;
-} params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -28,14 +22,22 @@ static bool has_shape(const cuda_matmul_params *p)
            (s->bias == MATMUL_NO_BIAS || (s->bias == MATMUL_BIAS_COLUMN && s->beta == 1));
 }
 
+bool matmul_packed_describe(matmul_packed_params *p, const kernel_problem *u, uint32_t tile)
+{
+    memset(p, 0, sizeof *p);
+    if (!u->inputs[1].data || !cuda_matmul_describe(&p->own, u) || !has_shape(&p->own))
+        return false;
+    p->cut = packed_cut_of(tile, p->own.s.m, p->own.s.n, p->own.s.k, 1);
+    return true;
+}
+
 static bool matmul_packed_accept(kernel_problem *u, double *cost_ns)
 {
-    cuda_matmul_params p;
+    matmul_packed_params p;
     cuda_set_linear(u);
-    if (!u->inputs[1].data || !cuda_matmul_describe(&p, u) || !has_shape(&p)) return false;
-    const packed_cut c = packed_cut_of(tile_of(u->self), p.s.m, p.s.n, p.s.k, 1);
+    if (!matmul_packed_describe(&p, u, tile_of(u->self))) return false;
     const double moved = cuda_cost(cuda_bytes(u), 0, true),
-                 computed = 2500 + packed_cost(&c, p.s.m, p.s.n, p.s.k, 1);
+                 computed = 2500 + packed_cost(&p.cut, p.own.s.m, p.own.s.n, p.own.s.k, 1);
     *cost_ns = moved > computed ? moved : computed;
     return true;
 }
@@ -55,13 +57,13 @@ static void pack_b(uint16_t *to, const uint16_t *from, const matmul_shape *s)
                     to[n * s->k + k] = from[k * s->b_row + n * s->b_column];
 }
 
-static pgy_status matmul_packed_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+pgy_status matmul_packed_create(kernel_plan *out, const kernel_problem *u, uint32_t tile,
+                                pgy_error *err)
 {
-    params *p = mem_calloc(1, sizeof *p);
+    matmul_packed_params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)cuda_matmul_describe(&p->own, u); /* cannot fail after `accept` */
+    (void)matmul_packed_describe(p, u, tile); /* cannot fail after `accept` */
     const matmul_shape *s = &p->own.s;
-    p->cut = packed_cut_of(tile_of(u->self), s->m, s->n, s->k, 1);
     const uint64_t bytes = s->n * s->k * sizeof(uint16_t);
     *out = (kernel_plan){.params = p,
                          .params_bytes = sizeof *p,
@@ -79,26 +81,34 @@ static pgy_status matmul_packed_prepare(kernel_plan *out, const kernel_problem *
     return PGY_OK;
 }
 
+static pgy_status matmul_packed_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    return matmul_packed_create(out, u, tile_of(u->self), err);
+}
+
 /* ---- Plans from files ----------------------------------------------------------------------- */
 
-static bool matmul_packed_extent(kernel_extent *e, const kernel_claim *q)
+bool matmul_packed_reach(kernel_extent *e, const kernel_claim *q, uint32_t tile)
 {
-    const params *p = extent_params(e, q, sizeof *p);
+    const matmul_packed_params *p = extent_params(e, q, sizeof *p);
     if (!p || !cuda_matmul_reach(e, q, &p->own)) return false;
     if (!has_shape(&p->own)) return extent_refuse(e, "product");
-    if (!packed_cut_extent(e, &p->cut, tile_of(q->self))) return false;
+    if (!packed_cut_extent(e, &p->cut, tile)) return false;
     e->tensors[1] = 0;
     e->packed = extent_mul3(p->own.s.n, p->own.s.k, sizeof(uint16_t));
     e->workspace = 0;
     return true;
 }
 
+static bool matmul_packed_extent(kernel_extent *e, const kernel_claim *q)
+{
+    return matmul_packed_reach(e, q, tile_of(q->self));
+}
+
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
-                       pgy_error *err)
+pgy_status matmul_packed_load(void **out, const matmul_packed_params *p, device *d, pgy_error *err)
 {
-    const params *p = plan->params;
     const cuda_matmul_params *o = &p->own;
     const packed_kind kind = {.types = {(pgy_dtype)o->type, (pgy_dtype)o->bias_type,
                                         (pgy_dtype)o->residual_type, (pgy_dtype)o->out_type},
@@ -108,8 +118,14 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
                               .vector = o->s.n % PACKED_VECTOR == 0,
                               .biased = o->s.bias != MATMUL_NO_BIAS,
                               .added = o->has_residual != 0};
-    (void)self;
     return packed_load(out, &kind, d, err);
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    (void)self;
+    return matmul_packed_load(out, plan->params, d, err);
 }
 
 static uint64_t address(const void *p)
@@ -117,9 +133,10 @@ static uint64_t address(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
-static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+pgy_status matmul_packed_enqueue(const kernel_run *r, const packed_loaded *l, device_stream *stream,
+                                 pgy_error *err)
 {
-    const params *p = r->params;
+    const matmul_packed_params *p = r->params;
     const matmul_shape *s = &p->own.s;
     packed_call c = {.x = address(r->tensors[0]),
                      .w = address(r->packed),
@@ -135,7 +152,12 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                      .groups = 1,
                      .channels = (uint32_t)s->k,
                      .alpha = s->alpha};
-    return packed_launch(stream, r->loaded, &p->cut, &c, err);
+    return packed_launch(stream, l, &p->cut, &c, err);
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    return matmul_packed_enqueue(r, r->loaded, stream, err);
 }
 
 #define ROW(tile)                                                                                 \

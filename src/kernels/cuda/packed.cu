@@ -26,7 +26,7 @@ typedef struct packed {
 
 // ---- Warp groups -----------------------------------------------------------------------------------
 
-#if !defined(EMULATED) && __CUDA_ARCH__ >= 900
+#if !defined(EMULATED) && __CUDA_ARCH__ == 900 // other architectures lack these instructions
 #define HAS_GROUPS 1
 #else
 #define HAS_GROUPS 0

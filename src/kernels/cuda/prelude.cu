@@ -246,30 +246,43 @@ DEVICE float sigmoid_f32(float x)
 DEVICE float swish_f32(float x, float slope) { return x * sigmoid_f32(slope * x); }
 DEVICE float silu_f32(float x) { return x * sigmoid_f32(x); }
 DEVICE float gelu_f32(float x) { return x == -INFINITY ? -0.0f : 0.5f * x * erfcf(x * -0.70710678f); }
-// Accurate to a few units in the last place, which is enough for results in 16 bits.
+// Accurate to a few units in the last place, which is enough for results in 16 bits; tiny results are 0.
 #ifndef EMULATED
-DEVICE float short_ratio(float x, float y) { return __fdividef(x, y); }
-DEVICE float short_exp(float x) { return __expf(x); }
+DEVICE float short_reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+DEVICE float short_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 #else
-DEVICE float short_ratio(float x, float y) { return x / y; }
-DEVICE float short_exp(float x) { return expf(x); }
+DEVICE float short_reciprocal(float x) { return 1 / x; }
+DEVICE float short_exp2(float x) { return exp2f(x); }
 #endif
-// For results in 16 bits: erfc as t exp(polynomial(t)), whose relative error is below 1e-5, in a quarter of the time.
+// For results in 16 bits: relu(x) minus |x| erfc(|x| / sqrt(2)) / 2, which is |x| t exp2(polynomial(t) - x^2 log2(e) / 2)
+// with a relative error below 1e-5, without branches.
 DEVICE float short_gelu_f32(float x)
 {
-    const float z = fabsf(x) * 0.70710678f, t = short_ratio(1, 1 + 0.5f * z);
-    float p = 0.17087277f;
-    p = p * t - 0.82215223f;
-    p = p * t + 1.48851587f;
-    p = p * t - 1.13520398f;
-    p = p * t + 0.27886807f;
-    p = p * t - 0.18628806f;
-    p = p * t + 0.09678418f;
-    p = p * t + 0.37409196f;
-    p = p * t + 1.00002368f;
-    p = p * t - 1.26551223f;
-    const float tail = x == -INFINITY ? 0 : 0.5f * x * (t * short_exp(p - z * z));
-    return x > 0 ? x == INFINITY ? x : x - tail : tail;
+    const float z = fminf(fabsf(x), 14), t = short_reciprocal(1 + 0.27f * z);
+    float p = 0.395573924f;
+    p = p * t - 1.35946692f;
+    p = p * t + 1.34784206f;
+    p = p * t - 0.390094733f;
+    p = p * t + 0.804557119f;
+    p = p * t + 1.4146035f;
+    p = p * t - 3.21301332f;
+    return relu_f32(x) - z * (t * short_exp2(p - 0.72134752f * z * z));
+}
+// For results in 16 bits: x sigmoid(x).
+DEVICE float short_silu_f32(float x)
+{
+    const float y = x < -100 ? -100 : x; // an infinity times 0 is no number
+    return y * short_reciprocal(1 + short_exp2(-1.44269504f * y));
 }
 // 1/2 (1 + tanh(u)) is sigmoid(2u).
 DEVICE float fast_gelu_f32(float x)
@@ -379,7 +392,7 @@ DEVICE float activate(float x, float first, float second)
 #elif ACTIVATION == 7
     return tanh_f32(x);
 #elif ACTIVATION == 8
-    return silu_f32(x);
+    return sizeof(Y) == 2 ? short_silu_f32(x) : silu_f32(x);
 #elif ACTIVATION == 9
     return sizeof(Y) == 2 ? short_gelu_f32(x) : gelu_f32(x);
 #elif ACTIVATION == 10

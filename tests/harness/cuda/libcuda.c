@@ -599,6 +599,27 @@ EXPORT int cuLaunchKernelEx(const cu_launch *l, cu_function function, void **arg
                           l->block[2], l->shared_bytes, l->stream, arguments, extra);
 }
 
+/* The copy engine's view of a matrix. It keeps, as 64-bit numbers: address, columns, rows, bytes of
+ * a row, columns and rows of a box. */
+EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, cu_address address,
+                                  const uint64_t *sizes, const uint64_t *strides,
+                                  const unsigned *box, const unsigned *steps, int interleave,
+                                  int swizzle, int promotion, int fill)
+{
+    BEGIN_IN_CONTEXT("cuTensorMapEncodeTiled");
+    const uint64_t most = UINT64_C(1) << 32;
+    if ((uintptr_t)out % 64 || rank != 2 || (type != CU_MAP_F16 && type != CU_MAP_BF16)) return 1;
+    if (address % 16 || strides[0] % 16 || strides[0] >= most << 8 || interleave || fill) return 1;
+    for (int i = 0; i < 2; i++)
+        if (!sizes[i] || sizes[i] > most || !box[i] || box[i] > 256 || steps[i] != 1) return 1;
+    if (swizzle != CU_MAP_SWIZZLE_128 || box[0] * 2 > 128 || promotion < 0 || promotion > 3)
+        return 1;
+    reach(address, (sizes[1] - 1) * strides[0] + sizes[0] * 2);
+    const uint64_t kept[16] = {address & ~TAG, sizes[0], sizes[1], strides[0], box[0], box[1]};
+    memcpy(out, kept, sizeof kept);
+    return 0;
+}
+
 /* ---- Graphs: only launches can be captured ----------------------------------------------------
  */
 

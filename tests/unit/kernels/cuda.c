@@ -122,6 +122,9 @@ static void test_cuda__products(void **state)
     CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu alpha=0.25", "2x20x32", "2x40x32", "40",
           "2x20x40");
     CHECK("pgy", "FusedMatMul", "activation=Silu", "20x300", "300x40", "40");
+    /* several tiles, of which the last are not full */
+    CHECK("pgy", "FusedMatMul", "activation=Gelu", "3x90x72", "72x520", "520");
+    CHECK("", "MatMul", "", "130x200", "200x264");
     report(c);
 }
 

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large products of rows of 16-bit floats and packed weights, for Hopper: Y[m, n] = activate(alpha * sum of X[m, k] *
+// W[n, k] + bias[n]), where k lies together in both. A block stays on its multiprocessor and computes tiles of 128 x 256
+// one after the other. One thread lets the copy engine bring steps of 64 k; two groups of four warps multiply 64 rows
+// each. The blocks of a cluster compute tiles below each other, and each brings a part of W for all of them. A finished
+// tile is rounded to Y in shared memory; its activation is computed in pieces beside the products of the next tile.
+//
+// STAGES: steps that are in shared memory at the same time; MEMBERS: blocks of a cluster, 1 or 2; TENSOR: 1 and 2 tensor
+// cores in f16 and bf16; X: type of X, W and Y; BIASED: there is a bias.
+enum { BM = 128, BN = 256, BK = 64, GROUP_ROWS = 64, PIPED_THREADS = 384, ROW_BYTES = 128, SLAB = 64 };
+enum { A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES, STAGE_BYTES = A_BYTES + B_BYTES, PART_BYTES = B_BYTES / MEMBERS };
+enum { CONSUMERS = BM / GROUP_ROWS, SLABS = BN / SLAB, SLAB_BYTES = GROUP_ROWS * ROW_BYTES, KEPT_BYTES = SLABS * SLAB_BYTES, PIECES = KEPT_BYTES / 16 / 128 };
+enum { SUMS = BN / 8, WIDTH = 16 }; // WIDTH: columns of tiles that are computed row by row
+
+typedef struct ALIGNED(64) tensor_map { uint64_t at[16]; } tensor_map; // what the driver encodes
+
+typedef struct piped {
+    tensor_map x, w, y;
+    const X *bias;
+    uint32_t m, n, k, unused;
+    float alpha, first, second;
+} piped;
+
+typedef struct ALIGNED(16) eight { X at[8]; } eight;
+
+// Rows of two tiles below each other and a column of tiles: what a cluster computes at a time. Clusters that run at the
+// same time share rows and columns, so that both stay in the second-level cache.
+typedef struct place { uint32_t m0, n0; } place;
+
+DEVICE uint32_t count_units(const piped *a) { return (a->m + BM * MEMBERS - 1) / (BM * MEMBERS) * ((a->n + BN - 1) / BN); }
+
+DEVICE place place_of(const piped *a, uint32_t unit)
+{
+    const uint32_t columns = (a->n + BN - 1) / BN, rows = (a->m + BM * MEMBERS - 1) / (BM * MEMBERS);
+    const uint32_t strip = unit / (rows * WIDTH), inside = unit - strip * rows * WIDTH;
+    const uint32_t width = columns - strip * WIDTH < WIDTH ? columns - strip * WIDTH : WIDTH, row = inside / width;
+    const place p = {row * BM * MEMBERS, (strip * WIDTH + inside - row * width) * BN};
+    return p;
+}
+
+#if !defined(EMULATED) && __CUDA_ARCH__ == 900
+#if TENSOR == 1
+#define HALF_PAIR "f16.f16"
+#define HALF_TWO "f16x2"
+#else
+#define HALF_PAIR "bf16.bf16"
+#define HALF_TWO "bf16x2"
+#endif
+
+// ---- Barriers that count bytes and arrivals --------------------------------------------------------
+
+DEVICE void barrier_init(uint32_t barrier, uint32_t arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals)); }
+DEVICE void barrier_expect(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
+}
+DEVICE void barrier_wait(uint32_t barrier, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
+                 : : "r"(barrier), "r"(parity) : "memory");
+}
+DEVICE void barrier_arrive(uint32_t barrier, uint32_t member)
+{
+    asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}"
+                 : : "r"(barrier), "r"(member) : "memory");
+}
+#define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
+#define GROUP_BARRIER(group) asm volatile("bar.sync %0, 128;" : : "r"((group) + 1) : "memory")
+
+// ---- The copy engine -------------------------------------------------------------------------------
+
+DEVICE void bring(uint32_t to, const tensor_map *map, uint32_t column, uint32_t row, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+                 : : "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(barrier) : "memory");
+}
+DEVICE void bring_to_all(uint32_t to, const tensor_map *map, uint32_t column, uint32_t row, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+                 : : "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(barrier), "h"((uint16_t)((1 << MEMBERS) - 1)) : "memory");
+}
+DEVICE void store(const tensor_map *map, uint32_t column, uint32_t row, uint32_t from)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n\tcp.async.bulk.commit_group;"
+                 : : "l"((uint64_t)map), "r"(column), "r"(row), "r"(from) : "memory");
+}
+
+// ---- Shared memory: stages, tiles that wait for their stores, barriers ------------------------------
+
+typedef struct rooms { uint32_t stages, kept, full, empty; } rooms;
+
+DEVICE void produce(const piped *a, rooms r, uint32_t member, uint32_t cluster, uint32_t clusters)
+{
+    const uint32_t units = count_units(a), steps = (a->k + BK - 1) / BK;
+    uint32_t stage = 0, parity = 1;
+    for (uint32_t unit = cluster; unit < units; unit += clusters) {
+        const place p = place_of(a, unit);
+        for (uint32_t i = 0; i < steps; i++) {
+            const uint32_t at = r.stages + stage * STAGE_BYTES, full = r.full + stage * 8;
+            barrier_wait(r.empty + stage * 8, parity);
+            barrier_expect(full, STAGE_BYTES);
+            bring(at, &a->x, i * BK, p.m0 + member * BM, full);
+#if MEMBERS > 1
+            bring_to_all(at + A_BYTES + member * PART_BYTES, &a->w, i * BK, p.n0 + member * (BN / MEMBERS), full);
+#else
+            bring(at + A_BYTES, &a->w, i * BK, p.n0, full);
+#endif
+            if (++stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+        }
+    }
+}
+
+// ---- Products --------------------------------------------------------------------------------------
+
+typedef struct sums { float at[SUMS][4]; } sums;
+
+#define R8(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3]), "+f"(d[i + 1][0]), "+f"(d[i + 1][1]), "+f"(d[i + 1][2]), "+f"(d[i + 1][3])
+#define R32(d, i) R8(d, i), R8(d, i + 2), R8(d, i + 4), R8(d, i + 6)
+
+// A tile in shared memory for the tensor cores: rows of 128 bytes, eight of which are permuted together.
+DEVICE uint64_t describe(uint32_t at) { return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62; }
+
+// d = a b, plus d if `more`.
+DEVICE void multiply_256(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
+                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, "
+                 "%39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
+                 "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, "
+                 "%87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, "
+                 "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
+                 "%128, %129, p, 1, 1, 0, 0;\n}\n"
+                 : R32(d, 0), R32(d, 8), R32(d, 16), R32(d, 24) : "l"(a), "l"(b), "r"(more));
+}
+
+// Starts the products of a stage; they run beside what follows.
+DEVICE void start_products(sums *s, uint32_t stage, uint32_t group, uint32_t more)
+{
+    const uint64_t a = describe(stage + group * GROUP_ROWS * ROW_BYTES), b = describe(stage + A_BYTES);
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    UNROLL for (int k = 0; k < BK / 16; k++) multiply_256(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, k ? 1 : more);
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+#define PRODUCTS_WAIT(left) asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(left) : "memory")
+
+// ---- Results ---------------------------------------------------------------------------------------
+
+// A tile of 64 rows in shared memory: slabs of 64 columns, each as the tensor map of Y wants it.
+typedef struct kept {
+    uint32_t at;      // shared memory
+    uint32_t m0, n0;  // place in Y
+    uint32_t piece;   // the next piece; PIECES: nothing is left to do
+} kept;
+
+DEVICE void store_slab(const kept *t, const piped *a, uint32_t group, uint32_t slab)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    GROUP_BARRIER(group);
+    if (THREAD % 128 == 0 && t->n0 + slab * SLAB < a->n && t->m0 < a->m) store(&a->y, t->n0 + slab * SLAB, t->m0, t->at + slab * SLAB_BYTES);
+}
+
+#if ACTIVATION
+DEVICE uint32_t round_two(float low, float high)
+{
+    uint32_t two;
+    asm("cvt.rn." HALF_TWO ".f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+
+DEVICE float widen_bits(uint32_t bits)
+{
+    X x;
+    x.bits = (uint16_t)bits;
+    return WIDEN(X, x);
+}
+
+// The activation of 8 numbers of each thread of the group; behind the last ones of a slab it is stored.
+DEVICE void go_on(kept *t, const piped *a, uint32_t group)
+{
+    const uint32_t at = t->at + t->piece * 128 * 16 + THREAD % 128 * 16;
+    uint32_t v[4];
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at) : "memory");
+    UNROLL for (int i = 0; i < 4; i++)
+        v[i] = round_two(activate(widen_bits(v[i]), a->first, a->second), activate(widen_bits(v[i] >> 16), a->first, a->second));
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" : : "r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+    t->piece++;
+    if (t->piece % (PIECES / SLABS) == 0) store_slab(t, a, group, t->piece / (PIECES / SLABS) - 1);
+}
+#endif
+
+DEVICE void finish(kept *t, const piped *a, uint32_t group)
+{
+#if ACTIVATION
+    while (t->piece < PIECES) go_on(t, a, group);
+#else
+    (void)t, (void)a, (void)group;
+#endif
+}
+
+// Rounds the sums of a tile and keeps them in shared memory, from which the copy engine has read the last one.
+DEVICE void keep(const kept *t, const sums *s, const piped *a, const uint32_t *bias)
+{
+    const uint32_t lane = THREAD % 32, row = THREAD % 128 / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
+    UNROLL for (int j = 0; j < SUMS; j += 2) {
+        uint32_t v[4];
+        UNROLL for (int h = 0; h < 2; h++)
+            UNROLL for (int e = 0; e < 2; e++) {
+                const float *const d = s->at[j + h] + e * 2;
+                X low, high;
+                low.bits = (uint16_t)bias[j + h];
+                high.bits = (uint16_t)(bias[j + h] >> 16);
+                asm("cvt.rn." HALF_TWO ".f32 %0, %1, %2;"
+                    : "=r"(v[h * 2 + e]) : "f"(a->alpha * d[1] + WIDEN(X, high)), "f"(a->alpha * d[0] + WIDEN(X, low)));
+            }
+        const uint32_t chunk = (uint32_t)j % 8 + lane / 16, at = t->at + (uint32_t)j / 8 * SLAB_BYTES + row * ROW_BYTES + (chunk ^ (row & 7)) * 16;
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" : : "r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+    }
+}
+
+DEVICE void load_bias(uint32_t *bias, const piped *a, uint32_t n0)
+{
+    UNROLL for (uint32_t j = 0; j < SUMS; j++) {
+        const uint32_t n = n0 + j * 8 + THREAD % 4 * 2; // n is a multiple of 8
+        bias[j] = BIASED && n < a->n ? *(const uint32_t *)(a->bias + n) : 0;
+    }
+}
+
+DEVICE void consume(const piped *a, rooms r, uint32_t group, uint32_t member, uint32_t cluster, uint32_t clusters)
+{
+    const uint32_t units = count_units(a), steps = (a->k + BK - 1) / BK;
+    uint32_t stage = 0, parity = 0;
+    kept t = {r.kept + group * KEPT_BYTES, 0, 0, PIECES};
+    sums s;
+    for (uint32_t unit = cluster; unit < units; unit += clusters) {
+        const place p = place_of(a, unit);
+        uint32_t last = 0, bias[SUMS];
+        for (uint32_t i = 0; i < steps; i++) {
+            barrier_wait(r.full + stage * 8, parity);
+            start_products(&s, r.stages + stage * STAGE_BYTES, group, i > 0);
+            if (i) {
+                PRODUCTS_WAIT(1);
+                if (THREAD % 128 < MEMBERS) barrier_arrive(r.empty + last * 8, THREAD % 128);
+            }
+            last = stage;
+            if (++stage == STAGES) {
+                stage = 0;
+                parity ^= 1;
+            }
+#if ACTIVATION
+            while (t.piece * steps < (i + 1) * PIECES && t.piece < PIECES) go_on(&t, a, group);
+#endif
+        }
+        finish(&t, a, group);
+        load_bias(bias, a, p.n0);
+        PRODUCTS_WAIT(0);
+        if (THREAD % 128 < MEMBERS) barrier_arrive(r.empty + last * 8, THREAD % 128);
+        if (THREAD % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        GROUP_BARRIER(group);
+        t.m0 = p.m0 + member * BM + group * GROUP_ROWS;
+        t.n0 = p.n0;
+        t.piece = 0;
+        keep(&t, &s, a, bias);
+#if ACTIVATION
+        GROUP_BARRIER(group);
+#else
+        for (uint32_t i = 0; i < SLABS; i++) store_slab(&t, a, group, i);
+#endif
+    }
+    finish(&t, a, group);
+    if (THREAD % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+KERNEL_CLUSTER(run, piped, PIPED_THREADS, 1, MEMBERS)
+{
+    SHARED_ROOM(room);
+    const uint32_t base = ((uint32_t)__cvta_generic_to_shared(room) + 1023) & ~1023u, group = THREAD / 128;
+    const uint32_t member = BLOCK_X % MEMBERS, cluster = BLOCK_X / MEMBERS, clusters = BLOCKS_X / MEMBERS;
+    const rooms r = {base, base + STAGES * STAGE_BYTES, base + STAGES * STAGE_BYTES + CONSUMERS * KEPT_BYTES,
+                     base + STAGES * STAGE_BYTES + CONSUMERS * KEPT_BYTES + STAGES * 8};
+    if (THREAD == 0) {
+        for (uint32_t i = 0; i < STAGES; i++) {
+            barrier_init(r.full + i * 8, 1);
+            barrier_init(r.empty + i * 8, CONSUMERS * MEMBERS);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    CLUSTER_BARRIER();
+    WAIT_FOR_LAST();
+    if (group == CONSUMERS) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        if (THREAD % 128 == 0) produce(&a, r, member, cluster, clusters);
+        asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        consume(&a, r, group, member, cluster, clusters);
+    }
+    CLUSTER_BARRIER(); // the others may still write to this block's memory
+}
+#elif defined(EMULATED)
+
+// ---- On the host: the same products, read and written by what the maps say ---------------------------
+
+DEVICE X *element(const tensor_map *map, uint64_t row, uint64_t column)
+{
+    const int exists = column < map->at[1] && row < map->at[2];
+    return exists ? (X *)((char *)(uintptr_t)map->at[0] + row * map->at[3]) + column : (X *)0;
+}
+
+DEVICE void compute(const piped *a, uint64_t m, uint64_t n)
+{
+    X *const y = element(&a->y, m, n);
+    float sum = 0;
+    if (!y) return;
+    for (uint64_t k = 0; k < a->k; k++) sum += WIDEN(X, *element(&a->x, m, k)) * WIDEN(X, *element(&a->w, n, k));
+    *y = NARROW(X, a->alpha * sum + (BIASED ? WIDEN(X, a->bias[n]) : 0));
+#if ACTIVATION
+    *y = NARROW(X, activate(WIDEN(X, *y), a->first, a->second));
+#endif
+}
+
+// Does the engine copy so many rows and columns at a time?
+DEVICE int copies(const tensor_map *map, uint64_t rows, uint64_t columns) { return map->at[4] == columns && map->at[5] == rows; }
+
+KERNEL_CLUSTER(run, piped, PIPED_THREADS, 1, MEMBERS)
+{
+    const uint32_t member = BLOCK_X % MEMBERS, units = count_units(&a);
+    if (!copies(&a.x, BM, BK) || !copies(&a.w, BN / MEMBERS, BK) || !copies(&a.y, GROUP_ROWS, SLAB)) abort();
+    for (uint32_t unit = BLOCK_X / MEMBERS; unit < units; unit += BLOCKS_X / MEMBERS) {
+        const place p = place_of(&a, unit);
+        for (uint32_t i = THREAD; i < BM * BN; i += PIPED_THREADS) compute(&a, p.m0 + member * BM + i / BN, p.n0 + i % BN);
+    }
+}
+#else
+KERNEL(run, piped, PIPED_THREADS) { (void)a; } // other GPUs use packed.cu
+#endif
