@@ -22,7 +22,7 @@ typedef struct glyph_shape {
     int advance;
 } glyph_shape;
 
-/* Printable ASCII and a few symbols; a frame for every other character. */
+/* ASCII, Latin-1, Greek and some symbols; a frame for every other character. */
 glyph_shape glyph_of(uint32_t character, bool bold);
 /* Width of UTF-8 text in a font size of 1. The text is valid. */
 double glyph_text_width(const char *text, size_t size, bool bold);
