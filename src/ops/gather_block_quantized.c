@@ -38,6 +38,38 @@ static pgy_status packing(int64_t *per, const op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
+/* Checks the known sizes of the scales, and the number of zero points. */
+static pgy_status check_scales(const op_infer *c, int64_t per, size_t along, pgy_error *err)
+{
+    const op_value *data = &c->inputs[DATA], *scales = &c->inputs[SCALES];
+    const bool floats = pgy_dtype_is_float(data->dtype);
+    const int64_t block = op_attr_int(c->node, "block_size", 128);
+    const size_t rank = (size_t)data->rank;
+    int64_t zeros = 1;
+    if (scales->rank < 0 || !block) return PGY_OK;
+    for (size_t d = 0; d < rank; d++) {
+        const dim have = scales->dims[d];
+        if (!dim_is_const(data->dims[d]) || !dim_is_const(have)) return PGY_OK;
+        int64_t size = data->dims[d].value;
+        if (d + 1 == rank && __builtin_mul_overflow(size, per, &size)) return PGY_OK;
+        const int64_t wanted = d == along ? size / block + (size % block != 0) : size;
+        if (have.value != wanted && !(floats && have.value == 1))
+            return op_error(c->node, err, PGY_E_SHAPE,
+                            "dimension %zu of the scales is %" PRId64 ", but must be %" PRId64, d,
+                            have.value, wanted);
+        const int64_t bytes = d + 1 == rank ? (have.value + per - 1) / per : have.value;
+        if (__builtin_mul_overflow(zeros, bytes, &zeros)) return PGY_OK;
+    }
+    dim count;
+    if (!op_has_input(c, ZEROS) ||
+        !rule_count(c, &count, c->inputs[ZEROS].rank, c->inputs[ZEROS].dims) ||
+        !dim_is_const(count) || count.value == zeros)
+        return PGY_OK;
+    return op_error(c->node, err, PGY_E_SHAPE,
+                    "there are %" PRId64 " zero points, but %" PRId64 " are needed", count.value,
+                    zeros);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_value *data = &c->inputs[DATA], *indices = &c->inputs[INDICES];
@@ -55,6 +87,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
         st = op_axis(&along, c->node, op_attr_int(c->node, "quantize_axis", 1), data->rank, err);
     if (!st) st = rule_check_rank(c->node, (int64_t)data->rank + indices->rank - 1, err);
     if (!st) st = rank_check(c, SCALES, data->rank, data->rank, err);
+    if (!st) st = check_scales(c, per, along, err);
     if (!st && per > 1 && axis + 1 == (size_t)data->rank)
         st = op_error(
             c->node, err, PGY_E_ARGUMENT,
