@@ -17,6 +17,7 @@ whole          no caches: reads the whole text
 one            llama whose input_ids hold one token
 fixed          llama whose input_ids hold four tokens
 state          a recurrent state [batch, 16] without a growing dimension: state -> new_state
+state_drift    the same, but each step adds 4e-5 of the state
 pooled         no logits: one number for each text"""
 import os
 
@@ -102,8 +103,8 @@ def feed_forward(n, x):
     return n.op("Add", x, n.op("MatMul", n.op("Tanh", n.op("MatMul", norm(n, x), n.weight(WIDTH, WIDTH))), n.weight(WIDTH, WIDTH)))
 
 
-def finish(n, x, table):
-    return n.op("MatMul", norm(n, x), n.op("Transpose", table, perm=[1, 0]))
+def finish(n, x):
+    return n.op("MatMul", norm(n, x), n.weight(WIDTH, VOCABULARY))
 
 
 def llama(name, late=False, half=False, nan=False, short=False, length="sequence", names=("past_key_values.{}.{}", "present.{}.{}")):
@@ -133,7 +134,7 @@ def llama(name, late=False, half=False, nan=False, short=False, length="sequence
         masked = n.op("Mul", n.op("Sub", seen, n.const(1, np.float32)), n.const(1e9, np.float32))
         x = n.op("Add", x, attend(n, query, cache["key"], cache["value"], n.op("Add", hide(n, positions, cache["key"]), masked)))
         x = feed_forward(n, x)
-    logits = finish(n, x, table)
+    logits = finish(n, x)
     if nan:
         bad = n.op("Cast", n.op("Unsqueeze", n.op("GreaterOrEqual", positions, n.const(6)), n.const([2])), to=T.FLOAT)
         logits = n.op("Add", logits, n.op("Log", n.op("Sub", n.const(1, np.float32), n.op("Mul", bad, n.const(2, np.float32)))))
@@ -155,7 +156,7 @@ def gpt2():
         both = n.op("Concat", n.op("Unsqueeze", key, n.const([0])), n.op("Unsqueeze", value, n.const([0])), axis=0)
         n.output(f"present_{i}", both, [2, "batch", HEADS, "total", SIZE])
         x = feed_forward(n, n.op("Add", x, attend(n, query, key, value, hide(n, positions, key))))
-    n.output("logits", finish(n, x, table), ["batch", "sequence", VOCABULARY])
+    n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
     n.save("gpt2")
 
 
@@ -178,7 +179,7 @@ def gqa():
     n.output("present.0.key", key, shape)
     n.output("present.0.value", value, shape)
     x = feed_forward(n, n.op("Add", x, n.op("MatMul", made, n.weight(HEADS * size, WIDTH))))
-    n.output("logits", finish(n, x, table), ["batch", "sequence", VOCABULARY])
+    n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
     n.save("gqa")
 
 
@@ -221,7 +222,7 @@ def merged():
     seen = n.op("Cast", n.op("Unsqueeze", mask, n.const([1, 2])), to=T.FLOAT)
     masked = n.op("Mul", n.op("Sub", seen, n.const(1, np.float32)), n.const(1e9, np.float32))
     x = feed_forward(n, n.op("Add", x, attend(n, query, key, value, masked)))
-    n.output("logits", finish(n, x, table), ["batch", "sequence", VOCABULARY])
+    n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
     n.save("merged")
 
 
@@ -235,20 +236,20 @@ def whole():
     query, key, value = (heads(n, n.op("MatMul", y, n.weight(WIDTH, WIDTH))) for _ in range(3))
     query, key = rotate(n, query, positions), rotate(n, key, positions)
     x = feed_forward(n, n.op("Add", x, attend(n, query, key, value, hide(n, positions, key))))
-    n.output("logits", finish(n, x, table), ["batch", "sequence", VOCABULARY])
+    n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
     n.save("whole")
 
 
-def state():
-    """A mean of the tokens so far: one token at a time."""
+def state(name, keep):
+    """The sum of the tokens so far, of which each step keeps a share: one token at a time."""
     n = Net()
     ids, old = n.input("input_ids", ["batch", 1], T.INT64), n.input("state", ["batch", WIDTH])
     table = n.weight(VOCABULARY, WIDTH, scale=1)
     x = n.op("Squeeze", n.op("Gather", table, ids), n.const([1]))
-    new = n.op("Tanh", n.op("Add", n.op("MatMul", old, n.weight(WIDTH, WIDTH)), x))
+    new = n.op("Add", n.op("Mul", old, n.const(keep, np.float32)), x)
     n.output("logits", n.op("MatMul", new, n.op("Transpose", table, perm=[1, 0])), ["batch", VOCABULARY])
     n.output("new_state", new, ["batch", WIDTH])
-    n.save("state")
+    n.save(name)
 
 
 def pooled():
@@ -271,5 +272,6 @@ gpt2()
 gqa()
 merged()
 whole()
-state()
+state("state", 1)
+state("state_drift", 1.00004)
 pooled()
