@@ -97,6 +97,42 @@ def test_range_of_the_colours_can_be_set(t):
     assert state(page).get("range", "").startswith("0.001_"), state(page)
 
 
+def is_about(a, b):
+    """Texts such as 6.8e-8 and 6.75e-8, with the same unit if they have one."""
+    (x, unit), (y, other) = (re.fullmatch(r"([-+.e\d]+)\s*(.*)", text.replace("µ", "u").replace("×", "")).groups() for text in (a, b))
+    return unit == other and abs(float(x) - float(y)) <= 0.01 * abs(float(y))
+
+
+def test_range_of_the_colours_is_that_of_the_drawing(t):
+    """The same cards have the same colours in the page and in a drawing: both take the range of what is shown."""
+    files = [DATA / "net.onnx", DATA / "where.json", DATA / "trace.json"]
+    file = t.view(*files)
+    data = t.data(file)
+    page = t.open(f"{file.resolve().as_uri()}#at={data['graph-0']['container']['kind'].index(2)}.0")  # a drawing shows the first instance of a repeat
+    quantities = [q for q in data["results"]["quantities"] if q["graph"] == 0 and q["scale"] != "category"]
+    assert {q["id"] for q in quantities} >= {"error", "made", "time"}
+    for index, q in enumerate(quantities):
+        page.run("(label) => { const s = document.querySelector('#quantity-choice'); s.value = [...s.options].find((o) => o.textContent === label).value;"
+                 " s.dispatchEvent(new Event('change', {bubbles: true})); }", q["label"])
+        page.frames(3)
+        ends = page.js("[...document.querySelectorAll('#legend input.range')].map((i) => i.title.split('; ')[1])")
+        drawing = t.view(*files, options=["--quantity", q["id"]], name=f"{index}.svg").read_text()
+        texts = re.findall(r'font-size="9.5"[^>]*>([^<]*)<', drawing)
+        assert len(ends) == 2 and all(is_about(a, b) for a, b in zip(ends, (texts[0], texts[2]))), (q["id"], ends, texts)
+
+
+def test_range_of_the_colours_follows_what_is_shown(t):
+    page = open_where(t)
+    ends = "[...document.querySelectorAll('#legend input.range')].map((i) => Number(i.value))"
+    assert state(page).get("q") == "error"
+    before = page.js(ends)
+    page.key("[")
+    page.frames(4)
+    folded = page.js(ends)
+    assert before[1] == folded[1], "what is worst has the same colour, folded or not"
+    assert before != folded, (before, folded)
+
+
 def test_colours_differ_where_errors_do(t):
     import png
     page = open_where(t)

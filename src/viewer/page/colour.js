@@ -94,13 +94,14 @@ export function isRatio(q) {
 /**
  * The smallest and the largest value that the scale can show; null: there is none.
  * @param {Quantity} q
+ * @param {Iterable<number | null>} values
  * @returns {[number, number] | null}
  */
-export function extremesOf(q) {
+export function extremesOf(q, values) {
     const positive = q.scale === 'log' || isRatio(q);
     let low = Infinity;
     let high = -Infinity;
-    for (const v of q.values) {
+    for (const v of values) {
         if (v === null || !Number.isFinite(v) || (positive && v <= 0)) continue;
         if (v < low) low = v;
         if (v > high) high = v;
@@ -108,11 +109,16 @@ export function extremesOf(q) {
     return low <= high ? [low, high] : null;
 }
 
-/** @param {Quantity} q @param {[number, number] | null} range  chosen by the user @returns {Scale} */
-export function scaleOf(q, range) {
+/**
+ * @param {Quantity} q
+ * @param {[number, number] | null} range  chosen by the user
+ * @param {Iterable<number | null>} [values]  of what is shown; without: all that were measured
+ * @returns {Scale}
+ */
+export function scaleOf(q, range, values = q.values) {
     const scale = {kind: q.scale, low: 0, high: 0, reversed: q.better === 'high', stops: MAGNITUDE, names: q.names};
     if (q.scale === 'category') return {...scale, kind: 'category', stops: NAMES, reversed: false};
-    let [low, high] = range || extremesOf(q) || [NaN, NaN];
+    let [low, high] = range || extremesOf(q, values) || [NaN, NaN];
     if (q.scale === 'diverging') {
         const ratio = isRatio(q);
         const far = ratio ? Math.max(high, 1 / low) : Math.max(Math.abs(low), Math.abs(high));

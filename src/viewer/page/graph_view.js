@@ -13,7 +13,8 @@ import {MARK_LOOKS} from './marks.js';
 import {describe, say} from './describe.js';
 import {mirroredFolding} from './mirror.js';
 import {betweenNodes, markedOf} from './walk.js';
-import {functionOf, marksOfItem, valueText} from './look.js';
+import {scaleOf} from './colour.js';
+import {functionOf, marksOfItem, shownExtremes, valueText} from './look.js';
 import {drawScene} from './canvas.js';
 import {readTheme} from './theme.js';
 
@@ -22,6 +23,7 @@ import {readTheme} from './theme.js';
 /** @typedef {import('./fold.js').Shown} Shown */
 /** @typedef {import('./fold.js').Folding} Folding */
 /** @typedef {import('./camera.js').Camera} Camera */
+/** @typedef {import('./colour.js').Scale} Scale */
 
 /** What must be arranged again if it changed. */
 const ARRANGED = ['graph', 'root', 'states', 'instance', 'near', 'attributes', 'weights', 'horizontal', 'diff'];
@@ -51,6 +53,10 @@ class GraphView {
         this.wanted = null;
         /** The first picture was made without a size. */
         this.unseen = false;
+        /** @type {Scale | null} of the colours */
+        this.scale = null;
+        /** @type {(() => void)[]} */
+        this.scaleListeners = [];
         /** Where B's camera is, seen from A's. */
         this.shift = {x: 0, y: 0};
         /** @type {Pane[]} */
@@ -128,7 +134,35 @@ class GraphView {
     }
 
     look() {
-        for (const pane of this.panes) if (pane.scene) pane.updateLook(store.get());
+        const state = store.get();
+        const panes = this.shownPanes();
+        for (const pane of this.panes) if (pane.scene) pane.updateLook(state);
+        const scale = this.commonScale(panes, state);
+        for (const pane of panes) if (pane.look) pane.look.scale = scale;
+        const isChanged = scale !== this.scale;
+        this.scale = scale;
+        if (isChanged) for (const listener of this.scaleListeners) listener();
+    }
+
+    /** @returns {Pane[]} both of a pair, or the first */
+    shownPanes() {
+        return this.isPair ? this.panes : this.panes.slice(0, 1);
+    }
+
+    /**
+     * The scale of what is shown, folded as it is; of two graphs the same for both.
+     * @param {Pane[]} panes
+     * @param {State} state
+     * @returns {Scale | null}
+     */
+    commonScale(panes, state) {
+        const q = data.results().quantities[state.quantity];
+        if (!q || !panes.some((pane) => pane.look?.quantity)) return null;
+        const values = panes.flatMap(({look, scene}) => (look && scene ? shownExtremes(look, scene) || [] : []));
+        const scale = scaleOf(q, state.range, values);
+        const old = this.scale;
+        const isSame = old && old.stops === scale.stops && old.names === scale.names && old.low === scale.low && old.high === scale.high && old.kind === scale.kind && old.reversed === scale.reversed;
+        return isSame ? old : scale;
     }
 
     async rearrange() {
@@ -139,8 +173,7 @@ class GraphView {
         this.showTitles();
         for (const pane of this.panes) pane.resize();
         const busy = region('busy');
-        const shownPanes = this.isPair ? this.panes : this.panes.slice(0, 1);
-        for (const pane of shownPanes) {
+        for (const pane of this.shownPanes()) {
             const isDone = await pane.arrange(state, pane === this.panes[0] || !this.isPair ? anchor || this.anchorOf(pane) : null, () => {
                 busy.textContent = 'Arranging ' + pane.g.node.count + ' nodes';
                 busy.hidden = false;
@@ -239,7 +272,7 @@ class GraphView {
             this.panes[0].camera = state.camera;
             if (this.panes[1]) this.panes[1].camera = {...state.camera, x: state.camera.x + this.shift.x, y: state.camera.y + this.shift.y};
         }
-        for (const pane of this.isPair ? this.panes : this.panes.slice(0, 1)) pane.draw();
+        for (const pane of this.shownPanes()) pane.draw();
         this.minimap.draw();
     }
 
@@ -446,6 +479,19 @@ export async function mountGraph(wanted) {
     view.showBreadcrumb();
     store.on((changed, state) => view.change(changed, state));
     await view.rearrange();
+}
+
+/**
+ * The scale of the colours that are shown; null: there is none.
+ * @returns {Scale | null}
+ */
+export function shownScale() {
+    return graphView().scale;
+}
+
+/** @param {() => void} listener  called when the scale of the colours has changed */
+export function onScale(listener) {
+    graphView().scaleListeners.push(listener);
 }
 
 // ---- For panels and keys ----------------------------------------------------------------------------------------------------------------

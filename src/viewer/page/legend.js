@@ -5,6 +5,7 @@ import {data} from './data.js';
 import {NOT_FINITE, ZERO, colourOf, mixStops, scaleOf, shortNumber, shortValue} from './colour.js';
 import {store} from './store.js';
 import {announce, button, el, fill, shown, svgElement} from './dom.js';
+import {onScale, shownScale} from './graph_view.js';
 import {currentQuantity, markIcon, markKinds, markText} from './facts.js';
 import {readQuantity} from './query.js';
 import {isNarrow} from './start.js';
@@ -82,6 +83,7 @@ export function mountLegend(element) {
         fill(element, quantity && scaleLegend(quantity), marks);
     };
     store.on((changed) => ['quantity', 'range', 'graph'].some((name) => changed.has(name)) && update());
+    onScale(update);
     update();
 }
 
@@ -94,8 +96,7 @@ function swatch(colour, text) {
 
 /** @param {Quantity} quantity */
 function scaleLegend(quantity) {
-    const {range} = store.get();
-    const scale = scaleOf(quantity, range);
+    const scale = shownScale() ?? scaleOf(quantity, store.get().range);
     const missing = quantity.values.reduce((/** @type {number} */ count, value) => count + Number(value === null), 0);
     const keys = el('div', {class: 'keys'});
     const box = el('div', {class: 'scale'}, el('strong', {}, shown(quantity.label), scale.kind === 'log' || scale.kind === 'ratio' ? el('small', {}, ' logarithmic') : null));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the picture needs to know of the state to draw a graph: colours, texts and highlights of cards.
 
-import {CONTAINER, TENSOR, childrenOf, containerName, data, nodeCategory, nodeName, nodeOp, tensorName, tensorShape, textAt} from './data.js';
-import {colourOf, scaleOf, shortValue} from './colour.js';
-import {valuesOf} from './fold.js';
+import {CONTAINER, STATE, TENSOR, childrenOf, containerName, data, nodeCategory, nodeName, nodeOp, tensorName, tensorShape, textAt} from './data.js';
+import {colourOf, extremesOf, scaleOf, shortValue} from './colour.js';
+import {stateOf, valuesOf} from './fold.js';
 import {shown} from './dom.js';
 
 /** @typedef {import('./data.js').Graph} Graph */
 /** @typedef {import('./data.js').Quantity} Quantity */
 /** @typedef {import('./store.js').State} State */
+/** @typedef {import('./arrange.js').Scene} Scene */
 /** @typedef {import('./fold.js').Shown} Shown */
 /** @typedef {import('./fold.js').Values} Values */
 /** @typedef {import('./fold.js').Marks} Marks */
@@ -100,6 +101,40 @@ export function colouring(g, state) {
     const chosen = data.results().quantities[state.quantity];
     const isOther = q.graph !== g.index;
     return {quantity: q, scale: scaleOf(chosen, state.range), values: isOther ? pairedValues(g, q) : valuesOf(g, q)};
+}
+
+/**
+ * The values that a picture has colours for: of its cards, of fused layers, and of repeats that show one instance.
+ * @param {Look} look
+ * @param {Scene} scene
+ * @returns {Generator<number | null, void, void>}
+ */
+function* shownValues(look, scene) {
+    for (const {item} of scene.cards) yield valueOf(look, item);
+    for (const {container} of scene.frames) {
+        const kind = look.g.container.kind[container];
+        const isOne = kind === CONTAINER.repeat && stateOf(look.g, look.state, container) === STATE.one;
+        if (kind === CONTAINER.fused || isOne) yield valueOf(look, {kind: 'container', id: container});
+    }
+}
+
+/** @type {WeakMap<Scene, {values: Values, extremes: [number, number] | null}>} */
+const shownExtremesIndex = new WeakMap();
+
+/**
+ * The smallest and the largest value that a picture has colours for; null: there is none.
+ * @param {Look} look
+ * @param {Scene} scene
+ * @returns {[number, number] | null}
+ */
+export function shownExtremes(look, scene) {
+    const {quantity, values} = look;
+    if (!quantity || !values) return null;
+    const known = shownExtremesIndex.get(scene);
+    if (known && known.values === values) return known.extremes;
+    const extremes = extremesOf(quantity, shownValues(look, scene));
+    shownExtremesIndex.set(scene, {values, extremes});
+    return extremes;
 }
 
 /**
