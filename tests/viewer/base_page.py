@@ -138,9 +138,9 @@ class BasePage:
         action()
         end = time.monotonic() + self.browser.time_left(seconds)
         while time.monotonic() < end:
-            new = [f for f in set(os.listdir(self.downloads)) - before if not f.endswith((".crdownload", ".tmp")) and not f.startswith(".")]
-            if new:
-                path = os.path.join(self.downloads, new[0])
+            new = [f for f in set(os.listdir(self.downloads)) - before if not f.endswith((".crdownload", ".tmp", ".part")) and not f.startswith(".")]
+            path = os.path.join(self.downloads, new[0]) if new else ""
+            if new and os.path.getsize(path) > 0:  # an empty file holds the name until the other is whole
                 with open(path, "rb") as file:
                     return file.read(), new[0]
             time.sleep(0.05)

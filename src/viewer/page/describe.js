@@ -43,3 +43,20 @@ export function describe(item) {
     const name = (/** @type {number} */ n) => nodeOp(g, n) + ' ' + nodeName(g, n);
     return shown(name(item.id) + value + marks + '. From: ' + some(producersOf(g, item.id).map(name)) + '. To: ' + some(consumersOf(g, item.id).map(name)) + '.');
 }
+
+/**
+ * What the pointer is over, with its names in full.
+ * @param {import('./pane.js').Pane} pane
+ * @returns {string}
+ */
+export function tipOf(pane) {
+    const {g, scene, hover, hoverTensor, look} = pane;
+    if (!scene || !look) return '';
+    if (hoverTensor >= 0) return describe({kind: 'tensor', id: hoverTensor, graph: pane.graph});
+    const card = scene.cards[hover];
+    if (!card) return '';
+    const text = card.item.kind === 'node' ? nodeOp(g, card.item.id) + ' ' + nodeName(g, card.item.id) : containerName(g, card.item.id);
+    const value = valueText(look, card.item);
+    const marks = markNames(marksOfItem(look, card.item)).map((kind) => MARK_LOOKS.get(kind)?.title);
+    return [shown(text).slice(0, 300), value && look.quantity ? look.quantity.label + ': ' + value : '', marks.join(', ')].filter((t) => t).join('\n');
+}

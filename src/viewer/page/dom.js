@@ -28,6 +28,13 @@ export function el(tag, attributes, ...children) {
     return made;
 }
 
+/** @param {string} id of a region of index.html @returns {HTMLElement} */
+export function region(id) {
+    const found = document.getElementById(id);
+    if (!found) throw new Error('index.html has no element #' + id);
+    return found;
+}
+
 /**
  * @param {Node} parent
  * @param {Child[]} children

@@ -5,7 +5,7 @@ import {data, nodeName, tensorName} from './data.js';
 import {store} from './store.js';
 import {announce, button, copyText, el, exactNumber, fill, saveFile, shown} from './dom.js';
 import {SvgContext} from './svg_context.js';
-import {extent, paint} from './graph_view.js';
+import {extent, paint} from './show.js';
 import {columnKey, tableColumns, tableCsv, tableJson} from './table_view.js';
 import {itemName, measuredOf, opOf, quantityText, tensorType} from './facts.js';
 import {firstFailing, lastFolder} from './summary.js';

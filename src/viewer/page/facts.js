@@ -8,7 +8,7 @@ import {exactNumber, named, unitText} from './dom.js';
 import {MARK_LOOKS, drawMark} from './marks.js';
 import {SvgContext} from './svg_context.js';
 import {FONT} from './theme.js';
-import {show} from './graph_view.js';
+import {show} from './show.js';
 
 /** @typedef {import('./data.js').Graph} Graph */
 /** @typedef {import('./data.js').Quantity} Quantity */

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture: one pane, or two side by side, the minimap, the path of opened parts, and what panels and keys can ask of it.
 
-import {containerName, data, nodeName, nodeOp} from './data.js';
+import {data} from './data.js';
 import {store} from './store.js';
-import {shown} from './dom.js';
-import {markNames, shownFor, unfoldFor} from './fold.js';
-import {firstCamera, fitBox} from './camera.js';
+import {region} from './dom.js';
+import {shownFor} from './fold.js';
+import {firstCamera} from './camera.js';
 import {Pane, nodesOfItem, prefersStill} from './pane.js';
 import {Pointer} from './pointer.js';
 import {Minimap} from './minimap.js';
-import {MARK_LOOKS} from './marks.js';
-import {describe, say} from './describe.js';
+import {showBreadcrumb, showTitles} from './breadcrumb.js';
+import {describe, say, tipOf} from './describe.js';
 import {mirroredFolding} from './mirror.js';
 import {betweenNodes, markedOf} from './walk.js';
 import {scaleOf} from './colour.js';
-import {functionOf, marksOfItem, shownExtremes, valueText} from './look.js';
-import {drawScene} from './canvas.js';
+import {functionOf, shownExtremes} from './look.js';
 import {readTheme} from './theme.js';
 
 /** @typedef {import('./store.js').Item} Item */
@@ -30,14 +29,7 @@ const ARRANGED = ['graph', 'root', 'states', 'instance', 'near', 'attributes', '
 const READABLE = 0.45;
 const GLIDE_MS = 180;
 
-/** @param {string} id @returns {HTMLElement} */
-export function region(id) {
-    const found = document.getElementById(id);
-    if (!found) throw new Error('index.html has no element #' + id);
-    return found;
-}
-
-class GraphView {
+export class GraphView {
     constructor() {
         const head = data.head();
         const a = Math.max(head.graphs.findIndex((g) => g.role === 'a'), 0);
@@ -109,7 +101,7 @@ class GraphView {
         if (changed.has('selected')) this.announce();
         if (changed.has('selected') && this.isPair) this.align(state.selected);
         if ([...changed].some((name) => name !== 'camera' && name !== 'view' && name !== 'sidebar')) this.look();
-        if (changed.has('root') || changed.has('graph')) this.showBreadcrumb();
+        if (changed.has('root') || changed.has('graph')) showBreadcrumb(this.panes[0].g, (c) => this.openRoot(c));
         this.draw();
     }
 
@@ -170,7 +162,7 @@ class GraphView {
         const {anchor, isFirst} = this;
         this.isFirst = false;
         region('half-b').hidden = !this.isPair;
-        this.showTitles();
+        showTitles(this.panes);
         for (const pane of this.panes) pane.resize();
         const busy = region('busy');
         for (const pane of this.shownPanes()) {
@@ -238,21 +230,8 @@ class GraphView {
             pane.look.hover = pane.hover;
             pane.look.hoverTensor = pane.hoverTensor;
         }
-        pane.canvas.title = this.tip(pane);
+        pane.canvas.title = tipOf(pane);
         this.later();
-    }
-
-    /** @param {Pane} pane @returns {string} the names in full */
-    tip(pane) {
-        const {g, scene, hover, hoverTensor, look} = pane;
-        if (!scene || !look) return '';
-        if (hoverTensor >= 0) return describe({kind: 'tensor', id: hoverTensor, graph: pane.graph});
-        const card = scene.cards[hover];
-        if (!card) return '';
-        const text = card.item.kind === 'node' ? nodeOp(g, card.item.id) + ' ' + nodeName(g, card.item.id) : containerName(g, card.item.id);
-        const value = valueText(look, card.item);
-        const marks = markNames(marksOfItem(look, card.item)).map((kind) => MARK_LOOKS.get(kind)?.title);
-        return [shown(text).slice(0, 300), value && look.quantity ? look.quantity.label + ': ' + value : '', marks.join(', ')].filter((t) => t).join('\n');
     }
 
     // ---- Drawing ----
@@ -300,35 +279,6 @@ class GraphView {
         this.later();
     }
 
-    showTitles() {
-        const {graphs} = data.head();
-        this.panes.forEach((pane, k) => {
-            const title = region(k === 0 ? 'half-title' : 'half-title-b');
-            title.hidden = graphs.length < 2;
-            const {role, name} = graphs[pane.graph];
-            title.textContent = (role === 'a' ? 'A: ' : role === 'b' ? 'B: ' : '') + (role === 'merged' ? 'A and B in one picture' : shown(name));
-        });
-    }
-
-    showBreadcrumb() {
-        const state = store.get();
-        const g = this.panes[0].g;
-        const bar = region('breadcrumb');
-        bar.hidden = state.root === 0;
-        const path = [];
-        for (let c = state.root; c >= 0; c = g.container.parent[c]) path.unshift(c);
-        if (path[0] !== 0) path.unshift(0);
-        bar.replaceChildren();
-        path.forEach((c, k) => {
-            const button = document.createElement('button');
-            button.type = 'button';
-            button.textContent = shown(containerName(g, c)) || 'graph';
-            if (k === path.length - 1) button.setAttribute('aria-current', 'location');
-            button.addEventListener('click', () => enterRoot(c));
-            bar.append(button);
-        });
-    }
-
     // ---- Wishes ----
 
     /** @param {Item | null} item @param {boolean} isSecond */
@@ -357,13 +307,23 @@ class GraphView {
     }
 
     /**
+     * Opens a container by itself.
+     * @param {number} root
+     */
+    openRoot(root) {
+        if (store.get().root === root) return;
+        this.isFirst = true;
+        store.set({root, selected: null, other: null, path: null, camera: {x: 0, y: 0, scale: 0}});
+    }
+
+    /**
      * Opens a container by itself, or the function that a node calls.
      * @param {Shown} item
      */
     enter(item) {
         const {g} = this.panes[0];
         const c = item.kind === 'container' ? item.id : functionOf(g, item.id);
-        if (c >= 0 && g.container.layout[c]) enterRoot(c);
+        if (c >= 0 && g.container.layout[c]) this.openRoot(c);
     }
 
     /**
@@ -465,119 +425,20 @@ export function graphView() {
     return theView;
 }
 
+/** Makes the picture of the state as it will be when `drawGraph` is called. */
+export function mountGraph() {
+    theView = new GraphView();
+}
+
 /**
- * Draws the picture of the state as it is, and follows the state from then on.
- * @param {Item | null} wanted  what will be in the middle
+ * Draws the picture, and follows the state from then on.
  * @returns {Promise<void>} when the first picture is drawn
  */
-export async function mountGraph(wanted) {
-    const view = new GraphView();
-    theView = view;
-    if (wanted) show(wanted);
+export async function drawGraph() {
+    const view = graphView();
     store.tell(); // to nobody: the first picture is of the state as it is now
     view.chooseGraphs(store.get());
-    view.showBreadcrumb();
+    showBreadcrumb(view.panes[0].g, (c) => view.openRoot(c));
     store.on((changed, state) => view.change(changed, state));
     await view.rearrange();
-}
-
-/**
- * The scale of the colours that are shown; null: there is none.
- * @returns {Scale | null}
- */
-export function shownScale() {
-    return graphView().scale;
-}
-
-/** @param {() => void} listener  called when the scale of the colours has changed */
-export function onScale(listener) {
-    graphView().scaleListeners.push(listener);
-}
-
-// ---- For panels and keys ----------------------------------------------------------------------------------------------------------------
-
-/**
- * Unfolds what hides an item, centres it, and lets it flash.
- * @param {Item} item
- */
-export function show(item) {
-    const view = graphView();
-    const state = store.get();
-    const g = data.graph(item.graph);
-    const node = item.kind === 'tensor' ? nodesOfItem(g, item)[0] ?? -1 : item.id;
-    if (node < 0) return;
-    const thing = {kind: /** @type {'node' | 'container'} */ (item.kind === 'container' ? 'container' : 'node'), id: node};
-    const isSecond = view.isPair && item.graph === view.second;
-    const pane = isSecond ? view.panes[1] : view.panes[0];
-    const isOther = !isSecond && pane.graph !== item.graph;
-    const folding = isOther ? {states: new Map(), instance: new Map(), root: 0} : pane.foldingOf(state);
-    const unfolded = unfoldFor(g, folding, thing);
-    const isNear = state.near > 0 && pane.cardForNode(state, node) < 0;
-    if (!isOther && !isNear && state.view === 'graph' && unfolded.root === folding.root && isVisible(pane, thing)) {
-        if (!isSecond && unfolded.instance && unfolded.instance.size !== folding.instance.size) store.set({instance: unfolded.instance}); // so that a link names it
-        return view.centre(item);
-    }
-    view.wanted = item;
-    if (isSecond) return view.fold(1, unfolded, null);
-    store.set({...unfolded, view: 'graph', ...(isOther ? {graph: item.graph, diff: item.graph === view.merged} : {}), ...(isNear ? {near: 0} : {})});
-    if (!isOther && isVisible(pane, thing) && unfolded.root === folding.root) view.rearrange();
-}
-
-/** @param {Pane} pane @param {Shown} thing */
-function isVisible(pane, thing) {
-    if (!pane.scene) return false;
-    const item = shownFor(pane.g, pane.foldingOf(store.get()), thing);
-    return item !== null && (item.kind === thing.kind ? item.id === thing.id : pane.g.container.node[item.id] === thing.id) && pane.boxOf(item) !== null;
-}
-
-/** The whole graph in the view. */
-export function fit() {
-    const view = graphView();
-    const {scene} = view.panes[0];
-    if (scene) view.glideTo(fitBox({x: 0, y: 0, w: scene.w, h: scene.h}, view.panes[0].view));
-}
-
-/** The first picture again. */
-export function resetView() {
-    const view = graphView();
-    view.glideTo(view.firstView(view.panes[0]));
-}
-
-/**
- * Opens a container by itself.
- * @param {number} root
- */
-export function enterRoot(root) {
-    const view = graphView();
-    if (store.get().root === root) return;
-    view.isFirst = true;
-    store.set({root, selected: null, other: null, path: null, camera: {x: 0, y: 0, scale: 0}});
-}
-
-// ---- For exports ------------------------------------------------------------------------------------------------------------------------
-
-const BORDER = 20;
-
-/** @returns {{w: number, h: number}} the size of the whole graph at scale 1 */
-export function extent() {
-    const {scene} = graphView().panes[0];
-    return scene ? {w: Math.ceil(scene.w) + 2 * BORDER, h: Math.ceil(scene.h) + 2 * BORDER} : {w: 0, h: 0};
-}
-
-/**
- * Draws what is seen, or the whole graph, to any context with the members that cards.js lists.
- * @param {CanvasRenderingContext2D} context
- * @param {number} width
- * @param {number} height
- * @param {boolean} all
- */
-export function paint(context, width, height, all) {
-    const {scene, index, look, camera, view, theme} = graphView().panes[0];
-    if (!scene || !index || !look) return;
-    context.fillStyle = theme.page;
-    context.fillRect(0, 0, width, height);
-    const full = extent();
-    const scale = all ? Math.min(width / full.w, height / full.h) : camera.scale * (width / view.w);
-    const at = all ? {x: scene.w / 2, y: scene.h / 2} : camera;
-    drawScene(context, scene, index, {...look, hover: -1, hoverTensor: -1, edgeAlpha: 1}, {x: at.x, y: at.y, scale}, {w: width, h: height});
 }

@@ -5,7 +5,7 @@ import {data} from './data.js';
 import {NOT_FINITE, ZERO, colourOf, mixStops, scaleOf, shortNumber, shortValue} from './colour.js';
 import {store} from './store.js';
 import {announce, button, el, fill, shown, svgElement} from './dom.js';
-import {onScale, shownScale} from './graph_view.js';
+import {onScale, shownScale} from './show.js';
 import {currentQuantity, markIcon, markKinds, markText} from './facts.js';
 import {readQuantity} from './query.js';
 import {isNarrow} from './start.js';

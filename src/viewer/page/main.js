@@ -2,7 +2,8 @@
 // Starts everything.
 
 import {store} from './store.js';
-import {fit, region, resetView} from './graph_view.js';
+import {fit, resetView} from './show.js';
+import {region} from './dom.js';
 import {clearAll, enterSelected, foldSelected, followSelected, leaveRoot, step, stepInstance, stepNear, toggleBookmark, toggleDiff, zoomBy} from './moves.js';
 import {mountKeys} from './keys.js';
 import {focusFind} from './find.js';

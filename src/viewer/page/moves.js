@@ -8,7 +8,8 @@ import {reveal, seen, zoomAt} from './camera.js';
 import {nodesOfItem, toggled} from './pane.js';
 import {ancestorsOf, consumersOf, descendantsOf, failingChain, markedOf, producersOf, sameType} from './walk.js';
 import {say} from './describe.js';
-import {enterRoot, graphView} from './graph_view.js';
+import {graphView} from './graph_view.js';
+import {enterRoot} from './show.js';
 import {functionOf} from './look.js';
 
 /** @typedef {import('./pane.js').Pane} Pane */

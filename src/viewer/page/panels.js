@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes the panels: after the first picture, one group after the other, or all at once when a key needs them.
 
-import {region} from './graph_view.js';
+import {region} from './dom.js';
 import {breathe} from './pane.js';
 import {mountTable} from './table_view.js';
 import {mountSidebar} from './sidebar.js';

@@ -5,7 +5,7 @@ import {CONTAINER, NODE, childrenOf, data, nodeOp, tensorName, textAt} from './d
 import {store} from './store.js';
 import {append, button, bytesText, copyButton, el, exactNumber, facts, named, shown} from './dom.js';
 import {counted, goTo, graphLabel, isWeight, itemLink, itemName, quantityText, tensorType} from './facts.js';
-import {enterRoot} from './graph_view.js';
+import {enterRoot} from './show.js';
 import {longText, section} from './sidebar_node.js';
 
 /** @typedef {import('./store.js').Item} Item */

@@ -2,8 +2,9 @@
 // The start: the address is read and the first picture drawn, with nothing else in its way.
 
 import {data} from './data.js';
-import {shown} from './dom.js';
-import {mountGraph, region, show} from './graph_view.js';
+import {region, shown} from './dom.js';
+import {drawGraph, mountGraph} from './graph_view.js';
+import {show} from './show.js';
 import {mountLink} from './link.js';
 import {breathe} from './pane.js';
 import {store} from './store.js';
@@ -14,6 +15,7 @@ import {store} from './store.js';
 const NARROW = '(max-width: 700px)';
 
 const LONG_MS = 30; // of work, after which the browser may answer and draw
+const MANY_NODES = 3000; // take so long to read that it is a turn of its own
 
 /** @returns {boolean} */
 export function isNarrow() {
@@ -69,7 +71,9 @@ async function turn(since) {
 /** Draws the first picture, or as much of the page as its view needs. */
 export async function startPicture() {
     let since = performance.now();
-    region('title').textContent = shown(data.head().title);
+    const head = data.head();
+    region('title').textContent = shown(head.title);
+    if ((head.graphs[0]?.nodes ?? 0) > MANY_NODES) await breathe();
     data.graph(0);
     since = await turn(since);
     const wanted = mountLink(show);
@@ -78,5 +82,7 @@ export async function startPicture() {
     mountSections();
     region('app').hidden = false;
     await turn(since);
-    await mountGraph(wanted);
+    mountGraph();
+    if (wanted) show(wanted);
+    await drawGraph();
 }

@@ -1,83 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline: rows of slices on a canvas, linked with the graph. Of slices narrower than a pixel one is drawn for each pixel, so that
-// 200 000 of them pan smoothly; the same slices are a table for who cannot see the canvas.
+// The timeline: its picture with mouse, keys and buttons, linked with the graph; the same slices are a table for who cannot see the canvas.
 
-import {data, nodeCategory, nodeName} from './data.js';
-import {CATEGORY_COLOURS, textOn} from './colour.js';
+import {data, nodeName} from './data.js';
 import {store} from './store.js';
 import {announce, button, el, fill, shown, shortened, usText} from './dom.js';
-import {readTheme, texts, FONT} from './theme.js';
 import {TableView} from './table_view.js';
 import {goTo} from './facts.js';
+import {firstAfter} from './timeline_lanes.js';
+import {AXIS, LANE, TimelinePicture} from './timeline_picture.js';
 
 /** @typedef {import('./data.js').Timeline} Timeline */
-
-/**
- * Slices at one depth of a row: none overlaps another. Sorted by time.
- * @typedef {{row: number, depth: number, slices: Int32Array}} Lane
- */
-
-const LANE = 20;
-const PROCESS = 18;
-const LABEL_WIDTH = 200;
-const AXIS = 22;
-
-/**
- * The lanes of all rows: a slice inside another lies one lane deeper.
- * @param {Timeline} timeline
- * @returns {Lane[]}
- */
-export function timelineLanes(timeline) {
-    const {row, start, duration} = timeline.slice;
-    /** @type {number[][]} */
-    const byRow = timeline.rows.map(() => []);
-    for (let i = 0; i < row.length; i++) byRow[row[i]]?.push(i);
-    return byRow.flatMap((slices, r) => {
-        slices.sort((a, b) => start[a] - start[b] || duration[b] - duration[a] || a - b);
-        /** @type {number[][]} */
-        const lanes = [[]];
-        /** @type {number[]} ends of the slices that are open at each depth */
-        const ends = [];
-        for (const slice of slices) {
-            let depth = 0;
-            while (depth < ends.length && ends[depth] > start[slice] + 1e-6) depth++;
-            ends.length = depth;
-            ends.push(start[slice] + duration[slice]);
-            (lanes[depth] ??= []).push(slice);
-        }
-        return lanes.map((lane, depth) => ({row: r, depth, slices: Int32Array.from(lane)}));
-    });
-}
-
-/**
- * The first slice of a lane that ends after a time.
- * @param {Lane} lane
- * @param {Timeline['slice']} slice
- * @param {number} time
- * @param {number} [from] where to begin
- */
-export function firstAfter(lane, slice, time, from = 0) {
-    let low = from;
-    let high = lane.slices.length;
-    while (low < high) {
-        const middle = (low + high) >> 1;
-        const at = lane.slices[middle];
-        if (slice.start[at] + slice.duration[at] <= time) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/**
- * Steps of the axis: 1, 2 or 5 times a power of ten.
- * @param {number} span
- * @param {number} most steps in it
- */
-export function axisStep(span, most) {
-    const least = span / Math.max(1, most);
-    const power = 10 ** Math.floor(Math.log10(least));
-    return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
-}
 
 /** @param {HTMLElement} element */
 export function mountTimeline(element) {
@@ -96,58 +28,16 @@ export function mountTimeline(element) {
     open(new Set());
 }
 
-class TimelineView {
+class TimelineView extends TimelinePicture {
     /** @param {HTMLElement} element @param {Timeline} timeline */
     constructor(element, timeline) {
-        this.timeline = timeline;
-        this.slice = timeline.slice;
-        this.lanes = timelineLanes(timeline);
-        /** Top of each lane, and the bottom of the last; the first lane of a process has the process's name above it. */
-        this.tops = this.placeLanes();
-        const [from, to] = this.extent();
-        this.whole = {from, to: to > from ? to : from + 1};
-        this.from = this.whole.from;
-        this.to = this.whole.to;
-        /** Selected slice, -1: none. */
-        this.current = -1;
+        super(timeline);
         this.pending = false;
-        /** @type {Map<Lane, number>} */
-        this.shares = new Map();
-        this.canvas = el('canvas', {class: 'timeline', tabindex: 0, role: 'application', 'aria-label': 'Timeline. Left and right go to the next slice, up and down to the next row, Enter to the graph; the button "As a table" has the same as a table.'});
-        this.box = el('div', {class: 'timeline-box'}, this.canvas);
         this.tip = el('div', {class: 'tip', role: 'status', hidden: true});
         this.tableBox = el('div', {class: 'grid-box', hidden: true});
         fill(element, el('div', {class: 'panel fills'}, this.makeBar(), this.box, this.tableBox), this.tip);
         this.listen();
         this.draw();
-    }
-
-    placeLanes() {
-        const tops = [];
-        let top = AXIS;
-        for (const [k, lane] of this.lanes.entries()) {
-            if (lane.depth === 0 && this.startsProcess(k)) top += PROCESS;
-            tops.push(top);
-            top += LANE;
-        }
-        return [...tops, top];
-    }
-
-    /** @param {number} k lane */
-    startsProcess(k) {
-        const {process} = this.timeline.rows[this.lanes[k].row];
-        return process !== '' && (k === 0 || this.timeline.rows[this.lanes[k - 1].row].process !== process);
-    }
-
-    /** @returns {[number, number]} */
-    extent() {
-        let from = Infinity;
-        let to = -Infinity;
-        for (let i = 0; i < this.slice.start.length; i++) {
-            from = Math.min(from, this.slice.start[i]);
-            to = Math.max(to, this.slice.start[i] + this.slice.duration[i]);
-        }
-        return from <= to ? [from, to] : [0, 1];
     }
 
     makeBar() {
@@ -229,21 +119,6 @@ class TimelineView {
         else if (top + LANE > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + LANE - this.box.clientHeight;
     }
 
-    /** @param {number} i slice */
-    laneOf(i) {
-        return this.lanes.findIndex((lane) => lane.row === this.slice.row[i] && this.placeIn(lane, i) >= 0);
-    }
-
-    /** @param {Lane} lane @param {number} i slice @returns {number} -1: it is not there */
-    placeIn(lane, i) {
-        for (let place = firstAfter(lane, this.slice, this.slice.start[i] - 1e-6); place < lane.slices.length && this.slice.start[lane.slices[place]] <= this.slice.start[i]; place++) {
-            if (lane.slices[place] === i) return place;
-        }
-        return -1;
-    }
-
-    // ---- Drawing ------------------------------------------------------------------------------------
-
     later() {
         if (this.pending) return;
         this.pending = true;
@@ -251,148 +126,6 @@ class TimelineView {
             this.pending = false;
             this.draw();
         });
-    }
-
-    draw() {
-        const width = this.box.clientWidth;
-        const height = Math.min(Math.max(this.tops[this.lanes.length] + 4, this.box.clientHeight), 12000);
-        const context = this.canvas.getContext('2d');
-        if (!context || width === 0) return;
-        const dots = Math.min(window.devicePixelRatio || 1, 2);
-        this.width = width;
-        this.canvas.width = Math.round(width * dots);
-        this.canvas.height = Math.round(height * dots);
-        this.canvas.style.width = `${width}px`;
-        this.canvas.style.height = `${height}px`;
-        context.setTransform(dots, 0, 0, dots, 0, 0);
-        const theme = readTheme();
-        context.fillStyle = theme.page;
-        context.fillRect(0, 0, width, height);
-        this.drawAxis(context, theme, height);
-        context.save();
-        context.beginPath();
-        context.rect(LABEL_WIDTH, 0, width - LABEL_WIDTH, height);
-        context.clip();
-        this.lanes.forEach((lane, k) => this.drawLane(context, theme, lane, this.tops[k]));
-        context.restore();
-        this.drawLabels(context, theme);
-    }
-
-    /** @param {number} time */
-    x(time) {
-        return LABEL_WIDTH + ((time - this.from) / (this.to - this.from)) * ((this.width ?? 0) - LABEL_WIDTH);
-    }
-
-    /** @param {number} x */
-    time(x) {
-        return this.from + ((x - LABEL_WIDTH) / Math.max(1, (this.width ?? 0) - LABEL_WIDTH)) * (this.to - this.from);
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {import('./theme.js').Theme} theme @param {number} height */
-    drawAxis(context, theme, height) {
-        const width = this.width ?? 0;
-        const step = axisStep(this.to - this.from, (width - LABEL_WIDTH) / 90);
-        context.font = `11px ${FONT}`;
-        context.textBaseline = 'alphabetic';
-        for (let tick = Math.ceil(this.from / step) * step; tick < this.to; tick += step) {
-            const x = Math.round(this.x(tick)) + 0.5;
-            if (x < LABEL_WIDTH) continue;
-            context.fillStyle = theme.hatch;
-            context.globalAlpha = 0.5;
-            context.fillRect(x, AXIS - 6, 1, height);
-            context.globalAlpha = 1;
-            context.fillStyle = theme.muted;
-            context.fillText(usText(Math.abs(tick) < step / 1e6 ? 0 : Number(tick.toPrecision(9))), x + 3, 13);
-        }
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {import('./theme.js').Theme} theme @param {Lane} lane @param {number} top */
-    drawLane(context, theme, lane, top) {
-        const {start, duration, node} = this.slice;
-        const pixel = (this.to - this.from) / Math.max(1, (this.width ?? 0) - LABEL_WIDTH);
-        const {selected} = store.get();
-        const chosen = selected?.kind === 'node' && selected.graph === 0 ? selected.id : -1;
-        let place = firstAfter(lane, this.slice, this.from);
-        while (place < lane.slices.length) {
-            const i = lane.slices[place];
-            if (start[i] >= this.to) break;
-            const left = Math.max(this.x(start[i]), LABEL_WIDTH - 1);
-            const right = Math.min(this.x(start[i] + duration[i]), (this.width ?? 0) + 1);
-            const isChosen = i === this.current || (chosen >= 0 && node[i] === chosen);
-            const colour = this.colour(i);
-            context.fillStyle = colour;
-            if (right - left < 2) {
-                context.fillRect(left, top + 2, Math.max(1, right - left), LANE - 4);
-                place = firstAfter(lane, this.slice, start[i] + pixel, place + 1);
-            } else {
-                context.fillRect(left, top + 2, right - left - (right - left > 4 ? 1 : 0), LANE - 4);
-                if (right - left > 30) this.drawName(context, i, left, right, top, colour);
-                place++;
-            }
-            if (isChosen) {
-                context.strokeStyle = theme.accent;
-                context.lineWidth = i === this.current ? 3 : 2;
-                context.strokeRect(left, top + 1.5, Math.max(3, right - left - 1), LANE - 3);
-            }
-        }
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {number} i @param {number} left @param {number} right @param {number} top @param {string} colour */
-    drawName(context, i, left, right, top, colour) {
-        const font = `11px ${FONT}`;
-        context.font = font;
-        context.fillStyle = textOn(colour);
-        context.fillText(texts.fit(font, this.name(i), right - left - 8), left + 4, top + LANE - 6);
-    }
-
-    /** @param {number} i @returns {string} */
-    name(i) {
-        return shown(shortened(this.timeline.strings[this.slice.name[i]] ?? '', 200));
-    }
-
-    /** @param {number} i @returns {string} colour of the operator, or of the kind of slice */
-    colour(i) {
-        const node = this.slice.node[i];
-        if (node >= 0) return CATEGORY_COLOURS.get(nodeCategory(data.graph(0), node)) ?? '#5f6b7a';
-        const colours = ['#8a94a0', '#5f7a8c', '#8b6f5c', '#6d7f5e', '#7d6a8f'];
-        return colours[this.slice.category[i] % colours.length];
-    }
-
-    /** @param {CanvasRenderingContext2D} context @param {import('./theme.js').Theme} theme */
-    drawLabels(context, theme) {
-        const font = `12px ${FONT}`;
-        context.font = font;
-        this.lanes.forEach((lane, k) => {
-            const top = this.tops[k];
-            if (lane.depth > 0) return;
-            const {process, name} = this.timeline.rows[lane.row];
-            context.fillStyle = theme.text;
-            if (this.startsProcess(k)) {
-                context.fillRect(0, top - PROCESS, this.width ?? 0, 0.5);
-                context.font = `600 ${font}`;
-                context.fillText(texts.fit(context.font, shown(process), (this.width ?? 0) - 12), 6, top - 5);
-                context.font = font;
-            }
-            context.fillText(texts.fit(font, shown(name), LABEL_WIDTH - 66), 12, top + LANE - 6);
-            context.fillStyle = theme.muted;
-            context.fillText(this.busy(lane), LABEL_WIDTH - 50, top + LANE - 6);
-        });
-    }
-
-    /**
-     * The share of the row's time that slices fill.
-     * @param {Lane} lane
-     */
-    busy(lane) {
-        if (lane.slices.length === 0) return '';
-        let share = this.shares.get(lane);
-        if (share === undefined) {
-            let sum = 0;
-            for (const i of lane.slices) sum += this.slice.duration[i];
-            share = sum / (this.whole.to - this.whole.from);
-            this.shares.set(lane, share);
-        }
-        return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
     }
 
     // ---- Pointer and keys ---------------------------------------------------------------------------
@@ -416,7 +149,7 @@ class TimelineView {
         canvas.addEventListener('pointermove', (event) => {
             if (event.buttons & 1) {
                 dragged += Math.abs(event.movementX) + Math.abs(event.movementY);
-                const step = (event.movementX / Math.max(1, (this.width ?? 0) - LABEL_WIDTH)) * (this.to - this.from);
+                const step = (event.movementX / Math.max(1, this.width - this.labels)) * (this.to - this.from);
                 this.move(this.from - step, this.to - step);
                 this.box.scrollTop -= event.movementY;
                 this.tip.hidden = true;
@@ -429,16 +162,6 @@ class TimelineView {
         canvas.addEventListener('click', (event) => dragged < 4 && this.select(this.sliceAt(event.offsetX, event.offsetY)));
         canvas.addEventListener('dblclick', (event) => this.enter(this.sliceAt(event.offsetX, event.offsetY)));
         canvas.addEventListener('keydown', (event) => this.key(event));
-    }
-
-    /** @param {number} x @param {number} y @returns {number} -1: none */
-    sliceAt(x, y) {
-        const lane = this.lanes[this.lanes.findIndex((_, k) => y >= this.tops[k] && y < this.tops[k] + LANE)];
-        if (!lane || x < LABEL_WIDTH) return -1;
-        const time = this.time(x);
-        const pixel = (this.to - this.from) / Math.max(1, (this.width ?? 0) - LABEL_WIDTH);
-        const i = lane.slices[firstAfter(lane, this.slice, time - pixel)];
-        return i !== undefined && this.slice.start[i] <= time + pixel ? i : -1;
     }
 
     /** @param {PointerEvent} event */

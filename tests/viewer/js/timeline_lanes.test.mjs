@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import {axisStep, firstAfter, timelineLanes} from '../../../src/viewer/page/timeline_view.js';
+import {axisStep, firstAfter, timelineLanes} from '../../../src/viewer/page/timeline_lanes.js';
 
 function timeline(slices) {
     const column = (k) => slices.map((slice) => slice[k]);
