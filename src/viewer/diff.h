@@ -73,6 +73,9 @@ pgy_status view_match_structure(view_match *m, pgy_error *err) PGY_MUST_CHECK;
 /* diff_fuse.c: regions of one side that one node of the other replaces. */
 pgy_status view_match_fused(view_match *m, pgy_error *err) PGY_MUST_CHECK;
 
+/* diff_chain.c: chains that a shorter one replaces. */
+pgy_status view_match_chains(view_match *m, pgy_error *err) PGY_MUST_CHECK;
+
 /* diff_report.c: categories, marks, pairs, the table `diff`, the summary and the verdict.
  * @param nodes  for each side, the merged node of each node */
 pgy_status view_diff_report(pgy_page *p, view_match *m, uint32_t *const nodes[2],

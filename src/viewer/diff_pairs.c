@@ -207,6 +207,7 @@ pgy_status view_match_make(view_match *m, const view_graph *a, const view_graph 
     if (!st) st = cancel_check(err);
     if (!st) st = match_terminals(m, err);
     if (!st) st = view_match_fused(m, err);
+    if (!st) st = view_match_chains(m, err);
     if (!st) match_tensors(m);
     return st;
 }

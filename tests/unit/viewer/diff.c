@@ -612,6 +612,38 @@ static void test_diff__fusion_without_names(void **state)
     end(p);
 }
 
+/* No tensor between the two layers kept its name: the shapes of weights tell where each ends. */
+static void test_diff__chain_of_fused_nodes_without_names(void **state)
+{
+    (void)state;
+    pgy_page *p =
+        texts("in x 2,4\nw w 4,4 1\nw b 4 2\nw v 4,8 1\nRelu - x -> s\nMatMul - s w -> t\n"
+              "Add - t b -> u\nSigmoid - u -> z\nMatMul - z v -> r\nAbs - r -> q\n"
+              "Tanh - q -> y\nout y\n",
+              "in x 2,4\nw W 4,4 1\nw B 4 2\nw V 4,8 1\nRelu - x -> S\n"
+              "FusedGemm - S W B -> Z\nFusedMatMul - Z V -> Q\nTanh - Q -> y\nout y\n");
+    expect_rows(p, "renamed n0 [Relu] tensor s: s > S\n"
+                   "fused n1 [FusedGemm] several nodes became one: n1 (MatMul), n2 (Add), n3 "
+                   "(Sigmoid) > n1 (FusedGemm)\n"
+                   "fused n2 [FusedMatMul] several nodes became one: n4 (MatMul), n5 (Abs) > n2 "
+                   "(FusedMatMul)\n"
+                   "renamed n6 [Tanh] name: n6 > n3\n");
+    end(p);
+}
+
+/* Between nodes that belong together lies something else of the same length: nothing is fused. */
+static void test_diff__chain_of_other_nodes_is_not_fused(void **state)
+{
+    (void)state;
+    pgy_page *p =
+        texts("in x 2,4\nRelu - x -> s\nExp - s -> t\nAbs - t -> u\nTanh - u -> y\nout y\n",
+              "in x 2,4\nRelu - x -> S\nNeg - S -> T\nSin - T -> U\nTanh - U -> y\nout y\n");
+    const view_quantity *q = view_quantity_find(&p->results, "change", 0);
+    assert_non_null(q);
+    for (uint32_t i = 0; i < q->count; i++) assert_true(q->values[i] != VIEW_FUSED_INTO);
+    end(p);
+}
+
 static void test_diff__a_node_becomes_several(void **state)
 {
     (void)state;
