@@ -328,7 +328,7 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-static pgy_value *add_weight(pattern *p, pgy_graph *level, const char *stem, pgy_tensor *t)
+pgy_value *pattern_tensor(pattern *p, pgy_graph *level, const char *stem, pgy_tensor *t)
 {
     const pgy_onnx_tensor *stored = NULL;
     pgy_value *v = NULL;
@@ -349,7 +349,7 @@ pgy_value *pattern_weight(pattern *p, pgy_graph *level, const char *stem, pgy_dt
         memcpy(op_f64(wide), values, pgy_tensor_count(wide) * sizeof *values);
         fail(p, pgy_tensor_cast(&t, pgy_tensor_view(wide), dtype, p->err));
     }
-    if (!p->status) v = add_weight(p, level, stem, t);
+    if (!p->status) v = pattern_tensor(p, level, stem, t);
     pgy_tensor_release(wide);
     pgy_tensor_release(t);
     return v;
@@ -362,7 +362,7 @@ pgy_value *pattern_reshaped(pattern *p, pgy_value *v, size_t rank, const int64_t
     if (p->status) return NULL;
     fail(p, fold_constant(&t, &p->f, v, p->err));
     if (!p->status && t) fail(p, pgy_tensor_reshape(&view, t, rank, shape, p->err));
-    if (!p->status && view) made = add_weight(p, v->graph, v->name, view);
+    if (!p->status && view) made = pattern_tensor(p, v->graph, v->name, view);
     pgy_tensor_release(view);
     pgy_tensor_release(t);
     return made;

@@ -151,6 +151,8 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
 /* A new weight of a level, rounded from float64 once. NULL: out of memory. */
 pgy_value *pattern_weight(pattern *p, pgy_graph *level, const char *stem, pgy_dtype dtype,
                           size_t rank, const int64_t *shape, const double *values);
+/* A new weight of a level with the elements of t. */
+pgy_value *pattern_tensor(pattern *p, pgy_graph *level, const char *stem, pgy_tensor *t);
 /* A constant with another shape of the same number of elements. */
 pgy_value *pattern_reshaped(pattern *p, pgy_value *v, size_t rank, const int64_t *shape);
 
