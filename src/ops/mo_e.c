@@ -75,6 +75,61 @@ static pgy_status check_quantised(const op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
+/* Size d of an input, from the end if d < 0; -1: not known. */
+static int64_t size_of(const op_infer *c, size_t input, int32_t d)
+{
+    if (input >= c->node->input_count || !op_has_input(c, input)) return -1;
+    const op_value *v = &c->inputs[input];
+    if (v->rank < 1) return -1;
+    const dim size = v->dims[d < 0 ? v->rank + d : d];
+    return dim_is_const(size) ? size.value : -1;
+}
+
+static bool differs(int64_t have, int64_t wanted)
+{
+    return have >= 0 && wanted >= 0 && have != wanted;
+}
+
+/* Do the known sizes of a layer's inputs fit `out` and `in`, if these are known? */
+static bool layer_fits(const op_infer *c, size_t layer, int64_t experts, int64_t out, int64_t in)
+{
+    const op_node *n = c->node;
+    const layer_inputs at = inputs_of(n, layer);
+    const int64_t per = n->def->user == INTEGERS ? 8 / bits_of(n, layer) : 1;
+    return !differs(size_of(c, at.weights, 0), experts) &&
+           !differs(size_of(c, at.weights, 1), out) &&
+           !(in >= 0 && differs(size_of(c, at.weights, 2), in / per)) &&
+           !(in >= 0 && in % per && size_of(c, at.weights, 2) >= 0) &&
+           !differs(size_of(c, at.bias, 0), experts) && !differs(size_of(c, at.bias, 1), out) &&
+           !differs(size_of(c, at.scales, 0), experts) && !differs(size_of(c, at.scales, 1), out);
+}
+
+/* Checks the known sizes against each other, as far as the definition needs them. */
+static pgy_status check_sizes(const op_infer *c, int64_t k, int64_t fusion, pgy_error *err)
+{
+    const op_node *n = c->node;
+    const size_t second = inputs_of(n, 1).weights;
+    const int64_t experts = size_of(c, ROUTER, 1), hidden = size_of(c, X, -1);
+    int64_t inter = size_of(c, second, 2), first;
+    if (n->def->user == INTEGERS && inter >= 0 &&
+        __builtin_mul_overflow(inter, 8 / bits_of(n, 1), &inter))
+        return op_error(n, err, PGY_E_SHAPE, "the weights of layer 2 are too large");
+    if (!op_attr_is(n, "activation_type", "swiglu", "relu")) fusion = 0;
+    if (experts >= 0 && k > experts)
+        return op_error(n, err, PGY_E_SHAPE, "cannot choose %" PRId64 " of %" PRId64 " experts", k,
+                        experts);
+    if (inter < 0 || __builtin_mul_overflow(inter, fusion ? 2 : 1, &first)) first = -1;
+    for (size_t i = 0; i < (fusion ? 2u : 3u); i++) {
+        const int64_t out = i == 0 ? first : i == 1 ? hidden : inter, in = i == 1 ? inter : hidden;
+        if (!layer_fits(c, i, experts, out, in))
+            return op_error(n, err, PGY_E_SHAPE,
+                            "the weights or the bias of layer %zu do not have the shape for "
+                            "%" PRId64 " experts with %" PRId64 " inputs and %" PRId64 " outputs",
+                            i + 1, experts, in, out);
+    }
+    return PGY_OK;
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     const op_node *n = c->node;
@@ -96,6 +151,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                         k, fusion);
     if (op_attr_int(n, "use_sparse_mixer", 0))
         return op_error(n, err, PGY_E_UNSUPPORTED, "use_sparse_mixer = 1 is not supported");
+    st = check_sizes(c, k, fusion, err);
+    if (st) return st;
     op_set_like(c, 0, X);
     return PGY_OK;
 }
