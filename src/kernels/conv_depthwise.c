@@ -6,6 +6,7 @@
 #include "base/cancel.h"
 #include "kernels/conv_plan.h"
 #include "kernels/extent.h"
+#include "kernels/packing.h"
 
 typedef struct params {
     conv_shape s;
@@ -47,8 +48,11 @@ static void find_inside(params *p)
 }
 
 /* Packs the biases of all blocks, then the weights as [block][row][column][lane]. */
-static void conv_depthwise_pack(float *to, const params *p, const float *w, const float *bias)
+static bool conv_depthwise_fill(void *packed, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
+    const float *w = u->inputs[1].data, *bias = p->s.has_bias ? u->inputs[2].data : NULL;
+    float *to = packed;
     const conv_shape *s = &p->s;
     const uint64_t taps = (uint64_t)(s->kernel[0] * s->kernel[1]);
     for (uint64_t i = 0; i < p->blocks * p->block; i++) *to++ = bias && i < s->groups ? bias[i] : 0;
@@ -58,6 +62,21 @@ static void conv_depthwise_pack(float *to, const params *p, const float *w, cons
                 const uint64_t channel = b * p->block + lane;
                 *to++ = channel < s->groups ? w[channel * taps + tap] : 0;
             }
+    return true;
+}
+
+static pgy_status conv_depthwise_pack(kernel_plan *out, const params *p, const kernel_problem *u,
+                                      pgy_error *err)
+{
+    const uint64_t taps = (uint64_t)(p->s.kernel[0] * p->s.kernel[1]);
+    const kernel_packing how = {.form = "conv_depthwise",
+                                .numbers = {p->block, p->s.groups, taps},
+                                .inputs = p->s.has_bias ? 6 : 2,
+                                .size_bytes = p->blocks * p->block * (taps + 1) * sizeof(float),
+                                .fill = conv_depthwise_fill,
+                                .user = p};
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
 }
 
 static pgy_status conv_depthwise_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -71,19 +90,11 @@ static pgy_status conv_depthwise_prepare(kernel_plan *out, const kernel_problem 
     p->blocks = conv_blocks(p->s.groups, p->block);
     find_inside(p);
     const uint64_t rows = p->s.batch * p->blocks * (uint64_t)p->s.out[0];
-    const uint64_t taps = (uint64_t)(p->s.kernel[0] * p->s.kernel[1]);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(rows < 256 ? rows : 256);
-    out->packed_bytes = p->blocks * p->block * (taps + 1) * sizeof(float);
-    out->packed_inputs = p->s.has_bias ? 6 : 2;
-    out->packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!out->packed) {
-        kernel_plan_deinit(out);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    }
-    conv_depthwise_pack(out->packed, p, u->inputs[1].data,
-                        p->s.has_bias ? u->inputs[2].data : NULL);
-    return PGY_OK;
+    const pgy_status st = conv_depthwise_pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
 }
 
 static bool conv_depthwise_extent(kernel_extent *e, const kernel_claim *q)

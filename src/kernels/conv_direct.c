@@ -65,8 +65,7 @@ static pgy_status conv_direct_prepare(kernel_plan *out, const kernel_problem *u,
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->scratch_bytes = conv_plan_scratch(p) * sizeof(float);
-    const pgy_status st =
-        conv_plan_pack(out, p, u->inputs[1].data, s.has_bias ? u->inputs[2].data : NULL, err);
+    const pgy_status st = conv_plan_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }

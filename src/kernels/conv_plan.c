@@ -141,16 +141,13 @@ static float *pack_unit(float *to, const conv_plan *p, const float *w, uint64_t 
     return to;
 }
 
-pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, const float *bias,
-                          pgy_error *err)
+static bool conv_plan_fill(void *packed, const kernel_problem *u, const void *user)
 {
+    const conv_plan *p = user;
     const conv_shape *s = &p->s;
+    const float *w = u->inputs[1].data, *bias = s->has_bias ? u->inputs[2].data : NULL;
     const uint64_t channels = s->out_channels / s->groups, padded = p->out_blocks * p->block;
     const uint64_t area = (uint64_t)(s->kernel[0] * s->kernel[1]);
-    const uint64_t each = packed_lanes(p) * (uint64_t)s->kernel[0] * p->columns;
-    out->packed_bytes = (p->packed_bias + s->groups * padded * each) * sizeof(float);
-    float *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     float *to = packed;
     for (uint64_t g = 0; g < s->groups; g++)
         for (uint64_t o = 0; o < padded; o++)
@@ -159,7 +156,24 @@ pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, 
         for (uint64_t o = 0; o < padded; o += 2 * p->block)
             to = pack_unit(to, p, w + g * channels * (s->in_channels / s->groups) * area, o,
                            padded - o < 2 * p->block ? p->block : 2 * p->block);
-    out->packed = packed;
-    out->packed_inputs = s->has_bias ? 6 : 2;
-    return PGY_OK;
+    return true;
+}
+
+pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const kernel_problem *u,
+                          pgy_error *err)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t each = packed_lanes(p) * (uint64_t)s->kernel[0] * p->columns;
+    const uint64_t padded = p->out_blocks * p->block;
+    const kernel_packing how = {
+        .form = "conv",
+        .numbers = {p->block, p->linear, s->groups, s->in_channels, s->out_channels,
+                    (uint64_t)s->kernel[0], (uint64_t)s->kernel[1], p->lanes, p->last_lanes,
+                    p->in_blocks, p->columns},
+        .inputs = s->has_bias ? 6 : 2,
+        .size_bytes = (p->packed_bias + s->groups * padded * each) * sizeof(float),
+        .fill = conv_plan_fill,
+        .user = p};
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
 }

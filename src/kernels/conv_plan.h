@@ -5,6 +5,7 @@
 
 #include "kernels/conv.h"
 #include "kernels/conv_tile.h"
+#include "kernels/packing.h"
 
 /* Output rows are cut into tiles. A band is a group of tiles whose input stays in the L2 cache
  * while the kernel computes all output channels from it. A unit of work is a band of one image and
@@ -30,7 +31,7 @@ size_t conv_plan_scratch(const conv_plan *p); /* floats of scratch memory for ea
  * shape; else states which memory the kernel touches. */
 bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p);
 /* Packs biases and weights in the order in which the tiles read them. */
-pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const float *w, const float *bias,
+pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const kernel_problem *u,
                           pgy_error *err) PGY_MUST_CHECK;
 void conv_plan_run(const kernel_run *r, const conv_plan *p);
 

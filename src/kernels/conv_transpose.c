@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/matmul.h"
+#include "kernels/packing.h"
 #include "ops/class_window.h"
 
 /* MOST_SUMS: limit of a thread's scratch memory, in floats */
@@ -78,12 +79,29 @@ static bool conv_transpose_accept(kernel_problem *u, double *cost_ns)
 }
 
 /* Packs the weights as [group][output channel][tap][input channel]. */
-static void conv_transpose_pack(float *to, const params *p, const float *w)
+static bool conv_transpose_fill(void *packed, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
+    const float *w = u->inputs[1].data;
+    float *to = packed;
     for (uint64_t g = 0; g < p->groups; g++)
         for (uint64_t row = 0; row < p->out * p->taps; row++)
             for (uint64_t c = 0; c < p->in; c++)
                 *to++ = w[(g * p->in + c) * p->out * p->taps + row];
+    return true;
+}
+
+static pgy_status conv_transpose_pack(kernel_plan *out, const params *p, const kernel_problem *u,
+                                      pgy_error *err)
+{
+    const kernel_packing how = {.form = "conv_transpose",
+                                .numbers = {p->groups, p->in, p->out, p->taps},
+                                .inputs = 2,
+                                .size_bytes = kernel_size_bytes(&u->inputs[1]),
+                                .fill = conv_transpose_fill,
+                                .user = p};
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
 }
 
 static pgy_status conv_transpose_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -100,15 +118,9 @@ static pgy_status conv_transpose_prepare(kernel_plan *out, const kernel_problem 
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->workspace_bytes = p->batch * p->groups * p->in * p->panels * t->columns * sizeof(float);
     out->scratch_bytes = p->taps * p->panels * t->columns * sizeof(float);
-    out->packed_bytes = kernel_size_bytes(&u->inputs[1]);
-    out->packed_inputs = 2;
-    out->packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!out->packed) {
-        kernel_plan_deinit(out);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    }
-    conv_transpose_pack(out->packed, p, u->inputs[1].data);
-    return PGY_OK;
+    const pgy_status st = conv_transpose_pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
 }
 
 /* Sizes below 2^31 keep products of two within int64_t. */

@@ -15,6 +15,7 @@
 #include "kernels/conv_plan.h"
 #include "kernels/conv_tile.h"
 #include "kernels/extent.h"
+#include "kernels/packing.h"
 
 enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56 };
 
@@ -143,8 +144,11 @@ static void conv_winograd_pack_channel(float *to, uint64_t step, const params *p
 
 /* Packs the biases, then the weights as [two output blocks][point][input channel][output channel].
  */
-static void conv_winograd_pack(float *to, const params *p, const float *w, const float *bias)
+static bool conv_winograd_fill(void *packed, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
+    const float *w = u->inputs[1].data, *bias = p->s.has_bias ? u->inputs[2].data : NULL;
+    float *to = packed;
     const uint64_t padded = p->out_blocks * p->block, in = p->s.in_channels;
     for (uint64_t o = 0; o < padded; o++) *to++ = bias && o < p->s.out_channels ? bias[o] : 0;
     for (uint64_t first = 0; first < padded; first += 2 * p->block) {
@@ -153,6 +157,22 @@ static void conv_winograd_pack(float *to, const params *p, const float *w, const
             conv_winograd_pack_channel(to + c * width, in * width, p, w, c, first, width);
         to += WINOGRAD_POINTS * in * width;
     }
+    return true;
+}
+
+static pgy_status conv_winograd_pack(kernel_plan *out, const params *p, const kernel_problem *u,
+                                     pgy_error *err)
+{
+    const uint64_t padded = p->out_blocks * p->block;
+    const kernel_packing how = {.form = "conv_winograd",
+                                .numbers = {p->block, p->s.in_channels, p->s.out_channels},
+                                .inputs = p->s.has_bias ? 6 : 2,
+                                .size_bytes = padded * (1 + WINOGRAD_POINTS * p->s.in_channels) *
+                                              sizeof(float),
+                                .fill = conv_winograd_fill,
+                                .user = p};
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
 }
 
 /* Bytes of the buffers in `struct scratch`. */
@@ -170,19 +190,13 @@ static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)conv_winograd_describe(p, u, u->self->needs); /* cannot fail after `accept` */
-    const uint64_t padded = p->out_blocks * p->block, units = p->runs * p->out_units;
+    const uint64_t units = p->runs * p->out_units;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->scratch_bytes = scratch_bytes(p);
-    out->packed_bytes = padded * (1 + WINOGRAD_POINTS * p->s.in_channels) * sizeof(float);
-    out->packed_inputs = p->s.has_bias ? 6 : 2;
-    out->packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!out->packed) {
-        kernel_plan_deinit(out);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    }
-    conv_winograd_pack(out->packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
-    return PGY_OK;
+    const pgy_status st = conv_winograd_pack(out, p, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
 }
 
 /* All other members follow from the shape and the level: recompute and compare them. */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "kernels/half.h"
+#include "kernels/packing.h"
 
 enum { UNIT = 64 };
 
@@ -210,6 +211,12 @@ static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_
         if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
     out->packed_bytes = w->packed_bytes;
     if (!w->packed_bytes) return PGY_OK;
+    if (w->plan.piece && w->packed_bytes == round_up(w->plan.packed_bytes)) {
+        out->packed = w->plan.packed; /* nothing follows, so the piece is shared */
+        out->packed_bytes = w->plan.packed_bytes;
+        out->piece = packed_piece_retain(w->plan.piece);
+        return PGY_OK;
+    }
     out->packed = mem_alloc_aligned(64, w->packed_bytes);
     if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
     memset(out->packed, 0, w->packed_bytes);

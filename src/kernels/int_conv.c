@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "kernels/int_problem.h"
+#include "kernels/packing.h"
 #include "ops/class_window.h"
 
 /* ---- Reading -------------------------------------------------------------------------------- */
@@ -308,23 +309,47 @@ static double find_most(const uint8_t *packed, const int_conv *p, const kernel_p
     return (sum * 255 + fabs((double)bias)) * ((const double *)(packed + p->at_scales))[channel];
 }
 
+static bool int_conv_fill(void *packed, const kernel_problem *u, const void *user)
+{
+    const int_conv *p = user;
+    const size_t channels = (size_t)(p->groups * p->out);
+    memset(packed, 0, p->at_scales + channels * sizeof(double));
+    for (size_t i = 0; i < channels; i++) {
+        int_conv_pack_channel(packed, p, u, i);
+        pack_scales(packed, p, u, i);
+    }
+    return true;
+}
+
+/* The inputs whose elements are packed. */
+static uint32_t packed_of(const int_conv *p)
+{
+    const places *at = &PLACES[p->kind];
+    const size_t read[] = {at->w, at->x_scale, at->w_scale, at->w_zero, at->y_scale, at->bias};
+    uint32_t bits = 0;
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        if (read[i]) bits |= UINT32_C(1) << read[i];
+    return bits;
+}
+
 static pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
                                 pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
-    out->packed_bytes = p->at_scales + channels * sizeof(double);
-    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    memset(packed, 0, out->packed_bytes);
-    p->small = true;
-    for (size_t i = 0; i < channels; i++) {
-        int_conv_pack_channel(packed, p, u, i);
-        pack_scales(packed, p, u, i);
-        if (find_most(packed, p, u, i) >= 0x1p14) p->small = false;
-    }
-    out->packed = packed;
+    const kernel_packing how = {.form = "int_conv",
+                                .numbers = {p->level, p->kind, p->groups, p->in, p->out, p->taps,
+                                            p->quads, p->turned, p->row_groups,
+                                            p->turned ? p->tiles : 0, p->at_ones, p->at_scales},
+                                .inputs = packed_of(p),
+                                .size_bytes = p->at_scales + channels * sizeof(double),
+                                .fill = int_conv_fill,
+                                .user = p};
     out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;
-    return PGY_OK;
+    const pgy_status st = kernel_pack(out, u, &how, err);
+    p->small = !st;
+    for (size_t i = 0; !st && i < channels; i++)
+        if (find_most(out->packed, p, u, i) >= 0x1p14) p->small = false;
+    return st;
 }
 
 /* ---- Plans from files ----------------------------------------------------------------------- */

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
+#include "kernels/packing.h"
 
 /* A thread's scratch memory: sums of a tile, then offsets, scales and scales in float32 of its
  * columns. */
@@ -232,23 +234,36 @@ size_t int_matmul_plan(int_matmul *p, cpu_level level)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-static pgy_status int_matmul_pack_constant(kernel_plan *out, const int_matmul *p,
-                                           const kernel_problem *u, pgy_error *err)
+static bool int_matmul_fill(void *packed, const kernel_problem *u, const void *user)
 {
-    out->packed_bytes = p->b_count * p->b_stride;
-    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    memset(packed, 0, out->packed_bytes);
+    const int_matmul *p = user;
+    memset(packed, 0, p->b_count * p->b_stride);
     for (size_t i = 0; i < p->b_count; i++) {
         uint64_t offset = 0, left = i;
         for (uint32_t d = p->batch_rank; p->b_count > 1 && d-- > 0; left /= p->batch_shape[d])
             offset += left % p->batch_shape[d] * p->b_batch[d];
-        int_matmul_pack(p, packed + i * p->b_stride,
+        int_matmul_pack(p, (uint8_t *)packed + i * p->b_stride,
                         (const uint8_t *)u->inputs[p->at.b].data + offset, 0, p->panels);
     }
-    out->packed = packed;
-    out->packed_inputs = UINT32_C(1) << p->at.b;
-    return PGY_OK;
+    return true;
+}
+
+static pgy_status int_matmul_pack_constant(kernel_plan *out, const int_matmul *p,
+                                           const kernel_problem *u, pgy_error *err)
+{
+    kernel_packing how = {.form = "int_matmul",
+                          .numbers = {p->level, p->n, p->k, p->turn_b, p->b_signed, p->b_count,
+                                      p->b_bytes, p->b_stride},
+                          .inputs = UINT32_C(1) << p->at.b,
+                          .size_bytes = p->b_count * p->b_stride,
+                          .fill = int_matmul_fill,
+                          .user = p};
+    if (p->b_count > 1) {
+        how.numbers[8] = hash_xxh64(p->batch_shape, sizeof p->batch_shape, p->batch_rank);
+        how.numbers[9] = hash_xxh64(p->b_batch, sizeof p->b_batch, 0);
+    }
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
 }
 
 /* ---- Plans from files ----------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 /* Functions that all kernels share: axes, sizes, the share of a part, and failures. */
 #include "kernels/kernel.h"
 
-
 /* ---- Axes ----------------------------------------------------------------------------------- */
 
 int32_t kernel_all_axes(const kernel_problem *u)

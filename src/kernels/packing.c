@@ -342,22 +342,35 @@ pgy_status packed_table_adopt(packed_table *t, kernel_plan *plan, pgy_error *err
     return PGY_OK;
 }
 
+typedef struct copying {
+    void (*copied)(void *user);
+    void *user;
+} copying;
+
 static bool copy_elements(void *to, const kernel_problem *u, const void *user)
 {
-    (void)user;
+    enum { TURN_BYTES = 16 << 20 };
+    const copying *c = user;
+    const char *from = u->inputs[0].data;
     const size_t size_bytes = kernel_size_bytes(&u->inputs[0]);
-    if (size_bytes) memcpy(to, u->inputs[0].data, size_bytes);
+    for (size_t at = 0; at < size_bytes; at += TURN_BYTES) {
+        const size_t left = size_bytes - at;
+        memcpy((char *)to + at, from + at, left < TURN_BYTES ? left : TURN_BYTES);
+        if (c->copied && left >= TURN_BYTES) c->copied(c->user);
+    }
     return true;
 }
 
 pgy_status packed_table_keep(packed_piece **out, packed_table *t, const kernel_tensor *constant,
-                             pgy_error *err)
+                             void (*copied)(void *user), void *user, pgy_error *err)
 {
+    const copying c = {copied, user};
     const kernel_problem u = {.packed = t, .input_count = 1, .inputs = {*constant}};
     const kernel_packing how = {.form = "elements",
                                 .inputs = 1,
                                 .size_bytes = kernel_size_bytes(constant),
-                                .fill = copy_elements};
+                                .fill = copy_elements,
+                                .user = &c};
     kernel_plan plan = {0};
     if (!constant->source) {
         *out = intern(t, constant->data, how.size_bytes);

@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/matmul.h"
+#include "kernels/packing.h"
 #include "kernels/vec_math.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, INPUTS };
@@ -202,21 +203,32 @@ static void pack_direction(float *to, const params *p, const kernel_problem *u, 
     matmul_pack(to + p->r, rows, &r, t, 0, matmul_panel_count(&r, t));
 }
 
+static bool rnn_fill(void *packed, const kernel_problem *u, const void *user)
+{
+    const params *p = user;
+    const uint64_t depth = p->in > p->hidden ? p->in : p->hidden;
+    float *rows = mem_alloc_aligned(64, p->width * depth * sizeof *rows);
+    for (uint64_t d = 0; rows && d < p->directions; d++)
+        pack_direction((float *)packed + d * p->each, p, u, d, rows);
+    mem_free(rows);
+    return rows != NULL;
+}
+
 static pgy_status rnn_pack(kernel_plan *out, const params *p, const kernel_problem *u,
                            pgy_error *err)
 {
-    const uint64_t depth = p->in > p->hidden ? p->in : p->hidden;
-    float *rows = mem_alloc_aligned(64, p->width * depth * sizeof *rows);
-    out->packed_bytes = p->directions * p->each * sizeof(float);
-    out->packed = mem_alloc_aligned(64, out->packed_bytes);
-    out->packed_inputs = 1u << W | 1u << R | 1u << B | 1u << P;
-    if (rows && out->packed)
-        for (uint64_t d = 0; d < p->directions; d++)
-            pack_direction((float *)out->packed + d * p->each, p, u, d, rows);
-    mem_free(rows);
-    if (rows && out->packed) return PGY_OK;
-    kernel_plan_deinit(out);
-    return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
+    const kernel_packing how = {.form = "rnn",
+                                .numbers = {matmul_tile_of((cpu_level)p->level)->columns, p->cell,
+                                            p->in, p->hidden, p->directions, p->late_reset,
+                                            p->has_peephole},
+                                .inputs = 1u << W | 1u << R | 1u << B | 1u << P,
+                                .size_bytes = p->directions * p->each * sizeof(float),
+                                .fill = rnn_fill,
+                                .user = p};
+    out->packed_inputs = how.inputs;
+    const pgy_status st = kernel_pack(out, u, &how, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
 }
 
 static uint64_t step_panels(const params *p)

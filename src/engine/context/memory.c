@@ -23,7 +23,7 @@ void context_give_up(context *c)
         if (c->allocator.release)
             c->allocator.release(c->allocator.user, c->memory, (size_t)c->memory_bytes);
         else
-            mem_free(c->memory);
+            mem_free_block(c->memory, (size_t)c->memory_bytes);
     }
     c->memory = NULL;
     c->memory_bytes = 0;
@@ -34,7 +34,7 @@ static void *take(const context *c, uint64_t size_bytes)
     if (size_bytes > SIZE_MAX) return NULL;
     return c->allocator.allocate
                ? c->allocator.allocate(c->allocator.user, (size_t)size_bytes, ALIGNMENT)
-               : mem_alloc_aligned(ALIGNMENT, (size_t)size_bytes);
+               : mem_alloc_block((size_t)size_bytes);
 }
 
 pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err)
@@ -45,6 +45,8 @@ pgy_status context_hold(context *c, uint64_t size_bytes, pgy_error *err)
             err, PGY_E_MEMORY,
             "the input shapes need %llu bytes of memory, but the caller gave the context %llu",
             (unsigned long long)size_bytes, (unsigned long long)c->memory_bytes);
+    /* Shapes that grow step by step must not touch a new arena in each step. */
+    if (c->memory_bytes) size_bytes += size_bytes / 8;
     context_give_up(c);
     void *memory = take(c, size_bytes);
     if (!memory || (uintptr_t)memory % ALIGNMENT) {

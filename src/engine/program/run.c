@@ -29,6 +29,7 @@ struct program_context {
     program *p;
     team *team;
     void *own; /* memory allocated by the context, or NULL */
+    size_t own_bytes;
     bool placed;
     char *arena, *scratch;
     size_t scratch_stride;
@@ -70,7 +71,7 @@ void program_context_destroy(program_context *c)
     device_trace_destroy(c->on_devices);
     device_side_destroy(c->devices);
     program_release(c->p);
-    mem_free(c->own);
+    mem_free_block(c->own, c->own_bytes);
     mem_free(c->bodies);
     mem_free(c->addresses);
     mem_free(c->starts);
@@ -143,7 +144,8 @@ void program_context_place(program_context *c, void *memory)
 static pgy_status take_memory(program_context *c, pgy_error *err)
 {
     const uint64_t size = program_memory_bytes(c->p, team_size(c->team));
-    c->own = mem_alloc_aligned(64, size);
+    c->own = mem_alloc_block(size);
+    c->own_bytes = size;
     if (!c->own)
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for an arena of %llu bytes",
                              (unsigned long long)size);

@@ -204,13 +204,19 @@ void build_drop_use(builder *b, uint32_t tensor)
     if (b->released_bytes >= GIVE_BACK_BYTES) build_give_back(b);
 }
 
+static void forget_pages(void *user)
+{
+    model_forget_pages(user);
+}
+
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
 {
     build_tensor *t = &b->tensors[build_root(b, tensor)];
     packed_piece *piece = NULL;
     if (!t->constant || t->stored) return PGY_OK;
     const kernel_tensor elements = build_describe(b, build_root(b, tensor));
-    pgy_status st = packed_table_keep(&piece, b->packed, &elements, err);
+    pgy_status st =
+        packed_table_keep(&piece, b->packed, &elements, forget_pages, b->graph->model, err);
     if (st) return st;
     t->t.data = packed_piece_data(piece);
     st = program_add_piece(&t->t.offset, b->p, t->t.space, piece, err);
