@@ -12,6 +12,7 @@
 #include <polygraphy/route.h>
 #include <polygraphy/saved.h>
 #include <polygraphy/where.h>
+#include <polygraphy/decode.h>
 
 #include <signal.h>
 #include <stdarg.h>
@@ -740,6 +741,57 @@ CALL(pgy_where_options)
 {
     const pgy_where_side a = {.size = sizeof a, .backend = pgy_backend_find("opref"), .model = model};
     return say_where(&a, o, err);
+}
+
+/* ---- Decoding --------------------------------------------------------------------------------- */
+
+static bool never(void *user)
+{
+    (void)user;
+    return false;
+}
+
+static const char *llama_path(void)
+{
+    static char path[512];
+    const char *slash = strrchr(model_path, '/');
+    snprintf(path, sizeof path, "%.*s/llama.onnx", (int)(slash - model_path), model_path);
+    return path;
+}
+
+static const int64_t SOME_IDS[] = {3, 1, 4}, SOME_SHAPE[] = {1, 3};
+static const char *const SOME_CACHES[] = {"past_key_values.*=present.*"};
+static const pgy_decode_role SOME_ROLES[] = {{"input_ids", "tokens"}};
+static const pgy_number_entry HALF = {"", {.real = 0.5}};
+static pgy_decode_options whole_pgy_decode_options(void)
+{
+    static pgy_tensor *ids;
+    static pgy_model *llama;
+    static const pgy_random_options random = {.size = sizeof random, .seed = 5, .iterations = 1};
+    static const pgy_floor_options floor = {.size = sizeof floor, .draws = 2};
+    if (!ids && pgy_tensor_copy(&ids, pgy_view_of((void *)SOME_IDS, PGY_I64, 2, SOME_SHAPE), NULL)) abort();
+    if (!llama && pgy_model_load(&llama, llama_path(), NULL, NULL)) abort();
+    return (pgy_decode_options){.size = sizeof(pgy_decode_options), .steps = 3, .ids = ids, .prompt_length = 2, .caches = SOME_CACHES, .cache_count = 1,
+                                .roles = SOME_ROLES, .role_count = 1, .free_running = true, .random = &random, .judge = "floor", .floor_times = 50,
+                                .model = llama, .floor = &floor, .rtol = {&HALF, 1}, .atol = {&HALF, 1}, .cancelled = never};
+}
+static pgy_decode_options defaults_pgy_decode_options(void)
+{
+    return pgy_decode_options_default();
+}
+CALL(pgy_decode_options)
+{
+    pgy_model_source source;
+    pgy_runner *runner = NULL;
+    pgy_decode_report *r = NULL;
+    TRY(pgy_source_from_path(&source, llama_path(), err));
+    TRY(pgy_runner_create(&runner, pgy_backend_find("opref"), &source, NULL, "opref", err));
+    const pgy_status st = pgy_decode(&r, &runner, 1, o, err);
+    if (!st)
+        SAY("%zu steps, %lld", pgy_decode_report_step_count(r), (long long)pgy_decode_report_choice(r, 0, 0, pgy_decode_report_step_count(r) - 1));
+    pgy_decode_report_destroy(r);
+    pgy_runner_destroy(runner);
+    return st;
 }
 
 /* ---- Plug-ins --------------------------------------------------------------------------------- */

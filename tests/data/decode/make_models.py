@@ -18,7 +18,9 @@ one            llama whose input_ids hold one token
 fixed          llama whose input_ids hold four tokens
 state          a recurrent state [batch, 16] without a growing dimension: state -> new_state
 state_drift    the same, but each step adds 4e-5 of the state
-pooled         no logits: one number for each text"""
+pooled         no logits: one number for each text
+
+llama and llama_late also stand in examples/models, for docs/howto/check_a_decoder.md."""
 import os
 
 import numpy as np
@@ -60,6 +62,8 @@ class Net:
         graph = helper.make_graph(self.nodes, "decoder", self.inputs, self.outputs, self.weights)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)], ir_version=9)
         onnx.save(model, os.path.join(HERE, name + ".onnx"))
+        if name in ("llama", "llama_late"):
+            onnx.save(model, os.path.join(HERE, "../../../examples/models", name + ".onnx"))
 
 
 def heads(n, x):
