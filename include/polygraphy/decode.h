@@ -57,7 +57,7 @@ typedef struct pgy_decode_options {
     pgy_data_loader *data;
     const pgy_random_options *random; /**< seed, ranges, shapes of inputs; NULL: defaults */
     /** "tolerance" (NULL), or "floor": a step may differ by `floor_times` (NaN: 3) times the error
-     * that rounding must cause in it. "floor" needs `model`. */
+     * that rounding must cause in it, if it reads the reference's caches. "floor" needs `model`. */
     const char *judge;
     double floor_times;
     pgy_model *model;

@@ -107,7 +107,10 @@ static pgy_status check_paths(const args *line, pgy_error *err)
                 return pgy_error_set(err, PGY_E_ARGUMENT,
                                      "%s and %s would write to the same place: '%s'",
                                      writes[i].option, writes[k].option, writes[i].path);
+    const decode_args *decode = ARGS_OF(line, decode_args);
+    const pgy_text_list prompt = {&decode->prompt_path, decode->prompt_path != NULL, true};
     pgy_status st = check_reads(writes, count, &data->load_inputs, "--load-inputs", err);
+    if (!st) st = check_reads(writes, count, &prompt, "--prompt-ids", err);
     return st ? st : check_reads(writes, count, &compare->load_outputs, "--load-outputs", err);
 }
 

@@ -258,19 +258,20 @@ static pgy_status keep_names(pgy_decode_comparison *c, pgy_decode_report *r, pgy
     return st;
 }
 
-/* The first step that differs also runs with the reference's caches: so an error that it makes is
- * told from one that it was handed. */
+/* Runs the step again with the reference's caches: so an error that it makes is told from one that
+ * it was handed. In the prefill, and without caches, it read the same. */
 static pgy_status measure_made(pgy_decode_comparison *c, const decoding *d, decode_lane *lane,
                                pgy_error *err)
 {
     pgy_tensor_map *outputs = NULL;
+    if (!c->step || !lane->plan.cache_count || lane->stored)
+        return judge_made(c, &d->judge, &d->lanes[0], lane->outputs, err);
     pgy_status st = lane_repeat(&outputs, lane, &d->lanes[0], err);
     if (!st) st = judge_made(c, &d->judge, &d->lanes[0], outputs, err);
     pgy_tensor_map_destroy(outputs);
-    if (!st || status_ends_all(st)) return st;
-    LOG(WARNING, "Step %zu cannot run with the reference's caches: %s", c->step,
-        err ? err->text : "");
-    return PGY_OK;
+    return st ? pgy_error_prefix(
+                    err, st, "%s, step %zu with the reference's caches: ", lane_name(lane), c->step)
+              : PGY_OK;
 }
 
 static pgy_status compare_lane(decoding *d, size_t pair, size_t step, pgy_error *err)
@@ -282,11 +283,8 @@ static pgy_status compare_lane(decoding *d, size_t pair, size_t step, pgy_error 
     c->logits.floor_times = c->caches.floor_times = c->others.floor_times = NAN;
     if (!same_text(&d->lanes[0], lane, r->batch)) return PGY_OK;
     pgy_status st = judge_compare(c, &r->failures, &d->judge, &d->lanes[0], lane, err);
-    const bool first = !st && c->differs && !pgy_decode_report_first(r, pair);
-    if (first && step && lane->plan.cache_count)
-        st = measure_made(c, d, lane, err);
-    else if (first)
-        st = judge_made(c, &d->judge, &d->lanes[0], lane->outputs, err);
+    const bool first = c->differs && !pgy_decode_report_first(r, pair);
+    if (!st && (first || judge_needs_repeat(&d->judge))) st = measure_made(c, d, lane, err);
     return st ? st : keep_names(c, r, err);
 }
 
@@ -336,7 +334,7 @@ static pgy_status run_step(decoding *d, size_t step, pgy_error *err)
         ids_of(d->ids + i * r->batch * r->prompt.length, d, i, step);
     for (size_t i = 0; !st && i < d->count; i++) st = run_lane(d, i, step, err);
     if (!st) st = note_nan(d, step, err);
-    if (!st && d->count > 1) st = judge_add_step(&d->judge, d->lanes[0].feed, err);
+    if (!st && d->count > 1) st = judge_begin_step(&d->judge, d->lanes[0].feed, err);
     for (size_t i = 0; !st && i + 1 < d->count; i++) st = compare_lane(d, i, step, err);
     if (st) return st;
     r->step_count = step + 1;

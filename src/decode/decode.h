@@ -209,9 +209,11 @@ typedef struct decode_judge {
 } decode_judge;
 pgy_status judge_open(decode_judge *j, const pgy_decode_options *o, pgy_error *err) PGY_MUST_CHECK;
 void judge_close(decode_judge *j);
-/* Adds the noise floor of a step. */
-pgy_status judge_add_step(decode_judge *j, const pgy_tensor_map *feed,
-                          pgy_error *err) PGY_MUST_CHECK;
+/* Measures the noise floor of a step, if the rule needs it. */
+pgy_status judge_begin_step(decode_judge *j, const pgy_tensor_map *feed,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* True if a step is judged by its outputs with the reference's caches: judge_made must follow. */
+bool judge_needs_repeat(const decode_judge *j);
 /* Compares the last step of two lanes. */
 pgy_status judge_compare(pgy_decode_comparison *io, strvec *failures, const decode_judge *j,
                          const decode_lane *a, const decode_lane *b, pgy_error *err) PGY_MUST_CHECK;

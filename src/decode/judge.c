@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares a step of two runners by the rules of the search for the first wrong tensor: each tensor
- * against the largest magnitude of the reference's, or against the noise floor. */
+ * against the largest magnitude of the reference's, or against the noise floor. The floor is that
+ * of a step that reads exact caches, so by it a runner is judged with the reference's caches: how
+ * far the rounding of earlier steps is amplified depends on the model, not on the runner. */
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +25,7 @@ pgy_status judge_open(decode_judge *j, const pgy_decode_options *o, pgy_error *e
     if (!o->model)
         return pgy_error_set(err, PGY_E_ARGUMENT, "decode.judge is '%s', which needs an ONNX model",
                              j->rule->name);
-    const pgy_status st = pgy_floor_create(&j->floor, o->model, o->floor, err);
-    return st ? pgy_error_prefix(err, st, "the noise floor cannot be computed: ") : PGY_OK;
+    return PGY_OK;
 }
 
 void judge_close(decode_judge *j)
@@ -33,10 +34,19 @@ void judge_close(decode_judge *j)
     *j = (decode_judge){0};
 }
 
-pgy_status judge_add_step(decode_judge *j, const pgy_tensor_map *feed, pgy_error *err)
+pgy_status judge_begin_step(decode_judge *j, const pgy_tensor_map *feed, pgy_error *err)
 {
-    const pgy_status st = j->floor ? pgy_floor_add(j->floor, feed, err) : PGY_OK;
+    if (!j->rule->needs_floor) return PGY_OK;
+    pgy_floor_destroy(j->floor);
+    j->floor = NULL;
+    pgy_status st = pgy_floor_create(&j->floor, j->options->model, j->options->floor, err);
+    if (!st) st = pgy_floor_add(j->floor, feed, err);
     return st ? pgy_error_prefix(err, st, "the noise floor cannot be computed: ") : PGY_OK;
+}
+
+bool judge_needs_repeat(const decode_judge *j)
+{
+    return j->rule->needs_floor;
 }
 
 /* ---- One tensor ------------------------------------------------------------------------------ */
@@ -52,9 +62,14 @@ static double number_for(const pgy_number_map *m, const char *name)
     return found;
 }
 
-static pgy_status judge_tensors(where_verdict *out, const decode_judge *j, const char *name,
-                                pgy_tensor *a, pgy_tensor *b, pgy_error *err)
+static pgy_status judge_tensors(where_verdict *out, const decode_judge *j, const where_judge *rule,
+                                const char *name, pgy_tensor *a, pgy_tensor *b, pgy_error *err)
 {
+    if (!pgy_view_same_shape(pgy_tensor_view(a), pgy_tensor_view(b))) {
+        *out = (where_verdict){
+            .error = INFINITY, .difference = INFINITY, .differs = true, .times = NAN};
+        return PGY_OK;
+    }
     const pgy_where_options options = {.size = sizeof options,
                                        .rtol = number_for(&j->options->rtol, name),
                                        .atol = number_for(&j->options->atol, name),
@@ -64,7 +79,7 @@ static pgy_status judge_tensors(where_verdict *out, const decode_judge *j, const
     pgy_tensor *left = NULL, *right = NULL;
     pgy_status st = pgy_tensor_load(&left, a, err);
     if (!st) st = pgy_tensor_load(&right, b, err);
-    if (!st) st = j->rule->judge(out, &terms, left, right, err);
+    if (!st) st = rule->judge(out, &terms, left, right, err);
     pgy_tensor_release(left);
     pgy_tensor_release(right);
     return st;
@@ -77,13 +92,21 @@ static double ratio_of(double error, double allowed)
     return allowed > 0 ? error / allowed : INFINITY;
 }
 
-static void add_verdict(pgy_decode_difference *io, const char *name, const where_verdict *v)
+/* Adds how far the tensors differ, whatever is allowed. */
+static void add_figures(pgy_decode_difference *io, const char *name, const where_verdict *v)
 {
     const double abs_error = v->nans ? INFINITY : v->difference;
     if (abs_error > io->max_abs) io->max_abs = abs_error;
     if (v->error > io->max_rel) io->max_rel = v->error;
+    if (!io->tensor) io->tensor = name;
+}
+
+/* Keeps the tensor that is farthest towards what is allowed. */
+static void add_verdict(pgy_decode_difference *io, const char *name, const where_verdict *v)
+{
+    const bool first = !(io->allowed > 0) && !io->differs;
     io->differs = io->differs || v->differs;
-    if (io->tensor && ratio_of(v->error, v->allowed) <= ratio_of(io->error, io->allowed)) return;
+    if (!first && ratio_of(v->error, v->allowed) <= ratio_of(io->error, io->allowed)) return;
     io->tensor = name;
     io->error = v->error;
     io->allowed = v->allowed;
@@ -132,14 +155,10 @@ static pgy_status compare_output(pgy_decode_comparison *io, strvec *failures, co
         str_printf(&text, "Output '%s' holds texts, which decoding does not compare", name);
         return fail(failures, &text, err);
     }
-    if (!pgy_view_same_shape(pgy_tensor_view(left), pgy_tensor_view(right)))
-        v = (where_verdict){
-            .error = INFINITY, .difference = INFINITY, .differs = true, .times = NAN};
-    else {
-        const pgy_status st = judge_tensors(&v, j, name, left, right, err);
-        if (st) return st;
-    }
-    add_verdict(group, name, &v);
+    const pgy_status st = judge_tensors(&v, j, where_judge_find(NULL), name, left, right, err);
+    if (st) return st;
+    add_figures(group, name, &v);
+    if (!j->rule->needs_floor || v.nans) add_verdict(group, name, &v);
     return PGY_OK;
 }
 
@@ -209,17 +228,17 @@ pgy_status judge_made(pgy_decode_comparison *io, const decode_judge *j, const de
         const char *name = pgy_tensor_map_name(a->outputs, i);
         pgy_tensor *left = pgy_tensor_map_at(a->outputs, i);
         pgy_tensor *right = pgy_tensor_map_find(outputs, name);
-        where_verdict v = {
-            .error = INFINITY, .difference = INFINITY, .differs = true, .times = NAN};
-        if (!right || pgy_tensor_dtype(left) == PGY_STRING) continue;
-        if (pgy_view_same_shape(pgy_tensor_view(left), pgy_tensor_view(right))) {
-            const pgy_status st = judge_tensors(&v, j, name, left, right, err);
-            if (st) return st;
-        }
+        where_verdict v = {0};
+        if (!right || pgy_tensor_dtype(left) == PGY_STRING || pgy_tensor_dtype(right) == PGY_STRING)
+            continue;
+        const pgy_status st = judge_tensors(&v, j, j->rule, name, left, right, err);
+        if (st) return st;
+        if (j->rule->needs_floor) add_verdict(group_of(io, &a->plan, name), name, &v);
         add_verdict(&all, name, &v);
     }
     io->made = all.error;
     io->made_tensor = all.tensor;
     io->makes = all.differs;
+    io->differs = io->logits.differs || io->caches.differs || io->others.differs;
     return PGY_OK;
 }

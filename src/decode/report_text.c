@@ -155,7 +155,7 @@ static void put_summary(str *out, const pgy_decode_report *r, size_t pair)
         total += c->compared;
         passed += c->compared && !c->differs;
     }
-    str_printf(out, "Decoding Summary | %s vs. %s | Passed: %zu/%zu steps | Pass Rate: %.1f%%\n",
+    str_printf(out, "Decoding Summary | %s vs. %s | Passed: %zu/%zu steps | Pass Rate: %.2f%%\n",
                r->names.items[0], r->names.items[pair + 1], passed, total,
                total ? 100.0 * (double)passed / (double)total : 0);
 }

@@ -39,13 +39,14 @@ class Net:
     def op(self, kind, *inputs, outputs=1, name=None, **attributes):
         self.count += 1
         made = [name or f"t{self.count}"] if outputs == 1 else [f"t{self.count}_{i}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(kind, list(inputs), made, name=f"{kind}_{self.count}", **attributes))
+        self.nodes.append(helper.make_node(kind, list(inputs), made, name=made[0], **attributes))
         return made[0] if outputs == 1 else made
 
-    def const(self, value, dtype=np.int64):
+    def const(self, value, dtype=np.int64, name=None):
         self.count += 1
-        self.weights.append(numpy_helper.from_array(np.array(value, dtype), f"c{self.count}"))
-        return f"c{self.count}"
+        name = name or f"c{self.count}"
+        self.weights.append(numpy_helper.from_array(np.array(value, dtype), name))
+        return name
 
     def weight(self, *shape, scale=0.5):
         return self.const(self.rng.standard_normal(shape) * scale, np.float32)
@@ -118,7 +119,10 @@ def llama(name, late=False, half=False, nan=False, short=False, length="sequence
     positions = n.input("position_ids", ["batch", length], T.INT64)
     turned = positions
     if late:
-        turned = n.op("Add", positions, n.op("Cast", n.op("GreaterOrEqual", positions, n.const(7)), to=T.INT64))
+        count = n.count
+        is_late = n.op("GreaterOrEqual", positions, n.const(7, name="late/seven"), name="late/is")
+        turned = n.op("Add", positions, n.op("Cast", is_late, to=T.INT64, name="late/one"), name="late/positions")
+        n.count = count  # the other tensors have the names that they have in llama
     table = n.weight(VOCABULARY, WIDTH, scale=1)
     x = n.op("Gather", table, ids)
     for i in range(2):
