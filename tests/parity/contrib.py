@@ -638,7 +638,7 @@ def attr_text(v):
 
 
 # Operators that share a file.
-FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
+FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "PackedAttention": "PackedTokenAttention", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
          "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}

@@ -67,6 +67,43 @@ def images(case, s):
     case("MulInteger", "no zero points", [a, None, b], expected=[a.astype(np.int32) * b.astype(np.int32)])
 
 
+def attend(q, k, v, firsts, scale, bias):
+    """q, k and v: [tokens, heads, size]"""
+    y = np.zeros(v.shape)
+    for b in range(len(firsts) - 1):
+        own = slice(firsts[b], firsts[b + 1])
+        count = firsts[b + 1] - firsts[b]
+        for h in range(q.shape[1]):
+            scores = q[own, h] @ k[own, h].T * scale
+            if bias is not None:
+                scores = scores + bias[b % bias.shape[0], h % bias.shape[1], :count, :count]
+            e = np.exp(scores - scores.max(-1, keepdims=True))
+            y[own, h] = e / e.sum(-1, keepdims=True) @ v[own, h]
+    return y.reshape(len(y), -1).astype(np.float32)
+
+
+def packed_attention(case, s):
+    offsets = np.array([[0, 4, 5, 6], [7, 1, 2, 3]], np.int32)  # sequences of 1 and 4 tokens; then the places of padding
+    firsts = np.array([0, 1, 5], np.int32)
+    q, k, v, bias, added = s.f(5, 8), s.f(5, 8), s.f(5, 4), s.f(20), s.f(1, 2, 4, 4)
+
+    def heads(x, b=None):
+        return (x if b is None else x + b).astype(np.float64).reshape(5, 2, -1)
+
+    case("PackedMultiHeadAttention", "three inputs", [q, k, v, None, offsets, firsts], expected=[attend(heads(q), heads(k), heads(v), firsts, 0.5, None)], num_heads=2)
+    case("PackedMultiHeadAttention", "bias, scale, scores added to", [q, k, v, bias, offsets, firsts, added],
+         expected=[attend(heads(q, bias[:8]), heads(k, bias[8:16]), heads(v, bias[16:]), firsts, 0.25, added)], num_heads=2, scale=0.25)
+    together = s.f(5, 2, 3, 4)
+    parts = together.astype(np.float64)
+    case("PackedMultiHeadAttention", "one input", [together, None, None, None, offsets, firsts], expected=[attend(parts[:, :, 0], parts[:, :, 1], parts[:, :, 2], firsts, 0.5, None)], num_heads=2)
+    x, w, b = s.f(5, 3), s.f(3, 12), s.f(12)
+    y = (x.astype(np.float64) @ w + b).reshape(5, 3, 2, 2)
+    case("PackedAttention", "projection", [x, w, b, offsets, firsts], expected=[attend(y[:, 0], y[:, 1], y[:, 2], firsts, 0.5**0.5, None)], num_heads=2)
+    each = s.f(2, 1, 4, 4)
+    y = np.split(x.astype(np.float64) @ w + b, [4, 8], axis=1)
+    case("PackedAttention", "widths, scores added to", [x, w, b, offsets, firsts, each], expected=[attend(*(heads(p) for p in y), firsts, 0.75, each)], num_heads=2, qkv_hidden_sizes=[4, 4, 4], scale=0.75)
+
+
 def add(case, source):
-    for build in (gates, signals, words, images):
+    for build in (gates, signals, words, images, packed_attention):
         build(case, source(build.__name__))
