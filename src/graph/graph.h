@@ -334,6 +334,9 @@ pgy_status graph_foresee_types(pgy_dtype *types, pgy_node *n, const node_types *
 /* Infers the whole graph: a node that fails adds a finding, and inference continues with the next
  * node. */
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err) PGY_MUST_CHECK;
+/* Infers with these types and dims of the inputs, in order. The dims may have symbols of the
+ * graph's table, and must live as long as the graph. */
+pgy_status graph_infer_sizes(pgy_graph *g, const op_value *inputs, pgy_error *err) PGY_MUST_CHECK;
 /* Infers the outputs and subgraphs of one node whose inputs are known; for graphs that are built
  * node by node. */
 pgy_status graph_infer_node(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;

@@ -193,8 +193,17 @@ pgy_status graph_infer_node(pgy_node *n, pgy_error *err)
     return st;
 }
 
+/* Starts with types and dims of the graph's inputs. */
+static void start_sizes(pgy_graph *g, const op_value *inputs)
+{
+    for (size_t i = 0; i < g->input_count; i++) {
+        box_of(g->inputs[i])->known = inputs[i];
+        g->inputs[i]->unknown_why = NULL;
+    }
+}
+
 static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *inputs,
-                              const pgy_tensor_map *values, pgy_error *err)
+                              const pgy_tensor_map *values, const op_value *sizes, pgy_error *err)
 {
     graph_state *s = state_of(g);
     run->state = s;
@@ -202,8 +211,9 @@ static pgy_status infer_graph(infer_run *run, pgy_graph *g, const pgy_metadata *
                           .max_bytes = MAX_FOLDED_BYTES,
                           .model_precision = true,
                           .user = run};
-    run->rules.quiet = inputs != NULL;
+    run->rules.quiet = inputs || sizes;
     pgy_status st = start_inputs(g, inputs, values, err);
+    if (!st && sizes) start_sizes(g, sizes);
     if (!st) st = infer_level(run, g, err);
     if (!st) st = compare_outputs(run, g, err);
     id_marks_deinit(&run->absent);
@@ -220,7 +230,7 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
     pgy_status st = SIZED_TAKE(pgy_infer_options, &o, options, err);
     if (st) return st;
     infer_run run = {.rules = {.strict = o.strict}};
-    st = infer_graph(&run, g, o.inputs, o.values, err);
+    st = infer_graph(&run, g, o.inputs, o.values, NULL, err);
     if (!st) LOG(EXTRA_VERBOSE, "Inferred the shapes of %zu nodes", g->node_count);
     return st;
 }
@@ -228,5 +238,11 @@ pgy_status pgy_graph_infer_shapes(pgy_graph *g, const pgy_infer_options *options
 pgy_status graph_infer_all(pgy_graph *g, finding_list *findings, pgy_error *err)
 {
     infer_run run = {.rules = {.findings = findings}};
-    return infer_graph(&run, g, NULL, NULL, err);
+    return infer_graph(&run, g, NULL, NULL, NULL, err);
+}
+
+pgy_status graph_infer_sizes(pgy_graph *g, const op_value *inputs, pgy_error *err)
+{
+    infer_run run = {.state = state_of(g)};
+    return infer_graph(&run, g, NULL, NULL, inputs, err);
 }

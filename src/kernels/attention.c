@@ -102,6 +102,7 @@ static bool attention_describe(params *p, const kernel_problem *u, cpu_level lev
     p->keys = (uint64_t)k->shape[k->rank - 2];
     p->size = q->rank == 4 ? p->q.row : p->q.head;
     p->v_size = v->rank == 4 ? p->v.row : p->v.head;
+    if (!p->size || !p->v_size) return false; /* more heads than numbers in a row */
     p->v_padded = (p->v_size + columns - 1) / columns * columns;
     p->packed_keys = (p->keys + columns - 1) / columns * columns * p->size;
     p->packed_values = p->v_padded * p->keys;

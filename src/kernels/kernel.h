@@ -48,6 +48,9 @@ typedef struct kernel_problem {
     const op_node *node;         /* operator, opset, attributes */
     uint32_t space;              /* index of the kernel's device in the build's list */
     struct packed_table *packed; /* where prepare finds and leaves packed weights; NULL: nowhere */
+    /* The packed bytes of the step exist already, as it is prepared again for other sizes. Only
+     * kernels with KERNEL_KEEPS_PACKED are asked for that. kernel_pack then packs nothing. */
+    bool keeps_packed;
     size_t input_count, output_count;
     /* layout: the caller sets the one it offers, accept the one it reads */
     kernel_tensor inputs[KERNEL_MAX_INPUTS];
@@ -88,6 +91,8 @@ typedef struct kernel_run {
 enum {
     KERNEL_TAKES_HALF = 1, /* only moves or converts elements, 16-bit floats too: no adapter */
     KERNEL_KEEPS_HALF_WEIGHTS = 2, /* a constant input 1 stays in 16 bits */
+    /* Packed bytes depend on constants and the sizes in packed_bytes only (kernel_problem). */
+    KERNEL_KEEPS_PACKED = 4,
 };
 
 typedef struct kernel {

@@ -290,6 +290,10 @@ static pgy_status pack_alone(kernel_plan *out, const kernel_problem *u, const ke
 pgy_status kernel_pack(kernel_plan *out, const kernel_problem *u, const kernel_packing *how,
                        pgy_error *err)
 {
+    if (u->keeps_packed) {
+        out->packed_bytes = how->size_bytes;
+        return PGY_OK;
+    }
     bool made;
     if (!u->packed) return pack_alone(out, u, how, err);
     char *key = key_of(u, how);

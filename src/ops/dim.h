@@ -79,6 +79,16 @@ bool dim_is_positive(dim d);         /* certainly > 0, symbols counted as >= 0 *
 bool dim_upper(int64_t *out, dim d); /* gives an upper bound; false: none is known */
 /* True if a is Min(b, limit) with limit > 0: then a valid broadcast of both gives b. */
 bool dim_is_capped(dim a, dim b);
+/* The number of a symbol. */
+typedef struct dim_bound {
+    const void *symbol; /* dim_symbol_of */
+    int64_t value;
+} dim_bound;
+/* What identifies the symbol that d consists of; NULL: d is something else. */
+const void *dim_symbol_of(dim d);
+/* The number of d when its symbols have these. False: it has another symbol or an unknown, or a
+ * number overflows. */
+bool dim_value(int64_t *out, dim d, const dim_bound *bound, size_t count);
 /* Text as exporters write it: "N", "2*N + 1", "floor((H - 1)/2)". */
 void dim_print(str *out, dim d);
 

@@ -102,7 +102,7 @@ static uint32_t root_of(const builder *b, uint32_t tensor)
 static pgy_status find_tensor(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
 {
     const pgy_build_config *config = b->options->config;
-    const bool constant = build_is_constant(v), named = is_named(config, v->name, !constant);
+    const bool constant = build_is_constant(b, v), named = is_named(config, v->name, !constant);
     *out = PROGRAM_NO_TENSOR;
     if (!v->name[0] || !(named || (config->debug_unfused && v->producer && !constant)))
         return PGY_OK;

@@ -34,6 +34,7 @@ void engine_release(engine *e)
     if (!e || atomic_fetch_sub_explicit(&e->users, 1, memory_order_acq_rel) > 1) return;
     for (size_t i = 0; i < e->kept_count; i++) engine_forget(&e->kept[i]);
     mem_free(e->kept);
+    ranges_deinit(&e->ranges);
     tactics_destroy(e->replay);
     timing_destroy(e->timing);
     profiles_destroy(e->profiles);
@@ -68,6 +69,7 @@ pgy_status engine_create(engine **out, const pgy_build_config *config, pgy_error
     e->packed = packed_table_create();
     const pgy_status st =
         e->packed ? config_copy(&e->config, config, &e->memory, err) : engine_no_memory(err);
+    if (!st) ranges_init(&e->ranges, e->config);
     if (st)
         engine_release(e);
     else

@@ -52,7 +52,10 @@ uint64_t engine_version(const engine *e);
  * and shape for each input, in order. */
 pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
                           pgy_error *err) PGY_MUST_CHECK;
-/* Like engine_program, for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed
+/* Like engine_program, but never a program of a range. */
+pgy_status engine_program_alone(program **out, engine *e, const pgy_metadata *shapes,
+                                pgy_error *err) PGY_MUST_CHECK;
+/* Like engine_program_alone, for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed
  * shape. */
 pgy_status engine_program_for(program **out, engine *e, size_t profile,
                               pgy_error *err) PGY_MUST_CHECK;

@@ -106,6 +106,27 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_t
     return st;
 }
 
+/* Builds a range; the first sample is what it is built for. */
+static pgy_status build_range(range **out, engine *e, pgy_graph *g, packed_table *packed,
+                              const pgy_metadata *const *samples, size_t count, pgy_error *err)
+{
+    const build_options options = {.config = e->config,
+                                   .replay = e->replay,
+                                   .timing = e->timing,
+                                   .threads = e->config->threads,
+                                   .packed = packed};
+    if (!e->timing) return range_build(out, g, samples, count, &options, err);
+    pthread_mutex_lock(&e->measuring);
+    pgy_status st = range_build(out, g, samples, count, &options, err);
+    if (!st) st = timing_save(e->timing, err);
+    pthread_mutex_unlock(&e->measuring);
+    if (st && *out) {
+        range_release(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
 pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, packed_table *packed,
                             const pgy_metadata *shapes, const tactics *replay, pgy_error *err)
 {
@@ -160,57 +181,119 @@ static void end_build(engine *e, const struct engine_build *done)
     pthread_cond_broadcast(&e->built);
 }
 
-/* Builds a program for these shapes. The caller holds the lock, which is released during the build.
- * *out stays NULL if a refit happened meanwhile, since this build used the old weights. */
-static pgy_status build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+/* Builds a range for these shapes and a sample, or else a program for these shapes alone. */
+static pgy_status build_either(range **ranged, built *out, engine *e, pgy_graph *g,
+                               packed_table *packed, const pgy_metadata *shapes,
+                               const range_wish *wish, pgy_error *why, pgy_error *err)
+{
+    const pgy_metadata *samples[] = {shapes, wish->sample};
+    pgy_graph *other = NULL;
+    pgy_error failed = {0};
+    if (!wish->sample) return engine_build_for(out, e, g, packed, shapes, e->replay, err);
+    pgy_status st = graph_clone(&other, g, &failed);
+    if (!st) st = build_range(ranged, e, other, packed, samples, 2, &failed);
+    /* A build for the shapes alone tells what is wrong with them. */
+    if (st && st != PGY_E_MEMORY && st != PGY_E_CANCELLED) {
+        *why = failed;
+        return engine_build_for(out, e, g, packed, shapes, e->replay, err);
+    }
+    pgy_graph_destroy(g);
+    return st ? pgy_error_set(err, st, "%s", failed.text) : PGY_OK;
+}
+
+/* Keeps what was built, unless a refit happened meanwhile: the build used the old weights. */
+static pgy_status keep_either(engine *e, range *ranged, built *made, const range_wish *wish,
+                              const pgy_metadata *shapes, uint64_t version, const pgy_error *why,
+                              pgy_error *err)
+{
+    built *kept;
+    if (version != engine_version(e)) {
+        range_release(ranged);
+        engine_forget(made);
+        return PGY_OK;
+    }
+    if (wish->sample && !ranged) ranges_refuse(&e->ranges, wish, why->text);
+    const pgy_status st = ranges_note(&e->ranges, shapes, err);
+    if (ranged)
+        ranges_keep(&e->ranges, ranged);
+    else if (st)
+        engine_forget(made);
+    return st || ranged ? st : engine_keep(&kept, e, made, err);
+}
+
+/* Builds a program for these shapes; `alone`: for no others. The caller holds the lock, which is
+ * released during the build. */
+static pgy_status build(engine *e, const pgy_metadata *shapes, bool alone, pgy_error *err)
 {
     struct engine_build this = {shapes, e->builds};
     const uint64_t version = engine_version(e);
+    range_wish wish = {0};
+    range *ranged = NULL;
     built made = {0};
     pgy_graph *g = NULL;
+    pgy_error why = {0};
     if (engine_is_stripped(e))
         return pgy_error_set(err, PGY_E_UNSUPPORTED,
                              "the plan was stripped of its weights: add them with "
                              "pgy_refitter_refit before it runs");
-    pgy_status st = engine_clone_graph(&g, e, err);
-    if (st) return st;
+    pgy_status st = alone ? PGY_OK : ranges_wish(&wish, &e->ranges, shapes, err);
+    if (!st) st = engine_clone_graph(&g, e, err);
+    if (st) goto done;
     packed_table *packed = packed_table_retain(e->packed); /* a refit replaces it */
     e->builds = &this;
     pthread_mutex_unlock(&e->lock);
-    st = engine_build_for(&made, e, g, packed, shapes, e->replay, err);
+    st = build_either(&ranged, &made, e, g, packed, shapes, &wish, &why, err);
     packed_table_release(packed);
     pthread_mutex_lock(&e->lock);
     end_build(e, &this);
-    if (!st && version == engine_version(e)) return engine_keep(out, e, &made, err);
-    if (!st) engine_forget(&made);
+    if (!st) st = keep_either(e, ranged, &made, &wish, shapes, version, &why, err);
+done:
+    range_wish_deinit(&wish);
     return st;
 }
 
-static pgy_status find_or_build(built **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+typedef enum program_wish {
+    FOR_SHAPES, /* any program for the shapes */
+    ALONE,      /* not one of a range */
+    FOR_PROFILE /* nor one that is ever evicted */
+} program_wish;
+
+/* The program for these shapes, retained, if there is one or a range that covers them. *found: it
+ * was found, or the graph must be interpreted. */
+static pgy_status find(program **out, bool *found, engine *e, const pgy_metadata *shapes,
+                       program_wish wish, pgy_error *err)
 {
-    pgy_status st = PGY_OK;
+    built *b = find_built(e, shapes);
+    *found = b != NULL;
     *out = NULL;
-    while (!st && !*out) {
-        *out = engine_is_stripped(e) ? NULL : find_built(e, shapes);
-        if (*out) break;
-        if (is_going_on(e, shapes))
-            pthread_cond_wait(&e->built, &e->lock);
-        else
-            st = build(out, e, shapes, err);
-    }
-    return st;
-}
-
-static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes, bool pin,
-                               pgy_error *err)
-{
-    built *b = NULL;
-    pthread_mutex_lock(&e->lock);
-    const pgy_status st = find_or_build(&b, e, shapes, err);
-    if (!st) {
-        b->pinned |= pin;
+    if (b) {
+        b->pinned |= wish == FOR_PROFILE;
         b->used = ++e->clock;
         *out = b->program ? program_retain(b->program) : NULL;
+        return PGY_OK;
+    }
+    if (wish != FOR_SHAPES) return PGY_OK;
+    const pgy_status st = ranges_find(out, &e->ranges, shapes, err);
+    *found = *out != NULL;
+    return st;
+}
+
+static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes,
+                               program_wish wish, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    bool found = false, alone = wish != FOR_SHAPES;
+    *out = NULL;
+    pthread_mutex_lock(&e->lock);
+    while (!st && !found) {
+        if (!engine_is_stripped(e)) st = find(out, &found, e, shapes, wish, err);
+        if (st || found) break;
+        if (is_going_on(e, shapes)) {
+            pthread_cond_wait(&e->built, &e->lock);
+            continue;
+        }
+        st = build(e, shapes, alone, err);
+        alone = true; /* a range may refuse the very shapes that it was built for */
     }
     pthread_mutex_unlock(&e->lock);
     return st;
@@ -218,7 +301,13 @@ static pgy_status find_program(program **out, engine *e, const pgy_metadata *sha
 
 pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
 {
-    return find_program(out, e, shapes, false, err);
+    return find_program(out, e, shapes, FOR_SHAPES, err);
+}
+
+pgy_status engine_program_alone(program **out, engine *e, const pgy_metadata *shapes,
+                                pgy_error *err)
+{
+    return find_program(out, e, shapes, ALONE, err);
 }
 
 pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_error *err)
@@ -228,7 +317,7 @@ pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_erro
     if (!shapes_are_numeric(e->inputs)) return PGY_OK;
     pgy_status st = profiles_shapes(&usual, e->profiles, profile, err);
     if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
-    if (!st) st = find_program(out, e, shapes, true, err);
+    if (!st) st = find_program(out, e, shapes, FOR_PROFILE, err);
     pgy_metadata_destroy(shapes);
     pgy_metadata_destroy(usual);
     return st;
@@ -275,11 +364,13 @@ pgy_status engine_infer_outputs(pgy_metadata **out, engine *e, const pgy_metadat
 {
     pgy_metadata *m = NULL;
     pgy_graph *g = NULL;
+    program *p = NULL;
+    bool found;
     pthread_mutex_lock(&e->lock);
-    const built *b = find_built(e, shapes);
-    pgy_status st =
-        b && b->program ? describe_built(&m, e, b->program, err) : engine_clone_graph(&g, e, err);
+    pgy_status st = find(&p, &found, e, shapes, FOR_SHAPES, err);
+    if (!st) st = p ? describe_built(&m, e, p, err) : engine_clone_graph(&g, e, err);
     pthread_mutex_unlock(&e->lock);
+    program_release(p);
     if (!st && g) st = engine_infer(g, shapes, values, err);
     if (!st && g) st = engine_describe(&m, g->outputs, g->output_count, err);
     pgy_graph_destroy(g);

@@ -75,6 +75,7 @@ static void take_over(refit *r, pgy_model *model, uint64_t hash)
     engine *e = r->e;
     for (size_t i = 0; i < e->kept_count; i++) engine_forget(&e->kept[i]);
     mem_free(e->kept);
+    ranges_forget(&e->ranges);
     e->kept = r->made;
     e->kept_count = e->kept_capacity = r->count;
     r->made = NULL;

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "engine/build/engine.h"
+#include "engine/build/engine_ranges.h"
 #include "engine/plan/plan.h"
 #include "engine/tactics/replay.h"
 #include "engine/tactics/timing.h"
@@ -38,7 +39,7 @@ struct pgy_engine {
     pthread_mutex_t lock;         /* guards the fields below; not held during a build */
     pthread_cond_t built;         /* signalled when a build ends */
     struct engine_build *builds;  /* builds in progress */
-    packed_table *packed; /* weights of all programs that were built from `graph` */
+    packed_table *packed;         /* weights of all programs that were built from `graph` */
     pgy_graph *graph;    /* without concrete shapes; of an engine opened from a plan: NULL until
                             needed */
     pgy_model *original; /* model that a refit starts from; of an engine opened from a plan: NULL
@@ -46,6 +47,7 @@ struct pgy_engine {
     uint64_t model_hash;
     built *kept;
     size_t kept_count, kept_capacity;
+    engine_ranges ranges;
     uint64_t clock;
     pgy_error_recorder *recorder; /* for contexts that have none of their own; may be NULL */
 };

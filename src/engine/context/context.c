@@ -187,7 +187,11 @@ static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
 static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
 {
     prepared made = {.shapes = shapes};
-    pgy_status st = engine_program(&made.program, c->engine, shapes, err);
+    /* What the caller gave memory for: a range needs a little more than the largest shapes alone.
+     */
+    const bool alone = c->allocation == PGY_ALLOCATION_USER;
+    pgy_status st = alone ? engine_program_alone(&made.program, c->engine, shapes, err)
+                          : engine_program(&made.program, c->engine, shapes, err);
     if (!st && made.program) {
         st = program_context_create(&made.run, made.program, team_within(c->team), err);
         if (!st) st = bind_bodies(&made, c, err);

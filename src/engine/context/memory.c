@@ -105,7 +105,7 @@ static pgy_status profile_bytes(uint64_t *out, const context *c, size_t profile,
     program *p = NULL;
     *out = 0;
     pgy_status st = largest_shapes(&shapes, c, profile, err);
-    if (!st && shapes) st = engine_program(&p, c->engine, shapes, err);
+    if (!st && shapes) st = engine_program_alone(&p, c->engine, shapes, err);
     if (!st && p) *out = program_memory_bytes(p, team_size(team_within(c->team)));
     program_release(p);
     pgy_metadata_destroy(shapes);

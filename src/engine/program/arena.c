@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "engine/program/build.h"
+#include "engine/program/range_parts.h"
 
 typedef struct life {
     uint32_t first, last;
@@ -72,25 +72,25 @@ static void share(builder *b, life *lives, uint32_t index)
 }
 
 /* Collects what needs an offset in the arena of a space: tensors that own memory, and workspaces,
- * which live for one step. */
+ * which live for one step. An owner is a tensor, or the number of tensors + a step. */
 static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
-                     uint64_t **places)
+                     uint32_t *owners)
 {
-    program *p = b->p;
+    const program *p = b->p;
     size_t count = 0;
     for (uint32_t i = 0; i < b->tensor_count; i++) {
-        build_tensor *t = &b->tensors[i];
+        const build_tensor *t = &b->tensors[i];
         if (build_root(b, i) != i || t->t.place != PROGRAM_ARENA || t->t.space != space ||
             !lives[i].written)
             continue;
-        places[count] = &t->t.offset;
+        owners[count] = i;
         items[count++] = (program_interval){
             .first = lives[i].first, .last = lives[i].last, .size_bytes = t->t.size_bytes};
     }
     for (uint32_t i = 0; i < p->step_count; i++) {
-        program_step *s = &p->steps[i];
+        const program_step *s = &p->steps[i];
         if (!s->kernel || s->space != space || !s->plan.workspace_bytes) continue;
-        places[count] = &s->workspace_offset;
+        owners[count] = (uint32_t)b->tensor_count + i;
         items[count++] =
             (program_interval){.first = i, .last = i, .size_bytes = s->plan.workspace_bytes};
     }
@@ -103,15 +103,21 @@ static pgy_status place_space(builder *b, uint32_t space, const life *lives, pgy
     program_space *to = &p->spaces[space];
     const size_t most = b->tensor_count + p->step_count + 1;
     program_interval *items = mem_calloc(most, sizeof *items);
-    uint64_t **places = mem_calloc(most, sizeof *places);
-    pgy_status st = items && places ? PGY_OK
+    uint32_t *owners = mem_calloc(most, sizeof *owners);
+    pgy_status st = items && owners ? PGY_OK
                                     : pgy_error_set(err, PGY_E_MEMORY,
                                                     "out of memory while planning the arena");
-    const size_t count = st ? 0 : gather(b, space, lives, items, places);
+    const size_t count = st ? 0 : gather(b, space, lives, items, owners);
     if (!st) st = program_place_intervals(items, count, &to->arena_bytes, &to->arena_bound, err);
-    for (size_t i = 0; !st && i < count; i++) *places[i] = items[i].offset;
+    for (size_t i = 0; !st && i < count; i++) {
+        if (owners[i] < b->tensor_count)
+            b->tensors[owners[i]].t.offset = items[i].offset;
+        else
+            p->steps[owners[i] - b->tensor_count].workspace_offset = items[i].offset;
+    }
+    if (!st && b->options->range && !space) st = range_note_slots(b, items, owners, count, err);
     mem_free(items);
-    mem_free(places);
+    mem_free(owners);
     return st;
 }
 

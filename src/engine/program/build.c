@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "engine/build/debug.h"
 #include "engine/build/progress.h"
-#include "engine/program/build.h"
+#include "engine/program/range_parts.h"
 
 static const char LOG_PATH[] = "engine/program/build.c";
 
@@ -80,6 +80,7 @@ static pgy_status build_all(builder *b, pgy_error *err)
     if (!st) st = progress_step(config, PROGRESS_PROGRAM, 1, err);
     if (!st) st = build_arena(b, err);
     if (!st) st = keep_tensors(b, err);
+    if (!st && b->options->range) st = range_note_tensors(b, err);
     return st ? st : progress_step(config, PROGRESS_PROGRAM, 2, err);
 }
 

@@ -15,8 +15,11 @@ typedef struct build_tensor {
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
                              needed any more */
     const void *source;   /* of a constant: kernel_tensor.source */
-    size_t uses;          /* of a constant: places in nodes and outputs that still need it */
-    bool stored;          /* the constant is already in the program's constants */
+    const dim *dims;      /* in a build for a range: its dims; NULL: its shape is fixed */
+    const dim *elements;  /* of a constant that follows from sizes; else NULL */
+    size_t element_count;
+    size_t uses; /* of a constant: places in nodes and outputs that still need it */
+    bool stored; /* the constant is already in the program's constants */
     /* indexed by space and layout: the tensor with the same elements there; 0: not made yet */
     uint32_t moved[PROGRAM_MAX_SPACES][KERNEL_MAX_FORMATS];
 } build_tensor;
@@ -65,7 +68,7 @@ pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
 /* The tensor that v is bound to; PROGRAM_NO_TENSOR: none. */
 uint32_t build_bound(const builder *b, const pgy_value *v);
 /* Does shape inference know the elements, so that no step must compute them? */
-bool build_is_constant(pgy_value *v);
+bool build_is_constant(const builder *b, pgy_value *v);
 /* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* The elements of a constant are released after the last counted use, because a program holds all

@@ -54,6 +54,7 @@ static int by_breadth(const void *a, const void *b)
     return breadth ? breadth : by_size(a, b);
 }
 
+enum { QUICK_ORDERS = 2 }; /* orders that a placement without a search tries */
 static const order_function ORDERS[] = {by_size, by_duration, by_time, by_area, by_breadth};
 
 /* The intervals placed so far, sorted by offset. */
@@ -233,8 +234,8 @@ static bool allocate(search *s)
     return s->order && s->best_order && s->best_offsets && s->l.placed;
 }
 
-pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
-                                   uint64_t *bound, pgy_error *err)
+static pgy_status place_all(program_interval *items, size_t count, bool searches, uint64_t *total,
+                            uint64_t *bound, pgy_error *err)
 {
     search s = {.items = items, .count = count, .best = UINT64_MAX, .random = 1};
     pgy_status st = PGY_OK;
@@ -249,11 +250,11 @@ pgy_status program_place_intervals(program_interval *items, size_t count, uint64
     }
     if (count) qsort(s.order, count, sizeof *s.order, by_time);
     *bound = s.bound = find_bound(s.order, count);
-    for (size_t k = 0; k < sizeof ORDERS / sizeof *ORDERS; k++) {
+    for (size_t k = 0; k < (searches ? sizeof ORDERS / sizeof *ORDERS : QUICK_ORDERS); k++) {
         if (count) qsort(s.order, count, sizeof *s.order, ORDERS[k]);
         try_order(&s);
     }
-    improve(&s);
+    if (searches) improve(&s);
     for (size_t i = 0; i < count; i++) items[i].offset = s.best_offsets[i];
     *total = s.best;
 done:
@@ -262,4 +263,16 @@ done:
     mem_free(s.best_offsets);
     mem_free(s.l.placed);
     return st;
+}
+
+pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
+                                   uint64_t *bound, pgy_error *err)
+{
+    return place_all(items, count, true, total, bound, err);
+}
+
+pgy_status program_place_quickly(program_interval *items, size_t count, uint64_t *total,
+                                 uint64_t *bound, pgy_error *err)
+{
+    return place_all(items, count, false, total, bound, err);
 }

@@ -102,7 +102,8 @@ typedef struct program {
     size_t step_count;
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
-    bool mapped; /* parameters lie in a plan file */
+    bool mapped; /* parameters lie in a plan file or belong to another program */
+    bool ranged; /* made by a range (range.h) */
     void *owner; /* owner of external data that the program points into, released with it; may be
                     NULL */
     void (*release_owner)(void *owner);
@@ -126,12 +127,15 @@ static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t thre
 
 /* What a program is built for. */
 struct tactics;
+struct range;
 typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
     const struct tactics *replay;   /* tactics to obey (tactics/replay.h); NULL: none */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
     size_t threads;                 /* number of threads that will run the program */
     packed_table *packed;           /* where programs share weights; NULL: this one does not */
+    struct range *range; /* notes what depends on the sizes of inputs (program/range.h); the graph
+                            was inferred with its dims. NULL: all shapes are numbers */
 } build_options;
 
 /* Builds a program from a graph whose shapes are all known (inference with concrete inputs has
@@ -217,5 +221,8 @@ void program_release_spaces(program *p);
  * *bound is the most bytes alive at once: a lower bound for every placement. */
 pgy_status program_place_intervals(program_interval *items, size_t count, uint64_t *total,
                                    uint64_t *bound, pgy_error *err) PGY_MUST_CHECK;
+/* The same without a search: much faster, and often worse by some per cent. */
+pgy_status program_place_quickly(program_interval *items, size_t count, uint64_t *total,
+                                 uint64_t *bound, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

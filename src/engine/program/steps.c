@@ -9,6 +9,7 @@
 #include "engine/build/progress.h"
 #include "engine/program/build.h"
 #include "engine/program/flops.h"
+#include "engine/program/range_parts.h"
 #include "engine/program/reference_step.h"
 #include "engine/select/select.h"
 
@@ -106,6 +107,8 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
         return pgy_error_set(err, PGY_E_INTERNAL, "no kernel can change the layout of tensor '%s'",
                              step.label);
     pgy_status st = build_store_constant(b, from, err);
+    if (!st && b->options->range)
+        st = range_note_step(b, NULL, &problem, step.kernel, tensors, err);
     if (!st) st = prepare(&step, b, &problem, err);
     if (!st) st = add_step(b, &step, err);
     if (st) kernel_plan_deinit(&step.plan);
@@ -280,10 +283,10 @@ static bool describe_use(build_node *n, const builder *b)
     return true;
 }
 
-static bool computes_nothing(const pgy_node *n)
+static bool computes_nothing(const builder *b, const pgy_node *n)
 {
     for (size_t i = 0; i < n->output_count; i++)
-        if (n->outputs[i] && !build_is_constant(n->outputs[i])) return false;
+        if (n->outputs[i] && !build_is_constant(b, n->outputs[i])) return false;
     return true;
 }
 
@@ -388,7 +391,9 @@ static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)
                          .cost_ns = c->cost_ns,
                          .flops = flops_of(c)};
     if (!step.label || !step.op_type) return no_memory(err);
-    st = c->kernel ? prepare(&step, b, &c->problem, err) : bind_node(&step, b, n, err);
+    if (c->kernel && b->options->range)
+        st = range_note_step(b, c, &c->problem, c->kernel, c->tensors, err);
+    if (!st) st = c->kernel ? prepare(&step, b, &c->problem, err) : bind_node(&step, b, n, err);
     if (!st) st = store_constants(c, b, step.plan.packed_inputs, err);
     if (!st) st = add_step(b, &step, err);
     if (st) kernel_plan_deinit(&step.plan);
@@ -436,7 +441,7 @@ pgy_status build_nodes(builder *b, pgy_node *const *order, size_t count, pgy_err
     for (size_t i = 0; !st && i < count; i++) {
         nodes[opened].node = order[i];
         st = node_prepare(order[i], err);
-        if (st || computes_nothing(order[i])) continue;
+        if (st || computes_nothing(b, order[i])) continue;
         st = open_node(&nodes[opened++], b, err);
     }
     if (!st) st = select_kernels(b, nodes, opened, &memory, err);

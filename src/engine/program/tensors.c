@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/memory.h"
-#include "engine/program/build.h"
+#include "engine/program/range_parts.h"
 #include "onnx/model.h"
 
 static pgy_status no_memory(pgy_error *err)
@@ -26,8 +26,9 @@ uint32_t build_bound(const builder *b, const pgy_value *v)
     return place ? (uint32_t)(place - 1) : PROGRAM_NO_TENSOR;
 }
 
-bool build_is_constant(pgy_value *v)
+bool build_is_constant(const builder *b, pgy_value *v)
 {
+    if (b->options->range && range_knows_elements(b->options->range, v)) return true;
     return v->initializer || v->sparse || box_of(v)->known.data ||
            (v->producer && node_is(v->producer, "Constant"));
 }
@@ -61,6 +62,25 @@ static pgy_status check_size(const pgy_value *v, const int64_t *shape, pgy_error
     return st ? pgy_error_prefix(err, st, "tensor '%s': ", v->name) : PGY_OK;
 }
 
+static pgy_status find_shape(build_tensor *t, int64_t *shape, builder *b, const pgy_value *v,
+                             pgy_error *err)
+{
+    const range *r = b->options->range;
+    const pgy_status st = r ? range_dims(&t->dims, r, v, err) : PGY_OK;
+    for (int32_t i = 0; !st && i < v->rank; i++) {
+        if (r) {
+            (void)sizes_value(&shape[i], &r->sizes, t->dims[i]); /* range_dims has tried it */
+            continue;
+        }
+        shape[i] = v->dims[i].value;
+        if (shape[i] < 0)
+            return pgy_error_set(
+                err, PGY_E_UNSUPPORTED,
+                "dimension %d of '%s' is unknown before the run: it is data-dependent", i, v->name);
+    }
+    return st;
+}
+
 pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, program_place place,
                             pgy_error *err)
 {
@@ -72,17 +92,11 @@ pgy_status build_tensor_add(uint32_t *out, builder *b, const pgy_value *v, progr
     int64_t *shape = arena_alloc_array(&b->p->memory, (size_t)v->rank, sizeof *shape);
     const char *name = arena_strdup(&b->p->memory, v->name);
     if (!shape || !name) return no_memory(err);
-    for (int32_t i = 0; i < v->rank; i++) {
-        shape[i] = v->dims[i].value;
-        if (shape[i] < 0)
-            return pgy_error_set(
-                err, PGY_E_UNSUPPORTED,
-                "dimension %d of '%s' is unknown before the run: it is data-dependent", i, v->name);
-    }
-    const pgy_status st = check_size(v, shape, err);
-    if (st) return st;
     build_tensor t = {
         .t = {.name = name, .dtype = v->dtype, .rank = v->rank, .shape = shape, .place = place}};
+    pgy_status st = find_shape(&t, shape, b, v, err);
+    if (!st) st = check_size(v, shape, err);
+    if (st) return st;
     t.t.size_bytes = size_of(&t.t);
     return add(out, b, &t, err);
 }
@@ -91,7 +105,7 @@ pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layo
                              uint32_t space, pgy_error *err)
 {
     const build_tensor *root = &b->tensors[build_root(b, of)];
-    build_tensor t = {.t = b->tensors[of].t};
+    build_tensor t = {.t = b->tensors[of].t, .dims = b->tensors[of].dims};
     t.t.layout = layout;
     t.t.space = space;
     t.t.place = root->constant && space ? PROGRAM_CONSTANT : PROGRAM_ARENA;
@@ -125,9 +139,17 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
 
 /* ---- Constants ------------------------------------------------------------------------------ */
 
-static pgy_status load_constant(pgy_tensor **out, pgy_value *v, pgy_error *err)
+/* Of a range, elements that are sizes are those of the base. */
+static pgy_status load_constant(pgy_tensor **out, build_tensor *made, const builder *b,
+                                pgy_value *v, pgy_error *err)
 {
     const op_value *known = &box_of(v)->known;
+    if (b->options->range && !known->data && !v->initializer &&
+        range_knows_elements(b->options->range, v)) {
+        made->elements = known->elements;
+        made->element_count = known->element_count;
+        return range_elements(out, b->options->range, v, err);
+    }
     if (v->initializer || v->sparse || !known->data) return pgy_graph_value_data(out, v, err);
     return op_from_storage(out, (pgy_tensor *)known->data, known->dtype, err);
 }
@@ -145,7 +167,7 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
 {
     pgy_tensor *t = NULL;
     pgy_status st = build_tensor_add(out, b, v, PROGRAM_CONSTANT, err);
-    if (!st) st = load_constant(&t, v, err);
+    if (!st) st = load_constant(&t, &b->tensors[*out], b, v, err);
     if (st) return st;
     build_tensor *made = &b->tensors[*out];
     if (pgy_tensor_dtype(t) != made->t.dtype || pgy_tensor_size_bytes(t) != made->t.size_bytes) {
@@ -165,7 +187,7 @@ pgy_status build_tensor_of(uint32_t *out, builder *b, pgy_value *v, pgy_error *e
     if (!v) return PGY_OK;
     *out = build_bound(b, v);
     if (*out != PROGRAM_NO_TENSOR) return PGY_OK;
-    if (build_is_constant(v)) return add_constant(out, b, v, err);
+    if (build_is_constant(b, v)) return add_constant(out, b, v, err);
     return pgy_error_set(err, PGY_E_INTERNAL, "nothing computes '%s'", v->name);
 }
 

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of a range, shared by range.c (building), range_values.c (values of its graph),
+ * range_record.c (what a build records of its tensors and steps), range_arena.c (places) and
+ * range_program.c (programs for other shapes). */
+#ifndef ENGINE_PROGRAM_RANGE_PARTS_H
+#define ENGINE_PROGRAM_RANGE_PARTS_H
+
+#include <pthread.h>
+
+#include "engine/program/build.h"
+#include "engine/program/range.h"
+#include "engine/program/sizes.h"
+
+enum { RANGE_NONE = UINT32_MAX };
+
+/* A tensor of the base. */
+typedef struct range_tensor {
+    const uint32_t *axes;     /* places of its dims among the sizes; NULL: its shape is fixed */
+    const uint32_t *elements; /* a constant that follows from sizes: places of its elements; NULL:
+                                 it is none */
+    size_t element_count;
+    uint64_t elements_at; /* offset of these elements in a program's own memory */
+    uint32_t root;        /* the tensor whose memory it uses */
+    uint32_t slot;        /* of a root in the arena: its block; else RANGE_NONE */
+} range_tensor;
+
+/* An operand of a step as its kernel sees it. */
+typedef struct range_operand {
+    uint32_t tensor; /* PROGRAM_NO_TENSOR: omitted */
+    kernel_layout layout;
+    const op_value *known;  /* what shape inference knows of an input; NULL: it is omitted */
+    pgy_tensor *constant;   /* elements of a constant; NULL: not a constant, or a large one */
+    bool is_large_constant; /* kernels read it in `prepare` alone */
+} range_operand;
+
+/* A step whose parameters depend on sizes. */
+typedef struct range_step {
+    uint32_t step;       /* its index in the program */
+    const op_node *node; /* NULL: a copy or reorder */
+    const kernel *kernel;
+    range_operand *operands; /* inputs, then outputs */
+    uint32_t input_count, output_count;
+    bool in_place;   /* its output lies in the memory of an input */
+    uint32_t twin;   /* an earlier range_step with the same problem; RANGE_NONE: none */
+    double estimate; /* its kernel's estimate for the base */
+} range_step;
+
+/* A block of the arena: the memory of a tensor, or a step's workspace. */
+typedef struct range_slot {
+    uint32_t first, last; /* steps */
+    uint32_t owner;       /* a tensor, or tensor_count + a step */
+    uint64_t size_bytes, offset;
+    uint64_t needed; /* by the program that is being made */
+} range_slot;
+
+struct range {
+    atomic_size_t users;
+    arena memory;
+    pgy_graph *graph;
+    program *base;
+    sizes sizes;
+    range_tensor *tensors;
+    size_t tensor_count;
+    range_step *steps;
+    size_t step_count, step_capacity;
+    range_slot *slots;
+    size_t slot_count;
+    size_t elements_bytes;                 /* of all constants that follow from sizes */
+    size_t fixed_scratch, fixed_workspace; /* largest of the other steps */
+    pthread_mutex_t lock;                  /* guards the places of slots and the fields below */
+    uint64_t arena_bytes, arena_bound;
+    int64_t *values; /* all sizes for the program that is being made */
+    kernel_problem problem;
+};
+
+/* ---- range_values.c ---- */
+/* The dims of a value, all with numbers in the base. */
+pgy_status range_dims(const dim **out, const range *r, const pgy_value *v,
+                      pgy_error *err) PGY_MUST_CHECK;
+/* Does shape inference know the elements as numbers or as sizes? */
+bool range_knows_elements(const range *r, const pgy_value *v);
+/* The elements in the base, in the declared type. */
+pgy_status range_elements(pgy_tensor **out, const range *r, const pgy_value *v,
+                          pgy_error *err) PGY_MUST_CHECK;
+/* Writes the elements of a constant that follows from sizes. False: one does not fit its type. */
+bool range_put_elements(void *out, pgy_dtype dtype, const range_tensor *t, const int64_t *values);
+/* ---- range_record.c: called by a build whose options have a range ---- */
+/* Notes the kernel's problem of the step that is added next. `n` NULL: a copy or reorder. `tensors`
+ * holds inputs, captured values and outputs. */
+pgy_status range_note_step(builder *b, const build_node *n, const kernel_problem *problem,
+                           const kernel *k, const uint32_t *tensors, pgy_error *err) PGY_MUST_CHECK;
+/* Notes the tensors, and the blocks of the arena of the host. */
+pgy_status range_note_tensors(builder *b, pgy_error *err) PGY_MUST_CHECK;
+pgy_status range_note_slots(builder *b, const program_interval *items, const uint32_t *owners,
+                            size_t count, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- range_arena.c ---- */
+/* Makes room in the arena for what slots need, if the latest places are too small. */
+pgy_status range_place(range *r, pgy_error *err) PGY_MUST_CHECK;
+
+#endif

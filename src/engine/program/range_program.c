@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program of a range for other shapes: a copy of the base with new shapes, and for each step that
+ * sees them its operator's shape rule, its kernel's consent and new parameters. A program refers to
+ * the constants, names and fixed parameters of the base. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/program/flops.h"
+#include "engine/program/range_parts.h"
+
+/* A program in the making. The range is locked. */
+typedef struct making {
+    range *r;
+    program *p;
+    char *elements; /* of constants that follow from sizes; in the program's memory */
+    arena memory;   /* of shape rules */
+    dim_table dims;
+    pgy_error *err;
+} making;
+
+static pgy_status refuse(const making *m, const range_step *s, const char *why)
+{
+    const program_step *step = &m->p->steps[s->step];
+    return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "%s '%s': %s", step->op_type, step->label, why);
+}
+
+/* ---- Tensors -------------------------------------------------------------------------------- */
+
+static pgy_status copy_base(program **out, range *r, pgy_error *err)
+{
+    const program *base = r->base;
+    program *p = mem_calloc(1, sizeof *p);
+    if (!p) return graph_no_memory(err);
+    *p = *base;
+    atomic_init(&p->users, 1);
+    p->memory = (arena){0};
+    p->mapped = true; /* parameters lie in `memory` or belong to the base */
+    p->ranged = true;
+    p->spaces[0].pieces = NULL;
+    p->spaces[0].piece_count = p->spaces[0].piece_capacity = 0;
+    p->owner = range_retain(r);
+    p->release_owner = (void (*)(void *))range_release;
+    p->tensors = arena_alloc_array(&p->memory, base->tensor_count, sizeof *p->tensors);
+    p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps);
+    if (!p->tensors || !p->steps) {
+        program_release(p);
+        return graph_no_memory(err);
+    }
+    memcpy(p->tensors, base->tensors, base->tensor_count * sizeof *p->tensors);
+    memcpy(p->steps, base->steps, base->step_count * sizeof *p->steps);
+    *out = p;
+    return PGY_OK;
+}
+
+/* Bytes of a tensor in its layout. False: they overflow, or a dim is negative. */
+static bool find_bytes(uint64_t *out, const program_tensor *t)
+{
+    const size_t block = kernel_block(t->layout);
+    size_t count = pgy_dtype_describe(t->dtype)->bits;
+    for (int32_t i = 0; i < t->rank; i++) {
+        if (t->shape[i] < 0) return false;
+        size_t size = (size_t)t->shape[i];
+        if (i == 1 && block > 1) {
+            if (!size_add(&size, size, block - 1)) return false;
+            size = size / block * block;
+        }
+        if (!size_mul(&count, count, size)) return false;
+    }
+    if (!size_add(&count, count, 7)) return false;
+    *out = count / 8;
+    return true;
+}
+
+static pgy_status size_tensor(making *m, size_t i)
+{
+    program_tensor *t = &m->p->tensors[i];
+    const range_tensor *of = &m->r->tensors[i];
+    int64_t *shape = arena_alloc_array(&m->p->memory, (size_t)t->rank, sizeof *shape);
+    if (!shape) return graph_no_memory(m->err);
+    for (int32_t d = 0; d < t->rank; d++) shape[d] = m->r->values[of->axes[d]];
+    t->shape = shape;
+    if (find_bytes(&t->size_bytes, t)) return PGY_OK;
+    return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "the size of tensor '%s' is out of range",
+                         t->name);
+}
+
+/* Views and their tensors have the same bytes, and so have constants at all sizes. Blocks of the
+ * arena are as large as the largest tensor in them. */
+static pgy_status place_tensor(making *m, size_t i)
+{
+    range *r = m->r;
+    program_tensor *t = &m->p->tensors[i];
+    const range_tensor *root = &r->tensors[r->tensors[i].root];
+    if (t->place == PROGRAM_ARENA) {
+        if (root->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
+        const uint64_t wanted = (t->size_bytes ? t->size_bytes + 63 : 64) / 64 * 64;
+        if (wanted > r->slots[root->slot].needed) r->slots[root->slot].needed = wanted;
+        return PGY_OK;
+    }
+    if (root->elements) t->data = m->elements + root->elements_at;
+    const program *from = t->place == PROGRAM_CONSTANT ? r->base : m->p;
+    const uint64_t wanted = from->tensors[r->tensors[i].root].size_bytes;
+    if (t->size_bytes == wanted) return PGY_OK;
+    return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "the size of view '%s' differs from its source",
+                         t->name);
+}
+
+static pgy_status size_tensors(making *m)
+{
+    range *r = m->r;
+    pgy_status st = PGY_OK;
+    m->elements = arena_alloc(&m->p->memory, r->elements_bytes);
+    if (!m->elements) return graph_no_memory(m->err);
+    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = 0;
+    for (size_t i = 0; !st && i < r->tensor_count; i++)
+        if (r->tensors[i].axes) st = size_tensor(m, i);
+    for (size_t i = 0; !st && i < r->tensor_count; i++) {
+        const range_tensor *t = &r->tensors[i];
+        if (t->elements &&
+            !range_put_elements(m->elements + t->elements_at, m->p->tensors[i].dtype, t, r->values))
+            return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "an element of '%s' is too large",
+                                 m->p->tensors[i].name);
+        st = place_tensor(m, i);
+    }
+    return st;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------- */
+
+static const dim *dims_of(making *m, const program_tensor *t)
+{
+    dim *dims = arena_alloc_array(&m->memory, (size_t)t->rank, sizeof *dims);
+    for (int32_t i = 0; dims && i < t->rank; i++) dims[i] = dim_const(t->shape[i]);
+    return dims;
+}
+
+/* What shape inference would know of an input at these sizes. */
+static pgy_status know_input(op_value *out, making *m, const range_operand *o)
+{
+    dim *elements = NULL;
+    *out = *o->known;
+    out->dims = dims_of(m, &m->p->tensors[o->tensor]);
+    if (out->elements && !out->data) {
+        elements = arena_alloc_array(&m->memory, out->element_count, sizeof *elements);
+        if (!elements) return graph_no_memory(m->err);
+        out->elements = elements;
+    }
+    for (size_t i = 0; elements && i < out->element_count; i++) {
+        int64_t value;
+        if (!sizes_value_now(&value, &m->r->sizes, o->known->elements[i])) {
+            out->elements = NULL;
+            out->element_count = 0;
+            break;
+        }
+        elements[i] = dim_const(value);
+    }
+    return out->dims ? PGY_OK : graph_no_memory(m->err);
+}
+
+static bool is_as_inferred(const program_tensor *t, const op_value *v)
+{
+    if (t->rank != v->rank) return false;
+    for (int32_t i = 0; i < t->rank; i++)
+        if (!dim_is_const(v->dims[i]) || v->dims[i].value != t->shape[i]) return false;
+    return true;
+}
+
+/* Kernels see only shapes that the operator's rule has accepted. */
+static pgy_status check_rule(making *m, const range_step *s)
+{
+    op_value inputs[KERNEL_MAX_INPUTS], outputs[KERNEL_MAX_OUTPUTS];
+    bool present[KERNEL_MAX_INPUTS], wanted[KERNEL_MAX_OUTPUTS];
+    const op_host host = {.model_precision = true};
+    op_infer c = {.node = s->node,
+                  .inputs = inputs,
+                  .present = present,
+                  .outputs = outputs,
+                  .wanted = wanted,
+                  .dims = &m->dims,
+                  .memory = &m->memory,
+                  .host = &host};
+    pgy_error why = {0};
+    pgy_status st = PGY_OK;
+    const range_operand *written = s->operands + s->input_count;
+    for (size_t i = 0; !st && i < s->input_count; i++) {
+        present[i] = s->operands[i].known != NULL;
+        inputs[i] = (op_value){.rank = -1};
+        if (present[i]) st = know_input(&inputs[i], m, &s->operands[i]);
+    }
+    for (size_t i = 0; i < s->output_count; i++) {
+        outputs[i] = (op_value){.rank = -1};
+        wanted[i] = written[i].tensor != PROGRAM_NO_TENSOR;
+    }
+    if (st) return st;
+    if (s->node->def->infer(&c, &why)) return refuse(m, s, why.text);
+    for (size_t i = 0; i < s->output_count; i++)
+        if (wanted[i] && !is_as_inferred(&m->p->tensors[written[i].tensor], &outputs[i]))
+            return refuse(m, s, "its shape rule gives another shape than the range");
+    return PGY_OK;
+}
+
+static const void *data_of(const making *m, const range_operand *o)
+{
+    static const _Alignas(64) char LARGE[64];
+    const program_tensor *t = &m->p->tensors[o->tensor];
+    if (m->r->tensors[m->r->tensors[o->tensor].root].elements) return t->data;
+    if (o->constant) return pgy_tensor_data(o->constant);
+    return o->is_large_constant ? LARGE : NULL;
+}
+
+static kernel_tensor describe(const making *m, const range_operand *o)
+{
+    if (o->tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
+    const program_tensor *t = &m->p->tensors[o->tensor];
+    return (kernel_tensor){.dtype = t->dtype,
+                           .rank = t->rank,
+                           .shape = t->shape,
+                           .layout = o->layout,
+                           .data = data_of(m, o)};
+}
+
+static bool has_layouts(const kernel_problem *u, const range_step *s)
+{
+    for (size_t i = 0; i < s->input_count; i++)
+        if (u->inputs[i].layout != s->operands[i].layout) return false;
+    for (size_t i = 0; i < s->output_count; i++)
+        if (u->outputs[i].layout != s->operands[s->input_count + i].layout) return false;
+    return true;
+}
+
+/* Does the plan fit the packed bytes of the base, and the memory that its output shares? */
+static bool fits_base(const making *m, const range_step *s, const kernel_plan *made)
+{
+    const program_step *base = &m->r->base->steps[s->step];
+    const program_tensor *in, *out;
+    if (made->packed_bytes != base->plan.packed_bytes ||
+        made->packed_inputs != base->plan.packed_inputs)
+        return false;
+    if (made->packed && made->packed != base->plan.packed &&
+        memcmp(made->packed, base->plan.packed, made->packed_bytes) != 0)
+        return false;
+    if (!s->in_place) return true;
+    in = &m->p->tensors[s->operands[base->plan.in_place].tensor];
+    out = &m->p->tensors[s->operands[s->input_count].tensor];
+    return made->in_place == base->plan.in_place && in->size_bytes == out->size_bytes;
+}
+
+static pgy_status take_plan(making *m, const range_step *s, kernel_plan *made, double cost_ns)
+{
+    program_step *step = &m->p->steps[s->step];
+    const program_step *base = &m->r->base->steps[s->step];
+    void *params = arena_alloc(&m->p->memory, made->params_bytes);
+    if (!params) return graph_no_memory(m->err);
+    if (made->params_bytes) memcpy(params, made->params, made->params_bytes);
+    step->plan = *made;
+    step->plan.params = params;
+    step->plan.packed = base->plan.packed;
+    step->plan.piece = NULL; /* the base holds it */
+    step->cost_ns = s->estimate > 0 ? base->cost_ns * (cost_ns / s->estimate) : cost_ns;
+    return PGY_OK;
+}
+
+static pgy_status prepare(making *m, const range_step *s)
+{
+    kernel_problem *u = &m->r->problem;
+    kernel_plan made = {0};
+    double cost_ns = 0;
+    u->node = s->node;
+    u->space = 0;
+    u->input_count = s->input_count;
+    u->output_count = s->output_count;
+    u->keeps_packed = s->kernel->flags & KERNEL_KEEPS_PACKED;
+    for (size_t i = 0; i < s->input_count; i++) u->inputs[i] = describe(m, &s->operands[i]);
+    for (size_t i = 0; i < s->output_count; i++)
+        u->outputs[i] = describe(m, &s->operands[s->input_count + i]);
+    if (!kernel_accept(s->kernel, u, &cost_ns) || !has_layouts(u, s))
+        return refuse(m, s, "its kernel does not support these sizes");
+    pgy_status st = s->kernel->prepare(&made, u, m->err);
+    if (st) return st;
+    if (!m->r->base->steps[s->step].plan.workspace_bytes && made.workspace_bytes)
+        st = refuse(m, s, "its kernel needs memory that it does not need for other sizes");
+    else
+        st = fits_base(m, s, &made) ? take_plan(m, s, &made, cost_ns)
+                                    : refuse(m, s, "its packed weights or memory depend on sizes");
+    kernel_plan_deinit(&made);
+    return st;
+}
+
+static void take_twin(making *m, const range_step *s)
+{
+    program_step *step = &m->p->steps[s->step];
+    const program_step *twin = &m->p->steps[m->r->steps[s->twin].step];
+    step->plan = twin->plan;
+    step->plan.packed = m->r->base->steps[s->step].plan.packed;
+    step->cost_ns = twin->cost_ns;
+}
+
+static pgy_status prepare_step(making *m, const range_step *s)
+{
+    const program_step *base = &m->r->base->steps[s->step];
+    program_step *step = &m->p->steps[s->step];
+    pgy_status st = PGY_OK;
+    if (s->twin == RANGE_NONE) {
+        if (s->node) st = check_rule(m, s);
+        if (!st) st = prepare(m, s);
+    } else {
+        take_twin(m, s);
+        if (!fits_base(m, s, &step->plan)) st = refuse(m, s, "its memory depends on sizes");
+    }
+    if (st || !base->flops) return st;
+    const program_tensor *a = &m->p->tensors[s->operands[0].tensor],
+                         *b = &m->p->tensors[s->operands[1].tensor],
+                         *y = &m->p->tensors[s->operands[s->input_count].tensor];
+    step->flops = program_flops(step->op_type, (flops_shape){a->rank, a->shape},
+                                (flops_shape){b->rank, b->shape}, (flops_shape){y->rank, y->shape});
+    return PGY_OK;
+}
+
+static pgy_status prepare_steps(making *m)
+{
+    range *r = m->r;
+    program *p = m->p;
+    pgy_status st = PGY_OK;
+    p->scratch_bytes = r->fixed_scratch;
+    p->workspace_bytes = r->fixed_workspace;
+    for (size_t i = 0; !st && i < r->step_count; i++) {
+        const program_step *step = &p->steps[r->steps[i].step];
+        st = prepare_step(m, &r->steps[i]);
+        if (step->plan.scratch_bytes > p->scratch_bytes)
+            p->scratch_bytes = step->plan.scratch_bytes;
+        if (step->plan.workspace_bytes > p->workspace_bytes)
+            p->workspace_bytes = step->plan.workspace_bytes;
+    }
+    return st;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------- */
+
+static pgy_status place_all(making *m)
+{
+    range *r = m->r;
+    program *p = m->p;
+    for (size_t i = 0; i < r->slot_count; i++) {
+        if (r->slots[i].owner < r->tensor_count) continue;
+        const size_t bytes = p->steps[r->slots[i].owner - r->tensor_count].plan.workspace_bytes;
+        r->slots[i].needed = (bytes ? bytes + 63 : 64) / 64 * 64;
+    }
+    const pgy_status st = range_place(r, m->err);
+    if (st) return st;
+    for (size_t i = 0; i < r->tensor_count; i++) {
+        const uint32_t slot = r->tensors[r->tensors[i].root].slot;
+        if (p->tensors[i].place == PROGRAM_ARENA && slot != RANGE_NONE)
+            p->tensors[i].offset = r->slots[slot].offset;
+    }
+    for (size_t i = 0; i < r->slot_count; i++)
+        if (r->slots[i].owner >= r->tensor_count)
+            p->steps[r->slots[i].owner - r->tensor_count].workspace_offset = r->slots[i].offset;
+    p->spaces[0].arena_bytes = r->arena_bytes;
+    p->spaces[0].arena_bound = r->arena_bound;
+    return PGY_OK;
+}
+
+pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pgy_error *err)
+{
+    making m = {.r = r, .err = err};
+    pgy_status st = copy_base(&m.p, r, err);
+    if (st) return st;
+    pthread_mutex_lock(&r->lock);
+    if (!sizes_evaluate(r->values, &r->sizes, shapes))
+        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
+                           "a relation between the sizes of the inputs does not hold");
+    if (!st) st = size_tensors(&m);
+    if (!st) st = prepare_steps(&m);
+    if (!st) st = place_all(&m);
+    pthread_mutex_unlock(&r->lock);
+    arena_deinit(&m.memory);
+    dim_table_deinit(&m.dims);
+    if (st)
+        program_release(m.p);
+    else
+        *out = m.p;
+    return st;
+}
