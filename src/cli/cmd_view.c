@@ -114,10 +114,24 @@ static pgy_status check_file(const view_args *s, pgy_error *err)
     return PGY_OK;
 }
 
+/* Before a large model is read for nothing. */
+static pgy_status check_extension(const char *path, pgy_error *err)
+{
+    static const char *const FORMS[] = {".html", ".htm", ".svg", ".png", ".json", ".txt", ".csv"};
+    for (size_t i = 0; path && i < sizeof FORMS / sizeof *FORMS; i++)
+        if (str_equal_nocase(path_extension(path), FORMS[i])) return PGY_OK;
+    if (!path) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "'%s' has no extension that names a form of pages: .html, .svg, .png, "
+                         ".json, .txt, or .csv with --table",
+                         path);
+}
+
 static pgy_status check_use(const view_args *s, pgy_error *err)
 {
     if (s->output || s->attachment) {
-        pgy_status st = check_file(s, err);
+        pgy_status st = check_extension(s->output, err);
+        if (!st) st = check_file(s, err);
         if (st) return st;
     } else if (!s->serve && !isatty(STDOUT_FILENO)) {
         return pgy_error_set(
@@ -174,6 +188,9 @@ static pgy_status add_results(pgy_page *page, const char *text, pgy_error *err)
 {
     const char *path = strchr(text, '=');
     char *end = NULL;
+    if (path && !path[1])
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "argument --results-of: '%s' names no file after '='", text);
     if (path && path - text == 1 && (*text == 'b' || *text == 'B'))
         return pgy_page_add_results(page, path + 1, PGY_PAGE_B, 0, err);
     const unsigned long profile = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;

@@ -12,6 +12,7 @@
 #include "viewer/page_files.h"
 #include "viewer/page_profiles.h"
 #include "viewer/results_join.h"
+#include "viewer/results_size.h"
 
 static pgy_status add_warning(pgy_page *p, const char *text, pgy_error *err)
 {
@@ -84,6 +85,7 @@ pgy_status page_complete(pgy_page *p, pgy_error *err)
     if (!st && models == VIEW_COMPARED) st = view_diff_make(p, err);
     if (!st) st = view_results_join(p, err);
     if (!st && models == VIEW_COMPARED) st = view_diff_results(p, err);
+    if (!st) st = view_results_size(p, err);
     for (uint32_t i = 0; i < p->graph_count && !st; i++) st = lay_out(p, p->graphs[i], err);
     if (!st) st = summarise(p, models, err);
     if (!st) st = page_blocks_make(p, err);

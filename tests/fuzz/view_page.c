@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pages: whatever a model's bytes are, what a page contains of it cannot leave its elements, and
- * its data can be parsed; what cannot be loaded is no page. The template, the script and their
- * hashes are the same for all pages and a hundred times as long as the rest: a unit test looks at
- * them. */
+/* Pages of one model or two: whatever their bytes are, what a page contains of it cannot leave its
+ * elements, and its data can be parsed; what cannot be loaded is no page. The template, the script
+ * and their hashes are the same for all pages and a hundred times as long as the rest: a unit test
+ * looks at them. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +50,34 @@ static void check_data(const str *data)
     }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* Adds the model of these bytes. False: they are none. */
+static bool add(pgy_page *p, const uint8_t *data, size_t size)
 {
     const pgy_model_load_options options = {.size = sizeof options, .ignore_external_data = true};
-    const pgy_page_options page_options = {.size = sizeof page_options, .layout_seconds = 0.1};
     pgy_model *m = NULL;
+    if (pgy_model_parse(&m, data, size, false, &options, NULL)) return false;
+    const bool added = !pgy_page_add_model(p, m, pgy_model_proto(m)->producer_name, NULL);
+    pgy_model_destroy(m);
+    return added;
+}
+
+/* A zero, with which no model begins, the size of the first of two models that are compared, and
+ * both; or one model. */
+static bool add_models(pgy_page *p, const uint8_t *data, size_t size)
+{
+    if (size < 3 || data[0] != 0) return add(p, data, size);
+    const size_t first = (size_t)data[1] << 8 | data[2];
+    return first <= size - 3 && add(p, data + 3, first) &&
+           add(p, data + 3 + first, size - 3 - first);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const pgy_page_options options = {.size = sizeof options, .layout_seconds = 0.1};
     pgy_page *p = NULL;
     str blocks = {0}, noscript = {0}, title = {0};
-    if (pgy_model_parse(&m, data, size, false, &options, NULL)) return 0;
-    if (pgy_page_create(&p, &page_options, NULL)) abort();
-    if (!pgy_page_add_model(p, m, pgy_model_proto(m)->producer_name, NULL) &&
-        !page_complete(p, NULL)) {
+    if (pgy_page_create(&p, &options, NULL)) abort();
+    if (add_models(p, data, size) && !page_complete(p, NULL)) {
         check_markup(p, &blocks, &noscript, &title);
         check_data(&blocks);
     }
@@ -68,6 +85,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     str_deinit(&noscript);
     str_deinit(&title);
     pgy_page_destroy(p);
-    pgy_model_destroy(m);
     return 0;
 }

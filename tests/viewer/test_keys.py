@@ -19,10 +19,13 @@ def test_question_mark_lists_keys_and_closes(t):
     page = open_where(t)
     page.key("?")
     text = page.text("#help")
-    for key in ("ArrowUp", "Ctrl+f", "next failing", "Shift+Backspace"):
+    for key in ("↑", "Ctrl+F", "next failing", "Shift+Backspace"):
         assert key in text, key
     page.key("Escape")
     assert not page.is_shown("#help")
+
+
+ARROWS = {"↑": "ArrowUp", "↓": "ArrowDown", "←": "ArrowLeft", "→": "ArrowRight"}
 
 
 def test_each_key_of_the_list_does_something_without_an_error(t):
@@ -35,6 +38,7 @@ def test_each_key_of_the_list_does_something_without_an_error(t):
     assert len(keys) > 35, keys
     for key in keys:
         *held, name = key.split("+") if not key.endswith("+") else ["+"]
+        name = ARROWS.get(name, name)
         modifiers = sum({"Ctrl": CONTROL, "Alt": ALT, "Shift": SHIFT}[h] for h in held)
         go_to(page, "/layer.1/add")
         page.key(name, modifiers)

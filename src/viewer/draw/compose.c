@@ -25,9 +25,9 @@ static pgy_status no_quantity(const drawing *d, pgy_error *err)
     for (size_t i = 0; i < d->r->quantity_count; i++)
         if (d->r->quantities[i].graph == d->options->graph)
             str_printf(&known, "%s%s", known.size ? ", " : "; it has: ", d->r->quantities[i].id);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_NOT_FOUND, "there is no quantity '%s' in this view%s",
-                      d->options->quantity, str_text(&known));
+    const pgy_status st = pgy_error_set(
+        err, PGY_E_NOT_FOUND, "there is no quantity '%s' in this view%s", d->options->quantity,
+        known.size ? str_text(&known) : ": it has none without files of results");
     str_deinit(&known);
     return st;
 }

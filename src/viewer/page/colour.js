@@ -192,6 +192,11 @@ export function shortTime(v) {
     return Number.isFinite(v) ? withUnit(v, 1000, ['µs', 'ms', 's']) : shortNumber(v);
 }
 
+/** @param {string} unit @returns {string} as it stands beside numbers */
+export function shownUnit(unit) {
+    return unit === 'us' ? 'µs' : unit;
+}
+
 /**
  * A value as it stands on a card.
  * @param {Quantity} q

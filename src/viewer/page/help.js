@@ -41,8 +41,18 @@ export function mountHelp(element) {
     });
 }
 
+const ARROWS = new Map([['ArrowUp', '\u2191'], ['ArrowDown', '\u2193'], ['ArrowLeft', '\u2190'], ['ArrowRight', '\u2192']]);
+
+/**
+ * A key as it is written on keyboards: an arrow, Ctrl+M.
+ * @param {string} key
+ */
+function keyCap(key) {
+    return key.replace(/Arrow\w+$/, (name) => ARROWS.get(name) ?? name).replace(/\+[a-z]$/, (end) => end.toUpperCase());
+}
+
 /** @param {string | string[]} keys */
 function keyCaps(keys) {
     const list = Array.isArray(keys) ? keys : [keys];
-    return list.flatMap((key, i) => [i > 0 ? ' ' : '', el('kbd', {}, key)]);
+    return list.flatMap((key, i) => [i > 0 ? ' ' : '', el('kbd', {}, keyCap(key))]);
 }

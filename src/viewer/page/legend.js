@@ -2,7 +2,7 @@
 // The choice of the quantity that colours the graph, and the legend of its scale.
 
 import {data} from './data.js';
-import {NOT_FINITE, ZERO, colourOf, mixStops, scaleOf, shortNumber, shortValue} from './colour.js';
+import {NOT_FINITE, ZERO, colourOf, mixStops, scaleOf, shortNumber, shortValue, shownUnit} from './colour.js';
 import {store} from './store.js';
 import {announce, button, el, fill, shown, svgElement} from './dom.js';
 import {onScale, shownScale} from './show.js';
@@ -141,7 +141,7 @@ function rangeInputs(quantity, scale) {
     };
     const low = input(scale.low, 'Low');
     const high = input(scale.high, 'High');
-    return el('div', {class: 'ends'}, low, range ? button('Automatic', () => store.set({range: null}), {class: 'link'}) : el('span', {class: 'unit'}, shown(quantity.unit)), high);
+    return el('div', {class: 'ends'}, low, range ? button('Automatic', () => store.set({range: null}), {class: 'link'}) : el('span', {class: 'unit'}, shown(shownUnit(quantity.unit))), high);
 }
 
 function marksLegend() {

@@ -2,7 +2,7 @@
 // The worst list: what the current quantity measured, the worst first. Linked both ways with the graph.
 
 import {data, nodeName} from './data.js';
-import {shortValue} from './colour.js';
+import {shortValue, shownUnit} from './colour.js';
 import {store} from './store.js';
 import {announce, el, fill, shown} from './dom.js';
 import {TableView} from './table_view.js';
@@ -88,7 +88,7 @@ class WorstList {
             point: (row) => store.set({hover: row === null ? null : items[row]}),
             columns: [
                 {name: quantity.of === 'node' ? 'Node' : 'Tensor', kind: 'text', rest: true, value: (row) => itemName(items[row])},
-                {name: quantity.unit || 'Value', kind: isCategory ? 'text' : 'number', value: (row) => (isCategory ? quantity.names[values[row] ?? -1] ?? '' : values[row]), text: (row) => shortValue(quantity, values[row])},
+                {name: shownUnit(quantity.unit) || 'Value', kind: isCategory ? 'text' : 'number', value: (row) => (isCategory ? quantity.names[values[row] ?? -1] ?? '' : values[row]), text: (row) => shortValue(quantity, values[row])},
             ],
         });
         this.follow();

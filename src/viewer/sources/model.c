@@ -76,6 +76,8 @@ static pgy_status add(pgy_page *p, const char *path, pgy_error *err)
     else if (st == PGY_E_FORMAT)
         st = add_damaged(p, path, &why);
     pgy_model_destroy(model);
+    if (st == PGY_E_FORMAT)
+        return pgy_error_set(err, st, "nothing of the model can be read: %s", why.text);
     return st ? pgy_error_set(err, st, "%s", why.text) : PGY_OK;
 }
 
