@@ -19,7 +19,8 @@ enum {
     NBITS_ROWS = 4, /* rows of A that share one pass over packed weights */
     NBITS_KINDS = 3 /* 2, 4 and 8 bits */,
     NBITS_MAX_BLOCK = 256,
-    NBITS_CODES = 16 /* of a table; codes of 2 bits are repeated in it */
+    NBITS_AHEAD = 8192, /* bytes of packed weights between a prefetch and its use */
+    NBITS_CODES = 16    /* of a table; codes of 2 bits are repeated in it */
 };
 
 /* One panel and up to NBITS_ROWS rows of A. Strides count elements. */

@@ -15,7 +15,7 @@
 #define BYTES __m256i
 #define WORDS __m256i
 #define LOAD_WORDS(p) _mm256_loadu_si256((const __m256i_u *)(p))
-#define AHEAD(p) _mm_prefetch((p) + 2048, _MM_HINT_T0)
+#define AHEAD(p) _mm_prefetch((p) + NBITS_AHEAD, _MM_HINT_T0)
 #define SPREAD_INT(p) _mm256_set1_epi32(*(p))
 #define SPREAD_BYTES(p) _mm256_set1_epi32(*(const nbits_unaligned *)(p))
 #define FLOATS(v) _mm256_cvtepi32_ps(v)
