@@ -74,17 +74,18 @@ static bool find_weights(weights *w, pattern *p, const pgy_value *v, bool turned
 static pgy_tensor *bytes_of(pattern *p, pgy_value *v, bool is_signed)
 {
     pgy_tensor *t = NULL, *wide = NULL;
-    if (!v || fold_constant(&t, &p->f, v, NULL) || !t) return NULL;
-    if (pgy_tensor_cast(&wide, pgy_tensor_view(t), is_signed ? PGY_I8 : PGY_U8, NULL)) wide = NULL;
+    if (!p->status) p->status = fold_constant(&t, &p->f, v, p->err);
+    if (!p->status && t)
+        p->status = pgy_tensor_cast(&wide, pgy_tensor_view(t), is_signed ? PGY_I8 : PGY_U8, p->err);
     pgy_tensor_release(t);
-    return wide;
+    return p->status ? NULL : wide;
 }
 
 static bool read_weights(weights *w, pattern *p)
 {
     pgy_value *zero = pattern_input(w->node, 2);
     w->codes = bytes_of(p, w->node->inputs[0], w->is_signed);
-    if (fold_constant(&w->scales, &p->f, w->node->inputs[1], NULL)) w->scales = NULL;
+    if (!p->status) p->status = fold_constant(&w->scales, &p->f, w->node->inputs[1], p->err);
     if (zero) w->zeros = bytes_of(p, zero, w->is_signed);
     return w->codes && w->scales && (!zero || w->zeros) &&
            (!zero || pgy_tensor_count(w->zeros) == pgy_tensor_count(w->scales));
@@ -98,6 +99,15 @@ static void release(weights *w)
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
+
+static pgy_tensor *create(pattern *p, pgy_dtype dtype, size_t rank, const int64_t *shape)
+{
+    pgy_tensor *t = NULL;
+    if (!p->status) p->status = pgy_tensor_create(&t, dtype, rank, shape, p->err);
+    if (p->status) return NULL;
+    memset(pgy_tensor_data(t), 0, pgy_tensor_size_bytes(t));
+    return t;
+}
 
 /* A byte as MatMulNBits counts: from 0. */
 static uint32_t code_of(const weights *w, const pgy_tensor *t, size_t i)
@@ -133,10 +143,9 @@ static void pack_codes(uint8_t *to, const weights *w)
 static pgy_value *put_codes(pattern *p, const weights *w)
 {
     const int64_t shape[] = {w->n, w->blocks, w->block * w->bits / 8};
-    pgy_tensor *t = NULL;
+    pgy_tensor *t = create(p, PGY_U8, 3, shape);
     pgy_value *made = NULL;
-    if (pgy_tensor_create(&t, PGY_U8, 3, shape, NULL)) return NULL;
-    memset(pgy_tensor_data(t), 0, pgy_tensor_count(t));
+    if (!t) return NULL;
     pack_codes(pgy_tensor_data(t), w);
     made = pattern_tensor(p, w->node->graph, w->node->inputs[0]->name, t);
     pgy_tensor_release(t);
@@ -147,9 +156,9 @@ static pgy_value *put_scales(pattern *p, const weights *w)
 {
     const int64_t shape[] = {w->n, w->blocks};
     const size_t item = pgy_tensor_dtype(w->scales) == PGY_F32 ? 4 : 2;
-    pgy_tensor *t = NULL;
+    pgy_tensor *t = create(p, pgy_tensor_dtype(w->scales), 2, shape);
     pgy_value *made = NULL;
-    if (pgy_tensor_create(&t, pgy_tensor_dtype(w->scales), 2, shape, NULL)) return NULL;
+    if (!t) return NULL;
     for (int64_t i = 0; i < w->n * w->blocks; i++)
         memcpy((char *)pgy_tensor_data(t) + (size_t)i * item,
                (const char *)pgy_tensor_data(w->scales) +
@@ -164,11 +173,10 @@ static pgy_value *put_scales(pattern *p, const weights *w)
 static pgy_value *put_zeros(pattern *p, const weights *w)
 {
     const int64_t shape[] = {w->n, (w->blocks * w->bits + 7) / 8};
-    pgy_tensor *t = NULL;
+    pgy_tensor *t = create(p, PGY_U8, 2, shape);
     pgy_value *made = NULL;
-    if (pgy_tensor_create(&t, PGY_U8, 2, shape, NULL)) return NULL;
+    if (!t) return NULL;
     uint8_t *to = pgy_tensor_data(t);
-    memset(to, 0, pgy_tensor_count(t));
     for (int64_t n = 0; w->zeros && n < w->n; n++)
         for (int64_t b = 0; b < w->blocks; b++) {
             const size_t bit = (size_t)b * w->bits;

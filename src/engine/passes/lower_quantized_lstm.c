@@ -19,8 +19,9 @@ typedef struct weights {
 static pgy_tensor *constant_of(pattern *p, pgy_value *v)
 {
     pgy_tensor *t = NULL;
-    if (!v || !pattern_is_constant(p, v) || fold_constant(&t, &p->f, v, NULL)) return NULL;
-    return t;
+    if (!v || !pattern_is_constant(p, v)) return NULL;
+    if (!p->status) p->status = fold_constant(&t, &p->f, v, p->err);
+    return p->status ? NULL : t;
 }
 
 static bool read_weights(weights *w, pattern *p, const pgy_node *n, size_t at, size_t scale)
@@ -55,7 +56,8 @@ static pgy_value *put_weights(pattern *p, const pgy_node *n, size_t at, const we
     const pgy_dtype type = pgy_tensor_dtype(w->codes);
     const bool each = pgy_tensor_count(w->scales) != w->directions;
     pgy_tensor *t = NULL;
-    if (pgy_tensor_create(&t, PGY_F32, 3, shape, NULL)) return NULL;
+    if (!p->status) p->status = pgy_tensor_create(&t, PGY_F32, 3, shape, p->err);
+    if (p->status) return NULL;
     for (size_t i = 0; i < pgy_tensor_count(t); i++) {
         const size_t row = i % w->rows, column = i / w->rows % w->columns;
         const size_t d = i / w->rows / w->columns, s = each ? d * w->columns + column : d;
