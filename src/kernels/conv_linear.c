@@ -344,8 +344,8 @@ static void conv_linear_run(const kernel_run *r)
     {                                                                                          \
         .name = "conv_f32_linear_" #suffix, .version = 1,                                      \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                   \
-        .rates = {flops_per_ns}, .accept = conv_linear_accept, .prepare = conv_linear_prepare, \
-        .run = conv_linear_run, .extent = conv_linear_extent                                   \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS, .accept = conv_linear_accept, \
+        .prepare = conv_linear_prepare, .run = conv_linear_run, .extent = conv_linear_extent   \
     }
 const kernel KERNELS_conv_linear[] = {
     ROW(portable, CPU_PORTABLE, 9),

@@ -239,9 +239,9 @@ static void conv_transpose_run(const kernel_run *r)
 #define ROW(suffix, level, flops_per_ns)                                             \
     {                                                                                \
         .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose", \
-        .needs = level, .rates = {flops_per_ns}, .accept = conv_transpose_accept,    \
-        .prepare = conv_transpose_prepare, .run = conv_transpose_run,                \
-        .extent = conv_transpose_extent                                              \
+        .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,     \
+        .accept = conv_transpose_accept, .prepare = conv_transpose_prepare,          \
+        .run = conv_transpose_run, .extent = conv_transpose_extent                   \
     }
 const kernel KERNELS_conv_transpose[] = {
     ROW(portable, CPU_PORTABLE, 9),

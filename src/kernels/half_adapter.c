@@ -5,6 +5,7 @@
  * kernel. */
 #include "kernels/half_adapter.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -203,9 +204,43 @@ static void place_memory(preparation *w, kernel_plan *out)
     }
 }
 
+static bool half_adapter_fill(void *to, const kernel_problem *u, const void *user)
+{
+    const preparation *w = user;
+    (void)u;
+    memset(to, 0, w->packed_bytes);
+    if (w->plan.packed_bytes) memcpy(to, w->plan.packed, w->plan.packed_bytes);
+    for (size_t i = 0; i < w->problem->input_count; i++) {
+        const tensor *t = &w->p->tensors[i];
+        if (t->packed)
+            memcpy((char *)to + t->source, w->wide.inputs[i].data,
+                   kernel_count(&w->wide.inputs[i]) * sizeof(float));
+    }
+    return true;
+}
+
+/* The inner kernel's packed bytes followed by other constants: a form of its own, if the inner one
+ * can be named and its weights come first among the inputs. */
+static bool name_form(kernel_packing *how, char form[24], const preparation *w)
+{
+    const packed_recipe *r = w->plan.piece ? packed_piece_recipe(w->plan.piece) : NULL;
+    if (!r || !r->source_count || strlen(r->form) > 22) return false;
+    for (uint32_t i = 0; i < w->problem->input_count; i++)
+        if (w->p->tensors[i].packed) how->inputs |= 1u << i;
+    if (how->inputs & ((2u << r->sources[0].input) - 1)) return false;
+    for (size_t i = 0; i < r->source_count; i++) how->inputs |= 1u << r->sources[i].input;
+    memcpy(how->numbers, r->numbers, sizeof how->numbers);
+    snprintf(form, 24, "%.22s+", r->form);
+    how->form = form;
+    return true;
+}
+
 /* Packs the inner kernel's packed bytes, then the constants in float32. */
 static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_error *err)
 {
+    char form[24];
+    kernel_packing how = {
+        .size_bytes = w->packed_bytes, .fill = half_adapter_fill, .user = w, .any_address = true};
     out->packed_inputs = w->plan.packed_inputs;
     for (size_t i = 0; i < w->problem->input_count; i++)
         if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
@@ -217,16 +252,10 @@ static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_
         out->piece = packed_piece_retain(w->plan.piece);
         return PGY_OK;
     }
+    if (name_form(&how, form, w)) return kernel_pack(out, &w->wide, &how, err);
     out->packed = mem_alloc_aligned(64, w->packed_bytes);
     if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    memset(out->packed, 0, w->packed_bytes);
-    if (w->plan.packed_bytes) memcpy(out->packed, w->plan.packed, w->plan.packed_bytes);
-    for (size_t i = 0; i < w->problem->input_count; i++) {
-        const tensor *t = &w->p->tensors[i];
-        if (t->packed)
-            memcpy((char *)out->packed + t->source, w->wide.inputs[i].data,
-                   kernel_count(&w->wide.inputs[i]) * sizeof(float));
-    }
+    (void)half_adapter_fill(out->packed, &w->wide, w);
     return PGY_OK;
 }
 

@@ -461,13 +461,14 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-#define ROW(suffix, level, products_per_ns)                                         \
-    {                                                                               \
-        .name = "conv_int8_" #suffix, .version = 1,                                 \
-        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv " \
-               "pgy:QuantizedConv",                                                 \
-        .needs = level, .rates = {products_per_ns}, .accept = int_conv_accept,      \
-        .prepare = int_conv_prepare, .run = int_conv_run, .extent = int_conv_extent \
+#define ROW(suffix, level, products_per_ns)                                          \
+    {                                                                                \
+        .name = "conv_int8_" #suffix, .version = 1,                                  \
+        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv "  \
+               "pgy:QuantizedConv",                                                  \
+        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,  \
+        .accept = int_conv_accept, .prepare = int_conv_prepare, .run = int_conv_run, \
+        .extent = int_conv_extent                                                    \
     }
 const kernel KERNELS_int_conv[] = {
     ROW(portable, CPU_PORTABLE, 2),

@@ -373,9 +373,9 @@ static void int_conv_depthwise_run(const kernel_run *r)
     {                                                                                   \
         .name = "conv_int8_depthwise_" #suffix, .version = 1,                           \
         .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
-        .rates = {products_per_ns}, .accept = int_conv_depthwise_accept,                \
-        .prepare = int_conv_depthwise_prepare, .run = int_conv_depthwise_run,           \
-        .extent = int_conv_depthwise_extent                                             \
+        .rates = {products_per_ns},                     \
+        .accept = int_conv_depthwise_accept, .prepare = int_conv_depthwise_prepare,     \
+        .run = int_conv_depthwise_run, .extent = int_conv_depthwise_extent              \
     }
 const kernel KERNELS_int_conv_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 1),

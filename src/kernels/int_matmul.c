@@ -392,14 +392,15 @@ static bool int_matmul_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-#define ROW(suffix, level, products_per_ns)                                               \
-    {                                                                                     \
-        .name = "matmul_int8_" #suffix, .version = 1,                                     \
-        .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                         \
-               "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "  \
-               "pgy:QuantizedMatMul",                                                     \
-        .needs = level, .rates = {products_per_ns}, .accept = int_matmul_accept,          \
-        .prepare = int_matmul_prepare, .run = int_matmul_run, .extent = int_matmul_extent \
+#define ROW(suffix, level, products_per_ns)                                                \
+    {                                                                                      \
+        .name = "matmul_int8_" #suffix, .version = 1,                                      \
+        .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                          \
+               "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "   \
+               "pgy:QuantizedMatMul",                                                      \
+        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,        \
+        .accept = int_matmul_accept, .prepare = int_matmul_prepare, .run = int_matmul_run, \
+        .extent = int_matmul_extent                                                        \
     }
 const kernel KERNELS_int_matmul[] = {
     ROW(portable, CPU_PORTABLE, 2),

@@ -27,6 +27,9 @@ typedef struct kernel_tensor {
     /* Of a constant: equal pointers mean equal elements, while the build's table of packed weights
      * lives (kernels/packing.h). NULL: nothing is known. */
     const void *source;
+    /* Of a large constant: `data` is no address to read from; kernel_problem.load brings the
+     * elements. kernel_prepare and kernel_pack see to it. */
+    bool elsewhere;
     /* Where its memory is: 0 for the host, else an index into the build's list of devices. */
     uint32_t space;
 } kernel_tensor;
@@ -51,6 +54,9 @@ typedef struct kernel_problem {
     /* The packed bytes of the step exist already, as it is prepared again for other sizes. Only
      * kernels with KERNEL_KEEPS_PACKED are asked for that. kernel_pack then packs nothing. */
     bool keeps_packed;
+    /* Copies the elements of a constant that is elsewhere. False: they cannot be had. */
+    bool (*load)(void *to, size_t size_bytes, const void *source, void *user);
+    void *load_user;
     size_t input_count, output_count;
     /* layout: the caller sets the one it offers, accept the one it reads */
     kernel_tensor inputs[KERNEL_MAX_INPUTS];
@@ -87,12 +93,14 @@ typedef struct kernel_run {
     void *loaded; /* for an enqueued kernel: the result of its `load` */
 } kernel_run;
 
-/* Facts about a kernel that the 16-bit adapter (half_adapter.h) relies on. */
+/* Facts about a kernel that the 16-bit adapter (half_adapter.h) and kernel_prepare rely on. */
 enum {
     KERNEL_TAKES_HALF = 1, /* only moves or converts elements, 16-bit floats too: no adapter */
     KERNEL_KEEPS_HALF_WEIGHTS = 2, /* a constant input 1 stays in 16 bits */
+    KERNEL_SHARES_WEIGHTS = 4, /* `prepare` reads large constants of several bytes an element only
+                                  in the function that it gives kernel_pack */
     /* Packed bytes depend on constants and the sizes in packed_bytes only (kernel_problem). */
-    KERNEL_KEEPS_PACKED = 4,
+    KERNEL_KEEPS_PACKED = 8,
 };
 
 typedef struct kernel {
@@ -112,7 +120,8 @@ typedef struct kernel {
      * device). The caller has set all spaces to the kernel's own; `accept` sets 0 for an operand
      * that it reads on the host, such as a shape. Pure: the same problem gives the same answer. */
     bool (*accept)(kernel_problem *u, double *cost_ns);
-    /* Called only for a problem that `accept` accepted, with the layouts it set. */
+    /* Called only by kernel_prepare, for a problem that `accept` accepted, with the layouts it set.
+     */
     pgy_status (*prepare)(kernel_plan *out, const kernel_problem *u, pgy_error *err);
     void (*run)(const kernel_run *r);
     /* Parameters from a plan file can be any bytes. `extent` refuses those that `run` cannot

@@ -140,12 +140,13 @@ static void matmul_half_run(const kernel_run *r)
         matmul_unit(&p->s, t, unit, &d, r->scratch);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                           \
-    {                                                                                              \
-        .name = "matmul_half_" #suffix, .version = 1,                                              \
-        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level,            \
-        .rates = {flops_per_ns}, .flags = KERNEL_KEEPS_HALF_WEIGHTS, .accept = matmul_half_accept, \
-        .prepare = matmul_half_prepare, .run = matmul_half_run, .extent = matmul_half_extent       \
+#define ROW(suffix, level, flops_per_ns)                                                      \
+    {                                                                                         \
+        .name = "matmul_half_" #suffix, .version = 1,                                         \
+        .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level,       \
+        .rates = {flops_per_ns}, .flags = KERNEL_KEEPS_HALF_WEIGHTS | KERNEL_SHARES_WEIGHTS,  \
+        .accept = matmul_half_accept, .prepare = matmul_half_prepare, .run = matmul_half_run, \
+        .extent = matmul_half_extent                                                          \
     }
 const kernel KERNELS_matmul_half[] = {
     ROW(portable, CPU_PORTABLE, 12),

@@ -249,6 +249,7 @@ static pgy_status write_plan(engine *e, const char *path, void **data, size_t *s
             .config = e->config,
             .model = model,
             .original = e->original,
+            .packed = e->packed,
             .whole = needs_weights(e, &programs),
             .stripped = e->config->strip_plan,
             .inputs = e->inputs,

@@ -27,7 +27,13 @@ void engine_attach_graph(program *p, pgy_graph *g)
 pgy_status engine_need_graph(engine *e, pgy_error *err)
 {
     if (e->graph) return PGY_OK;
-    return plan_graph(&e->graph, e->file, err);
+    packed_table *packed = packed_table_create(); /* a failure leaves nothing in the engine's */
+    if (!packed) return engine_no_memory(err);
+    packed_table_set_lasting(packed);
+    const pgy_status st = plan_graph(&e->graph, e->file, packed, err);
+    packed_table_release(st ? packed : e->packed);
+    if (!st) e->packed = packed;
+    return st;
 }
 
 pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err)

@@ -126,7 +126,8 @@ const char *plan_level_name(uint32_t level)
 
 /* ---- The graph ------------------------------------------------------------------------------ */
 
-static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind, pgy_error *err)
+static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind,
+                             packed_table *packed, pgy_error *err)
 {
     const plan_section *s = p->sections[kind];
     const plan_weights_bytes bytes = {.constants = p->at[PLAN_CONSTANTS],
@@ -138,7 +139,7 @@ static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the plan is damaged: the checksum of its graph differs");
     pgy_status st = pgy_model_parse(&model, p->at[kind], s->size_bytes, true, NULL, err);
-    if (!st) st = plan_weights_attach(model, &bytes, err);
+    if (!st) st = plan_weights_attach(model, &bytes, packed, err);
     if (st)
         pgy_model_destroy(model);
     else
@@ -146,11 +147,11 @@ static pgy_status read_model(pgy_model **out, const plan_file *p, plan_kind kind
     return st;
 }
 
-pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
+pgy_status plan_graph(pgy_graph **out, const plan_file *p, packed_table *packed, pgy_error *err)
 {
     pgy_model *model = NULL;
     pgy_graph *g = NULL;
-    pgy_status st = read_model(&model, p, PLAN_MODEL, err);
+    pgy_status st = read_model(&model, p, PLAN_MODEL, packed, err);
     if (!st) st = pgy_graph_import(&g, model, err);
     if (!st) graph_set_newer(g, NEWER_TAKEN); /* accepts newer operators, as the build did */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
@@ -169,5 +170,5 @@ pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err)
 pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err)
 {
     *out = NULL;
-    return p->counts[PLAN_SOURCE] ? read_model(out, p, PLAN_SOURCE, err) : PGY_OK;
+    return p->counts[PLAN_SOURCE] ? read_model(out, p, PLAN_SOURCE, NULL, err) : PGY_OK;
 }

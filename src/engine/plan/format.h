@@ -18,7 +18,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are used where 
 #define PLAN_MAGIC "\x89PGYPLAN"
 
 enum {
-    PLAN_MAJOR = 3,
+    PLAN_MAJOR = 4,
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,

@@ -16,9 +16,10 @@ typedef struct plan_source {
                                          the graph is interpreted */
     const profile_set *profiles;
     const pgy_build_config *config;
-    pgy_model *model;    /* the graph that the programs were built from, exported */
-    pgy_model *original; /* the model before all passes; NULL: the engine cannot be refitted */
-    bool whole;          /* `model` keeps all its weights, so other shapes can be built */
+    pgy_model *model;     /* the graph that the programs were built from, exported */
+    packed_table *packed; /* of the programs; NULL: none */
+    pgy_model *original;  /* the model before all passes; NULL: the engine cannot be refitted */
+    bool whole;           /* `model` keeps all its weights, so other shapes can be built */
     bool stripped; /* leave out the weights that a refit supplies, and all data derived from them */
     const pgy_metadata *inputs, *outputs; /* types and shapes that the model declares */
     uint64_t model_hash;                  /* hash of the model's file; 0: not known */
@@ -81,8 +82,10 @@ const char *plan_kernel_name(const plan_file *p, size_t index, size_t step);
 const kernel *plan_step_kernel(const plan_file *p, size_t index, size_t step);
 /* Types and shapes of a program's inputs, in order. */
 pgy_status plan_program_inputs(pgy_metadata **out, const program *p, pgy_error *err) PGY_MUST_CHECK;
-/* The stored graph, with shapes inferred as declared. The file must outlive it. */
-pgy_status plan_graph(pgy_graph **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+/* The stored graph, with shapes inferred as declared. Weights that the plan has packed go into the
+ * table, which may be NULL. The file must outlive both. */
+pgy_status plan_graph(pgy_graph **out, const plan_file *p, packed_table *packed,
+                      pgy_error *err) PGY_MUST_CHECK;
 /* The model that a refit starts from; the file must outlive it. It may lack weights. *out NULL: the
  * plan stores none. */
 pgy_status plan_original(pgy_model **out, const plan_file *p, pgy_error *err) PGY_MUST_CHECK;

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "engine/plan/packed_note.h"
+#include "onnx/elements.h"
+#include "onnx/model.h"
 
 static const char KEY[] = "pgy.plan";
 
@@ -23,8 +26,10 @@ enum {
 typedef struct detacher {
     pgy_model *to, *from;
     const plan_pool *constants;
+    packed_notes packed;
     plan_pool *weights;
     plan_weights_rule rule;
+    uint64_t read_bytes; /* since pages were given back */
 } detacher;
 
 static pgy_status no_memory(pgy_error *err)
@@ -34,72 +39,103 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- Writing: weights leave the model -------------------------------------------------------- */
 
-static bool is_small(const pgy_tensor *t)
-{
-    const size_t count = pgy_tensor_count(t);
-    return count <= (pgy_dtype_is_float(pgy_tensor_dtype(t)) ? SMALL_FLOATS : SMALL_OTHERS);
-}
-
 /* Makes a tensor of the same type and shape with a note in place of elements. */
-static pgy_onnx_tensor *make_note(detacher *d, const char *name, pgy_tensor *t, const char *note,
-                                  pgy_error *err)
+static pgy_onnx_tensor *make_note(detacher *d, const pgy_onnx_tensor *from, const char *note)
 {
-    pgy_onnx_tensor *made = NULL;
+    pgy_onnx_tensor *made = pgy_model_alloc(d->to, 1, sizeof *made);
     pgy_onnx_string_entry *entry = pgy_model_alloc(d->to, 1, sizeof *entry);
     pgy_onnx_string_entry **list = pgy_model_alloc(d->to, 1, sizeof *list);
     const char *text = pgy_model_strdup(d->to, note);
-    if (!entry || !list || !text || pgy_model_tensor(&made, d->to, name, t, err)) return NULL;
+    if (!made || !entry || !list || !text) return NULL;
     *entry = (pgy_onnx_string_entry){.key = KEY, .value = text};
     list[0] = entry;
-    made->raw_data = (pgy_bytes){0};
-    made->message.present &= ~((uint64_t)1 << RAW_DATA_FIELD);
-    made->metadata_props = list;
-    made->metadata_prop_count = 1;
+    *made = (pgy_onnx_tensor){.name = from->name,
+                              .doc_string = "",
+                              .dims = from->dims,
+                              .dim_count = from->dim_count,
+                              .data_type = from->data_type,
+                              .metadata_props = list,
+                              .metadata_prop_count = 1};
     return made;
 }
 
-static bool describe_place(char *note, size_t size, detacher *d, const pgy_tensor *t)
+/* Keeps the elements of t as they are. */
+static pgy_status keep(str *note, detacher *d, pgy_tensor *t, pgy_error *err)
 {
     const void *data = pgy_tensor_data(t);
     const uint64_t bytes = pgy_tensor_size_bytes(t);
     const char *section = "constants";
+    pgy_status st = PGY_OK;
     uint64_t offset = 0;
-    if (d->rule == PLAN_WEIGHTS_SMALL) {
-        snprintf(note, size, "none 0");
-        return true;
-    }
-    if (d->rule == PLAN_WEIGHTS_STRIP) {
-        snprintf(note, size, "none %016llx", (unsigned long long)hash_xxh64(data, bytes, 0));
-        return true;
-    }
     if (!plan_pool_find(&offset, d->constants, data, bytes)) {
         section = "weights";
-        if (!plan_pool_add(&offset, d->weights, data, bytes)) return false;
+        st = pgy_model_keep_tensor(d->to, t, err); /* the pool borrows its elements */
+        if (!st && !plan_pool_add(&offset, d->weights, data, bytes)) st = no_memory(err);
     }
-    snprintf(note, size, "%s %llu %llu", section, (unsigned long long)offset,
-             (unsigned long long)bytes);
-    return true;
+    str_printf(note, "%s %llu %llu", section, (unsigned long long)offset,
+               (unsigned long long)bytes);
+    return st;
+}
+
+static bool is_small(pgy_dtype dtype, size_t size_bytes)
+{
+    const size_t most = pgy_dtype_is_float(dtype) ? SMALL_FLOATS : SMALL_OTHERS;
+    return size_bytes * 8 <= most * pgy_dtype_describe(dtype)->bits;
+}
+
+static bool stays(const detacher *d, pgy_dtype dtype, size_t size_bytes)
+{
+    if (dtype == PGY_STRING || !dtype) return true;
+    return d->rule == PLAN_WEIGHTS_ALL ? size_bytes <= INLINE_BYTES : is_small(dtype, size_bytes);
+}
+
+static pgy_status describe_place(str *note, detacher *d, const pgy_onnx_tensor *from,
+                                 pgy_error *err)
+{
+    pgy_tensor *t = NULL;
+    if (d->rule == PLAN_WEIGHTS_SMALL) {
+        str_append(note, "none 0");
+        return PGY_OK;
+    }
+    if (d->rule == PLAN_WEIGHTS_ALL && packed_notes_write(note, &d->packed, from)) return PGY_OK;
+    pgy_status st = onnx_tensor_load_anywhere(&t, d->from, from, err);
+    if (st) return st;
+    if (d->rule == PLAN_WEIGHTS_STRIP)
+        str_printf(note, "none %016llx",
+                   (unsigned long long)hash_xxh64(pgy_tensor_data(t), pgy_tensor_size_bytes(t), 0));
+    else
+        st = keep(note, d, t, err);
+    pgy_tensor_release(t);
+    return st;
 }
 
 static pgy_status detach(pgy_onnx_tensor **out, detacher *d, pgy_onnx_tensor *from, pgy_error *err)
 {
-    pgy_tensor *t = NULL;
-    char note[64];
+    size_t size_bytes = 0;
     uint64_t unused;
+    str note = {0};
     *out = from;
     if (plan_weight_is_left_out(from, &unused)) return PGY_OK;
-    pgy_status st = pgy_onnx_tensor_load(&t, d->from, from, err);
-    if (st) return st;
-    const bool stays =
-        pgy_tensor_dtype(t) == PGY_STRING ||
-        (d->rule == PLAN_WEIGHTS_ALL ? pgy_tensor_size_bytes(t) <= INLINE_BYTES : is_small(t));
-    if (!stays) {
-        *out =
-            describe_place(note, sizeof note, d, t) ? make_note(d, from->name, t, note, err) : NULL;
-        if (!*out) st = no_memory(err);
-    }
-    pgy_tensor_release(t);
+    const pgy_dtype dtype = pgy_dtype_from_onnx(from->data_type);
+    pgy_status st = dtype == PGY_STRING ? PGY_OK : tensor_needs_bytes(&size_bytes, from, err);
+    if (st || stays(d, dtype, size_bytes)) return st;
+    st = describe_place(&note, d, from, err);
+    if (!st) *out = note.failed ? NULL : make_note(d, from, str_text(&note));
+    if (!st && !*out) st = no_memory(err);
+    str_deinit(&note);
     return st;
+}
+
+/* Gives back the pages of the model's file, so that they are not held beside the plan's weights. */
+static void give_back(detacher *d, const pgy_onnx_tensor *t)
+{
+    enum { TURN_BYTES = 64 << 20 };
+    size_t size_bytes = 0;
+    if (tensor_needs_bytes(&size_bytes, t, NULL)) return;
+    d->read_bytes += size_bytes;
+    if (d->read_bytes < TURN_BYTES) return;
+    d->read_bytes = 0;
+    model_forget_pages(d->from);
 }
 
 static pgy_status detach_all(pgy_onnx_model *model, detacher *d, pgy_error *err)
@@ -112,6 +148,7 @@ static pgy_status detach_all(pgy_onnx_model *model, detacher *d, pgy_error *err)
     for (size_t i = 0; i < graph->initializer_count; i++) {
         const pgy_status st = detach(&list[i], d, graph->initializers[i], err);
         if (st) return st;
+        give_back(d, graph->initializers[i]);
     }
     graph->initializers = list;
     graph->message.raw = (pgy_bytes){0};
@@ -120,7 +157,8 @@ static pgy_status detach_all(pgy_onnx_model *model, detacher *d, pgy_error *err)
 }
 
 pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_pool *constants,
-                               plan_pool *weights, plan_weights_rule rule, pgy_error *err)
+                               packed_table *packed, plan_pool *weights, plan_weights_rule rule,
+                               pgy_error *err)
 {
     detacher d = {.from = model, .constants = constants, .weights = weights, .rule = rule};
     pgy_status st = pgy_model_create(&d.to, err);
@@ -131,8 +169,10 @@ pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_poo
     if (!st) {
         *proto = *pgy_model_proto(model);
         proto->message.raw = (pgy_bytes){0};
-        st = detach_all(proto, &d, err);
+        st = packed_notes_find(&d.packed, constants, packed, proto->graph, err);
+        if (!st) st = detach_all(proto, &d, err);
     }
+    packed_notes_deinit(&d.packed);
     if (st) {
         pgy_model_destroy(d.to);
         return st;
@@ -177,13 +217,14 @@ static bool read_note(pgy_bytes *out, const char *note, const plan_weights_bytes
     return true;
 }
 
-pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes, pgy_error *err)
+pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes,
+                               packed_table *packed, pgy_error *err)
 {
     const pgy_onnx_graph *g = pgy_model_proto(model)->graph;
     for (size_t i = 0; g && i < g->initializer_count; i++) {
         pgy_onnx_tensor *t = g->initializers[i];
         const char *note = note_of(t);
-        if (!note || str_starts_with(note, "none ")) continue;
+        if (!note || str_starts_with(note, "none ") || str_starts_with(note, "packed ")) continue;
         pgy_bytes at;
         if (!read_note(&at, note, bytes))
             return pgy_error_set(err, PGY_E_FORMAT, "weight '%s' exceeds the plan", t->name);
@@ -192,5 +233,6 @@ pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes
         t->message.present |= (uint64_t)1 << RAW_DATA_FIELD;
         t->metadata_prop_count = 0;
     }
-    return PGY_OK;
+    const pgy_bytes constants = {bytes->constants, bytes->constant_bytes};
+    return packed_notes_read(model, note_of, constants, packed, err);
 }

@@ -6,6 +6,7 @@
 #include <polygraphy/onnx.h>
 
 #include "engine/plan/pool.h"
+#include "kernels/packing.h"
 
 typedef enum plan_weights_rule {
     PLAN_WEIGHTS_ALL,   /* every weight can be read again */
@@ -14,9 +15,10 @@ typedef enum plan_weights_rule {
 } plan_weights_rule;
 
 /* Makes a copy of the model whose weights lie in the pools: in `constants` if it holds the same
- * bytes, else in `weights`. *out keeps alive what `weights` borrows. */
+ * bytes, or these packed so that they can be restored (`packed` has the pieces; it may be NULL),
+ * else in `weights`. *out keeps alive what `weights` borrows. */
 pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_pool *constants,
-                               plan_pool *weights, plan_weights_rule rule,
+                               packed_table *packed, plan_pool *weights, plan_weights_rule rule,
                                pgy_error *err) PGY_MUST_CHECK;
 
 /* The sections of an open plan that hold weights. */
@@ -25,9 +27,9 @@ typedef struct plan_weights_bytes {
     uint64_t constant_bytes, weight_bytes;
 } plan_weights_bytes;
 /* Restores the elements of the weights of a model that was just parsed. Weights that the plan
- * leaves out stay without elements. */
+ * leaves out stay without elements. Packed weights go into the table, which may be NULL. */
 pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes,
-                               pgy_error *err) PGY_MUST_CHECK;
+                               packed_table *packed, pgy_error *err) PGY_MUST_CHECK;
 
 /* Was this weight left out? *hash: the hash of its elements, or 0 if unknown. */
 bool plan_weight_is_left_out(const pgy_onnx_tensor *t, uint64_t *hash);

@@ -12,6 +12,7 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/pool.h"
 #include "engine/plan/weights.h"
+#include "onnx/model.h"
 
 typedef struct writer {
     const plan_source *source;
@@ -326,7 +327,7 @@ static pgy_status add_model(writer *w, plan_kind kind, pgy_model *model, plan_we
     void *bytes = NULL;
     size_t size = 0;
     if (!model) return PGY_OK;
-    pgy_status st = plan_weights_detach(bare, model, &w->bulk[PLAN_CONSTANTS],
+    pgy_status st = plan_weights_detach(bare, model, &w->bulk[PLAN_CONSTANTS], w->source->packed,
                                         &w->bulk[PLAN_WEIGHTS], rule, err);
     if (!st) st = pgy_model_serialize(&bytes, &size, *bare, err);
     if (!st) *piece = (plan_piece){.data = bytes, .size_bytes = size};
@@ -372,11 +373,25 @@ static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_
 
 static const char ZEROS[PLAN_BULK_ALIGN];
 
-static uint64_t hash_section(const plan_piece *pieces, size_t count, uint64_t *size)
+/* Gives back pages of the models' files from time to time: pieces may lie there. */
+static void give_back(uint64_t *read_bytes, const writer *w, uint64_t size_bytes)
+{
+    enum { TURN_BYTES = 64 << 20 };
+    *read_bytes += size_bytes;
+    if (*read_bytes < TURN_BYTES) return;
+    *read_bytes = 0;
+    model_forget_pages(w->source->model);
+    if (w->source->original) model_forget_pages(w->source->original);
+}
+
+static uint64_t hash_section(const writer *w, const plan_piece *pieces, size_t count,
+                             uint64_t *size)
 {
     hash_stream h;
+    uint64_t read_bytes = 0;
     hash_stream_start(&h);
     for (size_t i = 0; i < count; i++) {
+        give_back(&read_bytes, w, pieces[i].size_bytes);
         hash_stream_add(&h, ZEROS, (size_t)(pieces[i].offset - h.total));
         hash_stream_add(&h, pieces[i].data, pieces[i].size_bytes);
     }
@@ -403,7 +418,7 @@ static void lay_out(plan_header *h, plan_section *table, const writer *w)
         table[i].space = more ? i + 2 - PLAN_KIND_END : 0;
         table[i].version = 1;
         const plan_piece *pieces = pieces_of(w, &table[i], &one, &count);
-        table[i].hash = hash_section(pieces, count, &table[i].size_bytes);
+        table[i].hash = hash_section(w, pieces, count, &table[i].size_bytes);
         const bool bulk = table[i].kind >= PLAN_CONSTANTS && table[i].size_bytes;
         table[i].offset = round_up(end, bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN);
         end = table[i].offset + table[i].size_bytes;
@@ -438,10 +453,12 @@ static pgy_status put_section(sink *to, const writer *w, const plan_section *s, 
 {
     plan_piece one;
     size_t count;
+    uint64_t read_bytes = 0;
     const plan_piece *pieces = pieces_of(w, s, &one, &count);
     pgy_status st = put_bytes(to, ZEROS, (size_t)(s->offset - to->size_bytes), err);
     for (size_t i = 0; !st && i < count; i++) {
         const uint64_t start = s->offset + pieces[i].offset;
+        give_back(&read_bytes, w, pieces[i].size_bytes);
         st = put_bytes(to, ZEROS, (size_t)(start - to->size_bytes), err);
         if (!st) st = put_bytes(to, pieces[i].data, pieces[i].size_bytes, err);
     }

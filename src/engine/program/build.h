@@ -15,6 +15,7 @@ typedef struct build_tensor {
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
                              needed any more */
     const void *source;   /* of a constant: kernel_tensor.source */
+    bool elsewhere;       /* of a constant: kernel_tensor.elsewhere */
     const dim *dims;      /* in a build for a range: its dims; NULL: its shape is fixed */
     const dim *elements;  /* of a constant that follows from sizes; else NULL */
     size_t element_count;
@@ -69,6 +70,8 @@ pgy_status build_bind(builder *b, const pgy_value *v, uint32_t tensor,
 uint32_t build_bound(const builder *b, const pgy_value *v);
 /* Does shape inference know the elements, so that no step must compute them? */
 bool build_is_constant(const builder *b, pgy_value *v);
+/* A problem without tensors, with the builder's table of packed weights. */
+kernel_problem build_problem(builder *b);
 /* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* The elements of a constant are released after the last counted use, because a program holds all

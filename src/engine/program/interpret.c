@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/system.h"
 #include "kernels/launch.h"
+#include "kernels/packing.h"
 #include "tensor/tensor.h"
 
 enum { MAX_KEPT = 4096 };
@@ -263,7 +264,7 @@ static pgy_status prepare(prepared *p, call *c, pgy_error *err)
     if (!kernel_accept(p->kernel, &problem, &cost))
         return node_error(c->n, err, PGY_E_INTERNAL,
                           "its kernel refuses a problem that it accepted before");
-    st = p->kernel->prepare(&p->plan, &problem, err);
+    st = kernel_prepare(&p->plan, p->kernel, &problem, err);
     return st ? pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name) : PGY_OK;
 }
 

@@ -44,7 +44,7 @@ static pgy_status prepare(program_step *step, builder *b, const kernel_problem *
                           pgy_error *err)
 {
     program *p = b->p;
-    pgy_status st = step->kernel->prepare(&step->plan, problem, err);
+    pgy_status st = kernel_prepare(&step->plan, step->kernel, problem, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", step->op_type, step->label);
     st = keep_packed(step, b, err);
     if (step->plan.workspace_bytes > p->workspace_bytes)
@@ -88,8 +88,9 @@ pgy_status build_move(builder *b, uint32_t from, uint32_t to, pgy_error *err)
     if (b->tensors[from].t.space != b->tensors[to].t.space) return copy_between(b, from, to, err);
     const char *op = b->tensors[from].t.layout == b->tensors[to].t.layout ? "Copy" : "Reorder";
     const uint32_t space = b->tensors[from].t.space;
-    kernel_problem problem = {
-        .space = space, .packed = b->packed, .input_count = 1, .output_count = 1};
+    kernel_problem problem = build_problem(b);
+    problem.space = space;
+    problem.input_count = problem.output_count = 1;
     problem.inputs[0] = build_describe(b, from);
     problem.outputs[0] = build_describe(b, to);
     program_step step = {.label = b->tensors[from].t.name,
@@ -269,10 +270,11 @@ static pgy_status add_outputs(build_node *c, builder *b, pgy_error *err)
 }
 
 /* Nodes with too many tensors for kernels keep an empty problem. */
-static bool describe_use(build_node *n, const builder *b)
+static bool describe_use(build_node *n, builder *b)
 {
     const uint32_t *outputs = n->tensors + n->input_count + n->captured_count;
-    n->problem = (kernel_problem){.node = &n->op, .packed = b->packed};
+    n->problem = build_problem(b);
+    n->problem.node = &n->op;
     if (n->input_count > KERNEL_MAX_INPUTS || n->output_count > KERNEL_MAX_OUTPUTS) return false;
     n->problem.input_count = n->input_count;
     n->problem.output_count = n->output_count;

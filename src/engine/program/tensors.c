@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "base/memory.h"
 #include "engine/program/range_parts.h"
+#include "onnx/computed.h"
+#include "onnx/elements.h"
 #include "onnx/model.h"
 
 static pgy_status no_memory(pgy_error *err)
@@ -113,6 +115,7 @@ pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layo
     t.t.size_bytes = size_of(&t.t);
     t.constant = root->constant && space ? pgy_tensor_retain(root->constant) : NULL;
     t.source = t.constant ? root->source : NULL;
+    t.elsewhere = t.constant && root->elsewhere;
     const pgy_status st = add(out, b, &t, err);
     if (st) pgy_tensor_release(t.constant);
     return st;
@@ -134,7 +137,25 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
                            .layout = t->t.layout,
                            .space = t->t.space,
                            .data = root->constant ? pgy_tensor_data(root->constant) : NULL,
-                           .source = root->source};
+                           .source = root->source,
+                           .elsewhere = root->elsewhere};
+}
+
+/* kernel_problem.load */
+static bool load_elements(void *to, size_t size_bytes, const void *source, void *user)
+{
+    const builder *b = user;
+    pgy_tensor *t = NULL;
+    if (pgy_onnx_tensor_load(&t, b->graph->model, source, NULL)) return false;
+    const bool fits = pgy_tensor_size_bytes(t) == size_bytes;
+    if (fits) memcpy(to, pgy_tensor_data(t), size_bytes);
+    pgy_tensor_release(t);
+    return fits;
+}
+
+kernel_problem build_problem(builder *b)
+{
+    return (kernel_problem){.packed = b->packed, .load = load_elements, .load_user = b};
 }
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -154,6 +175,18 @@ static pgy_status load_constant(pgy_tensor **out, build_tensor *made, const buil
     return op_from_storage(out, (pgy_tensor *)known->data, known->dtype, err);
 }
 
+/* Large weights stay where they are, at any address or not even computed yet: a program for other
+ * shapes finds them packed and never reads them. */
+static pgy_status find_weight(pgy_tensor **out, bool *elsewhere, pgy_value *v, pgy_error *err)
+{
+    pgy_model *m = v->graph->model;
+    const pgy_onnx_tensor *t = v->initializer;
+    *elsewhere = computed_has(m, t->raw_data);
+    if (!*elsewhere) return onnx_tensor_load_anywhere(out, m, t, err);
+    return pgy_tensor_wrap(out, (void *)t->raw_data.data, pgy_dtype_from_onnx(t->data_type),
+                           t->dim_count, t->dims, NULL, NULL, err);
+}
+
 /* What identifies the elements in all copies of the graph; NULL: inference made them for this one.
  */
 static const void *source_of(const pgy_value *v)
@@ -167,9 +200,13 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
 {
     pgy_tensor *t = NULL;
     pgy_status st = build_tensor_add(out, b, v, PROGRAM_CONSTANT, err);
-    if (!st) st = load_constant(&t, &b->tensors[*out], b, v, err);
     if (st) return st;
     build_tensor *made = &b->tensors[*out];
+    const kernel_tensor shape = {.rank = made->t.rank, .shape = made->t.shape};
+    st = v->initializer && kernel_count(&shape) > KERNEL_READABLE
+             ? find_weight(&t, &made->elsewhere, v, err)
+             : load_constant(&t, made, b, v, err);
+    if (st) return st;
     if (pgy_tensor_dtype(t) != made->t.dtype || pgy_tensor_size_bytes(t) != made->t.size_bytes) {
         pgy_tensor_release(t);
         return pgy_error_set(err, PGY_E_FORMAT,
@@ -236,9 +273,10 @@ pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
     build_tensor *t = &b->tensors[build_root(b, tensor)];
     packed_piece *piece = NULL;
     if (!t->constant || t->stored) return PGY_OK;
-    const kernel_tensor elements = build_describe(b, build_root(b, tensor));
-    pgy_status st =
-        packed_table_keep(&piece, b->packed, &elements, forget_pages, b->graph->model, err);
+    kernel_problem u = build_problem(b);
+    u.input_count = 1;
+    u.inputs[0] = build_describe(b, build_root(b, tensor));
+    pgy_status st = packed_table_keep(&piece, &u, forget_pages, b->graph->model, err);
     if (st) return st;
     t->t.data = packed_piece_data(piece);
     st = program_add_piece(&t->t.offset, b->p, t->t.space, piece, err);

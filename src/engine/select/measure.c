@@ -15,6 +15,7 @@
 #include "base/tracer.h"
 #include "engine/program/program.h"
 #include "kernels/launch.h"
+#include "kernels/packing.h"
 
 enum {
     WARM_UPS = 2,
@@ -90,7 +91,8 @@ static bool prepare_all(bench *b, int64_t until)
     bool any = false;
     for (size_t i = 0; i < b->count; i++) {
         trial *t = &b->trials[i];
-        t->prepared = clock_ns() < until && !t->c->kernel->prepare(&t->plan, t->c->problem, NULL);
+        t->prepared =
+            clock_ns() < until && !kernel_prepare(&t->plan, t->c->kernel, t->c->problem, NULL);
         t->lost = !t->prepared;
         any |= t->prepared;
         t->parts = program_parts(t->c->estimate_ns, t->plan.parts, b->threads);
@@ -113,7 +115,7 @@ static bool copy_constants(bench *b)
         const size_t bytes = kernel_size_bytes(t);
         b->constants[i] = mem_alloc_aligned(64, bytes + 64);
         if (!b->constants[i]) return false;
-        memcpy(b->constants[i], t->data, bytes);
+        if (!kernel_read_constant(b->constants[i], b->problem, t)) return false;
     }
     return true;
 }

@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "engine/select/measure.h"
 #include "kernels/launch.h"
+#include "kernels/packing.h"
 
 static const char LOG_PATH[] = "engine/select/measure_device.c";
 
@@ -75,14 +76,12 @@ static pgy_status put_tensor(device_bench *b, size_t slot)
     const bool input = slot < u->input_count;
     if (!t->dtype || (input && (b->plan.packed_inputs >> slot & 1))) return PGY_OK;
     const size_t size = kernel_size_bytes(t);
-    if (t->space && input && !t->data) return put_random(&b->tensors[slot], b, t);
+    if (t->space && input && (!t->data || t->elsewhere)) return put_random(&b->tensors[slot], b, t);
     if (t->space) return put(&b->tensors[slot], b, input ? t->data : NULL, size);
     const pgy_status st = device_allocate_shared(&b->tensors[slot], b->c->device, size + 1, NULL);
     if (st) return st;
-    if (t->data)
-        memcpy(b->tensors[slot], t->data, size);
-    else
-        measure_fill(b->tensors[slot], t->dtype, size);
+    if (t->data) return kernel_read_constant(b->tensors[slot], u, t) ? PGY_OK : PGY_E_MEMORY;
+    measure_fill(b->tensors[slot], t->dtype, size);
     return PGY_OK;
 }
 
@@ -90,7 +89,7 @@ static pgy_status prepare(device_bench *b, pgy_error *err)
 {
     const kernel *k = b->c->kernel;
     device *d = b->c->device;
-    pgy_status st = k->prepare(&b->plan, b->c->problem, err);
+    pgy_status st = kernel_prepare(&b->plan, k, b->c->problem, err);
     if (!st) st = device_stream_create(&b->stream, d, err);
     if (!st) st = device_event_create(&b->start, d, err);
     if (!st) st = device_event_create(&b->end, d, err);

@@ -108,7 +108,7 @@ static bool is_too_large(selection *s, const select_node *n, const kernel *k,
     if (!known) {
         kernel_plan plan = {0};
         known = "fits";
-        if (!k->prepare(&plan, problem, NULL)) {
+        if (!kernel_prepare(&plan, k, problem, NULL)) {
             if (plan.workspace_bytes + plan.scratch_bytes * threads > config->workspace_bytes)
                 known = "too large";
             kernel_plan_deinit(&plan);

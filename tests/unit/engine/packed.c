@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <polygraphy/graph.h>
 #include <polygraphy/refit.h>
 #include <polygraphy/runtime.h>
 #include <pthread.h>
@@ -250,4 +251,139 @@ static void test_packed__contexts_in_threads(void **state)
         assert_false(workers[i].wrong);
     }
     pgy_engine_release(e);
+}
+
+/* ---- Plans ---------------------------------------------------------------------------------- */
+
+static pgy_engine *reload(pgy_engine *e, size_t *size_bytes)
+{
+    pgy_engine *loaded = NULL;
+    pgy_error err = {0};
+    void *bytes = NULL;
+    pgy_status st = pgy_engine_serialize(&bytes, size_bytes, e, &err);
+    if (!st) st = pgy_engine_load(&loaded, bytes, *size_bytes, false, &err);
+    pgy_text_free(bytes);
+    if (st) fail_msg("%s", err.text);
+    return loaded;
+}
+
+static void test_packed__a_plan_holds_weights_once(void **state)
+{
+    (void)state;
+    enum { GRAPH_BYTES = 20000 };
+    size_t size_bytes;
+    pgy_engine *e = build_for(1, false), *loaded = reload(e, &size_bytes);
+    pgy_context *c = context_of(e), *d = context_of(loaded);
+    run_rows(expected, c, 4);
+    assert_true((double)size_bytes < 1.05 * (double)engine_packed(e).bytes + GRAPH_BYTES);
+    for (int64_t n = 3; n < 20; n++) {
+        run_rows(expected, c, n);
+        run_rows(y, d, n);
+        assert_same(n);
+    }
+    pgy_context_destroy(c);
+    pgy_context_destroy(d);
+    pgy_engine_release(e);
+    pgy_engine_release(loaded);
+}
+
+/* One weight for each form that kernels pack, and matrices in both orders. */
+static pgy_model *model_of_forms(pgy_dtype dtype)
+{
+    static float values[40 * 50 * 9];
+    static const struct {
+        const char *name;
+        int64_t shape[4];
+        size_t rank;
+    } WEIGHTS[] = {{"plain", {33, 65}, 2},      {"turned", {70, 65}, 2},
+                   {"first", {40, 3, 5, 5}, 4}, {"grouped", {64, 16, 5, 5}, 4},
+                   {"wide", {50, 40, 1, 1}, 4}, {"up", {50, 9, 2, 2}, 4}};
+    model_builder b = builder_start(17);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = weight_at(i, 3);
+    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++) {
+        pgy_tensor *t = NULL, *own = NULL;
+        pgy_error err = {0};
+        pgy_status st = pgy_tensor_wrap(&t, values, PGY_F32, WEIGHTS[i].rank, WEIGHTS[i].shape,
+                                        NULL, NULL, &err);
+        if (!st) st = pgy_tensor_cast(&own, pgy_tensor_view(t), dtype, &err);
+        if (st) fail_msg("%s", err.text);
+        builder_initializer(&b, WEIGHTS[i].name, own);
+        pgy_tensor_release(own);
+        pgy_tensor_release(t);
+    }
+    builder_input(&b, "x", dtype, "N, 33");
+    builder_input(&b, "image", dtype, "N, 3, 12, 12");
+    builder_input(&b, "channels", dtype, "N, 64, 7, 7");
+    builder_node(&b, "MatMul", "x plain", "a");
+    builder_attr_int(&b, builder_node(&b, "Gemm", "a turned", "b"), "transB", 1);
+    builder_node(&b, "Conv", "image first", "c");
+    builder_node(&b, "Conv", "c wide", "d");
+    builder_node(&b, "ConvTranspose", "d up", "e");
+    builder_attr_int(&b, builder_node(&b, "Conv", "channels grouped", "f"), "group", 4);
+    builder_output(&b, "b", dtype, NULL);
+    builder_output(&b, "e", dtype, NULL);
+    builder_output(&b, "f", dtype, NULL);
+    return builder_finish_bytes(&b);
+}
+
+static void assert_same_weights(pgy_graph *a, pgy_graph *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->initializer_count; i++) {
+        pgy_tensor *x = NULL, *z = NULL;
+        pgy_error err = {0};
+        pgy_value *other = pgy_graph_find_value(b, a->initializers[i]->name);
+        assert_non_null(other);
+        pgy_status st = pgy_graph_value_data(&x, a->initializers[i], &err);
+        if (!st) st = pgy_graph_value_data(&z, other, &err);
+        if (st) fail_msg("%s", err.text);
+        assert_int_equal(pgy_tensor_size_bytes(x), pgy_tensor_size_bytes(z));
+        assert_memory_equal(pgy_tensor_data(x), pgy_tensor_data(z), pgy_tensor_size_bytes(x));
+        pgy_tensor_release(x);
+        pgy_tensor_release(z);
+        count++;
+    }
+    assert_true(count >= 6);
+}
+
+static size_t assert_restored(pgy_dtype dtype)
+{
+    static const int64_t SHAPES[3][4] = {{2, 33}, {2, 3, 12, 12}, {2, 64, 7, 7}},
+                         MAX[3][4] = {{9, 33}, {9, 3, 12, 12}, {9, 64, 7, 7}};
+    const pgy_profile_range ranges[] = {
+        {.name = "x", .count = 2, .min = SHAPES[0], .opt = SHAPES[0], .max = MAX[0]},
+        {.name = "image", .count = 4, .min = SHAPES[1], .opt = SHAPES[1], .max = MAX[1]},
+        {.name = "channels", .count = 4, .min = SHAPES[2], .opt = SHAPES[2], .max = MAX[2]}};
+    const pgy_profile profile = {.ranges = ranges, .range_count = 3};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .profiles = &profile,
+                                     .profile_count = 1,
+                                     .has_optimization_level = true};
+    pgy_model *model = model_of_forms(dtype);
+    pgy_engine *e = NULL;
+    pgy_graph *a = NULL, *b = NULL;
+    pgy_error err = {0};
+    size_t size_bytes, again;
+    pgy_status st = pgy_engine_build(&e, model, &config, &err);
+    pgy_model_destroy(model);
+    if (st) fail_msg("%s", err.text);
+    pgy_engine *loaded = reload(e, &size_bytes), *twice = reload(loaded, &again);
+    st = engine_copy_graph(&a, e, &err);
+    if (!st) st = engine_copy_graph(&b, twice, &err);
+    if (st) fail_msg("%s", err.text);
+    assert_same_weights(a, b);
+    assert_true(again <= size_bytes + size_bytes / 20);
+    pgy_graph_destroy(a);
+    pgy_graph_destroy(b);
+    pgy_engine_release(e);
+    pgy_engine_release(loaded);
+    pgy_engine_release(twice);
+    return size_bytes;
+}
+
+static void test_packed__plans_restore_weights(void **state)
+{
+    (void)state;
+    const size_t wide = assert_restored(PGY_F32);
+    assert_true(assert_restored(PGY_F16) <= wide);
 }

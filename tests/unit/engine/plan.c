@@ -330,7 +330,8 @@ static void test_plan__weights_are_there_once(void **state)
     pgy_model_destroy(model);
 }
 
-/* The graph of a static model needs no weights that kernels have packed. */
+/* The graph of a static model needs no weights that kernels have packed; for other shapes they are
+ * found in their packed form, or restored from it. */
 static void test_plan__packed_weights_are_not_in_the_graph(void **state)
 {
     static float w[300 * 400];
@@ -355,8 +356,8 @@ static void test_plan__packed_weights_are_not_in_the_graph(void **state)
         size_t size;
         const size_t once = sizeof(float) * 300 * 400;
         assert_int_equal(pgy_engine_serialize(&bytes, &size, e, NULL), PGY_OK);
-        assert_true(size > (fixed ? once : 2 * once));
-        assert_true(size < (fixed ? 2 * once : 3 * once));
+        assert_true(size > once);
+        assert_true(size < once + once / 10);
         pgy_engine_free_bytes(bytes);
         engine_release(e);
         pgy_model_destroy(model);
@@ -610,7 +611,7 @@ static void test_plan__newer_and_foreign_files_are_refused(void **state)
     bytes.data[offsetof(plan_header, major)]++;
     sign(&bytes);
     assert_int_equal(parse(&bytes, bytes.size, false, &err), PGY_E_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "format version 4.0"));
+    assert_non_null(strstr(err.text, "format version 5.0"));
     bytes.data[offsetof(plan_header, major)]--;
     bytes.data[offsetof(plan_header, minor)]++; /* adds what may be left out */
     sign(&bytes);
