@@ -197,13 +197,13 @@ static void conv_depthwise_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) conv_depthwise_row(p, r, i);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                          \
-    {                                                                                             \
-        .name = "conv_f32_depthwise_" #suffix, .version = 1,                                      \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                      \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS, .accept = conv_depthwise_accept, \
-        .prepare = conv_depthwise_prepare, .run = conv_depthwise_run,                             \
-        .extent = conv_depthwise_extent                                                           \
+#define ROW(suffix, level, flops_per_ns)                                               \
+    {                                                                                  \
+        .name = "conv_f32_depthwise_" #suffix, .version = 1,                           \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,           \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, \
+        .accept = conv_depthwise_accept, .prepare = conv_depthwise_prepare,            \
+        .run = conv_depthwise_run, .extent = conv_depthwise_extent                     \
     }
 const kernel KERNELS_conv_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 6),

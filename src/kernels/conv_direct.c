@@ -81,12 +81,13 @@ static void conv_direct_run(const kernel_run *r)
     conv_plan_run(r, r->params);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                       \
-    {                                                                                          \
-        .name = "conv_f32_direct_" #suffix, .version = 1,                                      \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                   \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS, .accept = conv_direct_accept, \
-        .prepare = conv_direct_prepare, .run = conv_direct_run, .extent = conv_direct_extent   \
+#define ROW(suffix, level, flops_per_ns)                                                      \
+    {                                                                                         \
+        .name = "conv_f32_direct_" #suffix, .version = 1,                                     \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                  \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,        \
+        .accept = conv_direct_accept, .prepare = conv_direct_prepare, .run = conv_direct_run, \
+        .extent = conv_direct_extent                                                          \
     }
 const kernel KERNELS_conv_direct[] = {
     ROW(portable, CPU_PORTABLE, 10),

@@ -236,12 +236,13 @@ static void conv_transpose_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) conv_transpose_channel(p, r, i);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                             \
-    {                                                                                \
-        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose", \
-        .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,     \
-        .accept = conv_transpose_accept, .prepare = conv_transpose_prepare,          \
-        .run = conv_transpose_run, .extent = conv_transpose_extent                   \
+#define ROW(suffix, level, flops_per_ns)                                                       \
+    {                                                                                          \
+        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",           \
+        .needs = level, .rates = {flops_per_ns},                                               \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_transpose_accept, \
+        .prepare = conv_transpose_prepare, .run = conv_transpose_run,                          \
+        .extent = conv_transpose_extent                                                        \
     }
 const kernel KERNELS_conv_transpose[] = {
     ROW(portable, CPU_PORTABLE, 9),

@@ -71,6 +71,7 @@ typedef struct kernel_plan {
     void *packed; /* what kernel_pack made, or mem_alloc_aligned, 64 bytes; NULL: nothing is
                      packed */
     size_t packed_bytes;
+    uint64_t packed_form;       /* hash of the numbers that kernel_pack got; else 0 */
     struct packed_piece *piece; /* holds `packed`; NULL: the plan itself owns `packed` */
     uint32_t packed_inputs;     /* bit i: input i is inside `packed` and not read when it runs */
     size_t workspace_bytes;     /* shared by all parts, 64-byte aligned, not cleared */
@@ -99,7 +100,8 @@ enum {
     KERNEL_KEEPS_HALF_WEIGHTS = 2, /* a constant input 1 stays in 16 bits */
     KERNEL_SHARES_WEIGHTS = 4, /* `prepare` reads large constants of several bytes an element only
                                   in the function that it gives kernel_pack */
-    /* Packed bytes depend on constants and the sizes in packed_bytes only (kernel_problem). */
+    /* kernel_pack makes all packed bytes, and nothing but its `fill` reads the elements that they
+     * hold, so that a step can be prepared for other sizes without them. */
     KERNEL_KEEPS_PACKED = 8,
 };
 

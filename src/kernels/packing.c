@@ -412,9 +412,18 @@ static pgy_status pack_alone(kernel_plan *out, const kernel_problem *u, const ke
     return PGY_OK;
 }
 
+static uint64_t form_of(const kernel_packing *how)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < PACKING_NUMBERS; i++)
+        hash = (hash ^ how->numbers[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
 pgy_status kernel_pack(kernel_plan *out, const kernel_problem *u, const kernel_packing *how,
                        pgy_error *err)
 {
+    out->packed_form = form_of(how);
     if (u->keeps_packed) {
         out->packed_bytes = how->size_bytes;
         return PGY_OK;

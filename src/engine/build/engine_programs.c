@@ -114,16 +114,17 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_t
 
 /* Builds a range; the first sample is what it is built for. */
 static pgy_status build_range(range **out, engine *e, pgy_graph *g, packed_table *packed,
-                              const pgy_metadata *const *samples, size_t count, pgy_error *err)
+                              const range_wish *wish, pgy_error *err)
 {
+    const pgy_metadata *const *samples = (const pgy_metadata *const *)wish->samples;
     const build_options options = {.config = e->config,
                                    .replay = e->replay,
                                    .timing = e->timing,
                                    .threads = e->config->threads,
                                    .packed = packed};
-    if (!e->timing) return range_build(out, g, samples, count, &options, err);
+    if (!e->timing) return range_build(out, g, samples, wish->count, &options, err);
     pthread_mutex_lock(&e->measuring);
-    pgy_status st = range_build(out, g, samples, count, &options, err);
+    pgy_status st = range_build(out, g, samples, wish->count, &options, err);
     if (!st) st = timing_save(e->timing, err);
     pthread_mutex_unlock(&e->measuring);
     if (st && *out) {
@@ -192,12 +193,11 @@ static pgy_status build_either(range **ranged, built *out, engine *e, pgy_graph 
                                packed_table *packed, const pgy_metadata *shapes,
                                const range_wish *wish, pgy_error *why, pgy_error *err)
 {
-    const pgy_metadata *samples[] = {shapes, wish->sample};
     pgy_graph *other = NULL;
     pgy_error failed = {0};
-    if (!wish->sample) return engine_build_for(out, e, g, packed, shapes, e->replay, err);
+    if (!wish->count) return engine_build_for(out, e, g, packed, shapes, e->replay, err);
     pgy_status st = graph_clone(&other, g, &failed);
-    if (!st) st = build_range(ranged, e, other, packed, samples, 2, &failed);
+    if (!st) st = build_range(ranged, e, other, packed, wish, &failed);
     /* A build for the shapes alone tells what is wrong with them. */
     if (st && st != PGY_E_MEMORY && st != PGY_E_CANCELLED) {
         *why = failed;
@@ -208,7 +208,7 @@ static pgy_status build_either(range **ranged, built *out, engine *e, pgy_graph 
 }
 
 /* Keeps what was built, unless a refit happened meanwhile: the build used the old weights. */
-static pgy_status keep_either(engine *e, range *ranged, built *made, const range_wish *wish,
+static pgy_status keep_either(engine *e, range *ranged, built *made, range_wish *wish,
                               const pgy_metadata *shapes, uint64_t version, const pgy_error *why,
                               pgy_error *err)
 {
@@ -218,10 +218,10 @@ static pgy_status keep_either(engine *e, range *ranged, built *made, const range
         engine_forget(made);
         return PGY_OK;
     }
-    if (wish->sample && !ranged) ranges_refuse(&e->ranges, wish, why->text);
+    if (wish->count && !ranged) ranges_refuse(&e->ranges, wish, why->text);
     const pgy_status st = ranges_note(&e->ranges, shapes, err);
     if (ranged)
-        ranges_keep(&e->ranges, ranged);
+        ranges_keep(&e->ranges, ranged, wish);
     else if (st)
         engine_forget(made);
     return st || ranged ? st : engine_keep(&kept, e, made, err);

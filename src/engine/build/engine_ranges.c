@@ -18,9 +18,15 @@ void ranges_init(engine_ranges *r, const pgy_build_config *config)
     r->off = config->devices.count || (given && strcmp(given, "0") == 0);
 }
 
+static void drop(engine_ranges *r, size_t i)
+{
+    range_release(r->kept[i]);
+    range_wish_deinit(&r->wishes[i]);
+}
+
 void ranges_forget(engine_ranges *r)
 {
-    for (size_t i = 0; i < r->kept_count; i++) range_release(r->kept[i]);
+    for (size_t i = 0; i < r->kept_count; i++) drop(r, i);
     for (size_t i = 0; i < r->seen_count; i++) pgy_metadata_destroy(r->seen[i]);
     r->kept_count = r->seen_count = 0;
     strmap_deinit(&r->refused);
@@ -48,11 +54,14 @@ pgy_status ranges_find(program **out, engine_ranges *r, const pgy_metadata *shap
     return PGY_OK;
 }
 
-void ranges_keep(engine_ranges *r, range *made)
+void ranges_keep(engine_ranges *r, range *made, range_wish *w)
 {
-    if (r->kept_count == RANGES_KEPT) range_release(r->kept[--r->kept_count]);
+    if (r->kept_count == RANGES_KEPT) drop(r, --r->kept_count);
     memmove(&r->kept[1], &r->kept[0], r->kept_count * sizeof *r->kept);
+    memmove(&r->wishes[1], &r->wishes[0], r->kept_count * sizeof *r->wishes);
     r->kept[0] = made;
+    r->wishes[0] = *w;
+    *w = (range_wish){0};
     r->kept_count++;
 }
 
@@ -107,22 +116,85 @@ static void put_pattern(str *out, const pgy_metadata *shapes, const pgy_metadata
     }
 }
 
+/* Do the first two shapes differ in the same axes as the last two? */
+static bool same_axes(const pgy_metadata *a, const pgy_metadata *b, const pgy_metadata *c,
+                      const pgy_metadata *d)
+{
+    for (size_t i = 0; i < pgy_metadata_count(a); i++) {
+        const int64_t *x = pgy_metadata_at(a, i)->shape, *y = pgy_metadata_at(b, i)->shape,
+                      *z = pgy_metadata_at(c, i)->shape, *w = pgy_metadata_at(d, i)->shape;
+        for (int32_t k = 0; k < pgy_metadata_at(a, i)->rank; k++)
+            if ((x[k] == y[k]) != (z[k] == w[k])) return false;
+    }
+    return true;
+}
+
+/* Do these shapes differ only where the sample does? Then they are a sample of the same range. */
+static bool varies_like(const pgy_metadata *other, const pgy_metadata *shapes,
+                        const pgy_metadata *sample)
+{
+    if (!are_alike(other, shapes)) return false;
+    for (size_t i = 0; i < pgy_metadata_count(shapes); i++) {
+        const pgy_tensor_info *x = pgy_metadata_at(shapes, i), *y = pgy_metadata_at(sample, i),
+                              *z = pgy_metadata_at(other, i);
+        for (int32_t d = 0; d < x->rank; d++)
+            if (x->shape[d] == y->shape[d] && z->shape[d] != x->shape[d]) return false;
+    }
+    return true;
+}
+
+/* Shapes that vary like those of a range but differ from them elsewhere show that more sizes vary:
+ * one range for all of them is better than a range for each size. NULL: there is no such range. */
+static const pgy_metadata *widen(const engine_ranges *r, const pgy_metadata *shapes,
+                                 const pgy_metadata *nearest)
+{
+    for (size_t i = 0; i < r->kept_count; i++) {
+        const range_wish *w = &r->wishes[i];
+        if (!are_alike(w->samples[0], shapes) || varies_like(w->samples[0], shapes, nearest))
+            continue;
+        if (same_axes(shapes, nearest, w->samples[0], w->samples[1])) return w->samples[0];
+    }
+    return NULL;
+}
+
+static pgy_status add_sample(range_wish *w, const pgy_metadata *shapes, pgy_error *err)
+{
+    const pgy_status st = shapes_copy(&w->samples[w->count], shapes, err);
+    w->count += !st;
+    return st;
+}
+
+/* Sets the pattern of a range for shapes that vary as the sample does. False: it failed before, or
+ * there is no sample. */
+static bool is_open(range_wish *out, const engine_ranges *r, const pgy_metadata *shapes,
+                    const pgy_metadata *sample)
+{
+    if (!sample) return false;
+    str_deinit(&out->pattern);
+    out->pattern = (str){0};
+    put_pattern(&out->pattern, shapes, sample);
+    return !out->pattern.failed && !strmap_get(&r->refused, str_text(&out->pattern));
+}
+
 pgy_status ranges_wish(range_wish *out, const engine_ranges *r, const pgy_metadata *shapes,
                        pgy_error *err)
 {
     const pgy_metadata *nearest = r->off ? NULL : find_nearest(r, shapes);
+    const pgy_metadata *wide = nearest ? widen(r, shapes, nearest) : NULL;
     *out = (range_wish){0};
-    if (!nearest) return PGY_OK;
-    put_pattern(&out->pattern, shapes, nearest);
-    if (out->pattern.failed)
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a range of shapes");
-    if (strmap_get(&r->refused, str_text(&out->pattern))) return PGY_OK;
-    return shapes_copy(&out->sample, nearest, err);
+    const pgy_metadata *sample = is_open(out, r, shapes, wide)      ? wide
+                                 : is_open(out, r, shapes, nearest) ? nearest
+                                                                    : NULL;
+    if (!sample) return PGY_OK;
+    pgy_status st = add_sample(out, shapes, err);
+    for (size_t i = 0; !st && i < r->seen_count; i++)
+        if (varies_like(r->seen[i], shapes, sample)) st = add_sample(out, r->seen[i], err);
+    return st;
 }
 
 void range_wish_deinit(range_wish *w)
 {
-    pgy_metadata_destroy(w->sample);
+    for (size_t i = 0; i < w->count; i++) pgy_metadata_destroy(w->samples[i]);
     str_deinit(&w->pattern);
     *w = (range_wish){0};
 }

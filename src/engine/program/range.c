@@ -73,6 +73,7 @@ static bool same_problem(const range *r, const range_step *a, const range_step *
     if (a->kernel != b->kernel || a->input_count != b->input_count ||
         a->output_count != b->output_count || !same_node(a->node, b->node) ||
         plan->packed_bytes != r->base->steps[b->step].plan.packed_bytes ||
+        plan->packed_form != r->base->steps[b->step].plan.packed_form ||
         plan->packed_inputs != r->base->steps[b->step].plan.packed_inputs)
         return false;
     if (plan->packed_bytes && !keeps) return false;
@@ -137,6 +138,21 @@ static void find_in_place(range *r)
     }
 }
 
+/* Packed elements that nobody reads again need not be kept. */
+static void drop_packed(range *r)
+{
+    for (size_t i = 0; i < r->step_count; i++) {
+        const range_step *s = &r->steps[i];
+        const uint32_t packed = r->base->steps[s->step].plan.packed_inputs;
+        for (uint32_t k = 0; s->kernel->flags & KERNEL_KEEPS_PACKED && k < s->input_count; k++) {
+            if (!(packed >> k & 1) || !s->operands[k].constant) continue;
+            pgy_tensor_release(s->operands[k].constant);
+            s->operands[k].constant = NULL;
+            s->operands[k].is_large_constant = true;
+        }
+    }
+}
+
 static pgy_status finish(range *r, pgy_error *err)
 {
     r->arena_bytes = r->base->spaces[0].arena_bytes;
@@ -146,6 +162,7 @@ static pgy_status finish(range *r, pgy_error *err)
     const pgy_status st = check_packed(r, err);
     if (st) return st;
     find_in_place(r);
+    drop_packed(r);
     find_twins(r);
     find_fixed(r);
     return PGY_OK;

@@ -234,6 +234,7 @@ static bool fits_base(const making *m, const range_step *s, const kernel_plan *m
     const program_step *base = &m->r->base->steps[s->step];
     const program_tensor *in, *out;
     if (made->packed_bytes != base->plan.packed_bytes ||
+        made->packed_form != base->plan.packed_form ||
         made->packed_inputs != base->plan.packed_inputs)
         return false;
     if (made->packed && made->packed != base->plan.packed &&

@@ -29,13 +29,13 @@ static bool varies(const learning *l, size_axis a)
     return false;
 }
 
-/* Is axis a equal to the sum of one or two symbols and a constant, in all samples? A sum of two is
+/* Is axis a equal to x + factor * y + a constant, in all samples? A combination of two symbols is
  * believed without a constant only, unless there are enough samples. */
 static bool follows(int64_t *constant, const learning *l, size_axis a, const size_axis *x,
-                    const size_axis *y)
+                    int64_t factor, const size_axis *y)
 {
     for (size_t i = 0; i < l->count; i++) {
-        const int64_t sum = sample(l, i, *x) + (y ? sample(l, i, *y) : 0);
+        const int64_t sum = sample(l, i, *x) + (y ? factor * sample(l, i, *y) : 0);
         const int64_t rest = sample(l, i, a) - sum;
         if (i && rest != *constant) return false;
         *constant = rest;
@@ -56,15 +56,18 @@ static bool express(dim *out, const learning *l, size_axis a)
     dim_table *t = &state_of(l->graph)->dims;
     int64_t constant = 0;
     for (size_t i = 0; i < s->symbol_count; i++) {
-        if (!follows(&constant, l, a, &s->symbols[i], NULL)) continue;
+        if (!follows(&constant, l, a, &s->symbols[i], 0, NULL)) continue;
         *out = dim_add(t, symbol_dim(l, i), dim_const(constant));
         return true;
     }
     for (size_t i = 0; i < s->symbol_count; i++)
-        for (size_t k = 0; k < i; k++) {
-            if (!follows(&constant, l, a, &s->symbols[i], &s->symbols[k])) continue;
-            *out = dim_add(t, dim_add(t, symbol_dim(l, i), symbol_dim(l, k)), dim_const(constant));
-            return true;
+        for (size_t k = 0; k < s->symbol_count; k++) {
+            for (int64_t factor = 1; i != k && factor >= -1; factor -= 2) {
+                if (!follows(&constant, l, a, &s->symbols[i], factor, &s->symbols[k])) continue;
+                const dim second = dim_mul(t, dim_const(factor), symbol_dim(l, k));
+                *out = dim_add(t, dim_add(t, symbol_dim(l, i), second), dim_const(constant));
+                return true;
+            }
         }
     return false;
 }

@@ -207,6 +207,173 @@ static void test_ranges__a_cache_that_grows(void **state)
     close_pair(&p);
 }
 
+/* Two sizes that vary independently, in 1000 draws: the fourth range at the latest has them all. */
+static void test_ranges__random_sizes(void **state)
+{
+    (void)state;
+    pair p = open_pair(2);
+    uint32_t seed = 1;
+    size_t ranged = 0;
+    for (int i = 0; i < 1000; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const lengths n = {1 + (seed >> 28) % 3, 1 + (seed >> 20) % 12, (seed >> 8) % 80};
+        pgy_tensor_map *got = run(p.a, n, seed), *wanted = run(p.b, n, seed);
+        ranged += is_of_range(p.a);
+        assert_false(is_of_range(p.b));
+        expect_same(got, wanted);
+        pgy_tensor_map_destroy(got);
+        pgy_tensor_map_destroy(wanted);
+    }
+    assert_true(ranged > 700);
+    close_pair(&p);
+}
+
+static pgy_status try_run(context *c, pgy_tensor_map *feed, pgy_error *err)
+{
+    pgy_tensor_map *out = NULL;
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    const pgy_status st = context_run(c, feed, out, NULL, err);
+    pgy_tensor_map_destroy(out);
+    return st;
+}
+
+/* The cache of values is longer than that of keys: the same error as without ranges. */
+static void test_ranges__sizes_that_do_not_fit_each_other(void **state)
+{
+    (void)state;
+    const int64_t x[] = {1, 1, 8}, keys[] = {1, 2, 9, 4}, values[] = {1, 2, 11, 4};
+    pair p = open_pair(1);
+    for (int64_t past = 5; past < 9; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    pgy_tensor_map *feed = NULL;
+    pgy_error a = {0}, b = {0};
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    give(feed, "x", 3, x, 1);
+    give(feed, "keys", 4, keys, 2);
+    give(feed, "values", 4, values, 3);
+    const pgy_status st = try_run(p.a, feed, &a);
+    assert_int_equal(st, PGY_E_SHAPE);
+    assert_int_equal(try_run(p.b, feed, &b), st);
+    assert_string_equal(a.text, b.text);
+    pgy_tensor_map_destroy(feed);
+    compare(p.a, p.b, (lengths){1, 1, 10}, false);
+    close_pair(&p);
+}
+
+/* An axis that must be a multiple of 4: a Reshape beside sizes that are none. */
+static void test_ranges__a_size_that_a_rule_refuses(void **state)
+{
+    static const int64_t shape[] = {-1, 4};
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "n");
+    builder_ints(&b, "shape", "2", shape);
+    builder_node(&b, "Reshape", "x shape", "rows");
+    builder_node(&b, "Exp", "rows", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    engine *e = build(model, true);
+    context *c = open(e, 1);
+    for (int64_t n = 8; n < 40; n++) {
+        pgy_tensor_map *feed = NULL;
+        assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+        give(feed, "x", 1, &n, 1);
+        assert_int_equal(try_run(c, feed, NULL), n % 4 ? PGY_E_SHAPE : PGY_OK);
+        if (n % 4 == 0 && n > 12) assert_true(is_of_range(c));
+        pgy_tensor_map_destroy(feed);
+    }
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+typedef struct worker {
+    engine *e;
+    uint32_t seed;
+    bool same;
+} worker;
+
+static void *work(void *user)
+{
+    worker *w = user;
+    context *c = NULL;
+    w->same = context_create(&c, w->e, 1, NULL) == PGY_OK;
+    for (int i = 0; w->same && i < 120; i++) {
+        const lengths n = {1, 1, 5 + (i * 7 + w->seed) % 40};
+        pgy_tensor_map *feed = feed_of(n, 3), *out = NULL;
+        w->same = pgy_tensor_map_create(&out, NULL) == PGY_OK &&
+                  context_run(c, feed, out, NULL, NULL) == PGY_OK;
+        const pgy_tensor *keys = w->same ? pgy_tensor_map_find(out, "new_keys") : NULL;
+        w->same &= keys && pgy_tensor_shape(keys)[2] == n.past + 1;
+        pgy_tensor_map_destroy(feed);
+        pgy_tensor_map_destroy(out);
+    }
+    context_destroy(c);
+    return NULL;
+}
+
+/* Contexts side by side share a range; each has programs of its own. */
+static void test_ranges__contexts_side_by_side(void **state)
+{
+    enum { COUNT = 4 };
+    (void)state;
+    pair p = open_pair(1);
+    pthread_t threads[COUNT];
+    worker workers[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        workers[i] = (worker){.e = p.ranged, .seed = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < COUNT; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < COUNT; i++) assert_true(workers[i].same);
+    for (int64_t past = 50; past < 60; past++) {
+        pgy_tensor_map *got = run(p.a, (lengths){1, 1, past}, 1);
+        pgy_tensor_map *wanted = run(p.b, (lengths){1, 1, past}, 1);
+        expect_same(got, wanted);
+        pgy_tensor_map_destroy(got);
+        pgy_tensor_map_destroy(wanted);
+    }
+    close_pair(&p);
+}
+
+/* A plan keeps no range: an engine that opens it builds one for its second shapes. */
+static void test_ranges__an_engine_from_a_plan(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    engine *loaded = NULL;
+    for (int64_t past = 5; past < 8; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    if (engine_serialize(&bytes, &size, p.ranged, &err)) fail_msg("%s", err.text);
+    if (engine_load(&loaded, bytes, size, false, &err)) fail_msg("%s", err.text);
+    context *c = open(loaded, 1);
+    for (int64_t past = 5; past < 20; past++) compare(c, p.b, (lengths){1, 1, past}, past == 5);
+    context_destroy(c);
+    engine_release(loaded);
+    pgy_engine_free_bytes(bytes);
+    close_pair(&p);
+}
+
+/* The caller gave memory for the largest shapes, so programs must not need more than those. */
+static void test_ranges__memory_of_the_caller(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    const pgy_context_options o = {
+        .size = sizeof o, .threads = 1, .allocation = PGY_ALLOCATION_USER};
+    pgy_context *c = NULL;
+    pgy_error err = {0};
+    void *memory = aligned_alloc(64, 1 << 20);
+    assert_non_null(memory);
+    if (pgy_context_create(&c, p.ranged, &o, &err)) fail_msg("%s", err.text);
+    assert_int_equal(pgy_context_set_memory(c, memory, 1 << 20, &err), PGY_OK);
+    for (int64_t past = 5; past < 9; past++) compare(c, p.b, (lengths){1, 1, past}, true);
+    context_destroy(c);
+    free(memory);
+    close_pair(&p);
+}
+
 static void test_ranges__sizes_outside(void **state)
 {
     (void)state;
