@@ -335,6 +335,84 @@ static void test_ranges__contexts_side_by_side(void **state)
     close_pair(&p);
 }
 
+typedef struct heard {
+    int count;
+    float last;
+} heard;
+
+static bool hear(void *user, const char *name, pgy_view t)
+{
+    heard *h = user;
+    (void)name;
+    h->count++;
+    h->last = ((const float *)t.data)[0];
+    return true;
+}
+
+static void count_layer(void *user, const char *name, double ms)
+{
+    (void)name, (void)ms;
+    ++*(int *)user;
+}
+
+/* Debug tensors and profiles of a range's programs are those of exact ones. */
+static void test_ranges__debug_tensors_and_profiles(void **state)
+{
+    (void)state;
+    const char *names[] = {"y3"};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .debug_tensors = {names, 1}};
+    pgy_model *model = decoder();
+    engine *e = NULL;
+    pgy_error err = {0};
+    int layers = 0;
+    heard h = {0};
+    const pgy_debug_listener listener = {.size = sizeof listener, .user = &h, .tensor = hear};
+    const pgy_profiler profiler = {.size = sizeof profiler, .user = &layers, .layer = count_layer};
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    context *c = open(e, 1);
+    assert_int_equal(pgy_context_set_debug_listener(c, &listener, &err), PGY_OK);
+    assert_int_equal(pgy_context_set_profiler(c, &profiler, true, &err), PGY_OK);
+    for (int64_t past = 5; past < 9; past++) {
+        const int before = layers, heard_before = h.count;
+        pgy_tensor_map_destroy(run(c, (lengths){1, 1, past}, 1));
+        assert_int_equal(is_of_range(c), past > 5);
+        assert_int_equal(h.count, heard_before + 1);
+        assert_int_equal(layers - before, (int)context_program(c)->step_count);
+    }
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+/* A refit drops ranges, which hold the old weights. */
+static void test_ranges__after_a_refit(void **state)
+{
+    (void)state;
+    pgy_model *model = decoder();
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .refittable = true};
+    engine *e = NULL;
+    pgy_error err = {0};
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    context *c = open(e, 1);
+    for (int64_t past = 5; past < 8; past++)
+        pgy_tensor_map_destroy(run(c, (lengths){1, 1, past}, 1));
+    assert_true(is_of_range(c));
+    if (engine_refit(e, model, 0, &err)) fail_msg("%s", err.text);
+    pgy_tensor_map_destroy(run(c, (lengths){1, 1, 8}, 1));
+    assert_false(is_of_range(c));
+    pgy_tensor_map_destroy(run(c, (lengths){1, 1, 9}, 1));
+    assert_true(is_of_range(c));
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
 /* A plan keeps no range: an engine that opens it builds one for its second shapes. */
 static void test_ranges__an_engine_from_a_plan(void **state)
 {
