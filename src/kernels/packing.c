@@ -515,7 +515,7 @@ static packed_piece *borrow(packed_table *t, const void *data, size_t size_bytes
     return text ? find_or_add(t, text, data, size_bytes, &made) : NULL;
 }
 
-pgy_status packed_table_keep(packed_piece **out, const kernel_problem *u,
+pgy_status packed_table_keep(packed_piece **out, const kernel_problem *u, bool stays,
                              void (*copied)(void *user), void *user, pgy_error *err)
 {
     const copying c = {copied, user};
@@ -527,7 +527,7 @@ pgy_status packed_table_keep(packed_piece **out, const kernel_problem *u,
                                 .user = &c,
                                 .any_address = true};
     kernel_plan plan = {0};
-    if (!t->source || (u->packed->lasts && !t->elsewhere && (uintptr_t)t->data % 64 == 0)) {
+    if (!t->source || (u->packed->lasts && stays && (uintptr_t)t->data % 64 == 0)) {
         *out = t->source ? borrow(u->packed, t->data, how.size_bytes)
                          : intern(u->packed, t->data, how.size_bytes);
         return *out ? PGY_OK : no_memory(err);

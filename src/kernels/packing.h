@@ -88,9 +88,10 @@ pgy_status kernel_pack(kernel_plan *out, const kernel_problem *u, const kernel_p
 /* Moves what a plan packed without kernel_pack into the table, and drops it if the table has the
  * same bytes. */
 pgy_status packed_table_adopt(packed_table *t, kernel_plan *plan, pgy_error *err) PGY_MUST_CHECK;
-/* Retains the piece with the elements of u->inputs[0] as they are. `copied`, which may be NULL, is
- * called after each 16 MiB, so that the caller can give back the memory that they came from. */
-pgy_status packed_table_keep(packed_piece **out, const kernel_problem *u,
+/* Retains the piece with the elements of u->inputs[0] as they are. If they stay where they are as
+ * long as the model, a lasting table does not copy them. `copied`, which may be NULL, is called
+ * after each 16 MiB, so that the caller can give back the memory that they came from. */
+pgy_status packed_table_keep(packed_piece **out, const kernel_problem *u, bool stays,
                              void (*copied)(void *user), void *user, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

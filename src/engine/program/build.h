@@ -16,6 +16,7 @@ typedef struct build_tensor {
                              needed any more */
     const void *source;   /* of a constant: kernel_tensor.source */
     bool elsewhere;       /* of a constant: kernel_tensor.elsewhere */
+    bool stays;           /* its elements lie in the memory of the model */
     const dim *dims;      /* in a build for a range: its dims; NULL: its shape is fixed */
     const dim *elements;  /* of a constant that follows from sizes; else NULL */
     size_t element_count;

@@ -115,6 +115,7 @@ pgy_status build_tensor_copy(uint32_t *out, builder *b, uint32_t of, kernel_layo
     t.t.size_bytes = size_of(&t.t);
     t.constant = root->constant && space ? pgy_tensor_retain(root->constant) : NULL;
     t.source = t.constant ? root->source : NULL;
+    t.stays = t.constant && root->stays;
     t.elsewhere = t.constant && root->elsewhere;
     const pgy_status st = add(out, b, &t, err);
     if (st) pgy_tensor_release(t.constant);
@@ -215,6 +216,8 @@ static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_erro
     }
     made->constant = t;
     made->source = source_of(v);
+    made->stays = v->initializer && !made->elsewhere &&
+                  pgy_tensor_data(t) == (const void *)v->initializer->raw_data.data;
     return build_bind(b, v, *out, err);
 }
 
@@ -276,7 +279,7 @@ pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)
     kernel_problem u = build_problem(b);
     u.input_count = 1;
     u.inputs[0] = build_describe(b, build_root(b, tensor));
-    pgy_status st = packed_table_keep(&piece, &u, forget_pages, b->graph->model, err);
+    pgy_status st = packed_table_keep(&piece, &u, t->stays, forget_pages, b->graph->model, err);
     if (st) return st;
     t->t.data = packed_piece_data(piece);
     st = program_add_piece(&t->t.offset, b->p, t->t.space, piece, err);
