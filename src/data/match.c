@@ -310,7 +310,8 @@ static pgy_status serve(pgy_tensor **out, const pgy_tensor_map *feed, const pgy_
     return PGY_OK;
 }
 
-/* Elements of sequences are matched by exact name; the runner reports missing ones. */
+/* Elements of sequences, keys and values of maps are matched by exact name; the runner reports
+ * missing ones. */
 static pgy_status serve_sequence(pgy_tensor_map *m, const pgy_tensor_map *feed,
                                  const pgy_tensor_info *input, pgy_error *err)
 {
@@ -320,7 +321,8 @@ static pgy_status serve_sequence(pgy_tensor_map *m, const pgy_tensor_map *feed,
         pgy_tensor *t = NULL;
         if (!elements_belongs(name, input->name)) continue;
         st = pgy_tensor_load(&t, pgy_tensor_map_at(feed, i), err);
-        if (!st && !str_ends_with(name, "[]")) st = fit_type(&t, input, err);
+        if (!st && !str_ends_with(name, "[]") && input->form != PGY_FORM_MAP)
+            st = fit_type(&t, input, err);
         if (!st)
             st = pgy_tensor_map_adopt(m, name, t, err);
         else
@@ -338,7 +340,8 @@ pgy_status pgy_feed_match(pgy_tensor_map **out, const pgy_tensor_map *feed,
         const pgy_tensor_info *input = pgy_metadata_at(inputs, i);
         pgy_tensor *t = NULL;
         const bool given = pgy_tensor_map_find(feed, input->name) != NULL;
-        if (input->form == PGY_FORM_SEQUENCE || (input->form != PGY_FORM_TENSOR && !given)) {
+        if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_MAP ||
+            (input->form != PGY_FORM_TENSOR && !given)) {
             st = serve_sequence(m, feed, input, err);
             continue;
         }

@@ -153,10 +153,9 @@ static pgy_status refuse_shape(const pgy_tensor_info *input, const pgy_tensor_in
     str given = {0}, wanted = {0};
     shape_text(&given, user);
     shape_text(&wanted, input);
-    const pgy_status st =
-        pgy_error_set(err, PGY_E_SHAPE,
-                      "Input tensor: %s | random.inputs has the shape %s, but the input has %s",
-                      input->name, str_text(&given), str_text(&wanted));
+    const pgy_status st = pgy_error_set(
+        err, PGY_E_SHAPE, "Input tensor: %s | random.inputs has the shape %s, but the input has %s",
+        input->name, str_text(&given), str_text(&wanted));
     str_deinit(&given);
     str_deinit(&wanted);
     return st;
@@ -213,6 +212,13 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
             err, PGY_E_UNSUPPORTED,
             "Input tensor: %s | data cannot be generated for a sequence; give its elements as "
             "'%s[0]', '%s[1]', ... with pgy_file_loader_create or pgy_script_loader_create",
+            input->name, input->name, input->name);
+    if (input->form == PGY_FORM_MAP)
+        return pgy_error_set(
+            err, PGY_E_UNSUPPORTED,
+            "Input tensor: %s | data cannot be generated for a map; give its keys as '%s[keys]' "
+            "and "
+            "its values as '%s[values]' with pgy_file_loader_create or pgy_script_loader_create",
             input->name, input->name, input->name);
     if (input->form == PGY_FORM_OTHER)
         return pgy_error_set(err, PGY_E_UNSUPPORTED,

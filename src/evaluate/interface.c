@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sequence is passed, in both directions, as one tensor per element, with the index in its name;
- * an optional is passed as its element, or omitted. Nested sequences follow the same rule. */
+ * an optional is passed as its element, or omitted. Nested sequences follow the same rule. A map is
+ * passed as its keys and its values. */
 #include "evaluate/interface.h"
+
+#include <string.h>
 
 #include "base/alloc.h"
 #include "tensor/elements.h"
@@ -67,13 +70,42 @@ static pgy_status feed_none(op_tensor *out, pgy_error *err)
     return PGY_OK;
 }
 
+static pgy_status check_part(const pgy_tensor *t, pgy_dtype wanted, const char *name,
+                             const char *part, pgy_error *err)
+{
+    if (!wanted || pgy_tensor_dtype(t) == wanted) return PGY_OK;
+    return pgy_error_set(err, PGY_E_TYPE, "the %s of map '%s' have type %s, but must have type %s",
+                         part, name, pgy_dtype_name(pgy_tensor_dtype(t)), pgy_dtype_name(wanted));
+}
+
+static pgy_status feed_map(op_tensor *out, const pgy_value *v, const pgy_tensor_map *feed,
+                           pgy_error *err)
+{
+    const op_value *known = &((value_box *)v->internal)->known;
+    pgy_tensor *keys, *values;
+    pgy_status st = elements_map(&keys, &values, feed, v->name, err);
+    if (!st && !keys)
+        st = pgy_error_set(err, PGY_E_NOT_FOUND, "input '%s', a map, is missing", v->name);
+    if (!st) st = check_part(keys, known->map_key, v->name, "keys", err);
+    if (!st) st = check_part(values, known->map_value, v->name, "values", err);
+    if (st) return st;
+    op_sequence *map = op_sequence_create(2);
+    if (!map) return graph_no_memory(err);
+    map->map = true;
+    st = feed_tensor(&map->items[0], keys, v->name, err);
+    if (!st) st = feed_tensor(&map->items[1], values, v->name, err);
+    if (st)
+        op_sequence_release(map);
+    else
+        *out = (op_tensor){.sequence = map};
+    return st;
+}
+
 pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_map *feed,
                           pgy_error *err)
 {
     pgy_tensor *given = pgy_tensor_map_find(feed, v->name);
-    if (v->kind == PGY_VALUE_MAP)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "input '%s' is a map; maps are not supported as inputs", v->name);
+    if (v->kind == PGY_VALUE_MAP) return feed_map(out, v, feed, err);
     if (v->kind == PGY_VALUE_SEQUENCE) return feed_sequence(out, feed, v->name, 0, err);
     if (given) return feed_tensor(out, given, v->name, err);
     if (v->kind != PGY_VALUE_OPTIONAL)
@@ -87,12 +119,56 @@ pgy_status interface_feed(op_tensor *out, const pgy_value *v, const pgy_tensor_m
 static pgy_status take(pgy_tensor_map *out, const char *name, const op_tensor *value,
                        pgy_dtype element, pgy_error *err);
 
+static pgy_status take_map(pgy_tensor_map *out, const char *stem, const op_sequence *map,
+                           pgy_error *err)
+{
+    pgy_tensor *keys = NULL, *values = NULL;
+    pgy_status st = op_from_storage(&keys, map->items[0].value, map->items[0].dtype, err);
+    if (!st) st = op_from_storage(&values, map->items[1].value, map->items[1].dtype, err);
+    if (!st) return elements_adopt_map(out, stem, keys, values, err);
+    pgy_tensor_release(keys);
+    return st;
+}
+
+/* The maps of a sequence, if there are some and all have the same keys: its vectors of values make
+ * the rows of a matrix. */
+static pgy_status take_maps(bool *taken, pgy_tensor_map *out, const char *stem,
+                            const op_sequence *s, pgy_error *err)
+{
+    const op_sequence *first = s->count ? s->items[0].sequence : NULL;
+    pgy_tensor *rows = NULL, *keys = NULL, *values = NULL;
+    *taken = first && first->map && first->items[1].dtype != PGY_STRING;
+    for (size_t i = 1; *taken && i < s->count; i++) {
+        const op_sequence *other = s->items[i].sequence;
+        *taken = other && other->map && first->items[1].dtype != PGY_STRING &&
+                 other->items[0].value == first->items[0].value &&
+                 other->items[1].dtype == first->items[1].dtype;
+    }
+    if (!*taken) return PGY_OK;
+    const size_t bytes = pgy_tensor_size_bytes(first->items[1].value);
+    const int64_t shape[] = {(int64_t)s->count, (int64_t)pgy_tensor_count(first->items[1].value)};
+    pgy_status st =
+        pgy_tensor_create(&rows, pgy_tensor_dtype(first->items[1].value), 2, shape, err);
+    for (size_t i = 0; !st && bytes && i < s->count; i++)
+        memcpy((char *)pgy_tensor_data(rows) + i * bytes,
+               pgy_tensor_data(s->items[i].sequence->items[1].value), bytes);
+    if (!st) st = op_from_storage(&values, rows, first->items[1].dtype, err);
+    if (!st) st = op_from_storage(&keys, first->items[0].value, first->items[0].dtype, err);
+    pgy_tensor_release(rows);
+    if (!st) return elements_adopt_map(out, stem, keys, values, err);
+    pgy_tensor_release(values);
+    return st;
+}
+
 static pgy_status take_sequence(pgy_tensor_map *out, const char *stem, const op_sequence *s,
                                 pgy_dtype element, pgy_error *err)
 {
     str name = {0};
-    pgy_status st = PGY_OK;
+    bool taken = false;
     if (s->none) return PGY_OK;
+    if (s->map) return take_map(out, stem, s, err);
+    pgy_status st = take_maps(&taken, out, stem, s, err);
+    if (st || taken) return st;
     if (!s->count) return elements_adopt_none(out, stem, element, err);
     for (size_t i = 0; !st && i < s->count; i++) {
         str_clear(&name);
@@ -133,7 +209,8 @@ pgy_status interface_take(pgy_tensor_map *out, const pgy_value *v, const op_tens
 
 static pgy_form form_of(const pgy_value *v, const op_value *known)
 {
-    if (v->kind == PGY_VALUE_MAP || v->kind == PGY_VALUE_SPARSE) return PGY_FORM_OTHER;
+    if (v->kind == PGY_VALUE_SPARSE) return PGY_FORM_OTHER;
+    if (v->kind == PGY_VALUE_MAP || known->map_key) return PGY_FORM_MAP;
     if (!known->sequence) return PGY_FORM_TENSOR;
     if (!known->optional) return PGY_FORM_SEQUENCE;
     return known->sequence->sequence ? PGY_FORM_OPTIONAL_SEQUENCE : PGY_FORM_OPTIONAL;
@@ -153,7 +230,8 @@ pgy_tensor_info interface_describe(const pgy_value *v, int64_t *shape, const cha
         names[d] = v->dims[d].text;
     }
     if (info.form == PGY_FORM_TENSOR) return info;
-    info.rank = tensor->sequence ? -1 : tensor->rank;
+    if (tensor->map_key) info.dtype = tensor->map_value;
+    info.rank = tensor->sequence || tensor->map_key ? -1 : tensor->rank;
     for (int32_t d = 0; d < info.rank; d++) {
         shape[d] = dim_is_const(tensor->dims[d]) ? tensor->dims[d].value : -1;
         names[d] = NULL;

@@ -17,10 +17,12 @@ enum { MAX_FOLDED_BYTES = 1 << 20 };
 static op_value bound_input(const op_value *given, const op_value *declared)
 {
     op_value v = *given;
-    if (!v.dtype && !v.sequence) {
+    if (!v.dtype && !v.sequence && !v.map_key) {
         v.dtype = declared->dtype;
         v.sequence = declared->sequence;
         v.optional = declared->optional;
+        v.map_key = declared->map_key;
+        v.map_value = declared->map_value;
     }
     if (v.rank < 0 && !v.sequence) {
         v.rank = declared->rank;

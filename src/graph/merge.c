@@ -13,7 +13,7 @@ enum { MAX_SMALL_INTS = 4096, MAX_SMALL_FLOATS = 256 };
 
 bool value_is_known(const op_value *v)
 {
-    if (v->sequence) return true;
+    if (v->sequence || v->map_key) return true;
     if (v->dtype == PGY_DTYPE_NONE || v->rank < 0) return false;
     for (int32_t i = 0; i < v->rank; i++)
         if (dim_has_unknown(v->dims[i])) return false;
@@ -128,10 +128,12 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     if (known.dtype && declared->dtype && known.dtype != declared->dtype)
         st = contradiction(n, v, PGY_E_TYPE, pgy_dtype_name(known.dtype),
                            pgy_dtype_name(declared->dtype), rules, err);
-    if (!known.dtype && !known.sequence) {
+    if (!known.dtype && !known.sequence && !known.map_key) {
         known.dtype = declared->dtype;
         known.sequence = declared->sequence;
         known.optional = declared->optional;
+        known.map_key = declared->map_key;
+        known.map_value = declared->map_value;
     }
     if (!st && !known.sequence) st = merge_shape(&known, n, v, declared, rules, err);
     if (st) return st;

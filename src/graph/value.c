@@ -66,7 +66,13 @@ static pgy_status declare_type(op_value *out, pgy_value_kind *kind, graph_state 
     }
     const pgy_onnx_elem_type *list =
         type->sequence_type ? type->sequence_type : type->optional_type;
-    if (type->map_type) *kind = PGY_VALUE_MAP;
+    if (type->map_type) {
+        const pgy_onnx_type *held = type->map_type->value_type;
+        *kind = PGY_VALUE_MAP;
+        out->map_key = pgy_dtype_from_onnx(type->map_type->key_type);
+        if (held && held->tensor_type)
+            out->map_value = pgy_dtype_from_onnx(held->tensor_type->elem_type);
+    }
     if (!list) return PGY_OK;
     op_value *element = arena_alloc(&s->memory, sizeof *element);
     pgy_value_kind ignored;

@@ -124,8 +124,11 @@ static pgy_form form_of(const pgy_onnx_type **tensor, const pgy_onnx_type *t)
         *tensor = inner;
         return optional ? PGY_FORM_OPTIONAL : PGY_FORM_TENSOR;
     }
-    if (!optional && (t->map_type || t->sparse_tensor_type || t->opaque_type))
-        return PGY_FORM_OTHER;
+    if (!optional && t->map_type) {
+        *tensor = is_tensor(t->map_type->value_type) ? t->map_type->value_type : NULL;
+        return PGY_FORM_MAP;
+    }
+    if (!optional && (t->sparse_tensor_type || t->opaque_type)) return PGY_FORM_OTHER;
     if (!inner || !inner->sequence_type) return optional ? PGY_FORM_OPTIONAL : PGY_FORM_TENSOR;
     for (int depth = 0; inner && inner->sequence_type && depth < DEEPEST; depth++)
         inner = inner->sequence_type->elem_type;

@@ -8,9 +8,11 @@
 pgy_status sequence_element(op_value *out, const op_infer *c, size_t i, pgy_error *err)
 {
     const op_value *v = &c->inputs[i];
-    if (v->dtype || v->optional)
+    if (v->dtype || v->optional || v->map_key)
         return op_error(c->node, err, PGY_E_TYPE, "input %zu must be a sequence, not %s", i,
-                        v->optional ? "an optional" : "a tensor");
+                        v->optional  ? "an optional"
+                        : v->map_key ? "a map"
+                                     : "a tensor");
     *out = v->sequence ? *v->sequence : (op_value){.rank = -1};
     if (out->rank == SEQUENCE_NO_ITEMS) out->rank = -1;
     return PGY_OK;
@@ -28,7 +30,8 @@ pgy_status sequence_set(op_infer *c, size_t i, const op_value *element, pgy_erro
 pgy_status sequence_input(op_sequence **out, const op_eval *c, size_t i, pgy_error *err)
 {
     op_sequence *s = i < c->node->input_count ? c->inputs[i].sequence : NULL;
-    if (!s || s->none) return op_error(c->node, err, PGY_E_TYPE, "input %zu must be a sequence", i);
+    if (!s || s->none || s->map)
+        return op_error(c->node, err, PGY_E_TYPE, "input %zu must be a sequence", i);
     *out = s;
     return PGY_OK;
 }

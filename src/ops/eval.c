@@ -226,11 +226,20 @@ static bool describe(op_value *out, const op_tensor *t, arena *memory);
 
 static bool describe_sequence(op_value *out, const op_sequence *s, arena *memory)
 {
+    *out = (op_value){.rank = -1};
+    if (s->map) {
+        out->map_key = s->items[0].dtype;
+        out->map_value = s->items[1].dtype;
+        return true;
+    }
     op_value *element = arena_alloc(memory, sizeof *element);
     if (!element) return false;
     element->rank = -1;
     if (s->count) element->dtype = s->items[0].dtype;
-    *out = (op_value){.rank = -1, .sequence = element, .optional = s->none};
+    if (s->count && s->items[0].sequence && s->items[0].sequence->map)
+        describe_sequence(element, s->items[0].sequence, memory);
+    out->sequence = element;
+    out->optional = s->none;
     return true;
 }
 

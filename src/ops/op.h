@@ -88,7 +88,7 @@ enum op_flags {
     OP_RANDOM = 4,      /* not folded into a constant, because each run may give other results */
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
-    OP_SEQUENCES = 32,  /* inputs may be sequences or optionals; else only with OP_HAS_GRAPHS */
+    OP_SEQUENCES = 32,  /* inputs may be sequences, optionals or maps; else only with OP_HAS_GRAPHS */
     OP_FILLS = 64 /* eval writes every element of outputs whose shapes infer made constant, so the
                      executor does not clear them */
 };
@@ -162,6 +162,7 @@ typedef struct op_value {
      * NULL. */
     const struct op_value *sequence;
     bool optional; /* the value is an optional; `sequence` describes its element */
+    pgy_dtype map_key, map_value; /* of a map: types of its keys and values; else NONE */
 } op_value;
 
 /* What infer and eval see of a node. */
@@ -277,6 +278,7 @@ typedef struct op_sequence {
     int refs;
     bool none; /* an optional without an element; an optional with an element is held as that
         element */
+    bool map;  /* a map: the items are a vector of its keys and one of its values */
 } op_sequence;
 
 /* Services and settings of the executor that operators use. */

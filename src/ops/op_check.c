@@ -165,6 +165,8 @@ pgy_status op_check_inputs(const op_infer *c, pgy_error *err)
         if (c->inputs[i].sequence)
             return op_error(n, err, PGY_E_TYPE, "input %zu must be a tensor, not %s", i,
                             c->inputs[i].optional ? "an optional" : "a sequence");
+        else if (c->inputs[i].map_key)
+            return op_error(n, err, PGY_E_TYPE, "input %zu must be a tensor, not a map", i);
     const pgy_dtype first = c->inputs[0].dtype;
     if (first && !op_type_in(n->def->types, first))
         return op_error(n, err, PGY_E_TYPE, "input 0 is %s, but must be one of: %s",

@@ -111,6 +111,7 @@ static bool holds(const op_type_set *set, const op_value *v)
         const uint32_t bit = type_bit(v->dtype);
         return !bit || ((set->tensors | set->optionals) & bit);
     }
+    if (element->map_key) return true; /* sets have no maps: operators check them */
     const bool nested = v->optional && element->sequence;
     const uint32_t bit = type_bit(nested ? element->sequence->dtype : element->dtype);
     const uint32_t allowed = nested        ? set->optional_sequences

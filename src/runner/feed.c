@@ -53,6 +53,12 @@ static bool is_sequence(const pgy_tensor_info *info)
     return info->form == PGY_FORM_SEQUENCE || info->form == PGY_FORM_OPTIONAL_SEQUENCE;
 }
 
+/* Is the input given by several tensors? */
+static bool has_elements(const pgy_tensor_info *info)
+{
+    return is_sequence(info) || info->form == PGY_FORM_MAP;
+}
+
 /* Is the input given? An optional may be left out. The names of a sequence's elements are checked
  * later. */
 static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
@@ -63,10 +69,10 @@ static bool is_given(const pgy_tensor_map *feed, const pgy_tensor_info *info)
 static bool is_known(const pgy_metadata *inputs, const char *name)
 {
     const pgy_tensor_info *named = pgy_metadata_find(inputs, name);
-    if (named && named->form != PGY_FORM_SEQUENCE) return true;
+    if (named && named->form != PGY_FORM_SEQUENCE && named->form != PGY_FORM_MAP) return true;
     for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
-        if (is_sequence(info) && elements_belongs(name, info->name)) return true;
+        if (has_elements(info) && elements_belongs(name, info->name)) return true;
     }
     return false;
 }
@@ -79,6 +85,19 @@ static pgy_status check_sequence(const pgy_tensor_map *feed, const pgy_tensor_in
         return PGY_OK;
     const pgy_status st = elements_count(&count, feed, info->name, err);
     return st ? pgy_error_prefix(err, st, "Input ") : PGY_OK;
+}
+
+/* Checks that a map has keys and values. The runner checks their types. */
+static pgy_status check_map(const pgy_tensor_map *feed, const pgy_tensor_info *info, pgy_error *err)
+{
+    pgy_tensor *keys, *values;
+    const pgy_status st = elements_map(&keys, &values, feed, info->name, err);
+    if (st) return pgy_error_prefix(err, st, "Input ");
+    if (keys) return PGY_OK;
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "Input '%s' is a map: give its keys as '%s[keys]' and its values as "
+                         "'%s[values]', vectors of equal length",
+                         info->name, info->name, info->name);
 }
 
 static pgy_status check_names(const pgy_tensor_map *feed, const pgy_metadata *inputs,
@@ -167,7 +186,8 @@ static pgy_status check_elements(const pgy_tensor_map *feed, const pgy_tensor_in
     pgy_status st = check_sequence(feed, info, err);
     for (size_t i = 0; !st && i < pgy_tensor_map_count(feed); i++) {
         const char *name = pgy_tensor_map_name(feed, i);
-        if (elements_belongs(name, info->name) && !str_ends_with(name, "[]"))
+        if (elements_belongs(name, info->name) && !str_ends_with(name, "[]") &&
+            !str_ends_with(name, "[keys]") && !str_ends_with(name, "[values]"))
             st = check_tensor(name, pgy_tensor_map_at(feed, i), info, err);
     }
     return st;
@@ -179,7 +199,9 @@ pgy_status feed_check(const pgy_tensor_map *feed, const pgy_metadata *inputs, pg
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         const pgy_tensor *t = pgy_tensor_map_find(feed, info->name);
-        if (is_sequence(info))
+        if (info->form == PGY_FORM_MAP)
+            st = check_map(feed, info, err);
+        else if (is_sequence(info))
             st = check_elements(feed, info, err);
         else if (t)
             st = check_tensor(info->name, t, info, err);

@@ -8,12 +8,21 @@
 
 #include "base/alloc.h"
 
-/* Skips "[12]" or "[]"; returns NULL if `s` begins with neither. *index is SIZE_MAX for "[]". */
+/* What the last brackets of a name hold instead of an index. */
+#define NO_ELEMENT SIZE_MAX
+#define PART_OF_MAP (SIZE_MAX - 1)
+
+/* Skips "[12]", "[]", "[keys]" or "[values]"; returns NULL if `s` begins with none. *index is
+ * NO_ELEMENT for "[]" and PART_OF_MAP for the words. */
 static const char *skip_index(const char *s, size_t *index)
 {
     if (*s++ != '[') return NULL;
+    if (!strcmp(s, "keys]") || !strcmp(s, "values]")) {
+        *index = PART_OF_MAP;
+        return s + strlen(s);
+    }
     if (*s == ']') {
-        *index = SIZE_MAX;
+        *index = NO_ELEMENT;
         return s + 1;
     }
     if (*s == '0' && s[1] != ']') return NULL;
@@ -33,7 +42,7 @@ static bool outer_index(size_t *index, const char *name, const char *stem)
     if (strncmp(name, stem, size) != 0) return false;
     const char *rest = skip_index(name + size, index);
     inner = *index;
-    while (rest && *rest && inner != SIZE_MAX) rest = skip_index(rest, &inner);
+    while (rest && *rest && inner < PART_OF_MAP) rest = skip_index(rest, &inner);
     return rest && !*rest;
 }
 
@@ -58,8 +67,8 @@ static void mark(bool *seen, size_t *found, bool *none, const pgy_tensor_map *m,
     size_t index;
     for (size_t i = 0; i < count; i++) {
         if (!outer_index(&index, pgy_tensor_map_name(m, i), stem)) continue;
-        *none |= index == SIZE_MAX;
-        if (index == SIZE_MAX) continue;
+        *none |= index == NO_ELEMENT;
+        if (index >= PART_OF_MAP) continue;
         if (index >= count) index = count;
         *found += !seen[index];
         seen[index] = true;
@@ -114,6 +123,57 @@ pgy_status elements_adopt_none(pgy_tensor_map *m, const char *stem, pgy_dtype dt
     pgy_status st = name.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory")
                                 : pgy_tensor_create(&t, dtype ? dtype : PGY_F32, 1, SHAPE, err);
     if (!st) st = elements_adopt(m, str_text(&name), t, err);
+    str_deinit(&name);
+    return st;
+}
+
+static pgy_tensor *find_part(bool *failed, const pgy_tensor_map *m, const char *stem,
+                             const char *part)
+{
+    str name = {0};
+    str_printf(&name, "%s[%s]", stem, part);
+    *failed |= name.failed;
+    pgy_tensor *t = name.failed ? NULL : pgy_tensor_map_find(m, str_text(&name));
+    str_deinit(&name);
+    return t;
+}
+
+pgy_status elements_map(pgy_tensor **keys, pgy_tensor **values, const pgy_tensor_map *m,
+                        const char *stem, pgy_error *err)
+{
+    bool failed = false;
+    *keys = find_part(&failed, m, stem, "keys");
+    *values = find_part(&failed, m, stem, "values");
+    if (failed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!*keys && !*values) return PGY_OK;
+    if (!*keys || !*values)
+        return pgy_error_set(err, PGY_E_ARGUMENT, "map '%s' lacks '%s[%s]'", stem, stem,
+                             *keys ? "values" : "keys");
+    if (pgy_tensor_rank(*keys) != 1 || pgy_tensor_rank(*values) != 1 ||
+        pgy_tensor_count(*keys) != pgy_tensor_count(*values))
+        return pgy_error_set(err, PGY_E_ARGUMENT,
+                             "'%s[keys]' and '%s[values]' must be vectors of equal length", stem,
+                             stem);
+    return PGY_OK;
+}
+
+pgy_status elements_adopt_map(pgy_tensor_map *m, const char *stem, pgy_tensor *keys,
+                              pgy_tensor *values, pgy_error *err)
+{
+    str name = {0};
+    str_printf(&name, "%s[keys]", stem);
+    pgy_status st = name.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory") : PGY_OK;
+    if (st)
+        pgy_tensor_release(keys);
+    else
+        st = elements_adopt(m, str_text(&name), keys, err);
+    str_clear(&name);
+    str_printf(&name, "%s[values]", stem);
+    if (!st && name.failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (st)
+        pgy_tensor_release(values);
+    else
+        st = elements_adopt(m, str_text(&name), values, err);
     str_deinit(&name);
     return st;
 }

@@ -44,6 +44,7 @@ static pgy_status draw_sequence(op_tensor *out, const pgy_floor *f, const op_seq
     op_sequence *made = op_sequence_create(s->count);
     if (!made) return graph_no_memory(err);
     made->none = s->none;
+    made->map = s->map;
     for (size_t i = 0; !st && i < s->count; i++) {
         pgy_tensor *own = NULL;
         made->items[i] = op_tensor_retain(&s->items[i]);

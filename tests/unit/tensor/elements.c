@@ -45,9 +45,11 @@ static void test_elements__names(void **state)
     assert_true(elements_belongs("s[12][3]", "s"));
     assert_true(elements_belongs("s[0][]", "s"));
     assert_true(elements_belongs("s[1][2]", "s[1]"));
+    assert_true(elements_belongs("s[keys]", "s"));
+    assert_true(elements_belongs("s[3][values]", "s"));
     static const char *const OTHERS[] = {
-        "s",     "s[",     "s[01]", "s[1]x", "s[-1]",
-        "st[0]", "s[][0]", "s[1",   "s[a]",  "s[99999999999999999999]"};
+        "s",      "s[",  "s[01]", "s[1]x",      "s[-1]",      "st[0]",
+        "s[][0]", "s[1", "s[a]",  "s[keys][0]", "s[values]x", "s[99999999999999999999]"};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
         if (elements_belongs(OTHERS[i], "s")) fail_msg("'%s' belongs to 's'", OTHERS[i]);
 }
@@ -59,6 +61,7 @@ static void test_elements__lengths(void **state)
     expect_count("x s[1] st[5] s[0] s", 2);
     expect_count("s[]", 0);
     expect_count("s[0][0] s[0][1] s[1][]", 2);
+    expect_count("s[0][keys] s[0][values] s[1][keys] s[1][values]", 2);
 }
 
 static void test_elements__what_is_missing_is_named(void **state)
@@ -86,4 +89,33 @@ static void test_elements__a_name_is_taken_once(void **state)
     assert_int_equal(pgy_tensor_rank(none), 1);
     assert_int_equal(pgy_tensor_count(none), 0);
     pgy_tensor_map_destroy(m);
+}
+
+static void expect_map_refused(const char *names, const char *text)
+{
+    pgy_tensor_map *m = map_of(names);
+    pgy_tensor *keys, *values;
+    pgy_error err = {0};
+    assert_int_equal(elements_map(&keys, &values, m, "s", &err), PGY_E_ARGUMENT);
+    if (!strstr(err.text, text)) fail_msg("%s", err.text);
+    pgy_tensor_map_destroy(m);
+}
+
+static void test_elements__maps(void **state)
+{
+    (void)state;
+    pgy_tensor_map *m = map_of("x");
+    pgy_tensor *keys, *values;
+    pgy_error err = {0};
+    expect_ok(elements_map(&keys, &values, m, "s", &err), &err);
+    assert_null(keys);
+    expect_ok(elements_adopt_map(m, "s", tensor_of(PGY_I64, DIMS(3), NULL),
+                                 tensor_of(PGY_F32, DIMS(3), NULL), &err),
+              &err);
+    expect_ok(elements_map(&keys, &values, m, "s", &err), &err);
+    assert_int_equal(pgy_tensor_dtype(keys), PGY_I64);
+    assert_int_equal(pgy_tensor_dtype(values), PGY_F32);
+    pgy_tensor_map_destroy(m);
+    expect_map_refused("s[keys]", "map 's' lacks 's[values]'");
+    expect_map_refused("s[values]", "map 's' lacks 's[keys]'");
 }

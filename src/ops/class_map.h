@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shared by operators on maps: ZipMap, DictVectorizer and CastMap. A map is an op_sequence of two
+ * vectors, keys and values. */
+#ifndef OPS_CLASS_MAP_H
+#define OPS_CLASS_MAP_H
+
+#include "ops/rule.h"
+
+/* Checks that input 0 is a map, where its type is known, with the key type `key` unless that is
+ * NONE. */
+pgy_status map_infer(const op_infer *c, pgy_dtype key, pgy_error *err) PGY_MUST_CHECK;
+
+/* The keys and values of input 0, which has passed map_infer. */
+typedef struct map_parts {
+    const pgy_tensor *keys, *values; /* in storage types */
+    pgy_dtype value_type;            /* declared */
+    size_t count;
+} map_parts;
+pgy_status map_input(map_parts *out, const op_eval *c, pgy_dtype key,
+                     pgy_error *err) PGY_MUST_CHECK;
+
+#endif
