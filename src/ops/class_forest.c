@@ -11,7 +11,7 @@ void forest_deinit(forest *f)
     mem_free(f->nodes);
     mem_free(f->weights);
     mem_free(f->roots);
-    mem_free(f->base);
+    mem_free((void *)(uintptr_t)f->base);
     *f = (forest){0};
 }
 

@@ -37,7 +37,7 @@ typedef struct forest {
     forest_node *nodes;
     forest_weight *weights; /* those of a leaf lie side by side */
     uint32_t *roots;
-    double *base;
+    const double *base;
     size_t node_count, weight_count, root_count, base_count, target_count;
     size_t feature_count; /* the features that the tests use: the largest number + 1 */
     forest_join join;

@@ -309,10 +309,11 @@ static pgy_status make_base(builder *b, bool classes, pgy_error *err)
         return op_error(b->node, err, PGY_E_ARGUMENT,
                         "attribute base_values has %zu numbers, but must have none or %s%zu",
                         base.count, few ? "at most " : "", few ? 2 : f->target_count);
-    f->base = mem_calloc(base.count + 1, sizeof *f->base);
-    if (!f->base) return rule_no_memory(b->node, err);
+    double *copy = mem_calloc(base.count + 1, sizeof *copy);
+    if (!copy) return rule_no_memory(b->node, err);
+    for (size_t i = 0; i < base.count; i++) copy[i] = number_at(&base, i);
+    f->base = copy;
     f->base_count = base.count;
-    for (size_t i = 0; i < base.count; i++) f->base[i] = number_at(&base, i);
     return PGY_OK;
 }
 

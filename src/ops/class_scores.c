@@ -78,7 +78,7 @@ pgy_status scores_rows(size_t *rows, size_t *features, const op_eval *c, pgy_err
     return PGY_OK;
 }
 
-pgy_status scores_input(const double **x, double **copy, const op_eval *c, bool narrow,
+pgy_status scores_input(const double **x, double **copy, const op_eval *c, pgy_dtype narrow,
                         pgy_error *err)
 {
     const size_t count = in_count(c, 0);
@@ -87,7 +87,7 @@ pgy_status scores_input(const double **x, double **copy, const op_eval *c, bool 
     const int64_t *ints = in_i64(c, 0);
     *x = floats;
     *copy = NULL;
-    if (!integer && !(narrow && c->inputs[0].dtype == PGY_F64)) return PGY_OK;
+    if (!integer && (!narrow || c->inputs[0].dtype != narrow)) return PGY_OK;
     pgy_status st = workspace_alloc((void **)copy, c, count, sizeof **copy, err);
     if (st) return st;
     for (size_t i = 0; i < count; i++)

@@ -41,9 +41,9 @@ double scores_logistic(double x);
 /* Input 0 as rows of features; a vector is one row. PGY_E_SHAPE: another rank. */
 pgy_status scores_rows(size_t *rows, size_t *features, const op_eval *c,
                        pgy_error *err) PGY_MUST_CHECK;
-/* Elements of input 0 as float64. Integers and, with `narrow`, declared float64 are rounded to
- * float32 first, as ONNX Runtime does. *copy is the caller's (mem_free) and may be NULL. */
-pgy_status scores_input(const double **x, double **copy, const op_eval *c, bool narrow,
+/* Elements of input 0 as float64. Integers are rounded to float32 first, as in ONNX Runtime; so are
+ * elements of the declared type `narrow`. *copy is the caller's (mem_free) and may be NULL. */
+pgy_status scores_input(const double **x, double **copy, const op_eval *c, pgy_dtype narrow,
                         pgy_error *err) PGY_MUST_CHECK;
 /* Checks the rank of input 0 and gives its number of rows and features. */
 pgy_status scores_infer_rows(op_infer *c, dim *rows, dim *features, pgy_error *err) PGY_MUST_CHECK;

@@ -73,7 +73,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     double *copy = NULL;
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = scores_rows(&rows, &features, c, err);
-    if (!st) st = scores_input(&x, &copy, c, true, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_F64, err);
     for (size_t i = 0; !st && i < rows; i++) {
         double *y = out_f64(c, 1) + i * columns;
         linear_row(y, x + i * features, features, scores, coefficients, intercepts);

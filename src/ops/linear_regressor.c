@@ -39,7 +39,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     double *copy = NULL;
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = scores_rows(&rows, &features, c, err);
-    if (!st) st = scores_input(&x, &copy, c, false, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
     for (size_t i = 0; !st && i < rows; i++) {
         double *y = out_f64(c, 0) + i * targets;
         linear_row(y, x + i * features, features, targets, coefficients, intercepts);

@@ -40,7 +40,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const bool length = op_attr_is(c->node, "norm", "L2", "MAX");
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = scores_rows(&rows, &features, c, err);
-    if (!st) st = scores_input(&x, &copy, c, false, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
     for (size_t i = 0; !st && i < rows; i++)
         normalize(out_f64(c, 0) + i * features, x + i * features, features, largest, length);
     mem_free(copy);

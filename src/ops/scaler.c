@@ -35,7 +35,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     const double *x;
     double *copy = NULL;
     pgy_status st = inputs_check(c, "!", err);
-    if (!st) st = scores_input(&x, &copy, c, false, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
     for (size_t i = 0; !st && i < in_count(c, 0); i++)
         out_f64(c, 0)[i] = (x[i] - (double)offset[i % count]) * (double)scale[i % count];
     mem_free(copy);

@@ -259,7 +259,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = read(&k, c->node, err);
     if (!st) st = scores_rows(&rows, &features, c, err);
-    if (!st) st = scores_input(&x, &copy, c, true, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_F64, err);
     if (!st) st = make_room(&r, c, &k, err);
     for (size_t i = 0; !st && i < rows; i++) {
         st = run_row(c, &k, &r, x + i * features, i, err);

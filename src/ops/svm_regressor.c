@@ -56,7 +56,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = read(&s, c->node, err);
     if (!st) st = scores_rows(&rows, &features, c, err);
-    if (!st) st = scores_input(&x, &copy, c, false, err);
+    if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
     if (!st) st = workspace_alloc((void **)&k, c, s.vector_count + 1, sizeof *k, err);
     for (size_t i = 0; !st && i < rows; i++) {
         const double y = run_row(&s, x + i * features, k);

@@ -33,7 +33,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (!st) st = scores_rows(&rows, &features, c, err);
     if (!st) st = forest_init(&f, c->node, false, op_attr_int(c->node, "n_targets", 1), err);
     if (!st) st = forest_check_features(&f, c->node, features, err);
-    if (!st) st = scores_input(&x, &copy, c, false, err);
+    /* Tests jump, so they see the features as their type holds them. */
+    if (!st) st = scores_input(&x, &copy, c, PGY_F32, err);
     if (!st) st = workspace_alloc((void **)&seen, c, f.target_count, sizeof *seen, err);
     for (size_t i = 0; !st && i < rows; i++) {
         double *y = out_f64(c, 0) + i * f.target_count;

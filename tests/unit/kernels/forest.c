@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tree ensembles, against the reference definitions: all tests, transforms and ways to join, with
+ * few and many rows. */
+#include <cmocka.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "harness/extent_check.h"
+#include "kernels/kernel.h"
+#include "ops/op.h"
+
+enum { TREES = 9, DEPTH = 3, NODES = (1 << (DEPTH + 1)) - 1, FEATURES = 5, MOST = TREES * NODES };
+enum { MOST_ROWS = 70, MOST_TARGETS = 3 };
+
+static const char *const MODES[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                    "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
+
+/* A node with its attributes. */
+typedef struct ensemble {
+    int64_t tree[MOST], id[MOST], feature[MOST], missing[MOST], next[2][MOST];
+    int64_t weight_tree[MOST], weight_node[MOST], weight_target[MOST];
+    float value[MOST], weight[MOST], base[MOST_TARGETS];
+    span mode[MOST];
+    size_t count, weights;
+    int64_t labels[MOST_TARGETS];
+    op_attr attrs[20];
+    op_node node;
+} ensemble;
+
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % limit;
+}
+
+static float small(uint64_t *state)
+{
+    return (float)((int)below(state, 17) - 8) / 4;
+}
+
+static void put_node(ensemble *e, int64_t tree, int64_t id, int one, uint64_t *state)
+{
+    const size_t i = e->count++;
+    const bool leaf = 2 * id + 1 >= NODES || (id > 0 && below(state, 4) == 0);
+    e->tree[i] = tree;
+    e->id[i] = id;
+    e->feature[i] = leaf ? 0 : below(state, FEATURES);
+    e->value[i] = small(state);
+    e->missing[i] = below(state, 2);
+    e->mode[i] = span_of(leaf ? "LEAF" : MODES[one >= 0 ? (uint32_t)one : below(state, 6)]);
+    e->next[0][i] = leaf ? 0 : 2 * id + 1;
+    e->next[1][i] = leaf ? 0 : 2 * id + 2;
+    if (!leaf) {
+        put_node(e, tree, 2 * id + 1, one, state);
+        put_node(e, tree, 2 * id + 2, one, state);
+        return;
+    }
+    e->weight_tree[e->weights] = tree;
+    e->weight_node[e->weights++] = id;
+}
+
+static void put_ints(ensemble *e, const char *name, const int64_t *values, size_t count)
+{
+    e->attrs[e->node.attr_count++] =
+        (op_attr){.name = name, .kind = OP_ATTR_INTS, .ints = values, .count = count};
+}
+
+static void put_floats(ensemble *e, const char *name, const float *values, size_t count)
+{
+    e->attrs[e->node.attr_count++] =
+        (op_attr){.name = name, .kind = OP_ATTR_FLOATS, .floats = values, .count = count};
+}
+
+static void put_text(ensemble *e, const char *name, const char *text)
+{
+    e->attrs[e->node.attr_count++] =
+        (op_attr){.name = name, .kind = OP_ATTR_STRING, .s = span_of(text)};
+}
+
+static void put_attributes(ensemble *e, bool classes, size_t targets, bool missing)
+{
+    put_ints(e, "nodes_treeids", e->tree, e->count);
+    put_ints(e, "nodes_nodeids", e->id, e->count);
+    put_ints(e, "nodes_featureids", e->feature, e->count);
+    put_ints(e, "nodes_falsenodeids", e->next[0], e->count);
+    put_ints(e, "nodes_truenodeids", e->next[1], e->count);
+    put_floats(e, "nodes_values", e->value, e->count);
+    if (missing) put_ints(e, "nodes_missing_value_tracks_true", e->missing, e->count);
+    e->attrs[e->node.attr_count++] = (op_attr){
+        .name = "nodes_modes", .kind = OP_ATTR_STRINGS, .strings = e->mode, .count = e->count};
+    put_ints(e, classes ? "class_treeids" : "target_treeids", e->weight_tree, e->weights);
+    put_ints(e, classes ? "class_nodeids" : "target_nodeids", e->weight_node, e->weights);
+    put_ints(e, classes ? "class_ids" : "target_ids", e->weight_target, e->weights);
+    put_floats(e, classes ? "class_weights" : "target_weights", e->weight, e->weights);
+    if (classes)
+        put_ints(e, "classlabels_int64s", e->labels, targets);
+    else
+        e->attrs[e->node.attr_count++] =
+            (op_attr){.name = "n_targets", .kind = OP_ATTR_INT, .i = (int64_t)targets};
+}
+
+/* Makes trees whose tests are all of mode `one`, or of any mode if it is negative. */
+static void make_ensemble(ensemble *e, bool classes, size_t targets, int one, uint64_t *state)
+{
+    *e = (ensemble){.labels = {-7, 5, 11}};
+    for (int64_t t = 0; t < TREES; t++) put_node(e, t, 0, one, state);
+    for (size_t i = 0; i < e->weights; i++) {
+        e->weight_target[i] = below(state, (uint32_t)targets);
+        e->weight[i] = small(state);
+    }
+    for (size_t i = 0; i < targets; i++) e->base[i] = small(state);
+    const char *name = classes ? "TreeEnsembleClassifier" : "TreeEnsembleRegressor";
+    put_attributes(e, classes, targets, one < 0 || below(state, 2));
+    e->node.def = op_find("ai.onnx.ml", name, 3);
+    e->node.name = "trees";
+    e->node.opset = 3;
+    e->node.attrs = e->attrs;
+    e->node.input_count = 1;
+    e->node.output_count = classes ? 2 : 1;
+}
+
+/* What the definition computes: labels, if any, and scores. */
+static void run_definition(double *scores, int64_t *labels, const ensemble *e, const float *x,
+                           const int64_t *shape)
+{
+    op_tensor in = {.dtype = PGY_F32}, out[2] = {{0}};
+    const bool wanted[] = {true, true};
+    const op_host host = {0};
+    const size_t last = e->node.output_count - 1;
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_create(&in.value, PGY_F64, 2, shape, &err), PGY_OK);
+    for (size_t i = 0; i < pgy_tensor_count(in.value); i++) op_f64(in.value)[i] = (double)x[i];
+    if (op_run(&e->node, &in, out, wanted, &host, &err)) fail_msg("%s", err.text);
+    memcpy(scores, op_f64(out[last].value), pgy_tensor_size_bytes(out[last].value));
+    if (last) memcpy(labels, op_i64(out[0].value), pgy_tensor_size_bytes(out[0].value));
+    op_tensor_release(&in);
+    op_tensor_release(&out[0]);
+    op_tensor_release(&out[1]);
+}
+
+static void expect_equal(const float *z, const double *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float w = (float)wanted[i];
+        if (z[i] != w && !(isnan(z[i]) && isnan(w)))
+            fail_msg("score %zu is %g, should be %g", i, (double)z[i], (double)w);
+    }
+}
+
+static void run_kernel(const ensemble *e, float *x, const int64_t *shape, size_t targets)
+{
+    static double wanted[MOST_ROWS * MOST_TARGETS];
+    static int64_t wanted_labels[MOST_ROWS], labels[MOST_ROWS];
+    static float z[MOST_ROWS * MOST_TARGETS];
+    const bool classes = e->node.output_count == 2;
+    const int64_t out_shape[] = {shape[0], (int64_t)targets};
+    const kernel *k = kernel_find("forest_f32", 1);
+    kernel_problem u = {.node = &e->node, .input_count = 1, .output_count = e->node.output_count};
+    kernel_plan plan = {0};
+    pgy_error err = {0};
+    double cost;
+    u.inputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = shape};
+    u.outputs[0] = (kernel_tensor){.dtype = PGY_I64, .rank = 1, .shape = shape};
+    u.outputs[classes] = (kernel_tensor){.dtype = PGY_F32, .rank = 2, .shape = out_shape};
+    assert_true(kernel_accept(k, &u, &cost));
+    if (k->prepare(&plan, &u, &err)) fail_msg("%s", err.text);
+    run_definition(wanted, wanted_labels, e, x, shape);
+    void *tensors[] = {x, classes ? (void *)labels : z, z};
+    for (uint32_t parts = 1; parts <= plan.parts; parts += 3) {
+        memset(z, 0x55, sizeof z);
+        kernel_run_alone(k, &plan, tensors, parts);
+        expect_equal(z, wanted, (size_t)shape[0] * targets);
+        if (classes) assert_memory_equal(labels, wanted_labels, (size_t)shape[0] * sizeof *labels);
+    }
+    extent_check(k, &plan, &u, tensors);
+    kernel_plan_deinit(&plan);
+}
+
+static void test_forest__equals_the_definition(void **state)
+{
+    static const char *const JOINS[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+    static const char *const TRANSFORMS[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"};
+    static float x[MOST_ROWS * FEATURES];
+    static ensemble e;
+    uint64_t seed = 7;
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        const bool classes = round % 2;
+        const size_t targets = 1 + below(&seed, MOST_TARGETS);
+        const int64_t shape[] = {1 + (int64_t)below(&seed, round % 3 ? 10 : MOST_ROWS), FEATURES};
+        make_ensemble(&e, classes, targets, round % 7 < 6 ? round % 7 : -1, &seed);
+        if (!classes) put_text(&e, "aggregate_function", JOINS[below(&seed, 4)]);
+        put_text(&e, "post_transform", TRANSFORMS[below(&seed, 4)]);
+        if (below(&seed, 2)) put_floats(&e, "base_values", e.base, targets);
+        for (size_t i = 0; i < (size_t)shape[0] * FEATURES; i++)
+            x[i] = below(&seed, 9) ? small(&seed) : NAN;
+        run_kernel(&e, x, shape, targets);
+    }
+}
