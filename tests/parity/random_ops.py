@@ -574,6 +574,31 @@ HALF_MODELS = [
 ]
 
 
+CLASSIC_MODELS = [
+    "## Classic models (ai.onnx.ml)", "",
+    "The reference follows ONNX Runtime, also against the text of ONNX; `tests/ops/ml_cases.py` has a case for each line.", "",
+    "| operators | what ONNX Runtime does |", "| --- | --- |",
+    "| LinearRegressor, TreeEnsembleRegressor, TreeEnsemble | of SOFTMAX, LOGISTIC and SOFTMAX_ZERO nothing is applied to a single target; TreeEnsemble is the exception: there the reference follows the text |",
+    "| LinearClassifier | a single score s with two labels becomes 1 - s and s, whatever `multi_class` and the transform say, except LOGISTIC: the logistic functions of -s and s |",
+    "| LinearClassifier, SVMClassifier, TreeEnsembleClassifier | PROBIT of a single score sets the first of two columns; ONNX Runtime leaves the second as it was in memory, the reference sets 0 |",
+    "| all with `post_transform` | PROBIT is the approximation of ONNX's reference evaluator and ONNX Runtime, 0.004 off at worst |",
+    "| SOFTMAX_ZERO | scores nearer to 0 than 1e-7 are left out of the sum and divided by it |",
+    "| TreeEnsembleClassifier | two classes whose weights have both class ids, or a single class: the label is 1 or 0 by the sign of the score, not an entry of `classlabels_int64s`. ONNX Runtime reads beyond `classlabels_strings` if it has one entry; the reference gives the text 1 |",
+    "| TreeEnsembleClassifier | two classes and two base values: the second score is base_values[1] plus the first sum, the first its negative; with one base value it counts for the first class only |",
+    "| TreeEnsembleRegressor | several targets: one that no reached leaf has a weight for is 0, without its base value |",
+    "| TreeEnsembleRegressor | one target: a leaf counts with its first weight only and, without weights, with its entry in `nodes_values` |",
+    "| TreeEnsembleRegressor, TreeEnsembleClassifier | a NaN that passes a test by `nodes_missing_value_tracks_true` passes in addition to the test, so BRANCH_NEQ always lets it pass; a threshold of NaN fails all tests but BRANCH_NEQ; trees in turns have several roots each |",
+    "| SVMRegressor | `post_transform` is ignored |",
+    "| SVMClassifier | without probabilities there is a score per pair of classes, not per class; two classes give -s and s, or 1 - s and s with a transform |",
+    "| Normalizer | MAX divides by the largest element, not by the largest magnitude |",
+    "| Scaler, Imputer | with three or more dimensions the features are those of the second one, and the list repeats along the last |",
+    "| OneHotEncoder | texts with integer categories, and the reverse, give zeros |",
+    "| CastMap | missing positions of texts are `0.f` |",
+    "| Imputer | a list of another length than 1 or the number of features: ONNX Runtime takes its first number, the reference refuses |",
+    "| LinearRegressor, LinearClassifier | coefficients beyond those needed, intercepts of another number: ONNX Runtime ignores them, the reference refuses |",
+]
+
+
 def write_docs(rows):
     sides = {"ours": "The reference differs from both", "all": "All three differ", "onnxrt": "ONNX Runtime differs", "evaluator": "ONNX's ReferenceEvaluator differs"}
     text = ["# Where the reference and others disagree", "",
@@ -588,7 +613,7 @@ def write_docs(rows):
             op = "all" if row["op"] == "*" else row["op"].replace(" ", ", ").replace("*", "…")
             text.append(f"| {op} | {low} to {high} | {row['kind']} | {when} | {row['why'].replace('|', '/')} | {row.get('model', '')} |")
         text.append("")
-    text += [*HALF_MODELS, ""]
+    text += [*HALF_MODELS, "", *CLASSIC_MODELS, ""]
     with open(os.path.join(ROOT, "docs", "disagreements.md"), "w", encoding="utf-8") as f:
         f.write("\n".join(text[:-1]) + "\n")
 
