@@ -275,6 +275,16 @@ void builder_attr_ints(model_builder *b, pgy_onnx_node *n, const char *name, siz
     a->int_count = count;
 }
 
+void builder_attr_floats(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
+                         const float *values)
+{
+    pgy_onnx_attribute *a = new_attr(b, n, name, PGY_ATTR_FLOATS);
+    float *copy = allocate(b, count ? count : 1, sizeof *copy);
+    if (count) memcpy(copy, values, count * sizeof *copy);
+    a->floats = copy;
+    a->float_count = count;
+}
+
 void builder_attr_float(model_builder *b, pgy_onnx_node *n, const char *name, float value)
 {
     new_attr(b, n, name, PGY_ATTR_FLOAT)->f = value;

@@ -51,6 +51,8 @@ pgy_onnx_node *builder_node(model_builder *b, const char *op_type, const char *i
 void builder_attr_int(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value);
 void builder_attr_ints(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
                        const int64_t *values);
+void builder_attr_floats(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
+                         const float *values);
 void builder_attr_float(model_builder *b, pgy_onnx_node *n, const char *name, float value);
 void builder_attr_string(model_builder *b, pgy_onnx_node *n, const char *name, const char *value);
 void builder_attr_tensor(model_builder *b, pgy_onnx_node *n, const char *name,

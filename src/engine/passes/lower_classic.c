@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators of ai.onnx.ml on matrices of float32, as standard operators that have kernels: Scaler
+ * as Sub and Mul, Normalizer as a reduction and Div, LinearRegressor and LinearClassifier as Gemm
+ * with a transform. Other types, and transforms that no operator computes, stay. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/passes/pass.h"
+#include "transform/pattern.h"
+
+static bool is_matrix(const pgy_node *n)
+{
+    return pattern_dtype(n->inputs[0]) == PGY_F32 && pattern_rank(n->inputs[0]) == 2;
+}
+
+static const float *floats_of(const pgy_node *n, const char *name, size_t *count)
+{
+    const pgy_onnx_attribute *a = node_attribute(n, name);
+    *count = a ? a->float_count : 0;
+    return a ? a->floats : NULL;
+}
+
+/* A weight from the numbers of an attribute. */
+static pgy_value *weight(pattern *p, pgy_node *n, const float *numbers, size_t rank,
+                         const int64_t *shape)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < rank; i++) count *= (size_t)shape[i];
+    double *copy = mem_calloc(count, sizeof *copy);
+    if (!copy) {
+        p->status = PGY_E_MEMORY;
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) copy[i] = (double)numbers[i];
+    pgy_value *v = pattern_weight(p, n->graph, n->outputs[0]->name, PGY_F32, rank, shape, copy);
+    mem_free(copy);
+    return v;
+}
+
+/* Adds a node before n whose output is a new value. */
+static pgy_value *emit(pattern *p, pgy_node *n, const char *op, pgy_value *a, pgy_value *b)
+{
+    pgy_value *const inputs[] = {a, b};
+    pgy_value *v = a ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    if (!v && !p->status) p->status = PGY_E_MEMORY;
+    return v && pattern_add(p, n, op, inputs, b ? 2 : 1, v) ? v : NULL;
+}
+
+static bool lower_scaler(pattern *p, pgy_node *n)
+{
+    size_t count, scales;
+    if (!pattern_is(n, "ai.onnx.ml:Scaler") || !is_matrix(n)) return false;
+    const float *offset = floats_of(n, "offset", &count), *scale = floats_of(n, "scale", &scales);
+    const int64_t shape[] = {(int64_t)count};
+    if (!count || scales != count) return false;
+    pgy_value *by = weight(p, n, scale, 1, shape);
+    pgy_value *moved = emit(p, n, "Sub", n->inputs[0], weight(p, n, offset, 1, shape));
+    pgy_value *const inputs[] = {moved, by};
+    return moved && by && pattern_put(p, n, "Mul", inputs, 2);
+}
+
+/* Rows divided by a norm; one of 0 leaves the row. MAX is not lowered: it ignores NaN. */
+static bool lower_normalizer(pattern *p, pgy_node *n)
+{
+    static const int64_t AXIS[] = {1};
+    static const double ONE[] = {1}, ZERO[] = {0};
+    const bool length = pattern_text_is(n, "norm", "L2", "MAX");
+    pgy_value *axes = NULL, *x = n->input_count ? n->inputs[0] : NULL;
+    if (!pattern_is(n, "ai.onnx.ml:Normalizer") || !is_matrix(n) ||
+        pattern_text_is(n, "norm", "MAX", "MAX"))
+        return false;
+    p->status = value_create_ints(&axes, n->graph, n->outputs[0]->name, AXIS, 1, p->err);
+    if (p->status) return false;
+    pgy_value *one = pattern_weight(p, n->graph, n->outputs[0]->name, PGY_F32, 0, NULL, ONE);
+    pgy_value *zero = pattern_weight(p, n->graph, n->outputs[0]->name, PGY_F32, 0, NULL, ZERO);
+    pgy_value *norm = emit(p, n, length ? "ReduceL2" : "ReduceL1", x, axes);
+    pgy_value *none = norm && zero ? emit(p, n, "Equal", norm, zero) : NULL;
+    pgy_value *divisor = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    pgy_value *const choices[] = {none, one, norm}, *const inputs[] = {x, divisor};
+    return none && one && divisor && pattern_add(p, n, "Where", choices, 3, divisor) &&
+           pattern_put(p, n, "Div", inputs, 2);
+}
+
+/* The operator of attribute post_transform; NULL: no standard operator computes it. */
+static const char *transform_of(const pgy_node *n)
+{
+    if (pattern_text_is(n, "post_transform", "NONE", "NONE")) return "Identity";
+    if (pattern_text_is(n, "post_transform", "SOFTMAX", "NONE")) return "Softmax";
+    return pattern_text_is(n, "post_transform", "LOGISTIC", "NONE") ? "Sigmoid" : NULL;
+}
+
+/* Features times coefficients, plus intercepts. */
+static pgy_value *product(pattern *p, pgy_node *n, int64_t targets)
+{
+    size_t count, intercepts;
+    const float *w = floats_of(n, "coefficients", &count);
+    const float *b = floats_of(n, "intercepts", &intercepts);
+    if (targets < 1 || count % (size_t)targets || !count || pattern_size(n->inputs[0], 1) < 0)
+        return NULL;
+    const int64_t shape[] = {targets, (int64_t)count / targets};
+    if (shape[1] != pattern_size(n->inputs[0], 1)) return NULL;
+    pgy_value *inputs[] = {n->inputs[0], weight(p, n, w, 2, shape),
+                           intercepts ? weight(p, n, b, 1, shape) : NULL};
+    pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    if (!y || !inputs[1] || (intercepts && !inputs[2])) return NULL;
+    pgy_node *made = pattern_add(p, n, "Gemm", inputs, intercepts ? 3 : 2, y);
+    if (made) pattern_set_int(p, made, "transB", 1);
+    return made ? y : NULL;
+}
+
+static bool lower_regressor(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "ai.onnx.ml:LinearRegressor") || !is_matrix(n)) return false;
+    const int64_t targets = pattern_int(n, "targets", 1);
+    const char *transform = transform_of(n);
+    if (!transform) return false;
+    if (targets == 1) transform = "Identity"; /* as in ONNX Runtime */
+    pgy_value *y = product(p, n, targets);
+    pgy_node *made = y ? pattern_put(p, n, transform, &y, 1) : NULL;
+    if (made && !strcmp(transform, "Softmax")) pattern_set_int(p, made, "axis", 1);
+    return made != NULL;
+}
+
+/* Several scores and integer labels. */
+static bool lower_classifier(pattern *p, pgy_node *n)
+{
+    size_t scores;
+    pgy_value *labels = NULL;
+    if (!pattern_is(n, "ai.onnx.ml:LinearClassifier") || !is_matrix(n) || n->output_count != 2 ||
+        !n->outputs[0] || !n->outputs[1])
+        return false;
+    const pgy_onnx_attribute *names = node_attribute(n, "classlabels_ints");
+    const char *transform = transform_of(n);
+    floats_of(n, "intercepts", &scores);
+    if (!transform || scores < 2 || !names || names->int_count != scores ||
+        node_attribute(n, "classlabels_strings"))
+        return false;
+    pgy_value *y = product(p, n, (int64_t)scores);
+    pgy_value *best = y ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    if (!best) return false;
+    p->status =
+        value_create_ints(&labels, n->graph, n->outputs[0]->name, names->ints, scores, p->err);
+    if (p->status) return false;
+    pgy_node *choice = pattern_add(p, n, "ArgMax", &y, 1, best);
+    if (choice) pattern_set_int(p, choice, "axis", 1);
+    if (choice) pattern_set_int(p, choice, "keepdims", 0);
+    pgy_value *const picked[] = {labels, best};
+    if (!choice || !pattern_add(p, n, "Gather", picked, 2, n->outputs[0])) return false;
+    pgy_node *made = pattern_add(p, n, transform, &y, 1, n->outputs[1]);
+    if (made && !strcmp(transform, "Softmax")) pattern_set_int(p, made, "axis", 1);
+    if (made) pattern_drop(p, n);
+    return made != NULL;
+}
+
+static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {lower_scaler, lower_normalizer, lower_regressor,
+                                         lower_classifier, NULL};
+    return pattern_run(g, "lower_classic", RULES, changes, err);
+}
+
+const pass PASS_lower_classic = {.name = "lower_classic",
+                                 .summary = "linear models, Scaler and Normalizer of ai.onnx.ml as "
+                                            "standard operators",
+                                 .run = run};
