@@ -147,7 +147,7 @@ pgy_status pgy_onnx_value_info_describe(pgy_tensor_info *out, pgy_model *m,
     if (v->type) type = tensor ? tensor->tensor_type : v->type->sparse_tensor_type;
     pgy_status st = type ? element_type(&info.dtype, name, type->elem_type, err) : PGY_OK;
     if (st) return st;
-    if (type && type->shape) {
+    if (type && type->shape && info.form != PGY_FORM_MAP) {
         const size_t rank = type->shape->dim_count;
         if (rank > PGY_MAX_RANK)
             return pgy_error_set(err, PGY_E_FORMAT,

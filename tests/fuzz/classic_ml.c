@@ -172,7 +172,8 @@ static void try_kernels(const op_node *n, const op_tensor *in, const op_tensor *
 {
     pgy_tensor *x = NULL;
     kernel_problem u = {.node = n, .input_count = 1, .output_count = n->output_count};
-    if (!in->value || in->dtype != PGY_F32 || op_from_storage(&x, in->value, in->dtype, NULL))
+    if (!in->value || in->dtype != PGY_F32 || !out[0].value ||
+        op_from_storage(&x, in->value, in->dtype, NULL))
         return;
     u.inputs[0] = (kernel_tensor){
         .dtype = in->dtype, .rank = (int32_t)pgy_tensor_rank(x), .shape = pgy_tensor_shape(x)};

@@ -151,7 +151,7 @@ static void test_model_read__value_infos(void **state)
         pgy_dtype dtype;
         int32_t rank;
     } WANTED[] = {{PGY_FORM_SEQUENCE, PGY_I64, -1},
-                  {PGY_FORM_OTHER, PGY_DTYPE_NONE, -1},
+                  {PGY_FORM_MAP, PGY_F32, -1},
                   {PGY_FORM_OPTIONAL, PGY_F64, 3}};
     for (size_t i = 0; i < 3; i++) { /* of what is in them */
         OK(pgy_onnx_value_info_describe(&info, m, g->inputs[i], &test_err));
