@@ -225,8 +225,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, cons
  * (of a nested one `s[0][1]`); `s[]`, a tensor of shape (0,), stands for an empty sequence. An
  * empty optional is left out; any other follows the rules for its element. A map `m` is a vector of
  * keys `m[keys]` and one of values `m[values]`. An output that is a sequence of maps with the same
- * keys is `s[keys]` and a matrix `s[values]` with a row per map; maps with other keys are `s[0][keys]`,
- * `s[0][values]`, ... */
+ * keys is `s[keys]` and a matrix `s[values]` with a row per map; maps with other keys are
+ * `s[0][keys]`, `s[0][values]`, ... */
 typedef enum pgy_form {
     PGY_FORM_TENSOR,
     PGY_FORM_SEQUENCE,

@@ -168,8 +168,8 @@ static bool is_type(int32_t number)
 static bool is_value(const plan_file *p, const plan_value *v)
 {
     const plan_dim *dims = p->at[PLAN_DIMS];
-    if (!is_text(p, v->name) || v->form > PGY_FORM_MAP || v->rank < -1 ||
-        v->rank > PGY_MAX_RANK || (v->dtype && !is_type(v->dtype)))
+    if (!is_text(p, v->name) || v->form > PGY_FORM_MAP || v->rank < -1 || v->rank > PGY_MAX_RANK ||
+        (v->dtype && !is_type(v->dtype)))
         return false;
     if (v->rank < 0) return true;
     if (!is_range(v->dims, (uint64_t)v->rank, p->counts[PLAN_DIMS])) return false;
