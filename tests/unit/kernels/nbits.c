@@ -11,7 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "harness/reference_case.h"
+#include "kernels/nbits.h"
 #include "tensor/convert.h"
 
 typedef enum zero_kind { NO_ZEROS, PACKED_ZEROS, FLOAT_ZEROS } zero_kind;
@@ -262,4 +264,60 @@ static void test_nbits__tables(void **state)
             reference_constant(&c);
             assert_int_equal(reference_run(&c, 1, 4e-6), 1 + (size_t)cpu_features());
         }
+}
+
+#if defined(__x86_64__)
+enum { PANEL = 32, BLOCKS = 3, WORDS = 8, MOST_K = BLOCKS * WORDS * 16 };
+
+/* Runs both sets on a panel of random bits, whose scales may be any finite float16. */
+static void compare_bytes(size_t kind, size_t rows, bool zeros)
+{
+    const size_t k = BLOCKS * WORDS * (32 / ((size_t)2 << kind));
+    const size_t record = PANEL * (WORDS * 4 + 2 * (zeros ? 2 : 1));
+    char *b = mem_alloc(BLOCKS * record);
+    int8_t a[NBITS_ROWS * MOST_K];
+    float factors[NBITS_ROWS * BLOCKS], got[2][NBITS_ROWS * PANEL];
+    int32_t offsets[NBITS_ROWS * BLOCKS];
+    uint32_t seed = (uint32_t)(kind * 8 + rows);
+    assert_non_null(b);
+    fill_bytes((uint8_t *)b, BLOCKS * record, seed);
+    for (size_t i = 0; i < BLOCKS; i++)
+        for (size_t j = PANEL * WORDS * 4 + 1; j < record; j += 2) b[i * record + j] &= (char)0xbb;
+    for (size_t i = 0; i < sizeof a; i++) a[i] = (int8_t)((int)(step(&seed) % 255) - 127);
+    for (size_t i = 0; i < NBITS_ROWS * BLOCKS; i++) {
+        factors[i] = (float)(step(&seed) % 100) / 64;
+        offsets[i] = (int32_t)(step(&seed) % 1000) - 500;
+    }
+    nbits_job j = {.b = b,
+                   .blocks = BLOCKS,
+                   .words = WORDS,
+                   .half = true,
+                   .has_zeros = zeros,
+                   .sums = factors,
+                   .a_row = k,
+                   .block_row = BLOCKS,
+                   .bytes = a,
+                   .factors = factors,
+                   .offsets = offsets,
+                   .c = got[0],
+                   .c_row = PANEL};
+    nbits_avx512.bytes[kind][rows](&j);
+    j.c = got[1];
+    nbits_vnni[kind][rows](&j);
+    assert_memory_equal(got[0], got[1], rows * PANEL * sizeof(float));
+    mem_free(b);
+}
+#endif
+
+static void test_nbits__both_sums_of_bytes_give_the_same_bits(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    if (cpu_features() < CPU_AVX512 || !cpu_has_byte_sums()) skip();
+    for (size_t kind = 0; kind < NBITS_KINDS; kind++)
+        for (size_t rows = 1; rows <= NBITS_ROWS; rows++)
+            for (int zeros = 0; zeros < 2; zeros++) compare_bytes(kind, rows, zeros);
+#else
+    skip();
+#endif
 }
