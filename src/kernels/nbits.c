@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "kernels/nbits_matmul.h"
+#include "kernels/packing.h"
 #include "ops/class_matmul.h"
 
 enum { A, B, SCALES, ZEROS, GROUPS, BIAS };
@@ -122,6 +123,32 @@ static bool nbits_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
+static bool nbits_fill(void *to, const kernel_problem *u, const void *user)
+{
+    const nbits_matmul *s = user;
+    nbits_matmul again;
+    nbits_weights w;
+    memset(to, 0, nbits_matmul_packed_bytes(s));
+    return nbits_describe(&again, &w, u) && !nbits_matmul_pack(s, to, &w, NULL);
+}
+
+static pgy_status nbits_pack(kernel_plan *out, const nbits_matmul *s, const nbits_weights *w,
+                             const kernel_problem *u, pgy_error *err)
+{
+    const kernel_packing how = {.form = "nbits",
+                                .numbers = {matmul_tile_of((cpu_level)s->level)->columns, s->n,
+                                            s->k, s->bits, w->block, s->block, s->blocks, s->half,
+                                            s->has_zeros, s->ordered, w->flat},
+                                .inputs = 1u << B | 1u << SCALES | 1u << ZEROS | 1u << GROUPS,
+                                .size_bytes = nbits_matmul_packed_bytes(s),
+                                .fill = nbits_fill,
+                                .user = s};
+    out->packed_inputs = 1u << B | 1u << SCALES;
+    if (s->has_zeros) out->packed_inputs |= 1u << ZEROS;
+    if (w->groups) out->packed_inputs |= 1u << GROUPS;
+    return kernel_pack(out, u, &how, err);
+}
+
 static pgy_status nbits_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     nbits_weights w;
@@ -138,16 +165,7 @@ static pgy_status nbits_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
         out->phases = nbits_matmul_reads(&p->s) ? 2 : 1;
         const uint64_t units = nbits_matmul_units(&p->s);
         out->parts = (uint32_t)(units < MAX_PARTS ? units : MAX_PARTS);
-        out->packed_bytes = bytes;
-        out->packed_inputs = 1u << B | 1u << SCALES;
-        if (p->s.has_zeros) out->packed_inputs |= 1u << ZEROS;
-        if (w.groups) out->packed_inputs |= 1u << GROUPS;
-        out->packed = mem_alloc_aligned(64, bytes);
-        if (!out->packed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    }
-    if (!st) {
-        memset(out->packed, 0, bytes);
-        st = nbits_matmul_pack(&p->s, out->packed, &w, err);
+        st = nbits_pack(out, &p->s, &w, u, err);
     }
     if (st) kernel_plan_deinit(out);
     return st;

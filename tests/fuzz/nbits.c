@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "kernels/launch.h"
+#include "kernels/packing.h"
 
 enum { MAX_ATTRS = 8, MAX_INPUTS = 16, MOST = 1 << 16 };
 
@@ -230,7 +231,7 @@ static void run_kernel(const kernel *k, const trial *t, const kernel_problem *of
     kernel_plan plan = {0};
     void *tensors[MAX_INPUTS + 1] = {0};
     double cost;
-    if (!kernel_accept(k, &u, &cost) || k->prepare(&plan, &u, NULL)) return;
+    if (!kernel_accept(k, &u, &cost) || kernel_prepare(&plan, k, &u, NULL)) return;
     for (size_t i = 0; i < u.input_count; i++) {
         if (!u.inputs[i].dtype || (plan.packed_inputs >> i & 1)) continue;
         tensors[i] = exact_size(kernel_size_bytes(&u.inputs[i]));
