@@ -191,7 +191,7 @@ static pgy_status measure_layers(experts *p, const kernel_problem *u, uint64_t *
         l->each = experts_float_bytes(p, l);
         if (l->few_bits) {
             (void)read_few_bits(&w, p, u, i); /* cannot fail after `accept` */
-            const pgy_status st = nbits_matmul_measure(&l->packed, &w, &all, err);
+            const pgy_status st = nbits_matmul_measure(&l->packed, &w, true, &all, err);
             if (st) return st;
             l->each = nbits_matmul_packed_bytes(&l->packed);
         }

@@ -137,7 +137,7 @@ static pgy_status nbits_pack(kernel_plan *out, const nbits_matmul *s, const nbit
 {
     const kernel_packing how = {.form = "nbits",
                                 .numbers = {matmul_tile_of((cpu_level)s->level)->columns, s->n,
-                                            s->k, s->bits, w->block, s->block, s->blocks, s->half,
+                                            s->k, s->bits, w->block, s->block, s->blocks,
                                             s->has_zeros, s->ordered, w->flat},
                                 .inputs = 1u << B | 1u << SCALES | 1u << ZEROS | 1u << GROUPS,
                                 .size_bytes = nbits_matmul_packed_bytes(s),
@@ -158,7 +158,8 @@ static pgy_status nbits_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
     (void)nbits_describe(&p->s, &w, u); /* cannot fail after `accept` */
     p->inputs = (uint32_t)u->input_count;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
-    pgy_status st = nbits_matmul_measure(&p->s, &w, &bytes, err);
+    /* Programs for other sizes are made without a look at the scales. */
+    pgy_status st = nbits_matmul_measure(&p->s, &w, false, &bytes, err);
     if (!st) {
         out->workspace_bytes = nbits_matmul_rows(&p->s, p->s.m);
         out->scratch_bytes = nbits_matmul_scratch_bytes(&p->s);
@@ -202,12 +203,12 @@ static void nbits_run(const kernel_run *r)
     for (size_t unit = from; unit < to; unit++) nbits_matmul_unit(&p->s, &o, unit);
 }
 
-#define ROW(suffix, level, flops_per_ns, bytes_per_ns)                                           \
-    {                                                                                            \
-        .name = "nbits_" #suffix, .version = 1,                                                  \
-        .ops = "com.microsoft:MatMulNBits com.microsoft:MatMulBnb4", .needs = level,             \
-        .rates = {flops_per_ns, bytes_per_ns}, .accept = nbits_accept, .prepare = nbits_prepare, \
-        .run = nbits_run, .extent = nbits_extent                                                 \
+#define ROW(suffix, level, flops_per_ns, bytes_per_ns)                                             \
+    {                                                                                              \
+        .name = "nbits_" #suffix, .version = 2,                                                    \
+        .ops = "com.microsoft:MatMulNBits com.microsoft:MatMulBnb4", .needs = level,               \
+        .rates = {flops_per_ns, bytes_per_ns}, .flags = KERNEL_KEEPS_PACKED,                       \
+        .accept = nbits_accept, .prepare = nbits_prepare, .run = nbits_run, .extent = nbits_extent \
     }
 const kernel KERNELS_nbits[] = {
     ROW(portable, CPU_PORTABLE, 4, 1),

@@ -45,9 +45,10 @@ typedef struct nbits_matmul {
 void nbits_matmul_start(nbits_matmul *p, const nbits_weights *w, cpu_level level, bool a_bytes);
 /* Sets the rows of A and the workspace. @return bytes of workspace */
 uint64_t nbits_matmul_rows(nbits_matmul *p, uint64_t m);
-/* Decides by the data which formats are packed, then how many bytes that takes. */
-pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, uint64_t *bytes,
-                                pgy_error *err);
+/* Counts the packed blocks and bytes. `narrow`: looks at the scales, and packs them as float16 if
+ * that keeps them all. */
+pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, bool narrow,
+                                uint64_t *bytes, pgy_error *err);
 /* `to` has the bytes of nbits_matmul_measure. */
 pgy_status nbits_matmul_pack(const nbits_matmul *p, char *to, const nbits_weights *w,
                              pgy_error *err);

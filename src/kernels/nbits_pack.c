@@ -166,15 +166,15 @@ uint64_t nbits_matmul_packed_bytes(const nbits_matmul *p)
     return extent_round_up(extent_add(panels_bytes(p), p->ordered ? order_bytes : 0), 64);
 }
 
-pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, uint64_t *bytes,
-                                pgy_error *err)
+pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, bool narrow,
+                                uint64_t *bytes, pgy_error *err)
 {
     uint64_t *ends = NULL;
     pgy_status st = p->ordered ? count_blocks(&ends, w, p->block, err) : PGY_OK;
     if (ends) p->blocks = ends[count_groups(w) - 1];
     mem_free(ends);
     if (st) return st;
-    p->half = p->level != CPU_PORTABLE && are_halves(w);
+    p->half = narrow && p->level != CPU_PORTABLE && are_halves(w);
     *bytes = nbits_matmul_packed_bytes(p);
     if (*bytes > SIZE_MAX / 2) return no_memory(err);
     return PGY_OK;
