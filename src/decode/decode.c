@@ -208,18 +208,27 @@ static void ids_of(int64_t *out, const decoding *d, size_t lane, size_t step)
         }
 }
 
-/* True if both lanes have read the same text. */
-static bool same_text(const decode_lane *a, const decode_lane *b, size_t batch)
+/* True if the last `length` ids of all texts are the same. */
+static bool same_end(const decode_lane *a, const decode_lane *b, size_t batch, size_t length)
 {
     for (size_t row = 0; row < batch; row++)
-        if (memcmp(a->text + row * a->capacity, b->text + row * b->capacity,
-                   a->text_count * sizeof *a->text))
+        if (memcmp(a->text + row * a->capacity + a->text_count - length,
+                   b->text + row * b->capacity + b->text_count - length, length * sizeof *a->text))
             return false;
     return true;
 }
 
 /* ---- A step -----------------------------------------------------------------------------------
  */
+
+/* Some exports cannot read empty caches. */
+static void append_hint(pgy_error *err)
+{
+    static const char HINT[] = "; the caches are empty in this step: if the model needs tokens in "
+                               "them, load first caches as input data";
+    const size_t used = err ? strlen(err->text) : 0;
+    if (err && used + sizeof HINT <= sizeof err->text) memcpy(err->text + used, HINT, sizeof HINT);
+}
 
 static pgy_status run_lane(decoding *d, size_t i, size_t step, pgy_error *err)
 {
@@ -229,6 +238,8 @@ static pgy_status run_lane(decoding *d, size_t i, size_t step, pgy_error *err)
     const int64_t *ids = d->ids + i * r->batch * r->prompt.length;
     pgy_status st = check_cancelled(&d->options, err);
     if (!st) st = lane_step(lane, ids, r->batch, length, step == 0, err);
+    if (st && !status_ends_all(st) && !step && !lane->past && lane->plan.cache_count)
+        append_hint(err);
     if (st) return pgy_error_prefix(err, st, "%s, step %zu: ", lane_name(lane), step);
     r->times_ns[i * r->step_limit + step] = lane->time_ns;
     memcpy(r->choices + (i * r->step_limit + step) * r->batch, lane->chosen,
@@ -281,9 +292,12 @@ static pgy_status compare_lane(decoding *d, size_t pair, size_t step, pgy_error 
     pgy_decode_comparison *c = &r->comparisons[pair * r->step_limit + step];
     *c = (pgy_decode_comparison){.step = step, .made = NAN};
     c->logits.floor_times = c->caches.floor_times = c->others.floor_times = NAN;
-    if (!same_text(&d->lanes[0], lane, r->batch)) return PGY_OK;
+    const size_t length = (size_t)r->steps[step].length;
+    lane->has_parted = lane->has_parted || !same_end(&d->lanes[0], lane, r->batch, length);
+    if (lane->has_parted) return PGY_OK;
     pgy_status st = judge_compare(c, &r->failures, &d->judge, &d->lanes[0], lane, err);
-    const bool first = c->differs && !pgy_decode_report_first(r, pair);
+    const bool first = c->differs && !lane->has_differed;
+    lane->has_differed = lane->has_differed || c->differs;
     if (!st && (first || judge_needs_repeat(&d->judge))) st = measure_made(c, d, lane, err);
     return st ? st : keep_names(c, r, err);
 }

@@ -176,6 +176,8 @@ typedef struct decode_lane {
     pgy_tensor_map *feed, *outputs; /* of the last step */
     int64_t *chosen;                /* [batch]: ids with the largest logit after the last step */
     int64_t time_ns;                /* of the last step */
+    bool has_parted;                /* its text differs from the reference's */
+    bool has_differed;              /* a step differed */
     bool has_nan;                   /* in the last step's rows that choose */
 } decode_lane;
 pgy_status lane_open(decode_lane *lane, pgy_runner *runner, const pgy_decode_options *o,

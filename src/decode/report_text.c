@@ -27,9 +27,9 @@ static void put_difference(str *out, const pgy_decode_difference *d)
 }
 
 /* Long runs show the first steps, powers of two, the last, and the first that differs. */
-static bool is_shown(const pgy_decode_report *r, size_t pair, size_t step, bool all)
+static bool is_shown(const pgy_decode_report *r, const pgy_decode_comparison *first, size_t step,
+                     bool all)
 {
-    const pgy_decode_comparison *first = pgy_decode_report_first(r, pair);
     if (all || r->step_count <= SHOWN_STEPS) return true;
     if (first && first->step == step) return true;
     return step < 4 || !(step & (step - 1)) || step + 1 == r->step_count;
@@ -55,9 +55,10 @@ static void put_table(str *out, const pgy_decode_report *r, size_t pair, bool al
 {
     str_printf(out, "    %6s%8s%8s%12s%12s%12s%12s%11s%7s\n", "step", "past", "tokens",
                "logits abs", "logits rel", "caches abs", "caches rel", "top-1", "top-5");
+    const pgy_decode_comparison *first = pgy_decode_report_first(r, pair);
     size_t hidden = 0;
     for (size_t i = 0; i < r->step_count; i++) {
-        if (!is_shown(r, pair, i, all)) {
+        if (!is_shown(r, first, i, all)) {
             hidden++;
             continue;
         }

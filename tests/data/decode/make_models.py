@@ -9,6 +9,7 @@ llama_late     the same, but positions of 7 and more are one too large: an error
 llama_half     the same as llama, with caches of float16
 llama_nan      the same as llama, with NaN in the logits of positions of 6 and more
 llama_short    the same as llama, but its caches lose their first token
+llama_needy    the same as llama, but it cannot read empty caches
 torch          caches without names in common: the outputs are cat_0 ..., in the order of the inputs
 gpt2           stacked caches: past_N [2, batch, heads, past, size] -> present_N; learned positions, no mask
 gqa            GroupQueryAttention with a buffer of 16 tokens, seqlens_k and total_sequence_length
@@ -112,7 +113,7 @@ def finish(n, x):
     return n.op("MatMul", norm(n, x), n.weight(WIDTH, VOCABULARY))
 
 
-def llama(name, late=False, half=False, nan=False, short=False, length="sequence", names=("past_key_values.{}.{}", "present.{}.{}")):
+def llama(name, late=False, half=False, nan=False, short=False, needy=False, length="sequence", names=("past_key_values.{}.{}", "present.{}.{}")):
     n, cached = Net(), T.FLOAT16 if half else T.FLOAT
     ids = n.input("input_ids", ["batch", length], T.INT64)
     n.input("attention_mask", ["batch", "total"], T.INT64)
@@ -133,6 +134,8 @@ def llama(name, late=False, half=False, nan=False, short=False, length="sequence
             new = rotate(n, new, turned) if part == "key" else new
             past = n.input(names[0].format(i, part), ["batch", HEADS, "past", SIZE], cached)
             past = n.op("Cast", past, to=T.FLOAT) if half else past
+            if needy:
+                new = n.op("Add", new, n.op("Mul", n.op("Gather", past, n.const([0]), axis=2), n.const(0, np.float32)))
             cache[part] = n.op("Concat", past, new, axis=2)
             present = n.op("Cast", cache[part], to=cached) if half else cache[part]
             if short:
@@ -273,6 +276,7 @@ llama("llama_late", late=True)
 llama("llama_half", half=True)
 llama("llama_nan", nan=True)
 llama("llama_short", short=True)
+llama("llama_needy", needy=True)
 llama("torch", names=("past_key_values_{}_{}_cache", "cat_{}"))
 llama("one", length=1)
 llama("fixed", length=4)

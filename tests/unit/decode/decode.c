@@ -341,6 +341,20 @@ static void test_decode__wrong_models(void **state)
         "must have (1, 2, 3, 8)");
 }
 
+static void test_decode__a_model_that_cannot_read_empty_caches(void **state)
+{
+    (void)state;
+    setup s;
+    pgy_decode_report *r = NULL;
+    const pgy_decode_options o = steps(2);
+    const pgy_status st = decode(&r, &s, "llama_needy@opref", "1 2 3", &o);
+    assert_int_not_equal(st, PGY_OK);
+    if (!no_memory(st))
+        assert_non_null(strstr(s.err.text, "the caches are empty in this step: if the model needs "
+                                           "tokens in them, load first caches as input data"));
+    close_setup(&s);
+}
+
 static void test_decode__wrong_options(void **state)
 {
     (void)state;
