@@ -45,4 +45,9 @@ block=../../../examples/models/transformer_block.onnx
 "$polygraphy" run $block --trt --passes=none --save-outputs plain.json
 "$polygraphy" where $block --a plain.json --b trt --bisect-passes --atol 0 --rtol 0 --json passes.json || true
 rm plain.json
-clean memory.json passes.json
+models=../../../examples/models
+echo 3 1 4 1 > prompt
+"$polygraphy" run $models/llama.onnx --opref --decode 5 --prompt-ids prompt --save-outputs plain.json
+"$polygraphy" run $models/llama_late.onnx --opref --decode 5 --prompt-ids prompt --load-outputs plain.json --report decode.json || true
+rm plain.json prompt
+clean memory.json passes.json decode.json
