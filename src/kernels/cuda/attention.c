@@ -297,6 +297,28 @@ static uint32_t block_threads(const params *p)
     return is_decode(p) ? 512 : CUDA_BLOCK;
 }
 
+/* Is the mask brought to shared memory with the keys? All rows have the same one. */
+static bool is_staged(const params *p)
+{
+    return uses_tensor_cores(p) && p->mask && !p->m_row && !p->causal && !(p->cap > 0);
+}
+
+/* Does attention.cu take scores in units of ln(2)? */
+static bool has_powers_of_2(const params *p)
+{
+    return uses_tensor_cores(p) && !(p->cap > 0) && (!p->mask || is_staged(p));
+}
+
+/* Blocks that a multiprocessor shall run at the same time: 4 if there are so many, which leaves
+ * each thread 128 registers. */
+static uint32_t tensor_blocks(const params *p)
+{
+    enum { MULTIPROCESSORS = 132, AT_ONCE = 4 };
+    const uint64_t tiles = (p->rows + tensor_rows(p) - 1) / tensor_rows(p);
+    const bool few = extent_mul3(p->batch, p->heads, tiles) < MULTIPROCESSORS * AT_ONCE;
+    return few || tensor_rows(p) != 64 || p->size > 64 || p->v_size > 64 ? 1 : AT_ONCE;
+}
+
 static int64_t padded(uint64_t size)
 {
     return (int64_t)((size + 3) / 4 * 4);
@@ -321,6 +343,8 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_int(&defines, "SIZE", padded(p->size));
     cuda_define_int(&defines, "V_SIZE", padded(p->v_size));
     cuda_define_int(&defines, "MASK", p->mask);
+    cuda_define_int(&defines, "STAGED", is_staged(p));
+    cuda_define_int(&defines, "BLOCKS", tensor_blocks(p));
     cuda_define_int(&defines, "TENSOR", !tensor ? 0 : p->type == PGY_F16 ? 1 : 2);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
     cuda_define_type(&defines, "MASKS", (pgy_dtype)p->mask_type);
@@ -344,6 +368,7 @@ static uint64_t address(const void *p)
 
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
+    const float log2_e = 1.44269504f;
     const params *p = r->params;
     const cuda_loaded *l = r->loaded;
     const uint32_t item = cuda_item((pgy_dtype)p->type);
@@ -368,7 +393,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                         .m_row = p->m_row,
                         .m_key = p->m_key,
                         .m_keys = p->m_keys,
-                        .scale = p->scale,
+                        .scale = p->scale * (has_powers_of_2(p) ? log2_e : 1),
                         .cap = p->cap,
                         .causal = p->causal};
     return cuda_launch_blocks(stream, l->functions[0], extent_mul3(p->batch, p->heads, c.row_tiles),

@@ -6,7 +6,8 @@
 // suffices.
 // TENSOR: tensor cores compute products of 16-bit floats; then SIZE and V_SIZE are exact. SPLIT warps share 16
 // query rows: each takes its part of a block of keys, and their sums are joined at the end, in a fixed order.
-// CAPPED: scores go through tanh.
+// CAPPED: scores go through tanh. STAGED: all rows have the same mask and keys, so that a block of keys brings its mask to
+// shared memory. BLOCKS: that a multiprocessor shall run at the same time.
 // DECODE: a block computes one query row; LANES threads with VECTOR elements each take a key.
 #if TENSOR
 enum { ATTENTION_THREADS = ROWS * 2 * SPLIT, SLICE = KEYS / SPLIT };
@@ -211,16 +212,10 @@ DEVICE void bring(uint16_t *tile, uint32_t pitch, const X *base, uint64_t stride
     }
 }
 
-DEVICE float power_of_e(float x)
-{
-#ifndef EMULATED
-    float y;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x * 1.44269504f));
-    return y;
-#else
-    return expf(x);
-#endif
-}
+// Scores are in units of ln(2), so that weights are powers of 2, unless each thread adds its own mask: the lowest number
+// would become an infinity.
+#define NATURAL ((MASK && !STAGED) || CAPPED)
+DEVICE float power(float x) { return short_exp2(NATURAL ? x * 1.44269504f : x); }
 
 // What a thread knows of one of its two query rows.
 typedef struct query_row {
@@ -239,34 +234,96 @@ DEVICE query_row find_row(const attention *a, uint64_t b, uint64_t h, uint64_t r
     return q;
 }
 
-DEVICE float mask_score(const attention *a, const query_row *q, uint32_t key, float x)
+DEVICE float cap_score(const attention *a, float x)
 {
-    const int inside = key < q->open;
 #if CAPPED
-    x = a->cap * tanhf(x / a->cap);
+    return a->cap * tanhf(x / a->cap);
+#else
+    (void)a;
+    return x;
 #endif
-    // Without branches, so that all loads are under way at the same time.
-#if MASK == 1
-    x += WIDEN(MASKS, q->mask[inside ? key * (uint32_t)a->m_key : 0]);
-#elif MASK == 2
-    x = q->mask[inside ? key * (uint32_t)a->m_key : 0] ? x : -INFINITY;
-#endif
-    return inside ? x : -INFINITY;
 }
+
+// What the mask adds to the score of a key. Without branches, so that all loads are under way at the same time.
+DEVICE float mask_of(const attention *a, const query_row *q, uint32_t key)
+{
+#if MASK
+    const MASKS m = q->mask[key < q->open ? key * (uint32_t)a->m_key : 0];
+#endif
+#if MASK == 1
+    return WIDEN(MASKS, m);
+#elif MASK == 2
+    return m ? 0 : -INFINITY;
+#else
+    (void)a, (void)q, (void)key;
+    return 0;
+#endif
+}
+
+DEVICE float mask_score(const query_row *q, uint32_t key, float x, float mask)
+{
+#if MASK == 1
+    x += mask;
+#elif MASK == 2
+    x = mask == 0 ? x : mask;
+#else
+    (void)mask;
+#endif
+    return key < q->open ? x : -INFINITY;
+}
+
+// Scales and masks the scores of the keys from `key` on.
+DEVICE void finish_scores(const attention *a, const query_row *low, const query_row *high, uint32_t key, float (*s)[4])
+{
+    UNROLL for (int j = 0; j < SLICE / 8; j++)
+        UNROLL for (int e = 0; e < 2; e++) {
+            const uint32_t k = key + (uint32_t)(j * 8 + e);
+            s[j][e] = mask_score(low, k, cap_score(a, s[j][e] * a->scale), mask_of(a, low, k));
+            s[j][e + 2] = mask_score(high, k, cap_score(a, s[j][e + 2] * a->scale), mask_of(a, high, k));
+        }
+}
+
+#if STAGED
+typedef struct ALIGNED(8) two { float at[2]; } two;
+
+// What is added to the scores of a key, in their units.
+DEVICE float staged_mask(const attention *a, const query_row *q, uint64_t key)
+{
+    if (key >= open_keys(a, 0)) return -INFINITY;
+    const MASKS m = q->mask[key * a->m_key];
+#if MASK == 1
+    const float x = WIDEN(MASKS, m), y = x * 1.44269504f;
+    return y == -INFINITY && x != y ? -3.40282347e38f : y;
+#else
+    return m ? 0 : -INFINITY;
+#endif
+}
+
+DEVICE void add_staged(const attention *a, const float *mask, float (*s)[4])
+{
+    UNROLL for (int j = 0; j < SLICE / 8; j++) {
+        const two m = *(const two *)(mask + j * 8 + THREAD % 4 * 2);
+        UNROLL for (int e = 0; e < 4; e++) {
+            const float x = s[j][e] * a->scale + m.at[e % 2];
+            s[j][e] = MASK == 2 && m.at[e % 2] != 0 ? -INFINITY : x;
+        }
+    }
+}
+#endif
 
 // Turns the scores of one row into weights against its largest score; the factor for what was summed before.
 DEVICE float weigh(query_row *q, float (*s)[4], int half)
 {
     float most = -INFINITY;
     UNROLL for (int j = 0; j < SLICE / 8; j++)
-        UNROLL for (int e = 0; e < 2; e++) most = max_f32(s[j][half * 2 + e], most);
-    UNROLL for (int lanes = 2; lanes; lanes /= 2) most = max_f32(SHUFFLE_XOR(most, lanes), most);
-    const float now = max_f32(most, q->largest), base = now == -INFINITY ? 0 : now;
-    const float factor = q->largest == -INFINITY ? 0 : power_of_e(q->largest - base);
+        UNROLL for (int e = 0; e < 2; e++) most = fmaxf(s[j][half * 2 + e], most); // NaN: its weight is NaN
+    UNROLL for (int lanes = 2; lanes; lanes /= 2) most = fmaxf(SHUFFLE_XOR(most, lanes), most);
+    const float now = fmaxf(most, q->largest), base = now == -INFINITY ? 0 : now;
+    const float factor = q->largest == -INFINITY ? 0 : power(q->largest - base);
     float added = 0;
     UNROLL for (int j = 0; j < SLICE / 8; j++)
         UNROLL for (int e = 0; e < 2; e++) {
-            const float w = power_of_e(s[j][half * 2 + e] - base);
+            const float w = power(s[j][half * 2 + e] - base);
             s[j][half * 2 + e] = w;
             added += w;
         }
@@ -278,9 +335,9 @@ DEVICE float weigh(query_row *q, float (*s)[4], int half)
 #if SPLIT > 1
 DEVICE void join_row(query_row *q, float (*sum)[4], int half, float largest, float total, const float *other)
 {
-    const float now = max_f32(largest, q->largest), base = now == -INFINITY ? 0 : now;
-    const float own = q->largest == -INFINITY ? 0 : power_of_e(q->largest - base);
-    const float factor = largest == -INFINITY ? 0 : power_of_e(largest - base);
+    const float now = fmaxf(largest, q->largest), base = now == -INFINITY ? 0 : now;
+    const float own = q->largest == -INFINITY ? 0 : power(q->largest - base);
+    const float factor = largest == -INFINITY ? 0 : power(largest - base);
     UNROLL for (int j = 0; j < V_SIZE / 8; j++)
         UNROLL for (int e = 0; e < 2; e++)
             sum[j][half * 2 + e] = sum[j][half * 2 + e] * own + other[(j * 4 + half * 2 + e) * 32] * factor;
@@ -321,11 +378,55 @@ DEVICE void store_row(const attention *a, X *y, uint64_t row, const query_row *q
         to[j * 4] = narrow_pair(total == 0 ? 0 : sum[j][half * 2] * factor, total == 0 ? 0 : sum[j][half * 2 + 1] * factor);
 }
 
-KERNEL(run, attention, ATTENTION_THREADS)
+// Adds the weighted values of a block of keys, `from` on, to the sums of two rows. Of 16 keys that no row of the block
+// of threads may attend to, nothing is computed.
+DEVICE void attend(const attention *a, query_row *low, query_row *high, float (*sum)[4], uint32_t (*x)[4],
+                   const uint16_t *keys, const uint16_t *values, const float *mask, uint32_t slice, uint32_t from, uint32_t open)
+{
+    const uint32_t lane = THREAD % 32, key = from + slice + lane % 4 * 2;
+    float s[SLICE / 8][4];
+    UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] = 0;
+    UNROLL for (int j = 0; j < SLICE / 16; j++) {
+        if (from + slice + (uint32_t)j * 16 >= open) break;
+        UNROLL for (int d = 0; d < SIZE / 16; d++) {
+            uint32_t y[4];
+            load_matrices(y, keys + (slice + j * 16 + lane / 16 * 8 + lane % 8) * K_PITCH + d * 16 + lane / 8 % 2 * 8);
+            multiply(s[2 * j], x[d], y);
+            multiply(s[2 * j + 1], x[d], y + 2);
+        }
+    }
+#if STAGED
+    (void)key;
+    add_staged(a, mask + slice, s);
+#else
+    (void)mask;
+    if (NATURAL || from + KEYS > low->open || from + KEYS > high->open)
+        finish_scores(a, low, high, key, s);
+    else
+        UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] *= a->scale;
+#endif
+    const float low_factor = weigh(low, s, 0), high_factor = weigh(high, s, 1);
+    UNROLL for (int j = 0; j < V_SIZE / 8; j++)
+        UNROLL for (int e = 0; e < 4; e++) sum[j][e] *= e < 2 ? low_factor : high_factor;
+    UNROLL for (int i = 0; i < SLICE / 16; i++) {
+        if (from + slice + (uint32_t)i * 16 >= open) break;
+        const uint32_t w[4] = {narrow_pair(s[2 * i][0], s[2 * i][1]), narrow_pair(s[2 * i][2], s[2 * i][3]),
+                               narrow_pair(s[2 * i + 1][0], s[2 * i + 1][1]), narrow_pair(s[2 * i + 1][2], s[2 * i + 1][3])};
+        UNROLL for (int j = 0; j < V_SIZE / 16; j++) {
+            uint32_t y[4];
+            load_turned(y, values + (slice + i * 16 + lane / 8 % 2 * 8 + lane % 8) * V_PITCH + j * 16 + lane / 16 * 8);
+            multiply(sum[2 * j], w, y);
+            multiply(sum[2 * j + 1], w, y + 2);
+        }
+    }
+}
+
+KERNEL_OF(run, attention, ATTENTION_THREADS, BLOCKS)
 {
     // The query rows are brought where the keys come later.
     SHARED ALIGNED(16) uint16_t k_tile[2 * KEYS * K_PITCH];
     SHARED ALIGNED(16) uint16_t v_tile[2 * KEYS * V_PITCH];
+    SHARED ALIGNED(16) float masks[2 * KEYS]; // with STAGED
     const uint32_t warp = THREAD / 32 / SPLIT, lane = THREAD % 32, slice = THREAD / 32 % SPLIT * SLICE;
     const uint64_t head = BLOCK_X / a.row_tiles, b = head / a.heads, h = head % a.heads;
     const uint64_t first = BLOCK_X % a.row_tiles * ROWS, row = first + warp * 16 + lane / 4;
@@ -334,6 +435,7 @@ KERNEL(run, attention, ATTENTION_THREADS)
     const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head;
     const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head;
     const uint64_t last = first + ROWS < a.rows ? first + ROWS - 1 : a.rows - 1, open = open_keys(&a, last);
+    const int idle = first + warp * 16 >= a.rows; // the warp has no rows
     query_row low = find_row(&a, b, h, row), high = find_row(&a, b, h, row + 8);
     uint32_t x[SIZE / 16][4];
     float sum[V_SIZE / 8][4];
@@ -348,8 +450,14 @@ KERNEL(run, attention, ATTENTION_THREADS)
     bring(k_tile, K_PITCH, k, a.k_at.row, 0, a.keys, KEYS, SIZE);
     bring(v_tile, V_PITCH, v, a.v_at.row, 0, a.keys, KEYS, V_SIZE);
     COPIES_END();
+#if STAGED
+    if (THREAD < KEYS) masks[THREAD] = staged_mask(&a, &low, THREAD);
+#endif
     for (uint64_t from = 0; from < open; from += KEYS) {
         const uint32_t stage = (uint32_t)(from / KEYS) % 2, next = 1 - stage;
+#if STAGED
+        const float coming = THREAD < KEYS ? staged_mask(&a, &low, from + KEYS + THREAD) : 0;
+#endif
         if (from + KEYS < open) {
             bring(k_tile + next * KEYS * K_PITCH, K_PITCH, k, a.k_at.row, from + KEYS, a.keys, KEYS, SIZE);
             bring(v_tile + next * KEYS * V_PITCH, V_PITCH, v, a.v_at.row, from + KEYS, a.keys, KEYS, V_SIZE);
@@ -357,37 +465,12 @@ KERNEL(run, attention, ATTENTION_THREADS)
         COPIES_END();
         COPIES_WAIT(1);
         BARRIER();
-        const uint16_t *keys = k_tile + stage * KEYS * K_PITCH, *values = v_tile + stage * KEYS * V_PITCH;
-        float s[SLICE / 8][4];
-        UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] = 0;
-        UNROLL for (int d = 0; d < SIZE / 16; d++)
-            UNROLL for (int j = 0; j < SLICE / 16; j++) {
-                uint32_t y[4];
-                load_matrices(y, keys + (slice + j * 16 + lane / 16 * 8 + lane % 8) * K_PITCH + d * 16 + lane / 8 % 2 * 8);
-                multiply(s[2 * j], x[d], y);
-                multiply(s[2 * j + 1], x[d], y + 2);
-            }
-        const uint32_t key = (uint32_t)from + slice + lane % 4 * 2;
-        if (MASK || CAPPED || from + KEYS > low.open || from + KEYS > high.open) {
-            UNROLL for (int j = 0; j < SLICE / 8; j++)
-                UNROLL for (int e = 0; e < 4; e++)
-                    s[j][e] = mask_score(&a, e < 2 ? &low : &high, key + (uint32_t)(j * 8 + e % 2), s[j][e] * a.scale);
-        } else {
-            UNROLL for (int j = 0; j < SLICE / 8; j++) UNROLL for (int e = 0; e < 4; e++) s[j][e] *= a.scale;
-        }
-        const float low_factor = weigh(&low, s, 0), high_factor = weigh(&high, s, 1);
-        UNROLL for (int j = 0; j < V_SIZE / 8; j++)
-            UNROLL for (int e = 0; e < 4; e++) sum[j][e] *= e < 2 ? low_factor : high_factor;
-        UNROLL for (int i = 0; i < SLICE / 16; i++) {
-            const uint32_t w[4] = {narrow_pair(s[2 * i][0], s[2 * i][1]), narrow_pair(s[2 * i][2], s[2 * i][3]),
-                                   narrow_pair(s[2 * i + 1][0], s[2 * i + 1][1]), narrow_pair(s[2 * i + 1][2], s[2 * i + 1][3])};
-            UNROLL for (int j = 0; j < V_SIZE / 16; j++) {
-                uint32_t y[4];
-                load_turned(y, values + (slice + i * 16 + lane / 8 % 2 * 8 + lane % 8) * V_PITCH + j * 16 + lane / 16 * 8);
-                multiply(sum[2 * j], w, y);
-                multiply(sum[2 * j + 1], w, y + 2);
-            }
-        }
+        if (!idle)
+            attend(&a, &low, &high, sum, x, k_tile + stage * KEYS * K_PITCH, v_tile + stage * KEYS * V_PITCH, masks + stage * KEYS, slice,
+                   (uint32_t)from, (uint32_t)open);
+#if STAGED
+        if (THREAD < KEYS) masks[next * KEYS + THREAD] = coming;
+#endif
         BARRIER();
     }
 #if SPLIT > 1

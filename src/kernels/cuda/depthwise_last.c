@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions with one channel in each group, of 16-bit floats in channels last on CUDA devices.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/conv.h"
 #include "kernels/cuda/code.h"
+#include "tensor/convert.h"
 
 enum { PACK = 8, MANY = 1 << 16, WIDEST = 7 };
 
 typedef struct params {
     conv_shape s;
     uint32_t type, bias_type, sum_type, out_type; /* pgy_dtype */
+    uint32_t finite;                              /* are all weights finite? */
 } params;
 
 static uint64_t taps(const conv_shape *s)
@@ -71,11 +74,19 @@ static bool depthwise_last_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
+static bool are_finite(const kernel_tensor *t)
+{
+    for (size_t i = 0; i < kernel_count(t); i++)
+        if (!isfinite(element_as_f64(t->dtype, t->data, i))) return false;
+    return true;
+}
+
 static pgy_status depthwise_last_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)depthwise_last_describe(p, u); /* cannot fail after `accept` */
+    p->finite = are_finite(&u->inputs[1]);
     const uint64_t count = taps(&p->s), channels = p->s.in_channels;
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     *out = (kernel_plan){.params = p,
@@ -143,6 +154,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_int(&defines, "ACTIVATION", s->activation);
     cuda_define_int(&defines, "BIASED", s->has_bias != 0);
     cuda_define_int(&defines, "ADDED", s->has_sum != 0);
+    cuda_define_int(&defines, "FINITE", p->finite != 0);
     cuda_define_int(&defines, "KH", s->kernel[0]);
     cuda_define_int(&defines, "KW", s->kernel[1]);
     cuda_define_int(&defines, "RUN", run_of(s));
@@ -195,7 +207,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 const kernel KERNELS_cuda_depthwise_last[] = {
     {.name = "cuda_depthwise_last",
-     .version = 1,
+     .version = 2,
      .ops = "Conv com.microsoft:FusedConv pgy:FusedConv",
      .device = "cuda",
      .accept = depthwise_last_accept,

@@ -50,11 +50,7 @@ typedef bf16 half_type;
 
 DEVICE uint32_t pair(const uint16_t *low, const uint16_t *high) { return *low | (uint32_t)*high << 16; }
 
-DEVICE uint32_t narrow_pair(float low, float high)
-{
-    const half_type x = NARROW(X, low), y = NARROW(X, high);
-    return pair(&x.bits, &y.bits);
-}
+DEVICE uint32_t narrow_pair(float low, float high) { return JOIN(two_, X)(low, high); }
 
 // Loads four matrices of 8 x 8: lane 8 i + j gives the address of row j of matrix i. A lane gets two
 // neighbours of row lane / 4; `turned`: two neighbours of column lane / 4.

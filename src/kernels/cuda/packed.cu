@@ -318,7 +318,6 @@ DEVICE void bring_w(char *tile, const packed *a, const X *w, uint64_t n0, uint32
 
 typedef struct ALIGNED(16) bias_pack { BIAS at[8]; } bias_pack;
 typedef struct ALIGNED(16) added_pack { RESIDUAL at[8]; } added_pack;
-typedef struct ALIGNED(16) out_pack { Y at[8]; } out_pack;
 
 DEVICE void keep_sums(float *out, const sums *s)
 {
@@ -348,9 +347,8 @@ DEVICE void store_8(const packed *a, uint32_t group, uint64_t m, uint64_t n, con
     const added_pack r = *(const added_pack *)(a->residual + at);
     UNROLL for (int e = 0; e < 8; e++) v[e] += WIDEN(RESIDUAL, r.at[e]);
 #endif
-    out_pack y;
-    UNROLL for (int e = 0; e < 8; e++) y.at[e] = NARROW(Y, activate(v[e], a->first, a->second));
-    *(out_pack *)(a->y + at) = y;
+    UNROLL for (int e = 0; e < 8; e++) v[e] = activate(v[e], a->first, a->second);
+    STORE_8(Y, a->y + at, v);
 #else
     UNROLL for (int e = 0; e < 8; e++) {
         if (n + (uint32_t)e >= a->n) break;

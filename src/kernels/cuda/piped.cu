@@ -41,10 +41,8 @@ DEVICE place place_of(const piped *a, uint32_t unit)
 #if !defined(EMULATED) && __CUDA_ARCH__ == 900
 #if TENSOR == 1
 #define HALF_PAIR "f16.f16"
-#define HALF_TWO "f16x2"
 #else
 #define HALF_PAIR "bf16.bf16"
-#define HALF_TWO "bf16x2"
 #endif
 
 // ---- Barriers that count bytes and arrivals --------------------------------------------------------
@@ -164,13 +162,6 @@ DEVICE void store_slab(const kept *t, const piped *a, uint32_t group, uint32_t s
 }
 
 #if ACTIVATION
-DEVICE uint32_t round_two(float low, float high)
-{
-    uint32_t two;
-    asm("cvt.rn." HALF_TWO ".f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
-    return two;
-}
-
 DEVICE float widen_bits(uint32_t bits)
 {
     X x;
@@ -185,7 +176,7 @@ DEVICE void go_on(kept *t, const piped *a, uint32_t group)
     uint32_t v[4];
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(at) : "memory");
     UNROLL for (int i = 0; i < 4; i++)
-        v[i] = round_two(activate(widen_bits(v[i]), a->first, a->second), activate(widen_bits(v[i] >> 16), a->first, a->second));
+        v[i] = JOIN(two_, X)(activate(widen_bits(v[i]), a->first, a->second), activate(widen_bits(v[i] >> 16), a->first, a->second));
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" : : "r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
     t->piece++;
     if (t->piece % (PIECES / SLABS) == 0) store_slab(t, a, group, t->piece / (PIECES / SLABS) - 1);
@@ -213,8 +204,7 @@ DEVICE void keep(const kept *t, const sums *s, const piped *a, const uint32_t *b
                 X low, high;
                 low.bits = (uint16_t)bias[j + h];
                 high.bits = (uint16_t)(bias[j + h] >> 16);
-                asm("cvt.rn." HALF_TWO ".f32 %0, %1, %2;"
-                    : "=r"(v[h * 2 + e]) : "f"(a->alpha * d[1] + WIDEN(X, high)), "f"(a->alpha * d[0] + WIDEN(X, low)));
+                v[h * 2 + e] = JOIN(two_, X)(a->alpha * d[0] + WIDEN(X, low), a->alpha * d[1] + WIDEN(X, high));
             }
         const uint32_t chunk = (uint32_t)j % 8 + lane / 16, at = t->at + (uint32_t)j / 8 * SLAB_BYTES + row * ROW_BYTES + (chunk ^ (row & 7)) * 16;
         asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" : : "r"(at), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");

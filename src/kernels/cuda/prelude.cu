@@ -180,6 +180,69 @@ DEVICE u32 narrow_u32(u32 x) { return x; }
 DEVICE u64 widen_u64(u64 x) { return x; }
 DEVICE u64 narrow_u64(u64 x) { return x; }
 
+// Two numbers side by side, the first in the low half.
+#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
+DEVICE uint32_t two_f16(float low, float high)
+{
+    uint32_t two;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+DEVICE uint32_t two_bf16(float low, float high)
+{
+    uint32_t two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+}
+#else
+DEVICE uint32_t two_f16(float low, float high) { return narrow_f16(low).bits | (uint32_t)narrow_f16(high).bits << 16; }
+DEVICE uint32_t two_bf16(float low, float high) { return narrow_bf16(low).bits | (uint32_t)narrow_bf16(high).bits << 16; }
+#endif
+
+typedef struct ALIGNED(16) quarters { uint32_t at[4]; } quarters;
+DEVICE void store_quarters(void *to, quarters q)
+{
+#ifndef EMULATED
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)), "r"(q.at[0]), "r"(q.at[1]), "r"(q.at[2]), "r"(q.at[3]) : "memory");
+#else
+    *(quarters *)to = q;
+#endif
+}
+
+// Loads 16 bytes if `valid`, else zeros, without a branch.
+DEVICE quarters load_quarters(const void *from, int valid)
+{
+    quarters q = {{0, 0, 0, 0}};
+#ifndef EMULATED
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %5, 0;\n@p ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n}"
+                 : "+r"(q.at[0]), "+r"(q.at[1]), "+r"(q.at[2]), "+r"(q.at[3]) : "l"(__cvta_generic_to_global(from)), "r"(valid));
+#else
+    if (valid) q = *(const quarters *)from;
+#endif
+    return q;
+}
+
+// Rounds eight neighbours and stores them by accesses of 16 bytes; the compiler splits assignments of structs of them.
+#define STORE_8(type, to, v) JOIN(store_8_, type)(to, v)
+DEVICE void store_8_f16(f16 *to, const float *v)
+{
+    const quarters q = {{two_f16(v[0], v[1]), two_f16(v[2], v[3]), two_f16(v[4], v[5]), two_f16(v[6], v[7])}};
+    store_quarters(to, q);
+}
+DEVICE void store_8_bf16(bf16 *to, const float *v)
+{
+    const quarters q = {{two_bf16(v[0], v[1]), two_bf16(v[2], v[3]), two_bf16(v[4], v[5]), two_bf16(v[6], v[7])}};
+    store_quarters(to, q);
+}
+DEVICE void store_8_f32(f32 *to, const float *v)
+{
+    UNROLL for (int i = 0; i < 2; i++) {
+        const float *const u = v + i * 4;
+        const quarters q = {{f32_bits(u[0]), f32_bits(u[1]), f32_bits(u[2]), f32_bits(u[3])}};
+        store_quarters(to + i * 4, q);
+    }
+}
+
 typedef float wide_f32, wide_f16, wide_bf16;
 typedef double wide_f64;
 typedef i64 wide_i64;

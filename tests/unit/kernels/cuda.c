@@ -155,6 +155,9 @@ static void test_cuda__attention(void **state)
     CHECK("", "Attention", "", "1x4x9x80", "1x2x11x80", "1x2x11x80", "9x11");
     CHECK("", "Attention", "q_num_heads=2 kv_num_heads=2 softcap=3.0", "2x5x16", "2x6x16", "2x6x16",
           "?2x1x5x6");
+    /* a mask for all rows */
+    CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
+    CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
     report(c);
 }
