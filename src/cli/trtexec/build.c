@@ -268,7 +268,8 @@ static pgy_status load(trtexec_session *s, pgy_error *err)
     s->engine_s = seconds_since(begin);
     s->plan_bytes = bytes;
     LOG(INFO, "Engine loaded in %g sec.", s->engine_s);
-    return s->a->refit_from_onnx ? refit_engine(s, err) : PGY_OK;
+    st = settings_print_devices(path, err);
+    return !st && s->a->refit_from_onnx ? refit_engine(s, err) : st;
 }
 
 pgy_status session_engine(trtexec_session *s, pgy_error *err)

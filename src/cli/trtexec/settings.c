@@ -195,6 +195,40 @@ static void print_reporting(const trtexec_session *s)
     str_deinit(&list);
 }
 
+static void print_host(void)
+{
+    LOG(INFO, "Selected Device: host, %zu processors, %s", cpu_count(),
+        cpu_level_name(cpu_features()));
+}
+
+/* The name of a device after `last`, in alphabetical order, that runs layers; NULL: there is none.
+ */
+static const char *next_device(const pgy_plan *p, const char *last)
+{
+    const char *next = NULL;
+    for (size_t i = 0; i < pgy_plan_profile_count(p); i++) {
+        const pgy_plan_profile *f = pgy_plan_profile_at(p, i);
+        for (size_t k = 0; k < f->layer_count; k++) {
+            const char *name = f->layers[k].device;
+            if (name && (!last || strcmp(name, last) > 0) && (!next || strcmp(name, next) < 0))
+                next = name;
+        }
+    }
+    return next;
+}
+
+pgy_status settings_print_devices(const char *path, pgy_error *err)
+{
+    pgy_plan *p = NULL;
+    const pgy_status st = pgy_plan_open(&p, path, err);
+    if (st) return st;
+    const char *name = next_device(p, NULL);
+    if (!name) print_host();
+    for (; name; name = next_device(p, name)) LOG(INFO, "Selected Device: %s", name);
+    pgy_plan_close(p);
+    return PGY_OK;
+}
+
 void settings_print(const trtexec_session *s)
 {
     const trtexec_args *a = s->a;
@@ -207,7 +241,6 @@ void settings_print(const trtexec_session *s)
     print_inference(s);
     print_reporting(s);
     LOG(INFO, "=== Device Information ===");
-    LOG(INFO, "Selected Device: host, %zu processors, %s", cpu_count(),
-        cpu_level_name(cpu_features()));
+    if (!a->load_engine) print_host();
     LOG(INFO, "libpolygraphy version: %s", pgy_version());
 }

@@ -44,6 +44,8 @@ void console_text(const char *text);
 pgy_status pin_apply(const trtexec_args *a, pgy_error *err) PGY_MUST_CHECK;
 pgy_status session_check(trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 void settings_print(const trtexec_session *s);
+/* Prints the devices on which the layers of a plan run. */
+pgy_status settings_print_devices(const char *path, pgy_error *err);
 /* What the options say about the build, except shapes and calibration. */
 pgy_status session_config(pgy_build_config *c, trtexec_session *s, pgy_error *err) PGY_MUST_CHECK;
 /* Builds or loads the engine, and saves it. */
