@@ -176,6 +176,117 @@ class Unet(nn.Module):
         return self.end(x)
 
 
+def unit(a, b, size=3, stride=1):
+    return nn.Sequential(nn.Conv2d(a, b, size, stride, size // 2, bias=False), nn.BatchNorm2d(b), nn.SiLU())
+
+
+class Crossed(nn.Module):
+    """YOLOv8's C2f: parts of the channels pass through `count` bottlenecks, and all are joined."""
+
+    def __init__(self, a, b, count, added):
+        super().__init__()
+        self.half, self.added = b // 2, added
+        self.first, self.last = unit(a, b, 1), unit(b + count * self.half, b, 1)
+        self.steps = nn.ModuleList(nn.Sequential(unit(self.half, self.half), unit(self.half, self.half)) for _ in range(count))
+
+    def forward(self, x):
+        parts = list(self.first(x).chunk(2, 1))
+        for step in self.steps:
+            y = step(parts[-1])
+            parts.append(parts[-1] + y if self.added else y)
+        return self.last(torch.cat(parts, 1))
+
+
+class Pyramid(nn.Module):
+    """YOLOv8's SPPF."""
+
+    def __init__(self, a):
+        super().__init__()
+        self.first, self.last, self.pool = unit(a, a // 2, 1), unit(a * 2, a, 1), nn.MaxPool2d(5, 1, 2)
+
+    def forward(self, x):
+        x = self.first(x)
+        y = self.pool(x)
+        z = self.pool(y)
+        return self.last(torch.cat([x, y, z, self.pool(z)], 1))
+
+
+class Yolo(nn.Module):
+    """The convolutions of YOLOv8n on 640 x 640: backbone, neck and heads, and the means over all places in place of boxes."""
+
+    def __init__(self, batch):
+        super().__init__()
+        self.image = nn.Buffer(torch.randn(batch, 3, 640, 640))
+        self.p2 = nn.Sequential(unit(3, 16, 3, 2), unit(16, 32, 3, 2), Crossed(32, 32, 1, True))
+        self.p3 = nn.Sequential(unit(32, 64, 3, 2), Crossed(64, 64, 2, True))
+        self.p4 = nn.Sequential(unit(64, 128, 3, 2), Crossed(128, 128, 2, True))
+        self.p5 = nn.Sequential(unit(128, 256, 3, 2), Crossed(256, 256, 1, True), Pyramid(256))
+        self.up4, self.up3 = Crossed(384, 128, 1, False), Crossed(192, 64, 1, False)
+        self.to4, self.to5 = unit(64, 64, 3, 2), unit(128, 128, 3, 2)
+        self.down4, self.down5 = Crossed(192, 128, 1, False), Crossed(384, 256, 1, False)
+        self.boxes = nn.ModuleList(nn.Sequential(unit(c, 64), unit(64, 64), nn.Conv2d(64, 64, 1)) for c in (64, 128, 256))
+        self.classes = nn.ModuleList(nn.Sequential(unit(c, 80), unit(80, 80), nn.Conv2d(80, 80, 1)) for c in (64, 128, 256))
+
+    def forward(self, x):
+        p3 = self.p3(self.p2(self.image + x))
+        p4 = self.p4(p3)
+        p5 = self.p5(p4)
+        p4 = self.up4(torch.cat([F.interpolate(p5, scale_factor=2, mode="nearest"), p4], 1))
+        p3 = self.up3(torch.cat([F.interpolate(p4, scale_factor=2, mode="nearest"), p3], 1))
+        p4 = self.down4(torch.cat([self.to4(p3), p4], 1))
+        p5 = self.down5(torch.cat([self.to5(p4), p5], 1))
+        return torch.cat([torch.cat([b(p), c(p)], 1).flatten(2) for b, c, p in zip(self.boxes, self.classes, (p3, p4, p5))], 2).mean(2)
+
+
+class RootNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * self.weight
+
+
+class LlamaLayer(nn.Module):
+    def __init__(self, width, heads, inner):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.n1, self.n2 = RootNorm(width), RootNorm(width)
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width, bias=False) for _ in range(4))
+        self.gate, self.up, self.down = nn.Linear(width, inner, bias=False), nn.Linear(width, inner, bias=False), nn.Linear(inner, width, bias=False)
+
+    def split(self, x):
+        return x.reshape(x.shape[0], x.shape[1], self.heads, self.size).transpose(1, 2)
+
+    def turn(self, x, cosine, sine):
+        a, b = x.chunk(2, -1)
+        return x * cosine + torch.cat([-b, a], -1) * sine
+
+    def forward(self, x, past, cosine, sine):
+        y = self.n1(x)
+        q, k, v = self.turn(self.split(self.q(y)), cosine, sine), self.turn(self.split(self.k(y)), cosine, sine), self.split(self.v(y))
+        y = attend(q, torch.cat([past[0], k], 2), torch.cat([past[1], v], 2)).transpose(1, 2)
+        x = x + self.out(y.reshape(x.shape))
+        y = self.n2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class LlamaStep(nn.Module):
+    """One token behind 2047 others in four layers with the sizes of Llama 7B."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(LlamaLayer(4096, 32, 11008) for _ in range(4))
+        self.past = nn.Buffer(torch.randn(4, 2, 1, 32, 2047, 128))
+        angles = 2047 / 10000 ** (torch.arange(64) / 64)
+        self.cosine, self.sine = nn.Buffer(angles.cos().repeat(2)), nn.Buffer(angles.sin().repeat(2))
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = layer(x, (self.past[i, 0], self.past[i, 1]), self.cosine, self.sine)
+        return x
+
+
 def images(make, batch):
     shape = (1, 3, 224, 224) if batch == 1 else (1, 3, 1, 1)
     return Images(make(weights=None), batch), [torch.randn(shape)], True
@@ -195,6 +306,8 @@ MODELS = {
     "bert_large_s384": (lambda b: bert(24, 1024, 16, 384, b), 246e9, (1,)),
     "bert_large_s128": (lambda b: bert(24, 1024, 16, 128, b), 79e9, (128,)),
     "unet64": (lambda b: (Unet(b), [torch.randn(b, 4, 64, 64)], True), 0, (2,)),
+    "yolov8n": (lambda b: (Yolo(b), [torch.randn(1, 3, 1, 1)], True), 8.7e9, (1, 8)),
+    "llama_step": (lambda b: (LlamaStep(), [torch.randn(1, 1, 4096)], False), 1.75e9, (1,)),
     "gpt2_step": (lambda b: (Gpt2Step(), [torch.randint(0, 50257, (1, 1))], False), 0.3e9, (1,)),
 }
 LINES = [f"{name}:{b}" for name, (_, _, batches) in MODELS.items() for b in batches]
