@@ -90,26 +90,39 @@ static uint32_t layer_vector(const norm_params *p)
     return vector;
 }
 
+/* Elements of one channel that a thread takes at once: 16 bytes of half, as long as a channel's are
+ * a multiple. */
+static uint32_t plane_vector(const norm_params *p)
+{
+    uint32_t vector = p->kind == NORM_LP || p->kind == NORM_BATCH || !p->plane ? 1 : 8;
+    while (vector > 1 && (p->plane % vector || p->length % vector)) vector /= 2;
+    return vector;
+}
+
+/* Few long rows, as of a group normalisation, get the largest blocks. */
 static uint32_t norm_threads(const norm_params *p)
 {
+    enum { FEW_ROWS = 264, LONG = 8192 };
+    if (!is_layer(p) && p->rows <= FEW_ROWS && p->length >= LONG) return 1024;
     return threads_for(is_layer(p) ? p->length / layer_vector(p) * 4 : p->length);
 }
 
 static void load_norm(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const norm_params *p = inner;
-    const uint32_t threads = norm_threads(p), vector = is_layer(p) ? layer_vector(p) : 1;
-    const uint64_t each = (p->length / vector + threads - 1) / threads;
+    const uint32_t threads = norm_threads(p),
+                   vector = is_layer(p) ? layer_vector(p) : plane_vector(p);
+    const uint64_t packs = p->length / vector, each = packs ? (packs + threads - 1) / threads : 1;
     *s = (cuda_source){.name = "rows", .text = CUDA_SOURCE_rows, .entries = {"run"}};
     cuda_define_int(defines, "THREADS", threads);
     define_operand(defines, "X", a, 0);
     define_operand(defines, "Y", a, p->y);
     define_operand(defines, "SCALE", a, p->scale);
     define_operand(defines, "BIAS", a, p->bias);
+    cuda_define_int(defines, "VECTOR", vector);
+    cuda_define_int(defines, "KEPT", (int64_t)(each < 8 / vector + 2 ? each : 8 / vector + 2));
     if (is_layer(p)) {
         cuda_define(defines, "LAYER", "");
-        cuda_define_int(defines, "VECTOR", vector);
-        cuda_define_int(defines, "KEPT", (int64_t)(each < 8 / vector + 2 ? each : 8 / vector + 2));
         define_operand(defines, "SKIP", a, p->skip_count ? 1 : KERNEL_TENSORS);
         define_operand(defines, "EXTRA", a, p->extra);
         define_operand(defines, "MEAN", a, p->mean);

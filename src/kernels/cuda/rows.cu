@@ -173,45 +173,85 @@ typedef struct planes {
     float epsilon;
 } planes;
 
+typedef struct ALIGNED(sizeof(X) * VECTOR) x_pack { X at[VECTOR]; } x_pack;
+typedef struct ALIGNED(sizeof(Y) * VECTOR) y_pack { Y at[VECTOR]; } y_pack;
+typedef struct numbers { float at[VECTOR]; } numbers;
+
+// VECTOR neighbours, which are of the same channel.
+DEVICE numbers plane_at(const X *x, uint64_t i)
+{
+    const x_pack p = *(const x_pack *)(x + i);
+    numbers v;
+    UNROLL for (int e = 0; e < VECTOR; e++) v.at[e] = WIDEN(X, p.at[e]);
+    return v;
+}
+
+DEVICE float moment(const numbers *v, float mean, int squares)
+{
+    float sum = 0;
+    UNROLL for (int e = 0; e < VECTOR; e++) sum += squares ? (v->at[e] - mean) * (v->at[e] - mean) : v->at[e];
+    return sum;
+}
+
+DEVICE void plane_store(const planes *a, uint64_t row, uint64_t i, const numbers *v, float mean, float variance)
+{
+    y_pack y;
+#if PLANES == 5
+    const float norm = sqrtf(variance);
+    UNROLL for (int e = 0; e < VECTOR; e++) y.at[e] = NARROW(Y, norm == 0 ? 0 : v->at[e] * (1 / norm));
+#else
+    const uint64_t channel = row % a->groups * quotient(a->length, a->plane) + quotient(i, a->plane);
+#if PLANES == 4
+    mean = WIDEN(MEAN, a->mean[channel]);
+    variance = WIDEN(FACTOR, a->variance[channel]);
+#endif
+    const float factor = WIDEN(SCALE, a->scale[channel]) / sqrtf(variance + a->epsilon), shift = WIDEN(BIAS, a->bias[channel]);
+    UNROLL for (int e = 0; e < VECTOR; e++) y.at[e] = NARROW(Y, (v->at[e] - mean) * factor + shift);
+#endif
+    *(y_pack *)(a->y + row * a->length + i) = y;
+}
+
+// A moment of a row over all threads: KEPT packs of each are in registers; longer rows are read again.
+DEVICE float row_moment(const X *x, uint64_t length, const numbers *kept, float mean, int squares, float *room)
+{
+    const uint64_t step = (uint64_t)THREADS * VECTOR, start = (uint64_t)THREAD * VECTOR;
+    float sum = 0;
+    UNROLL for (int k = 0; k < KEPT; k++)
+        if (start + (uint32_t)k * step < length) sum += moment(&kept[k], mean, squares);
+    for (uint64_t i = start + KEPT * step; i < length; i += step) {
+        const numbers v = plane_at(x, i);
+        sum += moment(&v, mean, squares);
+    }
+    return block_sum(sum, room);
+}
+
 KERNEL(run, planes, THREADS)
 {
     SHARED float room[THREADS / 32];
+    const uint64_t step = (uint64_t)THREADS * VECTOR, start = (uint64_t)THREAD * VECTOR;
     const float n = (float)a.length;
-    (void)n;
+    (void)n, (void)room;
     for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
         const X *x = a.x + row * a.length;
-        Y *y = a.y + row * a.length;
+        numbers kept[KEPT];
         float mean = 0, variance = 0;
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) kept[k] = plane_at(x, start + (uint32_t)k * step);
+#if PLANES == 2
+        mean = row_moment(x, a.length, kept, 0, 0, room) / n;
+#endif
 #if PLANES != 4
-        if (PLANES == 2) {
-            float sum = 0;
-            for (uint64_t i = THREAD; i < a.length; i += THREADS) sum += WIDEN(X, x[i]);
-            mean = block_sum(sum, room) / n;
-        }
-        for (uint64_t i = THREAD; i < a.length; i += THREADS) {
-            const float v = WIDEN(X, x[i]) - mean;
-            variance += v * v;
-        }
-        variance = block_sum(variance, room);
-#else
-        (void)room;
+        variance = row_moment(x, a.length, kept, mean, 1, room);
 #endif
-#if PLANES == 5
-        const float norm = sqrtf(variance);
-        for (uint64_t i = THREAD; i < a.length; i += THREADS)
-            y[i] = NARROW(Y, norm == 0 ? 0 : WIDEN(X, x[i]) * (1 / norm));
-#else
+#if PLANES == 2
         variance /= n;
-        for (uint64_t i = THREAD; i < a.length; i += THREADS) {
-            const uint64_t channel = row % a.groups * (a.length / a.plane) + i / a.plane;
-#if PLANES == 4
-            mean = WIDEN(MEAN, a.mean[channel]);
-            variance = WIDEN(FACTOR, a.variance[channel]);
 #endif
-            const float factor = WIDEN(SCALE, a.scale[channel]) / sqrtf(variance + a.epsilon);
-            y[i] = NARROW(Y, (WIDEN(X, x[i]) - mean) * factor + WIDEN(BIAS, a.bias[channel]));
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) plane_store(&a, row, start + (uint32_t)k * step, &kept[k], mean, variance);
+        for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
+            const numbers v = plane_at(x, i);
+            plane_store(&a, row, i, &v, mean, variance);
         }
-#endif
         BARRIER();
     }
 }

@@ -176,6 +176,8 @@ static void test_cuda__rows(void **state)
     CHECK("", "RMSNormalization", "", "4x100", "100");
     CHECK("", "InstanceNormalization", "", "2x3x5x7", "3", "3");
     CHECK("", "GroupNormalization", "num_groups=2", "2x6x5x7", "6", "6");
+    CHECK("", "GroupNormalization", "num_groups=2", "1x12x8x12", "12", "12");
+    CHECK("", "GroupNormalization", "num_groups=2", "1x4x64x72", "4", "4"); /* long rows */
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
     CHECK("", "ReduceMax", "", "2000");
     CHECK("", "GlobalAveragePool", "", "2x5x7x7");
