@@ -21,6 +21,13 @@ void fake_cuda_use(const char *binary_dir)
     for (size_t i = 0; i < sizeof SETTINGS / sizeof *SETTINGS; i++) unsetenv(SETTINGS[i]);
 }
 
+void fake_cuda_use_running(const char *binary_dir)
+{
+    fake_cuda_use(binary_dir);
+    snprintf(folder, sizeof folder, "%s/tests/cuda_running", binary_dir);
+    setenv("POLYGRAPHY_CUDA_PATH", folder, 1);
+}
+
 /* ---- Children ------------------------------------------------------------------------------- */
 
 __attribute__((noreturn)) static void run_child(void (*scenario)(str *out), int to)

@@ -17,6 +17,9 @@
  * settings of the stand-ins. */
 void fake_cuda_use(const char *binary_dir);
 
+/* The same with libraries that run the kernels on the host. */
+void fake_cuda_use_running(const char *binary_dir);
+
 /* Runs `scenario` in a child. Returns what it wrote into `out`, until the next call; "killed by
  * signal N" if it did not return. */
 const char *fake_cuda_child(void (*scenario)(str *out));

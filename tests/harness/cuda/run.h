@@ -24,7 +24,7 @@ static inline void run_compiler(const char *source, const char *object)
     if (child < 0) run_give_up("no process for the compiler");
     if (!child) {
         execlp(FAKE_CUDA_RUNS, FAKE_CUDA_RUNS, "-x", "c", "-std=gnu11", "-O1", "-w", "-shared",
-               "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
+               "-Wno-psabi", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
                "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-include", FAKE_CUDA_EMULATION, "-o",
                object, source, "-lm", (char *)NULL);
         _exit(127);

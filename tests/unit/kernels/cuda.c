@@ -30,10 +30,7 @@ static cuda_checker *open_checker(void)
     pgy_error err = {0};
     checker.ran = checker.failed = 0;
     if (checker.device) return &checker;
-    if (!on_gpu()) {
-        fake_cuda_use(TEST_BINARY_DIR);
-        setenv("POLYGRAPHY_CUDA_PATH", TEST_BINARY_DIR "/tests/cuda_running", 1);
-    }
+    if (!on_gpu()) fake_cuda_use_running(TEST_BINARY_DIR);
     if (device_open(&checker.device, "cuda", &err)) fail_msg("%s", err.text);
     if (device_stream_create(&checker.stream, checker.device, &err)) fail_msg("%s", err.text);
     return &checker;
@@ -125,6 +122,29 @@ static void test_cuda__products(void **state)
     /* several tiles, of which the last are not full */
     CHECK("pgy", "FusedMatMul", "activation=Gelu", "3x90x72", "72x520", "520");
     CHECK("", "MatMul", "", "130x200", "200x264");
+    report(c);
+}
+
+/* The stand-in refuses maps that the driver refuses, and the kernel boxes of another size. */
+static void test_cuda__large_products_copy_by_tensor_maps(void **state)
+{
+    static const struct {
+        const char *b;
+        pgy_dtype type;
+        unsigned long maps; /* of X, W and Y */
+    } CASES[] = {{"200x264", PGY_F16, 3},
+                 {"200x264", PGY_BF16, 3},
+                 {"200x264", PGY_F32, 0},
+                 {"200x261", PGY_F16, 0}}; /* rows of Y are no multiples of 16 bytes */
+    cuda_checker *c = open_checker();
+    (void)state;
+    if (on_gpu()) skip();
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const unsigned long before = fake_cuda_calls("cuTensorMapEncodeTiled");
+        cuda_case_random(c, "", "MatMul", "", 2, (const char *const[]){"130x200", CASES[i].b},
+                         CASES[i].type);
+        assert_int_equal(fake_cuda_calls("cuTensorMapEncodeTiled") - before, CASES[i].maps);
+    }
     report(c);
 }
 
