@@ -398,6 +398,7 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
                   .watch = limits->watch,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
+                           .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
     frame f = {0};
@@ -500,6 +501,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                   .weighs = limits->spent && n->subgraph_count,
                   .host = {.run_graph = run_subgraph,
                            .infer_graph = describe_subgraph,
+                           .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
     e.host.user = &e;

@@ -267,3 +267,13 @@ pgy_status interface_describe_tensors(pgy_metadata **out, const pgy_graph *g, pg
         *out = inputs;
     return st;
 }
+
+bool interface_port(op_graph_port *out, const void *graph, bool is_output, size_t i)
+{
+    const pgy_graph *g = graph;
+    const graph_level *level = level_of(g);
+    if (i >= (is_output ? g->output_count : level->declared_count)) return false;
+    const pgy_value *v = is_output ? g->outputs[i] : level->declared[i];
+    *out = (op_graph_port){.name = v->name, .declared = box_of((pgy_value *)v)->declared};
+    return true;
+}

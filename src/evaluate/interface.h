@@ -14,6 +14,8 @@ pgy_status interface_take(pgy_tensor_map *out, const pgy_value *v, const op_tens
                           pgy_error *err) PGY_MUST_CHECK;
 /* Describes an input or output for runners; `shape` and `names` have PGY_MAX_RANK entries. */
 pgy_tensor_info interface_describe(const pgy_value *v, int64_t *shape, const char **names);
+/* op_host.graph_port */
+bool interface_port(op_graph_port *out, const void *graph, bool is_output, size_t i);
 /* Adds the descriptions of inputs or outputs to `into`. */
 pgy_status interface_describe_all(pgy_metadata *into, pgy_value *const *values, size_t count,
                                   pgy_error *err) PGY_MUST_CHECK;

@@ -281,6 +281,12 @@ typedef struct op_sequence {
     bool map;  /* a map: the items are a vector of its keys and one of its values */
 } op_sequence;
 
+/* An input or output of an attribute's subgraph, as the subgraph declares it. */
+typedef struct op_graph_port {
+    const char *name;
+    op_value declared;
+} op_graph_port;
+
 /* Services and settings of the executor that operators use. */
 typedef struct op_host {
     /* Runs an attribute's subgraph; the caller owns its `output_count` outputs. */
@@ -289,6 +295,8 @@ typedef struct op_host {
     /* Infers an attribute's subgraph for these inputs. */
     pgy_status (*infer_graph)(void *graph, const op_value *inputs, size_t input_count,
                               op_value *outputs, size_t output_count, void *user, pgy_error *err);
+    /* Describes input or output i of an attribute's subgraph. False: it has no such one. */
+    bool (*graph_port)(op_graph_port *out, const void *graph, bool is_output, size_t i);
     uint64_t max_bytes;   /* limit for one tensor; 0 = none */
     uint32_t seed;        /* of random operators */
     bool model_precision; /* floats are rounded to the declared type after every operator */
