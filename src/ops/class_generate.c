@@ -39,7 +39,8 @@ dim generate_number(op_infer *c, size_t i, const char *why)
 {
     const dim *value;
     size_t count;
-    if (rule_values(c, i, &value, &count) && count == 1 && dim_is_const(*value) && value->value > 0)
+    if (rule_values(c, i, &value, &count) && count == 1 && dim_is_const(*value) &&
+        value->value > 0 && value->value <= GENERATE_MAX_LENGTH)
         return *value;
     return dim_unknown(c->dims, why);
 }
@@ -105,12 +106,12 @@ static void read_attributes(generate *g)
     g->ngram = op_attr_int(n, "no_repeat_ngram_size", 0);
     g->early_stopping = op_attr_int(n, "early_stopping", 0) == 1;
     g->temperature = (float)op_attr_float(n, "temperature", 1);
-    g->presence_penalty = (float)op_attr_float(n, "presence_penalty", 0);
 }
 
 static pgy_status read_inputs(generate *g, pgy_error *err)
 {
     const generate_inputs *at = g->at;
+    const int64_t *unused;
     pgy_status st = read_number(&g->max_length, g, at->max_length, "max_length",
                                 GENERATE_MAX_LENGTH, g->prompt + 1, GENERATE_MAX_LENGTH, err);
     if (!st)
@@ -127,7 +128,7 @@ static pgy_status read_inputs(generate *g, pgy_error *err)
                         true, err);
     if (!st) st = read_mask(&g->vocab_mask, g, at->vocab_mask, "vocab_mask", 1, err);
     if (!st) st = read_mask(&g->prefix_mask, g, at->prefix_mask, "prefix_vocab_mask", 2, err);
-    if (!st) st = read_mask(&g->presence_mask, g, at->presence_mask, "presence_mask", 2, err);
+    if (!st) st = read_mask(&unused, g, at->presence_mask, "presence_mask", 2, err);
     return st;
 }
 

@@ -35,9 +35,9 @@ typedef struct generate {
     const generate_inputs *at;
     int64_t model, eos, pad, start, ngram;
     int64_t batch, beams, rows, returned, prompt, max_length, min_length;
-    float length_penalty, repetition_penalty, temperature, presence_penalty;
+    float length_penalty, repetition_penalty, temperature;
     bool early_stopping;
-    const int64_t *vocab_mask, *prefix_mask, *attention_mask, *presence_mask;
+    const int64_t *vocab_mask, *prefix_mask, *attention_mask;
 
     int64_t *words, *other_words; /* [rows, max_length]; the second one while beams are reordered */
     int64_t length;               /* words of each row so far */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Penalties and masks on the scores of the next token, in the order of ONNX Runtime: repetition,
- * repeated n-grams, mask of the vocabulary, mask of the first token, least length, temperature,
- * presence. */
+ * repeated n-grams, mask of the vocabulary, mask of the first token, least length, temperature. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -55,12 +54,8 @@ void generate_penalize(generate *g)
         if (g->prefix_mask && g->step == 1)
             forbid_masked(g, g->prefix_mask + entry * g->vocabulary, scores);
         if (g->length < g->min_length && in_vocabulary(g, g->eos)) scores[g->eos] = -FLT_MAX;
-        for (int64_t w = 0; w < g->vocabulary; w++) {
-            if (g->temperature > 0) scores[w] /= g->temperature;
-            if (g->presence_mask)
-                scores[w] -=
-                    (float)g->presence_mask[entry * g->vocabulary + w] * g->presence_penalty;
-        }
+        for (int64_t w = 0; g->temperature > 0 && w < g->vocabulary; w++)
+            scores[w] /= g->temperature;
     }
 }
 

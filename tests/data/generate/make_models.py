@@ -180,6 +180,13 @@ def beams(prompt=PROMPT, length=10, least=None, beams=3, returned=2, length_pena
     return model("BeamSearch", feed, dict(list(names.items())[:outputs]), **attributes), {k: v for k, v in feed.items() if v is not None}
 
 
+def sampling(seed=5, presence=None, length=12, **attributes):
+    feed = {"input_ids": PROMPT, "max_length": i32(length), "min_length": None, "repetition_penalty": None, "vocab_mask": None, "prefix_vocab_mask": None, "attention_mask": None,
+            "presence_mask": presence, "seed": None if seed is None else i32(seed)}
+    attributes = {"decoder": gpt(scale=0.4), **IDS, **attributes}
+    return model("Sampling", feed, {"sequences": (T.INT32, 2)}, **attributes), {k: v for k, v in feed.items() if v is not None}
+
+
 def cases():
     yield "greedy", greedy()
     mask = np.ones(WORDS, np.int32)
@@ -202,6 +209,32 @@ def cases():
     yield "t5_end", beams(prompt=padded, length=14, outputs=2, attention=i32([1, 0, 1, 1], [1, 1, 1, 0]), **{**t5, "eos_token_id": 17})
     t5 = dict(encoder=encoder(decodes=False), decoder=decoder(hidden=False), model_type=1, decoder_start_token_id=0)
     yield "t5_caches", beams(prompt=padded, **t5)
+    yield "sampling", sampling(top_p=1.0, length=30)
+    yield "sampling_no_seed", sampling(seed=None, top_p=0.95)
+    yield "sampling_top_p", sampling(top_p=0.7, temperature=1.5, min_tokens_to_keep=2, length=28)
+    yield "sampling_custom", sampling(top_p=0.8, custom=1, filter_value=-30.0, length=30)
+    yield "sampling_seed", sampling(seed=2147483647, top_p=0.9, length=20)
+
+
+def bad_models():
+    """Models that must be refused; ONNX Runtime gives no results for them."""
+    less, nan, caches = gpt(), gpt(), gpt()
+    less.input.append(value("extra", T.INT32, "b"))
+    i = [w.name for w in nan.initializer].index("wo")
+    nan.initializer[i].CopyFrom(nh.from_array(np.full((WIDTH, WORDS), np.nan, np.float32), "wo"))
+    caches.input[3].type.tensor_type.shape.dim[2].dim_param = "heads"
+    ids = gpt(pasts=1)
+    for n in ids.node:
+        if n.input[0] == "words":
+            n.input[1] = "no_ids"
+    ids.node.insert(0, h.make_node("Sub", ["input_ids", "input_ids"], ["no_ids"]))
+    yield "bad_inputs", greedy(decoder=less)[0]
+    yield "bad_nan", beams(decoder=nan)[0]
+    yield "bad_caches", greedy(decoder=caches)[0]
+    yield "bad_ids", greedy(decoder=ids)[0]
+    yield "bad_top_p", sampling(top_p=0.0)[0]
+    yield "bad_presence", sampling(top_p=0.5, presence=np.ones((2, WORDS), np.int32), presence_penalty=1.5)[0]
+    yield "bad_type", greedy(model_type=1)[0]
 
 
 def main():
@@ -210,6 +243,8 @@ def main():
     from polygraphy.json import save_json
 
     ort.set_default_logger_severity(4)
+    for name, m in bad_models():
+        onnx.save(m, os.path.join(HERE, name + ".onnx"))
     for name, (m, feed) in cases():
         if sys.argv[1:] and not any(w in name for w in sys.argv[1:]):
             continue
