@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Goes through blocks of keys: scores, their exponentials relative to the largest score so far, and
+ * the weighted sum of values, which is rescaled when a larger score appears. */
+#include "kernels/attention_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernels/extent.h"
+#include "kernels/vec_math.h"
+
+/* The state of the rows between two blocks. */
+typedef struct state {
+    float *scores, *sum; /* [rows][ATTENTION_KEYS], [rows][v_size] */
+    float largest[ATTENTION_ROWS], total[ATTENTION_ROWS];
+} state;
+
+uint64_t attention_rows_scratch(uint64_t v_size)
+{
+    return extent_mul(extent_add(ATTENTION_KEYS, v_size), ATTENTION_ROWS);
+}
+
+static void attention_cap(const vec_math *m, float *x, size_t n, float cap)
+{
+    for (size_t j = 0; j < n; j++) x[j] /= cap;
+    m->tanh(x, x, n);
+    for (size_t j = 0; j < n; j++) x[j] *= cap;
+}
+
+/* Turns row i's scores of keys [from, to) into exponentials. */
+static void attention_weight(const attention_rows *a, state *s, size_t i, uint64_t from,
+                             uint64_t to)
+{
+    const vec_math *m = vec_math_of(a->level);
+    const attention_row *row = &a->row[i];
+    const uint64_t first = row->from > from ? row->from : from, end = row->to < to ? row->to : to;
+    float *all = s->scores + i * ATTENTION_KEYS, *x = all + (first - from);
+    float *sum = s->sum + i * a->v_size;
+    if (first >= end) {
+        memset(all, 0, (to - from) * sizeof *all);
+        return;
+    }
+    const size_t n = end - first;
+    if (a->cap > 0) attention_cap(m, x, n, a->cap);
+    for (size_t j = 0; row->bias && j < n; j++) x[j] += row->bias[first + j];
+    for (size_t j = 0; row->mask && j < n; j++) x[j] += row->mask[first + j];
+    const float most = m->max(x, n), before = s->largest[i];
+    const float now = most > before || most != most ? most : before;
+    if (now == -INFINITY) { /* all keys so far are masked */
+        memset(all, 0, (to - from) * sizeof *all);
+        return;
+    }
+    memset(all, 0, (first - from) * sizeof *all);
+    memset(x + n, 0, (to - end) * sizeof *x);
+    const float added = m->exp_sum(x, x, n, now), factor = expf(before - now);
+    s->total[i] = s->total[i] * factor + added;
+    s->largest[i] = now;
+    for (uint64_t d = 0; factor != 1 && d < a->v_size; d++) sum[d] *= factor;
+}
+
+static void attention_finish(const attention_rows *a, const state *s, size_t i)
+{
+    const float *sum = s->sum + i * a->v_size;
+    const float factor = s->total[i] == 0 ? 0 : 1 / s->total[i];
+    float *y = a->row[i].y;
+    for (uint64_t d = 0; d < a->v_size; d++) y[d] = sum[d] * factor;
+}
+
+void attention_rows_run(const attention_rows *a, float *scratch)
+{
+    const attention_loops *loops = attention_loops_of(a->level);
+    state s = {.scores = scratch, .sum = scratch + ATTENTION_ROWS * ATTENTION_KEYS};
+    uint64_t first = UINT64_MAX, last = 0;
+    for (size_t i = 0; i < a->rows; i++) {
+        const attention_row *row = &a->row[i];
+        s.largest[i] = a->sinks ? a->sinks[i] : -INFINITY;
+        s.total[i] = a->sinks ? 1 : 0;
+        if (row->from < first) first = row->from;
+        if (row->to > last) last = row->to;
+    }
+    memset(s.sum, 0, a->rows * a->v_size * sizeof *s.sum);
+    for (uint64_t from = first; from < last; from += ATTENTION_KEYS) {
+        const uint64_t to = last - from < ATTENTION_KEYS ? last : from + ATTENTION_KEYS;
+        loops->score(s.scores, ATTENTION_KEYS, a->q, a->rows, a->keys + from * a->key_step,
+                     a->key_step, to - from, a->size);
+        for (size_t i = 0; i < a->rows; i++) attention_weight(a, &s, i, from, to);
+        loops->weigh(s.sum, a->v_size, s.scores, ATTENTION_KEYS, a->rows,
+                     a->values + from * a->value_step, a->value_step, to - from);
+    }
+    for (size_t i = 0; i < a->rows; i++) attention_finish(a, &s, i);
+}

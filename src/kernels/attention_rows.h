@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention of some query rows over the keys and values of one head, which lie row by row in a
+ * cache: what the kernels of attention with caches share. */
+#ifndef KERNELS_ATTENTION_ROWS_H
+#define KERNELS_ATTENTION_ROWS_H
+
+#include "kernels/attention_loops.h"
+#include "kernels/kernel.h"
+
+enum { ATTENTION_ROWS = 32, ATTENTION_KEYS = 256 };
+
+/* A query row. */
+typedef struct attention_row {
+    uint64_t from, to; /* the keys that it sees */
+    const float *bias; /* NULL, or what is added to its scores, indexed by key */
+    const float *mask; /* the same once more */
+    float *y;
+} attention_row;
+
+typedef struct attention_rows {
+    cpu_level level;
+    uint64_t rows, size, v_size; /* at most ATTENTION_ROWS rows */
+    const float *q;              /* [rows][size], scaled */
+    const float *keys, *values;
+    uint64_t key_step, value_step;
+    float cap;          /* 0: scores are not capped */
+    const float *sinks; /* NULL, or for each row a logit that only adds to the denominator */
+    attention_row row[ATTENTION_ROWS];
+} attention_rows;
+
+/* Floats of scratch memory. */
+uint64_t attention_rows_scratch(uint64_t v_size);
+/* Computes y of every row; a row that sees no key gives zeros. */
+void attention_rows_run(const attention_rows *a, float *scratch);
+
+#endif
