@@ -265,7 +265,7 @@ static void group_token(const params *p, const kernel_run *r, uint64_t token)
     uint64_t length, past, place;
     if (!group_lengths(&length, &past, p, r, b) ||
         !group_place(&place, p, r, token, past + row, length)) {
-        kernel_fault(r);
+        kernel_fail(r, KERNEL_FAULT_LENGTH);
         return;
     }
     for (uint64_t h = 0; h < p->heads; h++) {

@@ -47,10 +47,13 @@ void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_
 
 pgy_status kernel_fault_status(int kind)
 {
+    if (kind == KERNEL_FAULT_LENGTH) return PGY_E_ARGUMENT;
     return kind == KERNEL_FAULT_PLUGIN ? PGY_E_BACKEND : PGY_E_SHAPE;
 }
 
 const char *kernel_fault_text(pgy_status status)
 {
+    if (status == PGY_E_ARGUMENT)
+        return "a sequence length or position does not fit its caches or tables";
     return status == PGY_E_BACKEND ? "its plug-in failed" : "an index is out of range";
 }

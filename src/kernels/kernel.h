@@ -171,6 +171,7 @@ static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cos
 typedef enum kernel_fault_kind {
     KERNEL_FAULT_NONE,
     KERNEL_FAULT_INDEX,  /* an index in the input data is out of range */
+    KERNEL_FAULT_LENGTH, /* a sequence length or position does not fit caches or tables */
     KERNEL_FAULT_PLUGIN, /* a plug-in kernel failed; it has logged the reason */
 } kernel_fault_kind;
 

@@ -148,7 +148,7 @@ static void rotary_run(const kernel_run *r)
         const float *x = (const float *)r->tensors[0] + i * p->size;
         float *y = (float *)r->tensors[p->inputs] + i * p->size;
         if (place >= p->places) {
-            kernel_fault(r);
+            kernel_fail(r, KERNEL_FAULT_LENGTH);
             return;
         }
         loops->rotate(y, x, cosines + place * p->half, sines + place * p->half, p->half,

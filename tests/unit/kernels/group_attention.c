@@ -185,10 +185,10 @@ static void test_group_attention__bad_lengths(void **state)
     static const group_case T = {1, 2, 1, 1, 4, .past = 6};
     if (run_with(&T, 3, 4)) return; /* memory is short */
     assert_int_equal(run_with(&T, 5, 6), PGY_OK);
-    assert_int_equal(run_with(&T, 4, 4), PGY_E_SHAPE);  /* longer than the total */
-    assert_int_equal(run_with(&T, -2, 4), PGY_E_SHAPE); /* negative */
-    assert_int_equal(run_with(&T, INT32_MAX, 4), PGY_E_SHAPE);
-    assert_int_equal(run_with(&T, 6, 7), PGY_E_SHAPE); /* more than the caches hold */
-    assert_int_equal(run_with(&T, 0, 0), PGY_E_SHAPE);
-    assert_int_equal(run_with(&T, 0, INT32_MIN), PGY_E_SHAPE);
+    assert_int_equal(run_with(&T, 4, 4), PGY_E_ARGUMENT);  /* longer than the total */
+    assert_int_equal(run_with(&T, -2, 4), PGY_E_ARGUMENT); /* negative */
+    assert_int_equal(run_with(&T, INT32_MAX, 4), PGY_E_ARGUMENT);
+    assert_int_equal(run_with(&T, 6, 7), PGY_E_ARGUMENT); /* more than the caches hold */
+    assert_int_equal(run_with(&T, 0, 0), PGY_E_ARGUMENT);
+    assert_int_equal(run_with(&T, 0, INT32_MIN), PGY_E_ARGUMENT);
 }
