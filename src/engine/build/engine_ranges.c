@@ -187,8 +187,10 @@ pgy_status ranges_wish(range_wish *out, const engine_ranges *r, const pgy_metada
                                                                     : NULL;
     if (!sample) return PGY_OK;
     pgy_status st = add_sample(out, shapes, err);
+    if (!st) st = add_sample(out, sample, err); /* it may be seen no more */
     for (size_t i = 0; !st && i < r->seen_count; i++)
-        if (varies_like(r->seen[i], shapes, sample)) st = add_sample(out, r->seen[i], err);
+        if (r->seen[i] != sample && varies_like(r->seen[i], shapes, sample))
+            st = add_sample(out, r->seen[i], err);
     return st;
 }
 

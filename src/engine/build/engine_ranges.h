@@ -9,8 +9,8 @@ enum { RANGES_KEPT = 4, RANGES_SEEN = 8 };
 
 /* Which range to build: from samples of shapes, in a pattern of axes that vary. */
 typedef struct range_wish {
-    pgy_metadata *samples[RANGES_SEEN + 1]; /* first those to build for */
-    size_t count;                           /* 0: none */
+    pgy_metadata *samples[RANGES_SEEN + 2]; /* first those to build for */
+    size_t count;                           /* 0: none; else at least 2 */
     str pattern;
 } range_wish;
 
