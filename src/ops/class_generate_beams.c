@@ -84,13 +84,16 @@ static void finish_row(beam_state *s, int64_t entry, int64_t r, float sum)
            (size_t)g->length * sizeof *s->texts);
 }
 
-/* Can no open beam of the entry become better than its worst finished text? */
+/* Can no open beam of the entry become better than its worst finished text? As in ONNX Runtime, the
+ * window of candidates starts at entry * beams, although each entry has 2 * beams of them. */
 static bool is_done(const beam_state *s, int64_t entry)
 {
     const generate *g = s->g;
     if (s->finished_count[entry] < g->beams) return false;
     if (g->early_stopping) return true;
-    const float best = s->best[entry * 2 * g->beams].score;
+    float best = -INFINITY;
+    for (int64_t i = 0; i < 2 * g->beams; i++)
+        best = fmaxf(best, s->best[entry * g->beams + i].score);
     return s->finished[(entry + 1) * g->beams - 1].score >=
            best / powf((float)g->length, g->length_penalty);
 }
@@ -127,7 +130,6 @@ static void choose_beams(beam_state *s, int64_t entry)
         }
         return;
     }
-    find_best(s, entry);
     const candidate *best = s->best + entry * 2 * g->beams;
     for (int64_t i = 0; i < 2 * g->beams && beam < g->beams; i++) {
         const int64_t word = best[i].index % g->vocabulary;
@@ -159,6 +161,7 @@ static bool step(beam_state *s)
     generate *g = s->g;
     bool all = true;
     rate(s);
+    for (int64_t b = 0; b < g->batch; b++) find_best(s, b);
     for (int64_t b = 0; b < g->batch; b++) choose_beams(s, b);
     for (int64_t b = 0; b < g->batch; b++) all &= s->done[b];
     memcpy(s->sums, s->new_sums, (size_t)g->rows * sizeof *s->sums);

@@ -46,7 +46,8 @@ pgy_status generate_rows(generate *g, generate_choose choose, void *user, pgy_er
         st = generate_next(g, err);
     }
     if (!st) st = op_output(g->c, 0, PGY_I32, 2, shape, err);
-    for (int64_t i = 0; !st && i < g->rows * g->max_length; i++) out_i64(g->c, 0)[i] = g->words[i];
+    for (int64_t i = 0; !st && i < g->rows * g->max_length; i++)
+        out_i64(g->c, 0)[i] = i % g->max_length < g->length ? g->words[i] : g->pad;
     mem_free(ended);
     return st;
 }
