@@ -2,15 +2,14 @@
 """Models of 0.5 to 1 GB with random weights: memory_models.py KIND OUTPUT
 
 matmul: products of float32, weights in an external file; conv: convolutions 3 x 3; embedding: one large table and a small product; half: products
-of float16; bytes: products of int8 with quantised inputs; gpt2: the decoder of decoder_models.py with the weights of GPT-2 medium's size. The
-leading axis of all inputs is dynamic."""
+of float16; bytes: products of int8 with quantised inputs. The leading axis of all inputs is dynamic."""
 import argparse
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-KINDS = ["matmul", "conv", "embedding", "half", "bytes", "gpt2"]
+KINDS = ["matmul", "conv", "embedding", "half", "bytes"]
 
 
 class Net:
@@ -77,11 +76,7 @@ def main():
     p.add_argument("kind", choices=KINDS)
     p.add_argument("output")
     a = p.parse_args()
-    if a.kind == "gpt2":
-        import decoder_models
-
-        decoder_models.Decoder("gpt2").build().save(a.output)
-    elif a.kind == "matmul":
+    if a.kind == "matmul":
         onnx.save_model(build(a.kind), a.output, save_as_external_data=True, location=a.output.rsplit("/", 1)[-1] + ".data")
     else:
         onnx.save_model(build(a.kind), a.output)
