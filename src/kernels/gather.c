@@ -108,6 +108,7 @@ const kernel KERNELS_gather[] = {
     {.name = "gather",
      .version = 1,
      .ops = "Gather",
+     .flags = KERNEL_SHARES_WEIGHTS,
      .accept = gather_accept,
      .prepare = gather_prepare,
      .run = gather_run,

@@ -197,16 +197,22 @@ static const void *source_of(const pgy_value *v)
     return v->producer ? node_constant(v->producer) : NULL;
 }
 
+/* Kernels may read integers, such as indices, when they are asked. */
+static bool is_large_weight(const pgy_value *v, const program_tensor *t)
+{
+    const kernel_tensor shape = {.rank = t->rank, .shape = t->shape};
+    const bool is_weight = pgy_dtype_is_float(t->dtype) || pgy_dtype_describe(t->dtype)->bits <= 8;
+    return v->initializer && is_weight && kernel_count(&shape) > KERNEL_READABLE;
+}
+
 static pgy_status add_constant(uint32_t *out, builder *b, pgy_value *v, pgy_error *err)
 {
     pgy_tensor *t = NULL;
     pgy_status st = build_tensor_add(out, b, v, PROGRAM_CONSTANT, err);
     if (st) return st;
     build_tensor *made = &b->tensors[*out];
-    const kernel_tensor shape = {.rank = made->t.rank, .shape = made->t.shape};
-    st = v->initializer && kernel_count(&shape) > KERNEL_READABLE
-             ? find_weight(&t, &made->elsewhere, v, err)
-             : load_constant(&t, made, b, v, err);
+    st = is_large_weight(v, &made->t) ? find_weight(&t, &made->elsewhere, v, err)
+                                      : load_constant(&t, made, b, v, err);
     if (st) return st;
     if (pgy_tensor_dtype(t) != made->t.dtype || pgy_tensor_size_bytes(t) != made->t.size_bytes) {
         pgy_tensor_release(t);
