@@ -28,10 +28,26 @@ static const generate_inputs INPUTS = {.max_length = 1,
                                        .attention_mask = 9,
                                        .newest_model = GENERATE_ENCODER_DECODER};
 
+enum { DECODER_INPUT_IDS = 10, LOGITS_PROCESSOR = 11 };
+
+/* Both inputs steer the search of a Whisper model. */
+static pgy_status check_support(const op_eval *c, pgy_error *err)
+{
+    if (op_has_value(c, DECODER_INPUT_IDS))
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "input 10 (decoder_input_ids) is not supported");
+    const double processor = op_eval_scalar(c, LOGITS_PROCESSOR, 0);
+    if (processor != 0)
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "input 11 (logits_processor) is %g; only 0 is supported", processor);
+    return PGY_OK;
+}
+
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    generate g;
-    pgy_status st = generate_init(&g, c, &INPUTS, err);
+    generate g = {0};
+    pgy_status st = check_support(c, err);
+    if (!st) st = generate_init(&g, c, &INPUTS, err);
     if (!st) st = generate_beams(&g, err);
     generate_deinit(&g);
     return st;

@@ -235,6 +235,11 @@ def bad_models():
     yield "bad_top_p", sampling(top_p=0.0)[0]
     yield "bad_presence", sampling(top_p=0.5, presence=np.ones((2, WORDS), np.int32), presence_penalty=1.5)[0]
     yield "bad_type", greedy(model_type=1)[0]
+    processor = beams()[0]
+    node = processor.graph.node[-1]
+    node.input.extend([""] * (11 - len(node.input)) + ["processor"])
+    processor.graph.initializer.append(nh.from_array(np.array([1], np.int32), "processor"))
+    yield "bad_processor", processor
 
 
 def main():
