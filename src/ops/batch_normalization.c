@@ -105,11 +105,11 @@ static norm_stats batch_stats(const norm *n, size_t channel)
 {
     size_t image = n->channels * n->plane, count = in_count(n->c, X);
     const double *x = in_f64(n->c, X) + channel * n->plane;
-    double batch = (double)(count / image), sum = 0, squares = 0;
+    double items = (double)(count / n->channels), sum = 0, squares = 0;
     for (size_t at = 0; at < count; at += image) sum += row_sum(x + at, n->plane);
-    double mean = sum / (batch * (double)n->plane);
+    double mean = sum / items;
     for (size_t at = 0; at < count; at += image) squares += row_sum_squares(x + at, n->plane, mean);
-    return (norm_stats){mean, squares / (batch * (double)n->plane)};
+    return (norm_stats){mean, squares / items};
 }
 
 static void train_channels(size_t begin, size_t end, void *user)
@@ -146,10 +146,10 @@ static pgy_status eval(op_eval *c, pgy_error *err)
             return op_error(c->node, err, PGY_E_SHAPE,
                             "input %zu has %zu elements, but %zu are needed", i, in_count(c, i),
                             n.channels);
-    if (!in_count(c, X)) return PGY_OK;
-    if (is_training(c->node, c->wanted))
+    if (!n.channels) return PGY_OK;
+    if (is_training(c->node, c->wanted)) /* statistics of an empty batch are NaN */
         rows_run(n.channels, in_count(c, X) / n.channels * 4, train_channels, &n);
-    else
+    else if (in_count(c, X))
         rows_run(v.outer * n.channels, n.plane, infer_planes, &n);
     return PGY_OK;
 }
