@@ -179,7 +179,7 @@ const char *drawing_value_text(const drawing *d, double v)
 {
     static const char *const BYTES[] = {" B", " KiB", " MiB", " GiB", " TiB"},
                              *const TIMES[] = {" us", " ms", " s"},
-                             *const COUNTS[] = {"", " k", " M", " G", " T"};
+                             *const COUNTS[] = {" FLOP", " kFLOP", " MFLOP", " GFLOP", " TFLOP"};
     const view_quantity *q = d->q;
     if (q->scale == VIEW_CATEGORY)
         return v >= 0 && v < q->name_count ? picture_shown(d->list, q->names[(uint32_t)v]) : "?";

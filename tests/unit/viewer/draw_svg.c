@@ -283,7 +283,7 @@ static void test_draw_svg__units(void **state)
                  {"", "1e-3", 0.0009999},
                  {"", "Inf", INFINITY},
                  {"", "-Inf", -INFINITY},
-                 {"FLOPs", "4.09 G", 4.09e9}};
+                 {"FLOPs", "4.09 GFLOP", 4.09e9}};
     picture_list list = {0};
     for (size_t i = 0; i < LENGTH(CASES); i++) {
         const view_quantity q = {.id = "x", .unit = CASES[i].unit, .scale = VIEW_LINEAR};
