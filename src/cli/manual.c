@@ -36,6 +36,7 @@ static const manual_entry LIBRARY_ENVIRONMENT[] = {
     {"CPU", "Highest kernel level to use: portable, avx2 or avx512."},
     {"TRT", "Engine that --trt uses: auto or native, both of which are the built-in engine."},
     {"PASSES", "Passes of the engine to skip, for debugging."},
+    {"RANGES", "'0': the engine makes a program of its own for each new shape of the inputs."},
     {"SAVE_PASSES", "Folder in which the engine saves the model after each pass."},
     {"NVTX",
      "'1', or the path of NVIDIA's libnvToolsExt: phases and layers become ranges of Nsight "

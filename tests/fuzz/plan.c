@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "engine/plan/plan.h"
+#include "kernels/packing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -88,7 +89,8 @@ static size_t look(const plan_file *p)
     arena_deinit(&memory);
     if (!plan_metadata(&outputs, p, true, NULL)) pgy_metadata_destroy(outputs);
     length += look_at_profiles(p) + look_at_original(p);
-    if (plan_graph(&g, p, NULL)) g = NULL;
+    packed_table *packed = packed_table_create();
+    if (plan_graph(&g, p, packed, NULL)) g = NULL;
     for (size_t i = 0; i < plan_describe(p)->program_count; i++) {
         program *made = NULL;
         if (!plan_program_at(&made, p, i, false, NULL)) length += look_at_program(made);
@@ -99,6 +101,7 @@ static size_t look(const plan_file *p)
         program_release(made);
     }
     pgy_graph_destroy(g);
+    packed_table_release(packed);
     return length;
 }
 

@@ -290,7 +290,7 @@ static void test_packed__a_plan_holds_weights_once(void **state)
 /* One weight for each form that kernels pack, and matrices in both orders. */
 static pgy_model *model_of_forms(pgy_dtype dtype)
 {
-    static float values[40 * 50 * 9];
+    static float values[64 * 16 * 5 * 5];
     static const struct {
         const char *name;
         int64_t shape[4];
