@@ -171,7 +171,7 @@ static product product_of(const experts *p, const kernel_run *r, const rows *w, 
     j.o = (nbits_operands){.a = a + j.first * l->in,
                            .packed = (const char *)r->packed + l->at + expert * l->each,
                            .c = c + j.first * l->out,
-                           .workspace = (char *)r->workspace + l->room + at,
+                           .workspace = l->few_bits ? (char *)r->workspace + l->room + at : NULL,
                            .scratch = r->scratch};
     if (l->bias) j.o.bias = (const float *)r->tensors[l->bias] + expert * l->out;
     if (l->few_bits) (void)nbits_matmul_rows(&j.packed, j.count);

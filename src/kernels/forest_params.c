@@ -6,25 +6,30 @@
 #include "base/alloc.h"
 #include "kernels/forest.h"
 
+/* Sizes of an attacker may give an address that is none; it is not used then. */
+static const void *at_offset(const forest_params *p, uint64_t at)
+{
+    return (const void *)((uintptr_t)p + at);
+}
+
 /* Sets the arrays' places behind the header; returns the bytes in all. */
 static uint64_t place(forest_view *v, const forest_params *p)
 {
-    const char *start = (const char *)p;
     uint64_t at = sizeof *p;
     v->p = p;
-    v->base = (const double *)(start + at);
+    v->base = at_offset(p, at);
     at = extent_add(at, extent_mul(p->base_count, sizeof(double)));
-    v->labels = (const int64_t *)(start + at);
+    v->labels = at_offset(p, at);
     at = extent_add(at, extent_mul(p->labels, sizeof(int64_t)));
-    v->nodes = (const forest_step *)(start + at);
+    v->nodes = at_offset(p, at);
     at = extent_add(at, extent_mul(p->nodes, sizeof(forest_step)));
-    v->weights = (const forest_share *)(start + at);
+    v->weights = at_offset(p, at);
     at = extent_add(at, extent_mul(p->weights, sizeof(forest_share)));
-    v->ranges = (const uint32_t *)(start + at);
+    v->ranges = at_offset(p, at);
     at = extent_add(at, extent_mul(extent_add(p->leaves, 1), sizeof(uint32_t)));
-    v->roots = (const uint32_t *)(start + at);
+    v->roots = at_offset(p, at);
     at = extent_add(at, extent_mul(p->roots, sizeof(uint32_t)));
-    v->depths = (const uint32_t *)(start + at);
+    v->depths = at_offset(p, at);
     return extent_add(at, extent_mul(p->roots, sizeof(uint32_t)));
 }
 

@@ -304,11 +304,13 @@ static void heads_gather(const params *p, const kernel_run *r, uint64_t index)
         memcpy(y, (const float *)r->tensors[PAST_K + i - 1] + index / 3 * past * s->size,
                past * s->size * sizeof *y);
     y += past * s->size;
-    for (uint64_t row = 0; row < s->length; row++, x += s->row, y += s->size) {
+    for (uint64_t row = 0; row < s->length; row++, y += s->size) {
+        const float *from = x + row * s->row;
         if (i && !bias)
-            memcpy(y, x, s->size * sizeof *y);
+            memcpy(y, from, s->size * sizeof *y);
         else
-            for (uint64_t d = 0; d < s->size; d++) y[d] = (bias ? x[d] + bias[d] : x[d]) * scale;
+            for (uint64_t d = 0; d < s->size; d++)
+                y[d] = (bias ? from[d] + bias[d] : from[d]) * scale;
     }
 }
 

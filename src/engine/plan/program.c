@@ -17,11 +17,13 @@ static pgy_status no_memory(pgy_error *err)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* Bytes among the constants of a space; NULL in a stripped plan. */
+/* Bytes among the constants of a space; NULL in a stripped plan, and for an offset that is refused
+ * when the program is proved. */
 static void *constant_at(const plan_file *p, uint32_t space, uint64_t offset)
 {
-    if (p->info->flags & PLAN_STRIPPED) return NULL;
-    return (unsigned char *)p->data + p->constants[space]->offset + offset;
+    const plan_section *s = p->constants[space];
+    if (p->info->flags & PLAN_STRIPPED || offset > s->size_bytes) return NULL;
+    return (unsigned char *)p->data + s->offset + offset;
 }
 
 static void read_tensor(program_tensor *out, const plan_file *p, const plan_tensor *t)

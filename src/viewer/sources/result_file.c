@@ -35,6 +35,7 @@ pgy_status result_open_json(result_file *f, pgy_page *p, const char *path, pgy_e
 const char *result_earlier(const result_file *f, size_t *at)
 {
     const pgy_page *p = f->page;
+    if (!p->reading_file) return NULL;
     const view_file *mine = &p->files[p->reading_file];
     while (*at < p->reading_file) {
         const view_file *other = &p->files[(*at)++];
