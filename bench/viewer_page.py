@@ -28,10 +28,11 @@ sys.path.insert(0, os.path.join(ROOT, "tests/viewer"))
 from base_page import Failure  # noqa: E402
 from chromium import Browser  # noqa: E402
 
+# A frame callback that sees the picture runs before this frame is shown, so the next callback sets the mark.
 # The page is ready when its first picture is drawn; Netron when its graph has nodes and its message of welcome is gone.
 OURS = "document.body && document.body.dataset.ready === 'true'"
 NETRON = "document.body && document.querySelector('#canvas .node, .canvas .node, g.node') && !document.body.classList.contains('welcome')"
-WATCH = """(() => { const seen = () => { if (%s) requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('picture')));
+WATCH = """(() => { const seen = () => { if (%s) requestAnimationFrame(() => performance.mark('picture'));
     else requestAnimationFrame(seen); }; seen(); })()"""
 FRAMES = """(() => { window.pgyFrames = []; const step = (t) => { window.pgyFrames.push(t); if (window.pgyFrames) requestAnimationFrame(step); };
     requestAnimationFrame(step); return true; })()"""
