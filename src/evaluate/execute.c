@@ -321,11 +321,9 @@ static bool is_in_function(const pgy_graph *g)
     return g != NULL;
 }
 
-/* Gives the inferred outputs of a subgraph, for loops that run no iteration; unknown sizes become 0
- * there. */
-static pgy_status describe_subgraph(void *graph, const op_value *inputs, size_t input_count,
-                                    op_value *outputs, size_t output_count, void *user,
-                                    pgy_error *err)
+pgy_status execute_describe_graph(void *graph, const op_value *inputs, size_t input_count,
+                                  op_value *outputs, size_t output_count, void *user,
+                                  pgy_error *err)
 {
     static const dim zeros[PGY_MAX_RANK];
     const pgy_graph *g = graph;
@@ -397,7 +395,7 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
                   .operators = limits->operators,
                   .watch = limits->watch,
                   .host = {.run_graph = run_subgraph,
-                           .infer_graph = describe_subgraph,
+                           .infer_graph = execute_describe_graph,
                            .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
@@ -482,7 +480,8 @@ static pgy_status run_surrounded(executor *e, graph_plan *plan, pgy_node *n,
     surroundings *s = mem_calloc(1, sizeof *s);
     uint32_t *uses = arena_alloc_array(&plan->memory, node_box_of(n)->captured_count, sizeof *uses);
     pgy_status st = s && uses ? surround(s, plan, n, captured, uses, err) : graph_no_memory(err);
-    for (size_t i = 0; !st && i < s->count; i++) s->frames[i].declared = e->operators && !e->operators->storage;
+    for (size_t i = 0; !st && i < s->count; i++)
+        s->frames[i].declared = e->operators && !e->operators->storage;
     if (!st) st = run_alone(e, &s->frames[0], n, inputs, err);
     for (size_t i = 0; !st && i < n->output_count; i++) outputs[i] = s->frames[0].out[i];
     for (size_t i = 0; s && i < s->count; i++) frame_deinit(&s->frames[i]);
@@ -500,7 +499,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                   .operators = limits->operators,
                   .weighs = limits->spent && n->subgraph_count,
                   .host = {.run_graph = run_subgraph,
-                           .infer_graph = describe_subgraph,
+                           .infer_graph = execute_describe_graph,
                            .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};

@@ -50,6 +50,25 @@ static pgy_status pin(pgy_graph *g, pgy_value *v, size_t *capacity, pgy_error *e
     return PGY_OK;
 }
 
+/* Does the last part of the pattern name a tensor of a body? The path before it, which has the
+ * numbers of iterations, is compared when the tensor is shown. */
+static bool fits_body(const pgy_graph *g, const char *pattern)
+{
+    const graph_state *s = state_of(g);
+    const char *last = strrchr(pattern, '/');
+    for (size_t i = 0; last && i < s->level_count; i++) {
+        const pgy_graph *level = s->levels[i];
+        const strmap *values = &level_of(level)->values;
+        for (size_t k = 0; level->parent && k < values->count; k++) {
+            const pgy_value *v = values->entries[k].value;
+            if (v->producer &&
+                (strcmp(last + 1, v->name) == 0 || str_match_wildcard(last + 1, v->name)))
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool fits_any(const pgy_graph *g, const char *pattern)
 {
     const strmap *values = &level_of(g)->values;
@@ -68,7 +87,8 @@ pgy_status debug_pin(pgy_graph *g, const pgy_build_config *config, size_t *pinne
     pgy_status st = PGY_OK;
     *pinned = 0;
     for (size_t i = 0; config && i < config->debug_tensors.count; i++)
-        if (!fits_any(g, config->debug_tensors.items[i]))
+        if (!fits_any(g, config->debug_tensors.items[i]) &&
+            !fits_body(g, config->debug_tensors.items[i]))
             return pgy_error_set(err, PGY_E_NOT_FOUND,
                                  "config.debug_tensors: the model has no tensor '%s'",
                                  config->debug_tensors.items[i]);

@@ -136,6 +136,14 @@ packed_count engine_packed(engine *e)
     return c;
 }
 
+packed_table *engine_packed_table(engine *e)
+{
+    pthread_mutex_lock(&e->lock);
+    packed_table *t = e->packed ? packed_table_retain(e->packed) : NULL;
+    pthread_mutex_unlock(&e->lock);
+    return t;
+}
+
 /* ---- Building ------------------------------------------------------------------------------- */
 
 /* Hash of the model's file, which plans show. */

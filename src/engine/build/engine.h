@@ -44,6 +44,8 @@ const char *engine_name(const engine *e);               /* name of the graph */
 bool engine_is_stripped(const engine *e);               /* weights are missing: it cannot run */
 /* The packed weights that its programs and contexts share. */
 packed_count engine_packed(engine *e);
+/* The table that holds them, retained; NULL: no weights were packed yet. */
+packed_table *engine_packed_table(engine *e);
 /* Grows with each refit: data prepared from programs of an older version is stale. */
 uint64_t engine_version(const engine *e);
 

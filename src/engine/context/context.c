@@ -19,6 +19,7 @@ static void forget(prepared *p)
 {
     program_context_destroy(p->run);
     program_release(p->program);
+    flow_destroy(p->flow);
     pgy_graph_destroy(p->bodies);
     pgy_metadata_destroy(p->shapes);
     *p = (prepared){0};
@@ -80,10 +81,9 @@ void context_destroy(context *c)
     for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
     context_give_up(c);
     context_watch_deinit(c);
-    interpreter_destroy(c->interpreter);
+    flow_destroy(c->flow);
     pgy_team_release(c->team);
     pgy_graph_destroy(c->graph);
-    graph_plan_deinit(&c->plan);
     pgy_error_recorder_release(c->recorder);
     engine_release(c->engine);
     mem_free(c->bounds);
@@ -98,10 +98,9 @@ void context_follow(context *c)
     c->kept_count = 0;
     c->current = NULL;
     c->last = NULL;
-    interpreter_destroy(c->interpreter);
+    flow_destroy(c->flow);
     pgy_graph_destroy(c->graph);
-    graph_plan_deinit(&c->plan);
-    c->interpreter = NULL;
+    c->flow = NULL;
     c->graph = NULL;
     c->version = version;
 }
@@ -173,15 +172,34 @@ static prepared *find_room(context *c)
     return oldest;
 }
 
-/* Binds steps with subgraphs to a copy of the graph, inferred for these shapes, since they write
- * into it. */
+static pgy_status create_flow(flow **out, context *c, pgy_graph *g, pgy_error *err)
+{
+    packed_table *packed = engine_packed_table(c->engine);
+    const flow_options o = {.config = engine_config(c->engine),
+                            .packed = packed,
+                            .team = team_within(c->team),
+                            .failed = &c->failed};
+    const pgy_status st = flow_create(out, g, &o, err);
+    packed_table_release(packed);
+    return st;
+}
+
+static pgy_status run_bodies(void *user, const program *p, const program_step *s, pgy_node *n,
+                             void *const *addresses, pgy_error *err)
+{
+    return flow_run_step(user, p, s, n, addresses, err);
+}
+
+/* Binds steps with subgraphs to a copy of the graph, inferred for these shapes. */
 static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
 {
     const pgy_infer_options o = {.size = sizeof o, .inputs = p->shapes};
     if (!program_needs_graph(p->program)) return PGY_OK;
     pgy_status st = engine_copy_graph(&p->bodies, c->engine, err);
     if (!st) st = pgy_graph_infer_shapes(p->bodies, &o, err);
-    return st ? st : program_context_bind(p->run, p->bodies, err);
+    if (!st) st = create_flow(&p->flow, c, p->bodies, err);
+    const program_bodies bodies = {.user = p->flow, .run = run_bodies};
+    return st ? st : program_context_bind(p->run, p->bodies, &bodies, err);
 }
 
 static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
@@ -248,6 +266,7 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
                                void *const *outputs, int64_t *time_ns, pgy_error *err)
 {
     program_watch w;
+    flow_watch nodes;
     p->used = ++c->clock;
     c->last = p->program;
     pgy_status st = place(c, p, team_take(c->team), err);
@@ -255,6 +274,8 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
         const program_watch *watch = context_watch(&w, c, p->program);
         const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
         program_context_trace(p->run);
+        if (p->flow) flow_watch_by(p->flow, context_watch_nodes(&nodes, c, false));
+        atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
         const int64_t start = clock_ns();
         st = program_execute(p->run, inputs, outputs, watch, err);
         *time_ns = clock_ns() - start;
@@ -302,31 +323,25 @@ static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *fee
     return st;
 }
 
-static pgy_status prepare_interpreter(context *c, pgy_error *err)
+static pgy_status prepare_flow(context *c, pgy_error *err)
 {
-    pgy_status st = c->graph ? PGY_OK : engine_copy_graph(&c->graph, c->engine, err);
-    if (!st && !c->interpreter) {
-        st = interpreter_create(&c->interpreter, team_within(c->team), err);
-        if (!st) interpreter_stop_by(c->interpreter, &c->failed);
-    }
-    return st || plan_of(&c->plan, c->graph) ? st : plan_build(&c->plan, c->graph, err);
+    const pgy_status st = c->graph ? PGY_OK : engine_copy_graph(&c->graph, c->engine, err);
+    return st || c->flow ? st : create_flow(&c->flow, c, c->graph, err);
 }
 
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                              int64_t *time_ns, pgy_error *err)
 {
-    interpreter_watch w;
-    pgy_status st = prepare_interpreter(c, err);
+    flow_watch w;
+    pgy_status st = prepare_flow(c, err);
     if (st) return st;
-    const execute_limits limits = {.max_bytes = memory_limit_bytes(),
-                                   .operators = interpreter_operators(c->interpreter)};
     c->last = NULL;
     team_take(c->team);
-    interpreter_watch_by(c->interpreter, context_watch_nodes(&w, c));
+    flow_watch_by(c->flow, context_watch_nodes(&w, c, true));
     atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
     const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
     const int64_t start = clock_ns();
-    st = execute_graph(&c->plan, c->graph, feed, out, false, &limits, err);
+    st = flow_run(c->flow, feed, out, err);
     *time_ns = clock_ns() - start;
     if (st)
         tracer_run_drop(run);

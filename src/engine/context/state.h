@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "engine/context/context.h"
-#include "engine/program/interpret.h"
+#include "engine/program/flow.h"
 #include "kernels/team.h"
 
 /* A program for certain input shapes; program NULL: the graph is interpreted for these shapes. */
@@ -15,6 +15,7 @@ typedef struct prepared {
     program *program;
     program_context *run;
     pgy_graph *bodies; /* the graph that owns subgraphs which steps run, or NULL */
+    flow *flow;        /* runs them, or NULL */
     void *memory;      /* the memory that `run` was last placed in */
     uint64_t used;     /* value of `clock` at the last use, to evict the oldest */
 } prepared;
@@ -60,8 +61,7 @@ struct pgy_context {
     uint64_t clock;
     const program *last;
     pgy_graph *graph; /* copy of the engine's graph for interpretation; NULL until needed */
-    graph_plan plan;  /* execution plan of `graph` for interpretation */
-    interpreter *interpreter;
+    flow *flow;       /* runs it */
 
     pgy_allocation allocation;
     pgy_allocator allocator;
@@ -110,8 +110,9 @@ pgy_status context_plan_memory(context *c, pgy_error *err) PGY_MUST_CHECK;
 /* The callbacks for a run of program p, made in `w`; NULL: the run needs no profiler and no debug
  * tensors. */
 const program_watch *context_watch(program_watch *w, context *c, const program *p);
-/* The callbacks for an interpreted run; NULL: it needs none. `w` is their memory. */
-const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c);
+/* The callbacks for a run of a flow, of the whole graph or of bodies; NULL: it needs none. `w` is
+ * their memory. */
+const flow_watch *context_watch_nodes(flow_watch *w, context *c, bool whole);
 /* Called after a run that took whole_ns: passes the requested times to the profiler. */
 void context_report(context *c, const program *p, pgy_status st, int64_t whole_ns);
 void context_watch_deinit(context *c);

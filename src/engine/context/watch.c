@@ -165,36 +165,35 @@ const program_watch *context_watch(program_watch *w, context *c, const program *
     return w;
 }
 
-/* ---- Of nodes that are interpreted ---------------------------------------------------------- */
+/* ---- Of flows ------------------------------------------------------------------------------- */
 
-static void time_node(void *user, const pgy_node *n, int64_t ns)
+static void time_node(void *user, const pgy_node *n, const char *label, int64_t ns)
 {
     context *c = user;
-    if (tracer_is_on()) context_trace_node(c, n, ns);
-    if (c->has_profiler) add_time(&c->times, node_label(n), ns);
+    if (n && tracer_is_on()) context_trace_node(c, n, ns);
+    if (c->has_profiler) add_time(&c->times, label, ns);
 }
 
-static bool show_output(void *user, const pgy_value *v, const op_tensor *value)
+/* The marks of a segment have the names that the configuration marks, or, in bodies, those that it
+ * might mean: the path decides. */
+static bool show_named(void *user, const char *name, const program_tensor *t, const void *data)
 {
     context *c = user;
-    pgy_tensor *declared = NULL;
-    if (!c->has_listener || !value->value || value->dtype == PGY_STRING) return true;
-    if (!debug_is_marked(engine_config(c->engine), v->name) || is_hidden(c, v->name)) return true;
-    if (op_from_storage(&declared, value->value, value->dtype, NULL)) {
-        LOG(WARNING, "Out of memory: debug tensor '%s' is not reported", v->name);
-        return true;
-    }
-    const bool goes_on = show_value(c, v->name, value->dtype, pgy_tensor_rank(declared),
-                                    pgy_tensor_shape(declared), pgy_tensor_data(declared));
-    pgy_tensor_release(declared);
-    return goes_on;
+    if (!debug_is_marked(engine_config(c->engine), name) || is_hidden(c, name)) return true;
+    if (t->layout == KERNEL_LINEAR)
+        return show_value(c, name, t->dtype, (size_t)t->rank, t->shape, data);
+    program_tensor named = *t;
+    named.name = name;
+    return show_blocked(c, &named, data);
 }
 
-const interpreter_watch *context_watch_nodes(interpreter_watch *w, context *c)
+const flow_watch *context_watch_nodes(flow_watch *w, context *c, bool whole)
 {
     const bool shows = c->has_listener && debug_is_on(engine_config(c->engine));
-    if (!c->has_profiler && !shows && !tracer_is_on()) return NULL;
-    if (c->has_profiler) forget_times(&c->times);
-    *w = (interpreter_watch){.user = c, .time = time_node, .show = shows ? show_output : NULL};
+    const bool times = whole && (c->has_profiler || tracer_is_on());
+    if (!times && !shows) return NULL;
+    if (times && c->has_profiler) forget_times(&c->times);
+    *w = (flow_watch){
+        .user = c, .time = times ? time_node : NULL, .show = shows ? show_named : NULL};
     return w;
 }

@@ -15,6 +15,7 @@ typedef struct pass_target {
     const pgy_build_config *config; /* NULL: the default configuration */
     /* Runs the model on calibration data (precision/calibrate.h); NULL: such data cannot be run. */
     const struct calibration_runner *runner;
+    bool is_part; /* the graph is a part of a body, which nobody watches or saves */
 } pass_target;
 
 typedef struct pass {

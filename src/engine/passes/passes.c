@@ -127,7 +127,7 @@ static pgy_status run_pass(pgy_graph *g, const pass_target *target, size_t i, si
 static pgy_status run_all(pgy_graph *g, const pass_target *target, const pass_limits *limits,
                           pgy_error *err)
 {
-    const char *saved_to = getenv("POLYGRAPHY_SAVE_PASSES");
+    const char *saved_to = target->is_part ? NULL : getenv("POLYGRAPHY_SAVE_PASSES");
     pgy_rewrite_watch told = {.size = sizeof told};
     if (target->config && target->config->rewrite_watch) {
         const pgy_status st =
@@ -138,7 +138,7 @@ static pgy_status run_all(pgy_graph *g, const pass_target *target, const pass_li
         const char *name = pass_at(i)->name;
         size_t changes = 0;
         if (!limits->most[i]) {
-            LOG(INFO, "Pass %s is switched off", name);
+            if (!target->is_part) LOG(INFO, "Pass %s is switched off", name);
             continue;
         }
         tracer_phase_begin(name);
@@ -146,7 +146,8 @@ static pgy_status run_all(pgy_graph *g, const pass_target *target, const pass_li
         tracer_phase_end();
         if (!st && saved_to) st = save(g, saved_to, i, name, err);
         if (st) return pgy_error_prefix(err, st, "pass %s: ", name);
-        LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", name, changes, g->node_count);
+        if (!target->is_part)
+            LOG(VERBOSE, "Pass %s: %zu changes, %zu nodes", name, changes, g->node_count);
         st = progress_step(target->config, PROGRESS_PASSES, i, err);
         if (st) return st;
     }

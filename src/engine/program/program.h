@@ -153,20 +153,29 @@ typedef struct program_context program_context;
 pgy_status program_context_create(program_context **out, program *p, team *t,
                                   pgy_error *err) PGY_MUST_CHECK;
 void program_context_destroy(program_context *c);
-/* Does a step run subgraphs? Such a run writes into their graph, so each context needs a copy of
- * the graph, with shapes inferred as for the program. */
+/* Does a step run subgraphs or functions? Each context needs somebody who runs them. */
 bool program_needs_graph(const program *p);
 /* Does some step run by its reference definition? Such steps point to nodes of the graph that the
  * program was built from. */
 bool program_points_to_graph(const program *p);
-pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err) PGY_MUST_CHECK;
+/* Runs the steps that have subgraphs, on the thread that runs the program, while the team is idle.
+ * `n` is the step's node. */
+typedef struct program_bodies {
+    void *user;
+    pgy_status (*run)(void *user, const program *p, const program_step *s, pgy_node *n,
+                      void *const *addresses, pgy_error *err);
+} program_bodies;
+/* Finds the nodes of these steps in `own`, a copy of the graph with shapes inferred as for the
+ * program. `bodies` is copied. */
+pgy_status program_context_bind(program_context *c, pgy_graph *own, const program_bodies *bodies,
+                                pgy_error *err) PGY_MUST_CHECK;
 /* Bytes of memory that a run with `threads` threads needs. */
 uint64_t program_memory_bytes(const program *p, size_t threads);
 /* Sets the memory of runs: program_memory_bytes at a multiple of 64, until the next call. Without
  * it, the first run allocates its own. */
 void program_context_place(program_context *c, void *memory);
 /* Another thread may set *failed to a status other than PGY_OK to stop the run. It must outlive the
- * context. */
+ * context, and the caller resets it before a run. */
 void program_context_stop_by(program_context *c, atomic_int *failed);
 
 /* Prepares for a trace that is being recorded; call it before each run, before its time begins. */

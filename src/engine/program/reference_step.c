@@ -104,12 +104,10 @@ static pgy_status run_op(const program *p, const program_step *s, const op_tenso
     return st;
 }
 
-pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
-                              void *const *addresses, const execute_operators *operators,
+pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
                               pgy_error *err)
 {
     const size_t reads = (size_t)s->input_count + s->captured_count;
-    const execute_limits limits = {.max_bytes = memory_limit_bytes(), .operators = operators};
     op_tensor *in = mem_calloc(reads + 1, sizeof *in);
     op_tensor *out = mem_calloc(s->output_count + 1, sizeof *out);
     pgy_status st = PGY_OK;
@@ -117,10 +115,7 @@ pgy_status reference_step_run(const program *p, const program_step *s, pgy_node 
     for (size_t i = 0; !st && i < reads; i++)
         if (s->tensors[i] != PROGRAM_NO_TENSOR)
             st = load(&in[i], &p->tensors[s->tensors[i]], addresses[i], err);
-    if (!st)
-        st = s->op ? run_op(p, s, in, out, err)
-                   : execute_node(node, in, in + s->input_count, out, rounds_within(p, s), &limits,
-                                  err);
+    if (!st) st = run_op(p, s, in, out, err);
     for (size_t i = 0; !st && i < s->output_count; i++)
         if (s->tensors[reads + i] != PROGRAM_NO_TENSOR)
             st = store(&p->tensors[s->tensors[reads + i]], addresses[reads + i], &out[i], s, err);

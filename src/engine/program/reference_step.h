@@ -12,10 +12,8 @@ pgy_status reference_step_prepare(pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
  * that its runs do not read the graph, which other threads may be changing. */
 pgy_status reference_step_bind(program_step *s, pgy_node *n, uint32_t node_index, arena *memory,
                                pgy_error *err) PGY_MUST_CHECK;
-/* `addresses` has the address of each tensor of the step. A step with subgraphs needs `node`, and
- * `operators` (may be NULL) for the nodes in them. */
-pgy_status reference_step_run(const program *p, const program_step *s, pgy_node *node,
-                              void *const *addresses, const execute_operators *operators,
+/* Runs a step without subgraphs. `addresses` has the address of each of its tensors. */
+pgy_status reference_step_run(const program *p, const program_step *s, void *const *addresses,
                               pgy_error *err) PGY_MUST_CHECK;
 
 #endif

@@ -12,7 +12,6 @@
 #include "base/tracer.h"
 #include "engine/program/device_side.h"
 #include "engine/program/device_trace.h"
-#include "engine/program/interpret.h"
 #include "engine/program/program.h"
 #include "engine/program/reference_step.h"
 #include "engine/program/traced.h"
@@ -39,10 +38,11 @@ struct program_context {
     bool single;      /* no step is cut into parts, so one thread runs everything */
     patch *patches;
     size_t patch_count;
-    device_side *devices;     /* NULL: the program has none */
-    interpreter *interpreter; /* for bodies of branches and loops; NULL: there are none */
-    pgy_node **bodies;  /* indexed by step: its node in the context's own graph; NULL: no graph
-                           bound */
+    device_side *devices;  /* NULL: the program has none */
+    program_bodies bodies; /* runs steps with subgraphs */
+    pgy_node **nodes;      /* indexed by step: its node in the context's own graph; NULL: no graph
+                              bound */
+    size_t *stretches;  /* steps with subgraphs, then the number of steps: where the team pauses */
     uint32_t *labels;   /* indexed by step: its label in the trace of `epoch` */
     int64_t *ends;      /* indexed by step: when it ended in the last recorded run */
     int64_t *part_ends; /* of the threads that share a step (end_slot) */
@@ -67,12 +67,12 @@ static size_t round_up(size_t size)
 void program_context_destroy(program_context *c)
 {
     if (!c) return;
-    interpreter_destroy(c->interpreter);
     device_trace_destroy(c->on_devices);
     device_side_destroy(c->devices);
     program_release(c->p);
     mem_free_block(c->own, c->own_bytes);
-    mem_free(c->bodies);
+    mem_free(c->nodes);
+    mem_free(c->stretches);
     mem_free(c->addresses);
     mem_free(c->starts);
     mem_free(c->launches);
@@ -179,12 +179,14 @@ static bool is_of(const program_step *s, const pgy_node *n)
            s->captured_count == node_box_of(n)->captured_count;
 }
 
-pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *err)
+pgy_status program_context_bind(program_context *c, pgy_graph *own, const program_bodies *bodies,
+                                pgy_error *err)
 {
     const program *p = c->p;
     pgy_status st = PGY_OK;
-    if (!c->bodies) c->bodies = mem_calloc(p->step_count, sizeof(void *));
-    if (!c->bodies) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    c->bodies = *bodies;
+    if (!c->nodes) c->nodes = mem_calloc(p->step_count, sizeof(void *));
+    if (!c->nodes) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; !st && i < p->step_count; i++) {
         const program_step *s = &p->steps[i];
         if (!has_bodies(s)) continue;
@@ -196,7 +198,7 @@ pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *e
                                "step '%s' does not match its node in the graph; rebuild the plan",
                                s->label);
         if (!st) st = reference_step_prepare(n, err);
-        c->bodies[i] = n;
+        c->nodes[i] = n;
     }
     return st;
 }
@@ -204,7 +206,6 @@ pgy_status program_context_bind(program_context *c, pgy_graph *own, pgy_error *e
 void program_context_stop_by(program_context *c, atomic_int *failed)
 {
     c->failed = failed;
-    if (c->interpreter) interpreter_stop_by(c->interpreter, failed);
 }
 
 static pgy_status prepare_launch(program_context *c, size_t index, size_t first_address,
@@ -238,6 +239,20 @@ static pgy_status prepare_launches(program_context *c, pgy_error *err)
     }
     return st;
 }
+
+static pgy_status find_stretches(program_context *c, pgy_error *err)
+{
+    const program *p = c->p;
+    size_t count = 0;
+    if (!program_needs_graph(p)) return PGY_OK;
+    c->stretches = mem_alloc((p->step_count + 1) * sizeof *c->stretches);
+    if (!c->stretches) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    for (size_t i = 0; i < p->step_count; i++)
+        if (has_bodies(&p->steps[i])) c->stretches[count++] = i;
+    c->stretches[count] = p->step_count;
+    return PGY_OK;
+}
+
 pgy_status program_context_create(program_context **out, program *p, team *t, pgy_error *err)
 {
     program_context *c = mem_calloc(1, sizeof *c);
@@ -247,8 +262,7 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     c->failed = &c->own_failed;
     c->scratch_stride = round_up(p->scratch_bytes);
     pgy_status st = allocate(c) ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    /* The body of a branch or loop runs on one thread of the team while the others wait. */
-    if (!st && program_needs_graph(p)) st = interpreter_create(&c->interpreter, NULL, err);
+    if (!st) st = find_stretches(c, err);
     if (!st && p->space_count > 1) st = device_side_create(&c->devices, p, err);
     if (!st) st = prepare_launches(c, err);
     if (st)
@@ -264,10 +278,26 @@ static void run_reference(program_context *c, size_t index)
     const program_step *s = &c->p->steps[index];
     int none = PGY_OK;
     pgy_error why = {0};
-    const pgy_status st = reference_step_run(
-        c->p, s, c->bodies ? c->bodies[index] : s->node, c->addresses + c->starts[index],
-        c->interpreter ? interpreter_operators(c->interpreter) : NULL, &why);
+    const pgy_status st = reference_step_run(c->p, s, c->addresses + c->starts[index], &why);
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
+}
+
+/* Runs a step with subgraphs, outside of the team's task. What failed inside has set the status
+ * already, but not the error. */
+static void run_bodies(program_context *c, size_t index)
+{
+    int none = PGY_OK;
+    pgy_error why = {0};
+    pgy_status st = PGY_E_INTERNAL;
+    if (atomic_load_explicit(c->failed, memory_order_relaxed)) return;
+    if (c->nodes)
+        st = c->bodies.run(c->bodies.user, c->p, &c->p->steps[index], c->nodes[index],
+                           c->addresses + c->starts[index], &why);
+    else
+        pgy_error_set(&why, st, "no graph is bound to the steps with subgraphs");
+    if (!st) return;
+    if (atomic_compare_exchange_strong(c->failed, &none, (int)st) || none == (int)st)
+        c->error = why;
 }
 
 static void run_on_device(program_context *c, size_t index)
@@ -296,7 +326,9 @@ static void run_alone(program_context *c, size_t index)
 static void run_step(program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
-    if (s->kernel && !s->space) {
+    if (has_bodies(s)) {
+        run_bodies(c, index);
+    } else if (s->kernel && !s->space) {
         if (launch_in_team(&c->launches[index], c->team, thread, c->failed))
             atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
     } else if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed)) {
@@ -304,17 +336,44 @@ static void run_step(program_context *c, size_t index, size_t thread)
     }
 }
 
+/* Steps that the team runs in one task. */
+typedef struct stretch {
+    program_context *c;
+    size_t first, end;
+} stretch;
+
 /* No barrier is needed between two steps that the same single thread runs. */
 static void walk(size_t thread, size_t size, void *user)
 {
-    program_context *c = user;
+    const stretch *part = user;
+    program_context *c = part->c;
     bool alone = true;
     (void)size;
-    for (size_t i = 0; i < c->p->step_count; i++) {
+    for (size_t i = part->first; i < part->end; i++) {
         const bool single = c->launches[i].run.parts == 1;
         if (!(alone && single)) team_barrier(c->team, thread);
         alone = single;
         run_step(c, i, thread);
+    }
+}
+
+/* Runs all steps by `walk_part`, whose user is `user` with the stretch `part` in it. A step with
+ * subgraphs runs between two stretches, so that the programs of its bodies have the whole team. */
+static void walk_parts(program_context *c, void (*walk_part)(size_t, size_t, void *), stretch *part,
+                       void *user)
+{
+    const size_t whole[] = {c->p->step_count}, *ends = c->stretches ? c->stretches : whole;
+    for (size_t i = 0, first = 0; first < c->p->step_count; i++) {
+        *part = (stretch){c, first, ends[i]};
+        if (first < ends[i] && c->single)
+            walk_part(0, 1, user);
+        else if (first < ends[i])
+            team_run(c->team, walk_part, user);
+        first = ends[i];
+        if (first == c->p->step_count) break;
+        *part = (stretch){c, first, first + 1};
+        walk_part(0, 1, user);
+        first++;
     }
 }
 
@@ -335,6 +394,7 @@ static const void *address_of(const program_context *c, uint32_t tensor, const v
 
 /* A profiled or debugged run. */
 typedef struct watched_run {
+    stretch part; /* first, for `walk_parts` */
     program_context *c;
     const program_watch *watch;
     const void *const *inputs;
@@ -400,13 +460,12 @@ static void walk_watched(size_t thread, size_t size, void *user)
 {
     watched_run *r = user;
     program_context *c = r->c;
-    (void)size;
-    if (thread == 0) show_marks(r, PROGRAM_NO_STEP);
-    for (uint32_t i = 0; i < c->p->step_count; i++) {
-        team_barrier(c->team, thread);
+    if (thread == 0 && !r->part.first) show_marks(r, PROGRAM_NO_STEP);
+    for (uint32_t i = (uint32_t)r->part.first; i < r->part.end; i++) {
+        if (size > 1) team_barrier(c->team, thread);
         const int64_t start = thread == 0 ? clock_ns() : 0;
         run_step(c, i, thread);
-        team_barrier(c->team, thread);
+        if (size > 1) team_barrier(c->team, thread);
         if (thread != 0) continue;
         settle(c, i);
         if (r->watch->times) r->watch->times[i] = clock_ns() - start;
@@ -453,6 +512,7 @@ int64_t program_context_step_end(const program_context *c, size_t step)
 }
 
 typedef struct traced_run {
+    stretch part; /* first, for `walk_parts` */
     program_context *c;
     const uint32_t *labels; /* NULL: only NVTX ranges are wanted */
     uint32_t run;
@@ -516,9 +576,9 @@ static void walk_traced(size_t thread, size_t size, void *user)
     const traced_run *r = user;
     program_context *c = r->c;
     bool together = true; /* no thread is ahead of another */
-    int64_t layer_begin = r->start_ns, begin = clock_ns();
+    int64_t begin = clock_ns(), layer_begin = r->part.first ? begin : r->start_ns;
     (void)size;
-    for (size_t i = 0; i < c->p->step_count; i++) {
+    for (size_t i = r->part.first; i < r->part.end; i++) {
         const uint32_t parts = c->launches[i].run.parts;
         if (!together && parts > 1) {
             team_barrier(c->team, thread);
@@ -558,10 +618,7 @@ static void run_traced(program_context *c)
                     .on_devices = records && c->on_devices};
     if (r.on_devices) device_trace_start(c->on_devices);
     r.start_ns = clock_ns();
-    if (c->single)
-        walk_traced(0, 1, &r);
-    else
-        team_run(c->team, walk_traced, &r);
+    walk_parts(c, walk_traced, &r.part, &r);
     if (r.on_devices && !atomic_load_explicit(c->failed, memory_order_relaxed))
         device_trace_finish(c->on_devices, c->ends);
 }
@@ -604,18 +661,18 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
         const patch *p = &c->patches[i];
         c->addresses[p->entry] = p->output ? outputs[p->index] : (void *)inputs[p->index];
     }
-    atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
+    if (c->failed == &c->own_failed) atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
     atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
+    c->error = (pgy_error){0};
     if (c->devices) device_side_start(c->devices, watch || tracer_is_on());
     if (watch) {
         watched_run r = {.c = c, .watch = watch, .inputs = inputs, .outputs = outputs};
-        team_run(c->team, walk_watched, &r);
+        walk_parts(c, walk_watched, &r.part, &r);
     } else if (tracer_is_on()) {
         run_traced(c);
-    } else if (c->single) {
-        walk(0, 1, c);
     } else {
-        team_run(c->team, walk, c);
+        stretch all;
+        walk_parts(c, walk, &all, &all);
     }
     if (c->devices) finish_devices(c);
     return tell_failure(c, err);
