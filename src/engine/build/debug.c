@@ -50,21 +50,23 @@ static pgy_status pin(pgy_graph *g, pgy_value *v, size_t *capacity, pgy_error *e
     return PGY_OK;
 }
 
-/* Does the last part of the pattern name a tensor of a body? The path before it, which has the
+/* Does the last part of the pattern name this tensor of a body? The path before it, which has the
  * numbers of iterations, is compared when the tensor is shown. */
+static bool names_inner(const char *pattern, const pgy_value *v)
+{
+    const char *last = strrchr(pattern, '/');
+    return last && v->producer &&
+           (strcmp(last + 1, v->name) == 0 || str_match_wildcard(last + 1, v->name));
+}
+
 static bool fits_body(const pgy_graph *g, const char *pattern)
 {
     const graph_state *s = state_of(g);
-    const char *last = strrchr(pattern, '/');
-    for (size_t i = 0; last && i < s->level_count; i++) {
+    for (size_t i = 0; i < s->level_count; i++) {
         const pgy_graph *level = s->levels[i];
         const strmap *values = &level_of(level)->values;
-        for (size_t k = 0; level->parent && k < values->count; k++) {
-            const pgy_value *v = values->entries[k].value;
-            if (v->producer &&
-                (strcmp(last + 1, v->name) == 0 || str_match_wildcard(last + 1, v->name)))
-                return true;
-        }
+        for (size_t k = 0; level->parent && k < values->count; k++)
+            if (names_inner(pattern, values->entries[k].value)) return true;
     }
     return false;
 }

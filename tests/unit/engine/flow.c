@@ -310,7 +310,7 @@ static void test_flow__shapes_that_depend_on_data(void **state)
     pgy_model_destroy(model);
 }
 
-/* ---- Stopping ------------------------------------------------------------------------------ */
+/* ---- Stopping and watching ------------------------------------------------------------------ */
 
 static void *cancel_soon(void *user)
 {
@@ -334,6 +334,44 @@ static void test_flow__an_endless_loop_can_be_cancelled(void **state)
     pthread_join(thread, NULL);
     pgy_tensor_map_destroy(feed);
     pgy_tensor_map_destroy(out);
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+typedef struct seen {
+    char names[4096];
+} seen;
+
+static bool see(void *user, const char *name, pgy_view value)
+{
+    seen *s = user;
+    (void)value;
+    assert_true(strlen(s->names) + strlen(name) + 2 < sizeof s->names);
+    strcat(s->names, name);
+    strcat(s->names, " ");
+    return true;
+}
+
+static void test_flow__tensors_of_bodies_have_the_path_of_their_iteration(void **state)
+{
+    static const char *const marks[] = {"*/iter_1/next"};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .debug_tensors = {.items = marks, .count = 1, .given = true}};
+    const int64_t h[] = {2, 6}, x[] = {2, 3, 6};
+    (void)state;
+    pgy_model *model = scans();
+    pgy_engine *e = build(model, &config);
+    context *c = open_context(e, 1);
+    seen s = {0};
+    const pgy_debug_listener l = {.size = sizeof l, .user = &s, .tensor = see};
+    pgy_tensor_map *feed = new_map();
+    give(feed, "h", 2, h);
+    give(feed, "x", 3, x);
+    assert_int_equal(pgy_context_set_debug_listener(c, &l, NULL), PGY_OK);
+    pgy_tensor_map_destroy(run(c, feed));
+    assert_string_equal(s.names, "n0/iter_1/next ");
+    pgy_tensor_map_destroy(feed);
     context_destroy(c);
     engine_release(e);
     pgy_model_destroy(model);
