@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BeamSearch (com.microsoft): the most likely texts that a decoder continues a prompt with, or that
- * an encoder and a decoder give for it. */
+ * an encoder and a decoder give for it. As in ONNX Runtime, decoder_input_ids and logits_processor
+ * have a meaning for Whisper only; other models ignore them. */
 #include "ops/class_generate.h"
 
 static const op_attr_def ATTRS[] = {
@@ -26,28 +27,14 @@ static const generate_inputs INPUTS = {.max_length = 1,
                                        .vocab_mask = 7,
                                        .prefix_mask = 8,
                                        .attention_mask = 9,
-                                       .newest_model = GENERATE_ENCODER_DECODER};
-
-enum { DECODER_INPUT_IDS = 10, LOGITS_PROCESSOR = 11 };
-
-/* Both inputs steer the search of a Whisper model. */
-static pgy_status check_support(const op_eval *c, pgy_error *err)
-{
-    if (op_has_value(c, DECODER_INPUT_IDS))
-        return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "input 10 (decoder_input_ids) is not supported");
-    const double processor = op_eval_scalar(c, LOGITS_PROCESSOR, 0);
-    if (processor != 0)
-        return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "input 11 (logits_processor) is %g; only 0 is supported", processor);
-    return PGY_OK;
-}
+                                       .decoder_ids = 10,
+                                       .logits_processor = 11,
+                                       .newest_model = GENERATE_WHISPER};
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    generate g = {0};
-    pgy_status st = check_support(c, err);
-    if (!st) st = generate_init(&g, c, &INPUTS, err);
+    generate g;
+    pgy_status st = generate_init(&g, c, &INPUTS, err);
     if (!st) st = generate_beams(&g, err);
     generate_deinit(&g);
     return st;

@@ -112,6 +112,7 @@ static pgy_status read_inputs(generate *g, pgy_error *err)
 {
     const generate_inputs *at = g->at;
     const int64_t *unused;
+    int64_t processor = 0;
     pgy_status st = read_number(&g->max_length, g, at->max_length, "max_length",
                                 GENERATE_MAX_LENGTH, g->prompt + 1, GENERATE_MAX_LENGTH, err);
     if (!st)
@@ -126,21 +127,61 @@ static pgy_status read_inputs(generate *g, pgy_error *err)
     if (!st)
         st = read_float(&g->repetition_penalty, g, at->repetition_penalty, "repetition_penalty", 1,
                         true, err);
+    if (!st && at->temperature)
+        st = read_float(&g->temperature, g, at->temperature, "temperature", 1, false, err);
+    if (!st)
+        st = read_number(&processor, g, at->logits_processor, "logits_processor", 0, 0, INT32_MAX,
+                         err);
+    g->has_times = g->model == GENERATE_WHISPER && processor == 1;
     if (!st) st = read_mask(&g->vocab_mask, g, at->vocab_mask, "vocab_mask", 1, err);
     if (!st) st = read_mask(&g->prefix_mask, g, at->prefix_mask, "prefix_vocab_mask", 2, err);
     if (!st) st = read_mask(&unused, g, at->presence_mask, "presence_mask", 2, err);
     return st;
 }
 
+static pgy_status check_model(const generate *g, pgy_error *err)
+{
+    const int64_t most = g->at->newest_model;
+    if (g->model >= g->at->oldest_model && g->model <= most) return PGY_OK;
+    return op_error(g->c->node, err, PGY_E_UNSUPPORTED,
+                    "attribute model_type is %" PRId64 "; this operator runs %s", g->model,
+                    g->at->oldest_model ? "2 (Whisper)"
+                    : most ? "0 (decoder only), 1 (encoder and decoder) and 2 (Whisper)"
+                           : "0 (decoder only)");
+}
+
+/* Whisper's encoder takes features, and its decoder starts with the words of decoder_input_ids. */
+static pgy_status read_features(generate *g, pgy_error *err)
+{
+    const op_eval *c = g->c;
+    const size_t ids = g->at->decoder_ids;
+    if (!op_has_value(c, 0) || in_rank(c, 0) != 3 || in_shape(c, 0)[0] < 1 ||
+        pgy_tensor_dtype(c->inputs[0].value) != PGY_F64)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input 0 (input_ids) must be floats [batch, features, frames] for Whisper");
+    if (op_has_value(c, g->at->attention_mask))
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "input %d (attention_mask) is given, but the encoder of Whisper takes none",
+                        g->at->attention_mask);
+    g->batch = in_shape(c, 0)[0];
+    g->prompt = 1;
+    if (!op_has_value(c, ids)) return PGY_OK;
+    if (in_rank(c, ids) != 2 || in_shape(c, ids)[0] != g->batch || in_shape(c, ids)[1] < 1 ||
+        pgy_tensor_dtype(c->inputs[ids].value) != PGY_I64)
+        return op_error(c->node, err, PGY_E_SHAPE,
+                        "input %zu (decoder_input_ids) must be int32 [%" PRId64
+                        ", length] with a length of at least 1",
+                        ids, g->batch);
+    g->prompt = in_shape(c, ids)[1];
+    return PGY_OK;
+}
+
 /* The shape of the prompt; encoder-decoder models start with one token instead. */
 static pgy_status read_prompt(generate *g, pgy_error *err)
 {
     const op_eval *c = g->c;
-    if (g->model < 0 || g->model > g->at->newest_model)
-        return op_error(c->node, err, PGY_E_UNSUPPORTED,
-                        "attribute model_type is %" PRId64 "; this operator runs %s", g->model,
-                        g->at->newest_model ? "0 (decoder only) and 1 (encoder and decoder)"
-                                            : "0 (decoder only)");
+    const pgy_status st = check_model(g, err);
+    if (st || g->model == GENERATE_WHISPER) return st ? st : read_features(g, err);
     if (!op_has_value(c, 0) || in_rank(c, 0) != 2 || in_shape(c, 0)[0] < 1 || in_shape(c, 0)[1] < 1)
         return op_error(c->node, err, PGY_E_SHAPE,
                         "input 0 (input_ids) must be [batch, length], both at least 1");

@@ -7,6 +7,7 @@
  *     class_generate_feed.c    the inputs of the graphs of decoder-only models
  *     class_generate_encoder.c the same for models with an encoder
  *     class_generate_scores.c  penalties and masks
+ *     class_generate_times.c   the rules for Whisper's timestamps
  *     class_generate_rows.c    the loop without beams
  *     class_generate_beams.c   the choice and the finished hypotheses of a beam search
  *
@@ -19,13 +20,14 @@
 #include "ops/class_check.h"
 
 enum { GENERATE_MAX_LENGTH = 4096, GENERATE_MAX_BEAMS = 128 };
-enum generate_model { GENERATE_DECODER, GENERATE_ENCODER_DECODER };
+enum generate_model { GENERATE_DECODER, GENERATE_ENCODER_DECODER, GENERATE_WHISPER };
 
 /* Index of each input of an operator; 0: the operator has no such input (input 0 is input_ids). */
 typedef struct generate_inputs {
     uint8_t max_length, min_length, beams, returned, length_penalty, repetition_penalty, vocab_mask,
-        prefix_mask, attention_mask, presence_mask, seed;
-    int64_t newest_model; /* largest model_type */
+        prefix_mask, attention_mask, presence_mask, seed, decoder_ids, logits_processor,
+        temperature;
+    int64_t oldest_model, newest_model; /* range of model_type */
 } generate_inputs;
 
 /* State of one run. A row is one sequence that is being generated: batch entry i has rows
@@ -37,6 +39,7 @@ typedef struct generate {
     int64_t batch, beams, rows, returned, prompt, max_length, min_length;
     float length_penalty, repetition_penalty, temperature;
     bool early_stopping;
+    bool has_times; /* Whisper's timestamps obey their rules */
     const int64_t *vocab_mask, *prefix_mask, *attention_mask;
 
     int64_t *words, *other_words; /* [rows, max_length]; the second one while beams are reordered */
@@ -46,6 +49,7 @@ typedef struct generate {
     int64_t vocabulary;   /* 0 until the first scores are there */
     float *scores;        /* [rows, vocabulary] of the step */
     int64_t step;         /* runs of a graph that gave scores */
+    double *silence;      /* [batch]: output non_speech_probs, or NULL */
 
     op_tensor *in, *out;                               /* of the graph that runs in the loop */
     size_t in_count, out_count, past, present, caches; /* first past input, first present output */
@@ -85,6 +89,10 @@ pgy_status generate_infer_beams(op_infer *c, pgy_error *err); /* its op_def.infe
 
 /* Applies penalties and masks to g->scores. */
 void generate_penalize(generate *g);
+/* Applies the rules for timestamps to g->scores, which are logarithms of probabilities. */
+void generate_forbid_times(generate *g);
+/* Checks the attributes that the rules read, when the vocabulary is known. */
+pgy_status generate_check_times(const generate *g, pgy_error *err) PGY_MUST_CHECK;
 /* Turns g->scores into logarithms of probabilities. */
 void generate_log_softmax(generate *g);
 

@@ -126,7 +126,7 @@ static void choose_beams(beam_state *s, int64_t entry)
         for (; beam < g->beams; beam++) {
             s->new_sums[first + beam] = 0;
             g->next[first + beam] = g->pad;
-            g->from[first + beam] = 0;
+            g->from[first + beam] = g->beams == 1 ? first : 0;
         }
         return;
     }

@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models with an encoder (T5, BART). The encoder runs once per batch entry, not per beam; its
- * caches are then repeated for the beams. It comes in two forms:
+/* Models with an encoder (T5, BART, Whisper). The encoder runs once per batch entry, not per beam;
+ * its caches are then repeated for the beams. It comes in two forms:
  *
  *     (input_ids, attention_mask, decoder_input_ids)
  *         -> (logits, encoder_hidden_states, present_self..., present_cross...)
  *     (input_ids, attention_mask) -> (present_cross...)
  *
+ * Whisper's is the first one without a mask, and may take several words of the decoder:
+ *
+ *     (features, decoder_input_ids)
+ *         -> (logits, encoder_hidden_states, present_self..., present_cross...)
+ *
  * The decoder keeps the cross caches and gets new self caches from itself:
  *
  *     (input_ids, encoder_attention_mask, [encoder_hidden_states], past_self..., past_cross...)
- *         -> (logits, present_self...)                   with caches [rows, heads, length, size] */
+ *         -> (logits, present_self...)                   with caches [rows, heads, length, size]
+ *
+ * That of Whisper has no mask. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "ops/class_generate_feed.h"
 #include "ops/class_loop.h"
 
-enum { INPUT_IDS, MASK, HIDDEN, MOST_IN = 3 };
+enum { INPUT_IDS, MASK, MOST_IN = 3 };
 
 typedef struct encoder_run {
     op_tensor in[MOST_IN], *out;
@@ -44,23 +52,37 @@ static void fill_mask(const generate *g, int64_t *mask)
     }
 }
 
+static bool has_mask(const generate *g)
+{
+    return g->model != GENERATE_WHISPER;
+}
+
+/* The decoder's first words, which are the start word unless decoder_input_ids gives them. */
+static pgy_status feed_first_words(op_tensor *out, const generate *g, pgy_error *err)
+{
+    const pgy_status st = feed_ints(out, g, g->batch, g->prompt, err);
+    for (int64_t i = 0; !st && i < g->batch * g->prompt; i++)
+        op_i64(out->value)[i] = g->words[i / g->prompt * g->beams * g->max_length + i % g->prompt];
+    return st;
+}
+
 static pgy_status run_encoder(encoder_run *e, generate *g, pgy_error *err)
 {
-    const op_tensor *prompt = &g->c->inputs[0];
+    const size_t least = 2, most = has_mask(g) ? MOST_IN : 2;
+    pgy_status st = PGY_OK;
     e->in_count = feed_count(g, "encoder", false);
     e->out_count = feed_count(g, "encoder", true);
-    e->decodes = e->in_count == 3;
-    if (e->in_count < 2 || e->in_count > MOST_IN)
+    e->decodes = e->in_count == MOST_IN || !has_mask(g);
+    if (e->in_count < least || e->in_count > most)
         return op_error(g->c->node, err, PGY_E_FORMAT,
-                        "model_type %lld needs a graph 'encoder' with 2 or 3 inputs; it has %zu",
-                        (long long)g->model, e->in_count);
+                        "model_type %lld needs a graph 'encoder' with 2%s inputs; it has %zu",
+                        (long long)g->model, most > 2 ? " or 3" : "", e->in_count);
     e->out = mem_calloc(e->out_count + 1, sizeof *e->out);
     if (!e->out) return generate_no_memory(g, err);
-    e->in[INPUT_IDS] = op_tensor_retain(prompt);
-    pgy_status st = feed_ints(&e->in[MASK], g, g->batch, in_shape(g->c, 0)[1], err);
-    if (!st) fill_mask(g, op_i64(e->in[MASK].value));
-    if (!st) st = feed_ints(&e->in[HIDDEN], g, g->batch, 1, err);
-    for (int64_t b = 0; !st && b < g->batch; b++) op_i64(e->in[HIDDEN].value)[b] = g->start;
+    e->in[INPUT_IDS] = op_tensor_retain(&g->c->inputs[0]);
+    if (has_mask(g)) st = feed_ints(&e->in[MASK], g, g->batch, in_shape(g->c, 0)[1], err);
+    if (!st && has_mask(g)) fill_mask(g, op_i64(e->in[MASK].value));
+    if (!st) st = feed_first_words(&e->in[has_mask(g) ? MASK + 1 : MASK], g, err);
     if (st) return st;
     return loop_run_graph(g->c, "encoder", e->in, e->in_count, e->out, e->out_count, err);
 }
@@ -70,10 +92,11 @@ static pgy_status lay_out(generate *g, const encoder_run *e, pgy_error *err)
 {
     op_graph_port port;
     const size_t ins = feed_count(g, "decoder", false), outs = feed_count(g, "decoder", true);
-    pgy_status st = feed_port(&port, g, "decoder", false, HIDDEN, err);
+    const size_t after = has_mask(g) ? MASK + 1 : MASK;
+    pgy_status st = feed_port(&port, g, "decoder", false, after, err);
     if (st) return st;
     const bool hidden = !strcmp(port.name, "encoder_hidden_states");
-    g->past = hidden ? HIDDEN + 1 : HIDDEN;
+    g->past = hidden ? after + 1 : after;
     g->present = 1;
     g->caches = outs ? outs - 1 : 0;
     const size_t given = e->decodes ? 2 + 2 * g->caches : g->caches;
@@ -94,13 +117,15 @@ static pgy_status lay_out(generate *g, const encoder_run *e, pgy_error *err)
 static pgy_status spread(generate *g, const encoder_run *e, pgy_error *err)
 {
     op_graph_port port;
+    const size_t after = has_mask(g) ? MASK + 1 : MASK;
     const size_t first = e->decodes ? 2 : 0, selves = e->decodes ? 0 : g->caches;
     int64_t *entry = NULL;
     pgy_status st = workspace_alloc((void **)&entry, g->c, (size_t)g->rows, sizeof *entry, err);
     for (int64_t r = 0; !st && r < g->rows; r++) entry[r] = r / g->beams;
-    if (!st) st = feed_take_rows(&g->in[MASK], g, &e->in[MASK], 0, g->batch, entry, err);
-    if (!st && g->past > HIDDEN)
-        st = feed_take_rows(&g->in[HIDDEN], g, &e->out[1], 0, g->batch, entry, err);
+    if (!st && has_mask(g))
+        st = feed_take_rows(&g->in[MASK], g, &e->in[MASK], 0, g->batch, entry, err);
+    if (!st && g->past > after)
+        st = feed_take_rows(&g->in[after], g, &e->out[1], 0, g->batch, entry, err);
     for (size_t i = 0; !st && i < selves; i++) {
         st = feed_port(&port, g, "decoder", false, g->past + i, err);
         if (!st) st = feed_empty(&g->in[g->past + i], g, &port.declared, 0, err);
@@ -123,6 +148,38 @@ static pgy_status feed_last_words(generate *g, pgy_error *err)
     return st;
 }
 
+/* Rows start with decoder_input_ids (Whisper) or decoder_start_token_id. */
+static void start_rows(generate *g)
+{
+    const size_t ids = g->model == GENERATE_WHISPER ? g->at->decoder_ids : 0;
+    const int64_t *given = ids && op_has_value(g->c, ids) ? in_i64(g->c, ids) : NULL;
+    for (int64_t r = 0; r < g->rows; r++)
+        for (int64_t i = 0; i < g->prompt; i++)
+            g->words[r * g->max_length + i] =
+                given ? given[r / g->beams * g->prompt + i] : g->start;
+    g->length = g->prompt;
+}
+
+/* Probability of no_speech_token_id by the logits of the first words. */
+static pgy_status rate_silence(const generate *g, pgy_error *err)
+{
+    const int64_t token = op_attr_int(g->c->node, "no_speech_token_id", -1);
+    if (!g->silence) return PGY_OK;
+    if (token < 0 || token >= g->vocabulary)
+        return op_error(g->c->node, err, PGY_E_ARGUMENT,
+                        "attribute no_speech_token_id is %lld, but output non_speech_probs needs "
+                        "one of the %lld words",
+                        (long long)token, (long long)g->vocabulary);
+    for (int64_t b = 0; b < g->batch; b++) {
+        const float *scores = g->scores + b * g->beams * g->vocabulary;
+        double most = -INFINITY, sum = 0;
+        for (int64_t w = 0; w < g->vocabulary; w++) most = fmax(most, scores[w]);
+        for (int64_t w = 0; w < g->vocabulary; w++) sum += exp(scores[w] - most);
+        g->silence[b] = exp(scores[token] - most) / sum;
+    }
+    return PGY_OK;
+}
+
 static pgy_status first_of_encoder(generate *g, pgy_error *err)
 {
     encoder_run e = {0};
@@ -131,12 +188,12 @@ static pgy_status first_of_encoder(generate *g, pgy_error *err)
                         "attribute decoder_start_token_id is %lld; model_type %lld needs one that "
                         "is not negative",
                         (long long)g->start, (long long)g->model);
-    for (int64_t r = 0; r < g->rows; r++) g->words[r * g->max_length] = g->start;
-    g->length = 1;
+    start_rows(g);
     pgy_status st = run_encoder(&e, g, err);
     if (!st) st = lay_out(g, &e, err);
     if (!st) st = spread(g, &e, err);
     if (!st && e.decodes) st = feed_read_scores(g, &e.out[0], err);
+    if (!st) st = rate_silence(g, err);
     if (!st && !e.decodes) st = feed_last_words(g, err);
     if (!st && !e.decodes) st = feed_run(g, "decoder", err);
     encoder_deinit(&e);

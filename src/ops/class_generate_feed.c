@@ -150,7 +150,8 @@ static pgy_status start_vocabulary(generate *g, int64_t given, pgy_error *err)
                         "attribute vocab_size is %lld, but the logits have %lld words",
                         (long long)wanted, (long long)given);
     g->vocabulary = wanted > 0 ? wanted : given;
-    const pgy_status st = check_vocabulary(g, err);
+    pgy_status st = check_vocabulary(g, err);
+    if (!st) st = generate_check_times(g, err);
     if (st) return st;
     if (!size_mul(&count, (size_t)g->rows, (size_t)g->vocabulary))
         return generate_no_memory(g, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Penalties and masks on the scores of the next token, in the order of ONNX Runtime: repetition,
- * repeated n-grams, mask of the vocabulary, mask of the first token, least length, temperature. */
+ * repeated n-grams, mask of the vocabulary, mask of the first token, least length, temperature,
+ * timestamps. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -57,6 +58,7 @@ void generate_penalize(generate *g)
         for (int64_t w = 0; g->temperature > 0 && w < g->vocabulary; w++)
             scores[w] /= g->temperature;
     }
+    if (g->has_times) generate_forbid_times(g);
 }
 
 void generate_log_softmax(generate *g)

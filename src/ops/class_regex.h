@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regular expressions of RE2's syntax, for questions of the form "does the whole text match?". */
+/* Regular expressions of RE2's syntax: does the whole text match, and where is the first match? */
 #ifndef OPS_CLASS_REGEX_H
 #define OPS_CLASS_REGEX_H
 
@@ -14,5 +14,14 @@ void regex_destroy(regex *r); /* NULL is fine */
 /* Whether the whole text matches. Takes time proportional to text length times pattern size at
  * most. PGY_E_MEMORY */
 pgy_status regex_matches(bool *out, const regex *r, span text, pgy_error *err) PGY_MUST_CHECK;
+
+/* Memory for searches with one expression. */
+typedef struct regex_room regex_room;
+pgy_status regex_room_create(regex_room **out, const regex *r, pgy_error *err) PGY_MUST_CHECK;
+void regex_room_destroy(regex_room *room); /* NULL is fine */
+/* Finds the match that begins first at or behind `from`, and of those the longest; false: there is
+ * none. Assertions see the whole text. A cancelled search gives false. */
+bool regex_search(size_t *begin, size_t *end, const regex *r, regex_room *room, span text,
+                  size_t from);
 
 #endif

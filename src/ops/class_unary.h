@@ -39,5 +39,12 @@ unary_loop unary_choose(const unary_spec *spec, pgy_dtype storage);
         .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted,        \
         .attrs = attributes, .infer = unary_infer, .eval = unary_eval, .user_data = spec \
     }
+/* An operator that opset `gone` removed. */
+#define UNARY_ROW_UNTIL(op, gone, accepted, spec, attributes)                                      \
+    {                                                                                              \
+        .name = op, .domain = "", .since = 1, .deprecated = gone, .min_inputs = 1,                 \
+        .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .flags = OP_FILLS, .types = accepted, \
+        .attrs = attributes, .infer = unary_infer, .eval = unary_eval, .user_data = spec           \
+    }
 
 #endif

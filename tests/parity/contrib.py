@@ -21,6 +21,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+import contrib_more
 import contrib_recent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,6 +29,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 MS = "com.microsoft"
 BY_HAND = "# By hand:"  # what follows in a file of cases is kept
 
+# Opset of the default domain for operators that later ones lack or define otherwise.
+OPSETS = {"LayerNormalization": 11, "Affine": 9, "ScaledTanh": 9, "ParametricSoftplus": 9, "Scale": 9, "ImageScaler": 9, "Crop": 9, "DynamicSlice": 9}
 # pattern of `operator/case`: reason
 DISAGREEMENTS = {
 }
@@ -509,6 +512,7 @@ def all_cases():
                   tensorrt_nms, tensorrt_quantise):
         build()
     contrib_recent.add(case, Source)
+    contrib_more.add(case, Source)
     return CASES
 
 
@@ -522,7 +526,7 @@ def model_of(c):
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape) for n, x in zip(names, c.inputs) if n]
     results = [helper.make_empty_tensor_value_info(n) for n in outs if n]
     graph = helper.make_graph([node], "contrib", infos, results)
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 11 if c.op == "LayerNormalization" else 21), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", OPSETS.get(c.op, 21)), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
 
 
 def run_theirs(c):
@@ -611,9 +615,11 @@ def compare(library, work):
 def text_of(x):
     x = np.asarray(x)
     flat = x.reshape(-1).tolist()
-    name = {"float8_e4m3fn": "float8e4m3fn", "float4_e2m1fn": "float4"}.get(str(x.dtype), str(x.dtype))
+    name = {"object": "string", "float8_e4m3fn": "float8e4m3fn", "float4_e2m1fn": "float4"}.get(str(x.dtype), str(x.dtype))
     if x.dtype == bool:
         words = ["true" if v else "false" for v in flat]
+    elif name == "string":
+        words = [f'"{v}"' for v in flat]
     elif x.dtype.kind in "iu" or name == "int4":
         words = [str(int(v)) for v in flat]
     else:
@@ -641,7 +647,7 @@ def attr_text(v):
 FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "PackedAttention": "PackedTokenAttention", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
-         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear"}
+         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear", "MemcpyFromHost": "MemcpyHost", "VarlenNGramHashMapping": "NGramHashMapping"}
 
 
 def snake(op):
@@ -658,7 +664,7 @@ def write_cases(folder, wanted):
         if c.op not in wanted or any(fnmatch.fnmatch(c.label, p) for p in DISAGREEMENTS):
             continue
         results = iter(run_theirs(c))
-        lines = [f"case: {c.name}", f"op: {c.domain + ':' if c.domain else ''}{c.op} {1 if c.domain else 11}"]
+        lines = [f"case: {c.name}", f"op: {c.domain + ':' if c.domain else ''}{c.op} {1 if c.domain else OPSETS.get(c.op, 11)}"]
         lines += [f"attr: {k} = {attr_text(v)}" for k, v in sorted(c.attrs.items())]
         lines += [f"in: {'-' if x is None else text_of(x)}" for x in c.inputs]
         for flag in c.outputs:

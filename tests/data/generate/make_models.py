@@ -144,6 +144,61 @@ def decoder(seed=3, hidden=True, scale=0.4):
     return h.make_graph(list(node), "decoder", ins, outs, weights(seed, scale) + [nh.from_array(np.float32(1), "onef")])
 
 
+FEATURES, START, TIMES = 6, 3, 13
+
+
+def whisper_encoder(seed=7, scale=0.5):
+    """Features [b, FEATURES, s] are projected to the words' width; the decoder's first words attend to them."""
+    node = Nodes()
+    node("Transpose", ["encoder_input_ids"], ["f"], perm=[0, 2, 1])
+    node("MatMul", ["f", "wf"], ["encoder_hidden_states"])
+    node("Tanh", ["encoder_hidden_states"], ["eh"])
+    heads(node, "eh", "wk", "present_key_cross_0")
+    heads(node, "eh", "wv", "present_value_cross_0")
+    node("ReduceSum", ["f", "one"], ["f0"], keepdims=0)
+    node("ReduceMax", ["encoder_input_ids", "one"], ["f1"], keepdims=0)
+    node("Cast", ["f1"], ["f2"], to=T.BOOL)
+    node("Not", ["f2"], ["f3"])
+    node("Or", ["f2", "f3"], ["f4"])
+    node("Cast", ["f4"], ["seen"], to=T.INT32)
+    node("Gather", ["words", "decoder_input_ids"], ["x"])
+    t5_layer(node, "x", "seen", False, "y")
+    node("MatMul", ["y", "wo"], ["logits"])
+    ins = [value("encoder_input_ids", T.FLOAT, "b", FEATURES, "s"), value("decoder_input_ids", T.INT32, "b", "l")]
+    outs = [value("logits", T.FLOAT, "b", "l", WORDS), value("encoder_hidden_states", T.FLOAT, "b", "s", WIDTH)]
+    outs += [cache("present_key_self_0", "l"), cache("present_value_self_0", "l"), cache("present_key_cross_0", "s"), cache("present_value_cross_0", "s")]
+    r = np.random.default_rng(99)
+    more = [nh.from_array(np.float32(1), "onef"), nh.from_array(r.standard_normal((FEATURES, WIDTH)).astype(np.float32), "wf")]
+    return h.make_graph(list(node), "encoder", ins, outs, weights(seed, scale) + more)
+
+
+def whisper_decoder(seed=7, hidden=False, scale=0.5):
+    node = Nodes()
+    node("ReduceMax", ["past_key_cross_0", "ax13"], ["f1"], keepdims=0)
+    node("Cast", ["f1"], ["f2"], to=T.BOOL)
+    node("Not", ["f2"], ["f3"])
+    node("Or", ["f2", "f3"], ["f4"])
+    node("Cast", ["f4"], ["seen"], to=T.INT32)
+    node("Gather", ["words", "input_ids"], ["x"])
+    t5_layer(node, "x", "seen", True, "y")
+    last = "y"
+    if hidden:
+        # ONNX Runtime gives the decoder the shape of the hidden states, but not their values
+        node("Shape", ["encoder_hidden_states"], ["hs"])
+        node("Cast", ["hs"], ["hf"], to=T.FLOAT)
+        node("ReduceMean", ["hf"], ["hm"], keepdims=0)
+        node("Mul", ["y", "hm"], ["z"])
+        last = "z"
+    node("MatMul", [last, "wo"], ["logits"])
+    ins = [value("input_ids", T.INT32, "b", 1)]
+    if hidden:
+        ins.append(value("encoder_hidden_states", T.FLOAT, "b", "s", WIDTH))
+    ins += [cache("past_key_self_0", "past"), cache("past_value_self_0", "past"), cache("past_key_cross_0", "s"), cache("past_value_cross_0", "s")]
+    outs = [value("logits", T.FLOAT, "b", 1, WORDS), cache("present_key_self_0", "t"), cache("present_value_self_0", "t")]
+    more = [nh.from_array(np.float32(1), "onef"), nh.from_array(np.array([1, 3], np.int64), "ax13")]
+    return h.make_graph(list(node), "decoder", ins, outs, weights(seed, scale) + more)
+
+
 def model(op, inputs, outputs, **attributes):
     """inputs: {name: array or None}; an omitted input has an empty name"""
     kinds = {np.dtype("int32"): T.INT32, np.dtype("float32"): T.FLOAT}
@@ -180,6 +235,57 @@ def beams(prompt=PROMPT, length=10, least=None, beams=3, returned=2, length_pena
     return model("BeamSearch", feed, dict(list(names.items())[:outputs]), **attributes), {k: v for k, v in feed.items() if v is not None}
 
 
+# Words 0 to TIMES - 1 are text or marks, the others times.
+MARKS = dict(eos_token_id=8, pad_token_id=8, decoder_start_token_id=START, translate_token_id=10, transcribe_token_id=9, start_of_lm_token_id=11,
+             no_timestamps_token_id=TIMES - 1, beginning_timestamp_token_id=TIMES, no_speech_token_id=1)
+
+
+def whisper(op="WhisperBeamSearch", length=14, least=None, beams=3, returned=2, length_penalty=None, penalty=None, mask=None, prefix=None, first=None, processor=None,
+            extra=None, temperature=None, hidden=False, scale=0.5, seed=7, outputs=("sequences", "sequences_scores", "scores", "", "non_speech_probs"), **attributes):
+    one = lambda v: None if v is None else np.array([v], np.float32)
+    features = np.random.default_rng(5).standard_normal((2, FEATURES, 5)).astype(np.float32)
+    feed = {"input_ids": features, "max_length": i32(length), "min_length": i32(least or 0), "num_beams": i32(beams),
+            "num_return_sequences": i32(returned), "length_penalty": one(length_penalty or 1), "repetition_penalty": one(penalty), "vocab_mask": mask,
+            "prefix_vocab_mask": prefix, "attention_mask": None, "decoder_input_ids": first, "logits_processor": None if processor is None else i32(processor)}
+    if op == "WhisperBeamSearch":
+        feed.update({"cross_qk_layer_head": None, "extra_decoding_ids": extra, "temperature": one(temperature)})
+    graphs = {"encoder": whisper_encoder(seed, scale), "decoder": whisper_decoder(seed, hidden, scale), "model_type": 2}
+    kinds = {"sequences": (T.INT32, 3), "sequences_scores": (T.FLOAT, 2), "scores": (T.FLOAT, 4), "non_speech_probs": (T.FLOAT, 1), "cross_qk": (T.FLOAT, 5)}
+    if op == "BeamSearch":
+        attributes = {**{k: v for k, v in MARKS.items() if k in ("eos_token_id", "pad_token_id", "decoder_start_token_id")}, **attributes}
+    else:
+        attributes = {**MARKS, **attributes}
+    outputs = [o or " " * i for i, o in enumerate(outputs)]  # distinct keys for outputs without a name
+    m = model(op, feed, {k: kinds.get(k.strip(), (T.FLOAT, 1)) for k in outputs}, **{**graphs, **attributes})
+    for i, o in reversed(list(enumerate(m.graph.output))):
+        if not o.name.strip():
+            del m.graph.output[i]
+            m.graph.node[-1].output[i] = ""
+    return m, {k: v for k, v in feed.items() if v is not None}
+
+
+def with_steering(made, first):
+    """decoder_input_ids and logits_processor, which models without an encoder ignore"""
+    m, feed = made
+    node = m.graph.node[-1]
+    node.input.extend([""] * (10 - len(node.input)) + ["decoder_input_ids", "logits_processor"])
+    m.graph.input.extend([value("decoder_input_ids", T.INT32, None, None), value("logits_processor", T.INT32, None)])
+    return m, {**feed, "decoder_input_ids": first, "logits_processor": i32(1)}
+
+
+def silence(m, feed):
+    """Probability of no_speech_token_id, which ONNX Runtime computes on GPUs only: a softmax of its encoder's logits."""
+    import onnxruntime as ort
+
+    a = {a.name: a for a in m.graph.node[-1].attribute}
+    inner = h.make_model(a["encoder"].g, opset_imports=m.opset_import, ir_version=9)
+    first = feed.get("decoder_input_ids", i32(*[[a["decoder_start_token_id"].i]] * 2))
+    s = ort.InferenceSession(inner.SerializeToString(), providers=["CPUExecutionProvider"])
+    logits = s.run(["logits"], {"encoder_input_ids": feed["input_ids"], "decoder_input_ids": first})[0][:, -1].astype(np.float64)
+    odds = np.exp(logits - logits.max(-1, keepdims=True))
+    return (odds / odds.sum(-1, keepdims=True))[:, a["no_speech_token_id"].i].astype(np.float32)
+
+
 def sampling(seed=5, presence=None, length=12, **attributes):
     feed = {"input_ids": PROMPT, "max_length": i32(length), "min_length": None, "repetition_penalty": None, "vocab_mask": None, "prefix_vocab_mask": None, "attention_mask": None,
             "presence_mask": presence, "seed": None if seed is None else i32(seed)}
@@ -209,6 +315,15 @@ def cases():
     yield "t5_end", beams(prompt=padded, length=14, outputs=2, attention=i32([1, 0, 1, 1], [1, 1, 1, 0]), **{**t5, "eos_token_id": 17})
     t5 = dict(encoder=encoder(decodes=False), decoder=decoder(hidden=False), model_type=1, decoder_start_token_id=0)
     yield "t5_caches", beams(prompt=padded, **t5)
+    first = i32([3, 9], [3, 10])
+    yield "whisper", whisper(hidden=True)
+    yield "whisper_times", whisper(first=first, processor=1, length=20, outputs=("sequences", "sequences_scores", "", "", "non_speech_probs"))
+    yield "whisper_seed", whisper(first=i32([3, 14, 2, 20], [3, 9, 12, 5]), processor=1, length=20, seed=13, scale=0.4, beams=4, returned=4, temperature=2.0, penalty=1.5, least=9,
+                                  no_repeat_ngram_size=2, early_stopping=1, length_penalty=0.5, outputs=("sequences", "sequences_scores"))
+    yield "whisper_marks", whisper(first=first, processor=1, beams=2, seed=31, scale=0.3, eos_token_id=3, decoder_start_token_id=8, length=22, outputs=("sequences", "sequences_scores"))
+    yield "whisper_masks", whisper(first=first, processor=2, mask=mask, prefix=np.stack([1 - mask, mask]) | (np.arange(WORDS) % 5 == 0).astype(np.int32), length=10)
+    yield "whisper_beams", whisper(op="BeamSearch", first=first, processor=0, outputs=("sequences", "sequences_scores", "scores"))
+    yield "beams_ids", with_steering(beams(decoder=soft), first)
     yield "sampling", sampling(top_p=1.0, length=30)
     yield "sampling_no_seed", sampling(seed=None, top_p=0.95)
     yield "sampling_top_p", sampling(top_p=0.7, temperature=1.5, min_tokens_to_keep=2, length=28)
@@ -235,11 +350,11 @@ def bad_models():
     yield "bad_top_p", sampling(top_p=0.0)[0]
     yield "bad_presence", sampling(top_p=0.5, presence=np.ones((2, WORDS), np.int32), presence_penalty=1.5)[0]
     yield "bad_type", greedy(model_type=1)[0]
-    processor = beams()[0]
-    node = processor.graph.node[-1]
-    node.input.extend([""] * (11 - len(node.input)) + ["processor"])
-    processor.graph.initializer.append(nh.from_array(np.array([1], np.int32), "processor"))
-    yield "bad_processor", processor
+    yield "bad_layout", whisper(decoder=decoder())[0]
+    yield "bad_times", whisper(first=i32([3, 9], [3, 10]), processor=1, beginning_timestamp_token_id=99)[0]
+    yield "bad_silence", whisper(no_speech_token_id=24)[0]
+    yield "bad_cross", whisper(outputs=("sequences", "sequences_scores", "scores", "cross_qk"))[0]
+    yield "bad_extra", whisper(first=i32([3, 9], [3, 10]), extra=i32([3, 9], [3, 10]))[0]
 
 
 def main():
@@ -256,6 +371,8 @@ def main():
         s = ort.InferenceSession(m.SerializeToString(), providers=["CPUExecutionProvider"])
         got = s.run(None, feed)
         outputs = {o.name: v for o, v in zip(s.get_outputs(), got)}
+        if "non_speech_probs" in outputs:
+            outputs["non_speech_probs"] = silence(m, feed)
         onnx.save(m, os.path.join(HERE, name + ".onnx"))
         save_json([feed], os.path.join(HERE, name + ".in.json"))
         results = RunResults()

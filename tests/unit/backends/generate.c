@@ -19,10 +19,13 @@ typedef struct settings {
     const char *precision, *substitute;
 } settings;
 
+typedef pgy_status (*put_inputs)(pgy_tensor_map *feed);
+
+/* A tensor of `count` elements, of which 2 are a batch if there are more dimensions. */
 static pgy_status put(pgy_tensor_map *feed, const char *name, pgy_dtype dtype, int64_t count,
                       size_t rank, const void *values)
 {
-    const int64_t shape[] = {rank == 2 ? 2 : count, count / 2};
+    const int64_t shape[] = {rank > 1 ? 2 : count, rank == 3 ? 6 : count / 2, count / 12};
     pgy_tensor *t = NULL;
     pgy_status st = pgy_tensor_create(&t, dtype, rank, shape, NULL);
     if (!st) memcpy(pgy_tensor_data(t), values, pgy_tensor_size_bytes(t));
@@ -31,21 +34,43 @@ static pgy_status put(pgy_tensor_map *feed, const char *name, pgy_dtype dtype, i
     return st;
 }
 
-static pgy_status put_all(pgy_tensor_map *feed, bool beams)
+static pgy_status put_greedy(pgy_tensor_map *feed)
 {
-    static const int32_t IDS[] = {3, 7, 1, 23, 5, 9}, LENGTH = 10, LEAST = 0, BEAMS = 3, TEXTS = 2;
+    static const int32_t IDS[] = {3, 7, 1, 23, 5, 9}, LENGTH = 10;
+    const pgy_status st = put(feed, "input_ids", PGY_I32, 6, 2, IDS);
+    return st ? st : put(feed, "max_length", PGY_I32, 1, 1, &LENGTH);
+}
+
+static pgy_status put_search(pgy_tensor_map *feed)
+{
+    static const int32_t LEAST = 0, BEAMS = 3, TEXTS = 2;
     static const float PENALTY = 1;
-    pgy_status st = put(feed, "input_ids", PGY_I32, 6, 2, IDS);
+    pgy_status st = put(feed, "min_length", PGY_I32, 1, 1, &LEAST);
+    if (!st) st = put(feed, "num_beams", PGY_I32, 1, 1, &BEAMS);
+    if (!st) st = put(feed, "num_return_sequences", PGY_I32, 1, 1, &TEXTS);
+    return st ? st : put(feed, "length_penalty", PGY_F32, 1, 1, &PENALTY);
+}
+
+static pgy_status put_beams(pgy_tensor_map *feed)
+{
+    const pgy_status st = put_greedy(feed);
+    return st ? st : put_search(feed);
+}
+
+static pgy_status put_whisper(pgy_tensor_map *feed)
+{
+    static const int32_t WORDS[] = {3, 9, 3, 10}, LENGTH = 12, PROCESSOR = 1;
+    float features[60];
+    for (size_t i = 0; i < 60; i++) features[i] = 0.5f;
+    pgy_status st = put(feed, "input_ids", PGY_F32, 60, 3, features);
     if (!st) st = put(feed, "max_length", PGY_I32, 1, 1, &LENGTH);
-    if (!st && beams) st = put(feed, "min_length", PGY_I32, 1, 1, &LEAST);
-    if (!st && beams) st = put(feed, "num_beams", PGY_I32, 1, 1, &BEAMS);
-    if (!st && beams) st = put(feed, "num_return_sequences", PGY_I32, 1, 1, &TEXTS);
-    if (!st && beams) st = put(feed, "length_penalty", PGY_F32, 1, 1, &PENALTY);
-    return st;
+    if (!st) st = put(feed, "decoder_input_ids", PGY_I32, 4, 2, WORDS);
+    if (!st) st = put(feed, "logits_processor", PGY_I32, 1, 1, &PROCESSOR);
+    return st ? st : put_search(feed);
 }
 
 /* Runs a model; every call may fail for lack of memory, which must end cleanly. */
-static void check(const char *path, bool beams, const int32_t *expected, size_t count)
+static void check(const char *path, put_inputs put_all, const int32_t *expected, size_t count)
 {
     const settings options = {0};
     pgy_backend_model source = {.size = sizeof source};
@@ -60,7 +85,7 @@ static void check(const char *path, bool beams, const int32_t *expected, size_t 
     if (!st) st = BACKEND_opref.activate(runner, &err);
     if (!st) st = pgy_tensor_map_create(&feed, &err);
     if (!st) st = pgy_tensor_map_create(&out, &err);
-    if (!st) st = put_all(feed, beams);
+    if (!st) st = put_all(feed);
     if (!st) st = BACKEND_opref.infer(runner, feed, out, &time_ns, &err);
     if (!st) {
         const pgy_tensor *t = pgy_tensor_map_find(out, "sequences");
@@ -80,7 +105,7 @@ static void test_generate__greedy(void **state)
     static const int32_t WORDS[] = {3,  7, 1, 4,  3, 22, 3,  14, 4, 3,
                                     23, 5, 9, 21, 9, 4,  16, 4,  7, 4};
     (void)state;
-    check(TEST_SOURCE_DIR "/tests/data/generate/greedy.onnx", false, WORDS, 20);
+    check(TEST_SOURCE_DIR "/tests/data/generate/greedy.onnx", put_greedy, WORDS, 20);
 }
 
 static void test_generate__beams(void **state)
@@ -89,5 +114,14 @@ static void test_generate__beams(void **state)
                                     7, 15, 15, 15, 7, 15, 23, 5,  9,  15, 15, 7, 23, 15,
                                     7, 23, 23, 5,  9, 23, 15, 7,  23, 15, 15, 5};
     (void)state;
-    check(TEST_SOURCE_DIR "/tests/data/generate/beams.onnx", true, WORDS, 40);
+    check(TEST_SOURCE_DIR "/tests/data/generate/beams.onnx", put_beams, WORDS, 40);
+}
+
+static void test_generate__whisper(void **state)
+{
+    static const int32_t WORDS[] = {3, 9, 4, 4, 4, 4,  4,  4, 4, 4,  4,  4, 3, 9, 14, 4,
+                                    4, 4, 4, 4, 4, 4,  4,  4, 3, 10, 14, 4, 4, 4, 4,  4,
+                                    4, 4, 4, 4, 3, 10, 17, 4, 4, 4,  4,  4, 4, 4, 4,  4};
+    (void)state;
+    check(TEST_SOURCE_DIR "/tests/data/generate/whisper_times.onnx", put_whisper, WORDS, 48);
 }
