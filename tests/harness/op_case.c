@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "base/dl.h"
 #include "ops/op.h"
 #include "tensor/convert.h"
 
@@ -33,7 +34,7 @@ typedef struct case_value {
 
 typedef struct op_case {
     arena memory;
-    char *name, *op, *error, *domain;
+    char *name, *op, *error, *domain, *library;
     int line;
     int64_t version;
     op_attr attrs[MAX_ATTRS];
@@ -553,11 +554,22 @@ static void visit_case(op_case *c, const op_node *n, const op_case_report *repor
     if (!c->error && !is_symbolic_case(c)) report->visit(n, in, wanted, report->user);
 }
 
+/* A case may need a library that is opened at run time. */
+static bool lacks_library(const op_case *c)
+{
+    void *handle;
+    if (!c->library) return false;
+    const char *const name = c->library;
+    const bool lacks = dl_open(&handle, &name, 1, NULL, NULL) != PGY_OK;
+    if (lacks) print_message("case '%s' is skipped: it needs %s\n", c->name, name);
+    return lacks;
+}
+
 static void run_case(op_case *c, const op_case_report *report)
 {
     const op_def *def = c->op ? op_find(c->domain, c->op, c->version) : NULL;
     pgy_error err = {0};
-    if (c->bad) return;
+    if (c->bad || lacks_library(c)) return;
     if (!def) {
         problem(c, "no operator %s in version %" PRId64, c->op ? c->op : "(op: line missing)",
                 c->version);
@@ -637,6 +649,8 @@ static void read_line(op_case *c, char *line)
         c->seed = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(key, "error") == 0)
         c->error = value;
+    else if (strcmp(key, "library") == 0)
+        c->library = value;
     else if (strcmp(key, "outputs") == 0)
         c->error_outputs = (size_t)strtoul(value, NULL, 10);
     else
