@@ -44,6 +44,21 @@ static const struct {
     [CHAIN_SWISH] = {ELEMENTWISE_swish_f32, 0.35f},
     [CHAIN_SOFTPLUS] = {ELEMENTWISE_softplus_f32, 1.2f},
     [CHAIN_MISH] = {ELEMENTWISE_mish_f32, 0.5f},
+    [CHAIN_SIN] = {ELEMENTWISE_sin_f32, 0.7f},
+    [CHAIN_COS] = {ELEMENTWISE_cos_f32, 0.7f},
+    [CHAIN_TAN] = {ELEMENTWISE_tan_f32, 0.75f},
+    [CHAIN_ASIN] = {ELEMENTWISE_asin_f32, 0.35f},
+    [CHAIN_ACOS] = {ELEMENTWISE_acos_f32, 0.38f},
+    [CHAIN_ATAN] = {ELEMENTWISE_atan_f32, 0.38f},
+    [CHAIN_SINH] = {ELEMENTWISE_sinh_f32, 0.5f},
+    [CHAIN_COSH] = {ELEMENTWISE_cosh_f32, 0.38f},
+    [CHAIN_ASINH] = {ELEMENTWISE_asinh_f32, 1},
+    [CHAIN_ACOSH] = {ELEMENTWISE_acosh_f32, 0.85f},
+    [CHAIN_ATANH] = {ELEMENTWISE_atanh_f32, 0.75f},
+    [CHAIN_FLOOR] = {ELEMENTWISE_floor_f32, 0.03f},
+    [CHAIN_CEIL] = {ELEMENTWISE_ceil_f32, 0.03f},
+    [CHAIN_ROUND] = {ELEMENTWISE_round_f32, 0.03f},
+    [CHAIN_SIGN] = {ELEMENTWISE_sign_f32, 0.03f},
 };
 
 typedef chain_params params;

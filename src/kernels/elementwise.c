@@ -50,6 +50,13 @@ static bool args_selu(params *p, const kernel_problem *u)
     return args_alpha(p, u);
 }
 
+static bool args_shrink(params *p, const kernel_problem *u)
+{
+    p->args[0] = (float)op_attr_float(u->node, "lambd", 0.5);
+    p->args[1] = (float)op_attr_float(u->node, "bias", 0);
+    return true;
+}
+
 static bool args_gelu_exact(params *p, const kernel_problem *u)
 {
     (void)p;
@@ -106,6 +113,12 @@ static bool args_clip(params *p, const kernel_problem *u)
     p->args[1] = (float)limits[1];
     p->w.operands = 1;
     return true;
+}
+
+/* Limits of integers that a float can hold exactly. */
+static bool args_clip_whole(params *p, const kernel_problem *u)
+{
+    return u->node->opset >= 12 && args_clip(p, u);
 }
 
 /* Accepts exponents that need only a few multiplications, a quotient or a root. */
@@ -447,7 +460,7 @@ static const char OPS[] =
 
 #define KERNEL_ROW(suffix, level, slower)                                                    \
     {                                                                                        \
-        .name = "elementwise_" #suffix, .version = 1, .ops = OPS, .needs = level,            \
+        .name = "elementwise_" #suffix, .version = 2, .ops = OPS, .needs = level,            \
         .rates = {slower}, .free_axes = kernel_all_axes, .accept = elementwise_accept,       \
         .prepare = elementwise_prepare, .run = elementwise_run, .extent = elementwise_extent \
     }

@@ -30,6 +30,35 @@ static quantize_to dynamic_of(const int_matmul *p, const kernel_run *r)
 
 /* ---- Before the product --------------------------------------------------------------------- */
 
+/* Interleaves four rows of B, and adds them to the sums of the columns. */
+static void pack_group(uint8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict b,
+                       size_t row, size_t count, uint8_t flip)
+{
+    const uint8_t *b1 = b + row, *b2 = b1 + row, *b3 = b2 + row;
+    for (size_t j = 0; j < count; j++) {
+        const uint8_t v0 = b[j] ^ flip, v1 = b1[j] ^ flip, v2 = b2[j] ^ flip, v3 = b3[j] ^ flip;
+        to[4 * j] = v0;
+        to[4 * j + 1] = v1;
+        to[4 * j + 2] = v2;
+        to[4 * j + 3] = v3;
+        sums[j] += (int8_t)v0 + (int8_t)v1 + (int8_t)v2 + (int8_t)v3;
+    }
+}
+
+/* Does the same for columns of B that are contiguous. */
+static void pack_turned(uint8_t *to, int32_t *sums, const uint8_t *b, size_t column, size_t count,
+                        uint8_t flip)
+{
+    const uint32_t flips = flip * UINT32_C(0x01010101);
+    for (size_t j = 0; j < count; j++) {
+        uint32_t four;
+        memcpy(&four, b + j * column, sizeof four);
+        four ^= flips;
+        memcpy(to + INT_GROUP * j, &four, sizeof four);
+        for (size_t i = 0; i < INT_GROUP; i++) sums[j] += (int8_t)to[INT_GROUP * j + i];
+    }
+}
+
 void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from, size_t to)
 {
     const int_tile *t = int_tile_of((cpu_level)p->level);
@@ -45,7 +74,13 @@ void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, siz
         uint8_t *lines = packed + first * p->groups * INT_GROUP;
         memset(lines, 0, wide * p->groups * INT_GROUP);
         memset(sums + first, 0, width * sizeof *sums);
-        for (size_t k = 0; k < p->k; k++) {
+        size_t k = 0;
+        for (; column == 1 && k + INT_GROUP <= p->k; k += INT_GROUP)
+            pack_group(lines + k * wide, sums + first, b + k * row + first, row, count, flip);
+        for (; column != 1 && k + INT_GROUP <= p->k; k += INT_GROUP)
+            pack_turned(lines + k * wide, sums + first, b + k + first * column, column, count,
+                        flip);
+        for (; k < p->k; k++) {
             uint8_t *line = lines + k / INT_GROUP * wide * INT_GROUP + k % INT_GROUP;
             const uint8_t *source = b + k * row + first * column;
             for (size_t j = 0; j < count; j++) {
@@ -138,6 +173,7 @@ typedef struct panel {
     int32_t *offsets;
     double *scales;
     float *factors; /* scales in float32 */
+    int32_t *zeros; /* zero points of B, as it is packed */
     double a_scale;
     int32_t a_zero; /* zero point of A, if all rows share one */
 } panel;
@@ -172,7 +208,8 @@ static void int_matmul_prepare_columns(panel *c)
     c->a_scale = p->a_float ? (double)dynamic_of(p, r).scale : int_matmul_scalar(r, p->at.a_scale);
     for (size_t j = 0; j < c->count; j++) {
         const size_t column = c->first + j;
-        const uint32_t zero = (uint32_t)int_matmul_b_zero(p, r, column), a = (uint32_t)c->a_zero;
+        c->zeros[j] = int_matmul_b_zero(p, r, column);
+        const uint32_t zero = (uint32_t)c->zeros[j], a = (uint32_t)c->a_zero;
         uint32_t offset = a * ((uint32_t)p->k * zero - (uint32_t)c->column_sums[column]);
         if (bias) offset += (uint32_t)bias[column];
         c->offsets[j] = (int32_t)offset;
@@ -192,12 +229,23 @@ static void shift_row(const panel *c, size_t row, int32_t *sums)
     const uint32_t zero = p->a_zeros > 1 ? (uint32_t)int_matmul_a_zero(p, c->r, row % p->m) : 0;
     const uint32_t sum = p->sums_rows ? (uint32_t)row_sums[row] : 0;
     if (!p->sums_rows && p->a_zeros <= 1) return;
-    for (size_t j = 0; j < c->count; j++) {
-        const uint32_t right = (uint32_t)int_matmul_b_zero(p, c->r, c->first + j);
-        const uint32_t columns = (uint32_t)c->column_sums[c->first + j];
-        sums[j] =
-            (int32_t)((uint32_t)sums[j] - right * sum + zero * ((uint32_t)p->k * right - columns));
+    const int32_t *zeros = c->zeros, *columns = c->column_sums + c->first;
+    if (!zero && p->b_zeros <= 1) {
+        const uint32_t shift = (uint32_t)zeros[0] * sum;
+#pragma GCC ivdep
+        for (size_t j = 0; j < c->count; j++) sums[j] = (int32_t)((uint32_t)sums[j] - shift);
+        return;
     }
+    if (!zero) {
+#pragma GCC ivdep
+        for (size_t j = 0; j < c->count; j++)
+            sums[j] = (int32_t)((uint32_t)sums[j] - (uint32_t)zeros[j] * sum);
+        return;
+    }
+#pragma GCC ivdep
+    for (size_t j = 0; j < c->count; j++)
+        sums[j] = (int32_t)((uint32_t)sums[j] - (uint32_t)zeros[j] * sum +
+                            zero * ((uint32_t)p->k * (uint32_t)zeros[j] - (uint32_t)columns[j]));
 }
 
 static void int_matmul_finish_floats(const panel *c, size_t at, const int32_t *sums)
@@ -249,6 +297,7 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
                .offsets = sums + INT_MAX_ROWS * INT_MAX_COLUMNS,
                .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
     c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
+    c.zeros = (int32_t *)(c.factors + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
     int_matmul_prepare_columns(&c);
     for (size_t i = from, rows, kind; i < to && !cancel_requested(); i += rows) {

@@ -154,8 +154,11 @@ static bool matmul_accept(kernel_problem *u, double *cost_ns)
     if (!matmul_describe(&s, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
-    const double packing = u->inputs[1].data ? 0 : (double)(s.k * s.n * s.batch) * 0.3;
-    *cost_ns = 2.0 * (double)(s.m * s.n * s.k * s.batch) / flops_per_ns +
+    /* Panels are filled up to their width. */
+    const size_t wide = matmul_tile_of(u->self->needs)->columns;
+    const uint64_t n = (s.n + wide - 1) / wide * wide;
+    const double packing = u->inputs[1].data ? 0 : (double)(s.k * n * s.batch) * 0.3;
+    *cost_ns = 2.0 * (double)(s.m * n * s.k * s.batch) / flops_per_ns +
                (double)(s.k * s.n) * 4 / 20 + packing;
     return true;
 }

@@ -88,6 +88,9 @@ typedef struct matmul_data {
     const float *residual; /* a matrix with the shape of C */
     float *c;
 } matmul_data;
+/* Completes a tile of C from its sums: scale, bias, residual, activation. */
+void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
+                   size_t rows, size_t column, size_t columns);
 void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,
                  float *scratch);
 

@@ -93,8 +93,8 @@ static void add_bias(float *c, size_t columns, float beta, const float *bias, si
         for (size_t j = 0; j < columns; j++) c[j] += beta * bias[j * step];
 }
 
-static void matmul_finish_tile(const matmul_shape *s, const matmul_tile *t, const matmul_data *d,
-                               size_t row, size_t rows, size_t column, size_t columns)
+void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
+                   size_t rows, size_t column, size_t columns)
 {
     const size_t place = row * s->n + column;
     for (size_t i = 0; i < rows; i++) {
@@ -222,7 +222,7 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
             float *to = d->c + (u->row + i) * s->n + column;
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
                             edge);
-            if (p + depth == s->k) matmul_finish_tile(s, t, d, u->row + i, rows, column, columns);
+            if (p + depth == s->k) matmul_finish(s, t, d, u->row + i, rows, column, columns);
         }
     }
 }

@@ -33,6 +33,26 @@ static const float ERFC_TAIL[] = {-2.76907798e-07f, 4.47085677e-06f, -1.23764785
                                   -0.000279126485f, 0.00367990672f,  -0.0240461081f,
                                   0.106703758f,     0.634813488f,    1.12874174f};
 
+/* (sin(r) / r - 1) / z and (cos(r) - 1 + z / 2) / z^2 in z = r^2 for |r| up to 0.79. */
+static const float SIN_TAIL[] = {2.7243409e-06f, -0.000198400361f, 0.00833333191f, -0.166666672f};
+static const float COS_TAIL[] = {-2.72955191e-07f, 2.48005581e-05f, -0.00138888881f, 0.0416666679f};
+/* (asin(x) / x - 1) / z in z = x^2 up to 1/4. */
+static const float ASIN_TAIL[] = {0.0309745409f, 0.0105744153f, 0.0236118175f, 0.0302691385f,
+                                  0.0446476638f, 0.074999921f,  0.166666672f};
+/* (atan(x) / x - 1) / z in z = x^2 up to 1. */
+static const float ATAN_TAIL[] = {0.00148869189f, -0.00914462935f, 0.0263050012f, -0.0489605144f,
+                                  0.0703191459f,  -0.089318268f,   0.110882618f,  -0.142840043f,
+                                  0.199999496f,   -0.333333343f};
+/* (sinh(x) / x - 1) / z in z = x^2 up to 1. */
+static const float SINH_TAIL[] = {2.80628024e-06f, 0.000198381022f, 0.00833333936f, 0.166666672f};
+
+/* pi / 2 as doubles, the first short enough for whole multiples to be exact, and as floats. */
+static const double HALF_PI_HIGH = 0x1.921fb544p0, HALF_PI_LOW = 0x1.0b4611a626331p-34;
+static const float QUARTER_HIGH = 0x1.921fb6p0f, QUARTER_LOW = -0x1.777a5cp-25f;
+static const float CIRCLE_LIMIT = 131072;
+enum { CIRCLE_PIECE = 256 };
+
+static const float LN2 = 0.693147182f;
 /* ln 2 in two parts, the first short enough for whole multiples to be exact. */
 static const float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;
 static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in the low bits */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementary functions over arrays of float32, one set for each processor level.
  *
- * exp, log, tanh, sigmoid and erf are within two units in the last place everywhere, denormals
- * included; functions composed of them round a few times more. NaN gives NaN. A result depends on
- * its argument and the level only, not on its position in the array or the length. y may be x.
+ * exp, log, tanh, sigmoid, erf, sin, cos, acos, atan, sinh and cosh are within two units in
+ * the last place everywhere, denormals and huge arguments included; asin, asinh, acosh and atanh
+ * within three, tan within four. Functions composed of them round a few times more. NaN gives NaN.
+ * A result depends on its argument and the level only, not on its position in the array or the
+ * length. y may be x.
  */
 #ifndef KERNELS_VEC_MATH_H
 #define KERNELS_VEC_MATH_H
@@ -20,6 +22,7 @@ typedef struct vec_math {
     vec_function silu;      /* x sigmoid(x) */
     vec_function softplus;  /* log(1 + exp(x)) */
     vec_function mish;      /* x tanh(softplus(x)) */
+    vec_function sin, cos, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh;
     /* Adds in an order that suits vectors, not from left to right. */
     float (*sum)(const float *x, size_t n);
     float (*sum_squares)(const float *x, size_t n, float mean); /* sum of (x - mean)^2 */

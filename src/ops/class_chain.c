@@ -36,6 +36,21 @@ static const struct {
     [CHAIN_SWISH] = {"Swish", 1, 1},
     [CHAIN_SOFTPLUS] = {"Softplus", 1, 0},
     [CHAIN_MISH] = {"Mish", 1, 0},
+    [CHAIN_SIN] = {"Sin", 1, 0},
+    [CHAIN_COS] = {"Cos", 1, 0},
+    [CHAIN_TAN] = {"Tan", 1, 0},
+    [CHAIN_ASIN] = {"Asin", 1, 0},
+    [CHAIN_ACOS] = {"Acos", 1, 0},
+    [CHAIN_ATAN] = {"Atan", 1, 0},
+    [CHAIN_SINH] = {"Sinh", 1, 0},
+    [CHAIN_COSH] = {"Cosh", 1, 0},
+    [CHAIN_ASINH] = {"Asinh", 1, 0},
+    [CHAIN_ACOSH] = {"Acosh", 1, 0},
+    [CHAIN_ATANH] = {"Atanh", 1, 0},
+    [CHAIN_FLOOR] = {"Floor", 1, 0},
+    [CHAIN_CEIL] = {"Ceil", 1, 0},
+    [CHAIN_ROUND] = {"Round", 1, 0},
+    [CHAIN_SIGN] = {"Sign", 1, 0},
 };
 
 const char *chain_op_name(uint32_t op)

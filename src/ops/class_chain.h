@@ -36,6 +36,21 @@ typedef enum chain_op {
     CHAIN_SWISH, /* x sigmoid(args[0] x) */
     CHAIN_SOFTPLUS,
     CHAIN_MISH,
+    CHAIN_SIN,
+    CHAIN_COS,
+    CHAIN_TAN,
+    CHAIN_ASIN,
+    CHAIN_ACOS,
+    CHAIN_ATAN,
+    CHAIN_SINH,
+    CHAIN_COSH,
+    CHAIN_ASINH,
+    CHAIN_ACOSH,
+    CHAIN_ATANH,
+    CHAIN_FLOOR,
+    CHAIN_CEIL,
+    CHAIN_ROUND,
+    CHAIN_SIGN,
     CHAIN_OPS
 } chain_op;
 

@@ -64,6 +64,21 @@ static double unary(uint32_t op, double x, const float *args)
     case CHAIN_FAST_GELU: return activation_gelu_tanh(x);
     case CHAIN_SWISH: return x / (1 + exp(-a * x));
     case CHAIN_SOFTPLUS: return softplus(x);
+    case CHAIN_SIN: return sin(x);
+    case CHAIN_COS: return cos(x);
+    case CHAIN_TAN: return tan(x);
+    case CHAIN_ASIN: return asin(x);
+    case CHAIN_ACOS: return acos(x);
+    case CHAIN_ATAN: return atan(x);
+    case CHAIN_SINH: return sinh(x);
+    case CHAIN_COSH: return cosh(x);
+    case CHAIN_ASINH: return asinh(x);
+    case CHAIN_ACOSH: return acosh(x);
+    case CHAIN_ATANH: return atanh(x);
+    case CHAIN_FLOOR: return floor(x);
+    case CHAIN_CEIL: return ceil(x);
+    case CHAIN_ROUND: return rint(x);
+    case CHAIN_SIGN: return x > 0 ? 1 : x < 0 ? -1 : x;
     default: return x * tanh(softplus(x));
     }
 }

@@ -17,8 +17,8 @@ void ints(model_builder *b, const char *name, const char *shape, const int64_t *
 /* Adds an attribute that is a list of one number. */
 pgy_onnx_node *node_ints(model_builder *b, pgy_onnx_node *n, const char *name, int64_t value);
 /* Makes y the output. After all passes except fuse_elementwise, which would hide the others'
- * results, the graph must have these nodes and compute the same outputs, also after export and
- * import. */
+ * results, the graph must have these nodes (NULL: any) and compute the same outputs, also after
+ * export and import. */
 void expect_y(model_builder *b, const char *nodes);
 /* Like expect_y, for an engine with this device ("cuda"); it is not opened. NULL: none. */
 void expect_y_on(model_builder *b, const char *device, const char *nodes);

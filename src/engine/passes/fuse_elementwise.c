@@ -32,11 +32,13 @@ static bool read_clip(chain_step *s, pattern *p, const pgy_node *n)
 /* Converts an operator that has one step of the same meaning; Clip is read elsewhere. */
 static bool read_plain(chain_step *s, const pgy_node *n)
 {
-    static const uint32_t SAME[] = {CHAIN_ADD,     CHAIN_SUB,        CHAIN_MUL,     CHAIN_DIV,
-                                    CHAIN_RELU,    CHAIN_HARD_SWISH, CHAIN_ABS,     CHAIN_NEG,
-                                    CHAIN_SQRT,    CHAIN_EXP,        CHAIN_LOG,     CHAIN_TANH,
-                                    CHAIN_SIGMOID, CHAIN_RECIPROCAL, CHAIN_ERF,     CHAIN_MISH,
-                                    CHAIN_MIN,     CHAIN_MAX,        CHAIN_SOFTPLUS};
+    static const uint32_t SAME[] = {
+        CHAIN_ADD,      CHAIN_SUB,        CHAIN_MUL,   CHAIN_DIV,   CHAIN_RELU,  CHAIN_HARD_SWISH,
+        CHAIN_ABS,      CHAIN_NEG,        CHAIN_SQRT,  CHAIN_EXP,   CHAIN_LOG,   CHAIN_TANH,
+        CHAIN_SIGMOID,  CHAIN_RECIPROCAL, CHAIN_ERF,   CHAIN_MISH,  CHAIN_MIN,   CHAIN_MAX,
+        CHAIN_SOFTPLUS, CHAIN_SIN,        CHAIN_COS,   CHAIN_TAN,   CHAIN_ASIN,  CHAIN_ACOS,
+        CHAIN_ATAN,     CHAIN_SINH,       CHAIN_COSH,  CHAIN_ASINH, CHAIN_ACOSH, CHAIN_ATANH,
+        CHAIN_FLOOR,    CHAIN_CEIL,       CHAIN_ROUND, CHAIN_SIGN};
     for (size_t i = 0; i < sizeof SAME / sizeof *SAME; i++) {
         s->op = SAME[i];
         if (pattern_is(n, chain_op_name(s->op))) return n->input_count == chain_op_operands(s->op);

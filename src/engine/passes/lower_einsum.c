@@ -2,9 +2,10 @@
 /* Einsum of one operand that only moves axes becomes Transpose, one of two operands MatMul. Axes of
  * both operands that remain are batches, those of both that vanish are summed over, the others are
  * rows and columns. Transpose brings axes into that order, and Reshape joins each group into one
- * axis. */
+ * axis. einsum_steps.c lowers all other equations, if the sizes are known. */
 #include <string.h>
 
+#include "engine/passes/einsum_steps.h"
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -253,11 +254,11 @@ static bool lower_two(pattern *p, pgy_node *n, const equation *e)
     return y && pattern_put(p, n, "Identity", &y, 1);
 }
 
-static bool lower(pattern *p, pgy_node *n)
+static bool lower_plain(pattern *p, pgy_node *n)
 {
     equation e;
-    if (!pattern_is(n, "Einsum") || n->input_count < 1 || n->input_count > 2 ||
-        !pattern_is_float(n->outputs[0]) || !read_equation(&e, n))
+    if (n->input_count < 1 || n->input_count > 2 || !pattern_is_float(n->outputs[0]) ||
+        !read_equation(&e, n))
         return false;
     if (e.operands == 2) return lower_two(p, n, &e);
     for (size_t i = 0; i < e.in[0].count; i++)
@@ -267,6 +268,11 @@ static bool lower(pattern *p, pgy_node *n)
     return y && pattern_put(p, n, "Identity", &y, 1);
 }
 
+static bool lower(pattern *p, pgy_node *n)
+{
+    return pattern_is(n, "Einsum") && (lower_plain(p, n) || einsum_lower_steps(p, n));
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
     static const pattern_rule RULES[] = {lower, NULL};
@@ -274,4 +280,4 @@ static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 }
 
 const pass PASS_lower_einsum = {
-    .name = "lower_einsum", .summary = "Einsum as MatMul and Transpose", .run = run};
+    .name = "lower_einsum", .summary = "Einsum as products, sums, moves", .run = run};

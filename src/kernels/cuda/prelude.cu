@@ -298,7 +298,19 @@ DEVICE float exp_f32(float x) { return expf(x); }
 DEVICE float log_f32(float x) { return logf(x); }
 DEVICE float sin_f32(float x) { return sinf(x); }
 DEVICE float cos_f32(float x) { return cosf(x); }
+DEVICE float tan_f32(float x) { return tanf(x); }
+DEVICE float asin_f32(float x) { return asinf(x); }
+DEVICE float acos_f32(float x) { return acosf(x); }
 DEVICE float atan_f32(float x) { return atanf(x); }
+DEVICE float sinh_f32(float x) { return sinhf(x); }
+DEVICE float cosh_f32(float x) { return coshf(x); }
+DEVICE float asinh_f32(float x) { return asinhf(x); }
+DEVICE float acosh_f32(float x) { return acoshf(x); }
+DEVICE float atanh_f32(float x) { return atanhf(x); }
+DEVICE float shrink_f32(float x, float limit, float bias)
+{
+    return x < -limit ? x + bias : x > limit ? x - bias : 0;
+}
 DEVICE float tanh_f32(float x) { return tanhf(x); }
 DEVICE float erf_f32(float x) { return erff(x); }
 DEVICE float sigmoid_f32(float x)
@@ -393,6 +405,8 @@ DEVICE int is_inf_f32(float x, float positive, float negative)
 COMPARISONS(f32)
 COMPARISONS(i64)
 COMPARISONS(i32)
+COMPARISONS(u8)
+COMPARISONS(i8)
 
 // Sums and products wrap; a quotient by zero is 0.
 #define INTEGERS(type, bits)                                                                 \
@@ -416,6 +430,20 @@ COMPARISONS(i32)
     DEVICE type JOIN(sign_, type)(type x) { return (x > 0) - (x < 0); }
 INTEGERS(i64, u64)
 INTEGERS(i32, u32)
+
+#define BYTES(type)                                                                         \
+    DEVICE type JOIN(add_, type)(type x, type y) { return (type)(x + y); }                  \
+    DEVICE type JOIN(sub_, type)(type x, type y) { return (type)(x - y); }                  \
+    DEVICE type JOIN(mul_, type)(type x, type y) { return (type)(x * y); }                  \
+    DEVICE type JOIN(min_, type)(type x, type y) { return x < y ? x : y; }                  \
+    DEVICE type JOIN(max_, type)(type x, type y) { return x > y ? x : y; }                  \
+    DEVICE type JOIN(clip_, type)(type x, float low, float high)                            \
+    {                                                                                       \
+        return x < low ? (type)low : x > high ? (type)high : x;                             \
+    }
+BYTES(u8)
+BYTES(i8)
+DEVICE i8 relu_i8(i8 x) { return x < 0 ? 0 : x; }
 
 DEVICE int equal_bool(int x, int y) { return x == y; }
 DEVICE int and_bool(int x, int y) { return x & y; }

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "harness/pass_case.h"
 
 static void expect_einsum(const char *x, const char *w, size_t count, const char *equation,
@@ -48,11 +50,79 @@ static void test_lower_einsum__moves(void **state)
     expect_einsum("2, 3, 4, 5", NULL, 0, "ijbn->bnij", "Transpose");
 }
 
-static void test_lower_einsum__others_stay(void **state)
+static void test_lower_einsum__diagonals_and_sums(void **state)
 {
     (void)state;
-    expect_einsum("3, 3", NULL, 0, "ii->i", "Einsum");
-    expect_einsum("3, 4", NULL, 0, "ij->i", "Einsum");
-    expect_einsum("3, 4", "4", 4, "ij,j", "Einsum");
-    expect_einsum("3, 4", "5", 5, "ij,k->ik", "Einsum");
+    expect_einsum("3, 3", NULL, 0, "ii->i", "Reshape Slice");
+    expect_einsum("3, 3", NULL, 0, "ii", "Reshape Slice ReduceSum");
+    expect_einsum("3, 4, 3", NULL, 0, "iji->ji", "Transpose Reshape Slice Transpose");
+    expect_einsum("3, 3, 3", NULL, 0, "iii", "Reshape Slice Reshape Slice ReduceSum");
+    expect_einsum("2, 3, 3", NULL, 0, "...ii->...i", "Reshape Slice");
+    expect_einsum("3, 4", NULL, 0, "ij->i", "ReduceSum");
+    expect_einsum("3, 4", NULL, 0, "ij->", "ReduceSum");
+    expect_einsum("2, 3, 4", NULL, 0, "...j->...", "ReduceSum");
+}
+
+static void test_lower_einsum__two_operands_of_any_form(void **state)
+{
+    (void)state;
+    expect_einsum("3, 4", "4", 4, "ij,j", "MatMul Reshape");
+    expect_einsum("3, 4", "5", 5, "ij,k->ik", "ReduceSum Reshape Mul");
+    expect_einsum("3, 4", "3, 4", 12, "ij,ij->i", "Reshape MatMul Reshape");
+    expect_einsum("2, 3, 4", "1, 4, 5", 20, "...ij,...jk->...ik", "Reshape MatMul Reshape");
+    expect_einsum("2, 2, 3", "3, 4", 12, "iij,jk->ik", "Reshape Slice MatMul");
+    expect_einsum("3, 4", "5, 4", 20, "ij,kj->", "ReduceSum Reshape MatMul Reshape");
+}
+
+/* Random equations of up to five operands: the nodes differ, the results must not. */
+static void test_lower_einsum__random_equations(void **state)
+{
+    (void)state;
+    static const char *const SIZES[] = {"2", "3", "4", "1", "5"};
+    static const size_t NUMBERS[] = {2, 3, 4, 1, 5};
+    uint32_t random = 1;
+    for (size_t round = 0; round < 120; round++) {
+        char equation[128] = "", shapes[5][64], names[32] = "x";
+        size_t count = 1 + round % 5, counts[5], at = 0;
+        bool used[5] = {false};
+        for (size_t k = 0; k < count; k++) {
+            const size_t rank = 1 + (random = random * 1664525u + 1013904223u) / 65536 % 3;
+            shapes[k][0] = 0;
+            counts[k] = 1;
+            if (k) equation[at++] = ',';
+            for (size_t i = 0; i < rank; i++) {
+                const size_t c = (random = random * 1664525u + 1013904223u) / 65536 % 5;
+                equation[at++] = (char)('a' + c);
+                used[c] = true;
+                counts[k] *= NUMBERS[c];
+                if (i) strcat(shapes[k], ", ");
+                strcat(shapes[k], SIZES[c]);
+            }
+        }
+        equation[at++] = '-';
+        equation[at++] = '>';
+        const uint32_t kept = (random = random * 1664525u + 1013904223u) / 65536;
+        for (size_t c = 0; c < 5; c++) {
+            const size_t turned = kept & 32 ? 4 - c : c;
+            if (used[turned] && (kept >> turned & 1)) equation[at++] = (char)('a' + turned);
+        }
+        model_builder b = start(shapes[0]);
+        for (size_t k = 1; k < count; k++) {
+            char name[] = {'w', (char)('0' + k), 0};
+            weights(&b, name, shapes[k], counts[k]);
+            strcat(strcat(names, " "), name);
+        }
+        builder_attr_string(&b, builder_node(&b, "Einsum", names, "y"), "equation", equation);
+        expect_y(&b, NULL);
+    }
+}
+
+static void test_lower_einsum__three_operands(void **state)
+{
+    (void)state;
+    model_builder b = start("2, 3, 20");
+    weights(&b, "w", "20, 25", 500);
+    weights(&b, "v", "25, 4", 100);
+    builder_attr_string(&b, builder_node(&b, "Einsum", "x w v", "y"), "equation", "abc,cd,de->abe");
+    expect_y(&b, "Reshape MatMul Reshape"); /* both weights are multiplied first, once */
 }

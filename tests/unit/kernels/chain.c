@@ -32,13 +32,22 @@ static void test_chain__every_operator(void **state)
                                         "Sigmoid t0",     "Erf t0",
                                         "Gelu t0",        "FastGelu t0",
                                         "Swish t0 1.702", "Softplus t0",
-                                        "Mish t0"};
-    static const char *const OTHERS[] = {"Abs x0; Sqrt t0; Add t1 x1",
-                                         "Clip x0 -3 3; Exp t0; Log t1",
-                                         "Abs x0; Add t0 x1; Abs t1; Max t2 x0; Min t3 x1",
-                                         "Exp x0; Reciprocal t0",
-                                         "Exp x0; Div x1 t0",
-                                         "Sub x1 x0; Mul t0 t0"};
+                                        "Mish t0",        "Sin t0",
+                                        "Cos t0",         "Atan t0",
+                                        "Asinh t0",       "Sinh t0",
+                                        "Cosh t0",        "Floor t0",
+                                        "Ceil t0",        "Round t0",
+                                        "Sign t0"};
+    static const char *const OTHERS[] = {
+        "Abs x0; Sqrt t0; Add t1 x1",
+        "Clip x0 -3 3; Exp t0; Log t1",
+        "Abs x0; Add t0 x1; Abs t1; Max t2 x0; Min t3 x1",
+        "Exp x0; Reciprocal t0",
+        "Exp x0; Div x1 t0",
+        "Sub x1 x0; Mul t0 t0",
+        "Clip x0 -0.9 0.9; Asin t0; Tan t1; Add t2 x1",
+        "Clip x0 -0.9 0.9; Acos t0; Atanh t0; Add t1 t2; Mul t3 x1",
+        "Abs x0; Exp t0; Acosh t1; Add t2 x1"};
     static const char *const SHAPES[] = {"3 700", "3 700", NULL};
     for (size_t i = 0; i < sizeof UNARY / sizeof *UNARY; i++) {
         char program[64];

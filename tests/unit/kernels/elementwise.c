@@ -55,7 +55,12 @@ static void test_elementwise__unary_operators(void **state)
                                       "Gelu",
                                       "Sin",
                                       "Cos",
+                                      "Tan",
                                       "Atan",
+                                      "Sinh",
+                                      "Cosh",
+                                      "Asinh",
+                                      "Shrink",
                                       "IsNaN",
                                       "IsInf"};
     for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++) unary("", OPS[i], PGY_F32, false);
@@ -127,6 +132,26 @@ static void test_elementwise__special_numbers(void **state)
     }
 }
 
+/* Arguments that reach every branch, also beyond the domain. */
+static void test_elementwise__circular_and_hyperbolic_functions(void **state)
+{
+    (void)state;
+    static const char *const OPS[] = {"Sin",  "Cos",  "Tan",   "Asin",  "Acos", "Atan",
+                                      "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"};
+    static const float SCALES[] = {0.01f, 0.1f, 0.24f, 1, 10};
+    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
+        for (size_t k = 0; k < sizeof SCALES / sizeof *SCALES; k++)
+            for (int half = 0; half < 2; half++) {
+                reference_case c;
+                reference_start(&c, "", OPS[i], 22);
+                const pgy_dtype dtype = half ? PGY_F16 : PGY_F32;
+                float *x = reference_input(&c, dtype, "3 171");
+                for (size_t n = 0; !half && n < 513; n++) x[n] *= SCALES[k];
+                if (!half) x[0] = INFINITY, x[1] = -INFINITY, x[2] = NAN, x[3] = -0.0f;
+                assert_true(reference_run(&c, 1, half ? 1e-3 : TOLERANCE) > 0);
+            }
+}
+
 static void limits(bool low, bool high, float from, float to)
 {
     reference_case c;
@@ -152,6 +177,23 @@ static void test_elementwise__clip_takes_constant_limits(void **state)
     reference_input(&c, PGY_F32, "7");
     reference_input(&c, PGY_F32, ""); /* not known in time */
     assert_int_equal(reference_run(&c, 1, TOLERANCE), 0);
+}
+
+static void test_elementwise__clip_of_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        const bool is_signed = i & 1;
+        reference_case c;
+        reference_start(&c, "", "Clip", 13);
+        reference_input(&c, is_signed ? PGY_I8 : PGY_U8, "3 77");
+        int8_t *low = reference_input(&c, is_signed ? PGY_I8 : PGY_U8, i & 2 ? "" : NULL);
+        if (low) *low = 3, reference_constant(&c);
+        int8_t *high = reference_input(&c, is_signed ? PGY_I8 : PGY_U8, i & 4 ? "" : NULL);
+        if (high) *high = is_signed ? -2 : 6, reference_constant(&c);
+        assert_true(reference_run(&c, 1, 0) > 0);
+    }
+    unary("", "Relu", PGY_I8, false);
 }
 
 static void binary(const char *op, pgy_dtype dtype, const char *a, const char *b)
@@ -185,6 +227,9 @@ static void test_elementwise__binary_operators_broadcast(void **state)
     static const char *const INTS[] = {"Add",  "Sub",     "Mul",         "Div",
                                        "Min",  "Max",     "Mod",         "Equal",
                                        "Less", "Greater", "LessOrEqual", "GreaterOrEqual"};
+    static const char *const BYTES[] = {"Add",         "Sub",           "Mul",  "Min",
+                                        "Max",         "Equal",         "Less", "Greater",
+                                        "LessOrEqual", "GreaterOrEqual"};
     static const char *const BOOLS[] = {"And", "Or", "Xor", "Equal"};
     for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
         for (size_t i = 0; i < sizeof FLOATS / sizeof *FLOATS; i++)
@@ -192,6 +237,10 @@ static void test_elementwise__binary_operators_broadcast(void **state)
         for (size_t i = 0; i < sizeof INTS / sizeof *INTS; i++) {
             binary(INTS[i], PGY_I64, PAIRS[p][0], PAIRS[p][1]);
             binary(INTS[i], PGY_I32, PAIRS[p][0], PAIRS[p][1]);
+        }
+        for (size_t i = 0; i < sizeof BYTES / sizeof *BYTES; i++) {
+            binary(BYTES[i], PGY_U8, PAIRS[p][0], PAIRS[p][1]);
+            binary(BYTES[i], PGY_I8, PAIRS[p][0], PAIRS[p][1]);
         }
         for (size_t i = 0; i < sizeof BOOLS / sizeof *BOOLS; i++)
             binary(BOOLS[i], PGY_BOOL, PAIRS[p][0], PAIRS[p][1]);

@@ -57,6 +57,49 @@ static void sweep(const char *name, vec_function f, double (*wanted)(double), do
     for (size_t i = 0; i < n; i++) check_one(name, ENDS[i], y[i], wanted((double)ENDS[i]), units);
 }
 
+static void test_vec_math__circular_and_hyperbolic_functions(void **state)
+{
+    (void)state;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        sweep("sin", m->sin, sin, 2);
+        sweep("cos", m->cos, cos, 2);
+        sweep("tan", m->tan, tan, 4);
+        sweep("asin", m->asin, asin, 3);
+        sweep("acos", m->acos, acos, 2);
+        sweep("atan", m->atan, atan, 2);
+        sweep("sinh", m->sinh, sinh, 2);
+        sweep("cosh", m->cosh, cosh, 2);
+        sweep("asinh", m->asinh, asinh, 3);
+        sweep("acosh", m->acosh, acosh, 3);
+        sweep("atanh", m->atanh, atanh, 3);
+    }
+}
+
+/* Floats next to multiples of pi / 2, where most digits cancel. */
+static void test_vec_math__multiples_of_half_pi(void **state)
+{
+    (void)state;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        for (uint32_t k = 0; k < 100000; k += COUNT / 4) {
+            float x[COUNT], y[COUNT];
+            for (uint32_t i = 0; i < COUNT; i++) {
+                x[i] = (float)((k + i / 4) * 1.5707963267948966);
+                if (i % 4 == 1) x[i] = nextafterf(x[i], 0);
+                if (i % 4 == 2) x[i] = nextafterf(x[i], INFINITY);
+                if (i % 4 == 3) x[i] = -x[i];
+            }
+            m->sin(y, x, COUNT);
+            for (size_t i = 0; i < COUNT; i++) check_one("sin", x[i], y[i], sin((double)x[i]), 2);
+            m->cos(y, x, COUNT);
+            for (size_t i = 0; i < COUNT; i++) check_one("cos", x[i], y[i], cos((double)x[i]), 2);
+            m->tan(y, x, COUNT);
+            for (size_t i = 0; i < COUNT; i++) check_one("tan", x[i], y[i], tan((double)x[i]), 4);
+        }
+    }
+}
+
 static void test_vec_math__two_units_in_the_last_place(void **state)
 {
     (void)state;
@@ -128,8 +171,10 @@ static void test_vec_math__place_and_length_do_not_matter(void **state)
     for (size_t i = 0; i < 67; i++) x[i] = (float)i * 0.31f - 10;
     for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
         const vec_math *m = vec_math_of(level);
-        const vec_function all[] = {m->exp,  m->log,       m->tanh, m->sigmoid,  m->erf,
-                                    m->gelu, m->fast_gelu, m->silu, m->softplus, m->mish};
+        const vec_function all[] = {
+            m->exp,  m->log,      m->tanh, m->sigmoid, m->erf,   m->gelu,  m->fast_gelu,
+            m->silu, m->softplus, m->mish, m->sin,     m->cos,   m->tan,   m->asin,
+            m->acos, m->atan,     m->sinh, m->cosh,    m->asinh, m->acosh, m->atanh};
         for (size_t f = 0; f < sizeof all / sizeof *all; f++) {
             all[f](y, x, 67);
             for (size_t from = 0; from < 67; from += 5)
