@@ -193,6 +193,8 @@ static void test_cuda__rows(void **state)
     CHECK("", "LayerNormalization", "", "2x6000", "6000");
     CHECK("com.microsoft", "SkipLayerNormalization", "epsilon=0.001", "2x3x64", "2x3x64", "64",
           "64", "64");
+    CHECK("", "LayerNormalization", "", "1030x72", "72", "72"); /* a warp for each row */
+    CHECK("com.microsoft", "SkipLayerNormalization", "", "1025x264", "1025x264", "264", "264");
     CHECK("", "RMSNormalization", "", "4x100", "100");
     CHECK("", "InstanceNormalization", "", "2x3x5x7", "3", "3");
     CHECK("", "GroupNormalization", "num_groups=2", "2x6x5x7", "6", "6");
