@@ -319,5 +319,11 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=1", "2x17x64", "17x17");
     CHECK("", "MatMul", "", "72x136", "136x80"); /* whole vectors: several stages */
     CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu", "3x24x64", "40x64", "40", "3x24x40");
+    /* few rows: warps that share k, several columns of a warp, B as it is and packed */
+    CHECK("pgy", "FusedMatMul", "activation=Gelu", "1x1x2056", "2056x21", "21", "1x1x21");
+    CHECK("pgy", "FusedMatMul", "transB=1 alpha=0.5", "3x264", "43x264", "43");
+    CHECK("", "Gemm", "transB=1 beta=2.0", "8x512", "9x512", "8x1");
+    CHECK("", "MatMul", "", "1x24", "24x16390");
+    CHECK("", "MatMul", "", "2x72", "72x32770");
     report(c);
 }
