@@ -99,10 +99,19 @@ static uint32_t plane_vector(const norm_params *p)
     return vector;
 }
 
+/* Does a warp compute a row of a layer normalisation? Rows must suffice for all multiprocessors,
+ * and fit into the registers of a warp. */
+static bool is_warped(const norm_params *p)
+{
+    enum { MANY_ROWS = 1024, LONGEST = 2048 };
+    return is_layer(p) && layer_vector(p) == 8 && p->rows >= MANY_ROWS && p->length <= LONGEST;
+}
+
 /* Few long rows, as of a group normalisation, get the largest blocks. */
 static uint32_t norm_threads(const norm_params *p)
 {
     enum { FEW_ROWS = 264, LONG = 8192 };
+    if (is_warped(p)) return 128;
     if (!is_layer(p) && p->rows <= FEW_ROWS && p->length >= LONG) return 1024;
     return threads_for(is_layer(p) ? p->length / layer_vector(p) * 4 : p->length);
 }
@@ -112,7 +121,9 @@ static void load_norm(cuda_source *s, str *defines, const adapted_params *a, con
     const norm_params *p = inner;
     const uint32_t threads = norm_threads(p),
                    vector = is_layer(p) ? layer_vector(p) : plane_vector(p);
-    const uint64_t packs = p->length / vector, each = packs ? (packs + threads - 1) / threads : 1;
+    const uint64_t packs = p->length / vector, line = is_warped(p) ? 32 : threads,
+                   each = packs ? (packs + line - 1) / line : 1,
+                   most = is_warped(p) ? 8 : 8 / vector + 2;
     *s = (cuda_source){.name = "rows", .text = CUDA_SOURCE_rows, .entries = {"run"}};
     cuda_define_int(defines, "THREADS", threads);
     define_operand(defines, "X", a, 0);
@@ -120,9 +131,10 @@ static void load_norm(cuda_source *s, str *defines, const adapted_params *a, con
     define_operand(defines, "SCALE", a, p->scale);
     define_operand(defines, "BIAS", a, p->bias);
     cuda_define_int(defines, "VECTOR", vector);
-    cuda_define_int(defines, "KEPT", (int64_t)(each < 8 / vector + 2 ? each : 8 / vector + 2));
+    cuda_define_int(defines, "KEPT", (int64_t)(each < most ? each : most));
     if (is_layer(p)) {
         cuda_define(defines, "LAYER", "");
+        cuda_define_int(defines, "WARPED", is_warped(p));
         define_operand(defines, "SKIP", a, p->skip_count ? 1 : KERNEL_TENSORS);
         define_operand(defines, "EXTRA", a, p->extra);
         define_operand(defines, "MEAN", a, p->mean);
@@ -165,8 +177,10 @@ static pgy_status launch_norm(const adapted_run *r, pgy_error *err)
                 .plane = p->plane,
                 .groups = p->channels * p->plane / p->length,
                 .epsilon = p->epsilon};
-    return cuda_launch_blocks(r->stream, r->loaded->functions[0], blocks_for(p->rows),
-                              norm_threads(p), is_layer(p) ? (void *)&l : (void *)&q, err);
+    const uint64_t lines = is_warped(p) ? norm_threads(p) / 32 : 1;
+    return cuda_launch_blocks(r->stream, r->loaded->functions[0],
+                              blocks_for((p->rows + lines - 1) / lines), norm_threads(p),
+                              is_layer(p) ? (void *)&l : (void *)&q, err);
 }
 
 const adapted_family ADAPTED_NORM = {

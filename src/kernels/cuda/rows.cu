@@ -121,34 +121,49 @@ DEVICE void layer_store(const layer *a, uint64_t row, uint64_t i, const numbers 
     *(y_pack *)(a->y + at) = y;
 }
 
-// KEPT packs of a row stay in a thread's registers; longer rows are read again.
+// LINE threads of LINE_THREADS share a row; LINES rows are computed side by side.
+#if WARPED
+enum { LINE_THREADS = 32, LINES = THREADS / 32 };
+DEVICE float line_sum(float x, float *room)
+{
+    (void)room;
+    UNROLL for (int lanes = 16; lanes; lanes /= 2) x += SHUFFLE_XOR(x, lanes);
+    return x;
+}
+#else
+enum { LINE_THREADS = THREADS, LINES = 1 };
+DEVICE float line_sum(float x, float *room) { return block_sum(x, room); }
+#endif
+
+// KEPT packs of a row stay in a thread's registers; longer rows are read again. WARPED: a warp computes a row, so that
+// no thread waits for others.
 KERNEL(run, layer, THREADS)
 {
     SHARED float room[THREADS / 32];
     const float n = (float)a.length;
-    const uint64_t step = (uint64_t)THREADS * VECTOR, start = (uint64_t)THREAD * VECTOR;
-    for (uint64_t row = BLOCK_X; row < a.rows; row += BLOCKS_X) {
+    const uint32_t line = THREAD % LINE_THREADS;
+    const uint64_t step = (uint64_t)LINE_THREADS * VECTOR, start = (uint64_t)line * VECTOR;
+    for (uint64_t row = (uint64_t)BLOCK_X * LINES + THREAD / LINE_THREADS; row < a.rows; row += (uint64_t)BLOCKS_X * LINES) {
         numbers kept[KEPT];
         float sum = 0, squares = 0, mean = 0;
         UNROLL for (int k = 0; k < KEPT; k++)
-            if (start + (uint32_t)k * step < a.length) {
-                kept[k] = layer_at(&a, row, start + (uint32_t)k * step);
-                sum += added(&kept[k]);
-            }
+            if (start + (uint32_t)k * step < a.length) kept[k] = layer_at(&a, row, start + (uint32_t)k * step);
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (start + (uint32_t)k * step < a.length) sum += added(&kept[k]);
         for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
             const numbers v = layer_at(&a, row, i);
             sum += added(&v);
         }
-        if (!a.root) mean = block_sum(sum, room) / n;
+        if (!a.root) mean = line_sum(sum, room) / n;
         UNROLL for (int k = 0; k < KEPT; k++)
             if (start + (uint32_t)k * step < a.length) squares += squared(&kept[k], mean);
         for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
             const numbers v = layer_at(&a, row, i);
             squares += squared(&v, mean);
         }
-        const float variance = block_sum(squares, room) / n, factor = 1 / sqrtf(variance + a.epsilon);
-        if (THREAD == 0 && a.mean) a.mean[row] = NARROW(MEAN, mean);
-        if (THREAD == 0 && a.factor) a.factor[row] = NARROW(FACTOR, factor);
+        const float variance = line_sum(squares, room) / n, factor = 1 / sqrtf(variance + a.epsilon);
+        if (line == 0 && a.mean) a.mean[row] = NARROW(MEAN, mean);
+        if (line == 0 && a.factor) a.factor[row] = NARROW(FACTOR, factor);
         UNROLL for (int k = 0; k < KEPT; k++)
             if (start + (uint32_t)k * step < a.length) layer_store(&a, row, start + (uint32_t)k * step, &kept[k], mean, factor);
         for (uint64_t i = start + KEPT * step; i < a.length; i += step) {

@@ -193,6 +193,8 @@ static void test_cuda__rows(void **state)
     CHECK("", "LayerNormalization", "", "2x6000", "6000");
     CHECK("com.microsoft", "SkipLayerNormalization", "epsilon=0.001", "2x3x64", "2x3x64", "64",
           "64", "64");
+    CHECK("", "LayerNormalization", "", "1030x72", "72", "72"); /* a warp for each row */
+    CHECK("com.microsoft", "SkipLayerNormalization", "", "1025x264", "1025x264", "264", "264");
     CHECK("", "RMSNormalization", "", "4x100", "100");
     CHECK("", "InstanceNormalization", "", "2x3x5x7", "3", "3");
     CHECK("", "GroupNormalization", "num_groups=2", "2x6x5x7", "6", "6");
@@ -317,5 +319,11 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=1", "2x17x64", "17x17");
     CHECK("", "MatMul", "", "72x136", "136x80"); /* whole vectors: several stages */
     CHECK("pgy", "FusedMatMul", "transB=1 activation=Gelu", "3x24x64", "40x64", "40", "3x24x40");
+    /* few rows: warps that share k, several columns of a warp, B as it is and packed */
+    CHECK("pgy", "FusedMatMul", "activation=Gelu", "1x1x2056", "2056x21", "21", "1x1x21");
+    CHECK("pgy", "FusedMatMul", "transB=1 alpha=0.5", "3x264", "43x264", "43");
+    CHECK("", "Gemm", "transB=1 beta=2.0", "8x512", "9x512", "8x1");
+    CHECK("", "MatMul", "", "1x24", "24x16390");
+    CHECK("", "MatMul", "", "2x72", "72x32770");
     report(c);
 }
