@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Single operators beside ONNX Runtime: operators.py LIBRARY [--threads N] [--seconds S] [--markdown] [WORD...]
+
+LIBRARY is libpolygraphy.so. The problems are the table in operator_problems.py; each WORD chooses those whose name contains it. For each problem the
+engine and ONNX Runtime run in turn, in slices of some runs, on the same inputs in one process that stays. Prints the best times of a run in
+milliseconds, their ratio (ours / ONNX Runtime's), and the largest difference of the outputs, relative to their largest magnitude. Needs onnx,
+onnxruntime and numpy."""
+import argparse
+import ctypes
+import os
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import helper, numpy_helper
+
+import operator_problems
+
+
+class ContextOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("threads", ctypes.c_size_t), ("team", ctypes.c_void_p), ("allocation", ctypes.c_size_t),
+                ("allocator", ctypes.c_void_p)]
+
+
+ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)
+
+
+class OutputAllocator(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("user", ctypes.c_void_p), ("allocate", ALLOCATE), ("filled", ctypes.c_void_p)]
+
+
+def aligned(like):
+    """A copy at an address as allocators of tensors give it."""
+    like = np.asarray(like)
+    memory = np.zeros(like.nbytes + 64, np.uint8)
+    skip = -memory.ctypes.data % 64
+    copy = memory[skip:skip + like.nbytes].view(like.dtype).reshape(like.shape)
+    copy[...] = like
+    return copy
+
+
+def save(p, path):
+    feed = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in p.feed.items()]
+    results = [helper.make_empty_tensor_value_info(n) for n in p.outputs]
+    graph = helper.make_graph(p.nodes, "operator", feed, results, [numpy_helper.from_array(c, n) for n, c in p.constants.items()])
+    domains = {"": p.opset} | {n.domain: operator_problems.OPSETS[n.domain] for n in p.nodes if n.domain}
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in domains.items()], ir_version=10)
+    onnx.save(made, path)
+
+
+class Theirs:
+    def __init__(self, path, threads, feed):
+        o = onnxruntime.SessionOptions()
+        o.intra_op_num_threads, o.inter_op_num_threads, o.log_severity_level = threads, 1, 3
+        self.session = onnxruntime.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+        self.binding, self.feed = self.session.io_binding(), feed
+        for name, x in feed.items():
+            self.binding.bind_input(name, "cpu", 0, x.dtype, x.shape, x.ctypes.data)
+        self.names = [o.name for o in self.session.get_outputs()]
+
+    def results(self):
+        return self.session.run(self.names, self.feed)
+
+    def bind(self, results, sized):
+        for name, x in results.items():
+            if sized:
+                self.binding.bind_output(name, "cpu", 0, x.dtype, x.shape, x.ctypes.data)
+            else:
+                self.binding.bind_output(name, "cpu")
+
+    def run(self):
+        self.session.run_with_iobinding(self.binding)
+
+
+class Ours:
+    def __init__(self, library, path, threads, feed, results):
+        self.library, self.error = library, ctypes.create_string_buffer(2048)
+        self.context, self.sized, self.kept = ctypes.c_void_p(), True, []
+        model, engine = ctypes.c_void_p(), ctypes.c_void_p()
+        options = ContextOptions(ctypes.sizeof(ContextOptions), threads, None, 0, None)
+        self.call("model_load", ctypes.byref(model), path.encode(), None)
+        self.call("engine_build", ctypes.byref(engine), model, None)
+        self.call("context_create", ctypes.byref(self.context), engine, ctypes.byref(options))
+        for name, x in feed.items():
+            self.call("context_set_input", self.context, name.encode(), ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.nbytes))
+        self.bind(results)
+
+    def bind(self, results):
+        """Outputs whose sizes depend on data get an allocator, which always returns the same memory."""
+        size = ctypes.c_size_t()
+        self.library.pgy_context_infer_shapes(self.context, None, ctypes.c_size_t(0), ctypes.byref(size), None)
+        for name, x in results.items():
+            if not self.library.pgy_context_output_bytes(ctypes.byref(size), self.context, name.encode(), None):
+                self.call("context_set_output", self.context, name.encode(), ctypes.c_void_p(x.ctypes.data), ctypes.c_size_t(x.nbytes))
+                continue
+            self.sized = False
+            allocator = OutputAllocator(ctypes.sizeof(OutputAllocator), None, ALLOCATE(lambda _, __, size, x=x: x.ctypes.data if size <= x.nbytes else None), None)
+            self.kept.append(allocator)
+            self.call("context_set_output_allocator", self.context, name.encode(), ctypes.byref(allocator))
+
+    def call(self, function, *arguments):
+        if getattr(self.library, "pgy_" + function)(*arguments, self.error):
+            raise RuntimeError(self.error.value.decode())
+
+    def run(self):
+        if self.library.pgy_context_execute(self.context, self.error):
+            raise RuntimeError(self.error.value.decode())
+
+
+def difference(ours, theirs):
+    worst = 0.0
+    for name, y in theirs.items():
+        x, y = (np.asarray(v, np.complex128 if np.iscomplexobj(v) else np.float64) for v in (ours[name], y))
+        if not y.size:
+            continue
+        with np.errstate(invalid="ignore"):
+            apart = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y))
+        finite = np.abs(y[np.isfinite(y)])
+        worst = max(worst, float(np.max(apart)) / max(float(finite.max()) if finite.size else 0, 1e-30))
+    return worst
+
+
+def slice_of(side, runs):
+    begin = time.perf_counter()
+    for _ in range(runs):
+        side.run()
+    return (time.perf_counter() - begin) / runs
+
+
+def race(sides, seconds):
+    runs, best = [], []
+    for side in sides:
+        first = min(slice_of(side, 1) for _ in range(2))
+        runs.append(max(1, min(1000, int(0.01 / first))))
+        best.append(first)
+    end, slices = time.perf_counter() + seconds, 0
+    while slices < 3 or time.perf_counter() < end:
+        for i, side in enumerate(sides):
+            best[i] = min(best[i], slice_of(side, runs[i]))
+        slices += 1
+    return best
+
+
+def measure(o, library, p):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "operator.onnx")
+        feed = {n: aligned(x) for n, x in p.feed.items()}
+        save(p, path)
+        theirs = Theirs(path, o.threads, feed)
+        wanted = dict(zip(theirs.names, theirs.results()))
+        got = {n: aligned(x) for n, x in wanted.items()}
+        for x in got.values():
+            x.fill(0)
+        ours = Ours(library, path, o.threads, feed, got)
+        results = {n: aligned(x) for n, x in wanted.items()}
+        theirs.bind(results, ours.sized)
+        ours.run()
+        apart = difference(got, wanted)
+        return *race((ours, theirs), o.seconds), apart
+
+
+def main():
+    a = argparse.ArgumentParser(usage=__doc__)
+    a.add_argument("library")
+    a.add_argument("words", nargs="*")
+    a.add_argument("--threads", type=int, default=1)
+    a.add_argument("--seconds", type=float, default=0.6, help="for each problem")
+    a.add_argument("--markdown", action="store_true")
+    o = a.parse_args()
+    line = "| {} | {} | {} | {} | {} |" if o.markdown else "{:64} {:>10} {:>10} {:>7}  {}"
+    print(line.format("problem", "ours ms", "ORT ms", "ratio", "difference"))
+    if o.markdown:
+        print("| --- | --- | --- | --- | --- |")
+    library, ratios, failed = ctypes.CDLL(o.library), [], False
+    for p in operator_problems.PROBLEMS:
+        if o.words and not any(w.lower() in p.name.lower() for w in o.words):
+            continue
+        try:
+            ours, theirs, apart = measure(o, library, p)
+        except Exception as e:  # the others are still measured
+            print(line.format(p.name, "-", "-", "-", str(e).splitlines()[0]), flush=True)
+            failed = True
+            continue
+        ratios.append(ours / theirs)
+        print(line.format(p.name, f"{1e3 * ours:.3f}", f"{1e3 * theirs:.3f}", f"{ours / theirs:.2f}", f"{apart:.0e}"), flush=True)
+    if ratios:
+        print(f"\ngeometric mean {np.exp(np.mean(np.log(ratios))):.2f}, above 1: {sum(r > 1 for r in ratios)} of {len(ratios)}, worst {max(ratios):.2f}")
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
