@@ -131,7 +131,7 @@ static pgy_status walk_once(const walk *w, pgy_error *err)
             l.scratch = w->scratch;
             st = launch_alone(&l);
         } else {
-            st = reference_step_run(w->p, s, s->node, addresses, NULL, err);
+            st = reference_step_run(w->p, s, addresses, err);
         }
         if (st) return st;
         const int64_t took = clock_ns() - start;

@@ -90,7 +90,7 @@ static const struct {
     {"Tile", "", "u3,5 I=2,3", "", 1},
     {"Expand", "", "f3,1 I=4,3,5", "", 1},
     {"DepthToSpace", "", "f1,8,3,4", "blocksize=2", 1},
-    {"Asinh", "", "f3,5", "", 1},
+    {"Hardmax", "", "f3,5", "", 1},
     {"NonZero", "", "f3,5", "", 1},
 };
 enum { NODE_COUNT = sizeof NODES / sizeof *NODES };

@@ -199,7 +199,7 @@ static void test_fake_splits__exported_models_give_the_same_bits(void **state)
     assert_true(all.copies > 5 * draws && all.waits > 2 * draws);
     print_message("%d of %zu kernel families ran on devices\n", __builtin_popcountll(all.families),
                   count_families());
-    assert_true(3 * (size_t)__builtin_popcountll(all.families) >= count_families());
+    assert_true(10 * (size_t)__builtin_popcountll(all.families) >= 3 * count_families());
 }
 
 static void test_fake_splits__hand_made_models_give_the_same_bits(void **state)

@@ -29,7 +29,7 @@ static pgy_model *small_model(const char *shape)
     builder_ints(&b, "shape", "2", flat);
     builder_node(&b, "Reshape", "x shape", "r");
     builder_node(&b, "MatMul", "r w", "m");
-    builder_node(&b, "Asinh", "m", "a");
+    builder_node(&b, "Hardmax", "m", "a");
     builder_node(&b, "Add", "m a", "s");
     builder_output(&b, "s", PGY_F32, NULL);
     builder_output(&b, "r", PGY_F32, NULL);
@@ -308,7 +308,7 @@ static void test_plan__weights_are_there_once(void **state)
     builder_input(&b, "i", PGY_I64, "N");
     builder_floats(&b, "table", "512, 512", NULL);
     builder_node(&b, "Gather", "table i", "g");
-    builder_node(&b, "Asinh", "g", "y");
+    builder_node(&b, "Hardmax", "g", "y");
     builder_output(&b, "y", PGY_F32, NULL);
     static const int64_t SIZES[] = {3, 7};
     const pgy_profile_range ranges[] = {
@@ -491,7 +491,7 @@ static void test_plan__inspector_json(void **state)
         "\"Layers\": [",
         "\"Name\": \"n2\"",
         "\"Name\": \"n2 [profile 1]\"",
-        "\"LayerType\": \"Asinh\"",
+        "\"LayerType\": \"Hardmax\"",
         "\"Datatype\": \"FP32\"",
         "\"Format\": \"Row major linear\"",
         "\"Constants\": [",
@@ -533,7 +533,7 @@ static void test_plan__inspector_tells_what_it_may(void **state)
     assert_string_equal(text, "");
     pgy_text_free(text);
     text = inspect(PGY_VERBOSITY_DETAILED, PGY_INSPECT_ONELINE);
-    expect_in(text, "n2 [Asinh]: m (2, 4) float32 -> a (2, 4) float32 | ");
+    expect_in(text, "n2 [Hardmax]: m (2, 4) float32 -> a (2, 4) float32 | ");
     pgy_text_free(text);
 }
 
