@@ -75,7 +75,7 @@ static pgy_model *wide_model(void)
     builder_attr_graph(&b, branch, "else_branch", &other);
     builder_node(&b, "Softmax", "i", "p");
     builder_node(&b, "Add", "p i", "q");
-    builder_node(&b, "LogSoftmax", "q", "h");
+    builder_node(&b, "Trilu", "q", "h");
     builder_output(&b, "h", PGY_F32, NULL);
     builder_output(&b, "d", PGY_F32, NULL);
     return builder_finish_bytes(&b);
