@@ -9,7 +9,7 @@ stored in the repository. FOLDER gets NAME.onnx (TorchScript exporter, opset 11 
 opset 18 to 23); for about a third of the architectures also NAME.dynamic.onnx and NAME.dynamo.dynamic.onnx, whose batch
 or sequence axes are named. The opset of an export follows from its place in the list, so that all of them get models.
 An exporter's failure is not ours: it is printed, kept in FOLDER/failures.json, and the next one comes.
-Architectures are in models_vision.py, models_text.py, models_plain.py and models_mixed.py.
+Architectures are in models_vision.py, models_timm.py, models_text.py, models_plain.py and models_mixed.py.
 NAME, of an architecture or a file, may have * and ?; without names all are made.
 """
 import argparse
@@ -35,8 +35,9 @@ def listed():
     import models_mixed
     import models_plain
     import models_text
+    import models_timm
     import models_vision
-    return {m.name: m for module in (models_vision, models_text, models_plain, models_mixed) for m in module.MODELS}
+    return {m.name: m for module in (models_vision, models_text, models_plain, models_mixed, models_timm) for m in module.MODELS}
 
 
 def preload(exporter):
