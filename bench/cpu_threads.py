@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models in float32 on the processor by number of threads, ONNX Runtime beside the engine: cpu_threads.py BENCH_ENGINE [THREADS...]; needs torch,
-torchvision, onnx and onnxruntime. BENCH_ENGINE is build/release/bench/bench.engine. Medians in milliseconds, random weights and inputs.
+"""Models in float32 on the processor by number of threads, ONNX Runtime beside the engine: cpu_threads.py BENCH_ENGINE[,EARLIER] [THREADS...]; needs
+torch, torchvision, onnx and onnxruntime. BENCH_ENGINE is build/release/bench/bench.engine, EARLIER that of another state of the source. Medians in
+milliseconds, random weights and inputs.
 """
 import os
 import re
@@ -22,8 +23,9 @@ def models(folder):
     torch.manual_seed(0)
     gpu_models.EXPORTING = True
     ids = torch.randint(0, 30522, (1, 128))
-    made = [("resnet50 b1", torchvision.models.resnet50(weights=None), (torch.randn(1, 3, 224, 224),)),
-            ("bert-base b1 s128", gpu_models.Bert(12, 768, 12, 128), (ids, torch.ones_like(ids)))]
+    made = [(f"{name} b1", getattr(torchvision.models, name)(weights=None), (torch.randn(1, 3, 224, 224),))
+            for name in ("resnet50", "mobilenet_v2", "densenet121", "convnext_tiny", "vit_b_16")]
+    made.append(("bert-base b1 s128", gpu_models.Bert(12, 768, 12, 128), (ids, torch.ones_like(ids))))
     for name, model, inputs in made:
         path = os.path.join(folder, name.replace(" ", "_") + ".onnx")
         with torch.no_grad():
@@ -52,12 +54,15 @@ def engine_ms(program, path, threads):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    print("| model | threads | ONNX Runtime | engine | ONNX Runtime / engine |\n| --- | --- | --- | --- | --- |")
+    programs = sys.argv[1].split(",")
+    earlier = len(programs) > 1
+    print("| model | threads | ONNX Runtime | engine | ONNX Runtime / engine |" + (" earlier | earlier / engine |" if earlier else ""))
+    print("| --- | --- | --- | --- | --- |" + (" --- | --- |" if earlier else ""))
     with tempfile.TemporaryDirectory() as folder:
         for name, path, feed in models(folder):
             for threads in [int(t) for t in sys.argv[2:] or ["1", "4", "16"]]:
-                theirs, ours = runtime_ms(path, feed, threads), engine_ms(sys.argv[1], path, threads)
-                print(f"| {name} | {threads} | {theirs:.2f} | {ours:.2f} | {theirs / ours:.2f} |", flush=True)
+                theirs, ours, *before = runtime_ms(path, feed, threads), *(engine_ms(p, path, threads) for p in programs)
+                print(f"| {name} | {threads} | {theirs:.2f} | {ours:.2f} | {theirs / ours:.2f} |" + "".join(f" {b:.2f} | {b / ours:.2f} |" for b in before), flush=True)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,16 @@ static bool reaches_over(const conv_shape *s)
                s->in[1];
 }
 
+static void set_band(conv_plan *p, uint64_t tiles)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t rows = (tiles + p->row_tiles - 1) / p->row_tiles;
+    p->bands = (p->tiles + tiles - 1) / tiles;
+    p->band_tiles = tiles;
+    p->band_rows =
+        (rows - 1) * (uint64_t)s->stride[0] + (uint64_t)((s->kernel[0] - 1) * s->dilation[0]) + 1;
+}
+
 static void cut_bands(conv_plan *p)
 {
     const conv_shape *s = &p->s;
@@ -47,13 +57,22 @@ static void cut_bands(conv_plan *p)
     uint64_t tiles = BAND_BYTES * p->row_tiles / (row_bytes + 1) + 1;
     if (tiles < 4) tiles = 4;
     if (p->copied || rows > 1) tiles = (tiles + p->row_tiles - 1) / p->row_tiles * p->row_tiles;
-    if (tiles > p->tiles) tiles = p->tiles;
-    p->bands = (p->tiles + tiles - 1) / tiles;
-    p->band_tiles = tiles;
-    const uint64_t band_rows = (tiles + p->row_tiles - 1) / p->row_tiles;
     p->width = (uint64_t)((s->out[1] - 1) * s->stride[1] + (s->kernel[1] - 1) * s->dilation[1] + 1);
-    p->band_rows = (band_rows - 1) * (uint64_t)s->stride[0] +
-                   (uint64_t)((s->kernel[0] - 1) * s->dilation[0]) + 1;
+    set_band(p, tiles > p->tiles ? p->tiles : tiles);
+}
+
+conv_plan conv_plan_cut(const conv_plan *p, uint32_t parts)
+{
+    conv_plan own = *p;
+    const uint64_t others = p->s.batch * p->s.groups * p->out_units;
+    const uint64_t bands = (parts + others - 1) / others;
+    /* A copied band of one row would copy three rows for it, of three by three taps. */
+    const uint64_t least = p->copied || p->s.out[0] > 1 ? (1 + p->copied) * p->row_tiles : 1;
+    if (bands <= p->bands) return own;
+    uint64_t tiles = p->tiles / bands / least * least;
+    if (tiles < least) tiles = least;
+    if (tiles < p->band_tiles) set_band(&own, tiles);
+    return own;
 }
 
 static uint64_t packed_lanes(const conv_plan *p)
@@ -89,7 +108,7 @@ size_t conv_plan_units(const conv_plan *p)
 size_t conv_plan_scratch(const conv_plan *p)
 {
     if (!p->copied) return 0;
-    return p->in_blocks * p->band_rows * p->width * (p->linear ? 1 : p->block);
+    return CONV_PLAN_NOTE + p->in_blocks * p->band_rows * p->width * (p->linear ? 1 : p->block);
 }
 
 /* All other members follow from the shape and the level: recompute and compare them. */
@@ -112,8 +131,9 @@ bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *
     conv_extent_tensors(e, s, extent_mul(x, pixels), y);
     e->packed = extent_mul(extent_mul3(s->groups, out, extent_add(each, 1)), sizeof(float));
     if (p->copied)
-        e->scratch = extent_mul3(extent_mul3(p->in_blocks, p->band_rows, p->width),
-                                 p->linear ? 1 : p->block, sizeof(float));
+        e->scratch = extent_add(extent_mul3(extent_mul3(p->in_blocks, p->band_rows, p->width),
+                                            p->linear ? 1 : p->block, sizeof(float)),
+                                CONV_PLAN_NOTE * sizeof(float));
     return true;
 }
 

@@ -25,8 +25,13 @@ typedef struct conv_plan {
 const conv_tiles *conv_tiles_of(uint32_t level);
 /* x_layout: layout of the data input; linear is meant for few input channels. */
 void conv_plan_make(conv_plan *p, const conv_shape *s, cpu_level level, kernel_layout x_layout);
+/* The plan with smaller bands, if there are fewer units than `parts`. Results do not depend on it.
+ */
+conv_plan conv_plan_cut(const conv_plan *p, uint32_t parts);
 size_t conv_plan_units(const conv_plan *p);
 size_t conv_plan_scratch(const conv_plan *p); /* floats of scratch memory for each thread */
+/* Floats at the start of copied bands, for the number of the band. */
+enum { CONV_PLAN_NOTE = 16, CONV_PLAN_PARTS = 256 };
 /* Refuses parameters from a plan file that differ from what conv_plan_make computes for their
  * shape; else states which memory the kernel touches. */
 bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p);

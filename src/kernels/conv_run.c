@@ -139,14 +139,18 @@ static void conv_unit(const conv_plan *p, const place *a, const kernel_run *r)
         conv_run_tile(p, a, &c, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs], tile);
 }
 
-void conv_plan_run(const kernel_run *r, const conv_plan *p)
+void conv_plan_run(const kernel_run *r, const conv_plan *whole)
 {
-    size_t from, to, copied = SIZE_MAX;
+    const conv_plan own = conv_plan_cut(whole, r->parts), *p = &own;
+    size_t from, to, *copied = r->scratch; /* the band that lies behind it */
     kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
+    if (p->copied && !r->resumed) *copied = SIZE_MAX;
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         place a = conv_find(p, i);
-        conv_locate(&a, p, r->tensors[0], r->scratch, i / p->out_units != copied);
-        copied = i / p->out_units;
+        const size_t band = i / p->out_units;
+        conv_locate(&a, p, r->tensors[0], (float *)r->scratch + CONV_PLAN_NOTE,
+                    p->copied && *copied != band);
+        if (p->copied) *copied = band;
         conv_unit(p, &a, r);
     }
 }

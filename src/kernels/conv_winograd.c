@@ -17,7 +17,7 @@
 #include "kernels/extent.h"
 #include "kernels/packing.h"
 
-enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56 };
+enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56, MOST_PARTS = 256, NOTE_FLOATS = 16 };
 
 typedef struct params {
     conv_shape s;
@@ -69,6 +69,20 @@ static void conv_winograd_cut(params *p)
     if (run < least) run = least;
     p->runs = (p->tiles + run - 1) / run;
     p->run = (p->tiles + p->runs - 1) / p->runs;
+}
+
+/* With shorter runs, if there are fewer units than `parts`. The same tiles give the same bits. */
+static params cut_finer(const params *p, uint32_t parts)
+{
+    params own = *p;
+    const uint64_t least = conv_tiles_of(p->level)->pixels / 2;
+    const uint64_t most = p->tiles > least ? p->tiles / least : 1;
+    uint64_t runs = (parts + p->out_units - 1) / p->out_units;
+    if (runs > most) runs = most;
+    if (runs <= p->runs) return own;
+    own.run = (p->tiles + runs - 1) / runs;
+    own.runs = (p->tiles + own.run - 1) / own.run;
+    return own;
 }
 
 static bool conv_winograd_describe(params *p, const kernel_problem *u, cpu_level level)
@@ -181,8 +195,9 @@ static uint64_t scratch_bytes(const params *p)
     const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
     const uint64_t numbers =
         extent_add(extent_mul(points, WINOGRAD_POINTS), WINOGRAD_OUT * WINOGRAD_OUT);
-    return extent_add(extent_mul(numbers, p->block * sizeof(float)),
-                      extent_mul(p->run, p->in_blocks * sizeof(bool)));
+    return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
+                                 extent_mul(p->run, p->in_blocks * sizeof(bool))),
+                      NOTE_FLOATS * sizeof(float));
 }
 
 static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -190,9 +205,10 @@ static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)conv_winograd_describe(p, u, u->self->needs); /* cannot fail after `accept` */
-    const uint64_t units = p->runs * p->out_units;
+    const params finest = cut_finer(p, MOST_PARTS);
+    const uint64_t units = finest.runs * p->out_units;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->parts = (uint32_t)(units < MOST_PARTS ? units : MOST_PARTS);
     out->scratch_bytes = scratch_bytes(p);
     const pgy_status st = conv_winograd_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
@@ -226,6 +242,7 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
  * [36][2][run][block]; patch: one tile with its padding [6][6][block]. */
 typedef struct scratch {
+    size_t *transformed; /* the run whose tiles are in v */
     float *v, *m, *patch;
     float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
     bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs, see LARGEST */
@@ -445,28 +462,35 @@ static void conv_winograd_store(const params *p, const scratch *s, const kernel_
     }
 }
 
+static scratch divide_scratch(const params *p, void *memory)
+{
+    const uint64_t b = p->block, points = WINOGRAD_POINTS * b;
+    float *v = (float *)memory + NOTE_FLOATS,
+          *apart = v + points * (p->run * (p->in_blocks + 2) + 1);
+    return (scratch){.transformed = memory,
+                     .v = v,
+                     .m = v + points * p->run * p->in_blocks,
+                     .patch = v + points * p->run * (p->in_blocks + 2),
+                     .apart = apart,
+                     .strange = (bool *)(apart + WINOGRAD_OUT * WINOGRAD_OUT * b)};
+}
+
 static void conv_winograd_run(const kernel_run *r)
 {
-    const params *p = r->params;
+    const params own = cut_finer(r->params, r->parts), *p = &own;
     const uint64_t b = p->block, padded = p->out_blocks * b;
-    const scratch s = {
-        .v = r->scratch,
-        .m = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * p->in_blocks,
-        .patch = (float *)r->scratch + WINOGRAD_POINTS * b * p->run * (p->in_blocks + 2),
-        .apart = (float *)r->scratch + WINOGRAD_POINTS * b * (p->run * (p->in_blocks + 2) + 1),
-        .strange =
-            (bool *)((float *)r->scratch + WINOGRAD_POINTS * b * (p->run * (p->in_blocks + 2) + 1) +
-                     WINOGRAD_OUT * WINOGRAD_OUT * b)};
-    size_t from, to, transformed = SIZE_MAX;
+    const scratch s = divide_scratch(p, r->scratch);
+    size_t from, to;
     kernel_share(&from, &to, p->runs * p->out_units, r->part, r->parts);
+    if (!r->resumed) *s.transformed = SIZE_MAX;
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint64_t index = i / p->out_units, unit = i % p->out_units;
         const uint64_t first = index * p->run;
         if (first >= p->tiles) break;
         const uint64_t count = p->tiles - first < p->run ? p->tiles - first : p->run;
         const uint64_t width = p->out_blocks - 2 * unit < 2 ? 1 : 2;
-        if (index != transformed) transform_run(p, &s, r->tensors[0], first, count);
-        transformed = index;
+        if (index != *s.transformed) transform_run(p, &s, r->tensors[0], first, count);
+        *s.transformed = index;
         const float *w =
             (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
         conv_winograd_multiply(p, &s, w, width, count);
@@ -477,7 +501,7 @@ static void conv_winograd_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 2,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 3,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

@@ -192,7 +192,7 @@ static size_t units_of(const experts *p, const product *j, const experts_layer *
     const matmul_shape s = experts_shape(l, j->count);
     if (!j->count) return 0;
     return l->few_bits ? nbits_matmul_units(&j->packed)
-                       : matmul_unit_count(&s, matmul_tile_of((cpu_level)p->level));
+                       : matmul_unit_count(&s, matmul_tile_of((cpu_level)p->level), 1);
 }
 
 static void run_unit(const experts *p, const product *j, const experts_layer *l, size_t unit)
@@ -206,7 +206,7 @@ static void run_unit(const experts *p, const product *j, const experts_layer *l,
     if (l->few_bits)
         nbits_matmul_unit(&j->packed, &j->o, unit);
     else
-        matmul_unit(&s, matmul_tile_of((cpu_level)p->level), unit, &d, j->o.scratch);
+        matmul_unit(&s, matmul_tile_of((cpu_level)p->level), 1, unit, &d, j->o.scratch);
 }
 
 /* Shares the units of work of all experts and of the layers in `which`, one bit for each. */

@@ -88,6 +88,7 @@ typedef struct kernel_run {
     void *const *tensors; /* inputs, then outputs of the problem; NULL if omitted or packed */
     void *workspace, *scratch;
     uint32_t phase, part, parts;
+    bool resumed; /* `scratch` is as another part of this phase left it, which ended just before */
     /* A kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel it lies in memory
      * that host and device share. */
     atomic_int *fault;

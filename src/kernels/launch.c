@@ -15,18 +15,25 @@ launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts)
                     .phases = p->phases};
 }
 
-pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part)
+static pgy_status run_part(const launch *l, uint32_t phase, uint32_t part, size_t thread,
+                           bool resumed)
 {
     atomic_int fault = KERNEL_FAULT_NONE;
     kernel_run r = l->run;
     if (cancel_requested()) return PGY_E_CANCELLED;
     r.phase = phase;
     r.part = part;
-    r.scratch = l->scratch ? l->scratch + l->scratch_stride * part : NULL;
+    r.resumed = resumed;
+    r.scratch = l->scratch ? l->scratch + l->scratch_stride * thread : NULL;
     r.fault = &fault;
     r.self->run(&r);
     const int kind = atomic_load_explicit(&fault, memory_order_relaxed);
     return kind == KERNEL_FAULT_NONE ? PGY_OK : kernel_fault_status(kind);
+}
+
+pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part, bool resumed)
+{
+    return run_part(l, phase, part, 0, resumed);
 }
 
 pgy_status launch_alone(const launch *l)
@@ -34,9 +41,26 @@ pgy_status launch_alone(const launch *l)
     pgy_status st = PGY_OK;
     for (uint32_t phase = 0; !st && phase < l->phases; phase++)
         for (uint32_t part = 0; part < l->run.parts; part++) {
-            const pgy_status own = launch_part(l, phase, part);
+            const pgy_status own = run_part(l, phase, part, 0, part > 0);
             if (!st) st = own;
         }
+    return st;
+}
+
+/* Runs this thread's parts of a phase. */
+static pgy_status share_phase(const launch *l, team *t, size_t thread, uint32_t phase,
+                              const atomic_int *failed)
+{
+    pgy_status st = PGY_OK;
+    uint32_t part;
+    bool resumed = false;
+    if (l->run.parts <= team_size(t))
+        return thread < l->run.parts ? run_part(l, phase, (uint32_t)thread, thread, false) : PGY_OK;
+    while (!st && !atomic_load_explicit(failed, memory_order_relaxed) &&
+           team_share_next(t, thread, l->run.parts, &part)) {
+        st = run_part(l, phase, part, thread, resumed);
+        resumed = true;
+    }
     return st;
 }
 
@@ -45,8 +69,9 @@ bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed)
     bool first = false;
     for (uint32_t phase = 0; phase < l->phases; phase++) {
         if (phase && l->run.parts > 1) team_barrier(t, thread);
-        if (thread >= l->run.parts || atomic_load_explicit(failed, memory_order_relaxed)) continue;
-        const pgy_status st = launch_part(l, phase, (uint32_t)thread);
+        if (l->run.parts > team_size(t)) team_share_begin(t, thread);
+        if (atomic_load_explicit(failed, memory_order_relaxed)) continue;
+        const pgy_status st = share_phase(l, t, thread, phase, failed);
         int none = PGY_OK;
         if (st) first |= atomic_compare_exchange_strong(failed, &none, (int)st);
     }

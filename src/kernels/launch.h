@@ -15,7 +15,7 @@ typedef struct launch {
     /* Without phase, part, scratch and fault, which differ between calls of `run`. */
     kernel_run run;
     uint32_t phases;
-    char *scratch; /* scratch of part 0; that of part i lies i strides behind it */
+    char *scratch; /* that of thread 0; that of thread i lies i strides behind it */
     size_t scratch_stride;
 } launch;
 
@@ -26,13 +26,15 @@ launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts);
 /* Launches of host kernels fail with a status of kernel_fault_status, or with PGY_E_CANCELLED when
  * the process was asked to stop. Phases behind a failure do not run. */
 
-/* Runs one part of one phase. Profiles time this unit. */
-pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part);
-/* Runs all phases and parts on this thread. */
+/* Runs one part of one phase, with the scratch of thread 0. `resumed`: that is as the part before
+ * it left it. */
+pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part, bool resumed);
+/* Runs all phases and parts on this thread, with the scratch of thread 0. */
 pgy_status launch_alone(const launch *l);
 /* Runs all phases and parts on a team that runs no task; the caller is the team's first thread. */
 pgy_status launch_on_team(const launch *l, team *t);
-/* Does the work of one thread inside a team's task; every thread of the team must call it. Phases
+/* Does the work of one thread inside a team's task; every thread of the team must call it. With
+ * more parts than threads, a thread that is done takes parts that others have not begun. Phases
  * do not run once *failed holds a status, from this launch or an earlier one. Returns true if this
  * call has set *failed. */
 bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed);

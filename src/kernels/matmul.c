@@ -210,7 +210,7 @@ static pgy_status matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_
     p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
     p->b_shared = matmul_is_shared(p->s.b_batch, p->s.batch_rank);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
-    out->parts = (uint32_t)(matmul_unit_count(&p->s, t) < 64 ? matmul_unit_count(&p->s, t) : 64);
+    out->parts = matmul_most_parts(&p->s, t);
     out->scratch_bytes = matmul_scratch_count(&p->s, t) * sizeof(float);
     if (!p->b_constant) {
         out->workspace_bytes =
@@ -271,9 +271,9 @@ static void matmul_run(const kernel_run *r)
                            .bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL,
                            .residual = p->has_residual ? r->tensors[3] : NULL,
                            .c = r->tensors[p->inputs]};
-    kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
+    kernel_share(&from, &to, matmul_unit_count(&p->s, t, r->parts), r->part, r->parts);
     for (size_t unit = from; unit < to && !cancel_requested(); unit++)
-        matmul_unit(&p->s, t, unit, &d, r->scratch);
+        matmul_unit(&p->s, t, r->parts, unit, &d, r->scratch);
 }
 
 #define ROW(suffix, level, flops_per_ns)                                                \

@@ -60,9 +60,12 @@ size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
 /* Index of the first element of product i in A or B, to which `strides` belong. */
 size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i);
 
-/* Work is cut into units of rows and panels of one product. The cut does not depend on the number
- * of threads. */
-size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t);
+/* The most parts that a product is cut into, and the number that a kernel offers for it. */
+enum { MATMUL_PARTS = 256 };
+uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t);
+/* Work is cut into units of rows and panels of one product, at least `parts` of them if the product
+ * has so many. Results do not depend on the cut. */
+size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t parts);
 /* Floats of scratch that a unit needs. */
 size_t matmul_scratch_count(const matmul_shape *s, const matmul_tile *t);
 /* As matmul_scratch_count, for a B of 16-bit floats or one that is unpacked. */
@@ -91,7 +94,8 @@ typedef struct matmul_data {
 /* Completes a tile of C from its sums: scale, bias, residual, activation. */
 void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
                    size_t rows, size_t column, size_t columns);
-void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,
-                 float *scratch);
+/* Computes a unit of the cut for `parts`. */
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, size_t unit,
+                 const matmul_data *d, float *scratch);
 
 #endif

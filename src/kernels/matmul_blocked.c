@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The blocked loop around the micro-kernels. A unit is up to UNIT_ROWS rows of C by UNIT_PANELS
- * panels. Its sum over k is split into blocks of DEPTH, so that a panel stays in the L2 cache while
- * all rows of the unit use it. Rows of A are read in place if their elements are contiguous, else
- * copied block by block. Panels of 16-bit floats are widened block by block if many rows share
- * them, else inside the micro-kernel; panels of fewer bits are unpacked block by block. */
+ * panels, and less if many threads share the product. Its sum over k is split into blocks of DEPTH,
+ * so that a panel stays in the L2 cache while all rows of the unit use it. Rows of A are read in
+ * place if their elements are contiguous, else copied block by block. Panels of 16-bit floats are
+ * widened block by block if many rows share them, else inside the micro-kernel; panels of fewer
+ * bits are unpacked block by block. */
 #include <string.h>
 
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-enum { UNIT_ROWS = 216, UNIT_PANELS = 8, DEPTH = 1024 };
+enum { UNIT_ROWS = 216, LEAST_TILES = 4, UNIT_PANELS = 8, DEPTH = 1024 };
 
 const matmul_tile *matmul_tile_of(cpu_level level)
 {
@@ -113,19 +114,45 @@ void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_dat
 
 /* ---- The loop ------------------------------------------------------------------------------- */
 
-static size_t matmul_row_units(const matmul_shape *s)
+/* How a product is cut into units. */
+typedef struct cut {
+    size_t rows, panels;      /* of a unit */
+    size_t row_units, across; /* number of units along the rows and along the panels */
+} cut;
+
+static cut cut_into(const matmul_shape *s, const matmul_tile *t, size_t rows, size_t panels)
 {
-    return (s->m + UNIT_ROWS - 1) / UNIT_ROWS;
+    return (cut){.rows = rows,
+                 .panels = panels,
+                 .row_units = (s->m + rows - 1) / rows,
+                 .across = (matmul_panel_count(s, t) + panels - 1) / panels};
 }
 
-static size_t panel_units(const matmul_shape *s, const matmul_tile *t)
+/* Panels are divided first, because rows that are divided read a panel more than once. No tile of
+ * the micro-kernels is divided, so all cuts give the same bits. */
+static cut cut_for(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
 {
-    return (matmul_panel_count(s, t) + UNIT_PANELS - 1) / UNIT_PANELS;
+    size_t panels = UNIT_PANELS, rows = UNIT_ROWS;
+    cut c = cut_into(s, t, rows, panels);
+    while (panels > 1 && s->batch * c.row_units * c.across < parts)
+        c = cut_into(s, t, rows, panels /= 2);
+    if (s->batch * c.row_units * c.across >= parts) return c;
+    const size_t wanted = (parts + s->batch * c.across - 1) / (s->batch * c.across);
+    rows = (s->m + wanted * t->rows - 1) / (wanted * t->rows) * t->rows;
+    if (rows < LEAST_TILES * t->rows) rows = LEAST_TILES * t->rows;
+    return rows < UNIT_ROWS ? cut_into(s, t, rows, panels) : c;
 }
 
-size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t)
+size_t matmul_unit_count(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
 {
-    return s->batch * matmul_row_units(s) * panel_units(s, t);
+    const cut c = cut_for(s, t, parts);
+    return s->batch * c.row_units * c.across;
+}
+
+uint32_t matmul_most_parts(const matmul_shape *s, const matmul_tile *t)
+{
+    const size_t units = matmul_unit_count(s, t, MATMUL_PARTS);
+    return units < MATMUL_PARTS ? (uint32_t)units : MATMUL_PARTS;
 }
 
 static bool is_read_in_place(const matmul_shape *s)
@@ -181,13 +208,13 @@ typedef struct block {
     size_t row, rows, panel, panels;
 } block;
 
-static block find_block(const matmul_shape *s, const matmul_tile *t, size_t unit)
+static block find_block(const matmul_shape *s, const matmul_tile *t, const cut *c, size_t unit)
 {
-    const size_t across = panel_units(s, t), panels = matmul_panel_count(s, t);
-    block u = {.row = unit / across % matmul_row_units(s) * UNIT_ROWS,
-               .panel = unit % across * UNIT_PANELS};
-    u.rows = s->m - u.row < UNIT_ROWS ? s->m - u.row : UNIT_ROWS;
-    u.panels = panels - u.panel < UNIT_PANELS ? panels - u.panel : UNIT_PANELS;
+    const size_t panels = matmul_panel_count(s, t);
+    block u = {.row = unit / c->across % c->row_units * c->rows,
+               .panel = unit % c->across * c->panels};
+    u.rows = s->m - u.row < c->rows ? s->m - u.row : c->rows;
+    u.panels = panels - u.panel < c->panels ? panels - u.panel : c->panels;
     return u;
 }
 
@@ -227,11 +254,12 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
     }
 }
 
-void matmul_unit(const matmul_shape *s, const matmul_tile *t, size_t unit, const matmul_data *d,
-                 float *scratch)
+void matmul_unit(const matmul_shape *s, const matmul_tile *t, uint32_t parts, size_t unit,
+                 const matmul_data *d, float *scratch)
 {
-    const block u = find_block(s, t, unit);
-    const size_t product = unit / (matmul_row_units(s) * panel_units(s, t));
+    const cut c = cut_for(s, t, parts);
+    const block u = find_block(s, t, &c, unit);
+    const size_t product = unit / (c.row_units * c.across);
     const bool in_place = is_read_in_place(s);
     float *edge = scratch, *copy = scratch + t->rows * t->columns;
     const float *a = d->a + matmul_offset(s, s->a_batch, product) + u.row * s->a_row;

@@ -80,9 +80,9 @@ static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u,
     p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
     p->b_shared = matmul_is_shared(p->s.b_batch, p->s.batch_rank);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    const size_t units = matmul_unit_count(&p->s, t), each = matmul_packed_count(&p->s, t);
+    const size_t each = matmul_packed_count(&p->s, t);
     const size_t products = p->b_shared ? 1 : p->s.batch;
-    out->parts = (uint32_t)(units < 64 ? units : 64);
+    out->parts = matmul_most_parts(&p->s, t);
     out->scratch_bytes = matmul_half_scratch_count(&p->s, t) * sizeof(float);
     kernel_packing how = matmul_packed_form(&p->s, t, p->b_shared);
     how.size_bytes = products * each * sizeof(uint16_t);
@@ -135,9 +135,9 @@ static void matmul_half_run(const kernel_run *r)
                            .residual = p->has_residual ? r->tensors[3] : NULL,
                            .c = r->tensors[p->inputs]};
     size_t from, to;
-    kernel_share(&from, &to, matmul_unit_count(&p->s, t), r->part, r->parts);
+    kernel_share(&from, &to, matmul_unit_count(&p->s, t, r->parts), r->part, r->parts);
     for (size_t unit = from; unit < to && !cancel_requested(); unit++)
-        matmul_unit(&p->s, t, unit, &d, r->scratch);
+        matmul_unit(&p->s, t, r->parts, unit, &d, r->scratch);
 }
 
 #define ROW(suffix, level, flops_per_ns)                                                      \

@@ -74,7 +74,7 @@ uint64_t nbits_matmul_scratch_bytes(const nbits_matmul *p)
 uint64_t nbits_matmul_units(const nbits_matmul *p)
 {
     const matmul_shape s = shape_of(p);
-    if (!is_fused(p)) return matmul_unit_count(&s, tile_of(p));
+    if (!is_fused(p)) return matmul_unit_count(&s, tile_of(p), 1);
     return (p->m + UNIT_ROWS - 1) / UNIT_ROWS * matmul_panel_count(&s, tile_of(p));
 }
 
@@ -238,5 +238,5 @@ void nbits_matmul_unit(const nbits_matmul *p, const nbits_operands *o, size_t un
     if (is_fused(p))
         fused_unit(p, o, unit);
     else
-        matmul_unit(&s, tile_of(p), unit, &d, o->scratch);
+        matmul_unit(&s, tile_of(p), 1, unit, &d, o->scratch);
 }

@@ -400,7 +400,7 @@ static void rnn_begin(const params *p, const kernel_run *r)
 static void multiply_inputs(const params *p, const kernel_run *r)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    const size_t units = matmul_unit_count(&p->product, t);
+    const size_t units = matmul_unit_count(&p->product, t, r->parts);
     size_t from, to;
     kernel_share(&from, &to, p->directions * units, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
@@ -410,7 +410,7 @@ static void multiply_inputs(const params *p, const kernel_run *r)
                                .b_shared = true,
                                .bias = s.packed,
                                .c = s.xw};
-        matmul_unit(&p->product, t, i % units, &d, r->scratch);
+        matmul_unit(&p->product, t, r->parts, i % units, &d, r->scratch);
     }
 }
 

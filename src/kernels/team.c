@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,6 +30,11 @@ typedef struct worker {
     team *team;
     size_t index;
     pthread_t thread;
+    /* Number of parts taken from this thread's range, in this share and, 0, in the next one. Which
+     * of both is this share's only this thread's own `share` says, which is equal in all threads.
+     */
+    _Alignas(CACHE_LINE) atomic_uint taken[2];
+    unsigned share;
 } worker;
 
 struct team {
@@ -40,7 +46,7 @@ struct team {
     bool stopping;
     size_t size, started;
     size_t processors;
-    worker *workers; /* indexed by thread; 0 is unused, because thread 0 is the caller */
+    worker *workers; /* indexed by thread; that of the caller, 0, has no thread of its own */
 };
 
 /* How long this thread spins within a task. */
@@ -122,6 +128,39 @@ void team_barrier(team *t, size_t thread)
     }
 }
 
+/* ---- Shares --------------------------------------------------------------------------------- */
+
+/* All threads have passed a barrier since the share before this one, so nobody reads its numbers
+ * any more, and they can become those of the next share. */
+void team_share_begin(team *t, size_t thread)
+{
+    worker *w = &t->workers[thread];
+    w->share ^= 1;
+    atomic_store_explicit(&w->taken[w->share ^ 1], 0, memory_order_relaxed);
+}
+
+static bool take(worker *from, unsigned share, uint32_t count, uint32_t *index)
+{
+    atomic_uint *taken = &from->taken[share];
+    if (atomic_load_explicit(taken, memory_order_relaxed) >= count) return false;
+    *index = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+    return *index < count;
+}
+
+bool team_share_next(team *t, size_t thread, uint32_t parts, uint32_t *part)
+{
+    const uint32_t each = parts / (uint32_t)t->size, rest = parts % (uint32_t)t->size;
+    const unsigned share = t->workers[thread].share;
+    for (size_t i = 0; i < t->size; i++) {
+        const uint32_t owner = (uint32_t)((thread + i) % t->size);
+        uint32_t index;
+        if (!take(&t->workers[owner], share, each + (owner < rest), &index)) continue;
+        *part = owner * each + (owner < rest ? owner : rest) + index;
+        return true;
+    }
+    return false;
+}
+
 /* ---- Workers -------------------------------------------------------------------------------- */
 
 static void *worker_main(void *arg)
@@ -176,11 +215,13 @@ pgy_status team_create(team **out, size_t size, pgy_error *err)
     team *t = mem_alloc_aligned(CACHE_LINE, sizeof *t);
     if (!t) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     *t = (team){.size = size, .started = 1, .processors = cpu_count()};
-    t->workers = mem_calloc(size, sizeof *t->workers);
+    t->workers = mem_alloc_aligned(CACHE_LINE, size * sizeof *t->workers);
+    if (t->workers) memset(t->workers, 0, size * sizeof *t->workers);
     pgy_status st = t->workers ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (; !st && t->started < size; t->started++) {
         worker *w = &t->workers[t->started];
-        *w = (worker){.team = t, .index = t->started};
+        w->team = t;
+        w->index = t->started;
         if (pthread_create(&w->thread, NULL, worker_main, w))
             st = pgy_error_set(err, PGY_E_MEMORY, "cannot start thread %zu of %zu", t->started,
                                size);

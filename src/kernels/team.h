@@ -20,4 +20,11 @@ void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), voi
  * behind it. */
 void team_barrier(team *t, size_t thread);
 
+/* Inside a task: the threads share numbered parts. Each takes those of its own range first, then
+ * what others have not begun, so a slow thread delays nobody. All threads begin the same shares in
+ * the same order, with a barrier between two of them. */
+void team_share_begin(team *t, size_t thread);
+/* Gives this thread one of `parts` parts that nobody has. False: there is none left. */
+bool team_share_next(team *t, size_t thread, uint32_t parts, uint32_t *part);
+
 #endif

@@ -116,13 +116,21 @@ typedef struct program {
     size_t mark_count;
 } program;
 
-enum { PROGRAM_SHORT_NS = 3000 }; /* one thread runs shorter steps: a barrier costs as much */
-/* The number of parts that a step is cut into, when its kernel allows up to `parts`. */
+enum {
+    PROGRAM_SHORT_NS = 3000, /* one thread runs shorter steps: a barrier costs as much */
+    PROGRAM_PART_NS = 4000,  /* a part is no shorter, if there are more parts than threads */
+    PROGRAM_PARTS = 4,       /* the most parts for each thread */
+};
+/* The number of parts that a step is cut into, when its kernel allows up to `parts`. Long steps
+ * have several for each thread, so that a thread that is done can take those of a slower one. */
 static inline uint32_t program_parts(double cost_ns, uint32_t parts, size_t threads)
 {
-    return cost_ns < PROGRAM_SHORT_NS || parts <= 1 ? 1
-           : parts < threads                        ? parts
-                                                    : (uint32_t)threads;
+    if (cost_ns < PROGRAM_SHORT_NS || parts <= 1 || threads <= 1) return 1;
+    const size_t most = threads * PROGRAM_PARTS;
+    size_t wanted =
+        cost_ns < (double)(most * PROGRAM_PART_NS) ? (size_t)(cost_ns / PROGRAM_PART_NS) : most;
+    if (wanted < threads) wanted = threads;
+    return parts < wanted ? parts : (uint32_t)wanted;
 }
 
 /* What a program is built for. */

@@ -487,7 +487,8 @@ static void make_labels(program_context *c)
     if (!c->ends) c->ends = mem_calloc(c->p->step_count + 1, sizeof *c->ends);
     if (!c->part_ends)
         c->part_ends = mem_calloc(2 * team_size(c->team) * TRACE_LINE, sizeof *c->part_ends);
-    c->labels = c->ends && c->part_ends ? traced_labels(c->p, c->launches) : NULL;
+    c->labels =
+        c->ends && c->part_ends ? traced_labels(c->p, c->launches, team_size(c->team)) : NULL;
     if (c->labels && c->devices) c->on_devices = device_trace_create(c->p, c->devices, c->labels);
 }
 
@@ -526,19 +527,27 @@ static int64_t *end_slot(const program_context *c, size_t index, size_t thread)
     return c->part_ends + (2 * thread + (index & 1)) * TRACE_LINE;
 }
 
-/* Does this thread do a part of the step? */
+/* Number of threads that share a step. */
+static uint32_t sharers(const program_context *c, size_t index)
+{
+    const size_t parts = c->launches[index].run.parts, size = team_size(c->team);
+    return (uint32_t)(parts < size ? parts : size);
+}
+
+/* Has this thread a part of the step, or its own range of parts? */
 static bool takes_part(const program_context *c, size_t index, size_t thread)
 {
     const program_step *s = &c->p->steps[index];
-    return thread == 0 || (s->kernel && !s->space && thread < c->launches[index].run.parts);
+    return thread == 0 || (s->kernel && !s->space && thread < sharers(c, index));
 }
 
 /* When the last of the threads that shared a step ended it. They wrote the times before the barrier
  * behind the step; those of the next step have other slots, because it may have begun. */
 static int64_t last_end(const program_context *c, size_t index)
 {
+    const uint32_t threads = sharers(c, index);
     int64_t last = 0;
-    for (uint32_t i = 0; i < c->launches[index].run.parts; i++) {
+    for (uint32_t i = 0; i < threads; i++) {
         const int64_t end = *end_slot(c, index, i);
         if (end > last) last = end;
     }
@@ -579,8 +588,8 @@ static void walk_traced(size_t thread, size_t size, void *user)
     int64_t begin = clock_ns(), layer_begin = r->part.first ? begin : r->start_ns;
     (void)size;
     for (size_t i = r->part.first; i < r->part.end; i++) {
-        const uint32_t parts = c->launches[i].run.parts;
-        if (!together && parts > 1) {
+        const uint32_t threads = sharers(c, i);
+        if (!together && threads > 1) {
             team_barrier(c->team, thread);
             begin = clock_ns();
         }
@@ -595,17 +604,17 @@ static void walk_traced(size_t thread, size_t size, void *user)
         if (c->devices && thread == 0 && !r->on_devices) settle(c, (uint32_t)i);
         const int64_t end = clock_ns();
         int64_t all_end = end;
-        together = parts > 1;
-        if (parts > 1) {
-            if (r->labels && thread < parts) *end_slot(c, i, thread) = end;
+        together = threads > 1;
+        if (threads > 1) {
+            if (r->labels && thread < threads) *end_slot(c, i, thread) = end;
             team_barrier(c->team, thread);
             if (r->labels && thread == 0) all_end = last_end(c, i);
         }
         if (r->labels && !c->single && takes_part(c, i, thread))
-            tracer_work(r->labels[i], r->run, begin, end, (uint32_t)thread, parts);
+            tracer_work(r->labels[i], r->run, begin, end, (uint32_t)thread, threads);
         if (thread == 0) trace_layer(r, i, layer_begin, all_end);
         layer_begin = all_end;
-        begin = parts > 1 ? clock_ns() : end;
+        begin = threads > 1 ? clock_ns() : end;
     }
 }
 

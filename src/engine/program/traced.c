@@ -202,7 +202,7 @@ static const char *tactic_of(const program_step *s)
     return s->kernel ? s->kernel->name : ACTS[s->act];
 }
 
-static void put_step(str *out, const program *p, size_t i, uint32_t parts, trace_label *l)
+static void put_step(str *out, const program *p, size_t i, size_t threads, trace_label *l)
 {
     const program_step *s = &p->steps[i];
     const size_t reads = (size_t)s->input_count + s->captured_count;
@@ -218,10 +218,10 @@ static void put_step(str *out, const program *p, size_t i, uint32_t parts, trace
     trace_put_text(out, "device", s->space ? p->spaces[s->space].name : "host");
     if (y) trace_put_text(out, "precision", pgy_dtype_name(y->dtype));
     trace_put_text(out, "kernel", tactic_of(s));
-    trace_put_number(out, "threads", parts);
+    trace_put_number(out, "threads", (double)threads);
 }
 
-uint32_t *traced_labels(const program *p, const launch *launches)
+uint32_t *traced_labels(const program *p, const launch *launches, size_t threads)
 {
     uint32_t *labels = mem_calloc(p->step_count + 1, sizeof *labels);
     uint64_t *live = live_bytes(p), weights = 0;
@@ -232,7 +232,8 @@ uint32_t *traced_labels(const program *p, const launch *launches)
                          .live_bytes = live[i],
                          .weight_bytes = weights,
                          .workspace_bytes = p->steps[i].plan.workspace_bytes};
-        put_step(&args, p, i, launches[i].run.parts, &l);
+        const uint32_t parts = launches[i].run.parts;
+        put_step(&args, p, i, parts < threads ? parts : threads, &l);
         l.args = str_text(&args);
         labels[i] = args.failed ? TRACE_NONE : tracer_label(&l);
         str_deinit(&args);

@@ -7,7 +7,7 @@
 #include "kernels/launch.h"
 
 /* Makes a label for each step (mem_free); NULL: out of memory. `launches` has the number of parts
- * of each step. */
-uint32_t *traced_labels(const program *p, const launch *launches);
+ * of each step, which up to `threads` threads share. */
+uint32_t *traced_labels(const program *p, const launch *launches, size_t threads);
 
 #endif

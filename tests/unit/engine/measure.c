@@ -139,7 +139,7 @@ static void test_measure__parts_are_those_of_the_threads(void **state)
     (void)state;
     memset(&quick, 0, sizeof quick);
     assert_true(measure_kernels(c, 1, 2, later()));
-    assert_int_equal(quick.most_parts, 2);
+    assert_int_equal(quick.most_parts, 3);
     memset(&quick, 0, sizeof quick);
     assert_true(measure_kernels(c, 1, 16, later()));
     assert_int_equal(quick.most_parts, 3);

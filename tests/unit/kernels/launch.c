@@ -65,10 +65,55 @@ static void test_launch__every_part_of_every_phase_runs_once(void **state)
         assert_int_equal(alone ? launch_alone(&l) : launch_on_team(&l, t), PGY_OK);
         for (int phase = 0; phase < PHASES; phase++) assert_int_equal(calls_of(&r, phase), PARTS);
         assert_int_equal(atomic_load(&r.before), 0);
-        for (uint32_t p = 0; p < PARTS; p++)
+        for (uint32_t p = 0; p < PARTS && !alone; p++)
             assert_int_equal(*(uint32_t *)(scratch + 64 * (size_t)p), p);
     }
     team_destroy(t);
+}
+
+enum { MANY = 64 };
+
+/* What a kernel of many parts was called for. */
+typedef struct many {
+    atomic_int calls[2][MANY], wrong;
+} many;
+
+/* A thread that resumes finds in its scratch what it left there in the same phase. */
+static void run_many(const kernel_run *r)
+{
+    many *to = r->tensors[0];
+    uint32_t *note = r->scratch;
+    atomic_fetch_add(&to->calls[r->phase][r->part], 1);
+    if (r->resumed && (note[0] != r->phase || note[1] >= r->parts)) atomic_fetch_add(&to->wrong, 1);
+    note[0] = r->phase;
+    note[1] = r->part;
+}
+
+static void test_launch__threads_share_more_parts_than_threads(void **state)
+{
+    static const kernel MANY_PARTS = {.name = "many", .ops = "Many", .run = run_many};
+    static _Alignas(64) char scratch[MANY * 64];
+    (void)state;
+    for (size_t threads = 1; threads <= 4; threads++) {
+        team *t = NULL;
+        assert_int_equal(team_create(&t, threads, NULL), PGY_OK);
+        for (uint32_t parts = 1; parts <= MANY; parts++) {
+            const kernel_plan plan = {.phases = 2, .parts = parts};
+            launch l = launch_of(&MANY_PARTS, &plan, MANY);
+            many m = {0};
+            void *tensors[] = {&m};
+            l.run.tensors = tensors;
+            l.scratch = scratch;
+            l.scratch_stride = 64;
+            memset(scratch, 0xff, sizeof scratch);
+            assert_int_equal(launch_on_team(&l, t), PGY_OK);
+            assert_int_equal(atomic_load(&m.wrong), 0);
+            for (uint32_t i = 0; i < parts; i++)
+                for (int phase = 0; phase < 2; phase++)
+                    assert_int_equal(atomic_load(&m.calls[phase][i]), 1);
+        }
+        team_destroy(t);
+    }
 }
 
 /* What a phase was to check is relied on by those behind it. */
