@@ -48,7 +48,7 @@ static size_t look_at_profiles(const plan_file *p)
         for (size_t i = 0; i < profiles_count(profiles); i++) {
             pgy_metadata *usual = NULL;
             length += plan_profile_program(p, i);
-            if (!profiles_shapes(&usual, profiles, i, NULL)) length++;
+            if (!profiles_shapes(&usual, profiles, i, PROFILE_USUAL, NULL)) length++;
             pgy_metadata_destroy(usual);
         }
         length += text.size;

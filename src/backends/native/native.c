@@ -107,22 +107,6 @@ static pgy_status create_context(native *r, pgy_error *err)
     return st ? st : native_debug_create(&r->debug, r->context, engine_config(r->engine), err);
 }
 
-/* Does the profile fix the shapes of all inputs, so that building before the first inference pays?
- */
-static bool is_chosen(const engine *e, size_t profile)
-{
-    const pgy_metadata *inputs = engine_inputs(e);
-    for (size_t i = 0; i < pgy_metadata_count(inputs); i++) {
-        const pgy_tensor_info *input = pgy_metadata_at(inputs, i);
-        pgy_profile_range range;
-        const pgy_bound_kind kind = profiles_range(&range, engine_profiles(e), profile, i);
-        if (kind == PGY_BOUND_NONE) return false;
-        for (int32_t d = 0; kind == PGY_BOUND_ANY && d < input->rank; d++)
-            if (input->shape[d] < 0) return false;
-    }
-    return true;
-}
-
 /* Builds the profiles whose shapes are known before the first inference. */
 static pgy_status build_profiles(native *r, pgy_error *err)
 {
@@ -130,7 +114,8 @@ static pgy_status build_profiles(native *r, pgy_error *err)
     for (size_t i = 0; !st && i < profiles_count(engine_profiles(r->engine)); i++) {
         program *p = NULL;
         engine_expect_program(r->engine, i, r->options.save_engine != NULL);
-        if (is_chosen(r->engine, i)) st = engine_program_for(&p, r->engine, i, err);
+        if (profiles_are_given(engine_profiles(r->engine), i))
+            st = engine_program_for(&p, r->engine, i, err);
         program_release(p);
     }
     return st;

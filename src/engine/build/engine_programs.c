@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keeps the latest programs by the shapes of their inputs. The engine's own graph has no concrete
- * shapes: a build clones it under the lock, then infers and builds without the lock, so that
- * several threads may build at once. A program that points to nodes keeps its clone. */
-#include <string.h>
-
+/* Keeps the latest programs by the shapes of their inputs. Builds run without the lock, so that
+ * several threads may build at once. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/build/engine_state.h"
@@ -12,42 +9,6 @@
 static const char LOG_PATH[] = "engine/build/engine_programs.c";
 
 enum { MAX_PROGRAMS = 8 }; /* kept programs, besides those of profiles */
-
-static void release_graph(void *graph)
-{
-    pgy_graph_destroy(graph);
-}
-
-void engine_attach_graph(program *p, pgy_graph *g)
-{
-    p->owner = g;
-    p->release_owner = release_graph;
-}
-
-pgy_status engine_need_graph(engine *e, pgy_error *err)
-{
-    if (e->graph) return PGY_OK;
-    packed_table *packed = packed_table_create(); /* a failure leaves nothing in the engine's */
-    if (!packed) return engine_no_memory(err);
-    packed_table_set_lasting(packed);
-    const pgy_status st = plan_graph(&e->graph, e->file, packed, err);
-    packed_table_release(st ? packed : e->packed);
-    if (!st) e->packed = packed;
-    return st;
-}
-
-pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err)
-{
-    const pgy_status st = engine_need_graph(e, err);
-    return st ? st : graph_clone(out, e->graph, err);
-}
-
-pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tensor_map *values,
-                        pgy_error *err)
-{
-    const pgy_infer_options o = {.size = sizeof o, .inputs = shapes, .values = values};
-    return pgy_graph_infer_shapes(g, &o, err);
-}
 
 /* ---- What is kept --------------------------------------------------------------------------- */
 
@@ -112,28 +73,6 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_t
     return st;
 }
 
-/* Builds a range; the first sample is what it is built for. */
-static pgy_status build_range(range **out, engine *e, pgy_graph *g, packed_table *packed,
-                              const range_wish *wish, pgy_error *err)
-{
-    const pgy_metadata *const *samples = (const pgy_metadata *const *)wish->samples;
-    const build_options options = {.config = e->config,
-                                   .replay = e->replay,
-                                   .timing = e->timing,
-                                   .threads = e->config->threads,
-                                   .packed = packed};
-    if (!e->timing) return range_build(out, g, samples, wish->count, &options, err);
-    pthread_mutex_lock(&e->measuring);
-    pgy_status st = range_build(out, g, samples, wish->count, &options, err);
-    if (!st) st = timing_save(e->timing, err);
-    pthread_mutex_unlock(&e->measuring);
-    if (st && *out) {
-        range_release(*out);
-        *out = NULL;
-    }
-    return st;
-}
-
 pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, packed_table *packed,
                             const pgy_metadata *shapes, const tactics *replay, pgy_error *err)
 {
@@ -188,28 +127,31 @@ static void end_build(engine *e, const struct engine_build *done)
     pthread_cond_broadcast(&e->built);
 }
 
-/* Builds a range for these shapes and a sample, or else a program for these shapes alone. */
-static pgy_status build_either(range **ranged, built *out, engine *e, pgy_graph *g,
-                               packed_table *packed, const pgy_metadata *shapes,
-                               const range_wish *wish, pgy_error *why, pgy_error *err)
+/* Builds a range for these shapes and a sample, or else a program for these shapes alone. The
+ * caller does not hold the lock. */
+static pgy_status build_either(range **ranged, built *out, engine *e, const pgy_metadata *shapes,
+                               const range_wish *wish, const tactics *similar, pgy_error *why,
+                               pgy_error *err)
 {
-    pgy_graph *other = NULL;
-    pgy_error failed = {0};
-    if (!wish->count) return engine_build_for(out, e, g, packed, shapes, e->replay, err);
-    pgy_status st = graph_clone(&other, g, &failed);
-    if (!st) st = build_range(ranged, e, other, packed, wish, &failed);
-    /* A build for the shapes alone tells what is wrong with them. */
-    if (st && st != PGY_E_MEMORY && st != PGY_E_CANCELLED) {
-        *why = failed;
-        return engine_build_for(out, e, g, packed, shapes, e->replay, err);
+    pgy_graph *g = NULL;
+    packed_table *packed = NULL;
+    if (wish->count) {
+        const pgy_status st = engine_build_range(ranged, e, wish, similar, why);
+        if (!st) return PGY_OK;
+        /* A build for the shapes alone tells what is wrong with them. */
+        if (st == PGY_E_MEMORY || st == PGY_E_CANCELLED)
+            return pgy_error_set(err, st, "%s", why->text);
     }
-    pgy_graph_destroy(g);
-    return st ? pgy_error_set(err, st, "%s", failed.text) : PGY_OK;
+    pgy_status st = engine_take_graph(&g, &packed, e, err);
+    if (!st) st = engine_build_for(out, e, g, packed, shapes, e->replay, err);
+    packed_table_release(packed);
+    return st;
 }
 
-/* Keeps what was built, unless a refit happened meanwhile: the build used the old weights. */
+/* Keeps what was built, unless a refit happened meanwhile: the build used the old weights. The
+ * shapes are a sample for later ranges; NULL: they are not. */
 static pgy_status keep_either(engine *e, range *ranged, built *made, range_wish *wish,
-                              const pgy_metadata *shapes, uint64_t version, const pgy_error *why,
+                              const pgy_metadata *sample, uint64_t version, const pgy_error *why,
                               pgy_error *err)
 {
     built *kept;
@@ -219,7 +161,7 @@ static pgy_status keep_either(engine *e, range *ranged, built *made, range_wish 
         return PGY_OK;
     }
     if (wish->count && !ranged) ranges_refuse(&e->ranges, wish, why->text);
-    const pgy_status st = ranges_note(&e->ranges, shapes, err);
+    const pgy_status st = sample ? ranges_note(&e->ranges, sample, err) : PGY_OK;
     if (ranged)
         ranges_keep(&e->ranges, ranged, wish);
     else if (st)
@@ -227,42 +169,44 @@ static pgy_status keep_either(engine *e, range *ranged, built *made, range_wish 
     return st || ranged ? st : engine_keep(&kept, e, made, err);
 }
 
-/* Builds a program for these shapes; `alone`: for no others. The caller holds the lock, which is
- * released during the build. */
-static pgy_status build(engine *e, const pgy_metadata *shapes, bool alone, pgy_error *err)
-{
-    struct engine_build this = {shapes, e->builds};
-    const uint64_t version = engine_version(e);
-    range_wish wish = {0};
-    range *ranged = NULL;
-    built made = {0};
-    pgy_graph *g = NULL;
-    pgy_error why = {0};
-    if (engine_is_stripped(e))
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan was stripped of its weights: add them with "
-                             "pgy_refitter_refit before it runs");
-    pgy_status st = alone ? PGY_OK : ranges_wish(&wish, &e->ranges, shapes, err);
-    if (!st) st = engine_clone_graph(&g, e, err);
-    if (st) goto done;
-    packed_table *packed = packed_table_retain(e->packed); /* a refit replaces it */
-    e->builds = &this;
-    pthread_mutex_unlock(&e->lock);
-    st = build_either(&ranged, &made, e, g, packed, shapes, &wish, &why, err);
-    packed_table_release(packed);
-    pthread_mutex_lock(&e->lock);
-    end_build(e, &this);
-    if (!st) st = keep_either(e, ranged, &made, &wish, shapes, version, &why, err);
-done:
-    range_wish_deinit(&wish);
-    return st;
-}
-
 typedef enum program_wish {
     FOR_SHAPES, /* any program for the shapes */
     ALONE,      /* not one of a range */
     FOR_PROFILE /* nor one that is ever evicted */
 } program_wish;
+
+/* Builds a program for these shapes, if `alone` for no others. The caller holds the lock, which is
+ * released during the build. */
+static pgy_status build(engine *e, const pgy_metadata *shapes, bool alone, program_wish for_what,
+                        pgy_error *err)
+{
+    struct engine_build this = {shapes, e->builds};
+    /* A profile that was not given has sizes that nobody chose. */
+    const pgy_metadata *sample = for_what == FOR_PROFILE ? NULL : shapes;
+    const uint64_t version = engine_version(e);
+    range_wish wish = {0};
+    range *ranged = NULL;
+    built made = {0};
+    pgy_error why = {0};
+    if (engine_is_stripped(e))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                             "the plan was stripped of its weights: add them with "
+                             "pgy_refitter_refit before it runs");
+    tactics *similar = NULL;
+    pgy_status st = alone ? PGY_OK : ranges_wish(&wish, &e->ranges, shapes, err);
+    if (!st) st = engine_similar_tactics(&similar, e, &wish, err);
+    if (st) goto done;
+    e->builds = &this;
+    pthread_mutex_unlock(&e->lock);
+    st = build_either(&ranged, &made, e, shapes, &wish, similar, &why, err);
+    pthread_mutex_lock(&e->lock);
+    end_build(e, &this);
+    if (!st) st = keep_either(e, ranged, &made, &wish, sample, version, &why, err);
+done:
+    tactics_destroy(similar);
+    range_wish_deinit(&wish);
+    return st;
+}
 
 /* The program for these shapes, retained, if there is one or a range that covers them. *found: it
  * was found, or the graph must be interpreted. */
@@ -298,7 +242,10 @@ static pgy_status find_program(program **out, engine *e, const pgy_metadata *sha
             pthread_cond_wait(&e->built, &e->lock);
             continue;
         }
-        st = build(e, shapes, alone, err);
+        bool tried = false;
+        if (!alone) st = engine_try_profiles(&tried, e, shapes, err);
+        if (st || tried) continue;
+        st = build(e, shapes, alone, wish, err);
         alone = true; /* a range may refuse the very shapes that it was built for */
     }
     pthread_mutex_unlock(&e->lock);
@@ -321,9 +268,14 @@ pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_erro
     pgy_metadata *usual = NULL, *shapes = NULL;
     *out = NULL;
     if (!shapes_are_numeric(e->inputs)) return PGY_OK;
-    pgy_status st = profiles_shapes(&usual, e->profiles, profile, err);
+    pgy_status st = profiles_shapes(&usual, e->profiles, profile, PROFILE_USUAL, err);
     if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
     if (!st) st = find_program(out, e, shapes, FOR_PROFILE, err);
+    if (!st && *out) st = engine_expect_profile(e, profile, err);
+    if (st) {
+        program_release(*out);
+        *out = NULL;
+    }
     pgy_metadata_destroy(shapes);
     pgy_metadata_destroy(usual);
     return st;

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "engine/build/shapes.h"
+#include "engine/program/sizes.h"
 
 static const char LOG_PATH[] = "engine/build/engine_ranges.c";
 
@@ -29,6 +30,7 @@ void ranges_forget(engine_ranges *r)
     for (size_t i = 0; i < r->kept_count; i++) drop(r, i);
     for (size_t i = 0; i < r->seen_count; i++) pgy_metadata_destroy(r->seen[i]);
     r->kept_count = r->seen_count = 0;
+    r->profiles_tried = 0;
     strmap_deinit(&r->refused);
     r->refused = (strmap){0};
 }
@@ -101,17 +103,25 @@ static const pgy_metadata *find_nearest(const engine_ranges *r, const pgy_metada
     return best;
 }
 
-/* "i.d" for each axis that varies, with the power of two of its size: a range that fails for small
- * sizes may exist for large ones. */
+/* "i.d" for each axis that varies, with the power of two of its size, as a range that fails for
+ * small sizes may exist for large ones, and with the first axis that has changed by as much: other
+ * shapes may show a relation between axes that these have hidden. */
 static void put_pattern(str *out, const pgy_metadata *shapes, const pgy_metadata *sample)
 {
+    enum { MOST_CHANGES = 8 };
+    int64_t changes[MOST_CHANGES];
+    size_t count = 0;
     for (size_t i = 0; i < pgy_metadata_count(shapes); i++) {
         const pgy_tensor_info *x = pgy_metadata_at(shapes, i), *y = pgy_metadata_at(sample, i);
         for (int32_t d = 0; d < x->rank; d++) {
+            const int64_t change = x->shape[d] - y->shape[d];
+            size_t like = 0;
             int power = 0;
-            if (x->shape[d] == y->shape[d]) continue;
+            if (!change) continue;
             while (x->shape[d] >> power > 1) power++;
-            str_printf(out, "%zu.%d:%d ", i, d, power);
+            while (like < count && changes[like] != change) like++;
+            if (like == count && count < MOST_CHANGES) changes[count++] = change;
+            str_printf(out, "%zu.%d:%d=%zu ", i, d, power, like);
         }
     }
 }
@@ -141,6 +151,18 @@ static bool varies_like(const pgy_metadata *other, const pgy_metadata *shapes,
             if (x->shape[d] == y->shape[d] && z->shape[d] != x->shape[d]) return false;
     }
     return true;
+}
+
+/* Sizes 0 and 1 often stand for no size at all, as in the shapes of a prompt without a cache. They
+ * follow no relation that others do. */
+static bool has_small(const pgy_metadata *other, const pgy_metadata *shapes)
+{
+    for (size_t i = 0; i < pgy_metadata_count(shapes); i++) {
+        const pgy_tensor_info *x = pgy_metadata_at(shapes, i), *y = pgy_metadata_at(other, i);
+        for (int32_t d = 0; d < x->rank; d++)
+            if (x->shape[d] != y->shape[d] && y->shape[d] < SIZES_LEAST) return true;
+    }
+    return false;
 }
 
 /* Shapes that vary like those of a range but differ from them elsewhere show that more sizes vary:
@@ -189,7 +211,8 @@ pgy_status ranges_wish(range_wish *out, const engine_ranges *r, const pgy_metada
     pgy_status st = add_sample(out, shapes, err);
     if (!st) st = add_sample(out, sample, err); /* it may be seen no more */
     for (size_t i = 0; !st && i < r->seen_count; i++)
-        if (r->seen[i] != sample && varies_like(r->seen[i], shapes, sample))
+        if (r->seen[i] != sample && varies_like(r->seen[i], shapes, sample) &&
+            !has_small(r->seen[i], shapes))
             st = add_sample(out, r->seen[i], err);
     return st;
 }

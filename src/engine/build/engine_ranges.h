@@ -21,7 +21,8 @@ typedef struct engine_ranges {
     size_t kept_count;
     pgy_metadata *seen[RANGES_SEEN]; /* the latest shapes that a program was built for */
     size_t seen_count;
-    strmap refused; /* patterns of varying sizes that have no range */
+    strmap refused;          /* patterns of varying sizes that have no range */
+    uint64_t profiles_tried; /* bit i: the range of profile i was built, or cannot be */
 } engine_ranges;
 
 void ranges_init(engine_ranges *r, const pgy_build_config *config);

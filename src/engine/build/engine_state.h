@@ -77,6 +77,10 @@ pgy_status engine_build_for(built *out, engine *e, pgy_graph *g, packed_table *p
 /* Infers shapes for inputs of these shapes and values; both may be NULL. */
 pgy_status engine_infer(pgy_graph *g, const pgy_metadata *shapes, const pgy_tensor_map *values,
                         pgy_error *err) PGY_MUST_CHECK;
+/* A copy of the graph to build from, and the table of its packed weights. The caller does not hold
+ * the lock. */
+pgy_status engine_take_graph(pgy_graph **out, packed_table **packed, engine *e,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* Hands the graph to the program, which points into it. */
 void engine_attach_graph(program *p, pgy_graph *g);
 /* The types and shapes that inference found for values of a graph. */
@@ -90,5 +94,25 @@ pgy_status engine_clone_graph(pgy_graph **out, engine *e, pgy_error *err) PGY_MU
 /* Moves `made` into the list of kept programs, and takes it also on failure. */
 pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err) PGY_MUST_CHECK;
 void engine_forget(built *b);
+
+/* ---- engine_build_range.c ---- */
+/* The kernels of the program for one of the samples, if all its sizes are close to the first; *out
+ * NULL: there is none. The caller holds the lock. */
+pgy_status engine_similar_tactics(tactics **out, const engine *e, const range_wish *wish,
+                                  pgy_error *err) PGY_MUST_CHECK;
+/* Builds a range; the first sample is what it is built for. It has the similar kernels if they can
+ * run it. NULL: kernels are chosen as for any program. The caller does not hold the lock. */
+pgy_status engine_build_range(range **out, engine *e, const range_wish *wish,
+                              const tactics *similar, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- engine_profiles.c ---- */
+/* Builds the range of a profile that these shapes lie in, unless that was tried before. *tried:
+ * there is such a profile; if it has a range, the engine keeps it now. The caller holds the lock,
+ * which is released during the build. */
+pgy_status engine_try_profiles(bool *tried, engine *e, const pgy_metadata *shapes,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* Builds the range of a profile whose usual program exists, so that other shapes in it need no
+ * build. An engine that was opened from a plan waits until such shapes come. */
+pgy_status engine_expect_profile(engine *e, size_t profile, pgy_error *err) PGY_MUST_CHECK;
 
 #endif

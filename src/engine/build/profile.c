@@ -402,7 +402,19 @@ pgy_status profiles_check(const profile_set *s, size_t index, const pgy_tensor_m
     return st;
 }
 
-pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t index, pgy_error *err)
+bool profiles_are_given(const profile_set *s, size_t index)
+{
+    for (size_t i = 0; i < s->input_count; i++) {
+        const bound_range *r = &s->ranges[index * s->input_count + i];
+        if (r->kind == PGY_BOUND_NONE) return false;
+        for (int32_t d = 0; r->kind == PGY_BOUND_ANY && d < r->input->rank; d++)
+            if (r->input->shape[d] < 0) return false;
+    }
+    return true;
+}
+
+pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t index,
+                           profile_corner which, pgy_error *err)
 {
     pgy_metadata *m = NULL;
     pgy_status st = pgy_metadata_create(&m, err);
@@ -411,7 +423,10 @@ pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t inde
         pgy_tensor_info info = *r->input;
         info.dim_names = NULL;
         info.min_shape = info.max_shape = NULL;
-        if (r->kind == PGY_BOUND_SHAPE || r->kind == PGY_BOUND_ANY) info.shape = r->opt;
+        if (r->kind == PGY_BOUND_SHAPE || r->kind == PGY_BOUND_ANY)
+            info.shape = which == PROFILE_LEAST     ? r->min
+                         : which == PROFILE_LARGEST ? r->max
+                                                    : r->opt;
         st = pgy_metadata_set(m, &info, err);
     }
     if (st)

@@ -35,8 +35,11 @@ pgy_status profiles_restore(profile_set **out, const profile_bound *bounds, size
 /* Do the shapes lie in profile `index`? The error names input, shape and range. */
 pgy_status profiles_check(const profile_set *s, size_t index, const pgy_tensor_map *feed,
                           pgy_error *err) PGY_MUST_CHECK;
-/* The usual shapes of a profile. */
+/* The usual, least or largest shapes of a profile. */
+typedef enum profile_corner { PROFILE_USUAL, PROFILE_LEAST, PROFILE_LARGEST } profile_corner;
 pgy_status profiles_shapes(pgy_metadata **out, const profile_set *s, size_t index,
-                           pgy_error *err) PGY_MUST_CHECK;
+                           profile_corner which, pgy_error *err) PGY_MUST_CHECK;
+/* Does the profile, or the model, fix the usual shapes of all inputs? */
+bool profiles_are_given(const profile_set *s, size_t index);
 
 #endif

@@ -75,7 +75,8 @@ static pgy_status fix_shapes(pgy_metadata *inputs, const pgy_build_config *confi
     profile_set *profiles = NULL;
     pgy_metadata *usual = NULL;
     pgy_status st = profiles_create(&profiles, config, inputs, err);
-    if (!st) st = profiles_shapes(&usual, profiles, profiles_count(profiles) - 1, err);
+    if (!st)
+        st = profiles_shapes(&usual, profiles, profiles_count(profiles) - 1, PROFILE_USUAL, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         pgy_tensor_info info = *pgy_metadata_at(inputs, i);
         const pgy_tensor_info *given = pgy_metadata_find(usual, info.name);

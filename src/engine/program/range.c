@@ -224,6 +224,16 @@ void range_release(range *r)
     mem_free(r);
 }
 
+const program *range_base(const range *r)
+{
+    return r->base;
+}
+
+void range_limit(range *r, const pgy_metadata *least, const pgy_metadata *largest)
+{
+    sizes_limit(&r->sizes, least, largest);
+}
+
 bool range_covers(const range *r, const pgy_metadata *shapes)
 {
     return sizes_cover(&r->sizes, shapes);

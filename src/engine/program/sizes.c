@@ -182,6 +182,16 @@ void sizes_deinit(sizes *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
+void sizes_limit(sizes *s, const pgy_metadata *least, const pgy_metadata *largest)
+{
+    for (size_t i = 0; i < s->symbol_count; i++) {
+        const size_axis a = s->symbols[i];
+        const int64_t from = pgy_metadata_at(least, a.input)->shape[a.axis];
+        s->least[i] = from < SIZES_LEAST ? SIZES_LEAST : from;
+        s->most[i] = pgy_metadata_at(largest, a.input)->shape[a.axis];
+    }
+}
+
 bool sizes_cover(const sizes *s, const pgy_metadata *shapes)
 {
     for (size_t i = 0; i < s->input_count; i++) {

@@ -45,6 +45,8 @@ bool sizes_value(int64_t *out, const sizes *s, dim d);
 /* The place of a dim in `items`, where it is added. False: it has no number, or there is no room.
  */
 bool sizes_place(uint32_t *out, sizes *s, dim d);
+/* Sets the bounds of all independent sizes. */
+void sizes_limit(sizes *s, const pgy_metadata *least, const pgy_metadata *largest);
 /* Do types and independent sizes lie in the range? */
 bool sizes_cover(const sizes *s, const pgy_metadata *shapes);
 /* Computes all sizes for input shapes that the range covers. False: a relation between input sizes

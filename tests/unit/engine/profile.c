@@ -198,7 +198,7 @@ static void test_profile__usual_shapes(void **state)
     profile_set *s = NULL;
     pgy_metadata *m = NULL;
     assert_int_equal(create(&s, &p, 1, NULL), PGY_OK);
-    assert_int_equal(profiles_shapes(&m, s, 0, NULL), PGY_OK);
+    assert_int_equal(profiles_shapes(&m, s, 0, PROFILE_USUAL, NULL), PGY_OK);
     assert_memory_equal(pgy_metadata_find(m, "image")->shape, USUAL, sizeof USUAL);
     assert_int_equal(pgy_metadata_find(m, "size")->shape[0], 2);
     assert_int_equal(pgy_metadata_find(m, "anything")->rank, -1);

@@ -433,6 +433,115 @@ static void test_ranges__an_engine_from_a_plan(void **state)
     close_pair(&p);
 }
 
+static engine *build_profile(const int64_t sizes[3][3])
+{
+    static const char *const NAMES[] = {"x", "keys", "values"};
+    int64_t corners[3][3][4];
+    pgy_profile_range r[3];
+    for (int c = 0; c < 3; c++) {
+        const int64_t batch = sizes[c][0], rows = sizes[c][1], past = sizes[c][2];
+        const int64_t x[] = {batch, rows, 8}, cache[] = {batch, 2, past, 4};
+        memcpy(corners[c][0], x, sizeof x);
+        memcpy(corners[c][1], cache, sizeof cache);
+        memcpy(corners[c][2], cache, sizeof cache);
+    }
+    for (int i = 0; i < 3; i++)
+        r[i] = (pgy_profile_range){.name = NAMES[i],
+                                   .count = i ? 4 : 3,
+                                   .min = corners[0][i],
+                                   .opt = corners[1][i],
+                                   .max = corners[2][i]};
+    const pgy_profile profile = {r, 3};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .profiles = &profile,
+                                     .profile_count = 1};
+    pgy_model *model = decoder();
+    engine *e = NULL;
+    pgy_error err = {0};
+    if (pgy_engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    pgy_model_destroy(model);
+    return e;
+}
+
+/* The first shapes beside the usual ones need no build: the profile gives the range. */
+static void test_ranges__of_a_profile(void **state)
+{
+    static const int64_t sizes[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
+    (void)state;
+    pair p = open_pair(1);
+    engine *e = build_profile(sizes);
+    context *c = open(e, 1);
+    compare(c, p.b, (lengths){2, 3, 20}, true); /* the usual shapes */
+    compare(c, p.b, (lengths){3, 2, 7}, false);
+    compare(c, p.b, (lengths){4, 6, 300}, false); /* beyond 16 times the least */
+    compare(c, p.b, (lengths){2, 2, 2}, false);
+    compare(c, p.b, (lengths){1, 2, 9}, true); /* one row broadcasts */
+    context_destroy(c);
+    engine_release(e);
+    close_pair(&p);
+}
+
+/* Usual sizes of 1 are no base; the first shapes beside them are. */
+static void test_ranges__of_a_profile_for_one(void **state)
+{
+    static const int64_t sizes[3][3] = {{1, 1, 2}, {1, 1, 20}, {4, 6, 300}};
+    (void)state;
+    pair p = open_pair(1);
+    engine *e = build_profile(sizes);
+    context *c = open(e, 1);
+    compare(c, p.b, (lengths){1, 1, 20}, true);
+    compare(c, p.b, (lengths){3, 2, 7}, false);
+    compare(c, p.b, (lengths){1, 1, 30}, false); /* a range of its own for one token */
+    compare(c, p.b, (lengths){1, 1, 31}, false);
+    context_destroy(c);
+    engine_release(e);
+    close_pair(&p);
+}
+
+/* A plan keeps its profiles: the first other shapes build the range with the plan's kernels. */
+static void test_ranges__of_a_profile_in_a_plan(void **state)
+{
+    static const int64_t sizes[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
+    (void)state;
+    pair p = open_pair(1);
+    engine *e = build_profile(sizes), *loaded = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    if (engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    if (engine_load(&loaded, bytes, size, false, &err)) fail_msg("%s", err.text);
+    context *c = open(loaded, 1);
+    compare(c, p.b, (lengths){2, 3, 20}, true);
+    compare(c, p.b, (lengths){3, 2, 7}, false);
+    compare(c, p.b, (lengths){4, 6, 300}, false);
+    context_destroy(c);
+    engine_release(loaded);
+    engine_release(e);
+    pgy_engine_free_bytes(bytes);
+    close_pair(&p);
+}
+
+/* The usual shapes of a profile that nobody gave are no sample: all their sizes are 1. */
+static void test_ranges__without_a_profile(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    pgy_model *model = decoder();
+    engine *e = NULL;
+    assert_int_equal(pgy_engine_build(&e, model, NULL, NULL), PGY_OK);
+    context *c = open(e, 1);
+    for (int64_t past = 5; past < 8; past++) {
+        pgy_tensor_map_destroy(run(c, (lengths){1, 1, past}, 1));
+        assert_int_equal(is_of_range(c), past > 5);
+    }
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+    close_pair(&p);
+}
+
 /* The caller gave memory for the largest shapes, so programs must not need more than those. */
 static void test_ranges__memory_of_the_caller(void **state)
 {
