@@ -2,20 +2,23 @@
 /* ArgMax, ArgMin, TopK and CumSum along an axis, for float32, int64 and int32. NaN ranks before
  * every number. Of equal numbers the one with the lower index ranks first, unless the node selects
  * the last index. */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
+#include "kernels/search_top.h"
 
+/* Neighbouring lines that TopK copies, and whose sums are made, together. */
+enum { TOP_LINES = 16, SUM_COLUMNS = 2048 };
 typedef enum kind { ARG, TOP, RUNNING } kind;
 
 typedef struct params {
     uint64_t outer, length, inner, k;
-    uint32_t kind, type, smallest, last;          /* type: 0 float32, 1 int64, 2 int32 */
+    uint32_t kind, type, smallest, last;          /* type: search_type */
     uint32_t exclusive, reverse, inputs, outputs; /* outputs: bit i: output i is given */
+    uint32_t level, wide;                         /* wide: neighbouring lines are read together */
 } params;
 
 static bool constant_int(int64_t *out, const kernel_tensor *t)
@@ -34,7 +37,7 @@ static bool search_describe(params *p, const kernel_problem *u)
     p->kind = op[0] == 'A' ? ARG : op[0] == 'T' ? TOP : RUNNING;
     int64_t axis = op_attr_int(u->node, "axis", p->kind == TOP ? -1 : 0), k = 1;
     if (x->dtype != PGY_F32 && x->dtype != PGY_I64 && x->dtype != PGY_I32) return false;
-    p->type = x->dtype == PGY_F32 ? 0 : x->dtype == PGY_I64 ? 1 : 2;
+    p->type = x->dtype == PGY_F32 ? SEARCH_F32 : x->dtype == PGY_I64 ? SEARCH_I64 : SEARCH_I32;
     if (p->kind == RUNNING && !constant_int(&axis, &u->inputs[1])) return false;
     if (p->kind == TOP && (u->input_count < 2 || !constant_int(&k, &u->inputs[1]))) return false;
     if (axis < 0) axis += x->rank;
@@ -42,6 +45,8 @@ static bool search_describe(params *p, const kernel_problem *u)
     for (int64_t d = 0; d < axis; d++) p->outer *= (uint64_t)x->shape[d];
     for (int64_t d = axis + 1; d < x->rank; d++) p->inner *= (uint64_t)x->shape[d];
     p->length = (uint64_t)x->shape[axis];
+    if (p->length > INT32_MAX) return false;
+    p->level = u->self->needs;
     if (k < 1 || (uint64_t)k > p->length) return false;
     p->k = (uint64_t)k;
     p->smallest = p->kind == TOP ? !op_attr_int(u->node, "largest", 1) : strcmp(op, "ArgMin") == 0;
@@ -59,8 +64,32 @@ static bool search_accept(kernel_problem *u, double *cost_ns)
     if (!search_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
-    *cost_ns = 100 + (double)(p.outer * p.length * p.inner) * (p.kind == TOP ? 8 : 2);
+    const double count = (double)(p.outer * p.length * p.inner);
+    *cost_ns = 100 + count * (p.kind == RUNNING && p.inner == 1 ? 1 : u->self->rates[0]);
+    if (p.kind == TOP) *cost_ns += (double)(p.outer * p.inner) * (50 + 20 * (double)p.k);
     return true;
+}
+
+/* How many neighbouring lines are a unit of work. */
+static uint64_t search_group(const params *p)
+{
+    if (p->inner == 1) return 1;
+    return p->kind == TOP ? TOP_LINES : p->kind == ARG ? SEARCH_COLUMNS : SUM_COLUMNS;
+}
+
+static uint64_t search_units(const params *p)
+{
+    return p->outer * ((p->inner - 1) / search_group(p) + 1);
+}
+
+/* Scratch memory for TopK: that of a search, indices, and copies of lines that are not contiguous.
+ */
+static uint64_t search_scratch(const params *p)
+{
+    if (p->kind != TOP) return 0;
+    const uint64_t copied = p->inner > 1 ? extent_mul(p->length, TOP_LINES) : 0;
+    return extent_add(search_top_bytes(p->length, p->k),
+                      extent_mul(extent_add(p->k, copied), sizeof(int64_t)));
 }
 
 static pgy_status search_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -69,9 +98,9 @@ static pgy_status search_prepare(kernel_plan *out, const kernel_problem *u, pgy_
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)search_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    if (p->kind == TOP) out->scratch_bytes = p->length * 2 * sizeof(uint64_t);
-    const uint64_t lines = p->outer * p->inner, worth = lines * p->length / 4096 + 1;
-    out->parts = (uint32_t)(lines < worth ? lines : worth);
+    out->scratch_bytes = search_scratch(p);
+    const uint64_t units = search_units(p), worth = p->outer * p->inner * p->length / 16384 + 1;
+    out->parts = (uint32_t)(units < worth ? units : worth);
     if (out->parts > 256) out->parts = 256;
     return PGY_OK;
 }
@@ -79,11 +108,14 @@ static pgy_status search_prepare(kernel_plan *out, const kernel_problem *u, pgy_
 static bool search_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
-    if (!p || !extent_enum(e, p->kind, RUNNING + 1, "kind") || !extent_enum(e, p->type, 3, "type"))
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, RUNNING + 1, "kind") ||
+        !extent_enum(e, p->type, SEARCH_TYPES, "type"))
         return false;
     if (p->inputs != q->input_count || !p->inputs) return extent_refuse(e, "number of inputs");
-    if (!p->length || !p->inner || !p->k || p->k > p->length) return extent_refuse(e, "shape");
-    const uint64_t item = p->type == 1 ? 8 : 4, count = extent_mul3(p->outer, p->length, p->inner);
+    if (!p->length || p->length > INT32_MAX || !p->inner || !p->k || p->k > p->length)
+        return extent_refuse(e, "shape");
+    const uint64_t item = p->type == SEARCH_I64 ? 8 : 4;
+    const uint64_t count = extent_mul3(p->outer, p->length, p->inner);
     extent_tensor(e, 0, count, item);
     if (p->kind == RUNNING) extent_tensor(e, p->inputs, count, item);
     if (p->kind == ARG)
@@ -92,109 +124,56 @@ static bool search_extent(kernel_extent *e, const kernel_claim *q)
     const uint64_t found = extent_mul3(p->outer, p->k, p->inner);
     if (p->outputs & 1) extent_tensor(e, p->inputs, found, item);
     if (p->outputs & 2) extent_tensor(e, p->inputs + 1, found, sizeof(int64_t));
-    e->scratch = extent_mul(p->k, 2 * sizeof(uint64_t));
+    e->scratch = search_scratch(p);
     return true;
-}
-
-/* ---- Order ---------------------------------------------------------------------------------- */
-
-/* An element of a line, which has all elements along the axis. Elements are ordered by key, then by
- * index. */
-typedef struct ranked {
-    uint64_t key, index;
-} ranked;
-
-static uint64_t search_key_of(const params *p, const void *x, size_t i)
-{
-    static const uint64_t SIGN = UINT64_C(1) << 63;
-    uint64_t key;
-    if (p->type == 0) {
-        const float v = ((const float *)x)[i] + 0.0f; /* -0 becomes 0, so that both rank alike */
-        uint32_t bits;
-        if (isnan(v)) return 0;
-        memcpy(&bits, &v, sizeof bits);
-        key = (uint64_t)(bits >> 31 ? ~bits : bits | 0x80000000u) << 32 | 1;
-    } else {
-        const int64_t v = p->type == 1 ? ((const int64_t *)x)[i] : ((const int32_t *)x)[i];
-        key = (uint64_t)v ^ SIGN;
-    }
-    return p->smallest ? key : ~key;
-}
-
-static bool before(ranked a, ranked b)
-{
-    return a.key != b.key ? a.key < b.key : a.index < b.index;
-}
-
-/* Restores the heap, whose top is the element that ranks last. */
-static void search_sift(ranked *heap, size_t count, size_t i)
-{
-    for (;;) {
-        size_t most = i;
-        for (size_t child = 2 * i + 1; child < 2 * i + 3 && child < count; child++)
-            if (before(heap[most], heap[child])) most = child;
-        if (most == i) return;
-        const ranked kept = heap[i];
-        heap[i] = heap[most];
-        heap[most] = kept;
-        i = most;
-    }
-}
-
-/* Finds the first k elements of a line in order; a heap holds the best k so far. */
-static void find_top(const params *p, ranked *heap, const void *x, size_t from)
-{
-    const size_t k = p->k;
-    for (size_t i = 0; i < p->length && (i < k || !cancel_requested()); i++) {
-        const ranked r = {search_key_of(p, x, from + i * p->inner), i};
-        if (i < k) {
-            heap[i] = r;
-            for (size_t j = k / 2; i + 1 == k && j-- > 0;) search_sift(heap, k, j);
-        } else if (before(r, heap[0])) {
-            heap[0] = r;
-            search_sift(heap, k, 0);
-        }
-    }
-    for (size_t n = k; n-- > 1 && !cancel_requested();) {
-        const ranked kept = heap[0];
-        heap[0] = heap[n];
-        heap[n] = kept;
-        search_sift(heap, n, 0);
-    }
 }
 
 /* ---- Lines ---------------------------------------------------------------------------------- */
 
-static void search_arg(const params *p, const kernel_run *r, size_t line)
-{
-    const void *x = r->tensors[0];
-    const size_t from = line / p->inner * p->length * p->inner + line % p->inner;
-    uint64_t best = search_key_of(p, x, from);
-    size_t index = 0;
-    for (size_t i = 1; i < p->length; i++) {
-        const uint64_t key = search_key_of(p, x, from + i * p->inner);
-        if (key < best || (p->last && key == best)) {
-            best = key;
-            index = i;
-        }
+/* Copies `lines` neighbouring lines, whose elements are `stride` apart. */
+#define COLLECT(name, type)                                                          \
+    static void name(type *to, const type *x, size_t n, size_t stride, size_t lines) \
+    {                                                                                \
+        for (size_t i = 0; i < n; i++)                                               \
+            for (size_t k = 0; k < lines; k++) to[k * n + i] = x[i * stride + k];    \
     }
-    ((int64_t *)r->tensors[p->inputs])[line] = (int64_t)index;
+COLLECT(search_collect_4, uint32_t)
+COLLECT(search_collect_8, uint64_t)
+
+/* Finds the first k of the line at x and writes them to y and `places`, `step` apart. */
+static void search_top_line(const params *p, const kernel_run *r, const char *x, size_t to,
+                            size_t step)
+{
+    const size_t item = p->type == SEARCH_I64 ? 8 : 4;
+    int64_t *indices = (int64_t *)((char *)r->scratch + search_top_bytes(p->length, p->k));
+    search_top_indices(indices, p->type, (cpu_level)p->level, x, p->length, p->k, p->smallest,
+                       r->scratch);
+    for (size_t i = 0; i < p->k && !cancel_requested(); i++) {
+        const size_t at = to + i * step;
+        if (p->outputs & 1)
+            memcpy((char *)r->tensors[p->inputs] + at * item, x + (size_t)indices[i] * item, item);
+        if (p->outputs & 2) ((int64_t *)r->tensors[p->inputs + 1])[at] = indices[i];
+    }
 }
 
-static void search_top(const params *p, const kernel_run *r, size_t line)
+static void search_top(const params *p, const kernel_run *r, size_t outer, size_t first, size_t n)
 {
-    ranked *heap = r->scratch;
-    const char *x = r->tensors[0];
-    const size_t item = p->type == 1 ? 8 : 4;
-    const size_t from = line / p->inner * p->length * p->inner + line % p->inner;
-    const size_t to = line / p->inner * p->k * p->inner + line % p->inner;
-    find_top(p, heap, x, from);
-    for (size_t i = 0; i < p->k; i++) {
-        const size_t at = to + i * p->inner, source = from + heap[i].index * p->inner;
-        if (p->outputs & 1)
-            memcpy((char *)r->tensors[p->inputs] + at * item, x + source * item, item);
-        if (p->outputs & 2) ((int64_t *)r->tensors[p->inputs + 1])[at] = (int64_t)heap[i].index;
+    const size_t item = p->type == SEARCH_I64 ? 8 : 4;
+    const size_t to = outer * p->k * p->inner + first;
+    const char *x = (const char *)r->tensors[0] + (outer * p->length * p->inner + first) * item;
+    if (p->inner == 1) {
+        search_top_line(p, r, x, to, 1);
+        return;
     }
+    char *copy = (char *)r->scratch + search_top_bytes(p->length, p->k) + p->k * sizeof(int64_t);
+    if (item == 8)
+        search_collect_8((uint64_t *)(void *)copy, (const uint64_t *)(const void *)x, p->length,
+                         p->inner, n);
+    else
+        search_collect_4((uint32_t *)(void *)copy, (const uint32_t *)(const void *)x, p->length,
+                         p->inner, n);
+    for (size_t i = 0; i < n; i++)
+        search_top_line(p, r, copy + i * p->length * item, to + i, p->inner);
 }
 
 #define T float
@@ -210,32 +189,68 @@ static void search_top(const params *p, const kernel_run *r, size_t line)
 #define RUN search_sum_i32
 #include "kernels/search_sum.inc"
 
+static void search_sum(const params *p, const kernel_run *r, size_t line)
+{
+    if (p->type == SEARCH_F32)
+        search_sum_f32(p, r, line);
+    else if (p->type == SEARCH_I64)
+        search_sum_i64(p, r, line);
+    else
+        search_sum_i32(p, r, line);
+}
+
+static void search_arg(const params *p, const kernel_run *r, const search_loops *loops, size_t line)
+{
+    const size_t item = p->type == SEARCH_I64 ? 8 : 4;
+    const search_order o = {p->smallest, p->last};
+    ((int64_t *)r->tensors[p->inputs])[line] =
+        (int64_t)loops->best((const char *)r->tensors[0] + line * p->length * item, p->length, o);
+}
+
+/* A group of n neighbouring lines from line `first` on. */
+static void search_columns(const params *p, const kernel_run *r, const search_loops *loops,
+                           size_t outer, size_t first, size_t n)
+{
+    const size_t from = (outer * p->length * p->inner + first) * (p->type == SEARCH_I64 ? 8 : 4);
+    const char *x = (const char *)r->tensors[0] + from;
+    if (p->kind == ARG)
+        loops->best_of_columns((int64_t *)r->tensors[p->inputs] + outer * p->inner + first, x,
+                               p->length, p->inner, n, (search_order){p->smallest, p->last});
+    else
+        loops->sums_of_columns((char *)r->tensors[p->inputs] + from, x, p->length, p->inner, n,
+                               p->exclusive, p->reverse);
+}
+
 static void search_run(const kernel_run *r)
 {
     const params *p = r->params;
+    const search_loops *loops = search_loops_of(p->type, (cpu_level)p->level);
+    const size_t group = search_group(p), groups = (p->inner - 1) / group + 1;
     size_t from, to;
-    kernel_share(&from, &to, p->outer * p->inner, r->part, r->parts);
-    for (size_t line = from; line < to && !cancel_requested(); line++) {
-        if (p->kind == ARG)
-            search_arg(p, r, line);
-        else if (p->kind == TOP)
-            search_top(p, r, line);
-        else if (p->type == 0)
-            search_sum_f32(p, r, line);
-        else if (p->type == 1)
-            search_sum_i64(p, r, line);
+    kernel_share(&from, &to, p->outer * groups, r->part, r->parts);
+    for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
+        const size_t outer = unit / groups, first = unit % groups * group;
+        const size_t n = p->inner - first < group ? p->inner - first : group;
+        if (p->kind == TOP)
+            search_top(p, r, outer, first, n);
+        else if (p->inner > 1)
+            search_columns(p, r, loops, outer, first, n);
+        else if (p->kind == ARG)
+            search_arg(p, r, loops, unit);
         else
-            search_sum_i32(p, r, line);
+            search_sum(p, r, unit);
     }
 }
 
+#define ROW(suffix, level, each)                                                             \
+    {                                                                                        \
+        .name = "search_" #suffix, .version = 1, .ops = "ArgMax ArgMin TopK CumSum",         \
+        .needs = level, .rates = {each}, .accept = search_accept, .prepare = search_prepare, \
+        .run = search_run, .extent = search_extent                                           \
+    }
 const kernel KERNELS_search[] = {
-    {.name = "search",
-     .version = 1,
-     .ops = "ArgMax ArgMin TopK CumSum",
-     .accept = search_accept,
-     .prepare = search_prepare,
-     .run = search_run,
-     .extent = search_extent},
+    ROW(portable, CPU_PORTABLE, 0.8),
+    ROW(avx2, CPU_AVX2, 0.4),
+    ROW(avx512, CPU_AVX512, 0.3),
     {0},
 };
