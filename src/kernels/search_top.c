@@ -15,6 +15,8 @@
 #include <immintrin.h>
 #endif
 
+#pragma GCC diagnostic ignored "-Wtautological-compare" /* x != x finds NaN, and no whole number */
+
 /* FEW: so many ranks are sorted by insertion. Lines up to SHORT are searched MOST_PASSES times. */
 enum { FEW = 96, DIGITS = 8, VALUES = 256, SHORT = 256, MOST_PASSES = 8 };
 

@@ -80,10 +80,12 @@ static void listen_to_signals(void)
 
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
+enum { MOST_FAMILIES = 256, LEAST_FAMILIES = 16 };
+
 /* What draws have met, all together. */
 typedef struct tally {
     size_t draws, on_device, on_host, copies, waits;
-    uint64_t families; /* a bit for each that ran on a device */
+    bool families[MOST_FAMILIES]; /* those that ran on a device */
 } tally;
 
 static void add(tally *t, const program *p)
@@ -95,8 +97,7 @@ static void add(tally *t, const program *p)
         t->copies += s->act == PROGRAM_COPY;
         t->waits += s->act == PROGRAM_WAIT;
         t->on_host += s->act == PROGRAM_RUN && !s->space;
-        if (s->act == PROGRAM_RUN && s->space)
-            t->families |= UINT64_C(1) << fake_kernel_family(s->kernel);
+        if (s->act == PROGRAM_RUN && s->space) t->families[fake_kernel_family(s->kernel)] = true;
     }
 }
 
@@ -149,7 +150,7 @@ static void try_model(tally *all, const char *path, uint64_t first, uint64_t ste
     all->on_host += t.on_host;
     all->copies += t.copies;
     all->waits += t.waits;
-    all->families |= t.families;
+    for (size_t i = 0; i < MOST_FAMILIES; i++) all->families[i] |= t.families[i];
 }
 
 /* Draw i is one of model i % count. */
@@ -170,12 +171,10 @@ static tally try_models(const char *format, const char *const *names, size_t cou
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-static size_t count_families(void)
+static size_t count_families(const tally *t)
 {
     size_t families = 0;
-#define KERNEL(family) families++;
-#include "kernels/kernels.def"
-#undef KERNEL
+    for (size_t i = 0; i < MOST_FAMILIES; i++) families += t->families[i];
     return families;
 }
 
@@ -197,9 +196,8 @@ static void test_fake_splits__exported_models_give_the_same_bits(void **state)
     all = try_models("%s/tests/data/exported/%s.onnx", EXPORTED, EXPORTED_COUNT, draws);
     assert_true(all.on_device > 5 * draws && all.on_host > 5 * draws);
     assert_true(all.copies > 5 * draws && all.waits > 2 * draws);
-    print_message("%d of %zu kernel families ran on devices\n", __builtin_popcountll(all.families),
-                  count_families());
-    assert_true(10 * (size_t)__builtin_popcountll(all.families) >= 3 * count_families());
+    print_message("%zu kernel families ran on devices\n", count_families(&all));
+    assert_true(count_families(&all) >= LEAST_FAMILIES);
 }
 
 static void test_fake_splits__hand_made_models_give_the_same_bits(void **state)
