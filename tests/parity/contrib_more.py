@@ -47,7 +47,8 @@ def tokens(case, s):
     for name, current, predicted, attrs in [("a single match", [2, 4], None, {}), ("a longer match", [2, 4, 5], None, {}), ("several matches", [2, 5, 3], None, dict(max_ngram_size=2)),
                                             ("predicted tokens", [2], [5, 3, 9, 4, 4, 4], {}), ("all predicted", [2], [5, 3, 4, 5, 3, 8], {})]:
         case("BifurcationDetector", name, [source, np.array(current), np.array(1), None if predicted is None else np.array(predicted)], 2, **attrs)
-    letters = np.array([[1, 2, 3, 0], [2, 0, 0, 0], [0, 1, 0, 0], [3, 0, 2, 1], [4, 4, 0, 1]], np.int32)
+    # ONNX Runtime leaves the vector of a word that begins with padding unwritten; tests/ops has such a case by hand.
+    letters = np.array([[1, 2, 3, 0], [2, 0, 0, 0], [2, 1, 0, 0], [3, 0, 2, 1], [4, 4, 0, 1]], np.int32)
     case("WordConvEmbedding", "words", [letters, s.f(2, 1, 2, 3, scale=0.25), s.f(2, scale=0.25), s.f(5, 3, scale=0.25)], conv_window_size=2)
     case("WordConvEmbedding", "a wide window", [letters, s.f(3, 1, 4, 2, scale=0.25), s.f(3, scale=0.25), s.f(5, 2, scale=0.25)])
 
