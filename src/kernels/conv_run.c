@@ -143,13 +143,13 @@ void conv_plan_run(const kernel_run *r, const conv_plan *whole)
 {
     const conv_plan own = conv_plan_cut(whole, r->parts), *p = &own;
     size_t from, to, *copied = r->scratch; /* the band that lies behind it */
+    float *rows = p->copied ? (float *)r->scratch + CONV_PLAN_NOTE : NULL;
     kernel_share(&from, &to, conv_plan_units(p), r->part, r->parts);
     if (p->copied && !r->resumed) *copied = SIZE_MAX;
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         place a = conv_find(p, i);
         const size_t band = i / p->out_units;
-        conv_locate(&a, p, r->tensors[0], (float *)r->scratch + CONV_PLAN_NOTE,
-                    p->copied && *copied != band);
+        conv_locate(&a, p, r->tensors[0], rows, p->copied && *copied != band);
         if (p->copied) *copied = band;
         conv_unit(p, &a, r);
     }
