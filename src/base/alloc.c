@@ -201,16 +201,21 @@ void mem_free(void *p)
 
 /* Smaller blocks share pages: a system call and the first touch of each page cost more than most
  * work on them. */
-enum { BLOCK_ALIGNMENT = 64, PAGES_FROM = 256 << 10 };
+enum { BLOCK_ALIGNMENT = 64, PAGES_FROM = 256 << 10, HUGE_PAGE = 2 << 20 };
 
 void *mem_alloc_block(size_t size_bytes)
 {
     if (size_bytes < PAGES_FROM) return mem_alloc_aligned(BLOCK_ALIGNMENT, size_bytes);
     if (!may_have(size_bytes)) return NULL;
     void *p = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p != MAP_FAILED) return p;
-    if (is_counted(size_bytes)) count_out(size_bytes);
-    return NULL;
+    if (p == MAP_FAILED) {
+        if (is_counted(size_bytes)) count_out(size_bytes);
+        return NULL;
+    }
+    /* Products of few rows read weights as fast as memory allows, and each new page costs a walk of
+     * the page table. Where the system has no huge pages, the advice does nothing. */
+    if (size_bytes >= HUGE_PAGE) (void)madvise(p, size_bytes, MADV_HUGEPAGE);
+    return p;
 }
 
 void mem_free_block(void *p, size_t size_bytes)

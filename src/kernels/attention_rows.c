@@ -44,6 +44,8 @@ static void attention_weight(const attention_rows *a, state *s, size_t i, uint64
     if (a->cap > 0) attention_cap(m, x, n, a->cap);
     for (size_t j = 0; row->bias && j < n; j++) x[j] += row->bias[first + j];
     for (size_t j = 0; row->mask && j < n; j++) x[j] += row->mask[first + j];
+    for (size_t j = 0; row->shift != 0 && j < n; j++) x[j] += row->shift;
+    for (size_t j = 0; row->open && j < n; j++) x[j] = row->open[first + j] ? x[j] : -INFINITY;
     const float most = m->max(x, n), before = s->largest[i];
     const float now = most > before || most != most ? most : before;
     if (now == -INFINITY) { /* all keys so far are masked */
@@ -56,6 +58,43 @@ static void attention_weight(const attention_rows *a, state *s, size_t i, uint64
     s->total[i] = s->total[i] * factor + added;
     s->largest[i] = now;
     for (uint64_t d = 0; factor != 1 && d < a->v_size; d++) sum[d] *= factor;
+}
+
+/* Keeps the sums of a part: the weighted values, the largest score, the denominator. */
+static void attention_keep(const attention_rows *a, const state *s, size_t i)
+{
+    float *to = a->part + i * (a->v_size + 2);
+    memcpy(to, s->sum + i * a->v_size, a->v_size * sizeof *to);
+    to[a->v_size] = s->largest[i];
+    to[a->v_size + 1] = s->total[i];
+}
+
+static void attention_join(const attention_rows *a, const float *parts, uint64_t count, size_t i)
+{
+    const size_t width = a->v_size + 2, step = a->rows * width;
+    float *y = a->row[i].y, largest = a->sinks ? a->sinks[i] : -INFINITY;
+    parts += i * width;
+    for (uint64_t j = 0; j < count; j++) {
+        const float most = parts[j * step + a->v_size];
+        if (most > largest || most != most) largest = most;
+    }
+    const bool sinks = a->sinks && a->sinks[i] != -INFINITY;
+    float total = sinks ? expf(a->sinks[i] - largest) : 0;
+    memset(y, 0, a->v_size * sizeof *y);
+    for (uint64_t j = 0; j < count; j++) {
+        const float *part = parts + j * step;
+        if (part[a->v_size] == -INFINITY) continue; /* it sees no key of this part */
+        const float factor = expf(part[a->v_size] - largest);
+        total += part[a->v_size + 1] * factor;
+        for (uint64_t d = 0; d < a->v_size; d++) y[d] += part[d] * factor;
+    }
+    const float factor = total == 0 ? 0 : 1 / total;
+    for (uint64_t d = 0; d < a->v_size; d++) y[d] *= factor;
+}
+
+void attention_rows_join(const attention_rows *a, const float *parts, uint64_t count)
+{
+    for (size_t i = 0; i < a->rows; i++) attention_join(a, parts, count, i);
 }
 
 static void attention_finish(const attention_rows *a, const state *s, size_t i)
@@ -87,5 +126,9 @@ void attention_rows_run(const attention_rows *a, float *scratch)
         loops->weigh(s.sum, a->v_size, s.scores, ATTENTION_KEYS, a->rows,
                      a->values + from * a->value_step, a->value_step, to - from);
     }
-    for (size_t i = 0; i < a->rows; i++) attention_finish(a, &s, i);
+    for (size_t i = 0; i < a->rows; i++)
+        if (a->part)
+            attention_keep(a, &s, i);
+        else
+            attention_finish(a, &s, i);
 }

@@ -11,11 +11,17 @@ enum { ATTENTION_ROWS = 32, ATTENTION_KEYS = 256 };
 
 /* A query row. */
 typedef struct attention_row {
-    uint64_t from, to; /* the keys that it sees */
-    const float *bias; /* NULL, or what is added to its scores, indexed by key */
-    const float *mask; /* the same once more */
+    uint64_t from, to;   /* the keys that it sees */
+    const float *bias;   /* NULL, or what is added to its scores, indexed by key */
+    const float *mask;   /* the same once more */
+    const uint8_t *open; /* NULL, or for each key 0 if the row does not see it */
+    float shift;         /* added to all its scores */
     float *y;
 } attention_row;
+
+/* Keys of a part. Few query rows over many keys are computed in parts, so that threads can share
+ * them; the length is fixed, so that results do not depend on the number of threads. */
+enum { ATTENTION_PART = 1024 };
 
 typedef struct attention_rows {
     cpu_level level;
@@ -25,6 +31,7 @@ typedef struct attention_rows {
     uint64_t key_step, value_step;
     float cap;          /* 0: scores are not capped */
     const float *sinks; /* NULL, or for each row a logit that only adds to the denominator */
+    float *part;        /* NULL, or where the sums of a part go instead of y: [rows][v_size + 2] */
     attention_row row[ATTENTION_ROWS];
 } attention_rows;
 
@@ -32,5 +39,8 @@ typedef struct attention_rows {
 uint64_t attention_rows_scratch(uint64_t v_size);
 /* Computes y of every row; a row that sees no key gives zeros. */
 void attention_rows_run(const attention_rows *a, float *scratch);
+/* Computes y of every row from `count` parts, [count][rows][v_size + 2]. Of `a` it reads rows,
+ * v_size, sinks and each row's y; the parts have been computed without sinks. */
+void attention_rows_join(const attention_rows *a, const float *parts, uint64_t count);
 
 #endif

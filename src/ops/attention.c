@@ -2,7 +2,8 @@
 /* Attention: softmax(scale Q K' + bias) V per batch entry and head. Inputs are [batch, heads,
  * length, size] or [batch, length, heads * size]; cached keys and values come before K and V;
  * several query heads may share one head of K and V. The bias combines the mask, the causal
- * triangle, the sliding window and the padding of the cache. */
+ * triangle, the sliding window and the padding of the cache. Domain pgy has the engine's own: a
+ * mask with one column is for all keys, as the Add broadcasts it that the engine has replaced. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -149,8 +150,13 @@ static void set_outputs(op_infer *c, const head_dims *q, const head_dims *k, con
     output_set(c, 3, query->dtype, 4, out + 12);
 }
 
+static bool is_own(const op_node *n)
+{
+    return strcmp(n->def->domain, "pgy") == 0;
+}
+
 /* Checks that the mask broadcasts to the scores [batch, heads, rows, keys]. Its last axis may be
- * shorter; keys beyond it are masked. */
+ * shorter, except in domain pgy; keys beyond it are masked. */
 static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *err)
 {
     if (!rank_known(c, MASK)) return PGY_OK;
@@ -159,8 +165,8 @@ static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *er
         const int32_t axis = mask->rank - behind;
         const dim has = mask->dims[axis], wanted = scores[4 - behind];
         const bool more = dim_is_const(has) && dim_is_const(wanted) && has.value > wanted.value;
-        if (behind == 1 ? !more : !dim_differ(has, wanted) || !dim_differ(has, dim_const(1)))
-            continue;
+        const bool fits = !dim_differ(has, wanted) || !dim_differ(has, dim_const(1));
+        if (behind == 1 && !is_own(c->node) ? !more : fits) continue;
         str s = {0}, t = {0};
         dim_print(&s, has);
         dim_print(&t, wanted);
@@ -348,7 +354,7 @@ static pgy_status prepare_mask(attention *a, pgy_error *err)
         a->mask[at] = extent == 1 ? 0 : stride;
         stride *= extent;
     }
-    a->mask_columns = (size_t)shape[rank - 1];
+    a->mask_columns = is_own(c->node) ? a->total : (size_t)shape[rank - 1];
     return PGY_OK;
 }
 
@@ -447,9 +453,19 @@ static double flops(const op_infer *c)
     return 4 * dims_product(q) * keys;
 }
 
-#define ROW(version, most, attrs)                                                          \
-    {                                                                                      \
-        "Attention", "", version, 0, 3, most, 1, 4, 0, attrs, TYPES_F4, infer, eval, flops \
+static const char OWN[] =
+    "T1 = float16 float32 float64 bfloat16; T2 = float16 float32 float64 bfloat16; U = bool "
+    "float16 float32 float64 bfloat16; I = int64; Q:T1, K:T1, V:T2, ?attn_mask:U, ?past_key:T1, "
+    "?past_value:T2, ?nonpad_kv_seqlen:I -> Y:T1, ?present_key:T1, ?present_value:T2, "
+    "?qk_matmul_output:T1";
+
+#define ROW(domain, version, most, attrs, text)                                                 \
+    {                                                                                           \
+        "Attention", domain, version, 0, 3, most, 1, 4, 0, attrs, TYPES_F4, infer, eval, flops, \
+            .signature = text                                                                   \
     }
-const op_def OP_attention[] = {
-    ROW(23, 6, ATTRS_23), ROW(24, 7, ATTRS_23), ROW(25, 7, ATTRS_25), {NULL}};
+const op_def OP_attention[] = {ROW("", 23, 6, ATTRS_23, NULL),
+                               ROW("", 24, 7, ATTRS_23, NULL),
+                               ROW("", 25, 7, ATTRS_25, NULL),
+                               ROW("pgy", 1, 7, ATTRS_25, OWN),
+                               {NULL}};

@@ -14,6 +14,7 @@
 #include "engine/build/shapes.h"
 #include "engine/context/state.h"
 #include "evaluate/execute.h"
+#include "tensor/tensor.h"
 
 static void forget(prepared *p)
 {
@@ -296,7 +297,7 @@ static pgy_status create_outputs(pgy_tensor **made, void **data, const program *
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < p->output_count; i++) {
         const program_tensor *t = &p->tensors[p->outputs[i]];
-        st = pgy_tensor_create(&made[i], t->dtype, (size_t)t->rank, t->shape, err);
+        st = tensor_create_raw(&made[i], t->dtype, (size_t)t->rank, t->shape, err);
         if (!st) data[i] = pgy_tensor_data(made[i]);
     }
     return st;

@@ -33,16 +33,32 @@ static attention_product product_of(const pattern *p, const pgy_node *n)
 
 static bool read_scores(attention *a, pattern *p, pgy_value *v, size_t depth);
 
+/* Does the mask fit unless a size differs that must be equal for the model to be valid? Exporters
+ * name the length of a mask and that of the cache with the new keys differently. If the scores had
+ * one column and the mask several, their product with the values would be refused. */
+static bool may_fit(const pgy_value *mask, const pgy_value *scores, const pgy_value *result)
+{
+    if (pattern_rank(scores) < 0 || pattern_rank(scores) != pattern_rank(result)) return false;
+    for (int32_t d = 0; d + 1 < pattern_rank(scores); d++)
+        if (!pattern_same_size(scores, d, result, d)) return false;
+    const int64_t has = pattern_size(mask, -1), wanted = pattern_size(scores, -1);
+    return has == 1 || has < 0 || wanted < 0 || has == wanted;
+}
+
 /* True if the mask's last axis has one number per key, and adding the mask does not add axes to the
  * scores. */
-static bool fits_mask(const pattern *p, const attention *a, const pgy_value *mask,
+static bool fits_mask(const pattern *p, attention *a, const pgy_value *mask,
                       const pgy_value *scores, const pgy_value *result)
 {
     const int32_t least = p->standard ? 2 : 1;
-    return a->mask_count < ATTENTION_MAX_MASKS && !a->deep && a->scale > 0 &&
-           (p->standard || a->scale == 1) && pattern_rank(mask) >= least &&
-           pattern_rank(mask) <= pattern_rank(scores) && pattern_covers(mask, -1, scores, -1) &&
-           pattern_same_shape(scores, result);
+    if (a->mask_count >= ATTENTION_MAX_MASKS || a->deep || !(a->scale > 0) ||
+        (!p->standard && a->scale != 1) || pattern_rank(mask) < least ||
+        pattern_rank(mask) > pattern_rank(scores))
+        return false;
+    if (pattern_covers(mask, -1, scores, -1) && pattern_same_shape(scores, result)) return true;
+    if (!a->own || !may_fit(mask, scores, result)) return false;
+    a->column = true;
+    return true;
 }
 
 /* Records a mask and continues with the scores; drops the mask again if that fails. */
@@ -220,11 +236,11 @@ static bool same_lead(attention_lead a, attention_lead b)
 }
 
 /* Do the numbers of heads allow several query heads to share each key or value head? */
-static bool shares(const pattern *p, attention_lead query, attention_lead heads)
+static bool shares(const pattern *p, bool own, attention_lead query, attention_lead heads)
 {
     if (!dim_equal(query.batch, heads.batch)) return false;
     if (dim_equal(query.heads, heads.heads)) return true;
-    return p->standard && dim_is_const(query.heads) && dim_is_const(heads.heads) &&
+    return (p->standard || own) && dim_is_const(query.heads) && dim_is_const(heads.heads) &&
            heads.heads.value > 0 && query.heads.value % heads.heads.value == 0;
 }
 
@@ -237,16 +253,17 @@ static bool agree(attention *a, const pattern *p)
         if (!takes(pattern_dtype(of[i].v))) return false;
     if (!(a->scale > 0) || !attention_operand_lead(&a->lead, &of[ATTENTION_Q]) ||
         !attention_operand_lead(&k, &of[ATTENTION_K]) ||
-        !attention_operand_lead(&v, &of[ATTENTION_V]) || !same_lead(k, v) || !shares(p, a->lead, k))
+        !attention_operand_lead(&v, &of[ATTENTION_V]) || !same_lead(k, v) ||
+        !shares(p, a->own, a->lead, k))
         return false;
     if (a->gain && (!attention_lead_of(&other, a->gained) || !same_lead(other, a->lead)))
         return false;
     return (p->standard || a->plain) && attention_masks_fit(a, p);
 }
 
-static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
+static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped, bool own)
 {
-    *a = (attention){.scale = 1, .plain = true, .grouped = grouped};
+    *a = (attention){.scale = 1, .plain = true, .grouped = grouped, .own = own};
     const attention_product kind = product_of(p, n);
     if ((kind != ATTENTION_MATRICES && kind != ATTENTION_VALUES &&
          kind != ATTENTION_LEADING_VALUES) ||
@@ -269,6 +286,14 @@ static bool recognise(attention *a, pattern *p, pgy_node *n, bool grouped)
 bool fuse_attention(pattern *p, pgy_node *n)
 {
     attention a;
-    return (recognise(&a, p, n, p->standard) || (p->standard && recognise(&a, p, n, false))) &&
+    return (recognise(&a, p, n, p->standard, false) ||
+            (p->standard && recognise(&a, p, n, false, false))) &&
+           attention_make(&a, p, n);
+}
+
+bool fuse_attention_own(pattern *p, pgy_node *n)
+{
+    attention a;
+    return (recognise(&a, p, n, true, true) || recognise(&a, p, n, false, true)) &&
            attention_make(&a, p, n);
 }

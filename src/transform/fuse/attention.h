@@ -60,6 +60,9 @@ typedef struct attention {
                      merged */
     bool grouped; /* operands are read through the repetition of heads that several queries share */
     bool plain;   /* simple enough for the engine's own Attention kernels */
+    bool own;     /* caches and shared heads are allowed, as the engine's kernels of the host take
+                     them, and pgy:Attention for masks that may have one column */
+    bool column;  /* the mask may have one column for all keys */
     attention_lead lead;
 } attention;
 

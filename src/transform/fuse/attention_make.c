@@ -77,6 +77,11 @@ static bool is_apart(const attention *a, const ending *e)
     return true;
 }
 
+static const char *operator_of(const attention *a)
+{
+    return a->column && a->mask_count ? "pgy:Attention" : "Attention";
+}
+
 static void set_numbers(const attention *a, pattern *p, pgy_node *made, bool causal)
 {
     if (causal) pattern_set_int(p, made, "is_causal", 1);
@@ -121,7 +126,7 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
     put.in[3] = attention_make_mask(a, p, n, &causal);
     if (!y || p->status) return false;
     add_caches(&put, a);
-    pgy_node *made = pattern_add_outputs(p, n, "Attention", put.in, 6, put.out, put.out_count);
+    pgy_node *made = pattern_add_outputs(p, n, operator_of(a), put.in, 6, put.out, put.out_count);
     pattern_set_int(p, made, "q_num_heads", heads);
     pattern_set_int(p, made, "kv_num_heads", shared);
     set_numbers(a, p, made, causal);
@@ -178,8 +183,9 @@ static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending 
     put.in[3] = attention_make_mask(a, p, n, &causal);
     if (p->status || !put.out[0]) return false;
     add_caches(&put, a);
-    made = direct ? pattern_put_outputs(p, e->node, "Attention", put.in, 6, put.out, put.out_count)
-                  : pattern_add_outputs(p, n, "Attention", put.in, 6, put.out, put.out_count);
+    made = direct
+               ? pattern_put_outputs(p, e->node, operator_of(a), put.in, 6, put.out, put.out_count)
+               : pattern_add_outputs(p, n, operator_of(a), put.in, 6, put.out, put.out_count);
     set_numbers(a, p, made, causal);
     if (!made || (!direct && !put_view(p, n, e, put.out[0]))) return false;
     drop_caches(a, p);

@@ -139,13 +139,13 @@ void attention_split_cache(attention *a, pattern *p)
 {
     attention_operand *k = &a->of[ATTENTION_K], *v = &a->of[ATTENTION_V];
     pgy_node *keys = joined_from_cache(k), *values = joined_from_cache(v);
-    if (!p->standard || !keys || !values || keys == values ||
+    if (!(p->standard || a->own) || !keys || !values || keys == values ||
         !pattern_same_size(keys->inputs[0], 2, values->inputs[0], 2))
         return;
     const attention before = *a;
     attention_read_operand(a, p, ATTENTION_K, keys->inputs[1], false, false);
     attention_read_operand(a, p, ATTENTION_V, values->inputs[1], false, false);
-    a->plain = false;
+    if (!a->own) a->plain = false;
     if (a->scale != before.scale || k->v != keys->inputs[1] || v->v != values->inputs[1]) {
         /* Operations on the new keys alone stay outside of Attention. */
         *a = before;

@@ -102,3 +102,49 @@ static void test_fuse_attention__other_softmax_axes_and_shared_weights_stay(void
         expect_y(&b, shared ? "Sin MatMul Softmax FusedMatMul" : "Sin MatMul Softmax MatMul");
     }
 }
+
+/* Adds queries, new keys and values, and their Concats with caches, which are outputs. */
+static model_builder start_caches(void)
+{
+    model_builder b = start("2, 4, 1, 4");
+    builder_input(&b, "past_k", PGY_F32, "2, 4, 6, 4");
+    builder_input(&b, "past_v", PGY_F32, "2, 4, 6, 4");
+    scalar(&b, "half", 0.5f);
+    builder_node(&b, "Sin", "x", "q");
+    builder_node(&b, "Cos", "x", "new_k");
+    builder_node(&b, "Neg", "x", "new_v");
+    builder_attr_int(&b, builder_node(&b, "Concat", "past_k new_k", "k"), "axis", 2);
+    builder_attr_int(&b, builder_node(&b, "Concat", "past_v new_v", "v"), "axis", -2);
+    builder_output(&b, "k", PGY_F32, NULL);
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "k", "kt"), "perm", 4, SWAP);
+    builder_node(&b, "MatMul", "q kt", "qk");
+    builder_node(&b, "Mul", "qk half", "s");
+    return b;
+}
+
+static void test_fuse_attention__caches_that_are_outputs(void **state)
+{
+    (void)state;
+    for (int outputs = 0; outputs < 2; outputs++) {
+        model_builder b = start_caches();
+        if (outputs) builder_output(&b, "v", PGY_F32, NULL);
+        weights(&b, "mask", "2, 1, 1, 7", 14);
+        builder_node(&b, "Add", "s mask", "m");
+        builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", -1);
+        builder_node(&b, "MatMul", "p v", "y");
+        expect_y(&b, outputs ? "Sin Cos Neg Attention" : "Sin Cos Neg Concat Concat Attention");
+    }
+}
+
+/* A mask of one column is for all keys. */
+static void test_fuse_attention__a_mask_of_one_column(void **state)
+{
+    (void)state;
+    model_builder b = start_caches();
+    builder_output(&b, "v", PGY_F32, NULL);
+    weights(&b, "mask", "2, 4, 1, 1", 8);
+    builder_node(&b, "Add", "mask s", "m");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "m", "p"), "axis", -1);
+    builder_node(&b, "MatMul", "p v", "y");
+    expect_y(&b, "Sin Cos Neg Attention");
+}

@@ -97,14 +97,3 @@ static void test_attention__closed_rows(void **state)
     memset(mask + 1200, 0, 560); /* the first block is closed */
     assert_true(reference_run(&c, 1, TOLERANCE) > 0);
 }
-
-static void test_attention__a_cache_is_refused(void **state)
-{
-    (void)state;
-    reference_case c;
-    reference_start(&c, "", "Attention", 23);
-    for (int i = 0; i < 3; i++) reference_input(&c, PGY_F32, "1 1 3 4");
-    reference_input(&c, PGY_F32, NULL);
-    for (int i = 0; i < 2; i++) reference_input(&c, PGY_F32, "1 1 2 4");
-    assert_int_equal(reference_run(&c, 1, TOLERANCE), 0);
-}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Attention in float32 over keys and values that lie row by row in memory, for few query rows and
+ * for caches. Rows of the caches and new rows are joined in the outputs; the workspace has them if
+ * there are no such outputs. Without caches, keys and values are read where they are. A unit is
+ * some query rows that share a head of keys. If a head has one unit, it also joins its rows, which
+ * are in the cache then; else a phase before does. Many keys are computed in parts of fixed length,
+ * which a last phase joins. */
+#include "kernels/cached_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+
+typedef cached_params params;
+enum { PARTS = 256 };
+
+/* ---- The problem ---------------------------------------------------------------------------- */
+
+static const kernel_tensor *given(const kernel_problem *u, size_t i)
+{
+    return i < u->input_count && u->inputs[i].dtype ? &u->inputs[i] : NULL;
+}
+
+static cached_strides read_strides(const kernel_tensor *t, uint64_t heads)
+{
+    const uint64_t row = (uint64_t)t->shape[t->rank - 1];
+    if (t->rank == 4) {
+        const uint64_t head = row * (uint64_t)t->shape[2];
+        return (cached_strides){.batch = head * heads, .head = head, .row = row};
+    }
+    return (cached_strides){.batch = row * (uint64_t)t->shape[1], .head = row / heads, .row = row};
+}
+
+static uint64_t read_heads(const kernel_tensor *t, const op_node *n, const char *name)
+{
+    const int64_t heads = t->rank == 4 ? t->shape[1] : op_attr_int(n, name, 0);
+    return heads > 0 && heads <= INT32_MAX ? (uint64_t)heads : 0;
+}
+
+static bool read_mask(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *t = given(u, CACHED_MASK);
+    uint64_t *const strides_of[] = {&p->m_batch, &p->m_head, &p->m_row, &p->m_key};
+    uint64_t stride = 1;
+    p->m_keys = cached_keys(p);
+    if (!t) return true;
+    if ((t->dtype != PGY_F32 && t->dtype != PGY_BOOL) || t->rank < 1 || t->rank > 4) return false;
+    for (int32_t behind = 1; behind <= t->rank; behind++) {
+        const uint64_t size = (uint64_t)t->shape[t->rank - behind];
+        *strides_of[4 - behind] = size == 1 ? 0 : stride;
+        stride *= size;
+    }
+    p->mask = t->dtype == PGY_BOOL ? CACHED_BOOLS : CACHED_FLOATS;
+    if (p->m_key || strcmp(u->node->def->domain, "pgy"))
+        p->m_keys = (uint64_t)t->shape[t->rank - 1];
+    return p->m_keys <= cached_keys(p);
+}
+
+static bool read_caches(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *past = given(u, CACHED_PAST), *values = given(u, CACHED_PAST + 1);
+    const kernel_tensor *lengths = given(u, CACHED_LENGTHS);
+    if (!past != !values || (past && (past->rank != 4 || past->dtype != PGY_F32 ||
+                                      values->rank != 4 || values->dtype != PGY_F32)))
+        return false;
+    if (past) p->past = (uint64_t)past->shape[2];
+    for (uint32_t i = 0; i < 2; i++)
+        if (u->output_count > 1 + i && u->outputs[1 + i].dtype) p->present |= 1U << i;
+    p->joined = p->past || p->present;
+    p->lengths = lengths != NULL;
+    return !lengths || (lengths->dtype == PGY_I64 && kernel_count(lengths) == p->batch);
+}
+
+static bool is_plain(const kernel_problem *u)
+{
+    for (size_t i = 0; i < 3; i++)
+        if (i >= u->input_count || u->inputs[i].dtype != PGY_F32 || !kernel_count(&u->inputs[i]) ||
+            u->inputs[i].rank != u->inputs[0].rank)
+            return false;
+    return u->inputs[0].rank >= 3 && u->inputs[0].rank <= 4 && u->outputs[0].dtype == PGY_F32 &&
+           (u->output_count < 4 || !u->outputs[3].dtype) &&
+           op_attr_int(u->node, "softmax_precision", 1) == 1;
+}
+
+static int64_t read_window(const op_node *n, const char *name)
+{
+    const int64_t window = op_attr_int(n, name, -1);
+    return window > INT32_MAX ? -1 : window; /* sequences are shorter */
+}
+
+static bool cached_describe(params *p, const kernel_problem *u)
+{
+    const op_node *n = u->node;
+    const kernel_tensor *q = &u->inputs[CACHED_Q], *k = &u->inputs[CACHED_K],
+                        *v = &u->inputs[CACHED_V];
+    *p = (params){.level = u->self->needs, .inputs = (uint32_t)u->input_count};
+    if (!is_plain(u)) return false;
+    p->heads = read_heads(q, n, "q_num_heads");
+    p->kv_heads = read_heads(k, n, "kv_num_heads");
+    if (!p->heads || !p->kv_heads || p->heads % p->kv_heads) return false;
+    p->q = read_strides(q, p->heads);
+    p->of[0] = read_strides(k, p->kv_heads);
+    p->of[1] = read_strides(v, p->kv_heads);
+    p->y = read_strides(&u->outputs[0], p->heads);
+    p->batch = (uint64_t)q->shape[0];
+    p->rows = (uint64_t)q->shape[q->rank - 2];
+    p->fresh = (uint64_t)k->shape[k->rank - 2];
+    for (size_t i = 0; i < 2; i++) p->sizes[i] = q->rank == 4 ? p->of[i].row : p->of[i].head;
+    p->causal = op_attr_int(n, "is_causal", 0) != 0;
+    p->left = read_window(n, "left_window_size");
+    p->right = read_window(n, "right_window_size");
+    p->cap = (float)op_attr_float(n, "softcap", 0);
+    p->scale = (float)op_attr_float(n, "scale", 1 / sqrt((double)p->sizes[0]));
+    return p->sizes[0] && p->sizes[1] && read_caches(p, u) && p->past <= INT32_MAX &&
+           p->fresh <= INT32_MAX && p->rows <= INT32_MAX && read_mask(p, u);
+}
+
+static bool cached_accept(kernel_problem *u, double *cost_ns)
+{
+    params p;
+    if (!cached_describe(&p, u)) return false;
+    for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
+    for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
+    const double keys = (double)cached_keys(&p), size = (double)(p.sizes[0] + p.sizes[1]);
+    const double scores = (double)(p.batch * p.heads * p.rows) * keys;
+    const double moved = (double)(p.batch * p.kv_heads) * keys * size;
+    *cost_ns = 200 + scores * (2 * size + 40) / u->self->rates[0] + (p.joined ? moved * 0.3 : 0) +
+               moved * 0.1;
+    return true;
+}
+
+/* Units that join the caches: [keys, values][batch][heads]. */
+static uint64_t cached_joins(const params *p)
+{
+    return 2 * p->batch * p->kv_heads;
+}
+
+static uint64_t cached_units(const params *p)
+{
+    return p->batch * p->kv_heads * cached_row_units(p) * cached_key_parts(p);
+}
+
+static pgy_status cached_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    uint64_t places[4];
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)cached_describe(p, u); /* cannot fail after `accept` */
+    const uint64_t units = cached_units(p), joins = p->joined ? cached_joins(p) : 0;
+    const uint64_t most = units > joins ? units : joins;
+    cached_places(places, p);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
+    out->phases = cached_phases(p);
+    out->parts = (uint32_t)(most < PARTS ? most : PARTS);
+    out->workspace_bytes = places[3] * sizeof(float);
+    out->scratch_bytes = cached_scratch(p) * sizeof(float);
+    return PGY_OK;
+}
+
+/* ---- Joining -------------------------------------------------------------------------------- */
+
+/* Where the keys (0) or values (1) of a head lie, and the distance of their rows. */
+static float *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_t head,
+                          uint64_t *step)
+{
+    uint64_t places[4];
+    *step = p->sizes[i];
+    if (!p->joined) {
+        *step = p->of[i].row;
+        return (float *)r->tensors[CACHED_K + i] + head / p->kv_heads * p->of[i].batch +
+               head % p->kv_heads * p->of[i].head;
+    }
+    cached_places(places, p);
+    float *all = p->present >> i & 1 ? (float *)r->tensors[p->inputs + 1 + i]
+                                     : (float *)r->workspace + places[i];
+    return all + head * cached_keys(p) * p->sizes[i];
+}
+
+/* Writes the rows of a head: those of the cache, then the new ones. memmove: the caller may have
+ * given one buffer for both caches. */
+static void cached_join(const params *p, const kernel_run *r, size_t i, uint64_t head)
+{
+    uint64_t step;
+    float *y = cached_rows(p, r, i, head, &step);
+    const float *x = (const float *)r->tensors[CACHED_K + i] + head / p->kv_heads * p->of[i].batch +
+                     head % p->kv_heads * p->of[i].head;
+    const uint64_t size = p->sizes[i];
+    if (p->past) {
+        const float *old = (const float *)r->tensors[CACHED_PAST + i] + head * p->past * size;
+        if (old != y) memmove(y, old, p->past * size * sizeof *y);
+    }
+    y += p->past * size;
+    for (uint64_t row = 0; row < p->fresh; row++)
+        memcpy(y + row * size, x + row * p->of[i].row, size * sizeof *y);
+}
+
+/* Has the caller given one buffer for the caches of input and output? Their heads move then, the
+ * last one first, in one thread. */
+static bool is_shared(const params *p, const kernel_run *r)
+{
+    bool shared = false;
+    for (size_t i = 0; i < 2; i++)
+        shared |= p->past && p->present >> i & 1 &&
+                  r->tensors[CACHED_PAST + i] == r->tensors[p->inputs + 1 + i];
+    return shared;
+}
+
+static void cached_join_in_place(const params *p, const kernel_run *r)
+{
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t head = p->batch * p->kv_heads; head-- > 0;) cached_join(p, r, i, head);
+}
+
+/* ---- Rows ----------------------------------------------------------------------------------- */
+
+static void read_row_mask(attention_row *to, const params *p, const kernel_run *r, uint64_t at)
+{
+    const void *mask = r->tensors[CACHED_MASK];
+    const bool bools = p->mask == CACHED_BOOLS;
+    if (to->to > p->m_keys) to->to = p->m_keys;
+    if (p->m_key) {
+        if (bools)
+            to->open = (const uint8_t *)mask + at;
+        else
+            to->mask = (const float *)mask + at;
+    } else if (bools) {
+        if (!((const uint8_t *)mask)[at]) to->to = 0;
+    } else {
+        to->shift = ((const float *)mask)[at];
+    }
+}
+
+/* A query row of a head; false: the length in the data does not fit. */
+static bool read_row(attention_row *to, const params *p, const kernel_run *r, uint64_t b,
+                     uint64_t head, uint64_t row)
+{
+    const int64_t keys = (int64_t)cached_keys(p);
+    const int64_t length = p->lengths ? ((const int64_t *)r->tensors[CACHED_LENGTHS])[b] : keys;
+    if (length < 0 || length > keys) return false;
+    const int64_t before = p->lengths && !p->past ? length - (int64_t)p->rows : (int64_t)p->past;
+    const int64_t at = before + (int64_t)row;
+    int64_t first = 0, end = length;
+    if (p->causal && at + 1 < end) end = at + 1;
+    if (p->right >= 0 && at + p->right + 1 < end) end = at + p->right + 1;
+    if (p->left >= 0 && at - p->left > 0) first = at - p->left;
+    *to = (attention_row){.from = (uint64_t)first, .to = end > 0 ? (uint64_t)end : 0};
+    to->y = (float *)r->tensors[p->inputs] + b * p->y.batch + head * p->y.head + row * p->y.row;
+    if (p->mask) read_row_mask(to, p, r, b * p->m_batch + head * p->m_head + row * p->m_row);
+    if (to->from > to->to) to->from = to->to;
+    return true;
+}
+
+/* A unit's rows: their numbers, and where they are. */
+static bool read_rows(attention_rows *a, const params *p, const kernel_run *r, uint64_t group,
+                      uint64_t first)
+{
+    const uint64_t shared = p->heads / p->kv_heads, all = p->rows * shared;
+    const uint64_t b = group / p->kv_heads;
+    *a = (attention_rows){.level = (cpu_level)p->level,
+                          .rows = all - first < ATTENTION_ROWS ? all - first : ATTENTION_ROWS,
+                          .size = p->sizes[0],
+                          .v_size = p->sizes[1],
+                          .cap = p->cap};
+    for (uint64_t i = 0; i < a->rows; i++)
+        if (!read_row(&a->row[i], p, r, b, group % p->kv_heads * shared + (first + i) % shared,
+                      (first + i) / shared))
+            return false;
+    return true;
+}
+
+static const float *gather_query(const params *p, const kernel_run *r, uint64_t group,
+                                 uint64_t first, uint64_t rows)
+{
+    const uint64_t shared = p->heads / p->kv_heads, size = p->sizes[0];
+    const float *q = (const float *)r->tensors[CACHED_Q] + group / p->kv_heads * p->q.batch;
+    float *y = r->scratch;
+    for (uint64_t i = 0; i < rows; i++, y += size) {
+        const uint64_t head = group % p->kv_heads * shared + (first + i) % shared;
+        const float *x = q + head * p->q.head + (first + i) / shared * p->q.row;
+        for (uint64_t d = 0; d < size; d++) y[d] = x[d] * p->scale;
+    }
+    return r->scratch;
+}
+
+static float *part_sums(const params *p, const kernel_run *r, uint64_t group)
+{
+    uint64_t places[4];
+    const uint64_t rows = p->rows * (p->heads / p->kv_heads);
+    cached_places(places, p);
+    return (float *)r->workspace + places[2] +
+           group * cached_key_parts(p) * rows * (p->sizes[1] + 2);
+}
+
+static void cached_unit(const params *p, const kernel_run *r, uint64_t index)
+{
+    const uint64_t across = cached_row_units(p), parts = cached_key_parts(p);
+    const uint64_t group = index / parts / across, first = index / parts % across * ATTENTION_ROWS;
+    attention_rows a;
+    if (!read_rows(&a, p, r, group, first)) {
+        kernel_fail(r, KERNEL_FAULT_LENGTH);
+        return;
+    }
+    a.q = gather_query(p, r, group, first, a.rows);
+    a.keys = cached_rows(p, r, 0, group, &a.key_step);
+    a.values = cached_rows(p, r, 1, group, &a.value_step);
+    if (parts > 1) {
+        const uint64_t from = index % parts * ATTENTION_PART, to = from + ATTENTION_PART;
+        a.part = part_sums(p, r, group) + index % parts * a.rows * (a.v_size + 2);
+        for (uint64_t i = 0; i < a.rows; i++) {
+            attention_row *row = &a.row[i];
+            row->from = row->from < from ? from : row->from;
+            row->to = row->to < to ? row->to : to;
+            if (row->from >= row->to) row->from = row->to = from;
+        }
+    }
+    attention_rows_run(&a, (float *)r->scratch + ATTENTION_ROWS * p->sizes[0]);
+}
+
+static void cached_finish(const params *p, const kernel_run *r, uint64_t group)
+{
+    attention_rows a;
+    if (!read_rows(&a, p, r, group, 0)) return; /* the phase before has reported it */
+    attention_rows_join(&a, part_sums(p, r, group), cached_key_parts(p));
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+/* The phase before the units. */
+static void cached_join_phase(const params *p, const kernel_run *r)
+{
+    const uint64_t heads = p->batch * p->kv_heads;
+    size_t from, to;
+    if (is_shared(p, r)) {
+        if (r->part == 0) cached_join_in_place(p, r);
+        return;
+    }
+    kernel_share(&from, &to, cached_joins(p), r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++)
+        cached_join(p, r, i / heads, i % heads);
+}
+
+static void cached_unit_phase(const params *p, const kernel_run *r)
+{
+    const bool alone = cached_joins_alone(p), shared = alone && is_shared(p, r);
+    size_t from, to;
+    if (shared && r->part) return;
+    if (shared) cached_join_in_place(p, r);
+    kernel_share(&from, &to, cached_units(p), r->part, shared ? 1 : r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        for (size_t which = 0; alone && !shared && which < 2; which++) cached_join(p, r, which, i);
+        cached_unit(p, r, i);
+    }
+}
+
+static void cached_run(const kernel_run *r)
+{
+    const params *p = r->params;
+    const uint32_t units = p->joined && !cached_joins_alone(p);
+    size_t from, to;
+    if (r->phase < units) {
+        cached_join_phase(p, r);
+    } else if (r->phase == units) {
+        cached_unit_phase(p, r);
+    } else {
+        kernel_share(&from, &to, p->batch * p->kv_heads, r->part, r->parts);
+        for (size_t i = from; i < to; i++) cached_finish(p, r, i);
+    }
+}
+
+#define ROW(suffix, level, flops_per_ns)                                                         \
+    {                                                                                            \
+        .name = "cached_attention_f32_" #suffix, .version = 1, .ops = "Attention pgy:Attention", \
+        .needs = level, .rates = {flops_per_ns}, .accept = cached_accept,                        \
+        .prepare = cached_prepare, .run = cached_run, .extent = cached_attention_extent          \
+    }
+const kernel KERNELS_cached_attention[] = {
+    ROW(portable, CPU_PORTABLE, 6),
+    ROW(avx2, CPU_AVX2, 25),
+    ROW(avx512, CPU_AVX512, 40),
+    {0},
+};

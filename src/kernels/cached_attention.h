@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parameters of the kernel for Attention over keys and values that lie row by row in memory. */
+#ifndef KERNELS_CACHED_ATTENTION_H
+#define KERNELS_CACHED_ATTENTION_H
+
+#include "kernels/attention_rows.h"
+#include "kernels/extent.h"
+
+/* The operator's inputs, and its outputs behind them. */
+enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_MASK, CACHED_PAST, CACHED_LENGTHS = 6 };
+
+typedef enum cached_mask { CACHED_NO_MASK, CACHED_FLOATS, CACHED_BOOLS } cached_mask;
+
+/* Strides of an operand along batch, head and row; the elements of a row are contiguous. */
+typedef struct cached_strides {
+    uint64_t batch, head, row;
+} cached_strides;
+
+typedef struct cached_params {
+    uint64_t batch, heads, kv_heads, rows;
+    uint64_t past, fresh;       /* keys of the caches, and new ones */
+    uint64_t sizes[2];          /* of a row of keys, and of values */
+    cached_strides q, of[2], y; /* of: the new keys and values */
+    /* Strides of the mask; keys from m_keys on are masked. */
+    uint64_t m_batch, m_head, m_row, m_key, m_keys;
+    int64_t left, right; /* the window; < 0: none */
+    uint32_t level, inputs, causal, mask;
+    uint32_t joined;  /* past and new rows are copied to one place: an output, or the workspace */
+    uint32_t present; /* bit 0: the keys are an output; bit 1: the values */
+    uint32_t lengths; /* the number of keys of each batch entry is data */
+    float scale, cap;
+} cached_params;
+
+static inline uint64_t cached_keys(const cached_params *p)
+{
+    return p->past + p->fresh;
+}
+
+/* Units for each head of keys: its query rows are [rows][heads / kv_heads]. */
+static inline uint64_t cached_row_units(const cached_params *p)
+{
+    return (p->rows * (p->heads / p->kv_heads) + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+}
+
+/* Parts of the keys; more than one only if each head has one unit of rows. */
+static inline uint64_t cached_key_parts(const cached_params *p)
+{
+    return cached_row_units(p) > 1 ? 1 : (cached_keys(p) + ATTENTION_PART - 1) / ATTENTION_PART;
+}
+
+/* Does a unit join the rows of its head itself? */
+static inline bool cached_joins_alone(const cached_params *p)
+{
+    return p->joined && cached_row_units(p) == 1 && cached_key_parts(p) == 1;
+}
+
+/* Offsets in the workspace, in floats: joined keys, joined values, sums of parts, the end. */
+void cached_places(uint64_t *out, const cached_params *p);
+uint32_t cached_phases(const cached_params *p);
+uint64_t cached_scratch(const cached_params *p); /* floats */
+bool cached_attention_extent(kernel_extent *e, const kernel_claim *q);
+
+#endif
