@@ -105,13 +105,28 @@ static bool is_clean(size_t i, const void *at, uint64_t bytes, bool at_end)
     return true;
 }
 
-static void fill_random(void *at, uint64_t bytes)
+enum { NOISE = 1 << 16 };
+
+/* A piece of noise drawn once, because drawing each byte anew would be most of the test's time. */
+static const unsigned char *noise(bool wild)
 {
     static const unsigned char COMMON[] = {0, 0, 0, 1, 0xff, 0x7f, 0x80, 2};
-    unsigned char *p = at;
-    const bool wild = next() % 2;
-    for (uint64_t i = 0; i < bytes; i++)
-        p[i] = wild ? (unsigned char)next() : COMMON[next() % sizeof COMMON];
+    static unsigned char drawn[2][NOISE];
+    static bool is_drawn[2];
+    for (size_t i = 0; i < NOISE && !is_drawn[wild]; i++)
+        drawn[wild][i] = wild ? (unsigned char)next() : COMMON[next() % sizeof COMMON];
+    is_drawn[wild] = true;
+    return drawn[wild];
+}
+
+static void fill_random(void *at, uint64_t bytes)
+{
+    const unsigned char *from = noise(next() % 2);
+    for (uint64_t done = 0, size; done < bytes; done += size) {
+        const uint64_t start = next() % NOISE;
+        size = NOISE - start < bytes - done ? NOISE - start : bytes - done;
+        memcpy((unsigned char *)at + done, from + start, size);
+    }
 }
 
 typedef struct check {

@@ -181,9 +181,13 @@ static void release(void *data, size_t size, const char *what, const kernel *k)
 
 static void arrange(void *to, const kernel_tensor *t, const pgy_tensor *linear)
 {
-    const size_t item = pgy_dtype_describe(t->dtype)->bits / 8;
+    const size_t item = pgy_dtype_describe(t->dtype)->bits / 8, count = kernel_count(t);
+    if (kernel_block(t->layout) == 1) {
+        if (count) memcpy(to, pgy_tensor_data(linear), count * item);
+        return;
+    }
     memset(to, 0, kernel_size_bytes(t));
-    for (size_t i = 0; i < kernel_count(t); i++)
+    for (size_t i = 0; i < count; i++)
         memcpy((char *)to + place_of(t, i) * item, (const char *)pgy_tensor_data(linear) + i * item,
                item);
 }
@@ -197,6 +201,7 @@ static void check(const kernel *k, size_t output, const kernel_tensor *y, const 
     const size_t item = pgy_dtype_describe(y->dtype)->bits / 8, count = kernel_count(y);
     const void *w = pgy_tensor_data(wanted);
     double scale = 0;
+    if (!count || (kernel_block(y->layout) == 1 && !memcmp(got, w, count * item))) return;
     for (size_t i = 0; i < count && pgy_dtype_is_float(y->dtype); i++) {
         const double x = element_as_f64(y->dtype, w, i);
         if (isfinite(x)) scale = fmax(scale, fabs(x));
