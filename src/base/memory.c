@@ -13,68 +13,27 @@
 
 #include <polygraphy/base.h>
 
-enum { PATH_SIZE = 4096, LINE_SIZE = 4352 };
-
-/* ---- Files of the kernel -------------------------------------------------------------------- */
-
-/* These files are small and report no size. They are read without allocating, because memory may be
- * short. */
-static FILE *open_below(const char *root, const char *folder, const char *name)
-{
-    char path[2 * PATH_SIZE];
-    const int n = snprintf(path, sizeof path, "%s%s%s%s", root, folder, *name ? "/" : "", name);
-    return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
-}
-
-/* The number after `key` ("MemAvailable:", "inactive_file"); 0 if the key is absent. */
-static uint64_t field_of(const char *root, const char *folder, const char *name, const char *key)
-{
-    char line[256];
-    uint64_t value = 0;
-    const size_t size = strlen(key);
-    FILE *file = open_below(root, folder, name);
-    while (file && fgets(line, sizeof line, file))
-        if (!strncmp(line, key, size) && line[size] == ' ') {
-            value = strtoull(line + size, NULL, 10);
-            break;
-        }
-    if (file) fclose(file);
-    return value;
-}
-
-/* Returns UINT64_MAX for "max", for text that is no number, and for a missing file. */
-static uint64_t number_in(const char *root, const char *folder, const char *name)
-{
-    char text[64];
-    FILE *file = open_below(root, folder, name);
-    const bool got = file && fgets(text, sizeof text, file);
-    if (file) fclose(file);
-    return got && *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
-}
+#include "base/cgroup.h"
 
 /* ---- Control groups ------------------------------------------------------------------------- */
 
-typedef struct cgroup_kind {
-    const char *controller; /* controller in /proc/self/cgroup; "": cgroup v2 */
-    const char *mount;
+typedef struct group_files {
+    cgroup_kind kind;
     const char *limits[2], *usage;
     const char *cache[2]; /* fields of memory.stat that count pages of files, which the kernel
                              reclaims first */
-} cgroup_kind;
+} group_files;
 
-static const cgroup_kind KINDS[] = {
-    {"",
-     "/sys/fs/cgroup",
+static const group_files KINDS[] = {
+    {{"", "/sys/fs/cgroup"},
      {"memory.max", "memory.high"},
      "memory.current",
      {"inactive_file", "active_file"}},
-    {"",
-     "/sys/fs/cgroup/unified",
+    {{"", "/sys/fs/cgroup/unified"},
      {"memory.max", "memory.high"},
      "memory.current",
      {"inactive_file", "active_file"}},
-    {"memory",
-     "/sys/fs/cgroup/memory",
+    {{"memory", "/sys/fs/cgroup/memory"},
      {"memory.limit_in_bytes", NULL},
      "memory.usage_in_bytes",
      {"total_inactive_file", "total_active_file"}},
@@ -85,79 +44,46 @@ enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
  * none. */
 #define UNLIMITED (UINT64_C(1) << 62)
 
-/* True if `name` is in a list like "cpu,memory". */
-static bool lists(const char *list, size_t size, const char *name)
-{
-    const size_t wanted = strlen(name);
-    if (!wanted) return size == 0;
-    for (size_t at = 0; at < size;) {
-        size_t n = strcspn(list + at, ",:");
-        if (n == wanted && !memcmp(list + at, name, n)) return true;
-        at += n + 1;
-    }
-    return false;
-}
-
-/* "4:cpu,memory:/a/b" -> "/a/b". False: the process is in no group of this kind. */
-static bool own_group(char *out, const char *root, const char *controller)
-{
-    char line[LINE_SIZE];
-    bool found = false;
-    FILE *file = open_below(root, "/proc/self/cgroup", "");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        const char *first = strchr(line, ':'), *second = first ? strchr(first + 1, ':') : NULL;
-        if (!second || !lists(first + 1, (size_t)(second - first - 1), controller)) continue;
-        const size_t size = strcspn(second + 1, "\n");
-        if (size >= PATH_SIZE / 2) break;
-        memcpy(out, second + 1, size);
-        out[size] = '\0';
-        found = true;
-    }
-    if (file) fclose(file);
-    return found;
-}
-
-static uint64_t group_room(const char *root, const cgroup_kind *k, const char *folder)
+static uint64_t group_room(const char *root, const group_files *k, const char *folder)
 {
     uint64_t limit = UINT64_MAX;
     for (size_t i = 0; i < 2 && k->limits[i]; i++) {
-        const uint64_t n = number_in(root, folder, k->limits[i]);
+        const uint64_t n = cgroup_number(root, folder, k->limits[i]);
         if (n < limit) limit = n;
     }
     if (limit >= UNLIMITED)
         return UINT64_MAX; /* return early, because reading the group's statistics is slow */
-    const uint64_t usage = number_in(root, folder, k->usage);
+    const uint64_t usage = cgroup_number(root, folder, k->usage);
     if (usage == UINT64_MAX) return limit;
     uint64_t cache = 0;
-    for (size_t i = 0; i < 2; i++) cache += field_of(root, folder, "memory.stat", k->cache[i]);
+    for (size_t i = 0; i < 2; i++) cache += cgroup_field(root, folder, "memory.stat", k->cache[i]);
     const uint64_t held = usage > cache ? usage - cache : 0;
     return limit > held ? limit - held : 0;
 }
 
-/* The free part of the limit (room): the smallest one of the group and all its ancestors. A
- * container may see its own group as the root; then the folders of its path do not exist, and the
- * root has the limit. */
-static uint64_t kind_room(const char *root, const cgroup_kind *k)
+typedef struct search {
+    const group_files *files;
+    uint64_t room;
+} search;
+
+static void visit_group(const char *root, const char *folder, void *user)
 {
-    char group[PATH_SIZE], folder[PATH_SIZE];
-    uint64_t room = UINT64_MAX;
-    if (!own_group(group, root, k->controller)) return room;
-    for (;;) {
-        char *slash = strrchr(group, '/');
-        const bool top = !slash || !slash[1];
-        if (snprintf(folder, sizeof folder, "%s%s", k->mount, top ? "" : group) <
-            (int)sizeof folder) {
-            const uint64_t here = group_room(root, k, folder);
-            if (here < room) room = here;
-        }
-        if (top) return room;
-        slash[slash == group] = '\0';
-    }
+    search *s = user;
+    const uint64_t here = group_room(root, s->files, folder);
+    if (here < s->room) s->room = here;
+}
+
+/* The free part of the limit (room): the smallest one of the group and all its ancestors. */
+static uint64_t kind_room(const char *root, const group_files *k)
+{
+    search s = {.files = k, .room = UINT64_MAX};
+    cgroup_visit(root, &k->kind, visit_group, &s);
+    return s.room;
 }
 
 uint64_t memory_free_bytes(const char *root, const char **source)
 {
-    const uint64_t available = field_of(root, "/proc", "meminfo", "MemAvailable:");
+    const uint64_t available = cgroup_field(root, "/proc", "meminfo", "MemAvailable:");
     uint64_t least = available && available < UINT64_MAX >> 10 ? available << 10 : UINT64_MAX;
     const char *from = "free memory of this machine";
     for (size_t i = 0; i < KIND_COUNT; i++) {

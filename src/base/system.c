@@ -2,13 +2,13 @@
 /* Clock, processor features and processor count. Values that cannot change are determined once. */
 #include "base/system.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "base/processors.h"
 
 static const char *const LEVEL_NAMES[] = {"portable", "avx2", "avx512"};
 enum { LEVEL_COUNT = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
@@ -71,29 +71,14 @@ const char *cpu_level_name(cpu_level level)
     return i < LEVEL_COUNT ? LEVEL_NAMES[i] : "unknown";
 }
 
-static size_t allowed_processors(void)
-{
-    enum { LARGEST = 1 << 16 };
-    for (int limit = 1024; limit <= LARGEST; limit *= 4) {
-        cpu_set_t *set = CPU_ALLOC((size_t)limit);
-        if (!set) break;
-        const size_t size = CPU_ALLOC_SIZE((size_t)limit);
-        const int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (count > 0) return (size_t)count;
-    }
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (size_t)online : 1;
-}
-
 static size_t chosen_processors(void)
 {
     enum { LARGEST = 1024 };
     const char *text = getenv("POLYGRAPHY_THREADS");
-    if (!text) return allowed_processors();
+    if (!text) return processors_allowed();
     char *end;
     const long count = strtol(text, &end, 10);
-    if (end == text || *end || count < 1) return allowed_processors();
+    if (end == text || *end || count < 1) return processors_allowed();
     return count < LARGEST ? (size_t)count : LARGEST;
 }
 

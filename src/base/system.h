@@ -16,8 +16,8 @@ const char *cpu_level_name(cpu_level level);
 /* True if the processor has AVX-512 VNNI (sums of products of bytes). It is not a cpu_level,
  * because kernels pack weights and compute results the same without it. */
 bool cpu_has_byte_sums(void);
-/* The number of processors that this process may run on, at least 1. POLYGRAPHY_THREADS overrides
- * it. */
+/* The number of processors that this process may use (base/processors.h), at least 1.
+ * POLYGRAPHY_THREADS overrides it. */
 size_t cpu_count(void);
 
 /* Calls task(i, user) for i in [0, count), on up to cpu_count() threads; returns when all are done.
