@@ -3,7 +3,12 @@
  * to 36 points, multiplied by the transformed weights, and transformed back to 4 x 4 outputs. This
  * takes 2.25 multiplications for each output and channel instead of 9. A unit of work is a run of
  * tiles by two blocks of output channels. The transformed tiles of a run serve all output
- * channels. */
+ * channels.
+ *
+ * The weights are packed as for a direct convolution. Transformed ones are four times as large, and
+ * to read them from memory takes about as long as to make them from the plain ones, so each run
+ * makes them: a unit makes those of some input channels before it multiplies by them, or, if all
+ * are small, a phase before makes them once for all units. */
 #include "kernels/conv_winograd.h"
 
 #include <math.h>
@@ -15,9 +20,19 @@
 #include "kernels/conv_plan.h"
 #include "kernels/conv_tile.h"
 #include "kernels/extent.h"
-#include "kernels/packing.h"
 
-enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56, MOST_PARTS = 256, NOTE_FLOATS = 16 };
+/* CHUNK: input channels whose weights are transformed at a time; APART: floats between two of their
+ * points, which would otherwise map to one cache set; SHARED_BYTES: limit of all transformed
+ * weights that are made in a phase of their own */
+enum {
+    FAST_BYTES = 512 * 1024,
+    RUN_OF_LARGE = 56,
+    MOST_PARTS = 256,
+    NOTE_FLOATS = 16,
+    CHUNK = 64,
+    APART = 16,
+    SHARED_BYTES = 5 * FAST_BYTES / 2
+};
 
 typedef struct params {
     conv_shape s;
@@ -114,79 +129,60 @@ static bool conv_winograd_accept(kernel_problem *u, double *cost_ns)
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
-/* Evaluates the polynomial of three weights at the points 0, 3/4, -3/4, 3/2, -3/2 and infinity, and
- * divides each value by the product of that point's differences to the other points. */
-static void conv_winograd_transform_line(double *t, const double *g, size_t step)
+/* Where the weights of an input channel for a unit `width` floats wide lie, behind `from`, and the
+ * distance of their taps. */
+static uint64_t taps_at(uint64_t *tap, const params *p, uint64_t channel, uint64_t width)
 {
-    static const double A = 0.75, B = 1.5;
-    static const double NONE = 1 / 1.265625, NEAR = 1 / -1.8984375, FAR = 1 / 7.59375;
-    const double near = g[0] + A * A * g[2 * step], far = g[0] + B * B * g[2 * step];
-    t[0] = g[0] * NONE;
-    t[1] = (near + A * g[step]) * NEAR;
-    t[2] = (near - A * g[step]) * NEAR;
-    t[3] = (far + B * g[step]) * FAR;
-    t[4] = (far - B * g[step]) * FAR;
-    t[5] = g[2 * step];
+    const uint64_t first = channel / p->block * p->block, left = p->s.in_channels - first;
+    *tap = (left < p->block ? left : p->block) * width;
+    return (first * 9 + channel - first) * width;
 }
 
-/* Transforms 3 x 3 weights to 36 points, `step` floats apart. */
-static void transform_weights(float *to, size_t step, const float *w)
+static bool is_shared(const params *p)
 {
-    double g[9], half[3][6];
-    for (int i = 0; i < 9; i++) g[i] = (double)w[i];
-    for (size_t c = 0; c < 3; c++) conv_winograd_transform_line(half[c], g + c, 3);
-    for (size_t r = 0; r < 6; r++) {
-        const double line[3] = {half[0][r], half[1][r], half[2][r]};
-        double t[6];
-        conv_winograd_transform_line(t, line, 1);
-        for (size_t c = 0; c < 6; c++) to[(r * 6 + c) * step] = (float)t[c];
+    return weight_bytes(p) <= SHARED_BYTES;
+}
+
+static uint64_t chunk_channels(const params *p)
+{
+    return p->s.in_channels < CHUNK || is_shared(p) ? p->s.in_channels : CHUNK;
+}
+
+/* Floats between the points of the transformed weights of a chunk. */
+static uint64_t chunk_step(const params *p)
+{
+    return chunk_channels(p) * 2 * p->block + APART;
+}
+
+/* Bytes of the transformed weights that the units share. */
+static uint64_t shared_bytes(const params *p)
+{
+    return is_shared(p) ? p->out_units * WINOGRAD_POINTS * chunk_step(p) * sizeof(float) : 0;
+}
+
+/* The weights of a unit in `packed`, behind the biases. */
+static const float *unit_weights(const params *p, const void *packed, uint64_t unit)
+{
+    return (const float *)packed + p->out_blocks * p->block +
+           unit * 2 * p->block * 9 * p->s.in_channels;
+}
+
+static uint64_t unit_width(const params *p, uint64_t unit)
+{
+    return p->out_blocks - 2 * unit < 2 ? 1 : 2;
+}
+
+/* Transforms the weights of `count` input channels from `channel` on, for a unit `width` floats
+ * wide, to [point][input channel][output channel]. */
+static void transform_chunk(float *to, const params *p, const float *w, uint64_t width,
+                            uint64_t channel, uint64_t count)
+{
+    const winograd_transforms *t = transforms_of(p->level);
+    for (uint64_t c = 0; c < count; c += p->block) {
+        uint64_t tap;
+        const uint64_t at = taps_at(&tap, p, channel + c, width);
+        t->weights(to + c * width, chunk_step(p), w + at, tap, tap);
     }
-}
-
-/* Packs one input channel for `width` output channels from `first`; points lie `step` floats apart
- * in `to`. A local buffer gathers them first, because with that step they may all map to one cache
- * set. */
-static void conv_winograd_pack_channel(float *to, uint64_t step, const params *p, const float *w,
-                                       uint64_t channel, uint64_t first, uint64_t width)
-{
-    float points[WINOGRAD_POINTS * 32] = {0};
-    for (uint64_t o = 0; o < width && first + o < p->s.out_channels; o++)
-        transform_weights(points + o, width, w + ((first + o) * p->s.in_channels + channel) * 9);
-    for (uint64_t i = 0; i < WINOGRAD_POINTS; i++)
-        memcpy(to + i * step, points + i * width, width * sizeof *to);
-}
-
-/* Packs the biases, then the weights as [two output blocks][point][input channel][output channel].
- */
-static bool conv_winograd_fill(void *packed, const kernel_problem *u, const void *user)
-{
-    const params *p = user;
-    const float *w = u->inputs[1].data, *bias = p->s.has_bias ? u->inputs[2].data : NULL;
-    float *to = packed;
-    const uint64_t padded = p->out_blocks * p->block, in = p->s.in_channels;
-    for (uint64_t o = 0; o < padded; o++) *to++ = bias && o < p->s.out_channels ? bias[o] : 0;
-    for (uint64_t first = 0; first < padded; first += 2 * p->block) {
-        const uint64_t width = padded - first < 2 * p->block ? p->block : 2 * p->block;
-        for (uint64_t c = 0; c < in; c++)
-            conv_winograd_pack_channel(to + c * width, in * width, p, w, c, first, width);
-        to += WINOGRAD_POINTS * in * width;
-    }
-    return true;
-}
-
-static pgy_status conv_winograd_pack(kernel_plan *out, const params *p, const kernel_problem *u,
-                                     pgy_error *err)
-{
-    const uint64_t padded = p->out_blocks * p->block;
-    const kernel_packing how = {.form = "conv_winograd",
-                                .numbers = {p->block, p->s.in_channels, p->s.out_channels},
-                                .inputs = p->s.has_bias ? 6 : 2,
-                                .size_bytes = padded * (1 + WINOGRAD_POINTS * p->s.in_channels) *
-                                              sizeof(float),
-                                .fill = conv_winograd_fill,
-                                .user = p};
-    out->packed_inputs = how.inputs;
-    return kernel_pack(out, u, &how, err);
 }
 
 /* Bytes of the buffers in `struct scratch`. */
@@ -195,9 +191,10 @@ static uint64_t scratch_bytes(const params *p)
     const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
     const uint64_t numbers =
         extent_add(extent_mul(points, WINOGRAD_POINTS), WINOGRAD_OUT * WINOGRAD_OUT);
+    const uint64_t fixed = NOTE_FLOATS + (is_shared(p) ? 0 : WINOGRAD_POINTS * chunk_step(p));
     return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
                                  extent_mul(p->run, p->in_blocks * sizeof(bool))),
-                      NOTE_FLOATS * sizeof(float));
+                      fixed * sizeof(float));
 }
 
 static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -207,10 +204,14 @@ static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *
     (void)conv_winograd_describe(p, u, u->self->needs); /* cannot fail after `accept` */
     const params finest = cut_finer(p, MOST_PARTS);
     const uint64_t units = finest.runs * p->out_units;
-    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
+    out->phases = 1 + is_shared(p);
     out->parts = (uint32_t)(units < MOST_PARTS ? units : MOST_PARTS);
+    out->workspace_bytes = shared_bytes(p);
     out->scratch_bytes = scratch_bytes(p);
-    const pgy_status st = conv_winograd_pack(out, p, u, err);
+    conv_plan direct;
+    conv_plan_make(&direct, &p->s, u->self->needs, u->inputs[0].layout);
+    const pgy_status st = conv_plan_pack(out, &direct, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
 }
@@ -232,7 +233,9 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
     conv_extent_tensors(
         e, s, extent_mul3(s->batch, p->in_blocks * p->block, (uint64_t)(s->in[0] * s->in[1])),
         extent_mul(out, padded));
-    e->packed = extent_mul3(padded, 1 + WINOGRAD_POINTS * s->in_channels, sizeof(float));
+    e->packed = extent_mul3(padded, 1 + 9 * s->in_channels, sizeof(float));
+    e->phases = 1 + is_shared(p);
+    e->workspace = shared_bytes(p);
     e->scratch = scratch_bytes(p);
     return true;
 }
@@ -240,10 +243,11 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
- * [36][2][run][block]; patch: one tile with its padding [6][6][block]. */
+ * [36][2][run][block]; patch: one tile with its padding [6][6][block]; w: transformed weights of
+ * some input channels, see transform_chunk. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
-    float *v, *m, *patch;
+    float *w, *v, *m, *patch;
     float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
     bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs, see LARGEST */
 } scratch;
@@ -299,42 +303,22 @@ static void transform_rest(const params *p, const scratch *s, float *v, uint64_t
     (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
 }
 
-/* Recovers a weight from its transformed points, `step` floats apart. A tiny result is a rounding
- * error and becomes 0, so that a weight of 0 gives exactly 0. */
-static float weight_at(const float *w, uint64_t step, int64_t row, int64_t column)
-{
-    static const struct {
-        int count, line[2];
-        double factor[2];
-    } TAPS[3] = {{1, {0}, {1.265625}}, {2, {1, 2}, {-1.265625, 1.265625}}, {1, {5}, {1}}};
-    double sum = 0, size = 0;
-    for (int r = 0; r < TAPS[row].count; r++)
-        for (int c = 0; c < TAPS[column].count; c++) {
-            const int point = TAPS[row].line[r] * WINOGRAD_IN + TAPS[column].line[c];
-            const double term =
-                TAPS[row].factor[r] * TAPS[column].factor[c] * (double)w[(uint64_t)point * step];
-            sum += term;
-            size += fabs(term);
-        }
-    return fabs(sum) <= 1e-6 * size ? 0 : (float)sum;
-}
-
-/* Adds the products of one input element to `apart`. w: transformed weights of its channel for a
- * block of output channels, of which `lanes` exist. */
+/* Adds the products of one input element to `apart`. w: weights of its channel for a block of
+ * output channels, of which `lanes` exist; taps lie `tap` floats apart. */
 static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
-                      const float *w, uint64_t step, uint64_t lanes)
+                      const float *w, uint64_t tap, uint64_t lanes)
 {
     for (int64_t r = 0; r < WINOGRAD_OUT; r++)
         for (int64_t c = 0; c < WINOGRAD_OUT; c++) {
             if (row < r || row > r + 2 || column < c || column > c + 2) continue;
             float *to = apart + (uint64_t)(r * WINOGRAD_OUT + c) * p->block;
-            for (uint64_t o = 0; o < lanes; o++)
-                to[o] += x * weight_at(w + o, step, row - r, column - c);
+            const float *of = w + (uint64_t)((row - r) * 3 + column - c) * tap;
+            for (uint64_t o = 0; o < lanes; o++) to[o] += x * of[o];
         }
 }
 
-/* Adds the products of the strange inputs of tile i to s->apart. w: transformed weights for one
- * block of output channels. */
+/* Adds the products of the strange inputs of tile i to s->apart. w: weights for one block of output
+ * channels of a unit `width` blocks wide. */
 static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
                         const float *w, uint64_t width, uint64_t lanes)
 {
@@ -345,10 +329,11 @@ static void add_strange(const params *p, const scratch *s, const float *x, place
                                  a.row - p->s.pad[0], a.column - p->s.pad[1]);
         for (uint64_t k = 0; k < WINOGRAD_POINTS * b; k++) {
             const uint64_t channel = block * b + k % b, pixel = k / b;
+            uint64_t tap;
             if (!is_strange(s->patch[k]) || channel >= p->s.in_channels) continue;
+            const float *of = w + taps_at(&tap, p, channel, width * b);
             add_pixel(p, s->apart, s->patch[k], (int64_t)(pixel / WINOGRAD_IN),
-                      (int64_t)(pixel % WINOGRAD_IN), w + channel * width * b,
-                      p->s.in_channels * width * b, lanes);
+                      (int64_t)(pixel % WINOGRAD_IN), of, tap, lanes);
         }
     }
 }
@@ -389,32 +374,76 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
     }
 }
 
-/* Multiplies all points by the weights of one or two blocks of output channels. */
-static void conv_winograd_multiply(const params *p, const scratch *s, const float *w,
-                                   uint64_t width, uint64_t count)
+/* Multiplies all points of `channels` input channels, from `channel` on, by the transformed weights
+ * `w`, for one or two blocks of output channels. Meanwhile brings the plain weights `next` near;
+ * NULL: none. */
+static void multiply_chunk(const params *p, const scratch *s, const float *w, uint64_t width,
+                           uint64_t count, uint64_t channel, uint64_t channels, const char *next)
 {
     static const float ZEROS[32] = {0};
+    enum { LINE = 64 };
     const conv_tiles *t = conv_tiles_of(p->level);
     const uint64_t b = p->block, cuts = (count + t->pixels - 1) / t->pixels;
+    const uint64_t blocks = conv_blocks(channels, b);
+    const uint64_t lines =
+        next ? channels * width * b * 9 * sizeof(float) / LINE / WINOGRAD_POINTS : 0;
     conv_tile_call c = {.bias = ZEROS,
                         .pixel = b,
-                        .blocks = p->in_blocks,
+                        .blocks = blocks,
                         .rows = 1,
                         .columns = 1,
                         .lanes = b,
-                        .last_lanes = p->s.in_channels - (p->in_blocks - 1) * b,
+                        .last_lanes = channels - (blocks - 1) * b,
                         .block_step = p->run * b,
                         .w_row_step = b * width * b,
                         .w_rows = 1,
                         .y_block = p->run * b};
     for (uint64_t point = 0; point < WINOGRAD_POINTS; point++) {
-        c.w = w + point * p->s.in_channels * width * b;
+        const float *x = s->v + (point * p->in_blocks + channel / b) * p->run * b;
+        c.w = w + point * chunk_step(p);
+        for (uint64_t i = 0; i < lines; i++, next += LINE) __builtin_prefetch(next, 0, 2);
         for (uint64_t i = 0; i < cuts; i++) {
             const uint64_t from = i * count / cuts, to = (i + 1) * count / cuts;
-            c.x = s->v + (point * p->in_blocks * p->run + from) * b;
+            c.x = x + from * b;
             c.y = s->m + (point * 2 * p->run + from) * b;
+            c.sum = channel ? c.y : NULL;
             t->run[width][to - from](&c);
         }
+    }
+}
+
+/* Multiplies all points by the weights of a unit. */
+static void conv_winograd_multiply(const params *p, const scratch *s, const kernel_run *r,
+                                   uint64_t unit, uint64_t count)
+{
+    const uint64_t each = chunk_channels(p), width = unit_width(p, unit);
+    const float *w = unit_weights(p, r->packed, unit);
+    if (is_shared(p)) {
+        const float *shared = (const float *)r->workspace + unit * WINOGRAD_POINTS * chunk_step(p);
+        multiply_chunk(p, s, shared, width, count, 0, p->s.in_channels, NULL);
+        return;
+    }
+    for (uint64_t channel = 0; channel < p->s.in_channels; channel += each) {
+        const uint64_t left = p->s.in_channels - channel, channels = left < each ? left : each;
+        const float *next = w + (channel + channels) * width * p->block * 9;
+        transform_chunk(s->w, p, w, width * p->block, channel, channels);
+        multiply_chunk(p, s, s->w, width, count, channel, channels,
+                       left < each ? NULL : (const char *)next);
+    }
+}
+
+/* The phase that makes the weights which all units share. */
+static void share_weights(const kernel_run *r)
+{
+    const params *p = r->params;
+    size_t from, to;
+    kernel_share(&from, &to, p->out_units * p->in_blocks, r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        const uint64_t unit = i / p->in_blocks, channel = i % p->in_blocks * p->block;
+        const uint64_t left = p->s.in_channels - channel, width = unit_width(p, unit) * p->block;
+        float *all = (float *)r->workspace + unit * WINOGRAD_POINTS * chunk_step(p);
+        transform_chunk(all + channel * width, p, unit_weights(p, r->packed, unit), width, channel,
+                        left < p->block ? left : p->block);
     }
 }
 
@@ -433,7 +462,7 @@ static void sum_apart(winograd_end *e, const params *p, const scratch *s, const 
     e->sum_step = row;
 }
 
-/* w: weights of the unit that contains out_block, `blocks` blocks wide. */
+/* w: plain weights of the unit that contains out_block, `blocks` blocks wide. */
 static void conv_winograd_store(const params *p, const scratch *s, const kernel_run *r,
                                 uint64_t first, uint64_t count, uint64_t out_block, const float *w,
                                 uint64_t blocks)
@@ -465,9 +494,11 @@ static void conv_winograd_store(const params *p, const scratch *s, const kernel_
 static scratch divide_scratch(const params *p, void *memory)
 {
     const uint64_t b = p->block, points = WINOGRAD_POINTS * b;
-    float *v = (float *)memory + NOTE_FLOATS,
+    float *w = (float *)memory + NOTE_FLOATS,
+          *v = w + (is_shared(p) ? 0 : WINOGRAD_POINTS * chunk_step(p)),
           *apart = v + points * (p->run * (p->in_blocks + 2) + 1);
     return (scratch){.transformed = memory,
+                     .w = w,
                      .v = v,
                      .m = v + points * p->run * p->in_blocks,
                      .patch = v + points * p->run * (p->in_blocks + 2),
@@ -478,9 +509,12 @@ static scratch divide_scratch(const params *p, void *memory)
 static void conv_winograd_run(const kernel_run *r)
 {
     const params own = cut_finer(r->params, r->parts), *p = &own;
-    const uint64_t b = p->block, padded = p->out_blocks * b;
     const scratch s = divide_scratch(p, r->scratch);
     size_t from, to;
+    if (is_shared(p) && r->phase == 0) {
+        share_weights(r);
+        return;
+    }
     kernel_share(&from, &to, p->runs * p->out_units, r->part, r->parts);
     if (!r->resumed) *s.transformed = SIZE_MAX;
     for (size_t i = from; i < to && !cancel_requested(); i++) {
@@ -488,20 +522,19 @@ static void conv_winograd_run(const kernel_run *r)
         const uint64_t first = index * p->run;
         if (first >= p->tiles) break;
         const uint64_t count = p->tiles - first < p->run ? p->tiles - first : p->run;
-        const uint64_t width = p->out_blocks - 2 * unit < 2 ? 1 : 2;
+        const uint64_t width = unit_width(p, unit);
         if (index != *s.transformed) transform_run(p, &s, r->tensors[0], first, count);
         *s.transformed = index;
-        const float *w =
-            (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
-        conv_winograd_multiply(p, &s, w, width, count);
+        conv_winograd_multiply(p, &s, r, unit, count);
         for (uint64_t k = 0; k < width; k++)
-            conv_winograd_store(p, &s, r, first, count, 2 * unit + k, w, width);
+            conv_winograd_store(p, &s, r, first, count, 2 * unit + k,
+                                unit_weights(p, r->packed, unit), width);
     }
 }
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 3,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 4,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

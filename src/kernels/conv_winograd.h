@@ -24,6 +24,9 @@ typedef struct winograd_transforms {
     /* Transforms 6 x 6 pixels of x to 36 points, stored v_step floats apart. Returns false if a
      * point is Inf or NaN. */
     bool (*in)(float *v, size_t v_step, const float *x, size_t row_step);
+    /* Transforms `count` filters, a multiple of the vector's length: their 3 x 3 taps lie `tap`
+     * floats apart, their 36 points will lie `step` floats apart. */
+    void (*weights)(float *to, size_t step, const float *w, size_t tap, size_t count);
     /* Transforms 36 points, m_step floats apart, to output pixels and applies the epilogue. */
     void (*out)(const winograd_end *e, const float *m, size_t m_step);
 } winograd_transforms;

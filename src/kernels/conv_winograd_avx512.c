@@ -14,5 +14,6 @@
 #include "kernels/conv_winograd.inc"
 
 const winograd_transforms winograd_avx512 = {.in = winograd_transform_in,
+                                             .weights = winograd_transform_weights,
                                              .out = winograd_transform_out};
 #endif

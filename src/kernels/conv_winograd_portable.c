@@ -13,4 +13,5 @@
 #include "kernels/conv_winograd.inc"
 
 const winograd_transforms winograd_portable = {.in = winograd_transform_in,
+                                               .weights = winograd_transform_weights,
                                                .out = winograd_transform_out};

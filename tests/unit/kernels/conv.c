@@ -163,6 +163,9 @@ static void test_conv__three_by_three_in_tiles_of_four(void **state)
         {2, 33, 49, 7, 9, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
         {3, 64, 40, 13, 14, 1, {3, 3}, {1, 1}, {1, 1}, {0, 2, 1, 0}, "LeakyRelu", false, false},
         {1, 16, 32, 42, 45, 1, {3, 3}, {1, 1}, {1, 1}, {2, 0, 2, 2}, NULL, true, true},
+        /* more weights than are transformed in a phase of their own, and channels left over */
+        {2, 150, 147, 9, 10, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
+        {1, 192, 130, 8, 6, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, false, false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
@@ -188,19 +191,21 @@ static double naive_error(const kernel_case *c, int64_t in, int64_t out, int64_t
 static void test_conv__errors_are_near_those_of_a_plain_loop(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < 3; kind++) { /* of values: evenly around 0, positive, far apart */
+    for (int i = 0; i < 6; i++) {
+        const int kind = i % 3; /* of values: evenly around 0, positive, far apart */
+        const int64_t in = i < 3 ? 64 : 192, out = i < 3 ? 32 : 128, size = i < 3 ? 14 : 10;
         kernel_case c;
         case_start(&c, "", "Conv", 17);
-        case_input(&c, false, 4, (const int64_t[]){1, 64, 14, 14});
-        case_input(&c, true, 4, (const int64_t[]){32, 64, 3, 3});
-        for (int i = 0; i < 2; i++)
-            for (size_t k = 0; k < case_count(&c.problem.inputs[i]); k++) {
-                float *v = &c.inputs[i][k];
+        case_input(&c, false, 4, (const int64_t[]){1, in, size, size});
+        case_input(&c, true, 4, (const int64_t[]){out, in, 3, 3});
+        for (int x = 0; x < 2; x++)
+            for (size_t k = 0; k < case_count(&c.problem.inputs[x]); k++) {
+                float *v = &c.inputs[x][k];
                 if (kind == 1) *v = fabsf(*v);
                 if (kind == 2) *v = *v * *v * *v * 1000;
             }
         case_output_of_reference(&c);
-        assert_true(case_run_layouts(&c, 4 * naive_error(&c, 64, 32, 14)) > 0);
+        assert_true(case_run_layouts(&c, 4 * naive_error(&c, in, out, size)) > 0);
         case_end(&c);
     }
 }
@@ -246,22 +251,22 @@ static void test_conv__one_spatial_axis(void **state)
 static void test_conv__strange_numbers_stay_where_they_are(void **state)
 {
     (void)state;
-    static const char *const NAMES[] = {NULL, "Relu", "Clip", "HardSigmoid"};
-    static const int64_t BIAS[1] = {35};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const NAMES[] = {NULL, "Relu", "Clip", "HardSigmoid", "Relu"};
+    for (size_t i = 0; i < 5; i++) { /* the last one with many weights */
+        const int64_t in = i < 4 ? 19 : 150, out = i < 4 ? 35 : 147;
         kernel_case c;
         case_start(&c, NAMES[i] ? "com.microsoft" : "", NAMES[i] ? "FusedConv" : "Conv",
                    NAMES[i] ? 1 : 17);
         case_attr_ints(&c, "pads", (const int64_t[]){1, 1, 1, 1}, 4);
         if (NAMES[i]) case_attr_text(&c, "activation", NAMES[i]);
-        case_input(&c, false, 4, (const int64_t[]){2, 19, 13, 14});
-        case_input(&c, true, 4, (const int64_t[]){35, 19, 3, 3});
-        case_input(&c, true, 1, BIAS);
+        case_input(&c, false, 4, (const int64_t[]){2, in, 13, 14});
+        case_input(&c, true, 4, (const int64_t[]){out, in, 3, 3});
+        case_input(&c, true, 1, &out);
         float *x = c.inputs[0];
         x[0] = NAN;
         x[5 * 13 * 14 + 6 * 14 + 7] = NAN;
         x[18 * 13 * 14 + 12 * 14 + 13] = INFINITY;
-        x[(19 + 3) * 13 * 14 + 5 * 14 + 2] = -INFINITY;
+        x[(in + 3) * 13 * 14 + 5 * 14 + 2] = -INFINITY;
         case_output_of_reference(&c);
         assert_true(case_run_layouts(&c, NAMES[i] ? 10 * TOLERANCE : TOLERANCE) > 0);
         case_end(&c);
