@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -127,6 +128,68 @@ static void test_int_conv__one_axis(void **state)
     int_case_end(&c);
 }
 
+typedef struct volume_case {
+    int64_t in, out, group, size[3], kernel[3], stride[3], dilation[3], pads[6];
+} volume_case;
+
+static const volume_case VOLUMES[] = {
+    {5, 9, 1, {4, 6, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+    {8, 6, 2, {5, 8, 9}, {2, 3, 3}, {2, 1, 2}, {1, 2, 1}, {0, 1, 1, 1, 0, 2}},
+    {3, 16, 1, {3, 9, 60}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {6, 7, 1, {3, 5, 4}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {12, 40, 1, {4, 4, 4}, {4, 4, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {5, 5, 5, {4, 6, 30}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+    {4, 8, 4, {7, 11, 12}, {3, 2, 5}, {2, 3, 2}, {2, 1, 1}, {2, 0, 2, 1, 1, 2}},
+};
+
+static void volume_start(int_case *c, const char *domain, const char *op, int64_t opset,
+                         const volume_case *t)
+{
+    int_case_start(c, domain, op, opset);
+    case_attr_int(&c->c, "group", t->group);
+    case_attr_ints(&c->c, "strides", t->stride, 3);
+    case_attr_ints(&c->c, "dilations", t->dilation, 3);
+    case_attr_ints(&c->c, "pads", t->pads, 6);
+}
+
+static void volume_operands(int_case *c, const volume_case *t, pgy_dtype x, pgy_dtype w)
+{
+    const bool integer = strcmp(c->c.node.def->name, "ConvInteger") == 0;
+    const int64_t *s = t->size, *k = t->kernel;
+    int_case_input(c, x, false, 5, (const int64_t[]){2, t->in, s[0], s[1], s[2]});
+    if (!integer) {
+        int_case_scalar(c, PGY_F32, 0.02);
+        int_case_scalar(c, x, x == PGY_U8 ? 113 : -7);
+    }
+    int_case_input(c, w, true, 5, (const int64_t[]){t->out, t->in / t->group, k[0], k[1], k[2]});
+}
+
+static void test_int_conv__three_axes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof VOLUMES / sizeof *VOLUMES; i++)
+        for (int form = 0; form < 8; form++) {
+            const volume_case *t = &VOLUMES[i];
+            const pgy_dtype x = form & 1 ? PGY_I8 : PGY_U8, w = form & 2 ? PGY_I8 : PGY_U8;
+            int_case c;
+            if (form & 4) {
+                volume_start(&c, "", "ConvInteger", 10, t);
+                volume_operands(&c, t, x, w);
+                int_case_input(&c, x, false, 0, NULL);
+                int_case_input(&c, w, true, 1, &t->out);
+            } else {
+                volume_start(&c, i & 1 ? "com.microsoft" : "", "QLinearConv", i & 1 ? 1 : 10, t);
+                volume_operands(&c, t, x, w);
+                int_case_scales(&c, t->out, 0.004);
+                int_case_input(&c, w, true, 1, &t->out);
+                int_case_scalar(&c, PGY_F32, 0.31);
+                int_case_scalar(&c, x, x == PGY_U8 ? 100 : 3);
+            }
+            assert_true(int_case_run(&c, 1, 0) > 0);
+            int_case_end(&c);
+        }
+}
+
 /* Every product lies in the middle between two results. */
 static void test_int_conv__halves_go_to_even(void **state)
 {
@@ -161,6 +224,9 @@ static void test_int_conv__depthwise(void **state)
     for (size_t i = 0; i < sizeof DEPTHWISE / sizeof *DEPTHWISE; i++)
         for (int form = 0; form < 8; form += next_form(&DEPTHWISE[i]))
             run_qlinear(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_I8, form & 2, form & 4);
+    for (size_t i = 0; i < sizeof DEPTHWISE / sizeof *DEPTHWISE; i++)
+        for (int form = 0; form < 8; form += next_form(&DEPTHWISE[i]))
+            run_integer(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_U8, form & 2, form & 4);
 }
 
 static void run_floats(const conv_case *t, int form)
