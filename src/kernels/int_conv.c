@@ -38,7 +38,7 @@ static bool read_window(int_conv *p, const kernel_problem *u, const kernel_tenso
     const size_t rank = (size_t)x->rank - 2;
     if (window_read(&v, u->node, rank, NULL) || window_kernel(&v, u->node, w->shape + 2, NULL))
         return false;
-    window_resolve(&v, x->shape + 2, y->shape + 2);
+    window_resolve(&v, x->shape + 2 - p->last, y->shape + 2 - p->last);
     p->taps = 1;
     for (size_t d = 0; d < INT_CONV_AXES; d++) {
         p->size[d] = p->out_size[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
@@ -115,7 +115,8 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
     const places *at = &PLACES[p->kind];
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[at->w], *y = &u->outputs[0];
-    if (u->input_count <= at->w || op_attr_int(u->node, "channels_last", 0)) return false;
+    if (u->input_count <= at->w) return false;
+    p->last = op_attr_int(u->node, "channels_last", 0) != 0;
     if (!is_type_right(u, at, (int_conv_kind)p->kind)) return false;
     if (x->rank < 3 || x->rank > 2 + INT_CONV_AXES || w->rank != x->rank || !w->data) return false;
     if (!kernel_count(x) || !kernel_count(w) || !kernel_count(y)) return false;
@@ -125,7 +126,7 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
     p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
     p->batch = (uint64_t)x->shape[0];
     p->in = (uint64_t)w->shape[1];
-    p->out = (uint64_t)y->shape[1] / p->groups;
+    p->out = (uint64_t)y->shape[p->last ? y->rank - 1 : 1] / p->groups;
     if (!read_window(p, u, w) || !check_constants(u, p, at)) return false;
     p->x_signed = x->dtype == PGY_I8;
     p->w_has_zero = has_zeros(p, u, at);
@@ -237,6 +238,18 @@ void int_conv_plan(int_conv *p, cpu_level level)
     place_packed(p, weights, steps);
 }
 
+void int_conv_plan_turned(int_conv *p, cpu_level level)
+{
+    const int_tile *t = int_tile_of(level);
+    const uint64_t width = t->vectors * t->lanes;
+    p->level = level;
+    p->turned = 1;
+    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
+    p->tiles = (p->out + width - 1) / width;
+    const uint64_t steps = p->taps * p->quads * INT_GROUP;
+    place_packed(p, p->tiles * width * steps, steps);
+}
+
 /* The count includes products that partial tiles compute beyond the output. */
 double int_conv_product_count(const int_conv *p)
 {
@@ -340,8 +353,7 @@ static uint32_t packed_of(const int_conv *p)
     return bits;
 }
 
-static pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
-                                pgy_error *err)
+pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
     const kernel_packing how = {.form = "int_conv",
@@ -461,7 +473,7 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
     const cpu_level level = u->self->needs;
     const double products_per_ns = u->self->rates[0];
     int_conv p;
-    if (!int_conv_describe(&p, u)) return false;
+    if (!int_conv_describe(&p, u) || p.last) return false;
     int_conv_plan(&p, level);
     int_problem_linear(u);
     *cost_ns = 500 + int_conv_product_count(&p) / products_per_ns +

@@ -32,6 +32,7 @@ typedef struct int_conv {
     uint32_t x_zero_input; /* index of the input that holds the zero point of X; 0: absent */
     uint32_t x_signed, w_has_zero, relu;
     uint32_t small;                 /* every sum that can occur, times its scale, is below 2^14 */
+    uint32_t last;                  /* the image has its channels last: int_conv_last.h */
     uint32_t turned;                /* a vector holds output channels instead of positions */
     uint32_t bias_input, sum_input; /* indices of the float32 bias and sum inputs; 0: absent */
     int_finish finish;
@@ -56,6 +57,16 @@ typedef struct int_conv {
 bool int_conv_describe(int_conv *p, const kernel_problem *u);
 /* Sets the members that depend on the processor level. */
 void int_conv_plan(int_conv *p, cpu_level level);
+/* Sets those of them that concern the packed weights, for weights whose vectors hold output
+ * channels. */
+void int_conv_plan_turned(int_conv *p, cpu_level level);
+/* Packs the weights, and sets p->small. */
+pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err);
+/* The zero point of X as an unsigned byte. */
+uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r);
+/* Computes, as this part's share, the numbers that are added to the sums of each channel, from
+ * bias and zero points: into the workspace at p->at_offsets. */
+void int_conv_find_offsets(const int_conv *p, const kernel_run *r);
 double int_conv_product_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
 /* Are the sizes from a plan file small enough that nothing computed from them overflows? */

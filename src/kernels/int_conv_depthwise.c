@@ -73,7 +73,8 @@ static bool int_conv_depthwise_describe(params *p, const kernel_problem *u)
 {
     int_conv *c = &p->c;
     memset(p, 0, sizeof *p);
-    if (!int_conv_describe(c, u) || c->kind == INT_CONV_TO_FLOAT || c->in != 1) return false;
+    if (!int_conv_describe(c, u) || c->kind == INT_CONV_TO_FLOAT || c->in != 1 || c->last)
+        return false;
     for (size_t d = 0; d < INT_CONV_AXES; d++)
         if (c->kernel[d] > MAX_KERNEL) return false;
     place_plane(p);

@@ -135,7 +135,7 @@ static bool is_plain(const int_conv *p)
            p->rows == (uint64_t)p->size[1] && p->columns == (uint64_t)p->size[2];
 }
 
-static uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
+uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
 {
     return (uint8_t)int_problem_unsigned(p->x_zero_input ? r->tensors[p->x_zero_input] : NULL,
                                          p->x_signed);
@@ -165,8 +165,7 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
                   int_conv_x_zero(p, r) * UINT32_C(0x01010101));
 }
 
-/* Computes the offsets that are added to the sums of each channel: bias and zero points. */
-static void find_offsets(const int_conv *p, const kernel_run *r)
+void int_conv_find_offsets(const int_conv *p, const kernel_run *r)
 {
     const char *packed = r->packed;
     const uint32_t *zeros = (const uint32_t *)(packed + p->at_zeros);
@@ -439,7 +438,7 @@ void int_conv_run(const kernel_run *r)
     if (r->phase == 0) {
         kernel_share(&from, &to, p->batch * p->groups * p->quads, r->part, r->parts);
         for (size_t i = from; i < to; i++) lay_quad(p, r, i);
-        find_offsets(p, r);
+        int_conv_find_offsets(p, r);
         return;
     }
     tile_end e = {
