@@ -16,6 +16,16 @@ typedef struct byte_binary {
     int_finish finish;
 } byte_binary;
 
+/* y = round((sum - less) * x_scale / count / y_scale) + zero: the mean of `count` quantised
+ * numbers. */
+typedef struct byte_mean {
+    int64_t less; /* zero points in the sum */
+    double x_scale, count, y_scale;
+    int_finish finish;
+} byte_mean;
+
+enum { BYTE_LINES = 256 };
+
 typedef struct byte_loops {
     /* steps[0] of a, steps[1] of b: 1, or 0 for an operand of one element, used for all */
     void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
@@ -25,6 +35,12 @@ typedef struct byte_loops {
     /* sums[i] += x[i] ^ flip */
     void (*add)(int32_t *sums, const uint8_t *x, size_t n, uint8_t flip);
     int64_t (*sum)(const uint8_t *x, size_t n, uint8_t flip);
+    /* Of `count` lines: their largest bytes (count at least 1), and sums[i] += the bytes ^ flip
+     * (count at most BYTE_LINES). */
+    void (*max_of)(uint8_t *y, const uint8_t *const *lines, size_t count, size_t n, uint8_t flip);
+    void (*sum_of)(int32_t *sums, const uint8_t *const *lines, size_t count, size_t n,
+                   uint8_t flip);
+    void (*mean)(uint8_t *y, const int32_t *sums, size_t n, const byte_mean *m);
 } byte_loops;
 
 extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;
@@ -38,6 +54,15 @@ static inline uint8_t byte_binary_exact(uint8_t a, uint8_t b, const byte_binary 
     const double moved = nearbyint(v) + (double)q->finish.zero;
     if (!(moved > (double)q->finish.low)) return (uint8_t)q->finish.low;
     return (uint8_t)(moved < (double)q->finish.high ? (int32_t)moved : q->finish.high);
+}
+
+/* One mean, by the definition. */
+static inline uint8_t byte_mean_exact(int64_t sum, const byte_mean *m)
+{
+    const double total = (double)(sum - m->less) * m->x_scale;
+    const double v = nearbyint(total / m->count / m->y_scale) + (double)m->finish.zero;
+    if (!(v > (double)m->finish.low)) return (uint8_t)m->finish.low;
+    return (uint8_t)(v < (double)m->finish.high ? (int32_t)v : m->finish.high);
 }
 
 #endif

@@ -156,6 +156,81 @@ static void test_bytes__pooling(void **state)
         for (int form = 0; form < 4; form++) run_pool(&POOLS[i], form & 1, form & 2);
 }
 
+/* Three axes, or the channels last. */
+static void run_pool_of(const char *op, int64_t axes, bool last, bool is_signed, int form)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    const bool mean = strncmp(op, "QLinear", 7) == 0;
+    const int64_t two = form & 1 ? 2 : 3, pad = form & 2 ? 1 : 0, step = form & 4 ? 2 : 1;
+    int64_t shape[5] = {2, 21};
+    int_case_start(&c, strcmp(op, "MaxPool") ? "com.microsoft" : "", op, mean || last ? 1 : 12);
+    case_attr_ints(&c.c, "kernel_shape", (const int64_t[]){two, 3, two}, (size_t)axes);
+    case_attr_ints(&c.c, "strides", (const int64_t[]){1, step, step}, (size_t)axes);
+    case_attr_ints(&c.c, "pads", (const int64_t[]){pad, pad, pad, 0, pad, pad}, 2 * (size_t)axes);
+    case_attr_int(&c.c, "ceil_mode", form & 1);
+    if (mean) case_attr_int(&c.c, "count_include_pad", form >> 3 & 1);
+    if (mean && last) case_attr_int(&c.c, "channels_last", 1);
+    for (int64_t d = 0; d < axes; d++) shape[(last ? 1 : 2) + d] = 5 + 4 * d;
+    if (last) shape[1 + axes] = form & 8 ? 67 : 21;
+    if (mean) {
+        quantised(&c, type, (int32_t)axes + 2, shape, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.03);
+        int_case_scalar(&c, type, 20);
+    } else {
+        int_case_input(&c, type, false, (int32_t)axes + 2, shape);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__pooling_in_other_layouts(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 16; form++)
+        for (int is_signed = 0; is_signed < 2; is_signed++) {
+            run_pool_of("MaxPool", 3, false, is_signed, form);
+            run_pool_of("QLinearAveragePool", 3, false, is_signed, form);
+            for (int64_t axes = 1; axes < 4; axes++) {
+                run_pool_of("NhwcMaxPool", axes, true, is_signed, form);
+                run_pool_of("QLinearAveragePool", axes, true, is_signed, form);
+            }
+        }
+}
+
+/* Windows of four numbers: many means lie in the middle between two results. */
+static void test_bytes__means_round_to_even(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int_case c;
+        int_case_start(&c, "com.microsoft", "QLinearAveragePool", 1);
+        case_attr_ints(&c.c, "kernel_shape", (const int64_t[]){2, form & 1 ? 2 : 3}, 2);
+        case_attr_int(&c.c, "channels_last", form >> 1);
+        quantised(&c, PGY_U8, 4, (const int64_t[]){1, 13, 14, 15}, 0.04, 128);
+        int_case_scalar(&c, PGY_F32, 0.04);
+        int_case_scalar(&c, PGY_U8, 127);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
+
+static void test_bytes__mean_of_pixels(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int_case c;
+        const pgy_dtype type = byte(form & 1);
+        int_case_start(&c, "com.microsoft", "QLinearGlobalAveragePool", 1);
+        case_attr_int(&c.c, "channels_last", 1);
+        quantised(&c, type, 4, (const int64_t[]){2, form & 2 ? 40 : 7, 9, 77}, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.004);
+        int_case_scalar(&c, type, 20);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
+
 static void test_bytes__mean_of_planes(void **state)
 {
     (void)state;
