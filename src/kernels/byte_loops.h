@@ -24,6 +24,13 @@ typedef struct byte_mean {
     int_finish finish;
 } byte_mean;
 
+/* Softmax: powers[k] is the exponential of a number that lies k steps below the largest. */
+typedef struct byte_softmax {
+    double powers[256], scale;
+    int_finish finish;
+    uint8_t flip;
+} byte_softmax;
+
 enum { BYTE_LINES = 256 };
 
 typedef struct byte_loops {
@@ -41,6 +48,11 @@ typedef struct byte_loops {
     void (*sum_of)(int32_t *sums, const uint8_t *const *lines, size_t count, size_t n,
                    uint8_t flip);
     void (*mean)(uint8_t *y, const int32_t *sums, size_t n, const byte_mean *m);
+    /* Of a row, n at least 1; `room` has n numbers, and x may be y. */
+    void (*softmax)(uint8_t *y, const uint8_t *x, size_t n, const byte_softmax *q, double *room);
+    /* y[i] = c[i] ? a[i] : b[i]; c holds 0 and 1 */
+    void (*choose)(uint8_t *y, const uint8_t *c, const uint8_t *a, const uint8_t *b, size_t n);
+    uint8_t (*most)(const uint8_t *x, size_t n, uint8_t flip); /* the largest x ^ flip */
 } byte_loops;
 
 extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;

@@ -89,6 +89,58 @@ static void test_bytes__tables(void **state)
     }
 }
 
+static void run_softmax(bool is_signed, int64_t opset, int64_t axis, const int64_t *shape,
+                        double scale)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    int_case_start(&c, "com.microsoft", "QLinearSoftmax", 1);
+    case_attr_int(&c.c, "opset", opset);
+    case_attr_int(&c.c, "axis", axis);
+    quantised(&c, type, 3, shape, scale, 60);
+    int_case_scalar(&c, PGY_F32, 1.0 / 256);
+    int_case_scalar(&c, type, is_signed ? -128 : 0);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__softmax(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][3] = {{5, 3, 100}, {2, 1, 1000}, {7, 9, 1}, {3, 64, 5}};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        for (int form = 0; form < 4; form++)
+            for (int64_t axis = -3; axis < 3; axis++)
+                run_softmax(form & 1, form & 2 ? 13 : 11, axis, SHAPES[i], i % 2 ? 0.3 : 0.011);
+    for (int64_t n = 1; n < 600; n += 37)
+        run_softmax(n & 1, 13, -1, (const int64_t[]){1, 2, n}, 0.05);
+}
+
+/* Ranks and shapes of condition and operands. */
+static void run_where(int form, const int64_t *condition, const int64_t *a, const int64_t *b)
+{
+    int_case c;
+    const pgy_dtype type = byte(form & 1);
+    int_case_start(&c, "com.microsoft", "QLinearWhere", 1);
+    int_case_input(&c, PGY_BOOL, false, 3, condition);
+    quantised(&c, type, 3, a, form & 2 ? 0.05 : 0.021, form & 2 ? 9 : 7);
+    quantised(&c, type, 3, b, 0.05, 9);
+    int_case_scalar(&c, PGY_F32, 0.05);
+    int_case_scalar(&c, type, 9);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__choices(void **state)
+{
+    (void)state;
+    static const int64_t WHOLE[] = {3, 40, 71}, ROWS[] = {3, 40, 1}, ROW[] = {1, 1, 71},
+                         ONE[] = {1, 1, 1};
+    const int64_t *const all[] = {WHOLE, ROWS, ROW, ONE};
+    for (int form = 0; form < 4; form++)
+        for (int i = 0; i < 64; i++) run_where(form, all[i / 16], all[i / 4 % 4], all[i % 4]);
+}
+
 static void run_concat(bool is_signed, int64_t axis)
 {
     int_case c;
