@@ -217,7 +217,6 @@ quantised("QLinearAveragePool: int8 192x28x28, 3x3", "QLinearAveragePool", point
 quantised("QLinearAveragePool: 3-D 16x16x28x28, 2x2x2", "QLinearAveragePool", points(u8(1, 16, 16, 28, 28), point(0.02, 128), point(0.015, 120)), kernel_shape=[2, 2, 2], strides=[2, 2, 2])
 quantised("QLinearGlobalAveragePool: channels last 1x7x7x2048", "QLinearGlobalAveragePool", points(u8(1, 7, 7, 2048), point(0.02, 128), point(0.015, 120)), channels_last=1)
 quantised("QLinearGlobalAveragePool: 2048x7x7", "QLinearGlobalAveragePool", points(u8(1, 2048, 7, 7), point(0.02, 128), point(0.015, 120)))
-quantised("QLinearReduceMean: 1x196x768, axis 1", "QLinearReduceMean", points(u8(1, 196, 768), point(0.02, 128), point(0.015, 120)), axes=[1], keepdims=0)
 quantised("MaxPool: uint8 64x112x112, 3x3, stride 2", "MaxPool", {"x": u8(1, 64, 112, 112)}, domain="", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
 quantised("MaxPool: int8 64x56x56, 2x2", "MaxPool", {"x": i8(1, 64, 56, 56)}, domain="", kernel_shape=[2, 2], strides=[2, 2])
 quantised("MaxPool: uint8 256x20x20, 5x5", "MaxPool", {"x": u8(1, 256, 20, 20)}, domain="", kernel_shape=[5, 5], pads=[2] * 4)

@@ -53,6 +53,10 @@ typedef struct byte_loops {
     /* y[i] = c[i] ? a[i] : b[i]; c holds 0 and 1 */
     void (*choose)(uint8_t *y, const uint8_t *c, const uint8_t *a, const uint8_t *b, size_t n);
     uint8_t (*most)(const uint8_t *x, size_t n, uint8_t flip); /* the largest x ^ flip */
+    /* Where x[i] ^ flip is larger than best[i] (`last`: not smaller), sets best[i] to it, and
+     * place[i] to k. */
+    void (*follow)(uint8_t *best, uint8_t *place, const uint8_t *x, size_t n, uint8_t k,
+                   uint8_t flip, bool last);
 } byte_loops;
 
 extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;

@@ -167,6 +167,50 @@ static void test_bytes__joins(void **state)
     }
 }
 
+/* ---- Extremes ------------------------------------------------------------------------------- */
+
+static void run_arg(const char *op, int form, int64_t axis, const int64_t *shape)
+{
+    int_case c;
+    int_case_start(&c, "", op, 13);
+    case_attr_int(&c.c, "axis", axis);
+    case_attr_int(&c.c, "keepdims", form & 1);
+    case_attr_int(&c.c, "select_last_index", form >> 1 & 1);
+    int_case_input(&c, byte(form & 4), false, 3, shape);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void run_extreme(const char *op, int form, const int64_t *axes, int64_t count,
+                        const int64_t *shape)
+{
+    int_case c;
+    double values[3];
+    for (int64_t i = 0; i < count; i++) values[i] = (double)axes[i];
+    int_case_start(&c, "", op, 18);
+    case_attr_int(&c.c, "keepdims", form & 1);
+    int_case_input(&c, byte(form & 2), false, 3, shape);
+    if (count) int_case_values(&c, PGY_I64, 1, &count, values);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__extremes(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][3] = {{3, 100, 70}, {2, 600, 9}, {1, 1, 7}, {300, 1, 67}};
+    static const int64_t AXES[][2] = {{0, 0}, {1, 0}, {2, 0}, {0, 1}, {1, 2}};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        for (int form = 0; form < 8; form++) {
+            for (int64_t axis = -1; axis < 3; axis++)
+                run_arg(form % 3 ? "ArgMax" : "ArgMin", form, axis, SHAPES[i]);
+            for (int64_t k = 0; k < 5; k++)
+                run_extreme(form & 4 ? "ReduceMax" : "ReduceMin", form, AXES[k], k < 3 ? 1 : 2,
+                            SHAPES[i]);
+            run_extreme(form & 4 ? "ReduceMax" : "ReduceMin", form, NULL, 0, SHAPES[i]);
+        }
+}
+
 /* ---- Pooling -------------------------------------------------------------------------------- */
 
 typedef struct pool_case {
