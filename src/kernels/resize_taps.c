@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The positions and weights of resize_taps.h, as the definition computes them. */
 #include "kernels/resize_taps.h"
 
 #include <math.h>
