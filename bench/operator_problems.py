@@ -136,3 +136,159 @@ problem("DFT: complex, axis 1 of 8x128x64", "DFT", {"x": normal(8, 128, 64, 2), 
 hann = lambda n: (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(n) / n)).astype(np.float32)
 problem("STFT: 16000 samples, frames of 400, step 160", "STFT", {"x": normal(1, 16000, 1), "s": const(160), "w": const(hann(400)), "l": const(400)}, onesided=1)
 problem("STFT: 48000 samples, frames of 1024, step 256", "STFT", {"x": normal(1, 48000, 1), "s": const(256), "w": const(hann(1024)), "l": const(1024)}, onesided=1)
+
+# ---- Bytes ----
+def quantised(name, operator, inputs, **attributes):
+    """A problem of com.microsoft, or of onnx with domain=""."""
+    problem(name, operator, inputs, **({"domain": "com.microsoft"} | attributes))
+
+
+def u8(*shape):
+    return ints(0, 256, *shape, dtype=np.uint8)
+
+
+def i8(*shape):
+    return ints(-128, 128, *shape, dtype=np.int8)
+
+
+def point(scale, zero, dtype=np.uint8):
+    """A scale and a zero point, as initializers."""
+    return const(scale, np.float32), const(zero, dtype)
+
+
+def qconv(x, w):
+    """Inputs of QLinearConv: one scale for each output channel."""
+    xs, xz = point(0.02, 128, x.dtype) if x.dtype == np.uint8 else point(0.02, 3, x.dtype)
+    m = w.shape[0]
+    depth = np.prod(w.shape[1:])
+    ys, yz = point(0.02 * 0.01 * 74 * depth**0.5, 120)
+    return {"x": x, "xs": xs, "xz": xz, "w": const(w), "ws": const(uniform(0.005, 0.01, m)), "wz": const(np.zeros(m, w.dtype)), "ys": ys,
+            "yz": yz if x.dtype == np.uint8 else const(-3, x.dtype), "b": const(ints(-2000, 2000, m, dtype=np.int32))}
+
+
+quantised("QLinearConv: channels last 1x56x56x64, 3x3", "QLinearConv", qconv(u8(1, 56, 56, 64), i8(64, 64, 3, 3)), channels_last=1, pads=[1] * 4, kernel_shape=[3, 3])
+quantised("QLinearConv: channels last 1x56x56x64 to 256, 1x1", "QLinearConv", qconv(u8(1, 56, 56, 64), i8(256, 64, 1, 1)), channels_last=1, kernel_shape=[1, 1])
+quantised("QLinearConv: channels last 1x14x14x256, 3x3, stride 2", "QLinearConv", qconv(u8(1, 14, 14, 256), i8(256, 256, 3, 3)), channels_last=1, pads=[1] * 4, strides=[2, 2],
+          kernel_shape=[3, 3])
+quantised("QLinearConv: channels last 1x224x224x3 to 64, 7x7, stride 2", "QLinearConv", qconv(u8(1, 224, 224, 3), i8(64, 3, 7, 7)), channels_last=1, pads=[3] * 4, strides=[2, 2],
+          kernel_shape=[7, 7])
+quantised("QLinearConv: channels last depthwise 1x56x56x96, 3x3", "QLinearConv", qconv(u8(1, 56, 56, 96), i8(96, 1, 3, 3)), channels_last=1, group=96, pads=[1] * 4, kernel_shape=[3, 3])
+quantised("QLinearConv: channels last depthwise int8 1x28x28x144, 5x5, stride 2", "QLinearConv", qconv(i8(1, 28, 28, 144), i8(144, 1, 5, 5)), channels_last=1, group=144, pads=[2] * 4,
+          strides=[2, 2], kernel_shape=[5, 5])
+quantised("QLinearConv: channels last 32 groups, 1x56x56x128, 3x3", "QLinearConv", qconv(u8(1, 56, 56, 128), i8(128, 4, 3, 3)), channels_last=1, group=32, pads=[1] * 4, kernel_shape=[3, 3])
+for domain in ("", "com.microsoft"):
+    where = " of com.microsoft" if domain else ""
+    quantised(f"QLinearConv{where}: 1-D 1x128x1024, 5", "QLinearConv", qconv(u8(1, 128, 1024), i8(128, 128, 5)), domain=domain, pads=[2, 2], kernel_shape=[5])
+    quantised(f"QLinearConv{where}: 3-D 1x16x16x56x56 to 32, 3x3x3", "QLinearConv", qconv(u8(1, 16, 16, 56, 56), i8(32, 16, 3, 3, 3)), domain=domain, pads=[1] * 6, kernel_shape=[3, 3, 3])
+    quantised(f"QLinearConv{where}: 3-D 1x3x16x112x112 to 32, stride 1x2x2", "QLinearConv", qconv(u8(1, 3, 16, 112, 112), i8(32, 3, 3, 3, 3)), domain=domain, pads=[1] * 6,
+              strides=[1, 2, 2], kernel_shape=[3, 3, 3])
+    quantised(f"QLinearConv{where}: 3-D depthwise 1x32x8x28x28, 3x3x3", "QLinearConv", qconv(u8(1, 32, 8, 28, 28), i8(32, 1, 3, 3, 3)), domain=domain, group=32, pads=[1] * 6,
+              kernel_shape=[3, 3, 3])
+quantised("QLinearConv: 2-D 64x56x56, 3x3", "QLinearConv", qconv(u8(1, 64, 56, 56), i8(64, 64, 3, 3)), domain="", pads=[1] * 4, kernel_shape=[3, 3])
+quantised("QLinearConv: 32 groups, 128x56x56, 3x3", "QLinearConv", qconv(u8(1, 128, 56, 56), i8(128, 4, 3, 3)), domain="", group=32, pads=[1] * 4, kernel_shape=[3, 3])
+quantised("QLinearConv: depthwise 96x56x56, 3x3", "QLinearConv", qconv(u8(1, 96, 56, 56), i8(96, 1, 3, 3)), domain="", group=96, pads=[1] * 4, kernel_shape=[3, 3])
+quantised("QLinearConv: depthwise 1-D 1x256x512, 7", "QLinearConv", qconv(u8(1, 256, 512), i8(256, 1, 7)), domain="", group=256, pads=[3, 3], kernel_shape=[7])
+
+
+def conv_integer(x, w):
+    return {"x": x, "w": const(w), "xz": const(127, x.dtype), "wz": const(2 if w.dtype == np.int8 else 130, w.dtype)}
+
+
+quantised("ConvInteger: 2-D 64x56x56, 3x3", "ConvInteger", conv_integer(u8(1, 64, 56, 56), u8(64, 64, 3, 3)), domain="", pads=[1] * 4)
+quantised("ConvInteger: 1-D 1x128x1024, 5", "ConvInteger", conv_integer(u8(1, 128, 1024), u8(128, 128, 5)), domain="", pads=[2, 2])
+quantised("ConvInteger: 3-D 1x16x16x56x56 to 32, 3x3x3", "ConvInteger", conv_integer(u8(1, 16, 16, 56, 56), u8(32, 16, 3, 3, 3)), domain="", pads=[1] * 6)
+quantised("ConvInteger: depthwise 96x56x56, 3x3", "ConvInteger", conv_integer(u8(1, 96, 56, 56), u8(96, 1, 3, 3)), domain="", group=96, pads=[1] * 4)
+quantised("ConvInteger: 32 groups, 128x56x56, 3x3", "ConvInteger", conv_integer(u8(1, 128, 56, 56), u8(128, 4, 3, 3)), domain="", group=32, pads=[1] * 4)
+
+quantised("NhwcMaxPool: 1x112x112x64, 3x3, stride 2", "NhwcMaxPool", {"x": u8(1, 112, 112, 64)}, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+quantised("NhwcMaxPool: int8 1x56x56x24, 2x2", "NhwcMaxPool", {"x": i8(1, 56, 56, 24)}, kernel_shape=[2, 2], strides=[2, 2])
+
+
+def points(x, xp, yp):
+    return {"x": x, "xs": xp[0], "xz": xp[1], "ys": yp[0], "yz": yp[1]}
+
+
+quantised("QLinearAveragePool: channels last 1x56x56x64, 2x2", "QLinearAveragePool", points(u8(1, 56, 56, 64), point(0.02, 128), point(0.015, 120)), kernel_shape=[2, 2], strides=[2, 2],
+          channels_last=1)
+quantised("QLinearAveragePool: channels last 1x28x28x192, 3x3", "QLinearAveragePool", points(u8(1, 28, 28, 192), point(0.02, 128), point(0.015, 120)), kernel_shape=[3, 3], pads=[1] * 4,
+          channels_last=1)
+quantised("QLinearAveragePool: 64x56x56, 2x2", "QLinearAveragePool", points(u8(1, 64, 56, 56), point(0.02, 128), point(0.015, 120)), kernel_shape=[2, 2], strides=[2, 2])
+quantised("QLinearAveragePool: int8 192x28x28, 3x3", "QLinearAveragePool", points(i8(1, 192, 28, 28), point(0.02, 1, np.int8), point(0.015, -3, np.int8)), kernel_shape=[3, 3], pads=[1] * 4)
+quantised("QLinearAveragePool: 3-D 16x16x28x28, 2x2x2", "QLinearAveragePool", points(u8(1, 16, 16, 28, 28), point(0.02, 128), point(0.015, 120)), kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+quantised("QLinearGlobalAveragePool: channels last 1x7x7x2048", "QLinearGlobalAveragePool", points(u8(1, 7, 7, 2048), point(0.02, 128), point(0.015, 120)), channels_last=1)
+quantised("QLinearGlobalAveragePool: 2048x7x7", "QLinearGlobalAveragePool", points(u8(1, 2048, 7, 7), point(0.02, 128), point(0.015, 120)))
+quantised("MaxPool: uint8 64x112x112, 3x3, stride 2", "MaxPool", {"x": u8(1, 64, 112, 112)}, domain="", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+quantised("MaxPool: int8 64x56x56, 2x2", "MaxPool", {"x": i8(1, 64, 56, 56)}, domain="", kernel_shape=[2, 2], strides=[2, 2])
+quantised("MaxPool: uint8 256x20x20, 5x5", "MaxPool", {"x": u8(1, 256, 20, 20)}, domain="", kernel_shape=[5, 5], pads=[2] * 4)
+quantised("MaxPool: int8 3-D 16x16x28x28, 2x2x2", "MaxPool", {"x": i8(1, 16, 16, 28, 28)}, domain="", kernel_shape=[2, 2, 2], strides=[2, 2, 2])
+
+
+def resized(x, *scales):
+    return {"x": x, "r": const([], np.float32), "s": const(scales, np.float32)}
+
+
+quantised("Resize: uint8 64x28x28, nearest, twice", "Resize", resized(u8(1, 64, 28, 28), 1, 1, 2, 2), domain="", mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+quantised("Resize: int8 64x28x28, nearest, half pixel, 1.5", "Resize", resized(i8(1, 64, 28, 28), 1, 1, 1.5, 1.5), domain="", mode="nearest")
+quantised("Resize: uint8 64x28x28, linear, twice", "Resize", resized(u8(1, 64, 28, 28), 1, 1, 2, 2), domain="", mode="linear")
+quantised("Resize: int8 64x28x28, linear, align corners", "Resize", resized(i8(1, 64, 28, 28), 1, 1, 2, 2), domain="", mode="linear", coordinate_transformation_mode="align_corners")
+quantised("Resize: uint8 1x480x640x3 to half, linear", "Resize", resized(u8(1, 480, 640, 3), 1, 0.5, 0.5, 1), domain="", mode="linear")
+quantised("Resize: uint8 1x3x480x640 to half, linear", "Resize", resized(u8(1, 3, 480, 640), 1, 1, 0.5, 0.5), domain="", mode="linear")
+quantised("Resize: uint8 1x56x56x64, linear, twice, channels last", "Resize", resized(u8(1, 56, 56, 64), 1, 2, 2, 1), domain="", mode="linear")
+
+SOFTMAX = ["x", "xs", "xz", "ys", "yz"]
+graph("QLinearSoftmax: 12x128x128", [node("QLinearSoftmax", SOFTMAX, ["y"], "com.microsoft", opset=13, axis=-1)], points(u8(12, 128, 128), point(0.05, 128), point(1 / 256, 0)), ["y"])
+graph("QLinearSoftmax: int8 1x1000", [node("QLinearSoftmax", SOFTMAX, ["y"], "com.microsoft", opset=13, axis=-1)], points(i8(1, 1000), point(0.05, 3, np.int8), point(1 / 256, -128, np.int8)), ["y"])
+graph("QLinearSoftmax: 1x21x64x64, axis 1", [node("QLinearSoftmax", SOFTMAX, ["y"], "com.microsoft", opset=13, axis=1)], points(u8(1, 21, 64, 64), point(0.05, 128), point(1 / 256, 0)), ["y"])
+
+
+def two(a, b):
+    dtype = a.dtype
+    (p, q), (r, s), (t, v) = point(0.02, 120 if dtype == np.uint8 else 3, dtype), point(0.03, 100 if dtype == np.uint8 else -5, dtype), point(0.05, 128 if dtype == np.uint8 else 1, dtype)
+    return {"a": a, "as": p, "az": q, "b": b, "bs": r, "bz": s, "ys": t, "yz": v}
+
+
+quantised("QLinearWhere: 12x128x128", "QLinearWhere", {"c": uniform(0, 1, 12, 128, 128) > 0.5} | two(u8(12, 128, 128), u8(12, 128, 128)))
+quantised("QLinearWhere: mask 1x1x128x128, scalar", "QLinearWhere", {"c": uniform(0, 1, 1, 1, 128, 128) > 0.5} | two(u8(1, 12, 128, 128), u8(1)))
+quantised("QLinearAdd: 64x56x56", "QLinearAdd", two(u8(1, 64, 56, 56), u8(1, 64, 56, 56)))
+quantised("QLinearAdd: int8 128x768, row", "QLinearAdd", two(i8(1, 128, 768), i8(768)))
+quantised("QLinearMul: 64x56x56, one for each channel", "QLinearMul", two(u8(1, 64, 56, 56), u8(1, 64, 1, 1)))
+quantised("QLinearLeakyRelu: 64x56x56", "QLinearLeakyRelu", points(u8(1, 64, 56, 56), point(0.02, 128), point(0.02, 30)), alpha=0.1)
+quantised("QLinearSigmoid: 64x56x56", "QLinearSigmoid", points(u8(1, 64, 56, 56), point(0.02, 128), point(1 / 256, 0)))
+quantised("QLinearConcat: two of 64x56x56, axis 1", "QLinearConcat", {"ys": point(0.02, 128)[0], "yz": point(0.02, 128)[1], "a": u8(1, 64, 56, 56), "as": point(0.03, 128)[0], "az": point(0, 120)[1],
+                                                                      "b": u8(1, 64, 56, 56), "bs": point(0.02, 128)[0], "bz": point(0, 128)[1]}, axis=1)
+quantised("QLinearConcat: channels last, 64 and 32", "QLinearConcat", {"ys": point(0.02, 128)[0], "yz": point(0.02, 128)[1], "a": u8(1, 56, 56, 64), "as": point(0.03, 128)[0], "az": point(0, 120)[1],
+                                                                       "b": u8(1, 56, 56, 32), "bs": point(0.025, 128)[0], "bz": point(0, 128)[1]}, axis=3)
+quantised("QGemm: 128x768x768", "QGemm", {"a": u8(128, 768), "as": point(0.02, 128)[0], "az": point(0, 128)[1], "b": const(i8(768, 768)), "bs": const(uniform(0.005, 0.01, 768)),
+                                          "bz": const(np.zeros(768, np.int8)), "c": const(ints(-1000, 1000, 768, dtype=np.int32)), "ys": point(0.3, 0)[0], "yz": point(0, 120)[1]})
+quantised("QGemm: 1x2048x1000, transB", "QGemm", {"a": u8(1, 2048), "as": point(0.02, 128)[0], "az": point(0, 128)[1], "b": const(i8(1000, 2048)), "bs": const(uniform(0.005, 0.01, 1000)),
+                                                  "bz": const(np.zeros(1000, np.int8)), "c": const(ints(-1000, 1000, 1000, dtype=np.int32)), "ys": point(0.5, 0)[0], "yz": point(0, 120)[1]}, transB=1)
+quantised("QLinearMatMul: 12x128x64 by 12x64x128", "QLinearMatMul", {"a": u8(12, 128, 64), "as": point(0.02, 128)[0], "az": point(0, 128)[1], "b": u8(12, 64, 128), "bs": point(0.02, 0)[0],
+                                                                     "bz": point(0, 128)[1], "ys": point(0.1, 0)[0], "yz": point(0, 120)[1]}, domain="")
+quantised("DynamicQuantizeMatMul: 128x768x768", "DynamicQuantizeMatMul", {"a": normal(128, 768), "b": const(u8(768, 768)), "bs": const(0.01, np.float32), "bz": const(128, np.uint8),
+                                                                          "c": const(normal(768))})
+quantised("DynamicQuantizeMatMul: 1x768x3072, by column", "DynamicQuantizeMatMul", {"a": normal(1, 768), "b": const(i8(768, 3072)), "bs": const(uniform(0.005, 0.01, 3072)), "bz": const(np.zeros(3072, np.int8))})
+quantised("MatMulIntegerToFloat: 128x768x768", "MatMulIntegerToFloat", {"a": u8(128, 768), "b": const(i8(768, 768)), "as": point(0.02, 0)[0], "bs": const(uniform(0.005, 0.01, 768)), "az": point(0, 128)[1],
+                                                                        "bz": const(np.zeros(768, np.int8)), "c": const(normal(768))})
+quantised("MatMulInteger: 128x768x768", "MatMulInteger", {"a": u8(128, 768), "b": const(i8(768, 768)), "az": const(128, np.uint8)}, domain="")
+quantised("MatMul: int32 128x256 by 256x128", "MatMul", {"a": ints(-99, 99, 128, 256, dtype=np.int32), "b": ints(-99, 99, 256, 128, dtype=np.int32)}, domain="")
+quantised("MatMul: int64 64x64 by 64x64", "MatMul", {"a": ints(-99, 99, 64, 64), "b": ints(-99, 99, 64, 64)}, domain="")
+quantised("MatMul: outer product 12x1024x1 by 1x1024", "MatMul", {"a": normal(12, 1024, 1), "b": normal(12, 1, 1024)}, domain="")
+quantised("MatMul: outer product 512x1 by 1x512", "MatMul", {"a": normal(512, 1), "b": normal(1, 512)}, domain="")
+quantised("Transpose: uint8 64x56x56 to channels last", "Transpose", {"x": u8(1, 64, 56, 56)}, domain="", perm=[0, 2, 3, 1])
+quantised("Transpose: int8 56x56x64 to channels first", "Transpose", {"x": i8(1, 56, 56, 64)}, domain="", perm=[0, 3, 1, 2])
+quantised("Transpose: uint8 1x128x12x64, heads", "Transpose", {"x": u8(1, 128, 12, 64)}, domain="", perm=[0, 2, 1, 3])
+quantised("Transpose: uint8 480x640x3 image", "Transpose", {"x": u8(1, 480, 640, 3)}, domain="", perm=[0, 3, 1, 2])
+quantised("ReduceMax: uint8 64x3136, last axis", "ReduceMax", {"x": u8(64, 3136), "a": const([1])}, domain="", keepdims=0)
+quantised("ReduceMin: int8 64x3136, last axis", "ReduceMin", {"x": i8(64, 3136), "a": const([1])}, domain="", keepdims=0)
+quantised("ReduceMax: int8 196x768, axis 0", "ReduceMax", {"x": i8(196, 768), "a": const([0])}, domain="", keepdims=0)
+quantised("ReduceMax: uint8, all of 64x56x56", "ReduceMax", {"x": u8(1, 64, 56, 56)}, domain="", keepdims=0)
+quantised("ArgMax: uint8 21x128x128, axis 1", "ArgMax", {"x": u8(1, 21, 128, 128)}, domain="", axis=1)
+quantised("ArgMax: uint8 64x1000, last axis", "ArgMax", {"x": u8(64, 1000)}, domain="", axis=-1, keepdims=0)
+quantised("ArgMin: int8 64x1000, last axis", "ArgMin", {"x": i8(64, 1000)}, domain="", axis=-1, keepdims=0)
+quantised("Hardmax: 64x1000", "Hardmax", {"x": normal(64, 1000)}, domain="", axis=-1)
+quantised("Hardmax: 1x21x64x64, axis 1", "Hardmax", {"x": normal(1, 21, 64, 64)}, domain="", axis=1)
+quantised("Tanh: 128x3072", "Tanh", {"x": normal(128, 3072)}, domain="")
+quantised("Tanh: 1x768", "Tanh", {"x": normal(1, 768)}, domain="")
+quantised("QuantizeLinear: 64x56x56 to uint8", "QuantizeLinear", {"x": normal(1, 64, 56, 56), "s": point(0.02, 0)[0], "z": point(0, 128)[1]}, domain="")
+quantised("DequantizeLinear: uint8 64x56x56", "DequantizeLinear", {"x": u8(1, 64, 56, 56), "s": point(0.02, 0)[0], "z": point(0, 128)[1]}, domain="")
+quantised("DynamicQuantizeLinear: 128x768", "DynamicQuantizeLinear", {"x": normal(128, 768)}, outputs=3, domain="")

@@ -7,6 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/system.h"
+
+#if defined(__x86_64__)
+#include <tmmintrin.h>
+#endif
 
 /* Sets the members that follow from the shapes. */
 static void axis_tables_place(axis_tables *p)
@@ -143,6 +148,30 @@ static bool axis_tables_are_inside(const axis_tables *p, const int32_t *tables)
     return first >= 0 && (uint64_t)first + p->run_count <= p->in[last];
 }
 
+/* Copies elements of a row without padding one by one. */
+#define MOVE(name, type)                                                                  \
+    static void name(type *y, const type *x, const int32_t *last, size_t from, size_t to) \
+    {                                                                                     \
+        for (size_t i = from; i < to; i++) y[i] = x[last[i]];                             \
+    }
+MOVE(axis_tables_move_1, uint8_t)
+MOVE(axis_tables_move_2, uint16_t)
+MOVE(axis_tables_move_4, uint32_t)
+MOVE(axis_tables_move_8, uint64_t)
+
+static void axis_tables_move_plain(size_t item, void *y, const void *x, const int32_t *last,
+                                   size_t from, size_t to)
+{
+    if (item == 1)
+        axis_tables_move_1(y, x, last, from, to);
+    else if (item == 2)
+        axis_tables_move_2(y, x, last, from, to);
+    else if (item == 4)
+        axis_tables_move_4(y, x, last, from, to);
+    else
+        axis_tables_move_8(y, x, last, from, to);
+}
+
 /* Copies indices [from, to) of a row one by one. x: NULL if the whole row is padding. */
 static void axis_tables_move(const axis_tables *p, char *y, const char *x, const char *value,
                              const int32_t *last, size_t from, size_t to)
@@ -159,6 +188,85 @@ static void axis_tables_move(const axis_tables *p, char *y, const char *x, const
     }
 }
 
+/* ---- Rows of bytes by shuffles -------------------------------------------------------------- */
+
+/* Blocks of 16 bytes of an output row; each takes its bytes from 16 neighbours of the input row. */
+enum { BLOCK = 16, MAX_BLOCKS = 128 };
+
+typedef struct shuffles {
+    size_t count; /* 0: the row cannot be made so */
+    size_t to[MAX_BLOCKS], from[MAX_BLOCKS];
+    uint8_t masks[MAX_BLOCKS][BLOCK];
+} shuffles;
+
+#if defined(__x86_64__)
+__attribute__((target("ssse3"))) static void shuffle_row(char *y, const char *x, const shuffles *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const __m128i bytes = _mm_loadu_si128((const __m128i *)(x + s->from[i]));
+        const __m128i mask = _mm_loadu_si128((const __m128i *)s->masks[i]);
+        _mm_storeu_si128((__m128i *)(y + s->to[i]), _mm_shuffle_epi8(bytes, mask));
+    }
+}
+#else
+static void shuffle_row(char *y, const char *x, const shuffles *s)
+{
+    (void)y, (void)x, (void)s;
+}
+#endif
+
+/* All indices of the row must be inside. */
+static void find_shuffles(shuffles *s, const axis_tables *p, const int32_t *last)
+{
+    const size_t n = p->shape[p->rank - 1], in = p->in[p->rank - 1];
+    const size_t blocks = (n + BLOCK - 1) / BLOCK;
+    s->count = 0;
+#if defined(__x86_64__)
+    if (p->item != 1 || n < BLOCK || in < BLOCK || blocks > MAX_BLOCKS) return;
+    if (cpu_features() < CPU_AVX2) return;
+#else
+    return;
+#endif
+    for (size_t b = 0; b < blocks; b++) {
+        const size_t to = b * BLOCK + BLOCK <= n ? b * BLOCK : n - BLOCK;
+        int32_t least = last[to], most = last[to];
+        for (size_t i = 1; i < BLOCK; i++) {
+            least = last[to + i] < least ? last[to + i] : least;
+            most = last[to + i] > most ? last[to + i] : most;
+        }
+        if (most - least >= BLOCK) return;
+        s->to[b] = to;
+        s->from[b] = (size_t)least + BLOCK <= in ? (size_t)least : in - BLOCK;
+        for (size_t i = 0; i < BLOCK; i++)
+            s->masks[b][i] = (uint8_t)((size_t)last[to + i] - s->from[b]);
+    }
+    s->count = blocks;
+}
+
+/* Makes a row without padding. */
+static void axis_tables_row(const axis_tables *p, char *y, const char *x, const int32_t *last,
+                            const shuffles *s)
+{
+    const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
+    if (s->count && p->run_count < n) {
+        shuffle_row(y, x, s);
+    } else if (p->run_count < 4) {
+        axis_tables_move_plain(p->item, y, x, last, 0, n);
+    } else {
+        axis_tables_move_plain(p->item, y, x, last, 0, p->run_from);
+        memcpy(y + p->run_from * p->item, x + (size_t)last[p->run_from] * p->item,
+               p->run_count * p->item);
+        axis_tables_move_plain(p->item, y, x, last, end, n);
+    }
+}
+
+static bool has_padding(const int32_t *last, size_t n)
+{
+    int32_t least = 0;
+    for (size_t i = 0; i < n; i++) least = last[i] < least ? last[i] : least;
+    return least < 0;
+}
+
 void axis_tables_run(const kernel_run *r)
 {
     const axis_tables *p = r->params;
@@ -170,6 +278,10 @@ void axis_tables_run(const kernel_run *r)
         kernel_fault(r);
         return;
     }
+    const bool padded = has_padding(last, n);
+    const char *before = NULL; /* where the row before came from */
+    shuffles s = {.count = 0};
+    if (!padded) find_shuffles(&s, p, last);
     kernel_share(&from, &to, p->rows, r->part, r->parts);
     for (size_t row = from; row < to && !cancel_requested(); row++) {
         const char *x = r->tensors[0];
@@ -178,6 +290,15 @@ void axis_tables_run(const kernel_run *r)
         for (uint32_t d = p->rank - 1; d-- > 0 && x; rest /= p->shape[d]) {
             const int32_t at = tables[p->tables[d] + rest % p->shape[d]];
             x = at < 0 ? NULL : x + (uint64_t)at * p->strides[d] * p->item;
+        }
+        if (x && x == before) {
+            memcpy(y, y - n * p->item, n * p->item);
+            continue;
+        }
+        before = x;
+        if (x && !padded) {
+            axis_tables_row(p, y, x, last, &s);
+            continue;
         }
         if (!x || p->run_count < 4) {
             axis_tables_move(p, y, x, value, last, 0, n);

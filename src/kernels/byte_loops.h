@@ -16,6 +16,23 @@ typedef struct byte_binary {
     int_finish finish;
 } byte_binary;
 
+/* y = round((sum - less) * x_scale / count / y_scale) + zero: the mean of `count` quantised
+ * numbers. */
+typedef struct byte_mean {
+    int64_t less; /* zero points in the sum */
+    double x_scale, count, y_scale;
+    int_finish finish;
+} byte_mean;
+
+/* Softmax: powers[k] is the exponential of a number that lies k steps below the largest. */
+typedef struct byte_softmax {
+    double powers[256], scale;
+    int_finish finish;
+    uint8_t flip;
+} byte_softmax;
+
+enum { BYTE_LINES = 256 };
+
 typedef struct byte_loops {
     /* steps[0] of a, steps[1] of b: 1, or 0 for an operand of one element, used for all */
     void (*binary)(uint8_t *y, const uint8_t *a, const uint8_t *b, const uint32_t *steps, size_t n,
@@ -25,6 +42,21 @@ typedef struct byte_loops {
     /* sums[i] += x[i] ^ flip */
     void (*add)(int32_t *sums, const uint8_t *x, size_t n, uint8_t flip);
     int64_t (*sum)(const uint8_t *x, size_t n, uint8_t flip);
+    /* Of `count` lines: their largest bytes (count at least 1), and sums[i] += the bytes ^ flip
+     * (count at most BYTE_LINES). */
+    void (*max_of)(uint8_t *y, const uint8_t *const *lines, size_t count, size_t n, uint8_t flip);
+    void (*sum_of)(int32_t *sums, const uint8_t *const *lines, size_t count, size_t n,
+                   uint8_t flip);
+    void (*mean)(uint8_t *y, const int32_t *sums, size_t n, const byte_mean *m);
+    /* Of a row, n at least 1; `room` has n numbers, and x may be y. */
+    void (*softmax)(uint8_t *y, const uint8_t *x, size_t n, const byte_softmax *q, double *room);
+    /* y[i] = c[i] ? a[i] : b[i]; c holds 0 and 1 */
+    void (*choose)(uint8_t *y, const uint8_t *c, const uint8_t *a, const uint8_t *b, size_t n);
+    uint8_t (*most)(const uint8_t *x, size_t n, uint8_t flip); /* the largest x ^ flip */
+    /* Where x[i] ^ flip is larger than best[i] (`last`: not smaller), sets best[i] to it, and
+     * place[i] to k. */
+    void (*follow)(uint8_t *best, uint8_t *place, const uint8_t *x, size_t n, uint8_t k,
+                   uint8_t flip, bool last);
 } byte_loops;
 
 extern const byte_loops byte_loops_portable, byte_loops_avx2, byte_loops_avx512;
@@ -38,6 +70,15 @@ static inline uint8_t byte_binary_exact(uint8_t a, uint8_t b, const byte_binary 
     const double moved = nearbyint(v) + (double)q->finish.zero;
     if (!(moved > (double)q->finish.low)) return (uint8_t)q->finish.low;
     return (uint8_t)(moved < (double)q->finish.high ? (int32_t)moved : q->finish.high);
+}
+
+/* One mean, by the definition. */
+static inline uint8_t byte_mean_exact(int64_t sum, const byte_mean *m)
+{
+    const double total = (double)(sum - m->less) * m->x_scale;
+    const double v = nearbyint(total / m->count / m->y_scale) + (double)m->finish.zero;
+    if (!(v > (double)m->finish.low)) return (uint8_t)m->finish.low;
+    return (uint8_t)(v < (double)m->finish.high ? (int32_t)v : m->finish.high);
 }
 
 #endif

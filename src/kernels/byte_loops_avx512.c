@@ -104,6 +104,58 @@ TARGET static void byte_loop_binary(uint8_t *y, const uint8_t *a, const uint8_t 
     memcpy(y + i, rest[2], n - i);
 }
 #define BINARY byte_loop_binary
+
+TARGET static inline __mmask64 first_bytes(size_t n)
+{
+    return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
+TARGET static void byte_loop_max_of(uint8_t *y, const uint8_t *const *lines, size_t count, size_t n,
+                                    uint8_t flip)
+{
+    for (size_t i = 0; i < n; i += 64) {
+        const __mmask64 some = first_bytes(n - i);
+        __m512i most = _mm512_maskz_loadu_epi8(some, lines[0] + i);
+        if (flip)
+            for (size_t k = 1; k < count; k++)
+                most = _mm512_max_epi8(most, _mm512_maskz_loadu_epi8(some, lines[k] + i));
+        else
+            for (size_t k = 1; k < count; k++)
+                most = _mm512_max_epu8(most, _mm512_maskz_loadu_epi8(some, lines[k] + i));
+        _mm512_mask_storeu_epi8(y + i, some, most);
+    }
+}
+
+/* Adds 16 sums of 16 bits. */
+TARGET static inline void add_sums(int32_t *sums, size_t n, __m256i more)
+{
+    const __mmask16 some = n < 16 ? (__mmask16)((1u << n) - 1) : 0xffff;
+    const __m512i old = _mm512_maskz_loadu_epi32(some, sums);
+    _mm512_mask_storeu_epi32(sums, some, _mm512_add_epi32(old, _mm512_cvtepu16_epi32(more)));
+}
+
+/* BYTE_LINES bytes fit sums of 16 bits. */
+TARGET static void byte_loop_sum_of(int32_t *sums, const uint8_t *const *lines, size_t count,
+                                    size_t n, uint8_t flip)
+{
+    const __m512i mask = _mm512_set1_epi8((char)flip);
+    for (size_t i = 0; i < n; i += 64) {
+        const __mmask64 some = first_bytes(n - i);
+        __m512i low = _mm512_setzero_si512(), high = low;
+        for (size_t k = 0; k < count; k++) {
+            const __m512i x = _mm512_xor_si512(_mm512_maskz_loadu_epi8(some, lines[k] + i), mask);
+            low = _mm512_add_epi16(low, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(x)));
+            high = _mm512_add_epi16(high, _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(x, 1)));
+        }
+        const __m512i both[2] = {low, high};
+        for (size_t k = 0; k < 4 && i + 16 * k < n; k++)
+            add_sums(sums + i + 16 * k, n - i - 16 * k,
+                     k % 2 ? _mm512_extracti64x4_epi64(both[k / 2], 1)
+                           : _mm512_castsi512_si256(both[k / 2]));
+    }
+}
+#define MAX_OF byte_loop_max_of
+#define SUM_OF byte_loop_sum_of
 #define SET byte_loops_avx512
 #include "kernels/byte_loops.inc"
 #endif

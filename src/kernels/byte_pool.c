@@ -10,6 +10,9 @@
 #include "kernels/int_problem.h"
 #include "ops/class_window.h"
 
+/* MAX_TAPS: of a mean's window, so that its sum fits int32. */
+enum { AXES = 3, MAX_TAPS = 1 << 22 };
+
 typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
 
 typedef struct params {
@@ -19,7 +22,8 @@ typedef struct params {
     double x_scale, y_scale;
     int_finish finish;
     uint64_t planes;
-    int64_t size[2], out[2], kernel[2], stride[2], dilation[2], begin[2], end[2];
+    int64_t size[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
+    int64_t begin[AXES], end[AXES];
 } params;
 
 static bool read_window(params *p, const kernel_problem *u)
@@ -29,10 +33,10 @@ static bool read_window(params *p, const kernel_problem *u)
     const size_t rank = (size_t)x->rank - 2;
     if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
     window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
-    for (size_t d = 0; d < 2; d++) {
+    for (size_t d = 0; d < AXES; d++) {
         p->size[d] = p->out[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
-        if (d + rank < 2) continue;
-        const size_t i = d + rank - 2;
+        if (d + rank < AXES) continue;
+        const size_t i = d + rank - AXES;
         p->size[d] = w.in[i];
         p->out[d] = w.out[i];
         p->kernel[d] = w.kernel[i];
@@ -58,6 +62,11 @@ static bool read_scales(params *p, const kernel_problem *u)
     return true;
 }
 
+static uint64_t count_window(const params *p)
+{
+    return extent_mul3((uint64_t)p->kernel[0], (uint64_t)p->kernel[1], (uint64_t)p->kernel[2]);
+}
+
 static bool byte_pool_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -73,20 +82,29 @@ static bool byte_pool_describe(params *p, const kernel_problem *u)
         return false;
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
-    if (p->kind == POOL_MAX) return x->rank <= 4 && read_window(p, u);
+    if (p->kind == POOL_MAX) return x->rank <= 2 + AXES && read_window(p, u);
     if (!read_scales(p, u)) return false;
-    if (p->kind == POOL_MEAN) return x->rank <= 4 && read_window(p, u);
-    p->size[0] = p->out[0] = p->out[1] = 1;
-    p->size[1] = (int64_t)(kernel_count(x) / p->planes);
+    if (p->kind == POOL_MEAN)
+        return x->rank <= 2 + AXES && read_window(p, u) && count_window(p) <= MAX_TAPS;
+    p->size[0] = p->size[1] = p->out[0] = p->out[1] = p->out[2] = 1;
+    p->size[2] = (int64_t)(kernel_count(x) / p->planes);
     return true;
 }
 
 /* Columns that windows cover, padding included. */
 static size_t padded_width(const params *p)
 {
-    const int64_t met = (p->out[1] - 1) * p->stride[1] + (p->kernel[1] - 1) * p->dilation[1] + 1;
-    const int64_t real = p->begin[1] + p->size[1];
+    const int64_t met = (p->out[2] - 1) * p->stride[2] + (p->kernel[2] - 1) * p->dilation[2] + 1;
+    const int64_t real = p->begin[2] + p->size[2];
     return (size_t)(met > real ? met : real);
+}
+
+/* Two rows: maxima or sums over the window's rows, then over its columns, too. */
+static uint64_t scratch_bytes(const params *p)
+{
+    if (p->kind == POOL_MAX) return 2 * (uint64_t)padded_width(p);
+    if (p->kind == POOL_MEAN_OF_ALL) return 0;
+    return (uint64_t)(p->size[2] + p->out[2]) * sizeof(int32_t);
 }
 
 static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
@@ -97,7 +115,8 @@ static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
     int_problem_linear(u);
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
     if (p.kind != POOL_MEAN_OF_ALL)
-        *cost_ns += (double)kernel_count(&u->outputs[0]) * (double)(p.kernel[0] * p.kernel[1]) * ns;
+        *cost_ns += (double)kernel_count(&u->outputs[0]) *
+                    (double)(p.kernel[0] * p.kernel[1] * p.kernel[2]) * ns;
     return true;
 }
 
@@ -109,17 +128,16 @@ static pgy_status byte_pool_prepare(kernel_plan *out, const kernel_problem *u, p
     p->level = u->self->needs;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(p->planes < 256 ? p->planes : 256);
-    /* Two rows: the maxima over the window's rows, then over its columns, too. */
-    out->scratch_bytes =
-        p->kind == POOL_MAX ? 2 * padded_width(p) : (size_t)p->size[1] * sizeof(int32_t);
+    out->scratch_bytes = scratch_bytes(p);
     return PGY_OK;
 }
 
 /* Sizes below 2^31 keep products of two within int64_t, those of windows sums within int32_t. */
 static bool has_valid_axes(const params *p)
 {
-    const int64_t most = INT32_MAX, taps = 1 << 22;
-    for (int d = 0; d < 2; d++) {
+    const int64_t most = INT32_MAX, taps = MAX_TAPS;
+    if (p->kind == POOL_MEAN && count_window(p) > MAX_TAPS) return false;
+    for (int d = 0; d < AXES; d++) {
         if (!extent_between(p->size[d], 1, most) || !extent_between(p->out[d], 1, most))
             return false;
         if (p->kind == POOL_MEAN_OF_ALL) continue;
@@ -140,11 +158,12 @@ static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
     if (!has_valid_axes(p)) return extent_refuse(e, "window");
     if (!extent_between(p->x_zero, -256, 512) || !int_finish_is_valid(&p->finish))
         return extent_refuse(e, "zero points");
-    const uint64_t in = (uint64_t)(p->size[0] * p->size[1]);
+    const uint64_t in =
+        extent_mul3((uint64_t)p->size[0], (uint64_t)p->size[1], (uint64_t)p->size[2]);
+    const uint64_t out = extent_mul3((uint64_t)p->out[0], (uint64_t)p->out[1], (uint64_t)p->out[2]);
     extent_tensor(e, 0, p->planes, in);
-    extent_tensor(e, p->inputs, p->planes, (uint64_t)(p->out[0] * p->out[1]));
-    if (p->kind == POOL_MAX) e->scratch = 2 * (uint64_t)padded_width(p);
-    if (p->kind == POOL_MEAN) e->scratch = (uint64_t)p->size[1] * sizeof(int32_t);
+    extent_tensor(e, p->inputs, p->planes, out);
+    e->scratch = scratch_bytes(p);
     return true;
 }
 
@@ -172,68 +191,129 @@ static int64_t count_taps(const params *p, size_t d, int64_t o)
     return fit < p->kernel[d] ? fit : p->kernel[d];
 }
 
+/* The rows of the window at an output row: taps [from, to) of the first two axes, which begin at
+ * input coordinates `start`. */
+typedef struct window_rows {
+    int64_t from[2], to[2], start[2];
+} window_rows;
+
+static window_rows find_rows(const params *p, int64_t row)
+{
+    window_rows w;
+    const int64_t at[2] = {row / p->out[1], row % p->out[1]};
+    for (size_t d = 0; d < 2; d++)
+        w.start[d] = byte_pool_find_taps(p, d, at[d], &w.from[d], &w.to[d]);
+    return w;
+}
+
+static const uint8_t *row_of(const params *p, const window_rows *w, const uint8_t *x, int64_t z,
+                             int64_t y)
+{
+    const int64_t slice = w->start[0] + z * p->dilation[0], line = w->start[1] + y * p->dilation[1];
+    return x + (slice * p->size[1] + line) * p->size[2];
+}
+
 /* `line` holds the row with the window's padding, and has room for a second row of the same
  * size. */
 static void byte_pool_max_row(const params *p, const byte_loops *loops, const uint8_t *x,
                               uint8_t *y, int64_t row, uint8_t *line)
 {
-    int64_t from, to;
-    const size_t width = (size_t)p->size[1], padded = padded_width(p);
-    const int64_t start = byte_pool_find_taps(p, 0, row, &from, &to);
+    const window_rows w = find_rows(p, row);
+    const size_t width = (size_t)p->size[2], padded = padded_width(p);
     uint8_t *most = line + padded;
-    const size_t reach = (size_t)((p->kernel[1] - 1) * p->dilation[1]);
+    const size_t reach = (size_t)((p->kernel[2] - 1) * p->dilation[2]);
     memset(line, p->flip, padded); /* the smallest value */
-    for (int64_t k = from; k < to; k++)
-        loops->max(line + p->begin[1], x + (start + k * p->dilation[0]) * p->size[1], width,
-                   p->flip);
+    for (int64_t d = w.from[0]; d < w.to[0]; d++)
+        for (int64_t k = w.from[1]; k < w.to[1]; k++)
+            loops->max(line + p->begin[2], row_of(p, &w, x, d, k), width, p->flip);
     memcpy(most, line, padded);
-    for (size_t k = 1; k < (size_t)p->kernel[1]; k++)
-        loops->max(most, line + k * (size_t)p->dilation[1], padded - reach, p->flip);
-    for (int64_t o = 0; o < p->out[1]; o++) y[o] = most[o * p->stride[1]];
+    for (size_t k = 1; k < (size_t)p->kernel[2]; k++)
+        loops->max(most, line + k * (size_t)p->dilation[2], padded - reach, p->flip);
+    if (p->stride[2] == 1)
+        memcpy(y, most, (size_t)p->out[2]);
+    else if (p->stride[2] == 2)
+        for (int64_t o = 0; o < p->out[2]; o++) y[o] = most[o * 2];
+    else
+        for (int64_t o = 0; o < p->out[2]; o++) y[o] = most[o * p->stride[2]];
 }
 
-/* The quantised mean over `count` taps; `sum` holds the `seen` taps that fall inside the input. */
-static uint8_t byte_pool_mean(const params *p, int64_t sum, int64_t seen, int64_t count)
+/* The output columns [*from, *to) whose windows lie inside the row. */
+static void inner_columns(const params *p, int64_t *from, int64_t *to)
 {
-    const double total = (double)(sum - seen * p->x_zero) * p->x_scale;
-    const double v = nearbyint(total / (double)count / p->y_scale) + (double)p->finish.zero;
-    if (!(v > (double)p->finish.low)) return (uint8_t)p->finish.low;
-    return (uint8_t)(v < (double)p->finish.high ? (int32_t)v : p->finish.high);
+    const int64_t room = p->size[2] + p->begin[2] - (p->kernel[2] - 1) * p->dilation[2] - 1;
+    *from = (p->begin[2] + p->stride[2] - 1) / p->stride[2];
+    *to = room < 0 ? 0 : room / p->stride[2] + 1;
+    if (*to > p->out[2]) *to = p->out[2];
+    if (*from > *to) *from = *to;
 }
 
+static void add_columns(int32_t *sums, const int32_t *line, size_t n, size_t step)
+{
+    if (step == 1)
+        for (size_t i = 0; i < n; i++) sums[i] += line[i];
+    else if (step == 2)
+        for (size_t i = 0; i < n; i++) sums[i] += line[2 * i];
+    else
+        for (size_t i = 0; i < n; i++) sums[i] += line[i * step];
+}
+
+/* `line` has room for an input row, then for an output row. */
 static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x, uint8_t *y,
                      int64_t row, int32_t *line)
 {
-    int64_t from, to;
-    const size_t width = (size_t)p->size[1];
-    const int64_t start = byte_pool_find_taps(p, 0, row, &from, &to), rows = to - from;
-    const int64_t counted = count_taps(p, 0, row);
-    memset(line, 0, width * sizeof *line);
-    for (int64_t k = from; k < to; k++)
-        loops->add(line, x + (start + k * p->dilation[0]) * p->size[1], width, p->flip);
-    for (int64_t o = 0; o < p->out[1]; o++) {
+    const window_rows w = find_rows(p, row);
+    const size_t width = (size_t)p->size[2];
+    const int64_t rows = (w.to[0] - w.from[0]) * (w.to[1] - w.from[1]);
+    const int64_t counted = count_taps(p, 0, row / p->out[1]) * count_taps(p, 1, row % p->out[1]);
+    int32_t *sums = line + width;
+    int64_t from, to, inner, inner_end;
+    byte_mean m = {.x_scale = p->x_scale, .y_scale = p->y_scale, .finish = p->finish};
+    memset(line, 0, (width + (size_t)p->out[2]) * sizeof *line);
+    for (int64_t d = w.from[0]; d < w.to[0]; d++)
+        for (int64_t k = w.from[1]; k < w.to[1]; k++)
+            loops->add(line, row_of(p, &w, x, d, k), width, p->flip);
+    inner_columns(p, &inner, &inner_end);
+    for (int64_t o = 0; o < p->out[2]; o++) {
+        if (o == inner) o = inner_end;
+        if (o >= p->out[2]) break;
         int64_t sum = 0;
-        const int64_t left = byte_pool_find_taps(p, 1, o, &from, &to);
-        for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[1]];
-        y[o] = byte_pool_mean(p, sum, rows * (to - from), counted * count_taps(p, 1, o));
+        const int64_t left = byte_pool_find_taps(p, 2, o, &from, &to);
+        for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[2]];
+        m.less = rows * (to - from) * p->x_zero;
+        m.count = (double)(counted * count_taps(p, 2, o));
+        y[o] = byte_mean_exact(sum, &m);
     }
+    if (inner >= inner_end) return;
+    const int32_t *first = line + inner * p->stride[2] - p->begin[2];
+    for (int64_t k = 0; k < p->kernel[2]; k++)
+        add_columns(sums, first + k * p->dilation[2], (size_t)(inner_end - inner),
+                    (size_t)p->stride[2]);
+    m.less = rows * p->kernel[2] * p->x_zero;
+    m.count = (double)(counted * p->kernel[2]);
+    loops->mean(y + inner, sums, (size_t)(inner_end - inner), &m);
 }
 
 static void byte_pool_run(const kernel_run *r)
 {
     const params *p = r->params;
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
-    const size_t in = (size_t)(p->size[0] * p->size[1]), out = (size_t)(p->out[0] * p->out[1]);
+    const size_t in = (size_t)(p->size[0] * p->size[1] * p->size[2]);
+    const int64_t rows = p->out[0] * p->out[1];
     size_t from, to;
     kernel_share(&from, &to, p->planes, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
-        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * out;
+        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * (size_t)(rows * p->out[2]);
         if (p->kind == POOL_MEAN_OF_ALL) {
-            *y = byte_pool_mean(p, loops->sum(x, in, p->flip), (int64_t)in, (int64_t)in);
+            const byte_mean m = {.less = (int64_t)in * p->x_zero,
+                                 .x_scale = p->x_scale,
+                                 .count = (double)in,
+                                 .y_scale = p->y_scale,
+                                 .finish = p->finish};
+            *y = byte_mean_exact(loops->sum(x, in, p->flip), &m);
             continue;
         }
-        for (int64_t row = 0; row < p->out[0]; row++, y += p->out[1]) {
+        for (int64_t row = 0; row < rows; row++, y += p->out[2]) {
             if (p->kind == POOL_MAX)
                 byte_pool_max_row(p, loops, x, y, row, r->scratch);
             else
@@ -244,7 +324,7 @@ static void byte_pool_run(const kernel_run *r)
 
 #define ROW(suffix, level, ns)                                                                   \
     {                                                                                            \
-        .name = "byte_pool_" #suffix, .version = 1,                                              \
+        .name = "byte_pool_" #suffix, .version = 2,                                              \
         .ops = "MaxPool com.microsoft:QLinearAveragePool "                                       \
                "com.microsoft:QLinearGlobalAveragePool",                                         \
         .needs = level, .rates = {ns}, .accept = byte_pool_accept, .prepare = byte_pool_prepare, \

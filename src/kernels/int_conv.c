@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QLinearConv, ConvInteger and pgy:QuantizedConv over one or two spatial axes: reading the problem
- * and packing the weights. */
+/* QLinearConv, ConvInteger and pgy:QuantizedConv over one to three spatial axes: reading the
+ * problem and packing the weights. */
 #include "kernels/int_conv.h"
 
 #include <math.h>
@@ -38,12 +38,12 @@ static bool read_window(int_conv *p, const kernel_problem *u, const kernel_tenso
     const size_t rank = (size_t)x->rank - 2;
     if (window_read(&v, u->node, rank, NULL) || window_kernel(&v, u->node, w->shape + 2, NULL))
         return false;
-    window_resolve(&v, x->shape + 2, y->shape + 2);
+    window_resolve(&v, x->shape + 2 - p->last, y->shape + 2 - p->last);
     p->taps = 1;
-    for (size_t d = 0; d < 2; d++) {
+    for (size_t d = 0; d < INT_CONV_AXES; d++) {
         p->size[d] = p->out_size[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
-        if (d + rank < 2) continue;
-        const size_t i = d + rank - 2;
+        if (d + rank < INT_CONV_AXES) continue;
+        const size_t i = d + rank - INT_CONV_AXES;
         p->size[d] = v.in[i];
         p->out_size[d] = v.out[i];
         p->kernel[d] = v.kernel[i];
@@ -115,9 +115,10 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
     const places *at = &PLACES[p->kind];
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[at->w], *y = &u->outputs[0];
-    if (u->input_count <= at->w || op_attr_int(u->node, "channels_last", 0)) return false;
+    if (u->input_count <= at->w) return false;
+    p->last = op_attr_int(u->node, "channels_last", 0) != 0;
     if (!is_type_right(u, at, (int_conv_kind)p->kind)) return false;
-    if (x->rank < 3 || x->rank > 4 || w->rank != x->rank || !w->data) return false;
+    if (x->rank < 3 || x->rank > 2 + INT_CONV_AXES || w->rank != x->rank || !w->data) return false;
     if (!kernel_count(x) || !kernel_count(w) || !kernel_count(y)) return false;
     if (!op_attr_is(u->node, "activation", "", "") &&
         !op_attr_is(u->node, "activation", "Relu", ""))
@@ -125,7 +126,7 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
     p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
     p->batch = (uint64_t)x->shape[0];
     p->in = (uint64_t)w->shape[1];
-    p->out = (uint64_t)y->shape[1] / p->groups;
+    p->out = (uint64_t)y->shape[p->last ? y->rank - 1 : 1] / p->groups;
     if (!read_window(p, u, w) || !check_constants(u, p, at)) return false;
     p->x_signed = x->dtype == PGY_I8;
     p->w_has_zero = has_zeros(p, u, at);
@@ -166,18 +167,24 @@ static int64_t find_phases(int_conv *p, size_t d, bool each, uint32_t *phases, i
 /* Finds the phases of the padded image that taps read, and the byte offset of each tap in it. */
 static void place_taps(int_conv *p)
 {
-    uint32_t phases[2][INT_CONV_MAX_TAPS];
-    int64_t offsets[2][INT_CONV_MAX_TAPS];
-    const int64_t more = (p->kernel[1] - 1) * p->dilation[1] / p->stride[1];
-    const bool each = more && p->kernel[1] <= INT_CONV_MAX_PHASES;
-    p->rows = (uint64_t)(p->out_size[0] + find_phases(p, 0, false, phases[0], offsets[0]));
-    p->columns = (uint64_t)(p->out_size[1] + find_phases(p, 1, each, phases[1], offsets[1]));
-    p->phases = (uint64_t)p->phase_counts[0] * p->phase_counts[1];
+    uint32_t phases[INT_CONV_AXES][INT_CONV_MAX_TAPS];
+    int64_t offsets[INT_CONV_AXES][INT_CONV_MAX_TAPS];
+    const int64_t more = (p->kernel[2] - 1) * p->dilation[2] / p->stride[2];
+    const bool each = more && p->kernel[2] <= INT_CONV_MAX_PHASES;
+    p->slices = (uint64_t)(p->out_size[0] + find_phases(p, 0, false, phases[0], offsets[0]));
+    p->rows = (uint64_t)(p->out_size[1] + find_phases(p, 1, false, phases[1], offsets[1]));
+    p->columns = (uint64_t)(p->out_size[2] + find_phases(p, 2, each, phases[2], offsets[2]));
+    p->phases = (uint64_t)p->phase_counts[0] * p->phase_counts[1] * p->phase_counts[2];
     for (uint64_t t = 0; t < p->taps; t++) {
-        const uint64_t y = t / (uint64_t)p->kernel[1], x = t % (uint64_t)p->kernel[1];
-        const uint64_t phase = (uint64_t)phases[0][y] * p->phase_counts[1] + phases[1][x];
-        const uint64_t pixel = (uint64_t)offsets[0][y] * p->columns + (uint64_t)offsets[1][x];
-        p->tap_offsets[t] = (phase * p->quads * p->rows * p->columns + pixel) * INT_GROUP;
+        const uint64_t x = t % (uint64_t)p->kernel[2], row = t / (uint64_t)p->kernel[2];
+        const uint64_t y = row % (uint64_t)p->kernel[1], z = row / (uint64_t)p->kernel[1];
+        const uint64_t phase =
+            ((uint64_t)phases[0][z] * p->phase_counts[1] + phases[1][y]) * p->phase_counts[2] +
+            phases[2][x];
+        const uint64_t pixel =
+            ((uint64_t)offsets[0][z] * p->rows + (uint64_t)offsets[1][y]) * p->columns +
+            (uint64_t)offsets[2][x];
+        p->tap_offsets[t] = (phase * p->quads * int_conv_phase_pixels(p) + pixel) * INT_GROUP;
     }
 }
 
@@ -189,7 +196,7 @@ static bool is_turned(const int_conv *p, const int_tile *t)
     const uint64_t along = (p->positions + t->lanes - 1) / t->lanes * t->lanes;
     const uint64_t across = (p->out + t->lanes - 1) / t->lanes * t->lanes;
     if (p->kind != INT_CONV_TO_BYTES || p->w_has_zero || p->positions > 128) return false;
-    if (p->columns != (uint64_t)p->out_size[1]) return false;
+    if (!int_conv_is_flat(p)) return false;
     return 21 * across * (3 * p->positions + rest) <
            60 * along * ((p->out + t->rows - 1) / t->rows * t->rows);
 }
@@ -213,7 +220,9 @@ void int_conv_plan(int_conv *p, cpu_level level)
     p->level = level;
     p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
     place_taps(p);
-    p->positions = (uint64_t)(p->out_size[0] - 1) * p->columns + (uint64_t)p->out_size[1];
+    p->positions =
+        ((uint64_t)(p->out_size[0] - 1) * p->rows + (uint64_t)(p->out_size[1] - 1)) * p->columns +
+        (uint64_t)p->out_size[2];
     p->turned = is_turned(p, t);
     const uint64_t steps = p->taps * p->quads * INT_GROUP;
     const uint64_t along = p->turned ? p->out : p->positions;
@@ -227,6 +236,18 @@ void int_conv_plan(int_conv *p, cpu_level level)
     p->chunks = units >= 16 || p->turned ? 1 : (15 + units) / units;
     if (p->chunks > (p->row_groups + 3) / 4) p->chunks = (p->row_groups + 3) / 4;
     place_packed(p, weights, steps);
+}
+
+void int_conv_plan_turned(int_conv *p, cpu_level level)
+{
+    const int_tile *t = int_tile_of(level);
+    const uint64_t width = t->vectors * t->lanes;
+    p->level = level;
+    p->turned = 1;
+    p->quads = (p->in + INT_GROUP - 1) / INT_GROUP;
+    p->tiles = (p->out + width - 1) / width;
+    const uint64_t steps = p->taps * p->quads * INT_GROUP;
+    place_packed(p, p->tiles * width * steps, steps);
 }
 
 /* The count includes products that partial tiles compute beyond the output. */
@@ -332,8 +353,7 @@ static uint32_t packed_of(const int_conv *p)
     return bits;
 }
 
-static pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
-                                pgy_error *err)
+pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err)
 {
     const size_t channels = (size_t)(p->groups * p->out);
     const kernel_packing how = {.form = "int_conv",
@@ -357,8 +377,9 @@ static pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_prob
 bool int_conv_has_valid_sizes(const int_conv *p)
 {
     const uint64_t most = UINT64_C(1) << 48;
-    uint64_t image = INT_CONV_MAX_PHASES * INT_CONV_MAX_STRIDE * INT_GROUP, in = 1, taps = 1;
-    for (size_t d = 0; d < 2; d++) {
+    uint64_t image = INT_CONV_MAX_PHASES * INT_CONV_MAX_STRIDE * INT_CONV_MAX_STRIDE * INT_GROUP;
+    uint64_t in = 1, taps = 1;
+    for (size_t d = 0; d < INT_CONV_AXES; d++) {
         if (!extent_between(p->size[d], 1, INT32_MAX) ||
             !extent_between(p->out_size[d], 1, INT32_MAX) ||
             !extent_between(p->kernel[d], 1, INT_CONV_MAX_TAPS + 1) ||
@@ -382,7 +403,7 @@ static uint64_t scratch_bytes(const int_conv *p)
 {
     const uint64_t tile =
         (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS * sizeof(int32_t) + INT_MAX_ROWS * INT_MAX_COLUMNS;
-    const uint64_t plane = (uint64_t)(p->size[0] * p->size[1]) * INT_GROUP;
+    const uint64_t plane = int_conv_in_plane(p) * INT_GROUP;
     return tile < plane ? plane : tile;
 }
 
@@ -396,8 +417,8 @@ static uint64_t offsets_place(const int_conv *p)
 static void extent_tensors(kernel_extent *e, const int_conv *p)
 {
     const uint64_t planes = p->batch * p->groups, channels = p->groups * p->out;
-    const uint64_t out = planes * p->out * (uint64_t)(p->out_size[0] * p->out_size[1]);
-    extent_tensor(e, 0, planes * p->in * (uint64_t)(p->size[0] * p->size[1]), 1);
+    const uint64_t out = planes * p->out * int_conv_out_plane(p);
+    extent_tensor(e, 0, planes * p->in * int_conv_in_plane(p), 1);
     if (p->x_zero_input) extent_tensor(e, p->x_zero_input, 1, 1);
     if (p->bias_input) extent_tensor(e, p->bias_input, channels, sizeof(float));
     if (p->sum_input) extent_tensor(e, p->sum_input, out, sizeof(float));
@@ -452,7 +473,7 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
     const cpu_level level = u->self->needs;
     const double products_per_ns = u->self->rates[0];
     int_conv p;
-    if (!int_conv_describe(&p, u)) return false;
+    if (!int_conv_describe(&p, u) || p.last) return false;
     int_conv_plan(&p, level);
     int_problem_linear(u);
     *cost_ns = 500 + int_conv_product_count(&p) / products_per_ns +
@@ -463,7 +484,7 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
 
 #define ROW(suffix, level, products_per_ns)                                          \
     {                                                                                \
-        .name = "conv_int8_" #suffix, .version = 1,                                  \
+        .name = "conv_int8_" #suffix, .version = 2,                                  \
         .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv "  \
                "pgy:QuantizedConv",                                                  \
         .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,  \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution of bytes, exact in int32: the problem, and the parts of the packed weights.
  *
- * First, the kernel copies the padded image to [n][group][phase][quad of channels][row][column],
- * four bytes each. A phase holds the pixels whose coordinates have one residue modulo the strides.
- * Then each tap of the kernel is one constant offset, and a tile of output positions, counted along
- * the padded rows, is a matrix product. */
+ * First, the kernel copies the padded image to [n][group][phase][quad of channels][slice][row]
+ * [column], four bytes each. Problems of fewer axes have one slice, and one row. A phase holds the
+ * pixels whose coordinates have one residue modulo the strides. Then each tap of the kernel is one
+ * constant offset, and a tile of output positions, counted along the padded rows, is a matrix
+ * product. */
 #ifndef KERNELS_INT_CONV_H
 #define KERNELS_INT_CONV_H
 
@@ -13,7 +14,12 @@
 #include "kernels/extent.h"
 #include "kernels/int_tile.h"
 
-enum { INT_CONV_MAX_TAPS = 256, INT_CONV_MAX_STRIDE = 8, INT_CONV_MAX_PHASES = 8 };
+enum {
+    INT_CONV_AXES = 3,
+    INT_CONV_MAX_TAPS = 256,
+    INT_CONV_MAX_STRIDE = 8,
+    INT_CONV_MAX_PHASES = 8
+};
 
 typedef enum int_conv_kind {
     INT_CONV_TO_BYTES, /* QLinearConv */
@@ -26,16 +32,18 @@ typedef struct int_conv {
     uint32_t x_zero_input; /* index of the input that holds the zero point of X; 0: absent */
     uint32_t x_signed, w_has_zero, relu;
     uint32_t small;                 /* every sum that can occur, times its scale, is below 2^14 */
+    uint32_t last;                  /* the image has its channels last: int_conv_last.h */
     uint32_t turned;                /* a vector holds output channels instead of positions */
     uint32_t bias_input, sum_input; /* indices of the float32 bias and sum inputs; 0: absent */
     int_finish finish;
     uint64_t batch, groups, in, out; /* in, out: channels of one group */
-    int64_t size[2], out_size[2], kernel[2], stride[2], dilation[2], pad[2];
-    /* Sizes of the padded copy; each phase has `rows` x `columns` pixels. */
-    uint64_t quads, rows, columns, phases;
+    int64_t size[INT_CONV_AXES], out_size[INT_CONV_AXES], kernel[INT_CONV_AXES];
+    int64_t stride[INT_CONV_AXES], dilation[INT_CONV_AXES], pad[INT_CONV_AXES];
+    /* Sizes of the padded copy; each phase has `slices` x `rows` x `columns` pixels. */
+    uint64_t quads, slices, rows, columns, phases;
     /* For each axis and phase: coordinate of the phase's first pixel in the padded image. */
-    int64_t phase_starts[2][INT_CONV_MAX_PHASES];
-    uint32_t phase_counts[2];
+    int64_t phase_starts[INT_CONV_AXES][INT_CONV_MAX_PHASES];
+    uint32_t phase_counts[INT_CONV_AXES];
     uint64_t taps, positions, tiles, block; /* block: tiles that share one pass over the weights */
     /* row_groups: rows of tiles in a group; chunks: units that share these rows of tiles */
     uint64_t chunks, row_groups;
@@ -49,15 +57,49 @@ typedef struct int_conv {
 bool int_conv_describe(int_conv *p, const kernel_problem *u);
 /* Sets the members that depend on the processor level. */
 void int_conv_plan(int_conv *p, cpu_level level);
+/* Sets those of them that concern the packed weights, for weights whose vectors hold output
+ * channels. */
+void int_conv_plan_turned(int_conv *p, cpu_level level);
+/* Packs the weights, and sets p->small. */
+pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u, pgy_error *err);
+/* The zero point of X as an unsigned byte. */
+uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r);
+/* Computes, as this part's share, the numbers that are added to the sums of each channel, from
+ * bias and zero points: into the workspace at p->at_offsets. */
+void int_conv_find_offsets(const int_conv *p, const kernel_run *r);
 double int_conv_product_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
 /* Are the sizes from a plan file small enough that nothing computed from them overflows? */
 bool int_conv_has_valid_sizes(const int_conv *p);
 
+/* Pixels of one phase of one channel. */
+static inline uint64_t int_conv_phase_pixels(const int_conv *p)
+{
+    return p->slices * p->rows * p->columns;
+}
+
+/* Elements of one channel. */
+static inline uint64_t int_conv_in_plane(const int_conv *p)
+{
+    return (uint64_t)(p->size[0] * p->size[1] * p->size[2]);
+}
+
+static inline uint64_t int_conv_out_plane(const int_conv *p)
+{
+    return (uint64_t)(p->out_size[0] * p->out_size[1] * p->out_size[2]);
+}
+
+/* Are all positions, counted along the padded rows, positions of the output? */
+static inline bool int_conv_is_flat(const int_conv *p)
+{
+    return p->columns == (uint64_t)p->out_size[2] &&
+           (p->rows == (uint64_t)p->out_size[1] || p->out_size[0] == 1);
+}
+
 /* Bytes of the padded copy of one group of one image. */
 static inline uint64_t int_conv_image_bytes(const int_conv *p)
 {
-    const uint64_t bytes = p->phases * p->quads * p->rows * p->columns * INT_GROUP;
+    const uint64_t bytes = p->phases * p->quads * int_conv_phase_pixels(p) * INT_GROUP;
     return (bytes + 63) / 64 * 64;
 }
 

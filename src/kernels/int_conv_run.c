@@ -87,35 +87,55 @@ static run_of int_conv_find_run(const int_conv *p, size_t d, int64_t residue, in
     return r;
 }
 
-/* Writes one phase of one quad of channels from its interleaved plane. */
-static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *plane, int64_t y, int64_t x,
-                      uint32_t zero)
+/* Writes one slice of one phase of one quad of channels from its interleaved plane. */
+static void lay_slice(const int_conv *p, uint32_t *to, const uint32_t *plane, const run_of *v,
+                      const run_of *h, uint32_t zero)
 {
     const size_t columns = p->columns;
-    const run_of v = int_conv_find_run(p, 0, y, (int64_t)p->rows);
-    const run_of h = int_conv_find_run(p, 1, x, (int64_t)columns);
     for (int64_t r = 0; r < (int64_t)p->rows; r++, to += columns) {
-        if (r < v.from || r >= v.to) {
+        if (r < v->from || r >= v->to) {
             fill_pixels(to, columns, zero);
             continue;
         }
-        const int64_t line = (v.first + (r - v.from) * p->stride[0]) * p->size[1] + h.first;
-        fill_pixels(to, (size_t)h.from, zero);
-        if (h.from < h.to)
-            copy_pixels(to + h.from, plane + line, (size_t)(h.to - h.from), (size_t)p->stride[1]);
-        fill_pixels(to + h.to, columns - (size_t)h.to, zero);
+        const int64_t line = (v->first + (r - v->from) * p->stride[1]) * p->size[2] + h->first;
+        fill_pixels(to, (size_t)h->from, zero);
+        if (h->from < h->to)
+            copy_pixels(to + h->from, plane + line, (size_t)(h->to - h->from),
+                        (size_t)p->stride[2]);
+        fill_pixels(to + h->to, columns - (size_t)h->to, zero);
+    }
+}
+
+/* The phase with index `phase`. */
+static void lay_phase(const int_conv *p, uint32_t *to, const uint32_t *volume, size_t phase,
+                      uint32_t zero)
+{
+    const uint32_t *counts = p->phase_counts;
+    const size_t x = phase % counts[2], y = phase / counts[2] % counts[1],
+                 z = phase / counts[2] / counts[1], slice = p->rows * p->columns;
+    const run_of d = int_conv_find_run(p, 0, p->phase_starts[0][z], (int64_t)p->slices);
+    const run_of v = int_conv_find_run(p, 1, p->phase_starts[1][y], (int64_t)p->rows);
+    const run_of h = int_conv_find_run(p, 2, p->phase_starts[2][x], (int64_t)p->columns);
+    for (int64_t s = 0; s < (int64_t)p->slices; s++, to += slice) {
+        if (s < d.from || s >= d.to) {
+            fill_pixels(to, slice, zero);
+            continue;
+        }
+        const int64_t from = d.first + (s - d.from) * p->stride[0];
+        lay_slice(p, to, volume + from * p->size[1] * p->size[2], &v, &h, zero);
     }
 }
 
 /* Is the padded copy of a quad of channels identical to its interleaved plane? */
 static bool is_plain(const int_conv *p)
 {
-    return p->phases == 1 && p->taps == 1 && p->stride[0] == 1 && p->stride[1] == 1 &&
-           p->rows == (uint64_t)p->size[0] && p->columns == (uint64_t)p->size[1] && !p->pad[0] &&
-           !p->pad[1];
+    for (size_t d = 0; d < INT_CONV_AXES; d++)
+        if (p->stride[d] != 1 || p->pad[d]) return false;
+    return p->phases == 1 && p->taps == 1 && p->slices == (uint64_t)p->size[0] &&
+           p->rows == (uint64_t)p->size[1] && p->columns == (uint64_t)p->size[2];
 }
 
-static uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
+uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
 {
     return (uint8_t)int_problem_unsigned(p->x_zero_input ? r->tensors[p->x_zero_input] : NULL,
                                          p->x_signed);
@@ -125,8 +145,8 @@ static uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r)
 static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
 {
     const size_t quad = index % p->quads, image = index / p->quads;
-    const size_t plane = p->rows * p->columns * INT_GROUP;
-    const size_t in_plane = (size_t)(p->size[0] * p->size[1]);
+    const size_t plane = int_conv_phase_pixels(p) * INT_GROUP;
+    const size_t in_plane = int_conv_in_plane(p);
     const uint8_t *x = (const uint8_t *)r->tensors[0] + image * p->in * in_plane;
     uint8_t *to = (uint8_t *)r->workspace + image * int_conv_image_bytes(p) + quad * plane;
     const uint8_t *planes[INT_GROUP], flip = p->x_signed ? 0x80 : 0;
@@ -141,14 +161,11 @@ static void lay_quad(const int_conv *p, const kernel_run *r, size_t index)
     }
     interleave(r->scratch, planes, in_plane, flip);
     for (size_t i = 0; i < p->phases; i++)
-        lay_phase(p, (uint32_t *)(to + i * p->quads * plane), r->scratch,
-                  p->phase_starts[0][i / p->phase_counts[1]],
-                  p->phase_starts[1][i % p->phase_counts[1]],
+        lay_phase(p, (uint32_t *)(to + i * p->quads * plane), r->scratch, i,
                   int_conv_x_zero(p, r) * UINT32_C(0x01010101));
 }
 
-/* Computes the offsets that are added to the sums of each channel: bias and zero points. */
-static void find_offsets(const int_conv *p, const kernel_run *r)
+void int_conv_find_offsets(const int_conv *p, const kernel_run *r)
 {
     const char *packed = r->packed;
     const uint32_t *zeros = (const uint32_t *)(packed + p->at_zeros);
@@ -187,18 +204,20 @@ typedef struct tile_end {
 /* Finds the runs of positions [first, first + e->count). */
 static void find_runs(tile_end *e, size_t first)
 {
-    const size_t columns = e->p->columns, width = (size_t)e->p->out_size[1];
+    const size_t columns = e->p->columns, width = (size_t)e->p->out_size[2];
+    const size_t rows = e->p->rows, height = (size_t)e->p->out_size[1];
     e->run_count = 0;
-    if (columns == width) {
+    if (int_conv_is_flat(e->p)) {
         e->runs[e->run_count++] = (run_out){.count = e->count, .out = first};
         return;
     }
     size_t row = first / columns, column = first % columns;
     for (size_t at = 0; at < e->count; row++, column = 0) {
         const size_t left = columns - column < e->count - at ? columns - column : e->count - at;
-        if (column < width) {
+        if (column < width && row % rows < height) {
             const size_t n = width - column < left ? width - column : left;
-            e->runs[e->run_count++] = (run_out){.at = at, .count = n, .out = row * width + column};
+            const size_t line = row / rows * height + row % rows;
+            e->runs[e->run_count++] = (run_out){.at = at, .count = n, .out = line * width + column};
         }
         at += left;
     }
@@ -295,9 +314,8 @@ static bool can_fuse(const tile_end *e)
 {
     const int_conv *p = e->p;
     const int_tile *t = e->tile;
-    return t->fuses && p->kind == INT_CONV_TO_BYTES && !p->w_has_zero &&
-           p->columns == (uint64_t)p->out_size[1] && e->rows == t->rows &&
-           e->count == t->vectors * t->lanes;
+    return t->fuses && p->kind == INT_CONV_TO_BYTES && !p->w_has_zero && int_conv_is_flat(p) &&
+           e->rows == t->rows && e->count == t->vectors * t->lanes;
 }
 
 static void int_conv_tile(tile_end *e, const unit *u, size_t row, size_t tile)
@@ -318,7 +336,7 @@ static void int_conv_tile(tile_end *e, const unit *u, size_t row, size_t tile)
                  .groups = p->quads,
                  .a_row = INT_GROUP,
                  .a_step = t->rows * INT_GROUP,
-                 .b_step = p->rows * p->columns * INT_GROUP,
+                 .b_step = int_conv_phase_pixels(p) * INT_GROUP,
                  .c = sums};
     e->rows = p->out - channel < t->rows ? p->out - channel : t->rows;
     e->channel = group * p->out + channel;
@@ -399,18 +417,16 @@ static void int_conv_panel(const tile_end *e, size_t image, size_t panel)
                  .tap_count = p->taps,
                  .groups = p->quads,
                  .a_row = INT_GROUP,
-                 .a_step = p->rows * p->columns * INT_GROUP,
+                 .a_step = int_conv_phase_pixels(p) * INT_GROUP,
                  .b_step = vectors * t->lanes * INT_GROUP,
                  .c = sums};
     for (size_t at = 0, rows, kind; at < p->positions; at += rows) {
         rows = int_tile_rows(t, p->positions - at, &kind);
         j.a = (const uint8_t *)r->workspace + image * int_conv_image_bytes(p) + at * INT_GROUP;
         t->run[0][kind][vectors - 1](&j);
-        for (size_t i = 0; i < rows; i++)
-            t->finish_columns(lines + i * INT_MAX_COLUMNS, sums + i * INT_MAX_COLUMNS, count,
-                              &p->finish, offsets + channel,
-                              (const double *)(packed + p->at_scales) + channel,
-                              (const float *)(packed + p->at_factors) + channel);
+        t->finish_columns(lines, INT_MAX_COLUMNS, sums, rows, count, &p->finish, offsets + channel,
+                          (const double *)(packed + p->at_scales) + channel,
+                          (const float *)(packed + p->at_factors) + channel);
         int_conv_turn(y + at, e->size, lines, rows, count);
     }
 }
@@ -422,13 +438,11 @@ void int_conv_run(const kernel_run *r)
     if (r->phase == 0) {
         kernel_share(&from, &to, p->batch * p->groups * p->quads, r->part, r->parts);
         for (size_t i = from; i < to; i++) lay_quad(p, r, i);
-        find_offsets(p, r);
+        int_conv_find_offsets(p, r);
         return;
     }
-    tile_end e = {.p = p,
-                  .r = r,
-                  .tile = int_tile_of((cpu_level)p->level),
-                  .size = (size_t)(p->out_size[0] * p->out_size[1])};
+    tile_end e = {
+        .p = p, .r = r, .tile = int_tile_of((cpu_level)p->level), .size = int_conv_out_plane(p)};
     kernel_share(&from, &to, int_conv_unit_count(p), r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         if (p->turned) {

@@ -11,8 +11,8 @@
 #include "kernels/int_problem.h"
 #include "kernels/packing.h"
 
-/* A thread's scratch memory: sums of a tile, then offsets, scales, scales in float32 and zero points
- * of its columns. */
+/* A thread's scratch memory: sums of a tile, then offsets, scales, scales in float32 and zero
+ * points of its columns. */
 enum {
     SCRATCH_BYTES = (INT_MAX_ROWS + 2) * INT_MAX_COLUMNS * sizeof(int32_t) +
                     INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))

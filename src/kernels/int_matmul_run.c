@@ -270,8 +270,8 @@ static void int_matmul_finish_row(const panel *c, size_t row, int32_t *sums)
         int_matmul_finish_floats(c, at, sums);
     } else if (p->kind == INT_MATMUL_TO_BYTES) {
         int_tile_of((cpu_level)p->level)
-            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, sums, c->count, &p->finish,
-                             c->offsets, c->scales, c->factors);
+            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, 0, sums, 1, c->count,
+                             &p->finish, c->offsets, c->scales, c->factors);
     } else {
         int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at;
         for (size_t j = 0; j < c->count; j++)

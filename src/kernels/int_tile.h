@@ -67,10 +67,11 @@ typedef struct int_tile {
      * row has an offset and a scale. */
     void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
                         const int_finish *f, const int32_t *offsets, const double *scales);
-    /* Turns one row of sums into bytes. Each column has its own offset and scale; `factors` are the
-     * scales in float32. */
-    void (*finish_columns)(uint8_t *y, const int32_t *sums, size_t n, const int_finish *f,
-                           const int32_t *offsets, const double *scales, const float *factors);
+    /* As finish_rows, but each column has its own offset and scale; `factors` are the scales in
+     * float32. */
+    void (*finish_columns)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
+                           const int_finish *f, const int32_t *offsets, const double *scales,
+                           const float *factors);
     void (*row_floats)(float *y, const int32_t *sums, size_t n, const int_floats *f);
     /* (sum + offset) * scale + bias of each column, rounded once; bias may be NULL. */
     void (*column_floats)(float *y, const int32_t *sums, size_t n, const int32_t *offsets,

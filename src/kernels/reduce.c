@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "kernels/elementwise.h"
 #include "kernels/extent.h"
+#include "kernels/reduce_axes.h"
 #include "kernels/shared_params.h"
 #include "kernels/vec_math.h"
 #include "kernels/walk.h"
@@ -29,26 +30,6 @@ static const struct {
 };
 
 /* ---- The problem ---------------------------------------------------------------------------- */
-
-static bool mark_axes(bool *reduced, const kernel_problem *u)
-{
-    const int32_t rank = u->inputs[0].rank;
-    size_t count;
-    const int64_t *axes = op_attr_ints(u->node, "axes", &count);
-    if (u->input_count > 1 && u->inputs[1].dtype) {
-        count = kernel_count(&u->inputs[1]);
-        axes = u->inputs[1].data;
-        if (u->inputs[1].dtype != PGY_I64 || (count && !axes)) return false;
-    }
-    const bool all = !count && !op_attr_int(u->node, "noop_with_empty_axes", 0);
-    for (int32_t d = 0; d < rank; d++) reduced[d] = all;
-    for (size_t i = 0; i < count; i++) {
-        const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (axis < 0 || axis >= rank) return false;
-        reduced[axis] = true;
-    }
-    return true;
-}
 
 /* Makes a walk over the axes d of x that have reduced[d] == wanted. */
 static bool pick_axes(walk *w, const kernel_tensor *x, const bool *reduced, bool wanted)
@@ -79,7 +60,7 @@ static bool reduce_describe(params *p, const kernel_problem *u)
         p->kind != REDUCE_PROD)
         return false;
     p->bytes = x->dtype == PGY_I64 ? 8 : 4;
-    if (!mark_axes(reduced, u)) return false;
+    if (!reduce_mark_axes(reduced, u)) return false;
     if (!pick_axes(&p->kept, x, reduced, false) || !pick_axes(&p->reduced, x, reduced, true))
         return false;
     int32_t d = x->rank - 1;

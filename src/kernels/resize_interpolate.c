@@ -8,9 +8,8 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "kernels/kernel.h"
+#include "kernels/resize_taps.h"
 #include "kernels/walk.h"
-
-enum { MAX_TAPS = 64 };
 
 typedef struct tap {
     int32_t place;
@@ -30,107 +29,32 @@ typedef struct params {
     axis axes[WALK_AXES];
 } params;
 
-/* ---- Taps ----------------------------------------------------------------------------------- */
-
-static bool is(const op_node *n, const char *attr, const char *word, const char *fallback)
-{
-    return op_attr_is(n, attr, word, fallback);
-}
-
-static bool position(double *x, const op_node *n, const axis *a, double o)
-{
-    static const char *const NAME = "coordinate_transformation_mode";
-    const double in = (double)a->in, out = (double)a->out;
-    if (is(n, NAME, "half_pixel", "half_pixel"))
-        *x = (o + 0.5) / a->scale - 0.5;
-    else if (is(n, NAME, "pytorch_half_pixel", "half_pixel"))
-        *x = out > 1 ? (o + 0.5) / a->scale - 0.5 : 0;
-    else if (is(n, NAME, "align_corners", "half_pixel"))
-        *x = out > 1 ? o * (in - 1) / (out - 1) : 0;
-    else if (is(n, NAME, "asymmetric", "half_pixel"))
-        *x = o / a->scale;
-    else if (is(n, NAME, "half_pixel_symmetric", "half_pixel"))
-        *x = in / 2 * (1 - out / (a->scale * in)) + (o + 0.5) / a->scale - 0.5;
-    else
-        return false;
-    return true;
-}
-
-static double weight_at(const op_node *n, const axis *a, double d)
-{
-    if (op_attr_int(n, "antialias", 0) && a->scale < 1) d *= a->scale;
-    d = fabs(d);
-    if (!is(n, "mode", "cubic", "nearest")) return d < 1 ? 1 - d : 0;
-    const double c = op_attr_float(n, "cubic_coeff_a", -0.75);
-    if (d <= 1) return ((c + 2) * d - (c + 3)) * d * d + 1;
-    return d < 2 ? (((d - 5) * d + 8) * d - 4) * c : 0;
-}
-
-static uint32_t taps_of(const op_node *n, const axis *a)
-{
-    double reach = is(n, "mode", "cubic", "nearest") ? 2 : 1;
-    if (op_attr_int(n, "antialias", 0) && a->scale < 1) reach /= a->scale;
-    return reach <= MAX_TAPS / 2 ? (uint32_t)(2 * ceil(reach)) : MAX_TAPS + 1;
-}
-
-/* Taps outside the input read the edge, or get weight 0 (exclude_outside). */
-static void fill_taps(tap *t, const op_node *n, const axis *a, double x)
-{
-    double weights[MAX_TAPS], sum = 0;
-    const double first = floor(x) - (double)(a->taps / 2 - 1);
-    for (uint32_t i = 0; i < a->taps; i++) {
-        const double from = first + i;
-        const bool inside = from >= 0 && from < (double)a->in;
-        t[i].place = !(from > 0) ? 0 : inside ? (int32_t)from : (int32_t)a->in - 1;
-        weights[i] =
-            op_attr_int(n, "exclude_outside", 0) && !inside ? 0 : weight_at(n, a, from - x);
-        sum += weights[i];
-    }
-    for (uint32_t i = 0; i < a->taps; i++)
-        t[i].weight = (float)(sum != 0 ? weights[i] / sum : weights[i]);
-}
-
 /* ---- The kernel ----------------------------------------------------------------------------- */
-
-static bool read_scale(double *scale, const kernel_problem *u, int32_t d)
-{
-    const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
-    const bool has_scales = u->input_count > 2 && u->inputs[2].dtype && kernel_count(&u->inputs[2]);
-    const bool has_sizes = u->input_count > 3 && u->inputs[3].dtype && kernel_count(&u->inputs[3]);
-    if (has_scales == has_sizes) return false;
-    *scale = (double)y->shape[d] / (double)x->shape[d];
-    if (has_sizes) return true;
-    if (u->inputs[2].dtype != PGY_F32 || !u->inputs[2].data) return false;
-    if (kernel_count(&u->inputs[2]) != (size_t)x->rank) return false;
-    *scale = (double)((const float *)u->inputs[2].data)[d];
-    return true;
-}
 
 static bool resize_interpolate_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
-    size_t listed;
     uint64_t stride = 1;
     *p = (params){.rank = (uint32_t)x->rank, .inputs = (uint32_t)u->input_count, .rows = 1};
     if (x->dtype != PGY_F32 || x->rank < 1 || x->rank > WALK_AXES || y->rank != x->rank)
         return false;
-    if (u->node->def->since < 11 || is(u->node, "mode", "nearest", "nearest")) return false;
-    if (!is(u->node, "keep_aspect_ratio_policy", "stretch", "stretch")) return false;
-    if (op_attr_ints(u->node, "axes", &listed) || !kernel_count(x) || !kernel_count(y))
-        return false;
+    if (!resize_is_interpolation(u)) return false;
+    if (!kernel_count(x) || !kernel_count(y)) return false;
     for (int32_t d = x->rank - 1; d >= 0; d--) {
         axis *a = &p->axes[d];
         double at;
         *a = (axis){.in = (uint64_t)x->shape[d], .out = (uint64_t)y->shape[d], .stride = stride};
-        if (!read_scale(&a->scale, u, d) || !(a->scale > 0) || !position(&at, u->node, a, 0))
+        if (!resize_read_scale(&a->scale, u, d) ||
+            !resize_position(&at, u->node, a->in, a->out, a->scale, 0))
             return false;
         stride *= a->in;
         if (d + 1 < x->rank) p->rows *= a->out;
         if (a->scale == 1 && a->in == a->out) continue;
-        a->taps = taps_of(u->node, a);
+        a->taps = resize_taps_of(u->node, a->scale);
         a->first = p->tap_count;
         p->tap_count += a->taps * a->out;
-        if (a->taps > MAX_TAPS || a->in > INT32_MAX || p->tap_count > UINT32_MAX) return false;
+        if (a->taps > RESIZE_MAX_TAPS || a->in > INT32_MAX || p->tap_count > UINT32_MAX)
+            return false;
     }
     return true;
 }
@@ -164,9 +88,12 @@ static pgy_status resize_interpolate_prepare(kernel_plan *out, const kernel_prob
     for (uint32_t d = 0; d < p->rank; d++) {
         const axis *a = &p->axes[d];
         for (uint64_t o = 0; a->taps && o < a->out; o++) {
-            double x = 0;
-            (void)position(&x, u->node, a, (double)o);
-            fill_taps(taps + a->first + o * a->taps, u->node, a, x);
+            int32_t places[RESIZE_MAX_TAPS];
+            double weights[RESIZE_MAX_TAPS];
+            tap *t = taps + a->first + o * a->taps;
+            resize_fill_taps(places, weights, a->taps, u->node, a->in, a->out, a->scale, o);
+            for (uint32_t i = 0; i < a->taps; i++)
+                t[i] = (tap){.place = places[i], .weight = (float)weights[i]};
         }
     }
     const uint64_t parts = p->rows * p->axes[p->rank - 1].out / 4096 + 1;
@@ -181,7 +108,8 @@ static bool has_valid_axes(const params *p)
     uint64_t stride = 1, rows = 1, taps = 0;
     for (uint32_t d = p->rank; d-- > 0;) {
         const axis *a = &p->axes[d];
-        if (!a->in || !a->out || a->in > INT32_MAX || a->out > INT32_MAX || a->taps > MAX_TAPS)
+        if (!a->in || !a->out || a->in > INT32_MAX || a->out > INT32_MAX ||
+            a->taps > RESIZE_MAX_TAPS)
             return false;
         if (a->stride != stride || (!a->taps && a->in != a->out)) return false;
         if (a->taps && a->first != taps) return false;

@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <tmmintrin.h>
+#endif
+
 #include "base/alloc.h"
 
 static bool plain_view(strided_view *v, const kernel_tensor *t)
@@ -96,13 +100,46 @@ bool strided_copy_extent(kernel_extent *e, const kernel_claim *q, const strided_
 #define NAME(x) x##_8
 #include "kernels/strided_copy.inc"
 
+#if defined(__x86_64__)
+/* y[i] = x[i * stride] for strides of 2 to 4: 16 bytes from each `stride` vectors. Returns how many
+ * it has copied; it reads no byte behind the last element. */
+__attribute__((target("ssse3"))) static size_t gather_bytes(uint8_t *y, const uint8_t *x,
+                                                            size_t stride, size_t n)
+{
+    uint8_t masks[4][16];
+    size_t i = 0;
+    memset(masks, 0x80, sizeof masks); /* such a byte of a mask gives 0 */
+    for (size_t k = 0; k < 16; k++) masks[k * stride / 16][k] = (uint8_t)(k * stride % 16);
+    for (; i + 17 <= n; i += 16) {
+        __m128i all = _mm_setzero_si128();
+        for (size_t k = 0; k < stride; k++) {
+            const __m128i from = _mm_loadu_si128((const __m128i *)(x + i * stride + 16 * k));
+            const __m128i mask = _mm_loadu_si128((const __m128i *)masks[k]);
+            all = _mm_or_si128(all, _mm_shuffle_epi8(from, mask));
+        }
+        _mm_storeu_si128((__m128i *)(y + i), all);
+    }
+    return i;
+}
+#endif
+
+static void copy_bytes(uint8_t *y, const uint8_t *x, uint64_t stride, size_t n)
+{
+    size_t done = 0;
+#if defined(__x86_64__)
+    if (stride >= 2 && stride <= 4 && n > 64 && cpu_features() >= CPU_AVX2)
+        done = gather_bytes(y, x, stride, n);
+#endif
+    copy_strided_1(y + done, x + done * stride, stride, n - done);
+}
+
 static void strided_copy_line(const strided_copy *c, void *y, const void *x, uint64_t stride,
                               size_t n)
 {
     if (stride == 1)
         memcpy(y, x, n * c->item);
     else if (c->item == 1)
-        copy_strided_1(y, x, stride, n);
+        copy_bytes((uint8_t *)y, (const uint8_t *)x, stride, n);
     else if (c->item == 2)
         copy_strided_2(y, x, stride, n);
     else if (c->item == 4)

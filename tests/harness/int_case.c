@@ -35,6 +35,7 @@ static double random_of(int_case *c, pgy_dtype dtype)
 {
     const pgy_dtype_info *info = pgy_dtype_describe(dtype);
     const double x = next(c);
+    if (dtype == PGY_BOOL) return x < 0.5;
     if (pgy_dtype_is_float(dtype)) return float_round(dtype, 8 * x - 4, true);
     const double size = ldexp(1, (int)info->bits);
     return floor(x * size) - (info->kind == PGY_KIND_SIGNED ? size / 2 : 0);
@@ -48,11 +49,15 @@ static void add(int_case *c, pgy_dtype dtype, bool constant, int32_t rank, const
     pgy_error err = {0};
     c->c.node.input_count++;
     if (rank < 0) return;
-    const pgy_dtype storage = pgy_dtype_is_float(dtype) ? PGY_F64 : PGY_I64;
+    const pgy_dtype storage = dtype == PGY_BOOL           ? PGY_BOOL
+                              : pgy_dtype_is_float(dtype) ? PGY_F64
+                                                          : PGY_I64;
     assert_int_equal(pgy_tensor_create(&c->stored[i], storage, (size_t)rank, shape, &err), 0);
     for (size_t k = 0; k < pgy_tensor_count(c->stored[i]); k++) {
         const double v = values ? values[k] : random_of(c, dtype);
-        if (storage == PGY_F64)
+        if (storage == PGY_BOOL)
+            ((bool *)pgy_tensor_data(c->stored[i]))[k] = v != 0;
+        else if (storage == PGY_F64)
             op_f64(c->stored[i])[k] = float_round(dtype, v, true);
         else
             op_i64(c->stored[i])[k] = (int64_t)v;

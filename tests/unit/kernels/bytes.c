@@ -89,6 +89,58 @@ static void test_bytes__tables(void **state)
     }
 }
 
+static void run_softmax(bool is_signed, int64_t opset, int64_t axis, const int64_t *shape,
+                        double scale)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    int_case_start(&c, "com.microsoft", "QLinearSoftmax", 1);
+    case_attr_int(&c.c, "opset", opset);
+    case_attr_int(&c.c, "axis", axis);
+    quantised(&c, type, 3, shape, scale, 60);
+    int_case_scalar(&c, PGY_F32, 1.0 / 256);
+    int_case_scalar(&c, type, is_signed ? -128 : 0);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__softmax(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][3] = {{5, 3, 100}, {2, 1, 1000}, {7, 9, 1}, {3, 64, 5}};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        for (int form = 0; form < 4; form++)
+            for (int64_t axis = -3; axis < 3; axis++)
+                run_softmax(form & 1, form & 2 ? 13 : 11, axis, SHAPES[i], i % 2 ? 0.3 : 0.011);
+    for (int64_t n = 1; n < 600; n += 37)
+        run_softmax(n & 1, 13, -1, (const int64_t[]){1, 2, n}, 0.05);
+}
+
+/* Ranks and shapes of condition and operands. */
+static void run_where(int form, const int64_t *condition, const int64_t *a, const int64_t *b)
+{
+    int_case c;
+    const pgy_dtype type = byte(form & 1);
+    int_case_start(&c, "com.microsoft", "QLinearWhere", 1);
+    int_case_input(&c, PGY_BOOL, false, 3, condition);
+    quantised(&c, type, 3, a, form & 2 ? 0.05 : 0.021, form & 2 ? 9 : 7);
+    quantised(&c, type, 3, b, 0.05, 9);
+    int_case_scalar(&c, PGY_F32, 0.05);
+    int_case_scalar(&c, type, 9);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__choices(void **state)
+{
+    (void)state;
+    static const int64_t WHOLE[] = {3, 40, 71}, ROWS[] = {3, 40, 1}, ROW[] = {1, 1, 71},
+                         ONE[] = {1, 1, 1};
+    const int64_t *const all[] = {WHOLE, ROWS, ROW, ONE};
+    for (int form = 0; form < 4; form++)
+        for (int i = 0; i < 64; i++) run_where(form, all[i / 16], all[i / 4 % 4], all[i % 4]);
+}
+
 static void run_concat(bool is_signed, int64_t axis)
 {
     int_case c;
@@ -113,6 +165,50 @@ static void test_bytes__joins(void **state)
         run_concat(false, axis);
         run_concat(true, axis);
     }
+}
+
+/* ---- Extremes ------------------------------------------------------------------------------- */
+
+static void run_arg(const char *op, int form, int64_t axis, const int64_t *shape)
+{
+    int_case c;
+    int_case_start(&c, "", op, 13);
+    case_attr_int(&c.c, "axis", axis);
+    case_attr_int(&c.c, "keepdims", form & 1);
+    case_attr_int(&c.c, "select_last_index", form >> 1 & 1);
+    int_case_input(&c, byte(form & 4), false, 3, shape);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void run_extreme(const char *op, int form, const int64_t *axes, int64_t count,
+                        const int64_t *shape)
+{
+    int_case c;
+    double values[3];
+    for (int64_t i = 0; i < count; i++) values[i] = (double)axes[i];
+    int_case_start(&c, "", op, 18);
+    case_attr_int(&c.c, "keepdims", form & 1);
+    int_case_input(&c, byte(form & 2), false, 3, shape);
+    if (count) int_case_values(&c, PGY_I64, 1, &count, values);
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__extremes(void **state)
+{
+    (void)state;
+    static const int64_t SHAPES[][3] = {{3, 100, 70}, {2, 600, 9}, {1, 1, 7}, {300, 1, 67}};
+    static const int64_t AXES[][2] = {{0, 0}, {1, 0}, {2, 0}, {0, 1}, {1, 2}};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        for (int form = 0; form < 8; form++) {
+            for (int64_t axis = -1; axis < 3; axis++)
+                run_arg(form % 3 ? "ArgMax" : "ArgMin", form, axis, SHAPES[i]);
+            for (int64_t k = 0; k < 5; k++)
+                run_extreme(form & 4 ? "ReduceMax" : "ReduceMin", form, AXES[k], k < 3 ? 1 : 2,
+                            SHAPES[i]);
+            run_extreme(form & 4 ? "ReduceMax" : "ReduceMin", form, NULL, 0, SHAPES[i]);
+        }
 }
 
 /* ---- Pooling -------------------------------------------------------------------------------- */
@@ -154,6 +250,81 @@ static void test_bytes__pooling(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof POOLS / sizeof *POOLS; i++)
         for (int form = 0; form < 4; form++) run_pool(&POOLS[i], form & 1, form & 2);
+}
+
+/* Three axes, or the channels last. */
+static void run_pool_of(const char *op, int64_t axes, bool last, bool is_signed, int form)
+{
+    int_case c;
+    const pgy_dtype type = byte(is_signed);
+    const bool mean = strncmp(op, "QLinear", 7) == 0;
+    const int64_t two = form & 1 ? 2 : 3, pad = form & 2 ? 1 : 0, step = form & 4 ? 2 : 1;
+    int64_t shape[5] = {2, 21};
+    int_case_start(&c, strcmp(op, "MaxPool") ? "com.microsoft" : "", op, mean || last ? 1 : 12);
+    case_attr_ints(&c.c, "kernel_shape", (const int64_t[]){two, 3, two}, (size_t)axes);
+    case_attr_ints(&c.c, "strides", (const int64_t[]){1, step, step}, (size_t)axes);
+    case_attr_ints(&c.c, "pads", (const int64_t[]){pad, pad, pad, 0, pad, pad}, 2 * (size_t)axes);
+    case_attr_int(&c.c, "ceil_mode", form & 1);
+    if (mean) case_attr_int(&c.c, "count_include_pad", form >> 3 & 1);
+    if (mean && last) case_attr_int(&c.c, "channels_last", 1);
+    for (int64_t d = 0; d < axes; d++) shape[(last ? 1 : 2) + d] = 5 + 4 * d;
+    if (last) shape[1 + axes] = form & 8 ? 67 : 21;
+    if (mean) {
+        quantised(&c, type, (int32_t)axes + 2, shape, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.03);
+        int_case_scalar(&c, type, 20);
+    } else {
+        int_case_input(&c, type, false, (int32_t)axes + 2, shape);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static void test_bytes__pooling_in_other_layouts(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 16; form++)
+        for (int is_signed = 0; is_signed < 2; is_signed++) {
+            run_pool_of("MaxPool", 3, false, is_signed, form);
+            run_pool_of("QLinearAveragePool", 3, false, is_signed, form);
+            for (int64_t axes = 1; axes < 4; axes++) {
+                run_pool_of("NhwcMaxPool", axes, true, is_signed, form);
+                run_pool_of("QLinearAveragePool", axes, true, is_signed, form);
+            }
+        }
+}
+
+/* Windows of four numbers: many means lie in the middle between two results. */
+static void test_bytes__means_round_to_even(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int_case c;
+        int_case_start(&c, "com.microsoft", "QLinearAveragePool", 1);
+        case_attr_ints(&c.c, "kernel_shape", (const int64_t[]){2, form & 1 ? 2 : 3}, 2);
+        case_attr_int(&c.c, "channels_last", form >> 1);
+        quantised(&c, PGY_U8, 4, (const int64_t[]){1, 13, 14, 15}, 0.04, 128);
+        int_case_scalar(&c, PGY_F32, 0.04);
+        int_case_scalar(&c, PGY_U8, 127);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
+
+static void test_bytes__mean_of_pixels(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        int_case c;
+        const pgy_dtype type = byte(form & 1);
+        int_case_start(&c, "com.microsoft", "QLinearGlobalAveragePool", 1);
+        case_attr_int(&c.c, "channels_last", 1);
+        quantised(&c, type, 4, (const int64_t[]){2, form & 2 ? 40 : 7, 9, 77}, 0.04, 30);
+        int_case_scalar(&c, PGY_F32, 0.004);
+        int_case_scalar(&c, type, 20);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
 }
 
 static void test_bytes__mean_of_planes(void **state)

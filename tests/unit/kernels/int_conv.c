@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -127,6 +128,134 @@ static void test_int_conv__one_axis(void **state)
     int_case_end(&c);
 }
 
+typedef struct volume_case {
+    int64_t in, out, group, size[3], kernel[3], stride[3], dilation[3], pads[6];
+} volume_case;
+
+static const volume_case VOLUMES[] = {
+    {5, 9, 1, {4, 6, 7}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+    {8, 6, 2, {5, 8, 9}, {2, 3, 3}, {2, 1, 2}, {1, 2, 1}, {0, 1, 1, 1, 0, 2}},
+    {3, 16, 1, {3, 9, 60}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {6, 7, 1, {3, 5, 4}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {12, 40, 1, {4, 4, 4}, {4, 4, 4}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {5, 5, 5, {4, 6, 30}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1, 1, 1}},
+    {4, 8, 4, {7, 11, 12}, {3, 2, 5}, {2, 3, 2}, {2, 1, 1}, {2, 0, 2, 1, 1, 2}},
+};
+
+static void volume_start(int_case *c, const char *domain, const char *op, int64_t opset,
+                         const volume_case *t)
+{
+    int_case_start(c, domain, op, opset);
+    case_attr_int(&c->c, "group", t->group);
+    case_attr_ints(&c->c, "strides", t->stride, 3);
+    case_attr_ints(&c->c, "dilations", t->dilation, 3);
+    case_attr_ints(&c->c, "pads", t->pads, 6);
+}
+
+static void volume_operands(int_case *c, const volume_case *t, pgy_dtype x, pgy_dtype w)
+{
+    const bool integer = strcmp(c->c.node.def->name, "ConvInteger") == 0;
+    const int64_t *s = t->size, *k = t->kernel;
+    int_case_input(c, x, false, 5, (const int64_t[]){2, t->in, s[0], s[1], s[2]});
+    if (!integer) {
+        int_case_scalar(c, PGY_F32, 0.02);
+        int_case_scalar(c, x, x == PGY_U8 ? 113 : -7);
+    }
+    int_case_input(c, w, true, 5, (const int64_t[]){t->out, t->in / t->group, k[0], k[1], k[2]});
+}
+
+static void test_int_conv__three_axes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof VOLUMES / sizeof *VOLUMES; i++)
+        for (int form = 0; form < 8; form++) {
+            const volume_case *t = &VOLUMES[i];
+            const pgy_dtype x = form & 1 ? PGY_I8 : PGY_U8, w = form & 2 ? PGY_I8 : PGY_U8;
+            int_case c;
+            if (form & 4) {
+                volume_start(&c, "", "ConvInteger", 10, t);
+                volume_operands(&c, t, x, w);
+                int_case_input(&c, x, false, 0, NULL);
+                int_case_input(&c, w, true, 1, &t->out);
+            } else {
+                volume_start(&c, i & 1 ? "com.microsoft" : "", "QLinearConv", i & 1 ? 1 : 10, t);
+                volume_operands(&c, t, x, w);
+                int_case_scales(&c, t->out, 0.004);
+                int_case_input(&c, w, true, 1, &t->out);
+                int_case_scalar(&c, PGY_F32, 0.31);
+                int_case_scalar(&c, x, x == PGY_U8 ? 100 : 3);
+            }
+            assert_true(int_case_run(&c, 1, 0) > 0);
+            int_case_end(&c);
+        }
+}
+
+/* The channels last: X is [2, size..., in], of two or three axes. */
+static void run_last(const volume_case *t, size_t axes, int form)
+{
+    const pgy_dtype x = form & 1 ? PGY_I8 : PGY_U8, w = form & 2 ? PGY_U8 : PGY_I8;
+    const pgy_dtype y = form & 4 ? PGY_I8 : PGY_U8;
+    const size_t skip = 3 - axes;
+    int64_t shape[5] = {2}, weights[5] = {t->out, t->in / t->group};
+    int64_t pads[6];
+    int_case c;
+    for (size_t d = 0; d < axes; d++) {
+        shape[1 + d] = t->size[skip + d];
+        weights[2 + d] = t->kernel[skip + d];
+        pads[d] = t->pads[skip + d];
+        pads[axes + d] = t->pads[3 + skip + d];
+    }
+    shape[1 + axes] = t->in;
+    int_case_start(&c, "com.microsoft", "QLinearConv", 1);
+    case_attr_int(&c.c, "channels_last", 1);
+    case_attr_int(&c.c, "group", t->group);
+    case_attr_ints(&c.c, "strides", t->stride + skip, axes);
+    case_attr_ints(&c.c, "dilations", t->dilation + skip, axes);
+    case_attr_ints(&c.c, "pads", pads, 2 * axes);
+    int_case_input(&c, x, false, (int32_t)axes + 2, shape);
+    int_case_scalar(&c, PGY_F32, 0.02);
+    int_case_scalar(&c, x, x == PGY_U8 ? 113 : -7);
+    int_case_input(&c, w, true, (int32_t)axes + 2, weights);
+    int_case_scales(&c, form & 8 ? t->out : 1, 0.004);
+    if (form & 8 && w == PGY_U8)
+        int_case_input(&c, w, true, 1, &t->out);
+    else
+        int_case_scalar(&c, w, w == PGY_U8 ? 128 : 0);
+    int_case_scalar(&c, PGY_F32, 0.31);
+    int_case_scalar(&c, y, y == PGY_U8 ? 100 : 3);
+    if (form & 16) {
+        double values[256];
+        for (int64_t i = 0; i < t->out; i++) values[i] = (double)(i * 7919 % 4001 - 2000);
+        int_case_values(&c, PGY_I32, 1, &t->out, values);
+    }
+    assert_true(int_case_run(&c, 1, 0) > 0);
+    int_case_end(&c);
+}
+
+static const volume_case LAST[] = {
+    {64, 50, 1, {1, 9, 9}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {8, 100, 1, {1, 7, 7}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {8, 17, 1, {1, 11, 13}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {3, 16, 1, {1, 12, 150}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2, 0, 2, 2}},
+    {12, 18, 3, {1, 8, 9}, {1, 3, 2}, {1, 1, 2}, {1, 2, 1}, {0, 2, 0, 0, 1, 1}},
+    {20, 8, 1, {1, 5, 6}, {1, 1, 1}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {6, 6, 6, {1, 10, 37}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {70, 70, 70, {1, 6, 5}, {1, 3, 5}, {1, 2, 1}, {1, 1, 2}, {0, 1, 4, 0, 2, 4}},
+    {130, 130, 130, {1, 4, 4}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0, 0, 0, 0}},
+    {5, 10, 5, {1, 9, 8}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0, 1, 1, 0, 1, 1}},
+    {4, 4, 4, {1, 3, 3}, {1, 7, 7}, {1, 1, 1}, {1, 1, 1}, {0, 3, 3, 0, 3, 3}},
+};
+
+static void test_int_conv__channels_last(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof LAST / sizeof *LAST; i++)
+        for (int form = 0; form < 32; form += 3) run_last(&LAST[i], 2, form);
+    for (size_t i = 0; i < sizeof VOLUMES / sizeof *VOLUMES; i++)
+        for (int form = 0; form < 32; form += 7) run_last(&VOLUMES[i], 3, form);
+    for (int form = 0; form < 32; form += 5) run_last(&LAST[3], 1, form);
+}
+
 /* Every product lies in the middle between two results. */
 static void test_int_conv__halves_go_to_even(void **state)
 {
@@ -161,6 +290,9 @@ static void test_int_conv__depthwise(void **state)
     for (size_t i = 0; i < sizeof DEPTHWISE / sizeof *DEPTHWISE; i++)
         for (int form = 0; form < 8; form += next_form(&DEPTHWISE[i]))
             run_qlinear(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_I8, form & 2, form & 4);
+    for (size_t i = 0; i < sizeof DEPTHWISE / sizeof *DEPTHWISE; i++)
+        for (int form = 0; form < 8; form += next_form(&DEPTHWISE[i]))
+            run_integer(&DEPTHWISE[i], form & 1 ? PGY_I8 : PGY_U8, PGY_U8, form & 2, form & 4);
 }
 
 static void run_floats(const conv_case *t, int form)

@@ -107,10 +107,13 @@ static void run_finish(const int_tile *t, const int_finish *f, double scale, int
             assert_int_equal(y[r][n], 0x33);
         }
         memset(y, 0x33, sizeof y);
-        t->finish_columns(y[0], sums, n, f, offsets, scales, factors);
-        for (size_t i = 0; i < n; i++)
-            assert_int_equal(y[0][i], (uint8_t)int_finish_exact(sums[i] + offset, scale, f));
-        assert_int_equal(y[0][n], 0x33);
+        t->finish_columns(y[0], COLUMNS + 2, sums, 2, n, f, offsets, scales, factors);
+        for (size_t r = 0; r < 2; r++) {
+            for (size_t i = 0; i < n; i++)
+                assert_int_equal(
+                    y[r][i], (uint8_t)int_finish_exact(sums[r * COLUMNS + i] + offset, scale, f));
+            assert_int_equal(y[r][n], 0x33);
+        }
     }
 }
 

@@ -77,3 +77,45 @@ static void test_resize__nearest(void **state)
                 assert_true(reference_run(&c, 1, 0) > 0);
             }
 }
+
+/* Bytes of the whole range; `mode` linear or nearest. */
+static void resize_bytes(const char *mode, const char *coords, pgy_dtype type, const char *shape,
+                         const float *scales, const int64_t *sizes)
+{
+    reference_case c;
+    reference_start(&c, "", "Resize", 19);
+    reference_attr_text(&c, "mode", mode);
+    reference_attr_text(&c, "coordinate_transformation_mode", coords);
+    uint8_t *x = reference_input(&c, type, shape);
+    for (size_t i = 0; i < pgy_tensor_count(c.inputs[0]); i++)
+        x[i] = (uint8_t)(i * i * 89 + i * 31);
+    reference_input(&c, PGY_F32, NULL);
+    float *given = reference_input(&c, PGY_F32, sizes ? NULL : "4");
+    if (!sizes) memcpy(given, scales, 4 * sizeof *given);
+    if (!sizes) reference_constant(&c);
+    if (sizes) reference_ints(&c, sizes, 4);
+    assert_true(reference_run(&c, 1, 0) > 0);
+}
+
+static void test_resize__bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        float scales[4];
+    } CASES[] = {{"2 3 10 14", {1, 1, 2, 2}},   {"1 2 9 40", {1, 1, 1.5f, 0.7f}},
+                 {"2 3 10 14", {1, 1, 3, 1}},   {"1 10 14 3", {1, 2, 0.4f, 1}},
+                 {"2 6 5 37", {1, 2, 1.3f, 1}}, {"1 1 30 130", {1, 1, 0.5f, 0.5f}},
+                 {"2 17 1 1", {1, 2.5f, 1, 1}}};
+    static const int64_t SIZES[][4] = {{2, 3, 17, 3}, {2, 3, 5, 40}, {2, 3, 1, 1}, {2, 3, 10, 21}};
+    for (int nearest = 0; nearest < 2; nearest++)
+        for (int i = 0; i < 5 - nearest; i++)
+            for (int type = 0; type < 2; type++) {
+                const char *mode = nearest ? "nearest" : "linear";
+                const pgy_dtype dtype = type ? PGY_I8 : PGY_U8;
+                for (size_t s = 0; s < sizeof CASES / sizeof *CASES; s++)
+                    resize_bytes(mode, COORDS[i], dtype, CASES[s].shape, CASES[s].scales, NULL);
+                for (size_t s = 0; s < sizeof SIZES / sizeof *SIZES; s++)
+                    resize_bytes(mode, COORDS[i], dtype, "2 3 10 14", NULL, SIZES[s]);
+            }
+}

@@ -27,6 +27,23 @@ static void test_softmax__any_axis(void **state)
             }
 }
 
+static void test_softmax__hardmax(void **state)
+{
+    (void)state;
+    static const char *const SHAPES[] = {"1 1 1", "3 5 17", "2 129 300", "4 1 600"};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+        for (int axis = -3; axis < 3; axis++)
+            for (int64_t opset = 11; opset < 14; opset += 2) {
+                reference_case c;
+                reference_start(&c, "", "Hardmax", opset);
+                reference_attr_int(&c, "axis", axis);
+                float *x = reference_input(&c, PGY_F32, SHAPES[i]);
+                if (i) x[40] = x[41] = 9; /* of equals, the first one counts */
+                if (i == 2) x[1000] = NAN;
+                assert_true(reference_run(&c, 1, 0) > 0);
+            }
+}
+
 static void test_softmax__large_and_special_numbers(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 
 #include "harness/reference_case.h"
 
-static const pgy_dtype TYPES[] = {PGY_F32, PGY_I64, PGY_BOOL, PGY_F16};
+static const pgy_dtype TYPES[] = {PGY_F32, PGY_I64, PGY_BOOL, PGY_F16, PGY_U8};
 enum { TYPE_COUNT = sizeof TYPES / sizeof *TYPES };
 
 static void transpose(pgy_dtype dtype, const char *shape, const int64_t *perm, size_t rank)
@@ -46,5 +46,18 @@ static void test_transpose__depth_and_space(void **state)
         if (i < 2) reference_attr_text(&c, "mode", MODES[i]);
         reference_input(&c, PGY_F32, i < 2 ? "2 12 3 5" : "2 3 4 6");
         assert_true(reference_run(&c, 1, 0) > 0);
+    }
+}
+
+/* Whole tiles of bytes, and lines whose bytes lie two to four apart. */
+static void test_transpose__bytes(void **state)
+{
+    (void)state;
+    static const char *const SHAPES[] = {"2 40 53 2", "2 40 53 3",  "1 9 117 4",
+                                         "1 5 6 5",   "1 33 48 16", "2 17 16 64"};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
+        transpose(PGY_U8, SHAPES[i], (const int64_t[]){0, 3, 1, 2}, 4);
+        transpose(PGY_I8, SHAPES[i], (const int64_t[]){0, 2, 3, 1}, 4);
+        transpose(PGY_U8, SHAPES[i], (const int64_t[]){3, 2, 1, 0}, 4);
     }
 }

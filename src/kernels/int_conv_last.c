@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* com.microsoft QLinearConv with attribute channels_last: reading and planning the problem. */
+#include "kernels/int_conv_last.h"
+
+#include "base/alloc.h"
+#include "kernels/int_problem.h"
+
+/* Does any output position read beyond the image, or its channels need another form? */
+static bool int_conv_last_copies(const int_conv *c)
+{
+    for (size_t d = 0; d < INT_CONV_AXES; d++) {
+        const int64_t last =
+            (c->out_size[d] - 1) * c->stride[d] - c->pad[d] + (c->kernel[d] - 1) * c->dilation[d];
+        if (c->pad[d] || last >= c->size[d]) return true;
+    }
+    return c->x_signed || c->in % INT_GROUP;
+}
+
+/* Joins rows, then slices, into one line if all positions are equally far apart. */
+static void find_lines(int_conv_last *p)
+{
+    const int_conv *c = &p->c;
+    const uint64_t out[INT_CONV_AXES] = {(uint64_t)c->out_size[0], (uint64_t)c->out_size[1],
+                                         (uint64_t)c->out_size[2]};
+    const bool rows = c->stride[2] == 1 && c->stride[1] == 1 && p->width[2] == out[2];
+    const bool slices = rows && c->stride[0] == 1 && p->width[1] == out[1];
+    p->line = out[2] * (rows ? out[1] : 1) * (slices ? out[0] : 1);
+    p->per_slice = rows ? 1 : out[1];
+    p->lines = p->per_slice * (slices ? 1 : out[0]);
+}
+
+static void int_conv_last_plan(int_conv_last *p, cpu_level level)
+{
+    int_conv *c = &p->c;
+    int_conv_plan_turned(c, level);
+    p->copies = int_conv_last_copies(c);
+    p->pixel = p->copies ? c->groups * c->quads * INT_GROUP : c->groups * c->in;
+    for (size_t d = 0; d < INT_CONV_AXES; d++)
+        p->width[d] = p->copies ? (uint64_t)((c->out_size[d] - 1) * c->stride[d] +
+                                             (c->kernel[d] - 1) * c->dilation[d] + 1)
+                                : (uint64_t)c->size[d];
+    for (uint64_t t = 0; t < c->taps; t++) {
+        const uint64_t row = t / (uint64_t)c->kernel[2];
+        const uint64_t x = t % (uint64_t)c->kernel[2] * (uint64_t)c->dilation[2];
+        const uint64_t y = row % (uint64_t)c->kernel[1] * (uint64_t)c->dilation[1];
+        const uint64_t z = row / (uint64_t)c->kernel[1] * (uint64_t)c->dilation[0];
+        c->tap_offsets[t] = ((z * p->width[1] + y) * p->width[2] + x) * p->pixel;
+    }
+    find_lines(p);
+    p->pieces = (p->line + INT_CONV_LAST_PIECE - 1) / INT_CONV_LAST_PIECE;
+    const uint64_t units = int_conv_last_piece_count(p), panels = c->groups * c->tiles;
+    p->chunks = units >= 16 ? 1 : (15 + units) / units;
+    if (p->chunks > panels) p->chunks = panels;
+}
+
+/* Bytes of the copy; a tile reads up to INT_MAX_ROWS positions behind the last one. */
+static uint64_t copy_bytes(const int_conv_last *p)
+{
+    const uint64_t behind = INT_MAX_ROWS * (uint64_t)p->c.stride[2] * p->pixel;
+    const uint64_t bytes = p->c.batch * int_conv_last_image_bytes(p) + behind;
+    return p->copies ? (bytes + 63) / 64 * 64 : 0;
+}
+
+static uint64_t scratch_bytes(void)
+{
+    return 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
+}
+
+static bool int_conv_last_accept(kernel_problem *u, double *cost_ns)
+{
+    const double products_per_ns = u->self->rates[0];
+    int_conv_last p = {0};
+    if (!int_conv_describe(&p.c, u) || !p.c.last || p.c.kind != INT_CONV_TO_BYTES) return false;
+    int_conv_last_plan(&p, u->self->needs);
+    int_problem_linear(u);
+    const double y = (double)kernel_count(&u->outputs[0]);
+    const size_t lanes = int_tile_of(u->self->needs)->lanes;
+    const uint64_t filled = (p.c.out + lanes - 1) / lanes * lanes;
+    *cost_ns =
+        500 + y * 0.1 + (double)copy_bytes(&p) * 0.05 +
+        y / (double)p.c.out * (double)(filled * p.c.taps * p.c.quads * INT_GROUP) / products_per_ns;
+    return true;
+}
+
+static pgy_status int_conv_last_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    int_conv_last *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)int_conv_describe(&p->c, u); /* cannot fail after `accept` */
+    int_conv_last_plan(p, u->self->needs);
+    p->c.at_offsets = copy_bytes(p);
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    const uint64_t units = int_conv_last_piece_count(p) * p->chunks;
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->workspace_bytes = p->c.at_offsets + p->c.groups * p->c.out * sizeof(int32_t);
+    out->scratch_bytes = scratch_bytes();
+    const pgy_status st = int_conv_pack(out, &p->c, u, err);
+    if (st) kernel_plan_deinit(out);
+    return st;
+}
+
+static bool int_conv_last_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const int_conv_last *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->c.level)) return false;
+    const int_conv *c = &p->c;
+    int_conv_last own;
+    if (c->inputs != q->input_count || c->x_zero_input >= c->inputs)
+        return extent_refuse(e, "numbers of operands");
+    if (c->kind != INT_CONV_TO_BYTES) return extent_refuse(e, "kind");
+    if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
+    if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
+    memcpy(&own, p, sizeof own);
+    int_conv_last_plan(&own, (cpu_level)c->level);
+    own.c.at_offsets = copy_bytes(&own);
+    if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "places of taps and weights");
+    const uint64_t channels = c->groups * c->out;
+    extent_tensor(e, 0, c->batch * int_conv_in_plane(c), c->groups * c->in);
+    if (c->x_zero_input) extent_tensor(e, c->x_zero_input, 1, 1);
+    extent_tensor(e, c->inputs, c->batch * int_conv_out_plane(c), channels);
+    e->packed = c->at_scales + channels * sizeof(double);
+    e->workspace = c->at_offsets + channels * sizeof(int32_t);
+    e->scratch = scratch_bytes();
+    e->phases = 2;
+    return true;
+}
+
+#define ROW(suffix, level, products_per_ns)                                                  \
+    {                                                                                        \
+        .name = "conv_int8_last_" #suffix, .version = 1, .ops = "com.microsoft:QLinearConv", \
+        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,          \
+        .accept = int_conv_last_accept, .prepare = int_conv_last_prepare,                    \
+        .run = int_conv_last_run, .extent = int_conv_last_extent                             \
+    }
+const kernel KERNELS_int_conv_last[] = {
+    ROW(portable, CPU_PORTABLE, 2),
+    ROW(avx2, CPU_AVX2, 50),
+    ROW(avx512, CPU_AVX512, 200),
+    {0},
+};

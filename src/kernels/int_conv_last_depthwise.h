@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Depthwise convolution of bytes whose channels are last: the sums of one output position are sums
+ * over the pixels under the taps. */
+#ifndef KERNELS_INT_CONV_LAST_DEPTHWISE_H
+#define KERNELS_INT_CONV_LAST_DEPTHWISE_H
+
+#include "kernels/int_conv.h"
+#include "kernels/pixel_taps.h"
+
+/* BLOCK: channels that AVX-512 computes together. Taps are counted in fours. */
+enum { LAST_DEPTHWISE_TAPS = 64, LAST_DEPTHWISE_BLOCK = 64 };
+
+typedef struct last_depthwise {
+    int_conv c;
+    pixel_window w;
+    uint32_t blocked; /* weights are in blocks, in the order of the vectors of AVX-512 */
+    uint64_t fours;   /* groups of four taps */
+    uint64_t weights; /* bytes of all weights */
+} last_depthwise;
+
+/* A position: list has 4 * fours pixels. */
+typedef struct last_position {
+    const last_depthwise *p;
+    const uint8_t *const *list;
+    const uint8_t *weights;
+    const int32_t *offsets;
+    const double *scales;
+    const float *factors;
+    uint8_t *y;
+} last_position;
+
+typedef void (*last_depthwise_function)(const last_position *a);
+/* NULL: the processor lacks the instructions. */
+last_depthwise_function last_depthwise_find(cpu_level level);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolution of bytes whose channels are last: the copy of the image, and tiles of positions and
+ * output channels. */
+#include "base/cancel.h"
+#include "kernels/int_conv_last.h"
+
+/* ---- The image ------------------------------------------------------------------------------ */
+
+/* Copies the channels of `count` pixels as unsigned bytes, those of each group filled up with
+ * zeros. */
+static void copy_pixels(const int_conv_last *p, uint8_t *to, const uint8_t *from, size_t count)
+{
+    const size_t in = p->c.in, group = p->c.quads * INT_GROUP, runs = count * p->c.groups;
+    const uint8_t flip = p->c.x_signed ? 0x80 : 0;
+    if (in == group) {
+        if (!flip) {
+            memcpy(to, from, runs * in);
+            return;
+        }
+        for (size_t i = 0; i < runs * in; i++) to[i] = from[i] ^ flip;
+        return;
+    }
+    for (size_t i = 0; i < runs; i++, to += group, from += in) {
+        for (size_t k = 0; k < in; k++) to[k] = from[k] ^ flip;
+        for (size_t k = in; k < group; k++) to[k] = 0;
+    }
+}
+
+/* Pixels of the padding. */
+static void fill_pixels(const int_conv_last *p, uint8_t *to, size_t count, uint8_t zero)
+{
+    const size_t in = p->c.in, group = p->c.quads * INT_GROUP, runs = count * p->c.groups;
+    memset(to, zero, runs * group);
+    if (in == group) return;
+    for (size_t i = 0; i < runs; i++, to += group) memset(to + in, 0, group - in);
+}
+
+/* Copies row `index`, counted over slices and images, with its padding. */
+static void copy_row(const int_conv_last *p, const kernel_run *r, size_t index, uint8_t zero)
+{
+    const int_conv *c = &p->c;
+    const int64_t width = (int64_t)p->width[2];
+    const int64_t y = (int64_t)(index % p->width[1]) - c->pad[1];
+    const int64_t z = (int64_t)(index / p->width[1] % p->width[0]) - c->pad[0];
+    const size_t image = index / p->width[1] / p->width[0];
+    uint8_t *to = (uint8_t *)r->workspace + index * p->width[2] * p->pixel;
+    /* A negative padding cuts pixels off. */
+    const int64_t first = c->pad[2] < 0 ? -c->pad[2] : 0;
+    int64_t left = c->pad[2] < 0 ? 0 : c->pad[2], right = c->pad[2] + c->size[2];
+    if (left > width) left = width;
+    if (right > width) right = width;
+    if (y < 0 || y >= c->size[1] || z < 0 || z >= c->size[0] || right <= left) {
+        fill_pixels(p, to, (size_t)width, zero);
+        return;
+    }
+    const size_t line = (image * (size_t)c->size[0] + (size_t)z) * (size_t)c->size[1] + (size_t)y;
+    const size_t from = line * (size_t)c->size[2] + (size_t)first;
+    fill_pixels(p, to, (size_t)left, zero);
+    copy_pixels(p, to + (size_t)left * p->pixel,
+                (const uint8_t *)r->tensors[0] + from * c->groups * c->in, (size_t)(right - left));
+    fill_pixels(p, to + (size_t)right * p->pixel, (size_t)(width - right), zero);
+}
+
+static void int_conv_last_copy(const int_conv_last *p, const kernel_run *r)
+{
+    const uint8_t zero = int_conv_x_zero(&p->c, r);
+    size_t from, to;
+    kernel_share(&from, &to, p->c.batch * p->width[0] * p->width[1], r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) copy_row(p, r, i, zero);
+}
+
+/* ---- Tiles ---------------------------------------------------------------------------------- */
+
+/* A panel of output channels, and the pieces of lines for which it is computed. */
+typedef struct strip {
+    const int_conv_last *p;
+    const kernel_run *r;
+    const int_tile *tile;
+    size_t group, first, count, vectors; /* channels of the group */
+} strip;
+
+/* Subtracts the zero points of the weights, times the sums of the bytes under all taps. */
+static void subtract_zeros(const strip *s, int_job j, size_t kind, size_t rows)
+{
+    /* Each lane adds all bytes of a position. */
+    static const uint8_t ONES[64] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const int_conv *c = &s->p->c;
+    const uint32_t *zeros =
+        (const uint32_t *)((const char *)s->r->packed + c->at_zeros) + s->group * c->out + s->first;
+    int32_t *sums = j.c;
+    j.b = ONES;
+    j.b_step = 0;
+    j.c = sums + INT_MAX_ROWS * INT_MAX_COLUMNS;
+    s->tile->run[0][kind][0](&j);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < s->count; k++) {
+            int32_t *sum = sums + i * INT_MAX_COLUMNS + k;
+            *sum = (int32_t)((uint32_t)*sum - zeros[k] * (uint32_t)j.c[i * INT_MAX_COLUMNS]);
+        }
+}
+
+/* Computes `count` positions: x is the first one's pixel, y its output. */
+static void int_conv_last_piece(const strip *s, const uint8_t *x, uint8_t *y, size_t count)
+{
+    const int_conv_last *p = s->p;
+    const int_conv *c = &p->c;
+    const int_tile *t = s->tile;
+    const char *packed = s->r->packed;
+    const size_t width = t->vectors * t->lanes, channels = c->groups * c->out;
+    const size_t channel = s->group * c->out + s->first;
+    const int32_t *offsets =
+        (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
+    int_job j = {.b = (const uint8_t *)packed +
+                      (s->group * c->tiles * width + s->first) * c->taps * c->quads * INT_GROUP,
+                 .a_taps = c->tap_offsets,
+                 .tap_count = c->taps,
+                 .groups = c->quads,
+                 .a_row = (size_t)c->stride[2] * p->pixel,
+                 .a_step = INT_GROUP,
+                 .b_step = s->vectors * t->lanes * INT_GROUP,
+                 .c = s->r->scratch};
+    for (size_t at = 0, rows, kind; at < count; at += rows) {
+        const size_t left = count - at;
+        rows = int_tile_rows(t, left, &kind);
+        /* Behind the copy there is room for positions that do not count. */
+        if (p->copies && rows < left && left < t->rows) {
+            rows = left;
+            kind++;
+            while ((size_t)1 << kind < left) kind++;
+        }
+        j.a = x + at * j.a_row;
+        t->run[0][kind][s->vectors - 1](&j);
+        if (c->w_has_zero) subtract_zeros(s, j, kind, rows);
+        t->finish_columns(y + at * channels + channel, channels, j.c, rows, s->count, &c->finish,
+                          offsets, (const double *)(packed + c->at_scales) + channel,
+                          (const float *)(packed + c->at_factors) + channel);
+    }
+}
+
+/* Computes pieces [from, to). */
+static void int_conv_last_strip(const strip *s, size_t from, size_t to)
+{
+    const int_conv_last *p = s->p;
+    const int_conv *c = &p->c;
+    const uint8_t *all = p->copies ? s->r->workspace : s->r->tensors[0];
+    const size_t group = p->copies ? c->quads * INT_GROUP : c->in;
+    for (size_t i = from; i < to; i++) {
+        const size_t at = i % p->pieces * INT_CONV_LAST_PIECE, line = i / p->pieces;
+        const size_t n = p->line - at < INT_CONV_LAST_PIECE ? p->line - at : INT_CONV_LAST_PIECE;
+        const size_t y = line % p->per_slice * (size_t)c->stride[1];
+        const size_t z = line % p->lines / p->per_slice * (size_t)c->stride[0];
+        const size_t image = line / p->lines;
+        const size_t pixel = (z * p->width[1] + y) * p->width[2] + at * (size_t)c->stride[2];
+        int_conv_last_piece(
+            s, all + image * int_conv_last_image_bytes(p) + pixel * p->pixel + s->group * group,
+            (uint8_t *)s->r->tensors[c->inputs] + (line * p->line + at) * c->groups * c->out, n);
+    }
+}
+
+/* Computes pieces [from, to) for the panels of one chunk. A few pieces at a time, so that the image
+ * stays in the cache for all panels. */
+static void int_conv_last_chunk(const int_conv_last *p, const kernel_run *r, size_t chunk,
+                                size_t from, size_t to)
+{
+    enum { BLOCK = 4 };
+    const int_tile *t = int_tile_of((cpu_level)p->c.level);
+    const size_t width = t->vectors * t->lanes;
+    size_t begin, end;
+    kernel_share(&begin, &end, p->c.groups * p->c.tiles, (uint32_t)chunk, (uint32_t)p->chunks);
+    for (size_t i = from; i < to && !cancel_requested(); i += BLOCK)
+        for (size_t k = begin; k < end; k++) {
+            strip s = {.p = p,
+                       .r = r,
+                       .tile = t,
+                       .group = k / p->c.tiles,
+                       .first = k % p->c.tiles * width};
+            s.count = p->c.out - s.first < width ? p->c.out - s.first : width;
+            s.vectors = (s.count + t->lanes - 1) / t->lanes;
+            int_conv_last_strip(&s, i, i + BLOCK < to ? i + BLOCK : to);
+        }
+}
+
+void int_conv_last_run(const kernel_run *r)
+{
+    const int_conv_last *p = r->params;
+    const size_t pieces = int_conv_last_piece_count(p);
+    size_t from, to;
+    if (r->phase == 0) {
+        if (p->copies) int_conv_last_copy(p, r);
+        int_conv_find_offsets(&p->c, r);
+        return;
+    }
+    kernel_share(&from, &to, pieces * p->chunks, r->part, r->parts);
+    while (from < to) {
+        const size_t chunk = from / pieces, at = from % pieces;
+        const size_t n = to - from < pieces - at ? to - from : pieces - at;
+        int_conv_last_chunk(p, r, chunk, at, at + n);
+        from += n;
+    }
+}
