@@ -8,7 +8,7 @@
 #include "kernels/packing.h"
 #include "ops/class_window.h"
 
-enum { MOST_STEP = 64, MOST_DILATION = 4096, MOST_KERNEL = 1024, MOST_PAD = 8192 };
+enum { MOST_DILATION = 4096, MOST_KERNEL = 1024, MOST_PAD = 8192 };
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@ static bool has_valid_sizes(const conv_flat *p)
     for (int d = 0; d < CONV_FLAT_AXES; d++)
         if (!extent_between(p->from[d], 1, INT32_MAX) || !extent_between(p->to[d], 1, INT32_MAX) ||
             !extent_between(p->kernel[d], 1, MOST_KERNEL + 1) ||
-            !extent_between(p->stride[d], 1, MOST_STEP + 1) ||
+            !extent_between(p->stride[d], 1, CONV_FLAT_SLOTS + 1) ||
             !extent_between(p->dilation[d], 1, MOST_DILATION + 1) ||
             !extent_between(p->pad[d], 0, MOST_PAD + 1))
             return false;

@@ -9,7 +9,8 @@
 
 #include "kernels/conv.h"
 
-enum { CONV_FLAT_AXES = 3, CONV_FLAT_HEIGHTS = 4, CONV_FLAT_WIDTHS = 8 };
+/* SLOTS: most slots of an axis, whose stride they divide */
+enum { CONV_FLAT_AXES = 3, CONV_FLAT_HEIGHTS = 4, CONV_FLAT_WIDTHS = 8, CONV_FLAT_SLOTS = 64 };
 
 /* The parameters of the kernel. Axes that the node lacks come first and have size 1. */
 typedef struct conv_flat {
@@ -41,11 +42,11 @@ typedef struct conv_flat_vector {
 } conv_flat_vector;
 
 /* Copies rows: `left` zeros, then `count` floats of x, `stride` apart, then zeros up to the pitch.
- * May write up to a vector beyond a row, so rows are copied in their order. */
+ * Before and behind them are more zeros. Up to a vector of zeros may be written behind the end. */
 typedef struct conv_flat_copy {
     float *to;
-    const float *x, *end; /* end: of x's tensor */
-    size_t pitch, left, count, stride, rows, row_step;
+    const float *x;
+    size_t pitch, left, count, stride, rows, row_step, before, behind;
 } conv_flat_copy;
 
 /* y = activation(bias + sum over taps of w * x[offset] + sum), for some vectors of positions by

@@ -18,19 +18,19 @@
 #define ORDER_64(m) ORDER_16(m), ORDER_16((m) + 16), ORDER_16((m) + 32), ORDER_16((m) + 48)
 static const uint64_t ORDERS[256] = {ORDER_64(0), ORDER_64(64), ORDER_64(128), ORDER_64(192)};
 
-TARGET static inline VEC flat_load(const float *p, size_t count, const float *end)
+static const int32_t FIRST[2 * LANES] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+TARGET static inline VEC flat_load(const float *p, size_t count)
 {
-    float some[LANES] = {0};
-    if (end - p >= LANES) return LOAD(p);
-    memcpy(some, p, count * sizeof *p);
-    return LOAD(some);
+    if (count == LANES) return LOAD(p);
+    return _mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(FIRST + LANES - count)));
 }
 
-TARGET static inline VEC flat_load_even(const float *p, size_t count, const float *end)
+TARGET static inline VEC flat_load_even(const float *p, size_t count)
 {
     float some[LANES] = {0};
-    if (end - p >= 2 * LANES) {
-        const __m256 pairs = _mm256_shuffle_ps(LOAD(p), LOAD(p + LANES), 0x88);
+    if (count == LANES) {
+        const __m256 pairs = _mm256_shuffle_ps(LOAD(p), flat_load(p + LANES, LANES - 1), 0x88);
         return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(pairs), 0xd8));
     }
     for (size_t i = 0; i < count; i++) some[i] = p[2 * i];
@@ -54,8 +54,8 @@ TARGET static inline void flat_store(float *p, VEC v, size_t count, size_t room)
     memcpy(p, some, count * sizeof *p);
 }
 
-#define FLAT_LOAD(p, n, end) flat_load(p, n, end)
-#define FLAT_LOAD_EVEN(p, n, end) flat_load_even(p, n, end)
+#define FLAT_LOAD(p, n) flat_load(p, n)
+#define FLAT_LOAD_EVEN(p, n) flat_load_even(p, n)
 #define FLAT_PACK(v, mask) flat_pack(v, mask)
 #define FLAT_STORE(p, v, n, room) flat_store(p, v, n, room)
 

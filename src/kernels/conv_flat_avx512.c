@@ -22,8 +22,8 @@ TARGET static inline __m512 flat_load_even(const float *p, size_t count)
     return _mm512_permutex2var_ps(low, even, high);
 }
 
-#define FLAT_LOAD(p, n, end) ((void)(end), _mm512_maskz_loadu_ps(flat_first(n), p))
-#define FLAT_LOAD_EVEN(p, n, end) flat_load_even(p, n)
+#define FLAT_LOAD(p, n) _mm512_maskz_loadu_ps(flat_first(n), p)
+#define FLAT_LOAD_EVEN(p, n) flat_load_even(p, n)
 #define FLAT_PACK(v, mask) _mm512_maskz_compress_ps(mask, v)
 #define FLAT_STORE(p, v, n, room) ((void)(room), _mm512_mask_storeu_ps(p, flat_first(n), v))
 

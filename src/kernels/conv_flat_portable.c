@@ -9,10 +9,10 @@
 #include "kernels/conv_end.inc"
 
 static inline __attribute__((always_inline)) VEC flat_load(const float *p, size_t count,
-                                                           const float *end, size_t step)
+                                                           size_t step)
 {
     float some[LANES] = {0};
-    if (step == 1 && end - p >= LANES) return LOAD(p);
+    if (step == 1 && count == LANES) return LOAD(p);
     for (size_t i = 0; i < count; i++) some[i] = p[step * i];
     return LOAD(some);
 }
@@ -37,8 +37,8 @@ static inline void flat_store(float *p, VEC v, size_t count, size_t room)
     memcpy(p, some, count * sizeof *p);
 }
 
-#define FLAT_LOAD(p, n, end) flat_load(p, n, end, 1)
-#define FLAT_LOAD_EVEN(p, n, end) flat_load(p, n, end, 2)
+#define FLAT_LOAD(p, n) flat_load(p, n, 1)
+#define FLAT_LOAD_EVEN(p, n) flat_load(p, n, 2)
 #define FLAT_PACK(v, mask) flat_pack(v, mask)
 #define FLAT_STORE(p, v, n, room) flat_store(p, v, n, room)
 

@@ -22,25 +22,50 @@ static scratch divide_scratch(const conv_flat_geometry *g, void *memory)
     return (scratch){s.note, s.vectors, s.offsets, (float *)(s.offsets + (g->taps + 1) / 2 * 2)};
 }
 
+/* Of the elements of a slot along an axis, [from, to) are inside the input; element `from` is
+ * `first` there. */
+typedef struct inside {
+    uint64_t from, to;
+    int64_t first;
+} inside;
+
 /* A band: its first outputs, its sizes (the last band of an axis may be shorter) and the number of
  * vectors that cover it. */
 typedef struct band {
     uint64_t first[CONV_FLAT_AXES], size[CONV_FLAT_AXES], outputs, vectors;
+    inside in[CONV_FLAT_AXES][CONV_FLAT_SLOTS]; /* of each slot of an axis */
 } band;
 
-static band find_band(const conv_flat *p, const conv_flat_geometry *g, uint64_t index)
+static inside find_inside(const conv_flat *p, int axis, uint64_t slot, uint64_t origin,
+                          uint64_t count)
 {
-    band b = {.outputs = 1};
+    const int64_t stride = p->stride[axis], phase = (int64_t)slot * p->dilation[axis] % stride;
+    const int64_t start = (int64_t)origin * stride + phase - p->pad[axis];
+    const int64_t skipped = start < 0 ? (-start + stride - 1) / stride : 0;
+    const int64_t left = p->from[axis] - start;
+    const int64_t end = left > 0 ? (left + stride - 1) / stride : 0;
+    inside in = {.from = (uint64_t)skipped, .to = (uint64_t)end};
+    if (in.to > count) in.to = count;
+    if (in.from > in.to) in.from = in.to;
+    in.first = start + (int64_t)in.from * stride;
+    return in;
+}
+
+static void find_band(band *b, const conv_flat *p, const conv_flat_geometry *g, uint64_t index)
+{
+    const uint64_t counts[] = {g->rows[0], g->rows[1], g->pitch};
+    b->outputs = 1;
     for (int d = CONV_FLAT_AXES; d-- > 0; index /= g->bands[d]) {
-        b.first[d] = index % g->bands[d] * g->band[d];
-        const uint64_t left = (uint64_t)p->to[d] - b.first[d];
-        b.size[d] = left < g->band[d] ? left : g->band[d];
-        b.outputs *= b.size[d];
+        b->first[d] = index % g->bands[d] * g->band[d];
+        const uint64_t left = (uint64_t)p->to[d] - b->first[d];
+        b->size[d] = left < g->band[d] ? left : g->band[d];
+        b->outputs *= b->size[d];
+        for (uint64_t i = 0; i < g->slots[d]; i++)
+            b->in[d][i] = find_inside(p, d, i, b->first[d], counts[d]);
     }
     const uint64_t lanes = conv_flat_loops_of(p->level)->lanes;
-    const uint64_t last = ((b.size[0] - 1) * g->rows[1] + b.size[1] - 1) * g->pitch + b.size[2];
-    b.vectors = (last + lanes - 1) / lanes;
-    return b;
+    const uint64_t last = ((b->size[0] - 1) * g->rows[1] + b->size[1] - 1) * g->pitch + b->size[2];
+    b->vectors = (last + lanes - 1) / lanes;
 }
 
 static void find_offsets(int32_t *to, const conv_flat *p, const conv_flat_geometry *g)
@@ -90,74 +115,42 @@ static void find_vectors(conv_flat_vector *v, const conv_flat *p, const conv_fla
 
 /* ---- Copying -------------------------------------------------------------------------------- */
 
-/* Of the elements of a slot along an axis, [from, to) are inside the input; element `from` is
- * `first` there. */
-typedef struct inside {
-    uint64_t from, to;
-    int64_t first;
-} inside;
-
-static inside find_inside(const conv_flat *p, int axis, uint64_t slot, uint64_t origin,
-                          uint64_t count)
-{
-    const int64_t stride = p->stride[axis], phase = (int64_t)slot * p->dilation[axis] % stride;
-    const int64_t start = (int64_t)origin * stride + phase - p->pad[axis];
-    const int64_t skipped = start < 0 ? (-start + stride - 1) / stride : 0;
-    const int64_t left = p->from[axis] - start;
-    const int64_t end = left > 0 ? (left + stride - 1) / stride : 0;
-    inside in = {.from = (uint64_t)skipped, .to = (uint64_t)end};
-    if (in.to > count) in.to = count;
-    if (in.from > in.to) in.from = in.to;
-    in.first = start + (int64_t)in.from * stride;
-    return in;
-}
-
-/* The copy of one slot of one channel; in: what of it is inside the input along each axis. */
-static void copy_slot(float *to, const conv_flat *p, const conv_flat_geometry *g, const float *x,
-                      const float *end, const inside *in)
+/* Copies one slot of one channel; z, y, x: what of it is inside the input along each axis. */
+static void copy_slot(float *to, const conv_flat *p, const conv_flat_geometry *g, const float *from,
+                      const inside *z, const inside *y, const inside *x)
 {
     const conv_flat_loops *loops = conv_flat_loops_of(p->level);
     const uint64_t plane = g->rows[1] * g->pitch;
-    const uint64_t before = in[1].from * g->pitch, behind = (g->rows[1] - in[1].to) * g->pitch;
-    for (uint64_t z = 0; z < g->rows[0]; z++, to += plane) {
-        if (z < in[0].from || z >= in[0].to || in[1].from == in[1].to || in[2].from == in[2].to) {
+    conv_flat_copy c = {.pitch = g->pitch,
+                        .left = x->from,
+                        .count = x->to - x->from,
+                        .stride = (size_t)p->stride[2],
+                        .rows = y->to - y->from,
+                        .row_step = (size_t)(p->stride[1] * p->from[2]),
+                        .before = y->from * g->pitch,
+                        .behind = (g->rows[1] - y->to) * g->pitch};
+    for (uint64_t i = 0; i < g->rows[0]; i++, to += plane) {
+        if (i < z->from || i >= z->to || !c.rows || !c.count) {
             memset(to, 0, plane * sizeof *to);
             continue;
         }
-        const int64_t row =
-            (in[0].first + (int64_t)(z - in[0].from) * p->stride[0]) * p->from[1] + in[1].first;
-        const conv_flat_copy c = {.to = to + before,
-                                  .x = x + row * p->from[2] + in[2].first,
-                                  .end = end,
-                                  .pitch = g->pitch,
-                                  .left = in[2].from,
-                                  .count = in[2].to - in[2].from,
-                                  .stride = (size_t)p->stride[2],
-                                  .rows = in[1].to - in[1].from,
-                                  .row_step = (size_t)(p->stride[1] * p->from[2])};
-        memset(to, 0, before * sizeof *to);
+        const int64_t row = z->first + (int64_t)(i - z->from) * p->stride[0];
+        c.to = to;
+        c.x = from + (row * p->from[1] + y->first) * p->from[2] + x->first;
         loops->copy(&c);
-        memset(to + plane - behind, 0, behind * sizeof *to);
     }
 }
 
-static void copy_job(const conv_flat *p, const conv_flat_geometry *g, const scratch *s,
+static void copy_job(const conv_flat *p, const conv_flat_geometry *g, float *to,
                      const kernel_run *r, const band *b, uint64_t job)
 {
     const uint64_t plane = (uint64_t)(p->from[0] * p->from[1] * p->from[2]);
-    const uint64_t slots = g->slots[0] * g->slots[1] * g->slots[2];
     const float *x = (const float *)r->tensors[0] + job * p->in * plane;
-    const float *end = (const float *)r->tensors[0] + g->jobs * p->in * plane;
-    for (uint64_t c = 0; c < p->in; c++)
-        for (uint64_t slot = 0; slot < slots; slot++) {
-            const inside in[3] = {
-                find_inside(p, 0, slot / (g->slots[1] * g->slots[2]), b->first[0], g->rows[0]),
-                find_inside(p, 1, slot / g->slots[2] % g->slots[1], b->first[1], g->rows[1]),
-                find_inside(p, 2, slot % g->slots[2], b->first[2], g->pitch)};
-            copy_slot(s->planes + (c * slots + slot) * g->slot_floats, p, g, x + c * plane, end,
-                      in);
-        }
-    memset(s->planes + p->in * g->channel_floats, 0, g->slack * sizeof(float));
+    for (uint64_t c = 0; c < p->in; c++, x += plane)
+        for (uint64_t i = 0; i < g->slots[0]; i++)
+            for (uint64_t j = 0; j < g->slots[1]; j++)
+                for (uint64_t k = 0; k < g->slots[2]; k++, to += g->slot_floats)
+                    copy_slot(to, p, g, x, &b->in[0][i], &b->in[1][j], &b->in[2][k]);
 }
 
 /* ---- Computing ------------------------------------------------------------------------------ */
@@ -208,14 +201,22 @@ void conv_flat_run(const kernel_run *r)
     if (!r->resumed) {
         s.note[0] = s.note[1] = UINT64_MAX;
         find_offsets(s.offsets, p, &g);
+        memset(s.planes + p->in * g.channel_floats, 0, g.slack * sizeof(float));
     }
+    uint64_t block = from % g.blocks, job = from / g.blocks % g.jobs;
+    uint64_t index = from / g.blocks / g.jobs;
+    band b;
+    find_band(&b, p, &g, index);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
-        const uint64_t job = i / g.blocks % g.jobs, index = i / g.blocks / g.jobs;
-        const band b = find_band(p, &g, index);
         if (index != s.note[1]) find_vectors(s.vectors, p, &g, &b);
-        if (index != s.note[1] || job != s.note[0]) copy_job(p, &g, &s, r, &b, job);
+        if (index != s.note[1] || job != s.note[0]) copy_job(p, &g, s.planes, r, &b, job);
         s.note[0] = job;
         s.note[1] = index;
-        compute_block(p, &g, &s, r, &b, job, i % g.blocks);
+        compute_block(p, &g, &s, r, &b, job, block);
+        if (++block < g.blocks) continue;
+        block = 0;
+        if (++job < g.jobs) continue;
+        job = 0;
+        if (i + 1 < to) find_band(&b, p, &g, ++index);
     }
 }

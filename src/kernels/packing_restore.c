@@ -164,7 +164,8 @@ static bool conv_flat_restore(const restoring *w)
     float *to = (float *)w->to;
     for (uint64_t first = 0, width; first < rows; first += width, to += width * each) {
         const uint64_t left = out - first % out;
-        for (width = height; width > left; width /= 2) {}
+        for (width = height; width > left; width /= 2) {
+        }
         for (uint64_t k = 0; k < each; k++)
             for (uint64_t o = 0; o < width; o++) to[o * each + k] = *from++;
     }
