@@ -17,7 +17,13 @@
 #include "kernels/extent.h"
 #include "kernels/packing.h"
 
-enum { FAST_BYTES = 512 * 1024, RUN_OF_LARGE = 56, MOST_PARTS = 256, NOTE_FLOATS = 16 };
+enum {
+    FAST_BYTES = 512 * 1024,
+    RUN_OF_LARGE = 56,
+    MOST_PARTS = 256,
+    NOTE_FLOATS = 16,
+    RECOVERED_BLOCKS = 2
+};
 
 typedef struct params {
     conv_shape s;
@@ -192,9 +198,9 @@ static pgy_status conv_winograd_pack(kernel_plan *out, const params *p, const ke
 /* Bytes of the buffers in `struct scratch`. */
 static uint64_t scratch_bytes(const params *p)
 {
-    const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
-    const uint64_t numbers =
-        extent_add(extent_mul(points, WINOGRAD_POINTS), WINOGRAD_OUT * WINOGRAD_OUT);
+    const uint64_t tiles = extent_mul(p->run, p->in_blocks + 2);
+    const uint64_t points = extent_mul(extent_add(tiles, p->in_blocks), WINOGRAD_POINTS);
+    const uint64_t numbers = extent_add(points, extent_mul(p->s.in_channels, 9 * RECOVERED_BLOCKS));
     return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
                                  extent_mul(p->run, p->in_blocks * sizeof(bool))),
                       NOTE_FLOATS * sizeof(float));
@@ -240,12 +246,12 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
- * [36][2][run][block]; patch: one tile with its padding [6][6][block]. */
+ * [36][2][run][block]; patches: one tile with its padding [in_blocks][6][6][block]; recovered:
+ * weights of two blocks of output channels, for tiles that are computed directly. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
-    float *v, *m, *patch;
-    float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
-    bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs, see LARGEST */
+    float *v, *m, *patches, *recovered;
+    bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs */
 } scratch;
 
 /* The place of a tile: its image and first output. */
@@ -280,82 +286,120 @@ static void conv_winograd_copy_patch(float *to, const params *p, const float *x,
 /* ---- Inputs that are not finite ------------------------------------------------------------- */
 
 /* A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
- * not. So strange inputs (Inf, NaN and numbers beyond LARGEST) are replaced by 0 before the
- * transform, and their products are added directly to the outputs that they reach. */
+ * not. So tiles with strange inputs (Inf, NaN and numbers that overflow) are computed directly, by
+ * weights that are recovered from the transformed ones. */
 
-static const float LARGEST = 1e30f;
-
-static bool is_strange(float x)
+/* Recovers three weights of a line from four of its six transformed points. A tiny difference is a
+ * rounding error and becomes 0, so that a weight of 0 gives exactly 0. */
+static void recover_line(float *to, size_t to_step, const float *from, size_t step, size_t width)
 {
-    return !(fabsf(x) <= LARGEST);
+    for (size_t o = 0; o < width; o++) {
+        const float a = from[step + o], b = from[2 * step + o], middle = b - a;
+        to[o] = 1.265625f * from[o];
+        to[to_step + o] = fabsf(middle) <= 1e-6f * (fabsf(a) + fabsf(b)) ? 0 : 1.265625f * middle;
+        to[2 * to_step + o] = from[3 * step + o];
+    }
 }
 
-static void transform_rest(const params *p, const scratch *s, float *v, uint64_t v_step,
-                           const float *from, int64_t row, int64_t column)
+/* Recovers the weights of one input channel as [row][column][output channel], each `to_step` floats
+ * apart. w: its transformed points, `step` floats apart. */
+static void recover_channel(float *to, size_t to_step, const float *w, size_t step, size_t width)
 {
-    conv_winograd_copy_patch(s->patch, p, from, row, column);
-    for (uint64_t i = 0; i < WINOGRAD_POINTS * p->block; i++)
-        if (is_strange(s->patch[i])) s->patch[i] = 0;
-    (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
+    static const size_t LINES[4] = {0, 1, 2, 5};
+    float points[4 * 32], half[3 * 4 * 32]; /* half: [row][point of the column] */
+    for (size_t c = 0; c < 4; c++) {
+        for (size_t r = 0; r < 4; r++)
+            memcpy(points + r * width, w + (LINES[r] * WINOGRAD_IN + LINES[c]) * step,
+                   width * sizeof *points);
+        recover_line(half + c * width, 4 * width, points, width, width);
+    }
+    for (size_t r = 0; r < 3; r++)
+        recover_line(to + 3 * r * to_step, to_step, half + 4 * r * width, width, width);
 }
 
-/* Recovers a weight from its transformed points, `step` floats apart. A tiny result is a rounding
- * error and becomes 0, so that a weight of 0 gives exactly 0. */
-static float weight_at(const float *w, uint64_t step, int64_t row, int64_t column)
+/* Recovers the weights of one unit of output channels, `width` blocks wide, in the order of
+ * conv_tile_call. */
+static void recover_weights(const params *p, float *to, const float *w, uint64_t width)
 {
-    static const struct {
-        int count, line[2];
-        double factor[2];
-    } TAPS[3] = {{1, {0}, {1.265625}}, {2, {1, 2}, {-1.265625, 1.265625}}, {1, {5}, {1}}};
-    double sum = 0, size = 0;
-    for (int r = 0; r < TAPS[row].count; r++)
-        for (int c = 0; c < TAPS[column].count; c++) {
-            const int point = TAPS[row].line[r] * WINOGRAD_IN + TAPS[column].line[c];
-            const double term =
-                TAPS[row].factor[r] * TAPS[column].factor[c] * (double)w[(uint64_t)point * step];
-            sum += term;
-            size += fabs(term);
-        }
-    return fabs(sum) <= 1e-6 * size ? 0 : (float)sum;
-}
-
-/* Adds the products of one input element to `apart`. w: transformed weights of its channel for a
- * block of output channels, of which `lanes` exist. */
-static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
-                      const float *w, uint64_t step, uint64_t lanes)
-{
-    for (int64_t r = 0; r < WINOGRAD_OUT; r++)
-        for (int64_t c = 0; c < WINOGRAD_OUT; c++) {
-            if (row < r || row > r + 2 || column < c || column > c + 2) continue;
-            float *to = apart + (uint64_t)(r * WINOGRAD_OUT + c) * p->block;
-            for (uint64_t o = 0; o < lanes; o++)
-                to[o] += x * weight_at(w + o, step, row - r, column - c);
-        }
-}
-
-/* Adds the products of the strange inputs of tile i to s->apart. w: transformed weights for one
- * block of output channels. */
-static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
-                        const float *w, uint64_t width, uint64_t lanes)
-{
-    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
-    for (uint64_t block = 0; block < p->in_blocks; block++) {
-        if (!s->strange[i * p->in_blocks + block]) continue;
-        conv_winograd_copy_patch(s->patch, p, x + (a.image * p->in_blocks + block) * plane,
-                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
-        for (uint64_t k = 0; k < WINOGRAD_POINTS * b; k++) {
-            const uint64_t channel = block * b + k % b, pixel = k / b;
-            if (!is_strange(s->patch[k]) || channel >= p->s.in_channels) continue;
-            add_pixel(p, s->apart, s->patch[k], (int64_t)(pixel / WINOGRAD_IN),
-                      (int64_t)(pixel % WINOGRAD_IN), w + channel * width * b,
-                      p->s.in_channels * width * b, lanes);
-        }
+    const uint64_t b = p->block, wide = width * b, in = p->s.in_channels;
+    for (uint64_t c = 0; c < in; c++) {
+        const uint64_t block = c / b, left = in - block * b, lanes = left < b ? left : b;
+        recover_channel(to + (block * 9 * b + c % b) * wide, lanes * wide, w + c * wide, in * wide,
+                        wide);
     }
 }
 
 static bool has_strange(const params *p, const scratch *s, uint64_t i)
 {
     return memchr(s->strange + i * p->in_blocks, true, p->in_blocks) != NULL;
+}
+
+/* Computes a row of a tile directly. x, at: where its inputs, and its outputs in their tensor,
+ * begin. left: number of output channels from the first block on. */
+static void compute_row(const params *p, conv_tile_call *c, const kernel_run *r, const float *x,
+                        uint64_t at, uint64_t pixels, uint64_t width, uint64_t left)
+{
+    const conv_tiles *t = conv_tiles_of(p->level);
+    const uint64_t b = p->block;
+    for (uint64_t i = 0, count; i < pixels; i += count) {
+        count = pixels - i < t->pixels ? pixels - i : t->pixels;
+        c->x = x + i * b;
+        c->y = (float *)r->tensors[p->s.inputs] + at + i * b;
+        c->sum = p->s.has_sum ? (const float *)r->tensors[3] + at + i * b : NULL;
+        t->run[width][count](c);
+        /* NaN times the zeros of absent channels is not 0. */
+        for (uint64_t k = 0; left < width * b && k < count; k++)
+            memset(c->y + left / b * c->y_block + k * b + left % b, 0,
+                   (b - left % b) * sizeof *c->y);
+    }
+}
+
+/* Computes one tile directly. c: all but the addresses of the tile; unit: of output channels. */
+static void compute_directly(const params *p, const scratch *s, conv_tile_call *c,
+                             const kernel_run *r, place a, uint64_t unit, uint64_t width)
+{
+    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
+    const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
+    const float *x = (const float *)r->tensors[0] + a.image * p->in_blocks * plane;
+    for (uint64_t block = 0; block < p->in_blocks; block++)
+        conv_winograd_copy_patch(s->patches + block * WINOGRAD_POINTS * b, p, x + block * plane,
+                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
+    for (int64_t i = 0; i < WINOGRAD_OUT && i < rows; i++)
+        compute_row(p, c, r, s->patches + (uint64_t)i * WINOGRAD_IN * b,
+                    (a.image * p->out_blocks + 2 * unit) * c->y_block +
+                        (uint64_t)((a.row + i) * p->s.out[1] + a.column) * b,
+                    (uint64_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT), width,
+                    p->s.out_channels - 2 * unit * b);
+}
+
+/* Computes the tiles of a run that have strange inputs. w: transformed weights of the unit. */
+static void compute_strange(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
+                            uint64_t count, uint64_t unit, const float *w, uint64_t width)
+{
+    const uint64_t b = p->block;
+    conv_tile_call c = {.w = s->recovered,
+                        .bias = (const float *)r->packed + 2 * unit * b,
+                        .pixel = b,
+                        .blocks = p->in_blocks,
+                        .rows = 3,
+                        .columns = 3,
+                        .lanes = b,
+                        .last_lanes = p->s.in_channels - (p->in_blocks - 1) * b,
+                        .block_step = WINOGRAD_POINTS * b,
+                        .row_step = WINOGRAD_IN * b,
+                        .column_step = b,
+                        .w_row_step = 3 * b * width * b,
+                        .w_rows = 3,
+                        .y_block = (uint64_t)(p->s.out[0] * p->s.out[1]) * b,
+                        .activation = p->s.activation,
+                        .parameter = {p->s.parameter[0], p->s.parameter[1]}};
+    bool recovered = false;
+    for (uint64_t i = 0; i < count; i++) {
+        if (!has_strange(p, s, i)) continue;
+        if (!recovered) recover_weights(p, s->recovered, w, width);
+        recovered = true;
+        compute_directly(p, s, &c, r, conv_winograd_find(p, first + i), unit, width);
+    }
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
@@ -374,17 +418,15 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
         for (uint64_t block = 0; block < p->in_blocks; block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;
-            const float *patch = s->patch;
+            const float *patch = s->patches;
             size_t row_step = WINOGRAD_IN * b;
             if (inside) {
                 patch = from + (row * p->s.in[1] + column) * (int64_t)b;
                 row_step = (size_t)p->s.in[1] * b;
             } else {
-                conv_winograd_copy_patch(s->patch, p, from, row, column);
+                conv_winograd_copy_patch(s->patches, p, from, row, column);
             }
-            bool *strange = &s->strange[i * p->in_blocks + block];
-            *strange = !t->in(v, v_step, patch, row_step);
-            if (*strange) transform_rest(p, s, v, v_step, from, row, column);
+            s->strange[i * p->in_blocks + block] = !t->in(v, v_step, patch, row_step);
         }
     }
 }
@@ -418,35 +460,18 @@ static void conv_winograd_multiply(const params *p, const scratch *s, const floa
     }
 }
 
-/* For a tile with strange inputs, e->sum is replaced by a buffer that holds sum plus their
- * products. */
-static void sum_apart(winograd_end *e, const params *p, const scratch *s, const float *x, place a,
-                      uint64_t i, const float *w, uint64_t width, uint64_t lanes)
-{
-    const uint64_t row = WINOGRAD_OUT * p->block;
-    memset(s->apart, 0, WINOGRAD_OUT * row * sizeof *s->apart);
-    for (size_t r = 0; e->sum && r < e->rows; r++)
-        memcpy(s->apart + r * row, e->sum + r * e->sum_step,
-               e->columns * p->block * sizeof *s->apart);
-    add_strange(p, s, x, a, i, w, width, lanes);
-    e->sum = s->apart;
-    e->sum_step = row;
-}
-
-/* w: weights of the unit that contains out_block, `blocks` blocks wide. */
 static void conv_winograd_store(const params *p, const scratch *s, const kernel_run *r,
-                                uint64_t first, uint64_t count, uint64_t out_block, const float *w,
-                                uint64_t blocks)
+                                uint64_t first, uint64_t count, uint64_t out_block)
 {
     const winograd_transforms *t = transforms_of(p->level);
     const uint64_t b = p->block, width = (uint64_t)p->s.out[1];
     const uint64_t plane = (uint64_t)p->s.out[0] * width * b;
-    const uint64_t left = p->s.out_channels - out_block * b, lanes = left < b ? left : b;
     winograd_end e = {.bias = (const float *)r->packed + out_block * b,
                       .row_step = width * b,
                       .activation = p->s.activation,
                       .parameter = {p->s.parameter[0], p->s.parameter[1]}};
     for (uint64_t i = 0; i < count; i++) {
+        if (has_strange(p, s, i)) continue;
         const place a = conv_winograd_find(p, first + i);
         const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
         const uint64_t at = (a.image * p->out_blocks + out_block) * plane +
@@ -456,23 +481,22 @@ static void conv_winograd_store(const params *p, const scratch *s, const kernel_
         e.y = (float *)r->tensors[p->s.inputs] + at;
         e.sum = p->s.has_sum ? (const float *)r->tensors[3] + at : NULL;
         e.sum_step = e.row_step;
-        if (has_strange(p, s, i))
-            sum_apart(&e, p, s, r->tensors[0], a, i, w + out_block % 2 * b, blocks, lanes);
         t->out(&e, s->m + (out_block % 2 * p->run + i) * b, 2 * p->run * b);
     }
 }
 
 static scratch divide_scratch(const params *p, void *memory)
 {
-    const uint64_t b = p->block, points = WINOGRAD_POINTS * b;
-    float *v = (float *)memory + NOTE_FLOATS,
-          *apart = v + points * (p->run * (p->in_blocks + 2) + 1);
+    const uint64_t points = WINOGRAD_POINTS * p->block;
+    float *v = (float *)memory + NOTE_FLOATS, *m = v + points * p->run * p->in_blocks;
+    float *patches = m + points * p->run * 2, *recovered = patches + points * p->in_blocks;
     return (scratch){.transformed = memory,
                      .v = v,
-                     .m = v + points * p->run * p->in_blocks,
-                     .patch = v + points * p->run * (p->in_blocks + 2),
-                     .apart = apart,
-                     .strange = (bool *)(apart + WINOGRAD_OUT * WINOGRAD_OUT * b)};
+                     .m = m,
+                     .patches = patches,
+                     .recovered = recovered,
+                     .strange =
+                         (bool *)(recovered + p->s.in_channels * 9 * RECOVERED_BLOCKS * p->block)};
 }
 
 static void conv_winograd_run(const kernel_run *r)
@@ -495,13 +519,14 @@ static void conv_winograd_run(const kernel_run *r)
             (const float *)r->packed + padded + unit * 2 * b * WINOGRAD_POINTS * p->s.in_channels;
         conv_winograd_multiply(p, &s, w, width, count);
         for (uint64_t k = 0; k < width; k++)
-            conv_winograd_store(p, &s, r, first, count, 2 * unit + k, w, width);
+            conv_winograd_store(p, &s, r, first, count, 2 * unit + k);
+        compute_strange(p, &s, r, first, count, unit, w, width);
     }
 }
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 3,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 4,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \
