@@ -191,3 +191,15 @@ for batch in (1, 8):
     conv("depthwise 64, 4x4 stride 2", batch, 64, [28, 28], 64, 4, 2, 64, pad=1, operator="ConvTranspose")
     conv("1-D HiFi-GAN 256 to 128, 16 taps stride 8", batch, 256, [128], 128, 16, 8, pad=4, operator="ConvTranspose")
     conv("3-D UNet 64 to 32, 2x2x2 stride 2", batch, 64, [8, 8, 8], 32, 2, 2, pad=0, operator="ConvTranspose")
+
+
+# ---- Normalisations ----
+problem("MeanVarianceNormalization: 1x64x56x56", "MeanVarianceNormalization", {"x": normal(1, 64, 56, 56)})
+problem("MeanVarianceNormalization: 8x64x28x28", "MeanVarianceNormalization", {"x": normal(8, 64, 28, 28)})
+problem("MeanVarianceNormalization: 4x32x28x28, axes 1 to 3", "MeanVarianceNormalization", {"x": normal(4, 32, 28, 28)}, axes=[1, 2, 3])
+problem("InstanceNormalization: 1x64x56x56", "InstanceNormalization", {"x": normal(1, 64, 56, 56), "s": const(normal(64)), "b": const(normal(64))})
+problem("InstanceNormalization: 3-D 1x32x16x32x32", "InstanceNormalization", {"x": normal(1, 32, 16, 32, 32), "s": const(normal(32)), "b": const(normal(32))})
+problem("GroupNormalization: 1x128x32x32, 32 groups", "GroupNormalization", {"x": normal(1, 128, 32, 32), "s": const(normal(128)), "b": const(normal(128))}, opset=21, num_groups=32)
+problem("GridSample: spatial transformer 8x1x28x28", "GridSample", {"x": normal(8, 1, 28, 28), "g": uniform(-1.1, 1.1, 8, 28, 28, 2)}, mode="linear")
+problem("GridSample: image 1x3x256x256, border", "GridSample", {"x": normal(1, 3, 256, 256), "g": uniform(-1.1, 1.1, 1, 256, 256, 2)}, mode="linear", padding_mode="border", align_corners=1)
+problem("GridSample: cubic 1x3x128x128", "GridSample", {"x": normal(1, 3, 128, 128), "g": uniform(-1.1, 1.1, 1, 128, 128, 2)}, mode="cubic")
