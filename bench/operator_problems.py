@@ -292,3 +292,70 @@ quantised("Tanh: 1x768", "Tanh", {"x": normal(1, 768)}, domain="")
 quantised("QuantizeLinear: 64x56x56 to uint8", "QuantizeLinear", {"x": normal(1, 64, 56, 56), "s": point(0.02, 0)[0], "z": point(0, 128)[1]}, domain="")
 quantised("DequantizeLinear: uint8 64x56x56", "DequantizeLinear", {"x": u8(1, 64, 56, 56), "s": point(0.02, 0)[0], "z": point(0, 128)[1]}, domain="")
 quantised("DynamicQuantizeLinear: 128x768", "DynamicQuantizeLinear", {"x": normal(128, 768)}, outputs=3, domain="")
+
+
+# ---- Convolutions ----
+def conv(name, batch, channels, size, out, kernel, stride=1, group=1, dilation=1, pad=None, operator="Conv", **attributes):
+    """A convolution with bias. size: sizes of the image; kernel, stride, dilation and pad are those of all axes, unless they are lists."""
+    rank = len(size)
+    kernel, stride, dilation = (x if isinstance(x, list) else [x] * rank for x in (kernel, stride, dilation))
+    pad = [(k - 1) * d // 2 for k, d in zip(kernel, dilation)] if pad is None else [pad] * rank
+    shape = [channels, out // group] if operator == "ConvTranspose" else [out, channels // group]
+    w = normal(*shape, *kernel) / np.sqrt(channels // group * np.prod(kernel)).astype(np.float32)
+    problem(f"{operator}: {name}, batch {batch}", operator, {"x": normal(batch, channels, *size), "w": const(w), "b": const(normal(out))}, kernel_shape=kernel, strides=stride, pads=pad * 2,
+            group=group, dilations=dilation, **attributes)
+
+
+for batch in (1, 8):
+    for name, channels, size, kernel, stride in (("MobileNet 32", 32, 112, 3, 1), ("MobileNet 96 stride 2", 96, 112, 3, 2), ("MobileNet 144", 144, 56, 3, 1), ("MobileNet 384", 384, 14, 3, 1),
+                                                 ("MobileNet 960", 960, 7, 3, 1), ("EfficientNet 240 5x5", 240, 28, 5, 1), ("EfficientNet 672 5x5 stride 2", 672, 14, 5, 2), ("ConvNeXt 96 7x7", 96, 56, 7, 1),
+                                                 ("ConvNeXt 384 7x7", 384, 14, 7, 1), ("FastViT 48 7x7 stride 2", 48, 64, 7, 2), ("RepLK 128 31x31", 128, 28, 31, 1)):
+        conv(f"depthwise {name}", batch, channels, [size, size], channels, kernel, stride, channels)
+    conv("depthwise 64 to 128, 3x3 stride 2", batch, 64, [56, 56], 128, 3, 2, 64)
+    conv("grouped ResNeXt 128, 32x4d", batch, 128, [56, 56], 128, 3, 1, 32)
+    conv("grouped ResNeXt 256, 32x8 stride 2", batch, 256, [56, 56], 256, 3, 2, 32)
+    conv("grouped ResNeXt 1024, 32x32", batch, 1024, [7, 7], 1024, 3, 1, 32)
+    conv("grouped RegNet 208, 16 each", batch, 208, [28, 28], 208, 3, 1, 13)
+    conv("grouped RegNet 48, 24 each", batch, 48, [28, 28], 48, 3, 1, 2)
+    conv("grouped 2 each", batch, 64, [56, 56], 64, 3, 1, 32)
+    conv("grouped ShuffleNet 1x1, 3 groups", batch, 240, [28, 28], 60, 1, 1, 3)
+    conv("grouped 12 each, 5x5", batch, 96, [28, 28], 96, 5, 1, 8)
+    conv("3-D r3d 3 to 64, stem", batch, 3, [8, 56, 56], 64, [3, 7, 7], [1, 2, 2])
+    conv("3-D r3d 64, 3x3x3", batch, 64, [8, 28, 28], 64, 3)
+    conv("3-D r2plus1d 64 to 144, 1x3x3", batch, 64, [8, 28, 28], 144, [1, 3, 3])
+    conv("3-D r2plus1d 144 to 64, 3x1x1", batch, 144, [8, 28, 28], 64, [3, 1, 1])
+    conv("3-D 256 to 512, 3x3x3 stride 2", batch, 256, [4, 14, 14], 512, 3, 2)
+    conv("3-D 1x1x1 64 to 256", batch, 64, [8, 28, 28], 256, 1)
+    conv("3-D depthwise 64, 3x3x3", batch, 64, [8, 28, 28], 64, 3, 1, 64)
+    conv("3-D UNet 16, 3x3x3", batch, 16, [32, 32, 32], 16, 3)
+    conv("1-D WaveNet 64, dilation 16", batch, 64, [4096], 128, 3, 1, 1, 16)
+    conv("1-D WaveNet 128, 2 taps, dilation 512", batch, 128, [4096], 128, 2, 1, 1, 512, pad=0)
+    conv("1-D HiFi-GAN 128, 11 taps, dilation 5", batch, 128, [1024], 128, 11, 1, 1, 5)
+    conv("1-D wav2vec stem 1 to 512, 10 taps stride 5", batch, 1, [16000], 512, 10, 5, pad=0)
+    conv("1-D wav2vec positions 768, 16 groups of 48, 128 taps", batch, 768, [49], 768, 128, 1, 16)
+    conv("1-D Conformer depthwise 256, 31 taps", batch, 256, [200], 256, 31, 1, 256)
+    conv("1-D Mamba depthwise 1536, 4 taps", batch, 1536, [128], 1536, 4, 1, 1536, pad=3)
+    conv("dilated DeepLab 256, 3x3 dilation 12", batch, 256, [28, 28], 256, 3, 1, 1, 12)
+    conv("dilated depthwise 128, 3x3 dilation 2", batch, 128, [28, 28], 128, 3, 1, 128, 2)
+    conv("dilated 64, 3x3 dilation 2", batch, 64, [56, 56], 64, 3, 1, 1, 2)
+    conv("UNet 128 to 64, 2x2 stride 2", batch, 128, [32, 32], 64, 2, 2, pad=0, operator="ConvTranspose")
+    conv("UNet 512 to 256, 2x2 stride 2", batch, 512, [14, 14], 256, 2, 2, pad=0, operator="ConvTranspose")
+    conv("DCGAN 512 to 256, 4x4 stride 2", batch, 512, [8, 8], 256, 4, 2, pad=1, operator="ConvTranspose")
+    conv("DCGAN 64 to 3, 4x4 stride 2", batch, 64, [32, 32], 3, 4, 2, pad=1, operator="ConvTranspose")
+    conv("3x3 stride 2, 64 to 32", batch, 64, [28, 28], 32, 3, 2, pad=1, operator="ConvTranspose", output_padding=[1, 1])
+    conv("3x3 stride 1, 64", batch, 64, [28, 28], 64, 3, 1, pad=1, operator="ConvTranspose")
+    conv("depthwise 64, 4x4 stride 2", batch, 64, [28, 28], 64, 4, 2, 64, pad=1, operator="ConvTranspose")
+    conv("1-D HiFi-GAN 256 to 128, 16 taps stride 8", batch, 256, [128], 128, 16, 8, pad=4, operator="ConvTranspose")
+    conv("3-D UNet 64 to 32, 2x2x2 stride 2", batch, 64, [8, 8, 8], 32, 2, 2, pad=0, operator="ConvTranspose")
+
+
+# ---- Normalisations ----
+problem("MeanVarianceNormalization: 1x64x56x56", "MeanVarianceNormalization", {"x": normal(1, 64, 56, 56)})
+problem("MeanVarianceNormalization: 8x64x28x28", "MeanVarianceNormalization", {"x": normal(8, 64, 28, 28)})
+problem("MeanVarianceNormalization: 4x32x28x28, axes 1 to 3", "MeanVarianceNormalization", {"x": normal(4, 32, 28, 28)}, axes=[1, 2, 3])
+problem("InstanceNormalization: 1x64x56x56", "InstanceNormalization", {"x": normal(1, 64, 56, 56), "s": const(normal(64)), "b": const(normal(64))})
+problem("InstanceNormalization: 3-D 1x32x16x32x32", "InstanceNormalization", {"x": normal(1, 32, 16, 32, 32), "s": const(normal(32)), "b": const(normal(32))})
+problem("GroupNormalization: 1x128x32x32, 32 groups", "GroupNormalization", {"x": normal(1, 128, 32, 32), "s": const(normal(128)), "b": const(normal(128))}, opset=21, num_groups=32)
+problem("GridSample: spatial transformer 8x1x28x28", "GridSample", {"x": normal(8, 1, 28, 28), "g": uniform(-1.1, 1.1, 8, 28, 28, 2)}, mode="linear")
+problem("GridSample: image 1x3x256x256, border", "GridSample", {"x": normal(1, 3, 256, 256), "g": uniform(-1.1, 1.1, 1, 256, 256, 2)}, mode="linear", padding_mode="border", align_corners=1)
+problem("GridSample: cubic 1x3x128x128", "GridSample", {"x": normal(1, 3, 128, 128), "g": uniform(-1.1, 1.1, 1, 128, 128, 2)}, mode="cubic")

@@ -11,7 +11,6 @@
  * are small, a phase before makes them once for all units. */
 #include "kernels/conv_winograd.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -188,9 +187,8 @@ static void transform_chunk(float *to, const params *p, const float *w, uint64_t
 /* Bytes of the buffers in `struct scratch`. */
 static uint64_t scratch_bytes(const params *p)
 {
-    const uint64_t points = extent_add(extent_mul(p->run, p->in_blocks + 2), 1);
-    const uint64_t numbers =
-        extent_add(extent_mul(points, WINOGRAD_POINTS), WINOGRAD_OUT * WINOGRAD_OUT);
+    const uint64_t tiles = extent_add(extent_mul(p->run, p->in_blocks + 2), p->in_blocks);
+    const uint64_t numbers = extent_mul(tiles, WINOGRAD_POINTS);
     const uint64_t fixed = NOTE_FLOATS + (is_shared(p) ? 0 : WINOGRAD_POINTS * chunk_step(p));
     return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
                                  extent_mul(p->run, p->in_blocks * sizeof(bool))),
@@ -243,13 +241,12 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
- * [36][2][run][block]; patch: one tile with its padding [6][6][block]; w: transformed weights of
- * some input channels, see transform_chunk. */
+ * [36][2][run][block]; patches: one tile with its padding [in_blocks][6][6][block]; w: transformed
+ * weights of some input channels, see transform_chunk. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
-    float *w, *v, *m, *patch;
-    float *apart;  /* [4][4][block]: terms to add to the outputs of one tile */
-    bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs, see LARGEST */
+    float *w, *v, *m, *patches;
+    bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs */
 } scratch;
 
 /* The place of a tile: its image and first output. */
@@ -284,63 +281,75 @@ static void conv_winograd_copy_patch(float *to, const params *p, const float *x,
 /* ---- Inputs that are not finite ------------------------------------------------------------- */
 
 /* A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
- * not. So strange inputs (Inf, NaN and numbers beyond LARGEST) are replaced by 0 before the
- * transform, and their products are added directly to the outputs that they reach. */
-
-static const float LARGEST = 1e30f;
-
-static bool is_strange(float x)
-{
-    return !(fabsf(x) <= LARGEST);
-}
-
-static void transform_rest(const params *p, const scratch *s, float *v, uint64_t v_step,
-                           const float *from, int64_t row, int64_t column)
-{
-    conv_winograd_copy_patch(s->patch, p, from, row, column);
-    for (uint64_t i = 0; i < WINOGRAD_POINTS * p->block; i++)
-        if (is_strange(s->patch[i])) s->patch[i] = 0;
-    (void)transforms_of(p->level)->in(v, v_step, s->patch, WINOGRAD_IN * p->block);
-}
-
-/* Adds the products of one input element to `apart`. w: weights of its channel for a block of
- * output channels, of which `lanes` exist; taps lie `tap` floats apart. */
-static void add_pixel(const params *p, float *apart, float x, int64_t row, int64_t column,
-                      const float *w, uint64_t tap, uint64_t lanes)
-{
-    for (int64_t r = 0; r < WINOGRAD_OUT; r++)
-        for (int64_t c = 0; c < WINOGRAD_OUT; c++) {
-            if (row < r || row > r + 2 || column < c || column > c + 2) continue;
-            float *to = apart + (uint64_t)(r * WINOGRAD_OUT + c) * p->block;
-            const float *of = w + (uint64_t)((row - r) * 3 + column - c) * tap;
-            for (uint64_t o = 0; o < lanes; o++) to[o] += x * of[o];
-        }
-}
-
-/* Adds the products of the strange inputs of tile i to s->apart. w: weights for one block of output
- * channels of a unit `width` blocks wide. */
-static void add_strange(const params *p, const scratch *s, const float *x, place a, uint64_t i,
-                        const float *w, uint64_t width, uint64_t lanes)
-{
-    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
-    for (uint64_t block = 0; block < p->in_blocks; block++) {
-        if (!s->strange[i * p->in_blocks + block]) continue;
-        conv_winograd_copy_patch(s->patch, p, x + (a.image * p->in_blocks + block) * plane,
-                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
-        for (uint64_t k = 0; k < WINOGRAD_POINTS * b; k++) {
-            const uint64_t channel = block * b + k % b, pixel = k / b;
-            uint64_t tap;
-            if (!is_strange(s->patch[k]) || channel >= p->s.in_channels) continue;
-            const float *of = w + taps_at(&tap, p, channel, width * b);
-            add_pixel(p, s->apart, s->patch[k], (int64_t)(pixel / WINOGRAD_IN),
-                      (int64_t)(pixel % WINOGRAD_IN), of, tap, lanes);
-        }
-    }
-}
+ * not. So tiles with strange inputs (Inf, NaN and numbers that overflow) are computed directly. */
 
 static bool has_strange(const params *p, const scratch *s, uint64_t i)
 {
     return memchr(s->strange + i * p->in_blocks, true, p->in_blocks) != NULL;
+}
+
+/* Computes a row of a tile directly. x, at: where its inputs, and its outputs in their tensor,
+ * begin. left: number of output channels from the first block on. */
+static void compute_row(const params *p, conv_tile_call *c, const kernel_run *r, const float *x,
+                        uint64_t at, uint64_t pixels, uint64_t width, uint64_t left)
+{
+    const conv_tiles *t = conv_tiles_of(p->level);
+    const uint64_t b = p->block;
+    for (uint64_t i = 0, count; i < pixels; i += count) {
+        count = pixels - i < t->pixels ? pixels - i : t->pixels;
+        c->x = x + i * b;
+        c->y = (float *)r->tensors[p->s.inputs] + at + i * b;
+        c->sum = p->s.has_sum ? (const float *)r->tensors[3] + at + i * b : NULL;
+        t->run[width][count](c);
+        /* NaN times the zeros of absent channels is not 0. */
+        for (uint64_t k = 0; left < width * b && k < count; k++)
+            memset(c->y + left / b * c->y_block + k * b + left % b, 0,
+                   (b - left % b) * sizeof *c->y);
+    }
+}
+
+/* Computes one tile directly. c: all but the addresses of the tile; unit: of output channels. */
+static void compute_directly(const params *p, const scratch *s, conv_tile_call *c,
+                             const kernel_run *r, place a, uint64_t unit, uint64_t width)
+{
+    const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
+    const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
+    const float *x = (const float *)r->tensors[0] + a.image * p->in_blocks * plane;
+    for (uint64_t block = 0; block < p->in_blocks; block++)
+        conv_winograd_copy_patch(s->patches + block * WINOGRAD_POINTS * b, p, x + block * plane,
+                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
+    for (int64_t i = 0; i < WINOGRAD_OUT && i < rows; i++)
+        compute_row(p, c, r, s->patches + (uint64_t)i * WINOGRAD_IN * b,
+                    (a.image * p->out_blocks + 2 * unit) * c->y_block +
+                        (uint64_t)((a.row + i) * p->s.out[1] + a.column) * b,
+                    (uint64_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT), width,
+                    p->s.out_channels - 2 * unit * b);
+}
+
+/* Computes the tiles of a run that have strange inputs. */
+static void compute_strange(const params *p, const scratch *s, const kernel_run *r, uint64_t first,
+                            uint64_t count, uint64_t unit)
+{
+    const uint64_t b = p->block, width = unit_width(p, unit);
+    conv_tile_call c = {.w = unit_weights(p, r->packed, unit),
+                        .bias = (const float *)r->packed + 2 * unit * b,
+                        .pixel = b,
+                        .blocks = p->in_blocks,
+                        .rows = 3,
+                        .columns = 3,
+                        .lanes = b,
+                        .last_lanes = p->s.in_channels - (p->in_blocks - 1) * b,
+                        .block_step = WINOGRAD_POINTS * b,
+                        .row_step = WINOGRAD_IN * b,
+                        .column_step = b,
+                        .w_row_step = 3 * b * width * b,
+                        .w_rows = 3,
+                        .y_block = (uint64_t)(p->s.out[0] * p->s.out[1]) * b,
+                        .activation = p->s.activation,
+                        .parameter = {p->s.parameter[0], p->s.parameter[1]}};
+    for (uint64_t i = 0; i < count; i++)
+        if (has_strange(p, s, i))
+            compute_directly(p, s, &c, r, conv_winograd_find(p, first + i), unit, width);
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
@@ -359,17 +368,15 @@ static void transform_run(const params *p, const scratch *s, const float *x, uin
         for (uint64_t block = 0; block < p->in_blocks; block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;
-            const float *patch = s->patch;
+            const float *patch = s->patches;
             size_t row_step = WINOGRAD_IN * b;
             if (inside) {
                 patch = from + (row * p->s.in[1] + column) * (int64_t)b;
                 row_step = (size_t)p->s.in[1] * b;
             } else {
-                conv_winograd_copy_patch(s->patch, p, from, row, column);
+                conv_winograd_copy_patch(s->patches, p, from, row, column);
             }
-            bool *strange = &s->strange[i * p->in_blocks + block];
-            *strange = !t->in(v, v_step, patch, row_step);
-            if (*strange) transform_rest(p, s, v, v_step, from, row, column);
+            s->strange[i * p->in_blocks + block] = !t->in(v, v_step, patch, row_step);
         }
     }
 }
@@ -447,35 +454,18 @@ static void share_weights(const kernel_run *r)
     }
 }
 
-/* For a tile with strange inputs, e->sum is replaced by a buffer that holds sum plus their
- * products. */
-static void sum_apart(winograd_end *e, const params *p, const scratch *s, const float *x, place a,
-                      uint64_t i, const float *w, uint64_t width, uint64_t lanes)
-{
-    const uint64_t row = WINOGRAD_OUT * p->block;
-    memset(s->apart, 0, WINOGRAD_OUT * row * sizeof *s->apart);
-    for (size_t r = 0; e->sum && r < e->rows; r++)
-        memcpy(s->apart + r * row, e->sum + r * e->sum_step,
-               e->columns * p->block * sizeof *s->apart);
-    add_strange(p, s, x, a, i, w, width, lanes);
-    e->sum = s->apart;
-    e->sum_step = row;
-}
-
-/* w: plain weights of the unit that contains out_block, `blocks` blocks wide. */
 static void conv_winograd_store(const params *p, const scratch *s, const kernel_run *r,
-                                uint64_t first, uint64_t count, uint64_t out_block, const float *w,
-                                uint64_t blocks)
+                                uint64_t first, uint64_t count, uint64_t out_block)
 {
     const winograd_transforms *t = transforms_of(p->level);
     const uint64_t b = p->block, width = (uint64_t)p->s.out[1];
     const uint64_t plane = (uint64_t)p->s.out[0] * width * b;
-    const uint64_t left = p->s.out_channels - out_block * b, lanes = left < b ? left : b;
     winograd_end e = {.bias = (const float *)r->packed + out_block * b,
                       .row_step = width * b,
                       .activation = p->s.activation,
                       .parameter = {p->s.parameter[0], p->s.parameter[1]}};
     for (uint64_t i = 0; i < count; i++) {
+        if (has_strange(p, s, i)) continue;
         const place a = conv_winograd_find(p, first + i);
         const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
         const uint64_t at = (a.image * p->out_blocks + out_block) * plane +
@@ -485,25 +475,22 @@ static void conv_winograd_store(const params *p, const scratch *s, const kernel_
         e.y = (float *)r->tensors[p->s.inputs] + at;
         e.sum = p->s.has_sum ? (const float *)r->tensors[3] + at : NULL;
         e.sum_step = e.row_step;
-        if (has_strange(p, s, i))
-            sum_apart(&e, p, s, r->tensors[0], a, i, w + out_block % 2 * b, blocks, lanes);
         t->out(&e, s->m + (out_block % 2 * p->run + i) * b, 2 * p->run * b);
     }
 }
 
 static scratch divide_scratch(const params *p, void *memory)
 {
-    const uint64_t b = p->block, points = WINOGRAD_POINTS * b;
+    const uint64_t points = WINOGRAD_POINTS * p->block;
     float *w = (float *)memory + NOTE_FLOATS,
           *v = w + (is_shared(p) ? 0 : WINOGRAD_POINTS * chunk_step(p)),
-          *apart = v + points * (p->run * (p->in_blocks + 2) + 1);
+          *m = v + points * p->run * p->in_blocks, *patches = m + points * p->run * 2;
     return (scratch){.transformed = memory,
                      .w = w,
                      .v = v,
-                     .m = v + points * p->run * p->in_blocks,
-                     .patch = v + points * p->run * (p->in_blocks + 2),
-                     .apart = apart,
-                     .strange = (bool *)(apart + WINOGRAD_OUT * WINOGRAD_OUT * b)};
+                     .m = m,
+                     .patches = patches,
+                     .strange = (bool *)(patches + points * p->in_blocks)};
 }
 
 static void conv_winograd_run(const kernel_run *r)
@@ -527,14 +514,14 @@ static void conv_winograd_run(const kernel_run *r)
         *s.transformed = index;
         conv_winograd_multiply(p, &s, r, unit, count);
         for (uint64_t k = 0; k < width; k++)
-            conv_winograd_store(p, &s, r, first, count, 2 * unit + k,
-                                unit_weights(p, r->packed, unit), width);
+            conv_winograd_store(p, &s, r, first, count, 2 * unit + k);
+        compute_strange(p, &s, r, first, count, unit);
     }
 }
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 4,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 5,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

@@ -151,6 +151,27 @@ static bool conv_transpose_restore(const restoring *w)
     return true;
 }
 
+/* Biases, then for each group blocks of `height` output channels and, of the rest, of fewer. */
+static bool conv_flat_restore(const restoring *w)
+{
+    const uint64_t *numbers = w->r->numbers, height = numbers[0], out = numbers[2];
+    const uint64_t each = numbers[3], rows = extent_mul(numbers[1], out);
+    const uint64_t wanted = extent_mul3(rows, extent_add(each, 1), sizeof(float));
+    if ((height != 4 && height != 8) || w->item != 4 || !has_bytes(w, wanted) ||
+        extent_mul3(rows, each, sizeof(float)) != w->to_bytes)
+        return false;
+    const float *from = (const float *)w->from + rows;
+    float *to = (float *)w->to;
+    for (uint64_t first = 0, width; first < rows; first += width, to += width * each) {
+        const uint64_t left = out - first % out;
+        for (width = height; width > left; width /= 2) {
+        }
+        for (uint64_t k = 0; k < each; k++)
+            for (uint64_t o = 0; o < width; o++) to[o * each + k] = *from++;
+    }
+    return true;
+}
+
 /* ---- All forms ------------------------------------------------------------------------------ */
 
 typedef struct restored_form {
@@ -163,6 +184,7 @@ static const restored_form FORMS[] = {
     {"matmul", is_single, matmul_restore},
     {"int_matmul", is_one_byte_matrix, int_matmul_restore},
     {"conv", NULL, conv_restore},
+    {"conv_flat", NULL, conv_flat_restore},
     {"conv_transpose", NULL, conv_transpose_restore},
 };
 

@@ -297,7 +297,8 @@ static pgy_model *model_of_forms(pgy_dtype dtype)
         size_t rank;
     } WEIGHTS[] = {{"plain", {33, 65}, 2},      {"turned", {70, 65}, 2},
                    {"first", {40, 3, 5, 5}, 4}, {"grouped", {64, 16, 5, 5}, 4},
-                   {"wide", {50, 40, 1, 1}, 4}, {"up", {50, 9, 2, 2}, 4}};
+                   {"wide", {50, 40, 1, 1}, 4}, {"up", {50, 9, 2, 2}, 4},
+                   {"few", {176, 4, 3, 3}, 4}};
     model_builder b = builder_start(17);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = weight_at(i, 3);
     for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++) {
@@ -320,9 +321,11 @@ static pgy_model *model_of_forms(pgy_dtype dtype)
     builder_node(&b, "Conv", "c wide", "d");
     builder_node(&b, "ConvTranspose", "d up", "e");
     builder_attr_int(&b, builder_node(&b, "Conv", "channels grouped", "f"), "group", 4);
+    builder_attr_int(&b, builder_node(&b, "Conv", "channels few", "g"), "group", 16);
     builder_output(&b, "b", dtype, NULL);
     builder_output(&b, "e", dtype, NULL);
     builder_output(&b, "f", dtype, NULL);
+    builder_output(&b, "g", dtype, NULL);
     return builder_finish_bytes(&b);
 }
 
@@ -343,7 +346,7 @@ static void assert_same_weights(pgy_graph *a, pgy_graph *b)
         pgy_tensor_release(z);
         count++;
     }
-    assert_true(count >= 6);
+    assert_true(count >= 7);
 }
 
 static size_t assert_restored(pgy_dtype dtype)

@@ -272,3 +272,82 @@ static void test_conv__strange_numbers_stay_where_they_are(void **state)
         case_end(&c);
     }
 }
+
+/* Sums, activations, groups and dilated strided windows over one, two and three axes; the last axis
+ * of one is long enough to be cut. */
+static void test_conv__flat_positions(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t axes;
+        int64_t x[5], w[5], group, stride[3], dilation[3], pads[6];
+        const char *activation;
+        bool sum;
+    } CASES[] = {
+        {3,
+         {2, 6, 5, 7, 9},
+         {15, 2, 3, 3, 3},
+         3,
+         {1, 1, 1},
+         {1, 1, 1},
+         {1, 1, 1, 1, 1, 1},
+         NULL,
+         true},
+        {3,
+         {1, 3, 9, 8, 11},
+         {13, 3, 2, 3, 3},
+         1,
+         {3, 2, 2},
+         {2, 3, 1},
+         {1, 2, 3, 0, 1, 2},
+         "Sigmoid",
+         false},
+        {3,
+         {1, 4, 6, 5, 4},
+         {4, 1, 1, 3, 2},
+         4,
+         {2, 1, 3},
+         {1, 2, 2},
+         {0, 0, 5, 0, 3, 0},
+         "Relu",
+         true},
+        {1, {1, 40, 1300}, {9, 40, 3}, 1, {1}, {17}, {17, 17}, "LeakyRelu", true},
+        {1, {2, 6, 50}, {6, 1, 4}, 6, {1}, {1}, {3, 3}, NULL, false},
+        {1, {1, 1, 400}, {21, 1, 10}, 1, {5}, {1}, {0, 0}, NULL, false},
+        {1, {1, 8, 30}, {3, 8, 2}, 1, {1}, {29}, {0, 0}, NULL, true},
+        {1, {1, 2, 9}, {3, 2, 2}, 1, {1}, {3}, {20, 25}, "Clip", false},
+        {2, {1, 12, 31, 33}, {12, 4, 5, 5}, 3, {1, 1}, {1, 1}, {2, 2, 2, 2}, "HardSwish", false},
+        {2, {1, 6, 40, 45}, {12, 1, 3, 3}, 6, {2, 2}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {2, {1, 3, 12, 20}, {9, 3, 2, 3}, 1, {5, 4}, {1, 6}, {0, 3, 2, 1}, NULL, true},
+        {2, {1, 64, 60, 50}, {5, 64, 3, 3}, 1, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        kernel_case c;
+        const size_t axes = CASES[i].axes;
+        const bool own = CASES[i].activation && strstr("HardSwish", CASES[i].activation);
+        const bool fused = CASES[i].activation || CASES[i].sum;
+        case_start(&c,
+                   own     ? "pgy"
+                   : fused ? "com.microsoft"
+                           : "",
+                   fused ? "FusedConv" : "Conv", fused ? 1 : 17);
+        case_attr_int(&c, "group", CASES[i].group);
+        case_attr_ints(&c, "strides", CASES[i].stride, axes);
+        case_attr_ints(&c, "dilations", CASES[i].dilation, axes);
+        case_attr_ints(&c, "pads", CASES[i].pads, 2 * axes);
+        if (CASES[i].activation) case_attr_text(&c, "activation", CASES[i].activation);
+        case_input(&c, false, (int32_t)axes + 2, CASES[i].x);
+        case_input(&c, true, (int32_t)axes + 2, CASES[i].w);
+        case_input(&c, true, 1, CASES[i].w);
+        int64_t shape[5] = {CASES[i].x[0], CASES[i].w[0]};
+        for (size_t d = 0; d < axes; d++)
+            shape[d + 2] = (CASES[i].x[d + 2] + CASES[i].pads[d] + CASES[i].pads[d + axes] -
+                            (CASES[i].w[d + 2] - 1) * CASES[i].dilation[d] - 1) /
+                               CASES[i].stride[d] +
+                           1;
+        if (CASES[i].sum) case_input(&c, false, (int32_t)axes + 2, shape);
+        case_output_of_reference(&c);
+        assert_true(case_run_layouts(&c, CASES[i].activation ? 10 * TOLERANCE : TOLERANCE) > 0);
+        case_end(&c);
+    }
+}

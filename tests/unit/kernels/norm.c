@@ -101,3 +101,25 @@ static void test_norm__planes(void **state)
         assert_true(reference_run(&c, 1, TOLERANCE) > 0);
     }
 }
+
+static void test_norm__mean_and_variance_over_any_axes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *shape;
+        size_t count;
+        int64_t axes[4];
+    } CASES[] = {
+        {"2 5 7 9", 0, {0}},          {"1 3 20 31", 0, {0}},      {"2 5 7 9", 2, {2, 3}},
+        {"2 5 7 9", 2, {-1, 1}},      {"2 6 5 70", 3, {0, 1, 2}}, {"3 4 5 130", 2, {1, 2}},
+        {"2 5 7 9", 4, {3, 2, 1, 0}}, {"1000 3", 1, {0}},         {"40 1 1", 2, {1, 2}},
+        {"2 3 4 1", 2, {0, 3}},       {"3 1 700", 2, {-1, -2}},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        reference_case c;
+        reference_start(&c, "", "MeanVarianceNormalization", 13);
+        if (CASES[i].count) reference_attr_ints(&c, "axes", CASES[i].axes, CASES[i].count);
+        reference_input(&c, PGY_F32, CASES[i].shape);
+        assert_true(reference_run(&c, 1, 4 * TOLERANCE) > 0);
+    }
+}
