@@ -413,6 +413,7 @@ static void conv_winograd_multiply(const params *p, const scratch *s, const floa
             const uint64_t from = i * count / cuts, to = (i + 1) * count / cuts;
             c.x = s->v + (point * p->in_blocks * p->run + from) * b;
             c.y = s->m + (point * 2 * p->run + from) * b;
+            conv_tile_fetch(&c, p->s.in_channels * width * b, width * b, i, cuts);
             t->run[width][to - from](&c);
         }
     }
