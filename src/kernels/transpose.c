@@ -6,8 +6,9 @@
 
 #include "base/cancel.h"
 #include "kernels/shared_params.h"
+#include "kernels/turn.h"
 
-enum { TILE = 16 };
+enum { TILE = TURN };
 
 typedef transpose_params params;
 
@@ -140,15 +141,22 @@ static bool transpose_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
+#define TURN_EACH(y, across, tile)    \
+    for (size_t i = 0; i < TILE; i++) \
+        for (size_t c = 0; c < TILE; c++) (y)[i * (across) + c] = (tile)[c][i]
+#define TURN_TILE TURN_EACH
 #define T uint8_t
 #define NAME(x) x##_1
 #include "kernels/transpose.inc"
+#define TURN_TILE TURN_EACH
 #define T uint16_t
 #define NAME(x) x##_2
 #include "kernels/transpose.inc"
+#define TURN_TILE(y, across, tile) turn_tile(y, across, tile[0], TILE)
 #define T uint32_t
 #define NAME(x) x##_4
 #include "kernels/transpose.inc"
+#define TURN_TILE TURN_EACH
 #define T uint64_t
 #define NAME(x) x##_8
 #include "kernels/transpose.inc"
