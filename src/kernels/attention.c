@@ -259,7 +259,7 @@ static void attention_score(const unit *u, uint64_t from, uint64_t to)
     for (uint64_t k = from; k < to; k += columns)
         for (uint64_t i = 0; i < u->rows; i += u->t->rows) {
             const uint64_t rows = u->rows - i < u->t->rows ? u->rows - i : u->t->rows;
-            u->t->run[rows](size, u->query + i * size, size, u->keys + k * size,
+            matmul_tile_run(u->t, rows, size, u->query + i * size, size, u->keys + k * size,
                             u->scores + i * width + k - from, width, false);
         }
 }
@@ -315,7 +315,7 @@ static void attention_weigh(const unit *u, uint64_t from, uint64_t to)
     for (uint64_t d = 0; d < p->v_padded; d += columns)
         for (uint64_t i = 0; i < u->rows; i += u->t->rows) {
             const uint64_t rows = u->rows - i < u->t->rows ? u->rows - i : u->t->rows;
-            u->t->run[rows](to - from, u->scores + i * width, width,
+            matmul_tile_run(u->t, rows, to - from, u->scores + i * width, width,
                             u->values + d * p->keys + from * columns, u->sum + i * p->v_padded + d,
                             p->v_padded, from > 0);
         }

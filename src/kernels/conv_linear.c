@@ -259,8 +259,8 @@ static void multiply_all(const params *p, const matmul_tile *t, const float *w, 
     const size_t depth = p->depth - from < DEPTH ? p->depth - from : DEPTH;
     for (size_t i = 0; i < p->out; i += t->rows) {
         const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
-        t->run[rows](depth, w + i * p->depth + from, p->depth, taps + from * t->columns,
-                     tile + i * t->columns, t->columns, from > 0);
+        matmul_tile_run(t, rows, depth, w + i * p->depth + from, p->depth, taps + from * t->columns,
+                        tile + i * t->columns, t->columns, from > 0);
     }
 }
 
@@ -284,7 +284,8 @@ static void conv_linear_unit(const params *p, const kernel_run *r, size_t index)
         const size_t rows = p->out - i < t->rows ? p->out - i : t->rows;
         float *row = p->depth > DEPTH ? tile + i * t->columns : tile;
         if (p->depth <= DEPTH)
-            t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false);
+            t->run[rows](p->depth, w + i * p->depth, p->depth, taps, tile, t->columns, false,
+                         (const char *)(w + (i + rows) * p->depth), rows * sizeof *w);
         for (size_t k = 0; k < rows; k++) {
             const size_t offset = (i + k) * p->positions;
             conv_linear_finish_row(p, y + offset, row + k * t->columns, count,

@@ -81,8 +81,13 @@ static void conv_run_finish(const conv_plan *p, const conv_tile_call *c, uint64_
     }
 }
 
-static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const float *sum,
-                          float *y, uint64_t tile)
+/* A part of the sums of a unit: blocks [from, to) of input channels. */
+typedef struct slice {
+    uint64_t from, to;
+} slice;
+
+static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const slice *part,
+                          const float *sum, float *y, uint64_t tile)
 {
     const conv_shape *s = &p->s;
     const conv_tiles *t = conv_tiles_of(p->level);
@@ -91,20 +96,53 @@ static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c,
     const uint64_t j = tile % p->row_tiles, out = (uint64_t)s->out[1];
     const uint64_t from = j * out / p->row_tiles, to = (j + 1) * out / p->row_tiles;
     const uint64_t width = p->out_blocks - 2 * a->unit < 2 ? 1 : 2;
+    const bool ends = part->to == p->in_blocks;
     int64_t first, last;
     conv_row_taps(s, row, &first, &last);
     const int64_t in_row = row * s->stride[0] - s->pad[0] + first * s->dilation[0] - a->first_row;
     c->rows = (size_t)(last - first);
     c->w_first = (size_t)first;
-    c->x = c->rows ? a->x + ((uint64_t)in_row * a->width + from * (uint64_t)s->stride[1]) * item
-                   : a->x;
+    c->x = a->x + part->from * c->block_step;
+    if (c->rows) c->x += ((uint64_t)in_row * a->width + from * (uint64_t)s->stride[1]) * item;
     const uint64_t plane = (uint64_t)s->out[0] * out * p->block;
     const uint64_t at = ((a->image * s->groups + a->group) * p->out_blocks + 2 * a->unit) * plane +
                         ((uint64_t)row * out + from) * p->block;
     c->y = y + at;
-    c->sum = sum ? sum + at : NULL;
+    c->sum = sum && ends ? sum + at : NULL;
     t->run[width][to - from](c);
-    conv_run_finish(p, c, width, to - from, 2 * a->unit);
+    if (ends) conv_run_finish(p, c, width, to - from, 2 * a->unit);
+}
+
+/* Many tiles read the weights of a unit, so their sums are divided into slices whose weights stay
+ * in the first-level cache. y keeps the sums between slices, so results are the same. */
+static uint64_t conv_slice_blocks(const conv_plan *p, uint64_t tiles, uint64_t block_floats)
+{
+    enum { SLICE_FLOATS = 6 * 1024 };
+    if (tiles < 2 || p->linear || p->in_blocks * block_floats <= 2 * SLICE_FLOATS)
+        return p->in_blocks;
+    return block_floats < SLICE_FLOATS ? SLICE_FLOATS / block_floats : 1;
+}
+
+static void conv_run_slice(const conv_plan *p, const place *a, const kernel_run *r,
+                           conv_tile_call *c, const slice *part, const float *w)
+{
+    const conv_shape *s = &p->s;
+    const uint64_t each = (p->out_blocks - 2 * a->unit < 2 ? 1 : 2) * p->block;
+    const bool ends = part->to == p->in_blocks;
+    const uint64_t taps = (uint64_t)s->kernel[0] * p->columns;
+    const uint64_t first = a->band * p->band_tiles;
+    const uint64_t end = first + p->band_tiles < p->tiles ? first + p->band_tiles : p->tiles;
+    c->w = w + part->from * p->lanes * taps * each;
+    c->blocks = part->to - part->from;
+    c->last_lanes = ends ? p->last_lanes : p->lanes;
+    c->resumed = part->from > 0;
+    c->activation = ends ? s->activation : CONV_NO_ACTIVATION;
+    const uint64_t size = ((c->blocks - 1) * p->lanes + c->last_lanes) * taps * each;
+    for (uint64_t tile = first; tile < end; tile++) {
+        conv_tile_fetch(c, size, each, tile - first, end - first);
+        conv_run_tile(p, a, c, part, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs],
+                      tile);
+    }
 }
 
 static void conv_unit(const conv_plan *p, const place *a, const kernel_run *r)
@@ -112,31 +150,29 @@ static void conv_unit(const conv_plan *p, const place *a, const kernel_run *r)
     const conv_shape *s = &p->s;
     const uint64_t item = p->linear ? 1 : p->block, b = p->block;
     const uint64_t lanes = (p->in_blocks - 1) * p->lanes + p->last_lanes;
-    const uint64_t each = lanes * (uint64_t)s->kernel[0] * p->columns;
+    const uint64_t taps = (uint64_t)s->kernel[0] * p->columns;
     const uint64_t channel = (a->group * p->out_blocks + 2 * a->unit) * b;
     const uint64_t width = p->out_blocks - 2 * a->unit < 2 ? 1 : 2;
     const float *packed = r->packed;
     conv_tile_call c = {
-        .w = packed + p->packed_bias + channel * each,
         .bias = packed + channel,
         .pixel = (uint64_t)s->stride[1] * item,
-        .blocks = p->in_blocks,
         .columns = p->columns,
         .lanes = p->lanes,
-        .last_lanes = p->last_lanes,
         .block_step = a->rows * a->width * item,
         .row_step = (uint64_t)s->dilation[0] * a->width * item,
         .column_step = (uint64_t)s->dilation[1] * item,
         .w_row_step = p->columns * p->lanes * width * b,
         .w_rows = (uint64_t)s->kernel[0],
         .y_block = (uint64_t)(s->out[0] * s->out[1]) * b,
-        .activation = s->activation,
         .parameter = {s->parameter[0], s->parameter[1]},
     };
-    uint64_t end = (a->band + 1) * p->band_tiles;
-    if (end > p->tiles) end = p->tiles;
-    for (uint64_t tile = a->band * p->band_tiles; tile < end; tile++)
-        conv_run_tile(p, a, &c, s->has_sum ? r->tensors[3] : NULL, r->tensors[s->inputs], tile);
+    const uint64_t step = conv_slice_blocks(p, p->band_tiles, p->lanes * taps * width * b);
+    slice part = {0};
+    for (; part.from < p->in_blocks; part.from = part.to) {
+        part.to = part.from + step < p->in_blocks ? part.from + step : p->in_blocks;
+        conv_run_slice(p, a, r, &c, &part, packed + p->packed_bias + channel * lanes * taps);
+    }
 }
 
 void conv_plan_run(const kernel_run *r, const conv_plan *whole)

@@ -4,6 +4,7 @@
 #ifndef KERNELS_CONV_TILE_H
 #define KERNELS_CONV_TILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,10 +26,26 @@ typedef struct conv_tile_call {
     /* Number of kernel rows in w, and the first of them that this call uses. */
     size_t w_rows, w_first;
     size_t y_block; /* step in y between blocks of output channels */
+    bool resumed;   /* y holds the sums of earlier taps, and the bias */
+    /* Weights that later tiles read: for each lane, a tile fetches the next ahead_step floats. */
+    const float *ahead;
+    size_t ahead_step;
     /* A conv_activation; tiles skip slow ones, which conv_finish applies later. */
     uint32_t activation;
     float parameter[2];
 } conv_tile_call;
+
+/* Sets what tile `index` of `tiles` ones that read the same weights, `size` floats from c->w on,
+ * fetches ahead: its share of the weights behind them, which are as many and come next. A tile that
+ * is alone fetches its own. `each`: weights of a lane. */
+static inline void conv_tile_fetch(conv_tile_call *c, size_t size, size_t each, size_t index,
+                                   size_t tiles)
+{
+    enum { LANES_AHEAD = 32 };
+    c->ahead_step = (each + tiles - 1) / tiles;
+    c->ahead = tiles == 1 ? c->w + LANES_AHEAD * each
+                          : c->w + size + index * (size / each * c->ahead_step);
+}
 
 typedef void (*conv_tile_function)(const conv_tile_call *c);
 

@@ -211,9 +211,9 @@ static void conv_transpose_channel(const params *p, const kernel_run *r, size_t 
     float *sums = r->scratch, *y = (float *)r->tensors[p->inputs] + index * p->area;
     for (size_t panel = 0; panel < p->panels; panel++)
         for (size_t i = 0; i < p->taps; i += t->rows)
-            t->run[p->taps - i < t->rows ? p->taps - i : t->rows](
-                p->in, w + i * p->in, p->in, x + panel * p->in * t->columns,
-                sums + i * width + panel * t->columns, width, false);
+            matmul_tile_run(t, p->taps - i < t->rows ? p->taps - i : t->rows, p->in, w + i * p->in,
+                            p->in, x + panel * p->in * t->columns,
+                            sums + i * width + panel * t->columns, width, false);
     const float bias = p->has_bias ? ((const float *)r->tensors[2])[channel] : 0;
     for (size_t i = 0; i < p->area; i++) y[i] = bias;
     for (size_t i = 0; i < p->taps; i++) {

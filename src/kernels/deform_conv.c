@@ -269,10 +269,10 @@ static void deform_conv_product(const params *p, const kernel_run *r, float *res
     const float *packed = (const float *)r->packed + group * width * depth;
     for (size_t panel = 0; panel < p->panels; panel++)
         for (size_t i = 0; i < n; i += t->rows)
-            t->run[n - i < t->rows ? n - i : t->rows](
-                depth, samples + (i * p->groups + group) * depth, p->groups * depth,
-                packed + panel * t->columns * depth, results + i * width + panel * t->columns,
-                width, false);
+            matmul_tile_run(t, n - i < t->rows ? n - i : t->rows, depth,
+                            samples + (i * p->groups + group) * depth, p->groups * depth,
+                            packed + panel * t->columns * depth,
+                            results + i * width + panel * t->columns, width, false);
 }
 
 static void deform_conv_unit(const params *p, const kernel_run *r, size_t unit)

@@ -178,26 +178,32 @@ static void copy_rows(float *to, const float *a, const matmul_shape *s, size_t r
         for (size_t i = 0; i < rows; i++) to[i * depth + p] = a[i * s->a_row + p * s->a_column];
 }
 
+/* Memory that a tile fetches for later ones. */
+typedef struct ahead {
+    const char *at;
+    size_t step;
+} ahead;
+
 static void matmul_rows(const matmul_tile *t, const matmul_data *d, size_t rows, size_t depth,
                         const float *a, size_t lda, const void *b, float *c, size_t ldc,
-                        bool accumulate)
+                        bool accumulate, ahead next)
 {
     if (d->run_half)
-        d->run_half[rows](depth, a, lda, b, c, ldc, accumulate);
+        d->run_half[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
     else
-        t->run[rows](depth, a, lda, b, c, ldc, accumulate);
+        t->run[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
 }
 
 /* Computes one tile. A partial panel at the edge of C goes through the buffer `edge`. */
 static void matmul_run_tile(const matmul_tile *t, const matmul_data *d, size_t rows, size_t columns,
                             size_t depth, const float *a, size_t lda, const void *b, float *c,
-                            size_t ldc, bool accumulate, float *edge)
+                            size_t ldc, bool accumulate, float *edge, ahead next)
 {
     if (columns == t->columns) {
-        matmul_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate);
+        matmul_rows(t, d, rows, depth, a, lda, b, c, ldc, accumulate, next);
         return;
     }
-    matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false);
+    matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false, next);
     for (size_t i = 0; i < rows; i++)
         for (size_t j = 0; j < columns; j++)
             c[i * ldc + j] = edge[i * t->columns + j] + (accumulate ? c[i * ldc + j] : 0);
@@ -234,6 +240,19 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
     return room;
 }
 
+/* What tile `index` of `tiles` ones over the same block of a panel fetches: its share of the block
+ * behind it, which comes next. A tile that is alone fetches its own block. */
+static ahead fetch_ahead(const matmul_tile *t, const matmul_data *d, const void *b, size_t depth,
+                         size_t behind, size_t index, size_t tiles)
+{
+    enum { ROWS_AHEAD = 32 };
+    if (!d->packed && !d->run_half) return (ahead){b, 0}; /* unpacked into a buffer */
+    const size_t each = t->columns * (d->packed ? sizeof(float) : sizeof(uint16_t));
+    if (tiles == 1) return (ahead){(const char *)b + ROWS_AHEAD * each, each};
+    const size_t step = (each + tiles - 1) / tiles;
+    return (ahead){(const char *)b + behind * each + index * depth * step, step};
+}
+
 /* Adds the products of one block along k to all tiles of a unit. `rows_at`: the unit's rows of A.
  */
 static void matmul_block(const matmul_shape *s, const matmul_tile *t, const block *u,
@@ -244,11 +263,12 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
         const size_t column = panel * t->columns;
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
         const void *b = panel_at(s, t, d, panel, p, depth, edge);
+        const size_t tiles = (u->rows + t->rows - 1) / t->rows;
         for (size_t i = 0; i < u->rows; i += t->rows) {
             const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
             float *to = d->c + (u->row + i) * s->n + column;
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
-                            edge);
+                            edge, fetch_ahead(t, d, b, depth, s->k, i / t->rows, tiles));
             if (p + depth == s->k) matmul_finish(s, t, d, u->row + i, rows, column, columns);
         }
     }

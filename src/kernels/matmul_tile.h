@@ -12,9 +12,11 @@
 enum { MATMUL_MAX_ROWS = 12, MATMUL_MAX_COLUMNS = 32 };
 
 /* C[rows, columns] (+)= A[rows, k] * B[k, columns]; `columns` is a constant of the set, and `b`
- * holds that many elements for each k. Strides count elements. */
+ * holds that many elements for each k. Strides count elements. For each k, the tile fetches memory
+ * at `ahead`, which later tiles read, and adds ahead_step bytes to it. */
 typedef void (*matmul_tile_function)(size_t k, const float *a, size_t lda, const float *b, float *c,
-                                     size_t ldc, bool accumulate);
+                                     size_t ldc, bool accumulate, const char *ahead,
+                                     size_t ahead_step);
 
 typedef struct matmul_tile {
     size_t rows, columns;
@@ -22,9 +24,18 @@ typedef struct matmul_tile {
     matmul_tile_function run[MATMUL_MAX_ROWS + 1]; /* indexed by number of rows, from 1 */
 } matmul_tile;
 
+/* Runs a tile whose operands are in the cache. */
+static inline void matmul_tile_run(const matmul_tile *t, size_t rows, size_t k, const float *a,
+                                   size_t lda, const float *b, float *c, size_t ldc,
+                                   bool accumulate)
+{
+    t->run[rows](k, a, lda, b, c, ldc, accumulate, (const char *)b, 0);
+}
+
 /* As matmul_tile_function, for a B of 16-bit floats. */
 typedef void (*matmul_half_function)(size_t k, const float *a, size_t lda, const uint16_t *b,
-                                     float *c, size_t ldc, bool accumulate);
+                                     float *c, size_t ldc, bool accumulate, const char *ahead,
+                                     size_t ahead_step);
 
 typedef struct matmul_half_tile {
     matmul_half_function f16[MATMUL_MAX_ROWS + 1], bf16[MATMUL_MAX_ROWS + 1];

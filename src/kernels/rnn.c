@@ -431,8 +431,8 @@ static void rnn_multiply(const run_state *s, uint64_t step, uint64_t gate, uint6
         if (step >= length_of(s, i)) continue;
         float *to = other ? s->other + i * p->padded + column
                           : rnn_row_of(s, rnn_time_of(s, step, i), i) + gate * p->padded + column;
-        t->run[rows](p->hidden, from + i * p->padded, p->padded, b, to, other ? p->padded : stride,
-                     !other);
+        matmul_tile_run(t, rows, p->hidden, from + i * p->padded, p->padded, b, to,
+                        other ? p->padded : stride, !other);
     }
 }
 

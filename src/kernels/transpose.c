@@ -6,12 +6,13 @@
 
 #include "base/cancel.h"
 #include "kernels/shared_params.h"
+#include "kernels/turn.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
 
-enum { TILE = 16 };
+enum { TILE = TURN };
 
 typedef transpose_params params;
 
@@ -176,6 +177,14 @@ static void turn_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t strid
 #define T uint16_t
 #define NAME(x) x##_2
 #include "kernels/transpose.inc"
+
+static void turn_4(uint32_t *y, uint64_t across, const uint32_t *x, uint64_t stride)
+{
+    uint32_t tile[TILE][TILE]; /* rows that lie a power of 2 apart share cache sets */
+    for (size_t c = 0; c < TILE; c++) memcpy(tile[c], x + (int64_t)(c * stride), sizeof tile[c]);
+    turn_tile(y, across, tile[0], TILE);
+}
+#define HAS_TURN
 #define T uint32_t
 #define NAME(x) x##_4
 #include "kernels/transpose.inc"

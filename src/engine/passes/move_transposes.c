@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A Transpose that only moves axes of size 1 becomes a Reshape, which costs nothing. A Transpose
  * before an elementwise node moves behind it if another Transpose follows there; folding joins the
- * two. */
+ * two. Between a convolution and rows of channels, a Transpose stands next to the convolution, so
+ * that it converts from or to its blocks of channels. */
+#include "base/alloc.h"
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
@@ -101,9 +103,98 @@ static bool move_behind(pattern *p, pgy_node *t)
     return true;
 }
 
+static bool is_conv(const pgy_node *n)
+{
+    return pattern_is(n, "Conv") || pattern_is(n, "com.microsoft:FusedConv") ||
+           pattern_is(n, "pgy:FusedConv");
+}
+
+/* Is t a Transpose of [N, a, b] to [N, b, a]? */
+static bool turns_rows(const pgy_node *t)
+{
+    size_t order[3];
+    return pattern_is(t, "Transpose") && pattern_rank(pattern_input(t, 0)) == 3 &&
+           read_order(order, t, 3) && order[0] == 0 && order[1] == 2;
+}
+
+/* Does image [N, C, spatial...] have the elements of rows [N, P, C], in sizes that are known? */
+static bool is_image_of(const pgy_value *image, const pgy_value *rows)
+{
+    const int32_t rank = pattern_rank(image);
+    if (rank < 4 || rank > PGY_MAX_RANK || pattern_rank(rows) != 3) return false;
+    int64_t pixels = 1;
+    for (int32_t i = 0; i < rank; i++) {
+        const int64_t size = pattern_size(image, i);
+        if (size < 1) return false;
+        if (i >= 2 && !i64_mul(&pixels, pixels, size)) return false;
+    }
+    return pattern_size(rows, 0) == pattern_size(image, 0) && pattern_size(rows, 1) == pixels &&
+           pattern_size(rows, 2) == pattern_size(image, 1);
+}
+
+/* Reshapes x to the image with its channels last. */
+static pgy_value *shape_value(pattern *p, pgy_graph *g, const pgy_value *image, bool channels_last,
+                              const pgy_value *rows)
+{
+    int64_t shape[PGY_MAX_RANK];
+    pgy_value *sizes = NULL;
+    const int32_t rank = channels_last ? pattern_rank(image) : 3;
+    for (int32_t i = 0; i < rank; i++)
+        shape[i] = !channels_last  ? pattern_size(rows, i)
+                   : i == 0        ? pattern_size(image, 0)
+                   : i + 1 == rank ? pattern_size(image, 1)
+                                   : pattern_size(image, i + 1);
+    (void)!value_create_ints(&sizes, g, "shape", shape, (size_t)rank, p->err);
+    return sizes;
+}
+
+static void set_order(pattern *p, pgy_node *n, int32_t rank, bool channels_last)
+{
+    int64_t order[PGY_MAX_RANK] = {0};
+    for (int32_t i = 1; i < rank; i++)
+        order[i] = channels_last ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
+    pattern_set_ints(p, n, "perm", order, (size_t)rank);
+}
+
+/* Conv, Reshape to [N, C, P], Transpose to [N, P, C]: the Transpose first. */
+static bool turn_behind_conv(pattern *p, pgy_node *t)
+{
+    pgy_node *r = turns_rows(t) ? pattern_from(t->inputs[0], "Reshape") : NULL;
+    if (!r || pattern_user(r) != t || !r->inputs[0] || !r->inputs[0]->producer ||
+        !is_conv(r->inputs[0]->producer) || !is_image_of(r->inputs[0], t->outputs[0]))
+        return false;
+    pgy_value *image = r->inputs[0];
+    pgy_value *made = value_create_unique(t->graph, t->outputs[0]->name, p->err);
+    pgy_value *sizes = made ? shape_value(p, t->graph, image, false, t->outputs[0]) : NULL;
+    if (!sizes) return false;
+    pgy_node *turned = pattern_add(p, t, "Transpose", &image, 1, made);
+    set_order(p, turned, pattern_rank(image), true);
+    pattern_put(p, t, "Reshape", (pgy_value *[]){made, sizes}, 2);
+    return true;
+}
+
+/* Transpose of [N, P, C] to [N, C, P], Reshape, Conv: the Reshape first. */
+static bool turn_before_conv(pattern *p, pgy_node *r)
+{
+    pgy_node *t = pattern_is(r, "Reshape") ? pattern_from(r->inputs[0], "Transpose") : NULL;
+    const pgy_node *user = pattern_user(r);
+    if (!t || !turns_rows(t) || pattern_user(t) != r || !user || !is_conv(user) ||
+        user->inputs[0] != r->outputs[0] || !is_image_of(r->outputs[0], t->inputs[0]))
+        return false;
+    pgy_value *made = value_create_unique(r->graph, r->outputs[0]->name, p->err);
+    pgy_value *sizes = made ? shape_value(p, r->graph, r->outputs[0], true, NULL) : NULL;
+    const int32_t rank = pattern_rank(r->outputs[0]);
+    if (!sizes) return false;
+    pattern_add(p, r, "Reshape", (pgy_value *[]){t->inputs[0], sizes}, 2, made);
+    pgy_node *turned = pattern_put(p, r, "Transpose", &made, 1);
+    set_order(p, turned, rank, false);
+    return true;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {become_reshape, move_behind, NULL};
+    static const pattern_rule RULES[] = {become_reshape, move_behind, turn_behind_conv,
+                                         turn_before_conv, NULL};
     return pattern_run(g, "move_transposes", RULES, changes, err);
 }
 

@@ -16,6 +16,42 @@
 #include "engine/passes/pass.h"
 #include "harness/pass_case.h"
 
+/* ---- Rows of channels beside convolutions -----------------------------------------------------
+ */
+
+/* Conv, rows of channels from its image, Relu, an image of them, Conv. `pixels`: the size of the
+ * second axis of rows; 20 are those of an image of 4 x 5. */
+static void rows_between_convolutions(const int64_t *perm, int64_t channels, int64_t pixels,
+                                      const char *nodes)
+{
+    const int64_t rows[3] = {2, channels, pixels}, image[4] = {2, 6, 4, 5};
+    model_builder b = start("2, 3, 4, 5");
+    weights(&b, "w", "6, 3, 1, 1", 18);
+    weights(&b, "v", "4, 6, 1, 1", 24);
+    ints(&b, "rows", "3", rows);
+    ints(&b, "image", "4", image);
+    builder_node(&b, "Conv", "x w", "c");
+    builder_node(&b, "Reshape", "c rows", "r");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "r", "t"), "perm", 3, perm);
+    builder_node(&b, "Softmax", "t", "s");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "s", "u"), "perm", 3, perm);
+    builder_node(&b, "Reshape", "u image", "i");
+    builder_node(&b, "Conv", "i v", "y");
+    expect_y(&b, nodes);
+}
+
+static void test_passes__rows_of_channels_turn_beside_convolutions(void **state)
+{
+    (void)state;
+    static const int64_t TURN[3] = {0, 2, 1}, OTHER[3] = {1, 0, 2};
+    rows_between_convolutions(TURN, 6, 20, "Conv Transpose Reshape Softmax Reshape Transpose Conv");
+    /* Not the image's channels, and not the image's axes. */
+    rows_between_convolutions(TURN, 12, 10,
+                              "Conv Reshape Transpose Softmax Transpose Reshape Conv");
+    rows_between_convolutions(OTHER, 6, 20,
+                              "Conv Reshape Transpose Softmax Transpose Reshape Conv");
+}
+
 /* ---- Batch normalisation -------------------------------------------------------------------- */
 
 static void batch_norm(model_builder *b, const char *inputs, const char *output,

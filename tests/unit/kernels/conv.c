@@ -77,6 +77,45 @@ static void test_conv__pointwise_of_many_sizes(void **state)
                                               .bias = k % 2}) > 0);
 }
 
+/* Weights of many input channels are read in slices, between which the output keeps the sums. */
+static void test_conv__sums_in_slices(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {.batch = 1, .in = 811, .out = 40, .height = 1, .width = 31, .kernel = {1, 1}},
+        {.batch = 2,
+         .in = 400,
+         .out = 17,
+         .height = 5,
+         .width = 7,
+         .kernel = {1, 1},
+         .bias = true,
+         .sum = true,
+         .activation = "Relu"},
+        {.batch = 1,
+         .in = 70,
+         .out = 35,
+         .height = 6,
+         .width = 17,
+         .kernel = {3, 3},
+         .pads = {1, 1, 1, 1},
+         .bias = true,
+         .activation = "Silu"},
+        {.batch = 1,
+         .in = 90,
+         .out = 33,
+         .height = 9,
+         .width = 9,
+         .kernel = {3, 3},
+         .stride = {2, 2},
+         .pads = {2, 1, 2, 1},
+         .bias = true,
+         .sum = true,
+         .activation = "Clip"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
 static void test_conv__kernels_strides_dilations_and_pads(void **state)
 {
     (void)state;

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/kernel_reference.h"
 #include "harness/reference_case.h"
 
 static const pgy_dtype TYPES[] = {PGY_F32, PGY_I64, PGY_BOOL, PGY_F16, PGY_U8};
@@ -60,4 +61,25 @@ static void test_transpose__bytes(void **state)
         transpose(PGY_I8, SHAPES[i], (const int64_t[]){0, 2, 3, 1}, 4);
         transpose(PGY_U8, SHAPES[i], (const int64_t[]){3, 2, 1, 0}, 4);
     }
+}
+
+/* Between channels last and blocks of channels, with full and partial blocks. */
+static void test_transpose__blocks(void **state)
+{
+    (void)state;
+    static const int64_t LAST[] = {0, 2, 3, 1}, FIRST[] = {0, 3, 1, 2}, ROWS[] = {0, 2, 1};
+    static const int64_t CHANNELS[] = {1, 7, 8, 16, 23, 48, 65};
+    for (size_t i = 0; i < 7; i++)
+        for (int kind = 0; kind < 3; kind++) {
+            const int64_t n = CHANNELS[i];
+            const int64_t *perm = kind == 0 ? LAST : kind == 1 ? FIRST : ROWS;
+            const int64_t shapes[3][4] = {{2, n, 9, 13}, {2, 9, 13, n}, {1, n, 150}};
+            kernel_case c;
+            case_start(&c, "", "Transpose", 13);
+            case_attr_ints(&c, "perm", perm, kind < 2 ? 4 : 3);
+            case_input(&c, false, kind < 2 ? 4 : 3, shapes[kind]);
+            case_output_of_reference(&c);
+            assert_true(case_run_layouts(&c, 0) >= 3);
+            case_end(&c);
+        }
 }
