@@ -75,7 +75,11 @@ static void fill(reference_case *c, pgy_tensor *t)
         case PGY_I64: ((int64_t *)data)[i] = whole; break;
         case PGY_I32: ((int32_t *)data)[i] = (int32_t)whole; break;
         case PGY_I8: ((int8_t *)data)[i] = (int8_t)whole; break;
+        case PGY_I16: ((int16_t *)data)[i] = (int16_t)whole; break;
         case PGY_U8: ((uint8_t *)data)[i] = (uint8_t)llabs(whole); break;
+        case PGY_U16: ((uint16_t *)data)[i] = (uint16_t)llabs(whole); break;
+        case PGY_U32: ((uint32_t *)data)[i] = (uint32_t)llabs(whole); break;
+        case PGY_U64: ((uint64_t *)data)[i] = (uint64_t)llabs(whole); break;
         case PGY_BOOL: ((uint8_t *)data)[i] = whole > 0; break;
         default: fail_msg("no values for %s", pgy_dtype_name(pgy_tensor_dtype(t)));
         }
