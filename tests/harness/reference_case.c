@@ -130,7 +130,7 @@ void reference_constant(reference_case *c)
 /* ---- What is wanted ---------------------------------------------------------------------------
  */
 
-static void run_reference(reference_case *c, size_t outputs, pgy_tensor **wanted)
+void reference_wanted(reference_case *c, size_t outputs, pgy_tensor **wanted)
 {
     op_tensor in[KERNEL_MAX_INPUTS] = {{0}}, out[KERNEL_MAX_OUTPUTS] = {{0}};
     bool named[KERNEL_MAX_OUTPUTS];
@@ -298,7 +298,7 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
 {
     pgy_tensor *wanted[KERNEL_MAX_OUTPUTS] = {0};
     size_t ran = 0;
-    run_reference(c, outputs, wanted);
+    reference_wanted(c, outputs, wanted);
     kernel_problem offered = {
         .node = &c->node, .input_count = c->input_count, .output_count = outputs};
     for (size_t i = 0; i < c->input_count; i++)
