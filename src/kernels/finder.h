@@ -6,6 +6,7 @@
 #ifndef KERNELS_FINDER_H
 #define KERNELS_FINDER_H
 
+#include "base/alloc.h"
 #include "kernels/kernel.h"
 
 typedef struct finder_call {
@@ -33,9 +34,15 @@ const finder *finder_for(const char *domain, const char *op);
 
 extern const finder FINDER_nonzero, FINDER_compress, FINDER_unique, FINDER_boxes;
 
-/* memory for `count` items, checked for overflow */
-pgy_status finder_memory(void **out, const finder_call *c, size_t count, size_t item_bytes,
-                         pgy_error *err);
+/* Memory for `count` items. */
+static inline pgy_status finder_memory(void **out, const finder_call *c, size_t count,
+                                       size_t item_bytes, pgy_error *err)
+{
+    size_t bytes;
+    if (!size_mul(&bytes, count, item_bytes))
+        return op_error(c->node, err, PGY_E_MEMORY, "out of memory");
+    return c->memory(out, c->user, bytes, err);
+}
 
 /* ---- finder_marks.c ---- */
 /* Appends to `to`, which has room for `n` numbers, the positions `from` + i of the elements i of x

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compares the corners of a box with those of 32 others. */
 #include <stdint.h>
 
 #include "kernels/finder_boxes.h"
