@@ -127,8 +127,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_input(pgy_context *c, const ch
 PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_output(pgy_context *c, const char *name,
                                                          void *data, size_t size_bytes,
                                                          pgy_error *err);
-/** Allocates an output once its shape is known: before the run, or after it if the shape depends on
- * data. */
+/** Allocates an output once its shape is known: before the run, or in it if the shape depends on
+ * data. A run that fails later has then asked already. */
 typedef struct pgy_output_allocator {
     size_t size; /**< sizeof(pgy_output_allocator) */
     void *user;

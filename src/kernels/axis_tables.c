@@ -138,54 +138,105 @@ bool axis_tables_extent(kernel_extent *e, const kernel_claim *q)
  * trusted. */
 static bool axis_tables_are_inside(const axis_tables *p, const int32_t *tables)
 {
-    for (uint32_t d = 0; d < p->rank; d++)
-        for (uint64_t i = 0; i < p->shape[d]; i++)
-            if (tables[p->tables[d] + i] < -1 || tables[p->tables[d] + i] >= (int64_t)p->in[d])
-                return false;
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const int32_t *table = tables + p->tables[d], most = (int32_t)p->in[d] - 1;
+        int outside = 0;
+        for (uint64_t i = 0; i < p->shape[d]; i++) outside |= (table[i] < -1) | (table[i] > most);
+        if (outside) return false;
+    }
     const uint32_t last = p->rank - 1;
     if (p->run_count < 4) return true;
     const int32_t first = tables[p->tables[last] + p->run_from];
     return first >= 0 && (uint64_t)first + p->run_count <= p->in[last];
 }
 
-/* Copies elements of a row without padding one by one. */
+/* Copies indices [from, to) of a row one by one; a negative index stands for the padding. */
 #define MOVE(name, type)                                                                  \
-    static void name(type *y, const type *x, const int32_t *last, size_t from, size_t to) \
+    static void name(type *y, const type *x, type fill, const int32_t *last, size_t from, \
+                     size_t to)                                                           \
     {                                                                                     \
-        for (size_t i = from; i < to; i++) y[i] = x[last[i]];                             \
+        for (size_t i = from; i < to; i++) y[i] = last[i] >= 0 ? x[last[i]] : fill;       \
     }
-MOVE(axis_tables_move_1, uint8_t)
-MOVE(axis_tables_move_2, uint16_t)
-MOVE(axis_tables_move_4, uint32_t)
-MOVE(axis_tables_move_8, uint64_t)
+/* Each element twice. */
+#define TWICE(name, type)                                       \
+    static void name(type *restrict y, const type *x, size_t n) \
+    {                                                           \
+        for (size_t i = 0; i < n / 2; i++) {                    \
+            y[2 * i] = x[i];                                    \
+            y[2 * i + 1] = x[i];                                \
+        }                                                       \
+        if (n % 2) y[n - 1] = x[n / 2];                         \
+    }
+TWICE(twice_1, uint8_t)
+TWICE(twice_2, uint16_t)
+TWICE(twice_4, uint32_t)
+TWICE(twice_8, uint64_t)
+MOVE(move_1, uint8_t)
+MOVE(move_2, uint16_t)
+MOVE(move_4, uint32_t)
+MOVE(move_8, uint64_t)
 
-static void axis_tables_move_plain(size_t item, void *y, const void *x, const int32_t *last,
-                                   size_t from, size_t to)
+#define FILL(type)                                                             \
+    do {                                                                       \
+        const type v = value ? *(const type *)value : 0;                       \
+        for (size_t i = 0; i < p->shape[p->rank - 1]; i++) ((type *)y)[i] = v; \
+    } while (0)
+
+/* A row of padding. */
+static void axis_tables_fill(const axis_tables *p, char *y, const void *value)
 {
-    if (item == 1)
-        axis_tables_move_1(y, x, last, from, to);
-    else if (item == 2)
-        axis_tables_move_2(y, x, last, from, to);
-    else if (item == 4)
-        axis_tables_move_4(y, x, last, from, to);
-    else
-        axis_tables_move_8(y, x, last, from, to);
+    switch (p->item) {
+    case 1: FILL(uint8_t); break;
+    case 2: FILL(uint16_t); break;
+    case 4: FILL(uint32_t); break;
+    default: FILL(uint64_t);
+    }
 }
 
-/* Copies indices [from, to) of a row one by one. x: NULL if the whole row is padding. */
-static void axis_tables_move(const axis_tables *p, char *y, const char *x, const char *value,
+#define MOVE_ALL(function, type) \
+    function((type *)y, (const type *)x, value ? *(const type *)value : 0, last, from, to)
+
+static void axis_tables_move(const axis_tables *p, char *y, const char *x, const void *value,
                              const int32_t *last, size_t from, size_t to)
 {
-    static const uint64_t zero;
-    const char *fill = value ? value : (const char *)&zero;
-    const size_t item = p->item;
-    for (size_t i = from; i < to && !cancel_requested(); i++) {
-        const char *source = x && last[i] >= 0 ? x + (size_t)last[i] * item : fill;
-        if (item == 4)
-            memcpy(y + i * 4, source, 4);
-        else
-            memcpy(y + i * item, source, item);
+    switch (p->item) {
+    case 1: MOVE_ALL(move_1, uint8_t); break;
+    case 2: MOVE_ALL(move_2, uint16_t); break;
+    case 4: MOVE_ALL(move_4, uint32_t); break;
+    default: MOVE_ALL(move_8, uint64_t);
     }
+}
+
+static void axis_tables_twice(const axis_tables *p, char *y, const char *x)
+{
+    const uint64_t n = p->shape[p->rank - 1];
+    switch (p->item) {
+    case 1: twice_1((uint8_t *)y, (const uint8_t *)x, n); break;
+    case 2: twice_2((uint16_t *)y, (const uint16_t *)x, n); break;
+    case 4: twice_4((uint32_t *)y, (const uint32_t *)x, n); break;
+    default: twice_8((uint64_t *)y, (const uint64_t *)x, n);
+    }
+}
+
+static bool axis_tables_is_twice(const axis_tables *p, const int32_t *last)
+{
+    int other = 0;
+    for (uint64_t i = 0; i < p->shape[p->rank - 1]; i++) other |= last[i] != (int32_t)(i / 2);
+    return !other;
+}
+
+static void axis_tables_row(const axis_tables *p, char *y, const char *x, const void *value,
+                            const int32_t *last)
+{
+    const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
+    if (p->run_count < 4) {
+        axis_tables_move(p, y, x, value, last, 0, n);
+        return;
+    }
+    axis_tables_move(p, y, x, value, last, 0, p->run_from);
+    memcpy(y + p->run_from * p->item, x + (size_t)last[p->run_from] * p->item,
+           p->run_count * p->item);
+    axis_tables_move(p, y, x, value, last, end, n);
 }
 
 /* ---- Rows of bytes by shuffles -------------------------------------------------------------- */
@@ -243,23 +294,6 @@ static void find_shuffles(shuffles *s, const axis_tables *p, const int32_t *last
     s->count = blocks;
 }
 
-/* Makes a row without padding. */
-static void axis_tables_row(const axis_tables *p, char *y, const char *x, const int32_t *last,
-                            const shuffles *s)
-{
-    const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
-    if (s->count && p->run_count < n) {
-        shuffle_row(y, x, s);
-    } else if (p->run_count < 4) {
-        axis_tables_move_plain(p->item, y, x, last, 0, n);
-    } else {
-        axis_tables_move_plain(p->item, y, x, last, 0, p->run_from);
-        memcpy(y + p->run_from * p->item, x + (size_t)last[p->run_from] * p->item,
-               p->run_count * p->item);
-        axis_tables_move_plain(p->item, y, x, last, end, n);
-    }
-}
-
 static bool has_padding(const int32_t *last, size_t n)
 {
     int32_t least = 0;
@@ -267,46 +301,69 @@ static bool has_padding(const int32_t *last, size_t n)
     return least < 0;
 }
 
+/* ---- Rows in order --------------------------------------------------------------------------- */
+
+/* The place of an output row: its index along each axis but the last, and for each axis the input's
+ * offset by the axes up to it. */
+typedef struct row_place {
+    uint64_t at[WALK_AXES], offset[WALK_AXES + 1];
+    bool padded[WALK_AXES + 1]; /* one of these indices is padding */
+} row_place;
+
+/* Computes the offsets from axis `d` on. */
+static void row_place_from(row_place *w, const axis_tables *p, const int32_t *tables, uint32_t d)
+{
+    for (; d + 1 < p->rank; d++) {
+        const int32_t from = tables[p->tables[d] + w->at[d]];
+        w->padded[d + 1] = w->padded[d] || from < 0;
+        w->offset[d + 1] = w->offset[d] + (from < 0 ? 0 : (uint64_t)from * p->strides[d]);
+    }
+}
+
+static void row_place_next(row_place *w, const axis_tables *p, const int32_t *tables)
+{
+    uint32_t d = p->rank - 1;
+    while (d-- > 0) {
+        if (++w->at[d] < p->shape[d]) break;
+        w->at[d] = 0;
+    }
+    row_place_from(w, p, tables, d > p->rank ? 0 : d);
+}
+
 void axis_tables_run(const kernel_run *r)
 {
     const axis_tables *p = r->params;
     const int32_t *tables = r->packed, *last = tables + p->tables[p->rank - 1];
-    const char *value = p->value ? r->tensors[p->value] : NULL;
-    const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
+    const void *value = p->value ? r->tensors[p->value] : NULL;
+    const size_t n = p->shape[p->rank - 1], bytes = n * p->item;
+    uint64_t before = UINT64_MAX; /* the input row of the output row above */
+    row_place w = {.at = {0}};
     size_t from, to;
     if (!axis_tables_are_inside(p, tables)) {
         kernel_fault(r);
         return;
     }
-    const bool padded = has_padding(last, n);
-    const char *before = NULL; /* where the row before came from */
+    const bool twice = axis_tables_is_twice(p, last);
     shuffles s = {.count = 0};
-    if (!padded) find_shuffles(&s, p, last);
+    if (p->run_count < n && !has_padding(last, n)) find_shuffles(&s, p, last);
     kernel_share(&from, &to, p->rows, r->part, r->parts);
+    for (uint64_t d = p->rank - 1, rest = from; d-- > 0; rest /= p->shape[d])
+        w.at[d] = rest % p->shape[d];
+    row_place_from(&w, p, tables, 0);
     for (size_t row = from; row < to && !cancel_requested(); row++) {
-        const char *x = r->tensors[0];
-        char *y = (char *)r->tensors[p->inputs] + row * n * p->item;
-        uint64_t rest = row;
-        for (uint32_t d = p->rank - 1; d-- > 0 && x; rest /= p->shape[d]) {
-            const int32_t at = tables[p->tables[d] + rest % p->shape[d]];
-            x = at < 0 ? NULL : x + (uint64_t)at * p->strides[d] * p->item;
-        }
-        if (x && x == before) {
-            memcpy(y, y - n * p->item, n * p->item);
-            continue;
-        }
-        before = x;
-        if (x && !padded) {
-            axis_tables_row(p, y, x, last, &s);
-            continue;
-        }
-        if (!x || p->run_count < 4) {
-            axis_tables_move(p, y, x, value, last, 0, n);
-            continue;
-        }
-        axis_tables_move(p, y, x, value, last, 0, p->run_from);
-        memcpy(y + p->run_from * p->item, x + (size_t)last[p->run_from] * p->item,
-               p->run_count * p->item);
-        axis_tables_move(p, y, x, value, last, end, n);
+        char *y = (char *)r->tensors[p->inputs] + row * bytes;
+        const uint64_t at = w.padded[p->rank - 1] ? UINT64_MAX : w.offset[p->rank - 1];
+        if (at == UINT64_MAX)
+            axis_tables_fill(p, y, value);
+        else if (at == before)
+            memcpy(y, y - bytes, bytes);
+        else if (s.count)
+            shuffle_row(y, (const char *)r->tensors[0] + at * p->item, &s);
+        else if (twice)
+            axis_tables_twice(p, y, (const char *)r->tensors[0] + at * p->item);
+        else
+            axis_tables_row(p, y, (const char *)r->tensors[0] + at * p->item, value, last);
+        before = at;
+        row_place_next(&w, p, tables);
     }
 }

@@ -147,29 +147,44 @@ static bool is_wide(const kernel_problem *u, unsigned bits)
            pgy_dtype_describe(u->outputs[0].dtype)->bits == bits;
 }
 
-static bool args_width_1(params *p, const kernel_problem *u)
+/* Are all operands integers of one type of so many bits? */
+static bool is_bits(const kernel_problem *u, unsigned bits)
 {
-    (void)p;
-    return is_wide(u, 8);
+    const pgy_dtype dtype = u->outputs[0].dtype;
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype != dtype) return false;
+    return pgy_dtype_is_integer(dtype) && pgy_dtype_describe(dtype)->bits == bits;
 }
 
-static bool args_width_2(params *p, const kernel_problem *u)
+static bool shifts(const kernel_problem *u, const char *direction, bool with_sign)
 {
-    (void)p;
-    return is_wide(u, 16);
+    static const pgy_dtype SIGNED[] = {PGY_I8, PGY_I16, PGY_I32, PGY_I64};
+    bool has_sign = false;
+    for (size_t i = 0; i < sizeof SIGNED / sizeof *SIGNED; i++)
+        has_sign |= u->outputs[0].dtype == SIGNED[i];
+    return has_sign == with_sign && op_attr_is(u->node, "direction", direction, NULL);
 }
 
-static bool args_width_4(params *p, const kernel_problem *u)
-{
-    (void)p;
-    return is_wide(u, 32);
-}
-
-static bool args_width_8(params *p, const kernel_problem *u)
-{
-    (void)p;
-    return is_wide(u, 64);
-}
+/* For operators that depend on the size of the elements only. */
+#define WIDTH(name, bytes, condition)                                     \
+    static bool args_##name##_##bytes(params *p, const kernel_problem *u) \
+    {                                                                     \
+        (void)p;                                                          \
+        return condition;                                                 \
+    }
+#define WIDTHS(bytes)                                                                     \
+    WIDTH(width, bytes, is_wide(u, 8 * bytes))                                            \
+    WIDTH(bits, bytes, is_bits(u, 8 * bytes))                                             \
+    WIDTH(left, bytes,                                                                    \
+          is_bits(u, 8 * bytes) && (shifts(u, "LEFT", false) || shifts(u, "LEFT", true))) \
+    WIDTH(right, bytes, is_bits(u, 8 * bytes) && shifts(u, "RIGHT", false))               \
+    WIDTH(signed, bytes, is_bits(u, 8 * bytes) && shifts(u, "RIGHT", true))
+WIDTHS(1)
+WIDTHS(2)
+WIDTHS(4)
+WIDTHS(8)
+#undef WIDTHS
+#undef WIDTH
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
@@ -205,8 +220,8 @@ static bool names(const char *ops, const op_def *def)
 
 static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 {
-    if ((int)u->inputs[0].dtype != r->in || (r->out && (int)u->outputs[0].dtype != r->out))
-        return false;
+    if (r->in && (int)u->inputs[0].dtype != r->in) return false;
+    if (r->out && (int)u->outputs[0].dtype != r->out) return false;
     for (uint32_t i = 1; i < operands && r->out; i++)
         if (u->inputs[i].dtype && u->inputs[i].dtype != u->inputs[0].dtype) return false;
     return true;
@@ -360,16 +375,22 @@ static pgy_status elementwise_prepare(kernel_plan *out, const kernel_problem *u,
     return PGY_OK;
 }
 
-/* Bytes of an element of operand i: those of the row's type, except for the values that Where
- * selects. */
+/* Bytes of an element of operand i: those of the row's type, or those that its function checks. */
 static uint32_t elementwise_item_of(const row *r, uint32_t i)
 {
+#define WIDTHS(n)                                                                     \
+    {args_width_##n, n}, {args_bits_##n, n}, {args_left_##n, n}, {args_right_##n, n}, \
+    {                                                                                 \
+        args_signed_##n, n                                                            \
+    }
     static const struct {
         read_args read;
         uint32_t bytes;
-    } WIDTHS[] = {{args_width_1, 1}, {args_width_2, 2}, {args_width_4, 4}, {args_width_8, 8}};
-    for (size_t k = 0; i && k < sizeof WIDTHS / sizeof *WIDTHS; k++)
-        if (r->read == WIDTHS[k].read) return WIDTHS[k].bytes;
+    } ALL[] = {WIDTHS(1), WIDTHS(2), WIDTHS(4), WIDTHS(8)};
+#undef WIDTHS
+    if (r->in && !i) return pgy_dtype_describe((pgy_dtype)r->in)->bits / 8;
+    for (size_t k = 0; !r->out && k < sizeof ALL / sizeof *ALL; k++)
+        if (r->read == ALL[k].read) return ALL[k].bytes;
     return pgy_dtype_describe((pgy_dtype)r->in)->bits / 8;
 }
 

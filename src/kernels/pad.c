@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pad in all modes: a table for each axis says which input index, or the padding value, each output
- * index takes. */
+/* Pad in all modes, and CenterCropPad: a table for each axis says which input index, or the padding
+ * value, each output index takes. */
 #include "kernels/axis_tables.h"
 
 typedef enum pad_mode { CONSTANT, EDGE, REFLECT, WRAP } pad_mode;
@@ -13,6 +13,21 @@ static bool pad_mode_of(pad_mode *out, const op_node *n)
         if (op_attr_is(n, "mode", NAMES[i], "constant")) return true;
     }
     return false;
+}
+
+static bool is_centred(const op_node *n)
+{
+    return n->def->name[0] == 'C';
+}
+
+/* CenterCropPad adds or removes as much at both ends; one more at the end if the number is odd. */
+static void centre_pads(int64_t *before, int64_t *after, const kernel_problem *u)
+{
+    for (int32_t d = 0; d < u->inputs[0].rank; d++) {
+        const int64_t more = u->outputs[0].shape[d] - u->inputs[0].shape[d];
+        before[d] = more / 2;
+        after[d] = more - before[d];
+    }
 }
 
 static bool read_pads(int64_t *before, int64_t *after, const kernel_problem *u)
@@ -66,7 +81,11 @@ static bool pad_fill(int32_t *tables, const axis_tables *p, const kernel_problem
 {
     int64_t before[WALK_AXES], after[WALK_AXES];
     pad_mode mode;
-    if (!pad_mode_of(&mode, u->node) || !read_pads(before, after, u)) return false;
+    if (!pad_mode_of(&mode, u->node)) return false;
+    if (is_centred(u->node))
+        centre_pads(before, after, u);
+    else if (!read_pads(before, after, u))
+        return false;
     for (uint32_t d = 0; d < p->rank; d++) {
         const int64_t size = u->inputs[0].shape[d];
         const int64_t taken = (before[d] < 0 ? -before[d] : 0) + (after[d] < 0 ? -after[d] : 0);
@@ -84,7 +103,7 @@ static bool pad_describe(axis_tables *p, const kernel_problem *u)
             return false;
         p->value = 2;
     }
-    return u->node->def->since >= 11 && pad_fill(NULL, p, u);
+    return (u->node->def->since >= 11 || is_centred(u->node)) && pad_fill(NULL, p, u);
 }
 
 static bool pad_accept(kernel_problem *u, double *cost_ns)
@@ -114,7 +133,7 @@ static void pad_run(const kernel_run *r)
 const kernel KERNELS_pad[] = {
     {.name = "pad",
      .version = 1,
-     .ops = "Pad",
+     .ops = "Pad CenterCropPad",
      .accept = pad_accept,
      .prepare = pad_prepare,
      .run = pad_run,

@@ -189,6 +189,33 @@ static float reduce_one(const params *p, const vec_math *m, const float *x)
     return reduce_finish(p, sum);
 }
 
+/* Rows so short that the loop around them counts; the same operations as in reduce_one. */
+#define SHORT_ROWS(how)                                                      \
+    for (size_t i = 0; i < rows; i++, x += step) {                           \
+        float sum = x[0];                                                    \
+        for (size_t k = 1; k < n; k++) sum = reduce_combine(how, sum, x[k]); \
+        y[i] = reduce_finish(p, reduce_combine(how, start_of(how), sum));    \
+    }                                                                        \
+    break
+
+static void reduce_short_rows(const params *p, float *y, const float *x, size_t rows)
+{
+    const size_t n = p->reduced.count, step = p->kept.strides[0][0];
+    switch (p->kind) {
+    case REDUCE_MAX: SHORT_ROWS(REDUCE_MAX);
+    case REDUCE_MIN: SHORT_ROWS(REDUCE_MIN);
+    case REDUCE_PROD: SHORT_ROWS(REDUCE_PROD);
+    default: SHORT_ROWS(REDUCE_SUM);
+    }
+}
+
+static bool has_short_rows(const params *p)
+{
+    if (p->reduced.count >= FEW || p->reduced.rank != 1 || p->kept.rank != 1) return false;
+    return p->kind != REDUCE_L1 && p->kind != REDUCE_L2 && p->kind != REDUCE_SUM_SQUARE &&
+           p->kind != REDUCE_LOG_SUM_EXP;
+}
+
 static size_t kept_offset(const params *p, size_t i)
 {
     size_t offset = 0;
@@ -206,6 +233,10 @@ static void reduce_rows(const params *p, const kernel_run *r)
     float *y = r->tensors[p->inputs];
     size_t from, to;
     kernel_share(&from, &to, p->kept.count, r->part, r->parts);
+    if (has_short_rows(p)) {
+        reduce_short_rows(p, y + from, x + from * p->kept.strides[0][0], to - from);
+        return;
+    }
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));
 }
 

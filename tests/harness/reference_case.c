@@ -75,7 +75,11 @@ static void fill(reference_case *c, pgy_tensor *t)
         case PGY_I64: ((int64_t *)data)[i] = whole; break;
         case PGY_I32: ((int32_t *)data)[i] = (int32_t)whole; break;
         case PGY_I8: ((int8_t *)data)[i] = (int8_t)whole; break;
+        case PGY_I16: ((int16_t *)data)[i] = (int16_t)whole; break;
         case PGY_U8: ((uint8_t *)data)[i] = (uint8_t)llabs(whole); break;
+        case PGY_U16: ((uint16_t *)data)[i] = (uint16_t)llabs(whole); break;
+        case PGY_U32: ((uint32_t *)data)[i] = (uint32_t)llabs(whole); break;
+        case PGY_U64: ((uint64_t *)data)[i] = (uint64_t)llabs(whole); break;
         case PGY_BOOL: ((uint8_t *)data)[i] = whole > 0; break;
         default: fail_msg("no values for %s", pgy_dtype_name(pgy_tensor_dtype(t)));
         }
@@ -126,7 +130,7 @@ void reference_constant(reference_case *c)
 /* ---- What is wanted ---------------------------------------------------------------------------
  */
 
-static void run_reference(reference_case *c, size_t outputs, pgy_tensor **wanted)
+void reference_wanted(reference_case *c, size_t outputs, pgy_tensor **wanted)
 {
     op_tensor in[KERNEL_MAX_INPUTS] = {{0}}, out[KERNEL_MAX_OUTPUTS] = {{0}};
     bool named[KERNEL_MAX_OUTPUTS];
@@ -299,7 +303,7 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
 {
     pgy_tensor *wanted[KERNEL_MAX_OUTPUTS] = {0};
     size_t ran = 0;
-    run_reference(c, outputs, wanted);
+    reference_wanted(c, outputs, wanted);
     kernel_problem offered = {
         .node = &c->node, .input_count = c->input_count, .output_count = outputs};
     for (size_t i = 0; i < c->input_count; i++)

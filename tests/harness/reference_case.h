@@ -33,6 +33,8 @@ void reference_constant(reference_case *c);
  * times the largest magnitude of the reference's; other types must be equal. @return number of
  * variants that accepted the problem */
 size_t reference_run(reference_case *c, size_t outputs, double tolerance);
+/* Gives what the definition computes, in declared types; the caller releases the tensors. */
+void reference_wanted(reference_case *c, size_t outputs, pgy_tensor **wanted);
 /* Like reference_run, with all non-constant inputs of rank 3 and more in `layout`. */
 size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout layout,
                             double tolerance);

@@ -330,8 +330,8 @@ static pgy_status prepare_flow(context *c, pgy_error *err)
     return st || c->flow ? st : create_flow(&c->flow, c, c->graph, err);
 }
 
-pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                             int64_t *time_ns, pgy_error *err)
+pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_rooms *rooms,
+                             pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
 {
     flow_watch w;
     pgy_status st = prepare_flow(c, err);
@@ -342,7 +342,7 @@ pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_
     atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
     const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
     const int64_t start = clock_ns();
-    st = flow_run(c->flow, feed, out, err);
+    st = flow_run(c->flow, feed, rooms, out, err);
     *time_ns = clock_ns() - start;
     if (st)
         tracer_run_drop(run);
@@ -363,7 +363,7 @@ static pgy_status run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *ou
     if (st) return st;
     if (p) p->used = ++c->clock;
     return p && p->program ? run_on_maps(c, p, feed, out, time_ns, err)
-                           : context_interpret(c, feed, out, time_ns, err);
+                           : context_interpret(c, feed, NULL, out, time_ns, err);
 }
 
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,

@@ -118,19 +118,46 @@ static pgy_status execute_program(context *c, const program *p, pgy_error *err)
     return st;
 }
 
+static bool overlaps(const bound *b, const bound *other, size_t size_bytes)
+{
+    const char *x = b->data, *y = other->data;
+    return size_bytes && y && x < y + other->size_bytes && y < x + size_bytes;
+}
+
+/* Gives memory for an output while the graph is interpreted, unless the memory is that of an input,
+ * which nodes may still read. */
+static void *give_room(void *user, const char *name, pgy_dtype dtype, size_t rank,
+                       const int64_t *shape)
+{
+    const context *c = user;
+    bound *b = bound_find(c, name, true);
+    void *room = NULL;
+    pgy_error unused;
+    if (!b || dtype == PGY_STRING) return NULL;
+    bound_keep(b, dtype, (int32_t)rank, shape);
+    if (find_room(&room, b, &unused)) return NULL; /* take_output finds the error again */
+    b->given = room;
+    size_t wanted = 0;
+    if (bound_size(&wanted, &b->info, &unused)) return NULL;
+    for (size_t i = 0; i < c->input_count; i++)
+        if (overlaps(b, &c->bounds[i], wanted)) return NULL;
+    return room;
+}
+
 static pgy_status take_output(bound *b, const pgy_tensor_map *made, pgy_error *err)
 {
     const pgy_tensor *t = pgy_tensor_map_find(made, b->info.name);
-    void *room = NULL;
+    void *room = b->given;
     if (!t || pgy_tensor_dtype(t) == PGY_STRING)
         return pgy_error_set(
             err, PGY_E_UNSUPPORTED,
             "output '%s' is not a numeric tensor; use pgy_context_run, which returns any value",
             b->info.name);
     bound_keep(b, pgy_tensor_dtype(t), (int32_t)pgy_tensor_rank(t), pgy_tensor_shape(t));
-    const pgy_status st = find_room(&room, b, err);
+    const pgy_status st = room ? PGY_OK : find_room(&room, b, err);
     if (st) return st;
-    if (pgy_tensor_size_bytes(t)) memcpy(room, pgy_tensor_data(t), pgy_tensor_size_bytes(t));
+    if (pgy_tensor_size_bytes(t) && room != pgy_tensor_data(t))
+        memmove(room, pgy_tensor_data(t), pgy_tensor_size_bytes(t));
     tell_filled(b);
     return PGY_OK;
 }
@@ -139,9 +166,11 @@ static pgy_status execute_nodes(context *c, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *made = NULL;
     int64_t unused;
+    const flow_rooms rooms = {.user = c, .find = give_room};
+    for (size_t i = 0; i < c->output_count; i++) c->bounds[c->input_count + i].given = NULL;
     pgy_status st = wrap_inputs(&feed, c, err);
     if (!st) st = pgy_tensor_map_create(&made, err);
-    if (!st) st = context_interpret(c, feed, made, &unused, err);
+    if (!st) st = context_interpret(c, feed, &rooms, made, &unused, err);
     for (size_t i = 0; !st && i < c->output_count; i++)
         st = take_output(&c->bounds[c->input_count + i], made, err);
     pgy_tensor_map_destroy(feed);

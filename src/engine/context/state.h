@@ -29,6 +29,7 @@ typedef struct bound {
     size_t size_bytes;               /* size of the memory at `data` */
     bool has_allocator;
     pgy_output_allocator allocator;
+    void *given; /* of an output of an interpreted run: where it asked for room; NULL: nowhere */
 } bound;
 
 typedef struct layer_time {
@@ -96,8 +97,9 @@ pgy_status context_prepare(prepared **out, context *c, pgy_metadata *shapes,
 pgy_status context_run_program(context *c, prepared *p, const void *const *inputs,
                                void *const *outputs, int64_t *time_ns,
                                pgy_error *err) PGY_MUST_CHECK;
-pgy_status context_interpret(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                             int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
+/* `rooms` NULL: outputs get memory of their own. */
+pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_rooms *rooms,
+                             pgy_tensor_map *out, int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- memory.c ---- */
 /* Makes sure that the context has memory for at least this many bytes. */

@@ -164,6 +164,7 @@ pgy_status flow_create(flow **out, pgy_graph *g, const flow_options *o, pgy_erro
     pgy_status st = plan_build(&f->plan, g, err);
     if (!st) st = interpreter_create(&f->interpreter, o->team, err);
     if (!st) interpreter_stop_by(f->interpreter, o->failed);
+    if (!st) interpreter_place_by(f->interpreter, flow_room, f);
     if (st)
         flow_destroy(f);
     else
@@ -230,15 +231,18 @@ static pgy_status take_outputs(flow *f, flow_frame *frame, pgy_tensor_map *out, 
     return st;
 }
 
-pgy_status flow_run(flow *f, const pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err)
+pgy_status flow_run(flow *f, const pgy_tensor_map *feed, const flow_rooms *rooms,
+                    pgy_tensor_map *out, pgy_error *err)
 {
     flow_frame *frame = NULL;
     str_clear(&f->path);
+    f->rooms = rooms;
     pgy_status st = flow_frame_enter(&frame, f, f->graph, NULL, err);
     if (!st) st = feed_inputs(f, frame, feed, err);
     if (!st) st = run_level(f, frame, err);
     if (!st) st = take_outputs(f, frame, out, err);
     flow_frame_leave(frame);
+    f->rooms = NULL;
     return st;
 }
 

@@ -40,9 +40,17 @@ typedef struct flow_watch {
 /* Sets the callbacks for the next runs; borrowed, NULL: none. */
 void flow_watch_by(flow *f, const flow_watch *watch);
 
-/* Runs the graph. `feed` has the inputs in their declared types; outputs are added to `out`. */
-pgy_status flow_run(flow *f, const pgy_tensor_map *feed, pgy_tensor_map *out,
-                    pgy_error *err) PGY_MUST_CHECK;
+/* Where the caller wants outputs of the graph. */
+typedef struct flow_rooms {
+    void *user;
+    /* Called when the shape of an output is known, once in a run. NULL: it may be anywhere. */
+    void *(*find)(void *user, const char *name, pgy_dtype dtype, size_t rank,
+                  const int64_t *shape);
+} flow_rooms;
+/* Runs the graph. `feed` has the inputs in their declared types; outputs are added to `out`, over
+ * the memory that `rooms` (may be NULL) gave, or others. */
+pgy_status flow_run(flow *f, const pgy_tensor_map *feed, const flow_rooms *rooms,
+                    pgy_tensor_map *out, pgy_error *err) PGY_MUST_CHECK;
 /* Runs node n of the main graph, which has subgraphs, as a step of a program. `addresses` has the
  * address of each tensor of the step. */
 pgy_status flow_run_step(flow *f, const program *p, const program_step *s, pgy_node *n,

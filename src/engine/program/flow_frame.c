@@ -231,6 +231,16 @@ pgy_status flow_settle(op_tensor *t, pgy_error *err)
 
 /* ---- Where a run is ------------------------------------------------------------------------- */
 
+void *flow_room(void *user, const pgy_value *v, pgy_dtype dtype, size_t rank, const int64_t *shape)
+{
+    const flow *f = user;
+    if (!f->rooms || !v || v->graph != f->graph) return NULL;
+    for (size_t i = 0; i < f->graph->output_count; i++)
+        if (f->graph->outputs[i] == v)
+            return f->rooms->find(f->rooms->user, v->name, dtype, rank, shape);
+    return NULL;
+}
+
 const flow_place *flow_take_places(flow *f)
 {
     const flow_place *places = f->step_places;

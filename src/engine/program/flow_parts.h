@@ -62,6 +62,7 @@ struct flow {
     flow_frame *frame;             /* of the node that runs */
     const flow_place *step_places; /* of the results of the step that runs; NULL: none */
     const flow_watch *watch;
+    const flow_rooms *rooms; /* NULL: none */
     str path; /* of the body that runs: "" or "loop_3/iter_12/" */
     flow_count count;
     op_host host;
@@ -94,6 +95,8 @@ void flow_use_up(const flow *f, flow_frame *frame, const pgy_value *v, uint32_t 
 /* Turns a value into its declared type. */
 pgy_status flow_settle(op_tensor *t, pgy_error *err) PGY_MUST_CHECK;
 
+/* Memory of the caller for v, if it is an output of the graph; else NULL. */
+void *flow_room(void *f, const pgy_value *v, pgy_dtype dtype, size_t rank, const int64_t *shape);
 /* Takes the places of the step's results, if the node that runs is the step. */
 const flow_place *flow_take_places(flow *f);
 /* Shortens the path to `size` characters. */

@@ -299,7 +299,7 @@ static pgy_status create_output(op_tensor *out, const flow_place *at, const prog
 {
     const uint64_t limit = memory_limit_bytes();
     *out = (op_tensor){.dtype = t->dtype};
-    if (at && at->data && at->size_bytes == t->size_bytes)
+    if (at->data && at->size_bytes == t->size_bytes)
         return pgy_tensor_wrap(&out->value, at->data, t->dtype, (size_t)t->rank, t->shape, keep,
                                NULL, err);
     if (limit && t->size_bytes > limit)
@@ -309,7 +309,18 @@ static pgy_status create_output(op_tensor *out, const flow_place *at, const prog
     return tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
 }
 
-static pgy_status create_outputs(flow_segment *s, const flow *f, const flow_frame *frame,
+/* Where the caller, or the step that runs, wants output `port`. */
+static flow_place place_of(flow *f, const flow_frame *frame, const flow_port *port,
+                           const program_tensor *t)
+{
+    flow_place at = frame->places[plan_slot(&f->plan, port->value)];
+    if (at.data) return at;
+    at.data = flow_room(f, port->value, t->dtype, (size_t)t->rank, t->shape);
+    at.size_bytes = t->size_bytes;
+    return at;
+}
+
+static pgy_status create_outputs(flow_segment *s, flow *f, const flow_frame *frame,
                                  const flow_variant *v, pgy_error *err)
 {
     const program *p = v->program;
@@ -318,8 +329,9 @@ static pgy_status create_outputs(flow_segment *s, const flow *f, const flow_fram
     for (size_t i = 0; !st && i < s->cut.output_count; i++) {
         const flow_port *port = &s->cut.outputs[i];
         if (v->forms && port->like != FLOW_MADE) continue;
-        st = create_output(&s->made[i], &frame->places[plan_slot(&f->plan, port->value)],
-                           &p->tensors[p->outputs[index]], err);
+        const program_tensor *t = &p->tensors[p->outputs[index]];
+        const flow_place at = place_of(f, frame, port, t);
+        st = create_output(&s->made[i], &at, t, err);
         if (!st) s->outputs[index++] = pgy_tensor_data(s->made[i].value);
     }
     return st;

@@ -95,10 +95,16 @@ static bool can_join(const pgy_node *n)
     return can;
 }
 
+/* Inputs have numbers for sizes, so a name is one that the model declares for a size that depends
+ * on data. */
 static bool is_static(const pgy_node *n)
 {
-    for (size_t i = 0; i < n->output_count; i++)
-        if (n->outputs[i] && !value_is_known(&box_of(n->outputs[i])->known)) return false;
+    for (size_t i = 0; i < n->output_count; i++) {
+        const op_value *known = n->outputs[i] ? &box_of(n->outputs[i])->known : NULL;
+        if (known && !value_is_known(known)) return false;
+        for (int32_t d = 0; known && d < known->rank; d++)
+            if (!dim_is_const(known->dims[d])) return false;
+    }
     return true;
 }
 

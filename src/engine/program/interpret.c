@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/memory.h"
 #include "base/system.h"
+#include "kernels/finder.h"
 #include "kernels/launch.h"
 #include "kernels/packing.h"
 #include "tensor/tensor.h"
@@ -35,6 +36,8 @@ struct interpreter {
     uint64_t kernel_runs;
     const atomic_int *failed; /* not PGY_OK: the run must end; may be NULL */
     const interpreter_watch *watch;
+    interpreter_room *room; /* may be NULL */
+    void *room_user;
 };
 
 /* A running node. */
@@ -342,9 +345,17 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
                                        : st;
 }
 
-static pgy_status create_output(op_tensor *out, const call *c, const kernel_tensor *t,
+static void keep(void *data, void *user)
+{
+    (void)data, (void)user;
+}
+
+/* Makes output i, where the caller wants it. */
+static pgy_status create_output(op_tensor *outputs, size_t i, const call *c, const kernel_tensor *t,
                                 pgy_error *err)
 {
+    const interpreter *it = c->it;
+    op_tensor *out = &outputs[i];
     const uint64_t limit = c->host->max_bytes;
     size_t count = 0, bytes = 0;
     pgy_status st = pgy_shape_count(&count, (size_t)t->rank, t->shape, err);
@@ -352,7 +363,14 @@ static pgy_status create_output(op_tensor *out, const call *c, const kernel_tens
     if (!st && limit && bytes > limit)
         st = pgy_error_set(err, PGY_E_MEMORY, "an output of %zu bytes exceeds %s", bytes,
                            memory_limit_describe_other(limit).text);
-    if (!st) st = tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
+    void *room = !st && it->room ? it->room(it->room_user, c->n->outputs[i], t->dtype,
+                                            (size_t)t->rank, t->shape)
+                                 : NULL;
+    if (room)
+        st = pgy_tensor_wrap(&out->value, room, t->dtype, (size_t)t->rank, t->shape, keep, NULL,
+                             err);
+    else if (!st)
+        st = tensor_create_raw(&out->value, t->dtype, (size_t)t->rank, t->shape, err);
     if (st) return pgy_error_prefix(err, st, "%s '%s': ", c->n->op_type, c->node->name);
     out->dtype = t->dtype;
     return PGY_OK;
@@ -370,12 +388,89 @@ static pgy_status run_kernel(call *c, const prepared *p, op_tensor *outputs, pgy
     }
     for (size_t i = 0; !st && i < u->output_count; i++) {
         if (!u->outputs[i].dtype) continue;
-        st = create_output(&outputs[i], c, &u->outputs[i], err);
+        st = create_output(outputs, i, c, &u->outputs[i], err);
         if (!st) tensors[u->input_count + i] = pgy_tensor_data(outputs[i].value);
     }
     if (!st) st = run_job(c, p, tensors, err);
     for (size_t i = 0; st && i < u->output_count; i++) op_tensor_release(&outputs[i]);
     return st;
+}
+
+/* ---- Operators whose results' sizes depend on data ------------------------------------------ */
+
+/* A node that a finder runs. */
+typedef struct finder_use {
+    call *c;
+    op_tensor *outputs;
+} finder_use;
+
+static pgy_status create_found(void **data, void *user, size_t i, pgy_dtype dtype, size_t rank,
+                               const int64_t *shape, pgy_error *err)
+{
+    const finder_use *use = user;
+    const kernel_tensor t = {.dtype = dtype, .rank = (int32_t)rank, .shape = shape};
+    const pgy_status st = create_output(use->outputs, i, use->c, &t, err);
+    if (!st) *data = pgy_tensor_data(use->outputs[i].value);
+    return st;
+}
+
+static pgy_status lend_memory(void **out, void *user, size_t size_bytes, pgy_error *err)
+{
+    const finder_use *use = user;
+    const pgy_status st = hold_memory(use->c->it, size_bytes + 64, err);
+    if (!st) *out = use->c->it->memory;
+    return st;
+}
+
+static pgy_status fill_call(finder_call *f, call *c, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < c->node->input_count; i++) {
+        if (!c->inputs[i].value) continue;
+        st = in_declared(c, i, err);
+        if (!st)
+            f->inputs[i] = (kernel_tensor){.dtype = c->inputs[i].dtype,
+                                           .rank = (int32_t)pgy_tensor_rank(c->declared[i]),
+                                           .shape = pgy_tensor_shape(c->declared[i]),
+                                           .data = pgy_tensor_data(c->declared[i])};
+    }
+    return st;
+}
+
+static pgy_status try_finder(bool *done, call *c, const finder *finds, op_tensor *outputs,
+                             pgy_error *err)
+{
+    const op_value *foreseen = NULL;
+    finder_use use = {.c = c, .outputs = outputs};
+    finder_call f = {.node = c->node,
+                     .wanted = c->wanted,
+                     .create = create_found,
+                     .memory = lend_memory,
+                     .user = &use};
+    c->declared = arena_alloc_array(&c->memory, c->node->input_count, sizeof *c->declared);
+    if (!c->declared) return no_memory(err);
+    pgy_status st = op_foresee(&foreseen, c->node, c->inputs, c->wanted, c->host, &c->memory, err);
+    if (!st) st = fill_call(&f, c, err);
+    if (!st && finds->accept(&f)) {
+        st = finds->run(&f, err);
+        *done = true;
+        c->it->kernel_runs++;
+    }
+    for (size_t i = 0; i < c->node->input_count; i++) pgy_tensor_release(c->declared[i]);
+    for (size_t i = 0; st && i < c->node->output_count; i++) op_tensor_release(&outputs[i]);
+    return st;
+}
+
+/* The finder of the node, unless an input is no tensor of numbers. */
+static const finder *finder_of(const call *c)
+{
+    const finder *finds = finder_for(domain_of(c->n), c->n->op_type);
+    if (!finds || node_box_of(c->n)->has_refs || c->node->input_count > KERNEL_MAX_INPUTS)
+        return NULL;
+    for (size_t i = 0; i < c->node->input_count; i++)
+        if (c->inputs[i].sequence || (c->inputs[i].value && c->inputs[i].dtype == PGY_STRING))
+            return NULL;
+    return c->node->input_count && c->inputs[0].value ? finds : NULL;
 }
 
 /* ---- The operators -------------------------------------------------------------------------- */
@@ -418,7 +513,10 @@ static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
     call c = {.it = it, .n = n, .node = node, .inputs = inputs, .wanted = wanted, .host = host};
     bool done = false;
     pgy_status st = PGY_OK;
-    if (node->input_count && is_view(&c))
+    const finder *finds = finder_of(&c);
+    if (finds)
+        st = try_finder(&done, &c, finds, outputs, err);
+    else if (node->input_count && is_view(&c))
         st = run_view(&done, &c, outputs, err);
     else if (can_have_kernel(&c))
         st = try_kernel(&done, &c, outputs, err);
@@ -458,6 +556,12 @@ static pgy_status run_node(pgy_node *n, const op_node *node, const op_tensor *in
 void interpreter_stop_by(interpreter *it, const atomic_int *failed)
 {
     it->failed = failed;
+}
+
+void interpreter_place_by(interpreter *it, interpreter_room *room, void *user)
+{
+    it->room = room;
+    it->room_user = user;
 }
 
 void interpreter_watch_by(interpreter *it, const interpreter_watch *watch)

@@ -19,6 +19,10 @@ const execute_operators *interpreter_operators(const interpreter *it);
 /* Another thread may set *failed to a status other than PGY_OK to stop a run at the next node.
  * NULL: runs cannot be stopped. */
 void interpreter_stop_by(interpreter *it, const atomic_int *failed);
+/* Asks `room` where a result of a node should be written; NULL: anywhere. */
+typedef void *interpreter_room(void *user, const pgy_value *v, pgy_dtype dtype, size_t rank,
+                               const int64_t *shape);
+void interpreter_place_by(interpreter *it, interpreter_room *room, void *user);
 /* Callbacks of profiled and debugged runs, called after nodes of the top graph; NULL members are
  * not called. */
 typedef struct interpreter_watch {

@@ -120,10 +120,14 @@ enum {
     ARGS_args_shrink = 2,
     ARGS_args_power = 1,
     ARGS_args_two = 0,
-    ARGS_args_width_1 = 0,
-    ARGS_args_width_2 = 0,
-    ARGS_args_width_4 = 0,
-    ARGS_args_width_8 = 0,
+#define WIDTHS(n)                                                            \
+    ARGS_args_width_##n = 0, ARGS_args_bits_##n = 0, ARGS_args_left_##n = 0, \
+    ARGS_args_right_##n = 0, ARGS_args_signed_##n = 0
+    WIDTHS(1),
+    WIDTHS(2),
+    WIDTHS(4),
+    WIDTHS(8),
+#undef WIDTHS
 };
 
 static const struct {
@@ -159,7 +163,7 @@ static void set_type(const char **name, uint32_t *item, const elementwise_params
     const bool out = i == a->inputs;
     const int type = out ? ROWS[p->loop].out : ROWS[p->loop].in;
     *item = out ? p->out_bytes : p->in_bytes[i];
-    if (selects(p) && (out || i)) {
+    if (selects(p) && (out || i || !ROWS[p->loop].in)) {
         *name = raw_type(*item);
         return;
     }

@@ -450,6 +450,23 @@ DEVICE int and_bool(int x, int y) { return x & y; }
 DEVICE int or_bool(int x, int y) { return x | y; }
 DEVICE int xor_bool(int x, int y) { return x ^ y; }
 DEVICE int not_bool(int x) { return !x; }
+
+#define BITS(n, type, whole)                                                                     \
+    DEVICE type bits_and_##n(type x, type y) { return x & y; }                                   \
+    DEVICE type bits_or_##n(type x, type y) { return x | y; }                                    \
+    DEVICE type bits_xor_##n(type x, type y) { return x ^ y; }                                   \
+    DEVICE type bits_not_##n(type x) { return (type)~x; }                                        \
+    DEVICE type shift_left_##n(type x, type y) { return y < 8 * n ? (type)(x << y) : 0; }        \
+    DEVICE type shift_right_##n(type x, type y) { return y < 8 * n ? (type)(x >> y) : 0; }       \
+    DEVICE type shift_signed_##n(type x, type y)                                                 \
+    {                                                                                            \
+        return (type)((whole)x >> (y < 8 * n ? y : 8 * n - 1));                                  \
+    }
+BITS(1, u8, i8)
+BITS(2, u16, short)
+BITS(4, u32, i32)
+BITS(8, u64, i64)
+
 DEVICE u8 where_1(int c, u8 x, u8 y) { return c ? x : y; }
 DEVICE u16 where_2(int c, u16 x, u16 y) { return c ? x : y; }
 DEVICE u32 where_4(int c, u32 x, u32 y) { return c ? x : y; }

@@ -225,6 +225,7 @@ static void test_cuda__functions(void **state)
     CHECK("", "Gelu", "", "5x13");
     CHECK("", "Pow", "", "4x6", "#1=3");
     CHECK("", "Mod", "fmod=1", "4x6", "6");
+    CHECK("", "BitwiseXor", "", "#4x6<99", "#6<99");
     CHECK("", "SpaceToDepth", "blocksize=2", "1x3x4x6");
     report(c);
 }

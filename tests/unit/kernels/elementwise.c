@@ -261,6 +261,58 @@ static void test_elementwise__nan_wins_in_min_and_max(void **state)
     }
 }
 
+static void shift(pgy_dtype dtype, const char *direction, const char *a, const char *b)
+{
+    reference_case c;
+    reference_start(&c, "", "BitShift", 28);
+    reference_attr_text(&c, "direction", direction);
+    reference_input(&c, dtype, a);
+    reference_input(&c, dtype, b); /* in int8 also amounts below 0 and beyond the width */
+    assert_true(reference_run(&c, 1, 0) > 0);
+}
+
+static void test_elementwise__bits_and_shifts(void **state)
+{
+    (void)state;
+    static const pgy_dtype TYPES[] = {PGY_U8,  PGY_I8,  PGY_U16, PGY_I16,
+                                      PGY_U32, PGY_I32, PGY_U64, PGY_I64};
+    static const char *const PAIRS[][2] = {{"4 65", "4 65"}, {"4 65", ""}, {"", "65"}, {"1", "1"}};
+    for (size_t t = 0; t < sizeof TYPES / sizeof *TYPES; t++) {
+        unary("", "BitwiseNot", TYPES[t], false);
+        for (size_t p = 0; p < sizeof PAIRS / sizeof *PAIRS; p++) {
+            binary("BitwiseAnd", TYPES[t], PAIRS[p][0], PAIRS[p][1]);
+            binary("BitwiseOr", TYPES[t], PAIRS[p][0], PAIRS[p][1]);
+            binary("BitwiseXor", TYPES[t], PAIRS[p][0], PAIRS[p][1]);
+            shift(TYPES[t], "LEFT", PAIRS[p][0], PAIRS[p][1]);
+            shift(TYPES[t], "RIGHT", PAIRS[p][0], PAIRS[p][1]);
+        }
+    }
+}
+
+static void test_elementwise__truncated_remainders(void **state)
+{
+    (void)state;
+    static const float SPECIAL[][2] = {{INFINITY, 3},  {3, INFINITY},    {NAN, 1},
+                                       {1, NAN},       {5, 0},           {-6, 3},
+                                       {1e30f, 0.3f},  {-0.0f, 2},       {3e38f, 1e-45f},
+                                       {2, -INFINITY}, {1e-45f, 3e-45f}, {-7.5f, 2}};
+    enum { COUNT = sizeof SPECIAL / sizeof *SPECIAL };
+    for (int special = 0; special < 2; special++)
+        for (int scale = -3; scale < 12; scale++) {
+            reference_case c;
+            reference_start(&c, "", "Mod", 13);
+            reference_attr_int(&c, "fmod", 1);
+            float *a = reference_input(&c, PGY_F32, "5 60");
+            float *b = reference_input(&c, PGY_F32, "5 60");
+            for (size_t k = 0; k < 300; k++) a[k] *= powf(10, (float)scale);
+            for (size_t k = 0; special && k < COUNT; k++) {
+                a[11 * k] = SPECIAL[k][0];
+                b[11 * k] = SPECIAL[k][1];
+            }
+            assert_true(reference_run(&c, 1, 0) > 0);
+        }
+}
+
 static void test_elementwise__several_operands(void **state)
 {
     (void)state;

@@ -38,3 +38,26 @@ static void test_pad__modes(void **state)
                                 (const int64_t[]){-1, 2}) > 0);
             }
 }
+
+static void centred(pgy_dtype dtype, const int64_t *sizes, size_t count)
+{
+    static const int64_t axes[] = {2, 0, -3, 3};
+    reference_case c;
+    reference_start(&c, "", "CenterCropPad", 18);
+    if (count < 4) reference_attr_ints(&c, "axes", axes, count);
+    reference_input(&c, dtype, "2 3 10 11");
+    reference_ints(&c, sizes, count);
+    assert_true(reference_run(&c, 1, 0) > 0);
+}
+
+static void test_pad__center_crop_pad(void **state)
+{
+    (void)state;
+    static const pgy_dtype MOVED[] = {PGY_F32, PGY_F16, PGY_U8, PGY_I64};
+    for (size_t t = 0; t < 4; t++) {
+        centred(MOVED[t], (const int64_t[]){2, 4, 7, 16}, 4);
+        centred(MOVED[t], (const int64_t[]){1, 2, 10, 8}, 4);
+        centred(MOVED[t], (const int64_t[]){15, 1}, 2);
+        centred(MOVED[t], (const int64_t[]){10}, 1);
+    }
+}

@@ -119,3 +119,19 @@ static void test_resize__bytes(void **state)
                     resize_bytes(mode, COORDS[i], dtype, "2 3 10 14", NULL, SIZES[s]);
             }
 }
+
+static void test_resize__upsample(void **state)
+{
+    (void)state;
+    static const float SCALES[][4] = {{1, 1, 2, 2}, {2, 1, 3, 1.5f}, {1, 1, 1, 1}, {1, 1, 2.5f, 2}};
+    static const pgy_dtype TYPES[] = {PGY_F32, PGY_U8, PGY_F16, PGY_I64};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t t = 0; t < 4; t++) {
+            reference_case c;
+            reference_start(&c, "", "Upsample", 9);
+            reference_input(&c, TYPES[t], "2 3 5 7");
+            memcpy(reference_input(&c, PGY_F32, "4"), SCALES[i], sizeof SCALES[i]);
+            reference_constant(&c);
+            assert_true(reference_run(&c, 1, 0) > 0);
+        }
+}
