@@ -158,7 +158,8 @@ static pgy_status finish(range *r, pgy_error *err)
     r->arena_bytes = r->base->spaces[0].arena_bytes;
     r->arena_bound = r->base->spaces[0].arena_bound;
     r->values = arena_alloc_array(&r->memory, r->sizes.count, sizeof *r->values);
-    if (!r->values) return graph_no_memory(err);
+    r->changes = arena_alloc_array(&r->memory, r->base->step_count + 1, sizeof *r->changes);
+    if (!r->values || !r->changes) return graph_no_memory(err);
     const pgy_status st = check_packed(r, err);
     if (st) return st;
     find_in_place(r);

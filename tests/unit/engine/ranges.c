@@ -576,3 +576,44 @@ static void test_ranges__sizes_outside(void **state)
     compare(p.a, p.b, (lengths){2, 7, 30}, false);
     close_pair(&p);
 }
+
+static uint64_t arena_after(engine *e, int64_t rows, int64_t columns)
+{
+    const int64_t shape[] = {rows, columns};
+    pgy_tensor_map *feed = NULL, *out = NULL;
+    pgy_error err = {0};
+    context *c = open(e, 1);
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    give(feed, "x", 2, shape, 1);
+    if (context_run(c, feed, out, NULL, &err)) fail_msg("%s", err.text);
+    const uint64_t bytes = pgy_context_describe_memory(c).arena_bytes;
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(out);
+    context_destroy(c);
+    return bytes;
+}
+
+/* Large shapes leave no large arena to small ones, and room to grow is no waste of gigabytes. */
+static void test_ranges__memory_follows_the_sizes(void **state)
+{
+    enum { MIB = 1 << 20 };
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, columns");
+    builder_node(&b, "Transpose", "x", "turned");
+    builder_node(&b, "Softmax", "turned", "shares");
+    builder_node(&b, "Transpose", "shares", "back");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "back", "y"), "axis", 0);
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish(&b);
+    engine *e = build(model, true);
+    (void)arena_after(e, 400, 400);
+    (void)arena_after(e, 500, 300);
+    const uint64_t large = arena_after(e, 2500, 2500), small = arena_after(e, 300, 300);
+    assert_true(large >= 2500 * 2500 * sizeof(float));
+    assert_true(small <= 20 * MIB);
+    assert_true(arena_after(e, 2500, 2500) >= 2500 * 2500 * sizeof(float));
+    engine_release(e);
+    pgy_model_destroy(model);
+}
