@@ -228,16 +228,18 @@ static pgy_status find(program **out, bool *found, engine *e, const pgy_metadata
     return st;
 }
 
-static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes,
+static pgy_status find_program(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                                program_wish wish, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     bool found = false, alone = wish != FOR_SHAPES;
     *out = NULL;
+    *made = false;
     pthread_mutex_lock(&e->lock);
     while (!st && !found) {
         if (!engine_is_stripped(e)) st = find(out, &found, e, shapes, wish, err);
         if (st || found) break;
+        *made = true;
         if (is_going_on(e, shapes)) {
             pthread_cond_wait(&e->built, &e->lock);
             continue;
@@ -249,28 +251,31 @@ static pgy_status find_program(program **out, engine *e, const pgy_metadata *sha
         alone = true; /* a range may refuse the very shapes that it was built for */
     }
     pthread_mutex_unlock(&e->lock);
+    *made |= *out && (*out)->ranged;
     return st;
 }
 
-pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+pgy_status engine_program(program **out, bool *made, engine *e, const pgy_metadata *shapes,
+                          pgy_error *err)
 {
-    return find_program(out, e, shapes, FOR_SHAPES, err);
+    return find_program(out, made, e, shapes, FOR_SHAPES, err);
 }
 
-pgy_status engine_program_alone(program **out, engine *e, const pgy_metadata *shapes,
+pgy_status engine_program_alone(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                                 pgy_error *err)
 {
-    return find_program(out, e, shapes, ALONE, err);
+    return find_program(out, made, e, shapes, ALONE, err);
 }
 
 pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_error *err)
 {
     pgy_metadata *usual = NULL, *shapes = NULL;
+    bool made;
     *out = NULL;
     if (!shapes_are_numeric(e->inputs)) return PGY_OK;
     pgy_status st = profiles_shapes(&usual, e->profiles, profile, PROFILE_USUAL, err);
     if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
-    if (!st) st = find_program(out, e, shapes, FOR_PROFILE, err);
+    if (!st) st = find_program(out, &made, e, shapes, FOR_PROFILE, err);
     if (!st && *out) st = engine_expect_profile(e, profile, err);
     if (st) {
         program_release(*out);

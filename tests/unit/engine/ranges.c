@@ -617,3 +617,26 @@ static void test_ranges__memory_follows_the_sizes(void **state)
     engine_release(e);
     pgy_model_destroy(model);
 }
+
+/* The run that makes a program says so, and no other does. */
+static void test_ranges__times_include_preparation(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    for (int64_t past = 5; past < 9; past++) {
+        for (int again = 0; again < 2; again++) {
+            int64_t time_ns = -1;
+            pgy_tensor_map *feed = feed_of((lengths){1, 1, past}, 1), *out = NULL;
+            pgy_error err = {0};
+            assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+            if (context_run(p.a, feed, out, &time_ns, &err)) fail_msg("%s", err.text);
+            const pgy_context_times t = pgy_context_describe_times(p.a);
+            assert_int_equal(time_ns, t.whole_ns);
+            assert_true(t.whole_ns > t.preparation_ns);
+            assert_int_equal(t.preparation_ns > 0, !again);
+            pgy_tensor_map_destroy(feed);
+            pgy_tensor_map_destroy(out);
+        }
+    }
+    close_pair(&p);
+}
