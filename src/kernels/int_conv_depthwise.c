@@ -9,6 +9,7 @@
 #include "kernels/extent.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
+#include "kernels/packing.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -81,17 +82,14 @@ static bool int_conv_depthwise_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const kernel_problem *u,
-                                          pgy_error *err)
+static bool int_conv_depthwise_fill(void *to, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
     const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
     const size_t each = taps_bytes(p);
     const int shift = u->inputs[3].dtype == PGY_U8 ? 128 : 0;
-    place_packed(p);
-    out->packed_bytes = p->at_scales + channels * sizeof(double);
-    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    memset(packed, 0, out->packed_bytes);
+    uint8_t *packed = to;
+    memset(packed, 0, p->at_scales + channels * sizeof(double));
     for (size_t i = 0; i < channels; i++) {
         const uint8_t *w = (const uint8_t *)u->inputs[3].data + i * taps;
         int32_t sum = 0;
@@ -106,9 +104,23 @@ static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const ker
         ((double *)(packed + p->at_scales))[i] =
             int_problem_float(u, 1, 0) * int_problem_float(u, 4, i) / int_problem_float(u, 6, 0);
     }
-    out->packed = packed;
+    return true;
+}
+
+static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const kernel_problem *u,
+                                          pgy_error *err)
+{
+    const size_t channels = (size_t)(p->c.groups * p->c.out);
+    place_packed(p);
+    const kernel_packing how = {.form = "int_conv_depthwise",
+                                .numbers = {channels, p->c.taps, (uint64_t)p->c.kernel[1], p->quads,
+                                            p->at_sums, p->at_bias, p->at_scales, taps_bytes(p)},
+                                .inputs = 1u << 1 | 1u << 3 | 1u << 4 | 1u << 6 | 1u << 8,
+                                .size_bytes = p->at_scales + channels * sizeof(double),
+                                .fill = int_conv_depthwise_fill,
+                                .user = p};
     out->packed_inputs = UINT32_C(1) << 3;
-    return PGY_OK;
+    return kernel_pack(out, u, &how, err);
 }
 
 static pgy_status int_conv_depthwise_prepare(kernel_plan *out, const kernel_problem *u,
@@ -373,9 +385,9 @@ static void int_conv_depthwise_run(const kernel_run *r)
     {                                                                                   \
         .name = "conv_int8_depthwise_" #suffix, .version = 1,                           \
         .ops = "QLinearConv com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
-        .rates = {products_per_ns},                     \
-        .accept = int_conv_depthwise_accept, .prepare = int_conv_depthwise_prepare,     \
-        .run = int_conv_depthwise_run, .extent = int_conv_depthwise_extent              \
+        .rates = {products_per_ns}, .accept = int_conv_depthwise_accept,                \
+        .prepare = int_conv_depthwise_prepare, .run = int_conv_depthwise_run,           \
+        .extent = int_conv_depthwise_extent                                             \
     }
 const kernel KERNELS_int_conv_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 1),

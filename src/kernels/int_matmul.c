@@ -11,8 +11,8 @@
 #include "kernels/int_problem.h"
 #include "kernels/packing.h"
 
-/* A thread's scratch memory: sums of a tile, then offsets, scales, scales in float32 and zero points
- * of its columns. */
+/* A thread's scratch memory: sums of a tile, then offsets, scales, scales in float32 and zero
+ * points of its columns. */
 enum {
     SCRATCH_BYTES = (INT_MAX_ROWS + 2) * INT_MAX_COLUMNS * sizeof(int32_t) +
                     INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))
@@ -398,9 +398,9 @@ static bool int_matmul_accept(kernel_problem *u, double *cost_ns)
         .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                          \
                "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "   \
                "pgy:QuantizedMatMul",                                                      \
-        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,        \
-        .accept = int_matmul_accept, .prepare = int_matmul_prepare, .run = int_matmul_run, \
-        .extent = int_matmul_extent                                                        \
+        .needs = level, .rates = {products_per_ns},                                        \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = int_matmul_accept, \
+        .prepare = int_matmul_prepare, .run = int_matmul_run, .extent = int_matmul_extent  \
     }
 const kernel KERNELS_int_matmul[] = {
     ROW(portable, CPU_PORTABLE, 2),

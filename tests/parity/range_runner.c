@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs models with random sizes by an engine with ranges of shapes and by one without:
- * range_runner DRAWS MODEL...
+ * range_runner DRAWS[:fp16|:bf16] MODEL...
  * The symbol d_N of an input has size N at first, others have 4; `height` and `width` are multiples
  * of 8, and `total` is `past` + 1. No input
  * has more than MOST_FLOATS elements, or MOST_IDS of int64, so that ranges are tested and not
@@ -199,10 +199,13 @@ static void run_draw(sides *s, const pgy_tensor_map *feed, int index)
     for (int i = 0; i < 2; i++) pgy_tensor_map_destroy(out[i]);
 }
 
-static void check(const char *path, int draws)
+static void check(const char *path, int draws, const char *precision)
 {
-    const pgy_build_config config = {
-        .size = sizeof config, .threads = 1, .has_optimization_level = true};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .threads = 1,
+                                     .has_optimization_level = true,
+                                     .fp16 = strcmp(precision, "fp16") == 0,
+                                     .bf16 = strcmp(precision, "bf16") == 0};
     const pgy_context_options options = {.size = sizeof options, .threads = 1};
     pgy_model *model = NULL;
     pgy_engine *e[2] = {NULL, NULL};
@@ -242,6 +245,7 @@ static void check(const char *path, int draws)
 
 int main(int argc, char **argv)
 {
-    for (int i = 2; i < argc; i++) check(argv[i], atoi(argv[1]));
+    const char *precision = argc > 1 ? strchr(argv[1], ':') : NULL;
+    for (int i = 2; i < argc; i++) check(argv[i], atoi(argv[1]), precision ? precision + 1 : "");
     return argc < 3;
 }

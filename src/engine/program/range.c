@@ -97,7 +97,7 @@ static void find_twins(range *r)
 /* Without the flag a kernel packs again for each program, which is fine for a few bytes only. */
 static pgy_status check_packed(const range *r, pgy_error *err)
 {
-    enum { FEW_BYTES = 16384 };
+    enum { FEW_BYTES = 65536 };
     for (size_t i = 0; i < r->step_count; i++) {
         const range_step *s = &r->steps[i];
         const program_step *step = &r->base->steps[s->step];

@@ -88,17 +88,24 @@ static pgy_model *decoder(void)
     return builder_finish_bytes(&b);
 }
 
-static engine *build(pgy_model *model, bool ranges)
+static engine *build_in(pgy_model *model, bool ranges, bool half)
 {
     /* Estimates choose the same kernels each time. */
-    const pgy_build_config config = {
-        .size = sizeof config, .has_optimization_level = true, .optimization_level = 1};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .fp16 = half};
     engine *e = NULL;
     pgy_error err = {0};
     setenv("POLYGRAPHY_RANGES", ranges ? "1" : "0", 1);
     if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
     unsetenv("POLYGRAPHY_RANGES");
     return e;
+}
+
+static engine *build(pgy_model *model, bool ranges)
+{
+    return build_in(model, ranges, false);
 }
 
 static context *open(engine *e, size_t threads)
@@ -639,4 +646,83 @@ static void test_ranges__times_include_preparation(void **state)
         }
     }
     close_pair(&p);
+}
+
+static void test_ranges__in_16_bits(void **state)
+{
+    (void)state;
+    pgy_model *model = decoder();
+    pair p = {build_in(model, true, true), build_in(model, false, true), NULL, NULL};
+    p.a = open(p.ranged, 1);
+    p.b = open(p.exact, 1);
+    for (int64_t past = 5; past < 20; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    pgy_model_destroy(model);
+    close_pair(&p);
+}
+
+/* Runs a model with one input of [rows, 1, 8] in a range and alone. */
+static void compare_rows(pgy_model *model, bool ranged)
+{
+    engine *e[2] = {build(model, true), build(model, false)};
+    context *c[2] = {open(e[0], 1), open(e[1], 1)};
+    for (int64_t rows = 5; rows < 20; rows++) {
+        const int64_t shape[] = {rows, 1, 8};
+        pgy_tensor_map *feed = NULL, *out[2] = {NULL, NULL};
+        pgy_error err = {0};
+        assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+        give(feed, "x", 3, shape, (uint32_t)rows);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pgy_tensor_map_create(&out[i], NULL), PGY_OK);
+            if (context_run(c[i], feed, out[i], NULL, &err)) fail_msg("%s", err.text);
+        }
+        if (ranged) assert_int_equal(is_of_range(c[0]), rows > 5);
+        expect_same(out[0], out[1]);
+        for (int i = 0; i < 2; i++) pgy_tensor_map_destroy(out[i]);
+        pgy_tensor_map_destroy(feed);
+    }
+    for (int i = 0; i < 2; i++) context_destroy(c[i]);
+    for (int i = 0; i < 2; i++) engine_release(e[i]);
+    pgy_model_destroy(model);
+}
+
+static void put_weights(model_builder *b, const char *name, const char *shape, int count, int seed)
+{
+    float w[2048];
+    assert_true(count <= 2048);
+    for (int i = 0; i < count; i++) w[i] = (float)((i * 37 + seed) % 23) / 23 - 0.4f;
+    builder_floats(b, name, shape, w);
+}
+
+static void test_ranges__recurrent(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 1, 8");
+    put_weights(&b, "w", "1, 64, 8", 64 * 8, 3);
+    put_weights(&b, "r", "1, 64, 16", 64 * 16, 5);
+    builder_attr_int(&b, builder_node(&b, "LSTM", "x w r", "y"), "hidden_size", 16);
+    builder_output(&b, "y", PGY_F32, NULL);
+    compare_rows(builder_finish(&b), true);
+}
+
+static void test_ranges__of_bytes(void **state)
+{
+    static const float scale[] = {0.05f};
+    static const int64_t rows[] = {0, -1};
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 1, 8");
+    put_weights(&b, "w", "8, 24", 8 * 24, 3);
+    builder_floats(&b, "scale", "", scale);
+    builder_ints(&b, "whole", "2", rows);
+    builder_node(&b, "QuantizeLinear", "x scale", "xq");
+    builder_node(&b, "DequantizeLinear", "xq scale", "xd");
+    builder_node(&b, "QuantizeLinear", "w scale", "wq");
+    builder_node(&b, "DequantizeLinear", "wq scale", "wd");
+    builder_node(&b, "MatMul", "xd wd", "m");
+    builder_node(&b, "QuantizeLinear", "m scale", "mq");
+    builder_node(&b, "DequantizeLinear", "mq scale", "md");
+    builder_node(&b, "Reshape", "md whole", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    compare_rows(builder_finish(&b), true);
 }
