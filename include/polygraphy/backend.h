@@ -113,6 +113,9 @@ typedef struct pgy_backend {
     /** Fills options_size zeroed bytes with the defaults of `options`; NULL: they are zero. */
     void (*defaults)(void *options);
     uint32_t traits; /**< pgy_backend_trait; pgy_backend_has reads it */
+    /** Of the time of the last `infer`, what it took to prepare for shapes that came for the first
+     * time. 0: nothing was prepared; negative, or no such entry: unknown. */
+    int64_t (*preparation_ns)(const void *runner);
 } pgy_backend;
 
 typedef const pgy_backend *(*pgy_backend_entry)(const pgy_backend_host *host);

@@ -175,6 +175,10 @@ PGY_API int64_t pgy_decode_report_choice(const pgy_decode_report *r, size_t runn
                                          size_t step);
 /** Wall time of a step in nanoseconds; -1: no such runner or step. */
 PGY_API int64_t pgy_decode_report_time_ns(const pgy_decode_report *r, size_t runner, size_t step);
+/** Of that time, what the runner took to prepare for new shapes. 0: nothing was prepared; -1: no
+ * such runner or step, or unknown. */
+PGY_API int64_t pgy_decode_report_preparation_ns(const pgy_decode_report *r, size_t runner,
+                                                 size_t step);
 /** @return PGY_E_ARGUMENT: no such runner */
 PGY_API PGY_MUST_CHECK pgy_status pgy_decode_report_latency(pgy_decode_latency *out,
                                                             const pgy_decode_report *r,

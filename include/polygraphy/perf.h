@@ -82,6 +82,9 @@ PGY_API void pgy_perf_trace_destroy(pgy_perf_trace *t); /**< NULL is fine */
 PGY_API size_t pgy_perf_trace_count(const pgy_perf_trace *t);
 PGY_API const pgy_perf_run *pgy_perf_trace_at(const pgy_perf_trace *t, size_t i);
 PGY_API size_t pgy_perf_warm_up_count(const pgy_perf_trace *t); /**< runs before those measured */
+/** What all runs together took to prepare programs for shapes that came for the first time, in ms;
+ * compute times include it. *measured (may be NULL): the number of measured runs that did so. */
+PGY_API double pgy_perf_preparation_ms(size_t *measured, const pgy_perf_trace *t);
 /** Measured runs that the trace has no longer (pgy_perf_options.window). */
 PGY_API size_t pgy_perf_dropped_count(const pgy_perf_trace *t);
 

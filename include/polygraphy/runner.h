@@ -116,6 +116,9 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_run
                                                    const pgy_tensor_map *feed, pgy_error *err);
 /** Duration of the last inference call in nanoseconds; -1 before the first. */
 PGY_API int64_t pgy_runner_last_time_ns(const pgy_runner *r);
+/** Of that duration, what the runner took to prepare for shapes that came for the first time. 0:
+ * nothing was prepared; -1: unknown. */
+PGY_API int64_t pgy_runner_last_preparation_ns(const pgy_runner *r);
 
 #ifdef __cplusplus
 }

@@ -177,6 +177,14 @@ typedef struct pgy_context_memory {
 } pgy_context_memory;
 PGY_API pgy_context_memory pgy_context_describe_memory(const pgy_context *c);
 
+/** Times of the last run that succeeded; zeros before it. */
+typedef struct pgy_context_times {
+    int64_t whole_ns;       /**< the run, with what it prepared */
+    int64_t preparation_ns; /**< of it, for shapes that had no program: building one, or making it
+                               from a range of shapes, and memory for it; 0: nothing was prepared */
+} pgy_context_times;
+PGY_API pgy_context_times pgy_context_describe_times(const pgy_context *c);
+
 /* ---- Observing ------------------------------------------------------------------------------ */
 
 /** Receives the time of each layer. Reading clocks takes time, so the sum is less than the whole

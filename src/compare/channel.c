@@ -15,7 +15,7 @@
 
 typedef struct message_head {
     uint32_t kind, has_map;
-    double number;
+    channel_numbers numbers;
     uint64_t text_size, tensor_count;
 } message_head;
 
@@ -73,12 +73,12 @@ static pgy_status put_tensor(int fd, const char *name, pgy_tensor *kept, pgy_err
     return st;
 }
 
-pgy_status channel_send(int fd, channel_kind kind, double number, const char *text,
+pgy_status channel_send(int fd, channel_kind kind, channel_numbers numbers, const char *text,
                         const pgy_tensor_map *map, pgy_error *err)
 {
     message_head head = {.kind = kind,
                          .has_map = map != NULL,
-                         .number = number,
+                         .numbers = numbers,
                          .text_size = text ? strlen(text) : 0,
                          .tensor_count = map ? pgy_tensor_map_count(map) : 0};
     pgy_status st = put(fd, &head, sizeof head, err);
@@ -195,7 +195,7 @@ pgy_status channel_receive(channel_message *out, int fd, int64_t deadline_ns, pg
     pgy_status st = get(&r, &head, sizeof head, err);
     if (st) return st;
     m.kind = (channel_kind)head.kind;
-    m.number = head.number;
+    m.numbers = head.numbers;
     st = get_text(&m.text, &r, head.text_size, err);
     if (!st && head.has_map) st = pgy_tensor_map_create(&m.map, err);
     for (uint64_t i = 0; !st && i < head.tensor_count; i++) st = get_tensor(m.map, &r, err);

@@ -14,13 +14,18 @@ typedef enum channel_kind {
     CHANNEL_ERROR
 } channel_kind;
 
+/* What a message says besides tensors: the times of an iteration, or a status. */
+typedef struct channel_numbers {
+    double first, second;
+} channel_numbers;
+
 /* Sending and receiving return PGY_E_IO when the other process has closed its end. */
-pgy_status channel_send(int fd, channel_kind kind, double number, const char *text,
+pgy_status channel_send(int fd, channel_kind kind, channel_numbers numbers, const char *text,
                         const pgy_tensor_map *map, pgy_error *err) PGY_MUST_CHECK;
 
 typedef struct channel_message {
     channel_kind kind;
-    double number;
+    channel_numbers numbers;
     char *text;          /* never NULL */
     pgy_tensor_map *map; /* NULL: the message has none */
 } channel_message;

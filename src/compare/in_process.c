@@ -43,7 +43,7 @@ static void log_feed(const pgy_runner *r, const pgy_tensor_map *feed)
     str_deinit(&heading);
 }
 
-static pgy_status one_iteration(double *seconds, run_context *c, feed_cache *cache, size_t i,
+static pgy_status one_iteration(infer_time *time, run_context *c, feed_cache *cache, size_t i,
                                 pgy_runner *r, const run_sink *sink, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *outputs = NULL;
@@ -55,8 +55,8 @@ static pgy_status one_iteration(double *seconds, run_context *c, feed_cache *cac
     }
     pgy_tensor_map_destroy(feed);
     if (st) return pgy_error_prefix(err, st, "%s, iteration %zu: ", pgy_runner_name(r), i);
-    *seconds = infer_seconds(r);
-    st = sink->iteration(sink->user, outputs, *seconds, err);
+    *time = infer_time_of(r);
+    st = sink->iteration(sink->user, outputs, *time, err);
     pgy_tensor_map_destroy(outputs);
     return st;
 }
@@ -65,6 +65,7 @@ static pgy_status all_iterations(run_context *c, feed_cache *cache, pgy_runner *
                                  const run_sink *sink, pgy_error *err)
 {
     double total = 0;
+    run_times times = {0};
     bool loaded = cache->loaded;
     pgy_status st = feed_cache_begin(cache, r, err);
     for (size_t i = 0; !st && !loaded && sink->feed && i < cache->count; i++) {
@@ -76,14 +77,18 @@ static pgy_status all_iterations(run_context *c, feed_cache *cache, pgy_runner *
     }
     if (!st) st = warm_up(c, cache, r, err);
     for (size_t i = 0; !st && i < cache->count; i++) {
-        double seconds = 0;
-        st = one_iteration(&seconds, c, cache, i, r, sink, err);
-        total += seconds;
+        infer_time one = {0};
+        st = one_iteration(&one, c, cache, i, r, sink, err);
+        if (!st && !run_times_add(&times, one))
+            st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for times");
+        total += one.whole_s;
     }
     if (!st && cache->count)
         LOG(FINISH,
             "%-35s | Completed %zu iteration(s) in %.4g ms | Average inference time: %.4g ms.",
             pgy_runner_name(r), cache->count, total * 1e3, total * 1e3 / (double)cache->count);
+    if (!st) run_times_log(pgy_runner_name(r), &times);
+    run_times_deinit(&times);
     return st;
 }
 

@@ -38,10 +38,15 @@ void infer_log_values(const char *heading, const pgy_tensor_map *m)
     str_deinit(&all);
 }
 
-double infer_seconds(const pgy_runner *r)
+static double seconds(int64_t ns)
 {
-    int64_t ns = pgy_runner_last_time_ns(r);
     return ns < 0 ? (double)NAN : (double)ns / 1e9;
+}
+
+infer_time infer_time_of(const pgy_runner *r)
+{
+    return (infer_time){seconds(pgy_runner_last_time_ns(r)),
+                        seconds(pgy_runner_last_preparation_ns(r))};
 }
 
 pgy_status run_check_cancelled(const pgy_run_options *o, pgy_error *err)
@@ -67,7 +72,7 @@ static void log_outputs(const pgy_runner *r, const pgy_tensor_map *outputs)
     pgy_text_free(text);
     if (!LOG_IS_ON(EXTRA_VERBOSE)) return;
     str_printf(&heading, "%-35s | Inference Time: %.3f ms | Received outputs:", pgy_runner_name(r),
-               infer_seconds(r) * 1e3);
+               infer_time_of(r).whole_s * 1e3);
     infer_log_values(str_text(&heading), outputs);
     str_deinit(&heading);
 }

@@ -106,6 +106,7 @@ typedef struct run_facts {
     const pgy_accuracy_results *accuracy;
     const char *const *runner_names;
     size_t runner_count;
+    const struct run_times *times; /* of each runner */
 } run_facts;
 /* The extension selects the format: .json, .xml (JUnit), .sarif. Others give PGY_E_ARGUMENT. */
 pgy_status report_check_path(const char *path, pgy_error *err) PGY_MUST_CHECK;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "compare/run.h"
+
 enum { JSON_VERSION = 1 };
 
 static const struct {
@@ -171,6 +173,39 @@ static void failures(json_writer *w, const run_facts *facts)
     json_end_array(w);
 }
 
+static void milliseconds(json_writer *w, double seconds)
+{
+    if (isfinite(seconds))
+        json_real(w, seconds * 1e3);
+    else
+        json_null(w);
+}
+
+static void times(json_writer *w, const run_times *t, const char *key, bool preparation)
+{
+    json_key(w, key);
+    json_begin_array(w);
+    for (size_t i = 0; t && i < t->count; i++)
+        milliseconds(w, preparation ? t->items[i].preparation_s : t->items[i].whole_s);
+    json_end_array(w);
+}
+
+/* The times of all inferences of this run, in the order of the runners. */
+static void all_times(json_writer *w, const run_facts *facts)
+{
+    json_key(w, "times");
+    json_begin_array(w);
+    for (size_t i = 0; i < facts->runner_count; i++) {
+        const run_times *t = facts->times ? &facts->times[i] : NULL;
+        json_begin_object(w);
+        json_put_text(w, "runner", facts->runner_names[i]);
+        times(w, t, "ms", false);
+        times(w, t, "preparation_ms", true);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 void report_write_json(json_writer *w, const run_facts *facts)
 {
     json_begin_object(w);
@@ -188,6 +223,7 @@ void report_write_json(json_writer *w, const run_facts *facts)
     json_begin_array(w);
     for (size_t i = 0; i < facts->runner_count; i++) json_text(w, facts->runner_names[i]);
     json_end_array(w);
+    all_times(w, facts);
     json_key(w, "functions");
     json_begin_array(w);
     for (size_t f = 0; facts->compared && f < pgy_accuracy_results_count(facts->accuracy); f++)

@@ -162,6 +162,7 @@ static pgy_status write_reports(const run_context *c, run_facts *facts, pgy_erro
     facts->model_path = o->model_path;
     facts->runner_names = names;
     facts->runner_count = c->runner_count;
+    facts->times = c->times;
     for (size_t i = 0; !st && i < o->report_count; i++) {
         LOG(INFO, "Saving report to %s", o->reports[i]);
         st = report_write(o->reports[i], facts, err);
@@ -199,8 +200,10 @@ pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runn
 
     pgy_status st = take_options(&settings, options, err);
     if (!st) st = check_options(&settings.run, err);
+    if (!st && !(c.times = mem_calloc(runner_count + 1, sizeof *c.times)))
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     if (!st) st = tally_init(&t, &settings.judge, needed_verdicts(c.options), err);
-    if (st) return st;
+    if (st) goto done;
     st = run_and_judge(&c, &why);
     run_facts facts = {.reason = st ? why.text : str_text(&t.reason),
                        .passed = !st && !t.failed,
@@ -218,6 +221,9 @@ pgy_status pgy_run(pgy_run_report **out, pgy_runner *const *runners, size_t runn
     }
     if (!st) st = make_report(out, &t, err);
     tally_deinit(&t);
+done:
+    for (size_t i = 0; c.times && i < runner_count; i++) run_times_deinit(&c.times[i]);
+    mem_free(c.times);
     return st;
 }
 

@@ -71,12 +71,31 @@ pgy_status tally_validate(tally *t, const pgy_results *const *results, size_t co
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Arguments of stream_run, sequential_run and sequential_infer. */
+/* The time of an inference. */
+typedef struct infer_time {
+    double whole_s;       /* NaN: unknown */
+    double preparation_s; /* of it, to prepare for new shapes; 0: nothing was prepared; NaN: unknown
+                           */
+} infer_time;
+
+/* ---- times.c ---- */
+typedef struct run_times {
+    infer_time *items; /* of one runner's iterations */
+    size_t count, capacity;
+} run_times;
+/* False: out of memory. */
+bool run_times_add(run_times *t, infer_time one);
+void run_times_deinit(run_times *t);
+/* Says whether times of a runner include preparation: "first 3.1 ms, then 0.2 ms". */
+void run_times_log(const char *runner, const run_times *t);
+
 typedef struct run_context {
     pgy_runner *const *runners;
     size_t runner_count;
     const pgy_run_options *options;
     pgy_data_loader *loader; /* never NULL when there are runners */
     tally *verdict;          /* NULL in pgy_infer_all */
+    run_times *times;        /* of all inferences, for reports; NULL: not wanted */
 } run_context;
 
 pgy_status stream_run(run_context *c, pgy_error *err) PGY_MUST_CHECK;     /* stream.c */
@@ -99,7 +118,7 @@ pgy_status infer_matched(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_m
 char *infer_describe(const char *title, const pgy_tensor_map *m);
 /* Values of a map for EXTRA_VERBOSE, after a heading. */
 void infer_log_values(const char *heading, const pgy_tensor_map *m);
-double infer_seconds(const pgy_runner *r); /* of the last inference; NaN if not known */
+infer_time infer_time_of(const pgy_runner *r); /* of the last inference */
 /* PGY_E_CANCELLED if the caller's `cancelled` callback asks to stop. */
 pgy_status run_check_cancelled(const pgy_run_options *o, pgy_error *err) PGY_MUST_CHECK;
 
@@ -151,7 +170,7 @@ pgy_status feed_cache_match(pgy_tensor_map **out, feed_cache *c, size_t i, pgy_r
 typedef struct run_sink {
     /* called for each loaded iteration, which it borrows; NULL: not wanted */
     pgy_status (*feed)(void *user, pgy_tensor_map *feed, pgy_error *err);
-    pgy_status (*iteration)(void *user, const pgy_tensor_map *outputs, double runtime_s,
+    pgy_status (*iteration)(void *user, const pgy_tensor_map *outputs, infer_time time,
                             pgy_error *err);
     void *user;
 } run_sink;

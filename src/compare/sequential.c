@@ -14,13 +14,16 @@ static const char LOG_PATH[] = "comparator/comparator.py";
 typedef struct collector {
     pgy_results *results;
     size_t runner;
+    run_times *times; /* NULL: not wanted */
 } collector;
 
-static pgy_status collect(void *user, const pgy_tensor_map *outputs, double runtime_s,
+static pgy_status collect(void *user, const pgy_tensor_map *outputs, infer_time time,
                           pgy_error *err)
 {
     const collector *to = user;
-    return pgy_results_add(to->results, to->runner, outputs, runtime_s, err);
+    if (to->times && !run_times_add(to->times, time))
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for times");
+    return pgy_results_add(to->results, to->runner, outputs, time.whole_s, err);
 }
 
 static pgy_status run_all(pgy_results *results, run_context *c, feed_cache *cache, pgy_error *err)
@@ -30,6 +33,7 @@ static pgy_status run_all(pgy_results *results, run_context *c, feed_cache *cach
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < c->runner_count; i++) {
         pgy_runner *r = c->runners[i];
+        to.times = c->times ? &c->times[i] : NULL;
         st = pgy_results_add_runner(results, pgy_runner_name(r), &to.runner, err);
         if (!st)
             st = (c->options->use_subprocess ? subprocess_one : in_process_one)(c, cache, r, &sink,

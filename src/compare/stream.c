@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streaming runs: all runners are active at once. Every input goes through all runners, stored
  * results of the same iteration are added after them, and all are judged before the next input is
- * loaded. Memory does not grow with the number of iterations. */
+ * loaded. Memory does not grow with the number of iterations, except for their times. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "compare/run.h"
@@ -52,16 +52,20 @@ static void log_feed(const stream *s, const pgy_tensor_map *feed)
     pgy_text_free(text);
 }
 
-static pgy_status infer_runner(pgy_results *out, const stream *s, pgy_runner *r,
+static pgy_status infer_runner(pgy_results *out, const stream *s, size_t index,
                                const pgy_tensor_map *feed, pgy_error *err)
 {
+    pgy_runner *r = s->run->runners[index];
     pgy_tensor_map *outputs = NULL;
     size_t entry;
     pgy_status st = run_check_cancelled(s->run->options, err);
     if (!st) st = infer_once(&outputs, r, feed, err);
     if (st) return pgy_error_prefix(err, st, "%s, iteration %zu: ", pgy_runner_name(r), s->index);
     st = pgy_results_add_runner(out, pgy_runner_name(r), &entry, err);
-    if (!st) st = pgy_results_add(out, entry, outputs, infer_seconds(r), err);
+    const infer_time time = infer_time_of(r);
+    if (!st) st = pgy_results_add(out, entry, outputs, time.whole_s, err);
+    if (!st && !run_times_add(&s->run->times[index], time))
+        st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for times");
     pgy_tensor_map_destroy(outputs);
     return st;
 }
@@ -77,7 +81,7 @@ static pgy_status infer_all_runners(pgy_results **out, stream *s, pgy_error *err
     st = saver_add_feed(&s->save, feed, err);
     if (!st) st = pgy_results_create(&results, err);
     for (size_t i = 0; !st && i < s->run->runner_count; i++)
-        st = infer_runner(results, s, s->run->runners[i], feed, err);
+        st = infer_runner(results, s, i, feed, err);
     pgy_tensor_map_destroy(feed);
     if (!st) st = saver_add_results(&s->save, results, err);
     if (!st)
@@ -241,6 +245,8 @@ pgy_status stream_run(run_context *c, pgy_error *err)
             post->name ? post->name : "TopKPostprocessFunc");
     pgy_status st = open_stream(&s, c, err);
     if (!st) st = iterate(&s, err);
+    for (size_t i = 0; !st && i < c->runner_count; i++)
+        run_times_log(pgy_runner_name(c->runners[i]), &c->times[i]);
     /* Save the results also when a later iteration failed, but not when the user asked to stop. */
     if (st != PGY_E_CANCELLED && has_runners(&s)) {
         pgy_status saved = saver_finish(&s.save, st ? NULL : err);

@@ -25,13 +25,14 @@ static const char LOG_PATH[] = "compare/subprocess.c";
 
 static pgy_status send_feed(void *user, pgy_tensor_map *feed, pgy_error *err)
 {
-    return channel_send(*(const int *)user, CHANNEL_FEED, 0, NULL, feed, err);
+    return channel_send(*(const int *)user, CHANNEL_FEED, (channel_numbers){0}, NULL, feed, err);
 }
 
-static pgy_status send_iteration(void *user, const pgy_tensor_map *outputs, double runtime_s,
+static pgy_status send_iteration(void *user, const pgy_tensor_map *outputs, infer_time time,
                                  pgy_error *err)
 {
-    return channel_send(*(const int *)user, CHANNEL_ITERATION, runtime_s, NULL, outputs, err);
+    const channel_numbers numbers = {time.whole_s, time.preparation_s};
+    return channel_send(*(const int *)user, CHANNEL_ITERATION, numbers, NULL, outputs, err);
 }
 
 static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *r, int fd)
@@ -42,8 +43,8 @@ static _Noreturn void child_main(run_context *c, feed_cache *cache, pgy_runner *
     file_install_signal_cleanup();
     pgy_set_progress(NULL, NULL); /* the parent's terminal line would be in the way */
     pgy_status st = in_process_one(c, cache, r, &sink, &why);
-    pgy_status sent =
-        channel_send(fd, st ? CHANNEL_ERROR : CHANNEL_DONE, (double)st, why.text, NULL, NULL);
+    pgy_status sent = channel_send(fd, st ? CHANNEL_ERROR : CHANNEL_DONE,
+                                   (channel_numbers){(double)st, 0}, why.text, NULL, NULL);
     fflush(NULL);
     _exit(st || sent ? 1 : 0);
 }
@@ -78,8 +79,10 @@ static pgy_status take(channel_message *m, feed_cache *cache, const run_sink *si
     pgy_tensor_map *feed = m->map;
     switch (m->kind) {
     case CHANNEL_FEED: m->map = NULL; return feed_cache_adopt(cache, feed, err);
-    case CHANNEL_ITERATION: return sink->iteration(sink->user, m->map, m->number, err);
-    case CHANNEL_ERROR: return pgy_error_set(err, (pgy_status)(int)m->number, "%s", m->text);
+    case CHANNEL_ITERATION:
+        return sink->iteration(sink->user, m->map,
+                               (infer_time){m->numbers.first, m->numbers.second}, err);
+    case CHANNEL_ERROR: return pgy_error_set(err, (pgy_status)(int)m->numbers.first, "%s", m->text);
     case CHANNEL_DONE: return PGY_OK;
     }
     return pgy_error_set(err, PGY_E_INTERNAL, "the child process sent a message of kind %d",

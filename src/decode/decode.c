@@ -118,9 +118,11 @@ static pgy_status alloc_report(decoding *d, pgy_error *err)
     r->comparisons = mem_calloc(pairs * steps, sizeof *r->comparisons);
     r->choices = mem_calloc(choices, sizeof *r->choices);
     r->times_ns = mem_calloc(cells, sizeof *r->times_ns);
+    r->preparations_ns = mem_calloc(cells, sizeof *r->preparations_ns);
     const size_t width = r->prompt.length;
     d->ids = mem_calloc(d->count * r->batch, width * sizeof *d->ids);
-    if (!r->steps || !r->comparisons || !r->choices || !r->times_ns || !d->ids)
+    if (!r->steps || !r->comparisons || !r->choices || !r->times_ns || !r->preparations_ns ||
+        !d->ids)
         return out_of_memory(err);
     for (size_t i = 0; i < d->count; i++)
         if (!strvec_push(&r->names, lane_name(&d->lanes[i]))) return out_of_memory(err);
@@ -242,6 +244,7 @@ static pgy_status run_lane(decoding *d, size_t i, size_t step, pgy_error *err)
         append_hint(err);
     if (st) return pgy_error_prefix(err, st, "%s, step %zu: ", lane_name(lane), step);
     r->times_ns[i * r->step_limit + step] = lane->time_ns;
+    r->preparations_ns[i * r->step_limit + step] = lane->preparation_ns;
     memcpy(r->choices + (i * r->step_limit + step) * r->batch, lane->chosen,
            r->batch * sizeof *lane->chosen);
     return PGY_OK;

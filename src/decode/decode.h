@@ -176,6 +176,7 @@ typedef struct decode_lane {
     pgy_tensor_map *feed, *outputs; /* of the last step */
     int64_t *chosen;                /* [batch]: ids with the largest logit after the last step */
     int64_t time_ns;                /* of the last step */
+    int64_t preparation_ns;         /* of it, for new shapes; -1: unknown */
     bool has_parted;                /* its text differs from the reference's */
     bool has_differed;              /* a step differed */
     bool has_nan;                   /* in the last step's rows that choose */
@@ -240,6 +241,7 @@ struct pgy_decode_report {
     pgy_decode_comparison *comparisons; /* [pair, step_limit] */
     int64_t *choices;                   /* [runner, step_limit, batch] */
     int64_t *times_ns;                  /* [runner, step_limit] */
+    int64_t *preparations_ns;           /* [runner, step_limit]; -1: unknown */
     bool failed;
     const char *judge;
 };

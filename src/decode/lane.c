@@ -165,6 +165,7 @@ static pgy_status infer(decode_lane *lane, pgy_error *err)
     const int64_t begin = clock_ns();
     const pgy_status st = pgy_runner_infer(&lane->outputs, lane->runner, lane->feed, err);
     lane->time_ns = clock_ns() - begin;
+    lane->preparation_ns = pgy_runner_last_preparation_ns(lane->runner);
     return st;
 }
 
@@ -177,6 +178,7 @@ static pgy_status read_step(decode_lane *lane, pgy_error *err)
     const pgy_iteration *it = pgy_results_at(lane->ahead, 0, 0);
     pgy_status st = pgy_tensor_map_copy(&lane->outputs, it->outputs, err);
     lane->time_ns = isnan(it->runtime_s) ? 0 : (int64_t)(it->runtime_s * 1e9);
+    lane->preparation_ns = -1;
     if (st) return st;
     pgy_results_destroy(lane->ahead);
     lane->ahead = NULL;

@@ -33,6 +33,7 @@ void pgy_decode_report_destroy(pgy_decode_report *r)
     mem_free(r->comparisons);
     mem_free(r->choices);
     mem_free(r->times_ns);
+    mem_free(r->preparations_ns);
     mem_free(r);
 }
 
@@ -169,6 +170,12 @@ int64_t pgy_decode_report_time_ns(const pgy_decode_report *r, size_t runner, siz
 {
     if (runner >= r->names.count || step >= r->step_count) return -1;
     return r->times_ns[runner * r->step_limit + step];
+}
+
+int64_t pgy_decode_report_preparation_ns(const pgy_decode_report *r, size_t runner, size_t step)
+{
+    if (runner >= r->names.count || step >= r->step_count) return -1;
+    return r->preparations_ns[runner * r->step_limit + step];
 }
 
 /* ---- Latency ----------------------------------------------------------------------------------

@@ -121,6 +121,16 @@ static pgy_status runner(json_writer *w, const pgy_decode_report *r, size_t i, p
     for (size_t k = 0; k < r->step_count; k++)
         json_real(w, (double)pgy_decode_report_time_ns(r, i, k) / 1e6);
     json_end_array(w);
+    json_key(w, "preparation");
+    json_begin_array(w);
+    for (size_t k = 0; k < r->step_count; k++) {
+        const int64_t ns = pgy_decode_report_preparation_ns(r, i, k);
+        if (ns < 0)
+            json_null(w);
+        else
+            json_real(w, (double)ns / 1e6);
+    }
+    json_end_array(w);
     json_end_object(w);
     json_end_object(w);
     return PGY_OK;

@@ -177,6 +177,24 @@ static pgy_status put_latency(str *out, const pgy_decode_report *r, pgy_error *e
     return PGY_OK;
 }
 
+/* Which runners prepared programs for new shapes, and for how long. */
+static void put_preparation(str *out, const pgy_decode_report *r)
+{
+    for (size_t i = 0; i < r->names.count; i++) {
+        double total_ms = 0;
+        size_t steps = 0;
+        for (size_t k = 0; k < r->step_count; k++) {
+            const int64_t ns = pgy_decode_report_preparation_ns(r, i, k);
+            if (ns <= 0) continue;
+            total_ms += (double)ns / 1e6;
+            steps++;
+        }
+        if (steps)
+            str_printf(out, "    preparation for new shapes: %.3f ms in %zu of %zu steps  %s\n",
+                       total_ms, steps, r->step_count, r->names.items[i]);
+    }
+}
+
 pgy_status pgy_decode_report_text(char **out, const pgy_decode_report *r, bool all, pgy_error *err)
 {
     str text = {0};
@@ -191,6 +209,7 @@ pgy_status pgy_decode_report_text(char **out, const pgy_decode_report *r, bool a
     str_append(&text, r->batch > 1 ? " (row 0):" : ":");
     put_ids(&text, r, 0, 0, 0);
     pgy_status st = put_latency(&text, r, err);
+    put_preparation(&text, r);
     for (size_t i = 0; i < r->failures.count; i++) str_printf(&text, "%s\n", r->failures.items[i]);
     while (text.size && text.data[text.size - 1] == '\n') text.data[--text.size] = 0;
     if (!st) st = str_give(out, &text, err);

@@ -75,16 +75,21 @@ static bool keeps(const kernel *inner, const kernel_problem *u, size_t i)
            (inner->flags & KERNEL_KEEPS_HALF_WEIGHTS);
 }
 
-/* Counts the elements of constants to be widened; skips constants with more than `most`
- * elements. */
+/* Is this a constant to be widened? Not if it has more than `most` elements, nor if it is packed
+ * already and no longer there. */
+static bool widens(const kernel *inner, const kernel_problem *u, size_t i, size_t most)
+{
+    const kernel_tensor *t = &u->inputs[i];
+    if (i >= u->input_count || !half_is(t->dtype) || !t->data || keeps(inner, u, i)) return false;
+    return kernel_count(t) <= most && !(u->keeps_packed && t->elsewhere);
+}
+
+/* Counts the elements of constants to be widened. */
 static size_t count_constants(const kernel *inner, const kernel_problem *u, size_t most)
 {
     size_t count = 0;
-    for (size_t i = 0; i < u->input_count; i++) {
-        const kernel_tensor *t = &u->inputs[i];
-        if (!half_is(t->dtype) || !t->data || keeps(inner, u, i)) continue;
-        if (kernel_count(t) <= most) count += round_up(kernel_count(t));
-    }
+    for (size_t i = 0; i < u->input_count; i++)
+        if (widens(inner, u, i, most)) count += round_up(kernel_count(&u->inputs[i]));
     return count;
 }
 
@@ -98,7 +103,7 @@ static void widen_problem(kernel_problem *wide, const kernel *inner, const kerne
     for (size_t i = 0; i < u->input_count + u->output_count; i++) {
         kernel_tensor *t = tensor_of(wide, i);
         if (!half_is(t->dtype) || keeps(inner, u, i)) continue;
-        if (t->data && kernel_count(t) <= most) {
+        if (widens(inner, u, i, most)) {
             half_loops_of(t->dtype, cpu_features())->widen(room, t->data, kernel_count(t));
             t->data = room;
             room += round_up(kernel_count(t));
@@ -245,7 +250,13 @@ static pgy_status half_adapter_pack(kernel_plan *out, const preparation *w, pgy_
     for (size_t i = 0; i < w->problem->input_count; i++)
         if (w->p->tensors[i].packed) out->packed_inputs |= 1u << i;
     out->packed_bytes = w->packed_bytes;
+    out->packed_form = w->plan.packed_form;
     if (!w->packed_bytes) return PGY_OK;
+    if (w->problem->keeps_packed) {
+        if (w->packed_bytes == round_up(w->plan.packed_bytes))
+            out->packed_bytes = w->plan.packed_bytes;
+        return PGY_OK;
+    }
     if (w->plan.piece && w->packed_bytes == round_up(w->plan.packed_bytes)) {
         out->packed = w->plan.packed; /* nothing follows, so the piece is shared */
         out->packed_bytes = w->plan.packed_bytes;

@@ -21,8 +21,6 @@ static void half_adapter_add(const kernel *k, const kernel *like)
     wrapped[count] = k;
     table[count] = *k;
     table[count].name = names[count];
-    /* What the adapter packs are converted constants, too: prepare reads them each time. */
-    table[count].flags &= ~(uint32_t)KERNEL_KEEPS_PACKED;
     table[count].version = (uint16_t)(k->version * VERSIONS + VERSION);
     table[count].accept = like->accept;
     table[count].prepare = like->prepare;

@@ -366,9 +366,10 @@ pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
                                 .user = p};
     out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;
     const pgy_status st = kernel_pack(out, u, &how, err);
-    p->small = !st;
-    for (size_t i = 0; !st && i < channels; i++)
-        if (find_most(out->packed, p, u, i) >= 0x1p14) p->small = false;
+    const void *packed = u->keeps_packed ? u->kept : out->packed;
+    p->small = !st && packed && (!u->keeps_packed || u->kept_bytes >= how.size_bytes);
+    for (size_t i = 0; p->small && i < channels; i++)
+        if (find_most(packed, p, u, i) >= 0x1p14) p->small = false;
     return st;
 }
 
@@ -482,14 +483,14 @@ static bool int_conv_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-#define ROW(suffix, level, products_per_ns)                                          \
-    {                                                                                \
-        .name = "conv_int8_" #suffix, .version = 2,                                  \
-        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv "  \
-               "pgy:QuantizedConv",                                                  \
-        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,  \
-        .accept = int_conv_accept, .prepare = int_conv_prepare, .run = int_conv_run, \
-        .extent = int_conv_extent                                                    \
+#define ROW(suffix, level, products_per_ns)                                              \
+    {                                                                                    \
+        .name = "conv_int8_" #suffix, .version = 2,                                      \
+        .ops = "QLinearConv ConvInteger com.microsoft:QLinearConv pgy:QLinearConv "      \
+               "pgy:QuantizedConv",                                                      \
+        .needs = level, .rates = {products_per_ns},                                      \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = int_conv_accept, \
+        .prepare = int_conv_prepare, .run = int_conv_run, .extent = int_conv_extent      \
     }
 const kernel KERNELS_int_conv[] = {
     ROW(portable, CPU_PORTABLE, 2),

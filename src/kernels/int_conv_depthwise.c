@@ -9,6 +9,7 @@
 #include "kernels/extent.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
+#include "kernels/packing.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -93,19 +94,16 @@ static bool int_conv_depthwise_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const kernel_problem *u,
-                                          pgy_error *err)
+static bool int_conv_depthwise_fill(void *to, const kernel_problem *u, const void *user)
 {
+    const params *p = user;
     const size_t channels = (size_t)(p->c.groups * p->c.out), taps = (size_t)p->c.taps;
     const size_t each = taps_bytes(p);
     const bool bytes = p->c.kind == INT_CONV_TO_BYTES; /* else ConvInteger */
     const size_t weights = bytes ? 3 : 1, zeros = bytes ? 5 : 3;
     const int shift = u->inputs[weights].dtype == PGY_U8 ? 128 : 0;
-    place_packed(p);
-    out->packed_bytes = p->at_scales + channels * sizeof(double);
-    uint8_t *packed = mem_alloc_aligned(64, out->packed_bytes);
-    if (!packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed weights");
-    memset(packed, 0, out->packed_bytes);
+    uint8_t *packed = to;
+    memset(packed, 0, p->at_scales + channels * sizeof(double));
     for (size_t i = 0; i < channels; i++) {
         const uint8_t *w = (const uint8_t *)u->inputs[weights].data + i * taps;
         int32_t sum = 0;
@@ -123,9 +121,26 @@ static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const ker
         ((double *)(packed + p->at_scales))[i] =
             int_problem_float(u, 1, 0) * int_problem_float(u, 4, i) / int_problem_float(u, 6, 0);
     }
-    out->packed = packed;
-    out->packed_inputs = UINT32_C(1) << weights;
-    return PGY_OK;
+    return true;
+}
+
+static pgy_status int_conv_depthwise_pack(kernel_plan *out, params *p, const kernel_problem *u,
+                                          pgy_error *err)
+{
+    const uint64_t channels = p->c.groups * p->c.out;
+    const bool bytes = p->c.kind == INT_CONV_TO_BYTES;
+    place_packed(p);
+    const kernel_packing how = {.form = "int_conv_depthwise",
+                                .numbers = {channels, p->c.taps, (uint64_t)p->c.kernel[2], p->quads,
+                                            taps_bytes(p), p->at_scales, bytes},
+                                .inputs = bytes ? 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 |
+                                                      1u << 8
+                                                : 1u << 1 | 1u << 3,
+                                .size_bytes = p->at_scales + channels * sizeof(double),
+                                .fill = int_conv_depthwise_fill,
+                                .user = p};
+    out->packed_inputs = UINT32_C(1) << (bytes ? 3 : 1);
+    return kernel_pack(out, u, &how, err);
 }
 
 static pgy_status int_conv_depthwise_prepare(kernel_plan *out, const kernel_problem *u,

@@ -398,9 +398,9 @@ static bool int_matmul_accept(kernel_problem *u, double *cost_ns)
         .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                          \
                "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "   \
                "pgy:QuantizedMatMul",                                                      \
-        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,        \
-        .accept = int_matmul_accept, .prepare = int_matmul_prepare, .run = int_matmul_run, \
-        .extent = int_matmul_extent                                                        \
+        .needs = level, .rates = {products_per_ns},                                        \
+        .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = int_matmul_accept, \
+        .prepare = int_matmul_prepare, .run = int_matmul_run, .extent = int_matmul_extent  \
     }
 const kernel KERNELS_int_matmul[] = {
     ROW(portable, CPU_PORTABLE, 2),

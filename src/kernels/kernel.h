@@ -54,6 +54,8 @@ typedef struct kernel_problem {
     /* The packed bytes of the step exist already, as it is prepared again for other sizes. Only
      * kernels with KERNEL_KEEPS_PACKED are asked for that. kernel_pack then packs nothing. */
     bool keeps_packed;
+    const void *kept; /* these bytes, for a kernel that finds parameters in them */
+    size_t kept_bytes;
     /* Copies the elements of a constant that is elsewhere. False: they cannot be had. */
     bool (*load)(void *to, size_t size_bytes, const void *source, void *user);
     void *load_user;

@@ -144,7 +144,8 @@ static void matmul_half_run(const kernel_run *r)
     {                                                                                         \
         .name = "matmul_half_" #suffix, .version = 1,                                         \
         .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level,       \
-        .rates = {flops_per_ns}, .flags = KERNEL_KEEPS_HALF_WEIGHTS | KERNEL_SHARES_WEIGHTS,  \
+        .rates = {flops_per_ns},                                                              \
+        .flags = KERNEL_KEEPS_HALF_WEIGHTS | KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,     \
         .accept = matmul_half_accept, .prepare = matmul_half_prepare, .run = matmul_half_run, \
         .extent = matmul_half_extent                                                          \
     }

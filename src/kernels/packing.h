@@ -81,7 +81,7 @@ typedef struct kernel_packing {
     bool any_address; /* `fill` reads elements whose address is not aligned, too */
 } kernel_packing;
 /* Sets out->packed, packed_bytes and piece: finds the same packing in the problem's table, or fills
- * it. Does not set packed_inputs. */
+ * it. Does not set packed_inputs. If the problem keeps its packed bytes, out->packed stays NULL. */
 pgy_status kernel_pack(kernel_plan *out, const kernel_problem *u, const kernel_packing *how,
                        pgy_error *err) PGY_MUST_CHECK;
 

@@ -570,11 +570,11 @@ static void rnn_run(const kernel_run *r)
     if (from < to) rnn_panels(&s, index % p->steps, (r->phase - 1) % each, from, to);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                 \
-    {                                                                                    \
-        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level, \
-        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS, .accept = rnn_accept,   \
-        .prepare = rnn_prepare, .run = rnn_run, .extent = rnn_extent                     \
+#define ROW(suffix, level, flops_per_ns)                                                   \
+    {                                                                                      \
+        .name = "rnn_f32_" #suffix, .version = 2, .ops = "LSTM GRU RNN", .needs = level,   \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,     \
+        .accept = rnn_accept, .prepare = rnn_prepare, .run = rnn_run, .extent = rnn_extent \
     }
 const kernel KERNELS_rnn[] = {
     ROW(portable, CPU_PORTABLE, 12),

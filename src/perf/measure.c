@@ -95,6 +95,14 @@ static pgy_status keep(stream *s, const pgy_perf_run *r, pgy_error *err)
     return PGY_OK;
 }
 
+static void note_preparation(stream *s, bool is_warm_up)
+{
+    const pgy_context_times t = pgy_context_describe_times(perf_lane_context(s->lane));
+    if (!t.preparation_ns) return;
+    s->trace.preparation_ms += (double)t.preparation_ns / 1e6;
+    s->trace.prepared_count += !is_warm_up;
+}
+
 static void *run_stream(void *user)
 {
     stream *s = user;
@@ -103,7 +111,9 @@ static void *run_stream(void *user)
         pgy_perf_run r;
         s->st = run_once(s, &r, &s->err);
         if (s->st) break;
-        if (r.compute_start < s->o->warm_up_ms)
+        const bool is_warm_up = r.compute_start < s->o->warm_up_ms;
+        note_preparation(s, is_warm_up);
+        if (is_warm_up)
             s->trace.warm_up_count++;
         else
             s->st = keep(s, &r, &s->err);
@@ -150,6 +160,8 @@ static pgy_status merge(pgy_perf_trace **out, stream *streams, size_t count, pgy
         t->count += one->count;
         t->dropped += one->dropped;
         t->warm_up_count += one->warm_up_count;
+        t->preparation_ms += one->preparation_ms;
+        t->prepared_count += one->prepared_count;
     }
     if (count > 1) qsort(t->runs, t->count, sizeof *t->runs, by_start);
     *out = t;

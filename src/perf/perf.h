@@ -13,6 +13,8 @@ struct pgy_perf_trace {
     pgy_perf_run *runs;
     size_t count, capacity, warm_up_count;
     size_t dropped; /* measured runs before those of `runs` */
+    double preparation_ms; /* of all runs */
+    size_t prepared_count; /* measured runs that prepared something */
 };
 
 /* Copies of a metric's times in ascending order; the caller frees them (mem_free). */

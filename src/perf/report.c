@@ -81,6 +81,9 @@ static pgy_status print_summary(str *out, const pgy_perf_trace *t, const pgy_per
         st = print_metric(out, &means[METRICS[m].metric], t, m, o, err);
     str_printf(out, "Total Host Walltime: %g s\nTotal GPU Compute Time: %g s\n",
                pgy_perf_wall_ms(t) / 1000, means[PGY_PERF_COMPUTE] * (double)t->count / 1000);
+    if (t->preparation_ms > 0)
+        str_printf(out, "Preparation of programs for new shapes: %g ms, in %zu of %zu queries\n",
+                   t->preparation_ms, t->prepared_count, t->count);
     str_append(out, "Explanations of the performance metrics are printed in the verbose logs.\n");
     return st;
 }

@@ -46,6 +46,12 @@ size_t pgy_perf_warm_up_count(const pgy_perf_trace *t)
     return t->warm_up_count;
 }
 
+double pgy_perf_preparation_ms(size_t *measured, const pgy_perf_trace *t)
+{
+    if (measured) *measured = t->prepared_count;
+    return t->preparation_ms;
+}
+
 size_t pgy_perf_dropped_count(const pgy_perf_trace *t)
 {
     return t->dropped;

@@ -142,6 +142,8 @@ static pgy_status write_summary(json_writer *w, const void *user, pgy_error *err
     json_put_uint(w, "streams", s->streams);
     json_put_uint(w, "warm_up_queries", from->t->warm_up_count);
     json_put_uint(w, "queries", from->t->count);
+    json_put_real(w, "preparation_ms", from->t->preparation_ms);
+    json_put_uint(w, "queries_with_preparation", from->t->prepared_count);
     json_put_real(w, "throughput_qps", pgy_perf_throughput(from->t));
     json_put_real(w, "wall_s", pgy_perf_wall_ms(from->t) / 1000);
     json_key(w, "metrics");

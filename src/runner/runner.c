@@ -32,7 +32,7 @@ struct pgy_runner {
     void *instance;
     pgy_metadata *inputs, *outputs;
     bool inputs_unknown, outputs_unknown;
-    int64_t last_time_ns;
+    int64_t last_time_ns, last_preparation_ns; /* -1: unknown */
 };
 
 /* Makes "<prefix>-N<count>-<MM/DD/YY>-<HH:MM:SS>.<microseconds>-<process>". The original ends with
@@ -89,7 +89,7 @@ pgy_status pgy_runner_create(pgy_runner **out, const pgy_backend *backend, pgy_m
     }
     ranges_detect();
     r->given = backend;
-    r->last_time_ns = -1;
+    r->last_time_ns = r->last_preparation_ns = -1;
     st = registry_take(&r->backend, backend, err);
     if (!st) st = copy_options(r, options, err);
     if (st) goto done;
@@ -139,7 +139,7 @@ static void tear_down(pgy_runner *r)
     r->inputs = r->outputs = NULL;
     r->instance = NULL;
     r->active = r->model_open = r->inputs_unknown = r->outputs_unknown = false;
-    r->last_time_ns = -1;
+    r->last_time_ns = r->last_preparation_ns = -1;
 }
 
 pgy_status pgy_runner_activate(pgy_runner *r, pgy_error *err)
@@ -261,6 +261,8 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
     st = r->backend.infer(r->instance, feed, result, &time_ns, err);
     if (st) goto done;
     r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
+    r->last_preparation_ns =
+        r->backend.preparation_ns ? r->backend.preparation_ns(r->instance) : -1;
     tracer_run_end_as_told(run, begin, clock_ns());
     run = TRACE_NONE;
     *out = result;
@@ -274,4 +276,9 @@ done:
 int64_t pgy_runner_last_time_ns(const pgy_runner *r)
 {
     return r->last_time_ns;
+}
+
+int64_t pgy_runner_last_preparation_ns(const pgy_runner *r)
+{
+    return r->last_preparation_ns < 0 ? -1 : r->last_preparation_ns;
 }

@@ -141,9 +141,10 @@ program *fake_split_program(const fake_split *s, const fake_split_model *m)
 {
     program *p = NULL;
     pgy_metadata *shapes = NULL;
+    bool made;
     pgy_error err = {0};
     demand(pgy_metadata_from_map(&shapes, m->feed, &err), &err);
-    demand(engine_program(&p, s->engine, shapes, &err), &err);
+    demand(engine_program(&p, &made, s->engine, shapes, &err), &err);
     pgy_metadata_destroy(shapes);
     return p;
 }

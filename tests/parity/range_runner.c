@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs models with random sizes by an engine with ranges of shapes and by one without:
- * range_runner DRAWS MODEL...
- * The symbol d_N of an input has size N at first. Prints for each model "same", "close D" (the
- * largest relative difference of floats), "differ WHY" or "skipped WHY", and how many runs
- * succeeded. */
+ * range_runner DRAWS[:fp16|:bf16] MODEL...
+ * The symbol d_N of an input has size N at first, others have 4; `height` and `width` are multiples
+ * of 8, and `total` is `past` + 1. No input
+ * has more than MOST_FLOATS elements, or MOST_IDS of int64, so that ranges are tested and not
+ * patience. Prints for each model "same", "close D" (the largest relative difference of floats),
+ * "differ WHY" or "skipped WHY", and how many runs succeeded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <polygraphy/polygraphy.h>
 
-enum { MAX_SYMBOLS = 64 };
+enum { MAX_SYMBOLS = 64, MOST_FLOATS = 65536, MOST_IDS = 256 };
 
 typedef struct symbol {
     char name[64];
@@ -29,15 +31,29 @@ static uint32_t next(draw *d)
     return d->random >> 8;
 }
 
-static int64_t size_of(draw *d, const char *name)
+static bool is_image(const char *name)
+{
+    return strcmp(name, "height") == 0 || strcmp(name, "width") == 0;
+}
+
+static symbol *find_symbol(draw *d, const char *name)
 {
     const char *number = strrchr(name, '_');
     for (int i = 0; i < d->count; i++)
-        if (strcmp(d->symbols[i].name, name) == 0) return d->symbols[i].size;
-    if (d->count == MAX_SYMBOLS) return 2;
+        if (strcmp(d->symbols[i].name, name) == 0) return &d->symbols[i];
+    if (d->count == MAX_SYMBOLS) return &d->symbols[0];
     symbol *s = &d->symbols[d->count++];
     snprintf(s->name, sizeof s->name, "%s", name);
-    return s->first = s->size = number ? atoll(number + 1) : 4;
+    s->first = s->size = number ? atoll(number + 1) : 4;
+    if (s->size < 1) s->first = s->size = 4;
+    if (is_image(name)) s->first = s->size = 32;
+    return s;
+}
+
+static int64_t size_of(draw *d, const char *name)
+{
+    if (strcmp(name, "total") == 0) return find_symbol(d, "past")->size + 1;
+    return find_symbol(d, name)->size;
 }
 
 /* Changes all sizes, or one. */
@@ -48,6 +64,7 @@ static void draw_sizes(draw *d)
         symbol *s = &d->symbols[i];
         const uint32_t kind = next(d) % 8;
         s->size = kind == 0 ? 1 : kind == 1 ? s->first : 2 + next(d) % (kind < 6 ? 12 : 40);
+        if (is_image(s->name) && kind != 1) s->size *= 8;
         if (only >= 0 && only != i) s->size = s->first;
     }
 }
@@ -68,20 +85,58 @@ static void fill(pgy_tensor *t, draw *d)
     }
 }
 
+static const char *name_of(const pgy_tensor_info *info, int32_t axis)
+{
+    const char *name = info->dim_names ? info->dim_names[axis] : NULL;
+    return name ? name : "_4";
+}
+
+static int64_t count_of(const pgy_tensor_info *info, draw *d)
+{
+    int64_t count = 1;
+    for (int32_t k = 0; k < info->rank; k++)
+        count *= info->shape[k] >= 0 ? info->shape[k] : size_of(d, name_of(info, k));
+    return count;
+}
+
+/* Halves the largest symbols of an input that is too large. */
+static void shrink(const pgy_tensor_info *info, draw *d)
+{
+    const int64_t most = info->dtype == PGY_I64 ? MOST_IDS : MOST_FLOATS;
+    while (count_of(info, d) > most) {
+        symbol *largest = NULL;
+        for (int32_t k = 0; k < info->rank; k++) {
+            symbol *s = NULL;
+            if (info->shape[k] >= 0) continue;
+            s = find_symbol(d, strcmp(name_of(info, k), "total") ? name_of(info, k) : "past");
+            if (!largest || s->size > largest->size) largest = s;
+        }
+        const int64_t unit = largest && is_image(largest->name) ? 8 : 1;
+        if (!largest || largest->size / unit < 2) return;
+        largest->size = largest->size / unit / 2 * unit;
+    }
+}
+
 static pgy_status make_feed(pgy_tensor_map **out, const pgy_metadata *inputs, draw *d,
                             pgy_error *err)
 {
     pgy_status st = pgy_tensor_map_create(out, err);
     for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
         const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
+        if (info->rank < 0 || info->form != PGY_FORM_TENSOR || info->dtype == PGY_STRING) {
+            snprintf(err->text, sizeof err->text, "input '%s' is no tensor of numbers", info->name);
+            return PGY_E_UNSUPPORTED;
+        }
+        (void)count_of(info, d); /* finds new symbols */
+    }
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++)
+        shrink(pgy_metadata_at(inputs, i), d);
+    for (size_t i = 0; !st && i < pgy_metadata_count(inputs); i++) {
+        const pgy_tensor_info *info = pgy_metadata_at(inputs, i);
         int64_t shape[PGY_MAX_RANK];
         pgy_tensor *t = NULL;
-        if (info->rank < 0 || info->form != PGY_FORM_TENSOR || info->dtype == PGY_STRING)
-            return PGY_E_UNSUPPORTED;
-        for (int32_t k = 0; k < info->rank; k++) {
-            const char *name = info->dim_names ? info->dim_names[k] : NULL;
-            shape[k] = info->shape[k] >= 0 ? info->shape[k] : size_of(d, name ? name : "_4");
-        }
+        for (int32_t k = 0; k < info->rank; k++)
+            shape[k] = info->shape[k] >= 0 ? info->shape[k] : size_of(d, name_of(info, k));
         st = pgy_tensor_create(&t, info->dtype, (size_t)info->rank, shape, err);
         if (st) break;
         fill(t, d);
@@ -131,7 +186,7 @@ static void run_draw(sides *s, const pgy_tensor_map *feed, int index)
         if (!st[i]) st[i] = pgy_context_run(s->c[i], feed, out[i], &err[i]);
     }
     s->ran += !st[0];
-    if (st[0] != st[1])
+    if (!st[0] != !st[1]) /* invalid data may be found by a kernel or by a definition */
         snprintf(s->why, sizeof s->why, "in draw %d: '%.200s' against '%.200s'", index, err[0].text,
                  err[1].text);
     for (size_t i = 0; !st[0] && !st[1] && i < pgy_tensor_map_count(out[1]); i++) {
@@ -144,10 +199,13 @@ static void run_draw(sides *s, const pgy_tensor_map *feed, int index)
     for (int i = 0; i < 2; i++) pgy_tensor_map_destroy(out[i]);
 }
 
-static void check(const char *path, int draws)
+static void check(const char *path, int draws, const char *precision)
 {
-    const pgy_build_config config = {
-        .size = sizeof config, .threads = 1, .has_optimization_level = true};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .threads = 1,
+                                     .has_optimization_level = true,
+                                     .fp16 = strcmp(precision, "fp16") == 0,
+                                     .bf16 = strcmp(precision, "bf16") == 0};
     const pgy_context_options options = {.size = sizeof options, .threads = 1};
     pgy_model *model = NULL;
     pgy_engine *e[2] = {NULL, NULL};
@@ -187,6 +245,7 @@ static void check(const char *path, int draws)
 
 int main(int argc, char **argv)
 {
-    for (int i = 2; i < argc; i++) check(argv[i], atoi(argv[1]));
+    const char *precision = argc > 1 ? strchr(argv[1], ':') : NULL;
+    for (int i = 2; i < argc; i++) check(argv[i], atoi(argv[1]), precision ? precision + 1 : "");
     return argc < 3;
 }

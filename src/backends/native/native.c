@@ -226,6 +226,12 @@ static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map
     return st || r->tactics_saved ? st : save_tactics(r, context_program(r->context), err);
 }
 
+static int64_t preparation_ns(const void *runner)
+{
+    const native *r = runner;
+    return pgy_context_describe_times(r->context).preparation_ns;
+}
+
 static void destroy(void *runner)
 {
     if (runner) deactivate(runner);
@@ -252,4 +258,5 @@ const pgy_backend BACKEND_native = {
     .destroy = destroy,
     .version = pgy_version,
     .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS | PGY_BACKEND_TAKES_CONFIG,
+    .preparation_ns = preparation_ns,
 };

@@ -51,11 +51,11 @@ uint64_t engine_version(const engine *e);
 
 /* Finds or builds the program for these shapes; *out is retained. *out NULL: the graph must be
  * interpreted, since shapes depend on data or an input is not a numeric tensor. `shapes`: a type
- * and shape for each input, in order. */
-pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes,
+ * and shape for each input, in order. *made: there was none for them before. */
+pgy_status engine_program(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Like engine_program, but never a program of a range. */
-pgy_status engine_program_alone(program **out, engine *e, const pgy_metadata *shapes,
+pgy_status engine_program_alone(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                                 pgy_error *err) PGY_MUST_CHECK;
 /* Like engine_program_alone, for the usual shapes of a profile. PGY_E_SHAPE: an input has no fixed
  * shape. */

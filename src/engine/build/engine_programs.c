@@ -127,6 +127,22 @@ static void end_build(engine *e, const struct engine_build *done)
     pthread_cond_broadcast(&e->built);
 }
 
+/* Programs with subgraphs have no range, and graphs whose shapes depend on data have no program.
+ * Once shapes vary, a context runs such a graph as segments, which have ranges, and no build is
+ * tried for each. The caller holds the lock. */
+static bool is_for_segments(const engine *e, const range_wish *wish)
+{
+    return wish->count && e->ranges.in_segments && !e->replay;
+}
+
+static pgy_status keep_segments(engine *e, const pgy_metadata *shapes, pgy_error *err)
+{
+    built made = {0}, *kept;
+    const pgy_status st = shapes_copy(&made.shapes, shapes, err);
+    LOG(VERBOSE, "These shapes get no program of their own: the graph runs in segments");
+    return st ? st : engine_keep(&kept, e, &made, err);
+}
+
 /* Builds a range for these shapes and a sample, or else a program for these shapes alone. The
  * caller does not hold the lock. */
 static pgy_status build_either(range **ranged, built *out, engine *e, const pgy_metadata *shapes,
@@ -160,6 +176,7 @@ static pgy_status keep_either(engine *e, range *ranged, built *made, range_wish 
         engine_forget(made);
         return PGY_OK;
     }
+    e->ranges.in_segments |= !ranged && (!made->program || program_needs_graph(made->program));
     if (wish->count && !ranged) ranges_refuse(&e->ranges, wish, why->text);
     const pgy_status st = sample ? ranges_note(&e->ranges, sample, err) : PGY_OK;
     if (ranged)
@@ -194,6 +211,10 @@ static pgy_status build(engine *e, const pgy_metadata *shapes, bool alone, progr
                              "pgy_refitter_refit before it runs");
     tactics *similar = NULL;
     pgy_status st = alone ? PGY_OK : ranges_wish(&wish, &e->ranges, shapes, err);
+    if (!st && is_for_segments(e, &wish)) {
+        st = keep_segments(e, shapes, err);
+        goto done;
+    }
     if (!st) st = engine_similar_tactics(&similar, e, &wish, err);
     if (st) goto done;
     e->builds = &this;
@@ -228,16 +249,18 @@ static pgy_status find(program **out, bool *found, engine *e, const pgy_metadata
     return st;
 }
 
-static pgy_status find_program(program **out, engine *e, const pgy_metadata *shapes,
+static pgy_status find_program(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                                program_wish wish, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     bool found = false, alone = wish != FOR_SHAPES;
     *out = NULL;
+    *made = false;
     pthread_mutex_lock(&e->lock);
     while (!st && !found) {
         if (!engine_is_stripped(e)) st = find(out, &found, e, shapes, wish, err);
         if (st || found) break;
+        *made = true;
         if (is_going_on(e, shapes)) {
             pthread_cond_wait(&e->built, &e->lock);
             continue;
@@ -249,28 +272,31 @@ static pgy_status find_program(program **out, engine *e, const pgy_metadata *sha
         alone = true; /* a range may refuse the very shapes that it was built for */
     }
     pthread_mutex_unlock(&e->lock);
+    *made |= *out && (*out)->ranged;
     return st;
 }
 
-pgy_status engine_program(program **out, engine *e, const pgy_metadata *shapes, pgy_error *err)
+pgy_status engine_program(program **out, bool *made, engine *e, const pgy_metadata *shapes,
+                          pgy_error *err)
 {
-    return find_program(out, e, shapes, FOR_SHAPES, err);
+    return find_program(out, made, e, shapes, FOR_SHAPES, err);
 }
 
-pgy_status engine_program_alone(program **out, engine *e, const pgy_metadata *shapes,
+pgy_status engine_program_alone(program **out, bool *made, engine *e, const pgy_metadata *shapes,
                                 pgy_error *err)
 {
-    return find_program(out, e, shapes, ALONE, err);
+    return find_program(out, made, e, shapes, ALONE, err);
 }
 
 pgy_status engine_program_for(program **out, engine *e, size_t profile, pgy_error *err)
 {
     pgy_metadata *usual = NULL, *shapes = NULL;
+    bool made;
     *out = NULL;
     if (!shapes_are_numeric(e->inputs)) return PGY_OK;
     pgy_status st = profiles_shapes(&usual, e->profiles, profile, PROFILE_USUAL, err);
     if (!st) st = shapes_complete(&shapes, e->inputs, usual, err);
-    if (!st) st = find_program(out, e, shapes, FOR_PROFILE, err);
+    if (!st) st = find_program(out, &made, e, shapes, FOR_PROFILE, err);
     if (!st && *out) st = engine_expect_profile(e, profile, err);
     if (st) {
         program_release(*out);

@@ -31,6 +31,7 @@ void ranges_forget(engine_ranges *r)
     for (size_t i = 0; i < r->seen_count; i++) pgy_metadata_destroy(r->seen[i]);
     r->kept_count = r->seen_count = 0;
     r->profiles_tried = 0;
+    r->in_segments = false;
     strmap_deinit(&r->refused);
     r->refused = (strmap){0};
 }

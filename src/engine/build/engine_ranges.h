@@ -16,6 +16,7 @@ typedef struct range_wish {
 
 typedef struct engine_ranges {
     bool off;
+    bool in_segments; /* some shapes had no program, or one with subgraphs, which has no range */
     range *kept[RANGES_KEPT];       /* the latest first */
     range_wish wishes[RANGES_KEPT]; /* what they were built from */
     size_t kept_count;

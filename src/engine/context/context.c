@@ -206,11 +206,13 @@ static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
 static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
 {
     prepared made = {.shapes = shapes};
+    const int64_t begin = clock_ns();
+    bool is_new = false;
     /* What the caller gave memory for: a range needs a little more than the largest shapes alone.
      */
     const bool alone = c->allocation == PGY_ALLOCATION_USER;
-    pgy_status st = alone ? engine_program_alone(&made.program, c->engine, shapes, err)
-                          : engine_program(&made.program, c->engine, shapes, err);
+    pgy_status st = alone ? engine_program_alone(&made.program, &is_new, c->engine, shapes, err)
+                          : engine_program(&made.program, &is_new, c->engine, shapes, err);
     if (!st && made.program) {
         st = program_context_create(&made.run, made.program, team_within(c->team), err);
         if (!st) st = bind_bodies(&made, c, err);
@@ -222,6 +224,7 @@ static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_
     }
     *out = find_room(c);
     **out = made;
+    if (is_new) c->preparing_ns += clock_ns() - begin;
     return PGY_OK;
 }
 
@@ -256,16 +259,38 @@ static pgy_status find_prepared(prepared **out, context *c, const pgy_tensor_map
 /* Places a program's memory again if the context has moved it since the last run. */
 static pgy_status place(context *c, prepared *p, const team *t, pgy_error *err)
 {
+    const int64_t begin = c->preparing_ns ? clock_ns() : 0;
     const pgy_status st = context_hold(c, program_memory_bytes(p->program, team_size(t)), err);
+    if (c->preparing_ns) c->preparing_ns += clock_ns() - begin;
     if (st || p->memory == c->memory) return st;
     program_context_place(p->run, c->memory);
     p->memory = c->memory;
     return PGY_OK;
 }
 
-pgy_status context_run_program(context *c, prepared *p, const void *const *inputs,
-                               void *const *outputs, int64_t *time_ns, pgy_error *err)
+/* Notes the times of a run that took run_ns, in which a flow made programs for some time; what was
+ * prepared before the run is not part of that. */
+static void note_times(context *c, int64_t run_ns, int64_t flow_ns)
 {
+    c->run_times = (pgy_context_times){.whole_ns = run_ns + c->preparing_ns,
+                                       .preparation_ns = flow_ns + c->preparing_ns};
+}
+
+pgy_context_times pgy_context_describe_times(const pgy_context *c)
+{
+    return c->run_times;
+}
+
+static int64_t making_ns(const flow *f)
+{
+    return f ? flow_counted(f).making_ns : 0;
+}
+
+pgy_status context_run_program(context *c, prepared *p, const void *const *inputs,
+                               void *const *outputs, pgy_error *err)
+{
+    const int64_t made_ns = making_ns(p->flow);
+    int64_t took = 0;
     program_watch w;
     flow_watch nodes;
     p->used = ++c->clock;
@@ -279,16 +304,17 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
         atomic_store_explicit(&c->failed, PGY_OK, memory_order_relaxed);
         const int64_t start = clock_ns();
         st = program_execute(p->run, inputs, outputs, watch, err);
-        *time_ns = clock_ns() - start;
-        if (!st) tracer_run_took(start, start + *time_ns);
+        took = clock_ns() - start;
+        if (!st) tracer_run_took(start, start + took);
         if (!st && tracer_is_on()) context_trace_values(p, inputs, outputs);
         if (st)
             tracer_run_drop(run);
         else
-            tracer_run_end(run, start, start + *time_ns, tracer_is_warm_up());
+            tracer_run_end(run, start, start + took, tracer_is_warm_up());
     }
     team_give_back(c->team);
-    if (c->has_profiler) context_report(c, p->program, st, *time_ns);
+    if (c->has_profiler) context_report(c, p->program, st, took);
+    if (!st) note_times(c, took, making_ns(p->flow) - made_ns);
     return st;
 }
 
@@ -304,7 +330,7 @@ static pgy_status create_outputs(pgy_tensor **made, void **data, const program *
 }
 
 static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *feed,
-                              pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+                              pgy_tensor_map *out, pgy_error *err)
 {
     const pgy_metadata *in = engine_inputs(c->engine), *to = engine_outputs(c->engine);
     const size_t input_count = pgy_metadata_count(in), output_count = pgy_metadata_count(to);
@@ -316,7 +342,7 @@ static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *fee
     for (size_t i = 0; !st && i < input_count; i++)
         inputs[i] = pgy_tensor_data(pgy_tensor_map_find(feed, pgy_metadata_at(in, i)->name));
     if (!st) st = create_outputs(made, data, p->program, err);
-    if (!st) st = context_run_program(c, p, inputs, data, time_ns, err);
+    if (!st) st = context_run_program(c, p, inputs, data, err);
     for (size_t i = 0; !st && i < output_count; i++)
         st = pgy_tensor_map_set(out, pgy_metadata_at(to, i)->name, made[i], err);
     for (size_t i = 0; made && i < output_count; i++) pgy_tensor_release(made[i]);
@@ -331,11 +357,14 @@ static pgy_status prepare_flow(context *c, pgy_error *err)
 }
 
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_rooms *rooms,
-                             pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+                             pgy_tensor_map *out, pgy_error *err)
 {
     flow_watch w;
+    const int64_t begin = c->flow ? 0 : clock_ns();
     pgy_status st = prepare_flow(c, err);
     if (st) return st;
+    if (begin) c->preparing_ns += clock_ns() - begin;
+    const int64_t made_ns = making_ns(c->flow);
     c->last = NULL;
     team_take(c->team);
     flow_watch_by(c->flow, context_watch_nodes(&w, c, true));
@@ -343,36 +372,38 @@ pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_
     const uint32_t run = tracer_is_on() ? tracer_run_begin(engine_name(c->engine)) : TRACE_NONE;
     const int64_t start = clock_ns();
     st = flow_run(c->flow, feed, rooms, out, err);
-    *time_ns = clock_ns() - start;
+    const int64_t took = clock_ns() - start;
     if (st)
         tracer_run_drop(run);
     else
-        tracer_run_end(run, start, start + *time_ns, tracer_is_warm_up());
+        tracer_run_end(run, start, start + took, tracer_is_warm_up());
     team_give_back(c->team);
-    if (c->has_profiler) context_report(c, NULL, st, *time_ns);
+    if (c->has_profiler) context_report(c, NULL, st, took);
+    if (!st) note_times(c, took, making_ns(c->flow) - made_ns);
     return st;
 }
 
-static pgy_status run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out, int64_t *time_ns,
-                      pgy_error *err)
+static pgy_status run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err)
 {
     const profile_set *profiles = engine_profiles(c->engine);
     prepared *p = NULL;
     pgy_status st = profiles ? profiles_check(profiles, c->profile, feed, err) : PGY_OK;
+    c->preparing_ns = 0;
     if (!st) st = find_prepared(&p, c, feed, err);
     if (st) return st;
     if (p) p->used = ++c->clock;
-    return p && p->program ? run_on_maps(c, p, feed, out, time_ns, err)
-                           : context_interpret(c, feed, NULL, out, time_ns, err);
+    return p && p->program ? run_on_maps(c, p, feed, out, err)
+                           : context_interpret(c, feed, NULL, out, err);
 }
 
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                        int64_t *time_ns, pgy_error *err)
 {
-    int64_t unused;
     pgy_error own;
     if (!err) err = &own;
-    return context_tell(c, run(c, feed, out, time_ns ? time_ns : &unused, err), err);
+    const pgy_status st = context_tell(c, run(c, feed, out, err), err);
+    if (!st && time_ns) *time_ns = c->run_times.whole_ns;
+    return st;
 }
 
 pgy_status pgy_context_run(pgy_context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,

@@ -16,7 +16,7 @@ void context_destroy(context *c); /* NULL is fine */
 /* Shapes must lie in this profile; PROFILE_ANY, the default: in any profile. */
 void context_set_profile(context *c, size_t profile);
 /* Builds the program for the shapes of `feed` if needed, runs it, and adds the outputs to `out`.
- * *time_ns (may be NULL) excludes the build. One call at a time. */
+ * *time_ns (may be NULL) includes the build. One call at a time. */
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                        int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
 /* The program that ran last; NULL: none, or the graph was interpreted. */

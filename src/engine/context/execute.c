@@ -99,7 +99,6 @@ static pgy_status execute_program(context *c, const program *p, pgy_error *err)
     const void *few_inputs[FEW], **inputs = few_inputs;
     void *few_outputs[FEW], **outputs = few_outputs;
     arena memory = {0};
-    int64_t unused;
     pgy_status st = PGY_OK;
     if (c->input_count > FEW) inputs = arena_alloc_array(&memory, c->input_count, sizeof *inputs);
     if (c->output_count > FEW)
@@ -112,7 +111,7 @@ static pgy_status execute_program(context *c, const program *p, pgy_error *err)
         bound_keep(&c->bounds[c->input_count + i], t->dtype, t->rank, t->shape);
         st = find_room(&outputs[i], &c->bounds[c->input_count + i], err);
     }
-    if (!st) st = context_run_program(c, c->current, inputs, outputs, &unused, err);
+    if (!st) st = context_run_program(c, c->current, inputs, outputs, err);
     for (size_t i = 0; !st && i < c->output_count; i++) tell_filled(&c->bounds[c->input_count + i]);
     arena_deinit(&memory);
     return st;
@@ -165,12 +164,11 @@ static pgy_status take_output(bound *b, const pgy_tensor_map *made, pgy_error *e
 static pgy_status execute_nodes(context *c, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *made = NULL;
-    int64_t unused;
     const flow_rooms rooms = {.user = c, .find = give_room};
     for (size_t i = 0; i < c->output_count; i++) c->bounds[c->input_count + i].given = NULL;
     pgy_status st = wrap_inputs(&feed, c, err);
     if (!st) st = pgy_tensor_map_create(&made, err);
-    if (!st) st = context_interpret(c, feed, &rooms, made, &unused, err);
+    if (!st) st = context_interpret(c, feed, &rooms, made, err);
     for (size_t i = 0; !st && i < c->output_count; i++)
         st = take_output(&c->bounds[c->input_count + i], made, err);
     pgy_tensor_map_destroy(feed);
@@ -188,6 +186,7 @@ static bool has_shape_inputs(const context *c)
 static pgy_status execute(context *c, pgy_error *err)
 {
     pgy_status st = check_inputs(c, err);
+    c->preparing_ns = 0;
     if (!st && (!c->current || has_shape_inputs(c))) st = check_profile(c, err);
     if (!st) st = find_current(c, err);
     if (st) return st;

@@ -103,9 +103,10 @@ static pgy_status profile_bytes(uint64_t *out, const context *c, size_t profile,
 {
     pgy_metadata *shapes = NULL;
     program *p = NULL;
+    bool made;
     *out = 0;
     pgy_status st = largest_shapes(&shapes, c, profile, err);
-    if (!st && shapes) st = engine_program_alone(&p, c->engine, shapes, err);
+    if (!st && shapes) st = engine_program_alone(&p, &made, c->engine, shapes, err);
     if (!st && p) *out = program_memory_bytes(p, team_size(team_within(c->team)));
     program_release(p);
     pgy_metadata_destroy(shapes);

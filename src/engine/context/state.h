@@ -61,6 +61,8 @@ struct pgy_context {
     size_t kept_count;
     uint64_t clock;
     const program *last;
+    int64_t preparing_ns; /* what this run has spent on programs that did not exist */
+    pgy_context_times run_times;
     pgy_graph *graph; /* copy of the engine's graph for interpretation; NULL until needed */
     flow *flow;       /* runs it */
 
@@ -93,13 +95,13 @@ pgy_status context_tell(const context *c, pgy_status st, const pgy_error *err);
  * failure. */
 pgy_status context_prepare(prepared **out, context *c, pgy_metadata *shapes,
                            pgy_error *err) PGY_MUST_CHECK;
-/* Runs a program on the data of inputs and outputs, in order. Holds the team for the run. */
+/* Runs a program on the data of inputs and outputs, in order. Holds the team for the run, and notes
+ * its times. */
 pgy_status context_run_program(context *c, prepared *p, const void *const *inputs,
-                               void *const *outputs, int64_t *time_ns,
-                               pgy_error *err) PGY_MUST_CHECK;
+                               void *const *outputs, pgy_error *err) PGY_MUST_CHECK;
 /* `rooms` NULL: outputs get memory of their own. */
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_rooms *rooms,
-                             pgy_tensor_map *out, int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
+                             pgy_tensor_map *out, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- memory.c ---- */
 /* Makes sure that the context has memory for at least this many bytes. */

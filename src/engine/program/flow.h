@@ -56,10 +56,11 @@ pgy_status flow_run(flow *f, const pgy_tensor_map *feed, const flow_rooms *rooms
 pgy_status flow_run_step(flow *f, const program *p, const program_step *s, pgy_node *n,
                          void *const *addresses, pgy_error *err) PGY_MUST_CHECK;
 
-/* For tests: what the runs so far did. */
+/* What the runs so far did. */
 typedef struct flow_count {
     uint64_t segments, programs; /* made */
     uint64_t program_runs, node_runs;
+    int64_t making_ns; /* time of making programs */
 } flow_count;
 flow_count flow_counted(const flow *f);
 

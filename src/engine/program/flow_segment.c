@@ -256,6 +256,7 @@ static pgy_status make_variant(flow_variant **out, flow *f, flow_segment *s, uin
                                size_t length, pgy_error *err)
 {
     flow_variant made = {.key = mem_alloc((length + 1) * sizeof *made.key), .key_length = length};
+    const int64_t begin = clock_ns();
     if (!made.key) return flow_no_memory(err);
     if (length) memcpy(made.key, s->key, length * sizeof *made.key);
     pgy_status st = build_either(&made, f, s, err);
@@ -266,6 +267,7 @@ static pgy_status make_variant(flow_variant **out, flow *f, flow_segment *s, uin
     }
     if (!st) st = keep_variant(out, s, &made, hash, err);
     if (st) forget(&made);
+    f->count.making_ns += clock_ns() - begin;
     return st;
 }
 

@@ -97,7 +97,7 @@ static void find_twins(range *r)
 /* Without the flag a kernel packs again for each program, which is fine for a few bytes only. */
 static pgy_status check_packed(const range *r, pgy_error *err)
 {
-    enum { FEW_BYTES = 16384 };
+    enum { FEW_BYTES = 65536 };
     for (size_t i = 0; i < r->step_count; i++) {
         const range_step *s = &r->steps[i];
         const program_step *step = &r->base->steps[s->step];
@@ -158,7 +158,8 @@ static pgy_status finish(range *r, pgy_error *err)
     r->arena_bytes = r->base->spaces[0].arena_bytes;
     r->arena_bound = r->base->spaces[0].arena_bound;
     r->values = arena_alloc_array(&r->memory, r->sizes.count, sizeof *r->values);
-    if (!r->values) return graph_no_memory(err);
+    r->changes = arena_alloc_array(&r->memory, r->base->step_count + 1, sizeof *r->changes);
+    if (!r->values || !r->changes) return graph_no_memory(err);
     const pgy_status st = check_packed(r, err);
     if (st) return st;
     find_in_place(r);

@@ -65,7 +65,8 @@ struct range {
     size_t step_count, step_capacity;
     range_slot *slots;
     size_t slot_count;
-    size_t elements_bytes;                 /* of all constants that follow from sizes */
+    uint64_t *changes;     /* of the bytes alive from step to step, for range_arena.c */
+    size_t elements_bytes; /* of all constants that follow from sizes */
     size_t fixed_scratch, fixed_workspace; /* largest of the other steps */
     pthread_mutex_t lock;                  /* guards the places of slots and the fields below */
     uint64_t arena_bytes, arena_bound;

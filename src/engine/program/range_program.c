@@ -216,7 +216,8 @@ static kernel_tensor describe(const making *m, const range_operand *o)
                            .rank = t->rank,
                            .shape = t->shape,
                            .layout = o->layout,
-                           .data = data_of(m, o)};
+                           .data = data_of(m, o),
+                           .elsewhere = o->is_large_constant};
 }
 
 static bool has_layouts(const kernel_problem *u, const range_step *s)
@@ -270,7 +271,10 @@ static pgy_status prepare(making *m, const range_step *s)
     u->space = 0;
     u->input_count = s->input_count;
     u->output_count = s->output_count;
+    const kernel_plan *base = &m->r->base->steps[s->step].plan;
     u->keeps_packed = s->kernel->flags & KERNEL_KEEPS_PACKED;
+    u->kept = u->keeps_packed ? base->packed : NULL;
+    u->kept_bytes = u->keeps_packed ? base->packed_bytes : 0;
     for (size_t i = 0; i < s->input_count; i++) u->inputs[i] = describe(m, &s->operands[i]);
     for (size_t i = 0; i < s->output_count; i++)
         u->outputs[i] = describe(m, &s->operands[s->input_count + i]);
@@ -278,7 +282,7 @@ static pgy_status prepare(making *m, const range_step *s)
         return refuse(m, s, "its kernel does not support these sizes");
     pgy_status st = s->kernel->prepare(&made, u, m->err);
     if (st) return st;
-    if (!m->r->base->steps[s->step].plan.workspace_bytes && made.workspace_bytes)
+    if (!base->workspace_bytes && made.workspace_bytes)
         st = refuse(m, s, "its kernel needs memory that it does not need for other sizes");
     else
         st = fits_base(m, s, &made) ? take_plan(m, s, &made, cost_ns)

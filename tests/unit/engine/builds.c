@@ -88,7 +88,8 @@ static void *build_one(void *user)
 {
     worker *w = user;
     pgy_metadata *shapes = shapes_for(w->rows);
-    w->st = engine_program(&w->made, w->e, shapes, &w->err);
+    bool made;
+    w->st = engine_program(&w->made, &made, w->e, shapes, &w->err);
     pgy_metadata_destroy(shapes);
     return NULL;
 }

@@ -88,17 +88,24 @@ static pgy_model *decoder(void)
     return builder_finish_bytes(&b);
 }
 
-static engine *build(pgy_model *model, bool ranges)
+static engine *build_in(pgy_model *model, bool ranges, bool half)
 {
     /* Estimates choose the same kernels each time. */
-    const pgy_build_config config = {
-        .size = sizeof config, .has_optimization_level = true, .optimization_level = 1};
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .fp16 = half};
     engine *e = NULL;
     pgy_error err = {0};
     setenv("POLYGRAPHY_RANGES", ranges ? "1" : "0", 1);
     if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
     unsetenv("POLYGRAPHY_RANGES");
     return e;
+}
+
+static engine *build(pgy_model *model, bool ranges)
+{
+    return build_in(model, ranges, false);
 }
 
 static context *open(engine *e, size_t threads)
@@ -575,4 +582,147 @@ static void test_ranges__sizes_outside(void **state)
     compare(p.a, p.b, (lengths){3, 2, 9}, false);
     compare(p.a, p.b, (lengths){2, 7, 30}, false);
     close_pair(&p);
+}
+
+static uint64_t arena_after(engine *e, int64_t rows, int64_t columns)
+{
+    const int64_t shape[] = {rows, columns};
+    pgy_tensor_map *feed = NULL, *out = NULL;
+    pgy_error err = {0};
+    context *c = open(e, 1);
+    assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+    assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+    give(feed, "x", 2, shape, 1);
+    if (context_run(c, feed, out, NULL, &err)) fail_msg("%s", err.text);
+    const uint64_t bytes = pgy_context_describe_memory(c).arena_bytes;
+    pgy_tensor_map_destroy(feed);
+    pgy_tensor_map_destroy(out);
+    context_destroy(c);
+    return bytes;
+}
+
+/* Large shapes leave no large arena to small ones, and room to grow is no waste of gigabytes. */
+static void test_ranges__memory_follows_the_sizes(void **state)
+{
+    enum { MIB = 1 << 20 };
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, columns");
+    builder_node(&b, "Transpose", "x", "turned");
+    builder_node(&b, "Softmax", "turned", "shares");
+    builder_node(&b, "Transpose", "shares", "back");
+    builder_attr_int(&b, builder_node(&b, "Softmax", "back", "y"), "axis", 0);
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish(&b);
+    engine *e = build(model, true);
+    (void)arena_after(e, 400, 400);
+    (void)arena_after(e, 500, 300);
+    const uint64_t large = arena_after(e, 2500, 2500), small = arena_after(e, 300, 300);
+    assert_true(large >= 2500 * 2500 * sizeof(float));
+    assert_true(small <= 20 * MIB);
+    assert_true(arena_after(e, 2500, 2500) >= 2500 * 2500 * sizeof(float));
+    engine_release(e);
+    pgy_model_destroy(model);
+}
+
+/* The run that makes a program says so, and no other does. */
+static void test_ranges__times_include_preparation(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    for (int64_t past = 5; past < 9; past++) {
+        for (int again = 0; again < 2; again++) {
+            int64_t time_ns = -1;
+            pgy_tensor_map *feed = feed_of((lengths){1, 1, past}, 1), *out = NULL;
+            pgy_error err = {0};
+            assert_int_equal(pgy_tensor_map_create(&out, NULL), PGY_OK);
+            if (context_run(p.a, feed, out, &time_ns, &err)) fail_msg("%s", err.text);
+            const pgy_context_times t = pgy_context_describe_times(p.a);
+            assert_int_equal(time_ns, t.whole_ns);
+            assert_true(t.whole_ns > t.preparation_ns);
+            assert_int_equal(t.preparation_ns > 0, !again);
+            pgy_tensor_map_destroy(feed);
+            pgy_tensor_map_destroy(out);
+        }
+    }
+    close_pair(&p);
+}
+
+static void test_ranges__in_16_bits(void **state)
+{
+    (void)state;
+    pgy_model *model = decoder();
+    pair p = {build_in(model, true, true), build_in(model, false, true), NULL, NULL};
+    p.a = open(p.ranged, 1);
+    p.b = open(p.exact, 1);
+    for (int64_t past = 5; past < 20; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    pgy_model_destroy(model);
+    close_pair(&p);
+}
+
+/* Runs a model with one input of [rows, 1, 8] in a range and alone. */
+static void compare_rows(pgy_model *model, bool ranged)
+{
+    engine *e[2] = {build(model, true), build(model, false)};
+    context *c[2] = {open(e[0], 1), open(e[1], 1)};
+    for (int64_t rows = 5; rows < 20; rows++) {
+        const int64_t shape[] = {rows, 1, 8};
+        pgy_tensor_map *feed = NULL, *out[2] = {NULL, NULL};
+        pgy_error err = {0};
+        assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
+        give(feed, "x", 3, shape, (uint32_t)rows);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(pgy_tensor_map_create(&out[i], NULL), PGY_OK);
+            if (context_run(c[i], feed, out[i], NULL, &err)) fail_msg("%s", err.text);
+        }
+        if (ranged) assert_int_equal(is_of_range(c[0]), rows > 5);
+        expect_same(out[0], out[1]);
+        for (int i = 0; i < 2; i++) pgy_tensor_map_destroy(out[i]);
+        pgy_tensor_map_destroy(feed);
+    }
+    for (int i = 0; i < 2; i++) context_destroy(c[i]);
+    for (int i = 0; i < 2; i++) engine_release(e[i]);
+    pgy_model_destroy(model);
+}
+
+static void put_weights(model_builder *b, const char *name, const char *shape, int count, int seed)
+{
+    float w[2048];
+    assert_true(count <= 2048);
+    for (int i = 0; i < count; i++) w[i] = (float)((i * 37 + seed) % 23) / 23 - 0.4f;
+    builder_floats(b, name, shape, w);
+}
+
+static void test_ranges__recurrent(void **state)
+{
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 1, 8");
+    put_weights(&b, "w", "1, 64, 8", 64 * 8, 3);
+    put_weights(&b, "r", "1, 64, 16", 64 * 16, 5);
+    builder_attr_int(&b, builder_node(&b, "LSTM", "x w r", "y"), "hidden_size", 16);
+    builder_output(&b, "y", PGY_F32, NULL);
+    compare_rows(builder_finish(&b), true);
+}
+
+static void test_ranges__of_bytes(void **state)
+{
+    static const float scale[] = {0.05f};
+    static const int64_t rows[] = {0, -1};
+    (void)state;
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 1, 8");
+    put_weights(&b, "w", "8, 24", 8 * 24, 3);
+    builder_floats(&b, "scale", "", scale);
+    builder_ints(&b, "whole", "2", rows);
+    builder_node(&b, "QuantizeLinear", "x scale", "xq");
+    builder_node(&b, "DequantizeLinear", "xq scale", "xd");
+    builder_node(&b, "QuantizeLinear", "w scale", "wq");
+    builder_node(&b, "DequantizeLinear", "wq scale", "wd");
+    builder_node(&b, "MatMul", "xd wd", "m");
+    builder_node(&b, "QuantizeLinear", "m scale", "mq");
+    builder_node(&b, "DequantizeLinear", "mq scale", "md");
+    builder_node(&b, "Reshape", "md whole", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    compare_rows(builder_finish(&b), true);
 }
