@@ -23,6 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import contrib_more
 import contrib_recent
+import contrib_streams
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -513,6 +514,7 @@ def all_cases():
         build()
     contrib_recent.add(case, Source)
     contrib_more.add(case, Source)
+    contrib_streams.add(case, Source)
     return CASES
 
 
@@ -647,7 +649,8 @@ def attr_text(v):
 FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "PackedAttention": "PackedTokenAttention", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
-         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear", "MemcpyFromHost": "MemcpyHost", "VarlenNGramHashMapping": "NGramHashMapping"}
+         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear", "MemcpyFromHost": "MemcpyHost", "VarlenNGramHashMapping": "NGramHashMapping",
+         "MatMulBlockQuantizedFp8Weight": "MatMulBlockQuantized", "MatMulBlockQuantizedFp4Weight": "MatMulBlockQuantized", "MatMulNBitsMlp": "MatMulNBitsFused", "MatMulNBitsQkv": "MatMulNBitsFused"}
 
 
 def snake(op):
