@@ -177,6 +177,35 @@ def convolutions(case, s):
     case(op, "captured tokens", [x, w, firsts, bias, state, np.array([2, 2], np.int32)], expected=[*convolve(*wide(x, w), firsts, bias, state.astype(np.float64), 1, False), kept], state_update_capacity=3)
 
 
+def plugins(case, s):
+    """Each domain under which exporters write TensorRT's plug-ins; EfficientNMS_ONNX_TRT gives rows of image, class and box, and repeats the last."""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1.125], [4, 4, 6, 6]], [[0, 0, 2, 2], [1, 0, 3, 2], [8, 8, 9, 9]]], np.float32)
+    scores = np.array([[[0.75, 0.125], [0.875, 0.0625], [0.5, 0.625]], [[0.25, 0.5], [0.375, 0.0625], [0.75, 0.0625]]], np.float32)
+    rows, count, limit = [], 2, 0.5
+    for image, of_image in enumerate(boxes):
+        found = []
+        for label in range(2):
+            kept = []
+            for b in np.argsort(-scores[image, :, label], kind="stable"):
+                if scores[image, b, label] < 0.1 or len(kept) == count:
+                    continue
+                low, high = np.maximum(of_image[b, :2], of_image[kept, :2]), np.minimum(of_image[b, 2:], of_image[kept, 2:])
+                shared = np.prod(np.maximum(high - low, 0), -1)
+                areas = np.prod(of_image[kept, 2:] - of_image[kept, :2], -1)
+                if not (shared / (areas + np.prod(of_image[b, 2:] - of_image[b, :2]) - shared) > limit).any():
+                    kept.append(b)
+            found += [(scores[image, b, label], label, b) for b in kept]
+        rows += [(image, label, b) for _, label, b in sorted(found, key=lambda f: -f[0])]
+    rows += [rows[-1]] * (2 * 2 * count - len(rows))
+    attrs = dict(iou_threshold=limit, max_output_boxes_per_class=count, score_threshold=0.1)
+    x, scale, shift = s.f(2, 3, 4), s.f(3), s.f(3)
+    wide_x = x.astype(np.float64)
+    normed = (wide_x - wide_x.mean(-1, keepdims=True)) / np.sqrt(wide_x.var(-1, keepdims=True) + 1e-3) * scale[:, None] + shift[:, None]
+    for domain in ("", "TRT", "trt", "trt.plugins"):
+        case("EfficientNMS_ONNX_TRT", f"rows, domain {domain or 'ai.onnx'}", [boxes, scores.transpose(0, 2, 1).copy()], expected=[np.array(rows, np.int32)], domain=domain, **attrs)
+        case("InstanceNormalization_TRT", f"domain {domain or 'ai.onnx'}", [x, scale, shift], expected=[normed.astype(np.float32)], domain=domain, epsilon=1e-3)
+
+
 def add(case, source):
-    for build in (sums, positions, products, layers, recurrences, convolutions):
+    for build in (plugins, sums, positions, products, layers, recurrences, convolutions):
         build(case, source("streams " + build.__name__))
