@@ -54,6 +54,8 @@ typedef enum pgy_dtype {
     PGY_F8E5M2 = PGY_DTYPE(12, 8),
     PGY_F8E5M2FNUZ = PGY_DTYPE(13, 8),
     PGY_F8E8M0 = PGY_DTYPE(14, 8),
+    PGY_F6E2M3 = PGY_DTYPE(15, 6),
+    PGY_F6E3M2 = PGY_DTYPE(16, 6),
     PGY_F4E2M1 = PGY_DTYPE(17, 4),
     PGY_STRING = PGY_DTYPE(3, 128) /**< elements are pgy_string */
 } pgy_dtype;

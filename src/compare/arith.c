@@ -137,6 +137,8 @@ static pgy_dtype simple_dtype(pgy_dtype dtype)
     case PGY_F8E5M2:
     case PGY_F8E5M2FNUZ:
     case PGY_F8E8M0:
+    case PGY_F6E2M3:
+    case PGY_F6E3M2:
     case PGY_F4E2M1: return PGY_F32;
     default: return dtype;
     }

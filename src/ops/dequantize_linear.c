@@ -59,6 +59,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 #define TYPES_19 TYPES_8 " float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz"
 #define TYPES_21 TYPES_19 " int16 uint16 int4 uint4"
 #define TYPES_23 TYPES_21 " float4 int2 uint2"
+#define TYPES_28 TYPES_23 " float6e2m3 float6e3m2"
 #define ROW(version, definitions, accepted)                                          \
     {                                                                                \
         .name = "DequantizeLinear", .domain = "", .since = version, .min_inputs = 2, \
@@ -72,6 +73,7 @@ const op_def OP_dequantize_linear[] = {
     ROW(19, ATTRS_13, TYPES_19),
     ROW(21, ATTRS_21, TYPES_21),
     ROW(23, ATTRS_23, TYPES_23),
+    ROW(28, ATTRS_23, TYPES_28),
     {.name = "DequantizeLinear",
      .domain = "com.microsoft",
      .since = 1,

@@ -146,8 +146,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_packed_attention[] = {
-    {"Attention", "com.microsoft", 1, 0, 2, 6, 1, 2, 0, ATTRS, TYPES_F4, infer, eval, NULL,
+    {"Attention", "com.microsoft", 1, 0, 2, 7, 1, 2, 0, ATTRS, TYPES_F4, infer, eval, NULL,
      .signature = "T = float16 float32 float64 bfloat16; M = int32; input:T, weights:T, ?bias:T, "
-                  "?mask_index:M, ?past:T, ?attention_bias:T -> output:T, ?present:T"},
+                  "?mask_index:M, ?past:T, ?attention_bias:T, "
+                  "?past_sequence_length:M -> output:T, ?present:T"},
     {NULL},
 };

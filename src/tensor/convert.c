@@ -291,6 +291,14 @@ static pgy_status check_views(pgy_view to, pgy_view from, pgy_error *err)
     return PGY_OK;
 }
 
+/* Bits behind the last packed element are 0, so that equal tensors have equal bytes. */
+static void clear_last_bits(pgy_view to)
+{
+    const size_t bits = pgy_dtype_describe(to.dtype)->bits, count = pgy_view_count(to);
+    if (bits < 8 && count % 8 * bits % 8)
+        ((uint8_t *)pgy_view_data(to))[count / 8 * bits + count % 8 * bits / 8] = 0;
+}
+
 pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate, pgy_error *err)
 {
     axis axes[PGY_MAX_RANK] = {{1, 1, 1}};
@@ -302,6 +310,7 @@ pgy_status pgy_view_convert(pgy_view to, pgy_view from, bool saturate, pgy_error
         return pgy_error_set(err, PGY_E_ARGUMENT, "a view of %zu elements has a NULL data pointer",
                              pgy_view_count(to));
 
+    clear_last_bits(to);
     size_t n = merge_axes(axes, to, from);
     if (n == 0) n = 1;
     if (pgy_dtype_is_float(from.dtype) && pgy_dtype_describe(from.dtype)->bits <= 8)

@@ -29,6 +29,8 @@ static const float_format FORMATS[] = {
     {PGY_F8E4M3FNUZ, 3, -7, 0x80, 0x7f, 0x80, 0x80, true},
     {PGY_F8E5M2, 2, -14, 0x80, 0x7b, 0x7c, 0x7e, false},
     {PGY_F8E5M2FNUZ, 2, -15, 0x80, 0x7f, 0x80, 0x80, true},
+    {PGY_F6E2M3, 3, 0, 0x20, 0x1f, 0x1f, 0x20, false},
+    {PGY_F6E3M2, 2, -2, 0x20, 0x1f, 0x1f, 0x20, false},
     {PGY_F4E2M1, 1, 0, 0x08, 0x07, 0x07, 0x08, false},
 };
 
@@ -188,6 +190,8 @@ double element_as_f64(pgy_dtype dtype, const void *data, size_t i)
     case PGY_F32: memcpy(&e.f32, at + i * 4, 4); return e.f32;
     case PGY_F16: memcpy(&e.u16, at + i * 2, 2); return f16_to_f32(e.u16);
     case PGY_BF16: memcpy(&e.u16, at + i * 2, 2); return bf16_to_f32(e.u16);
+    case PGY_F6E2M3:
+    case PGY_F6E3M2: return f8_to_f64(dtype, (uint8_t)packed_get(data, i, 6));
     case PGY_F4E2M1: return f8_to_f64(dtype, (uint8_t)packed_get(data, i, 4));
     case PGY_U64: return (double)(uint64_t)element_as_i64(dtype, data, i);
     default: break;

@@ -87,13 +87,6 @@ static void widen_16(float *restrict to, pgy_dtype dtype, const uint16_t *restri
         for (size_t i = 0; i < n; i++, from += stride) to[i] = bf16_to_f32(*from);
 }
 
-static void packed_put(uint8_t *data, size_t i, unsigned bits, unsigned code)
-{
-    size_t bit = i * bits;
-    unsigned mask = ((1u << bits) - 1) << (bit % 8);
-    data[bit / 8] = (uint8_t)((data[bit / 8] & ~mask) | (code << (bit % 8) & mask));
-}
-
 void pack_widen(void *restrict to, pgy_dtype dtype, const void *restrict from, size_t first,
                 ptrdiff_t stride, size_t n, const pack_table *table)
 {
@@ -142,6 +135,7 @@ static void bf16_narrow(uint16_t *restrict to, ptrdiff_t stride, const float *re
 void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
                      const float *restrict from, size_t n, bool saturate)
 {
+    const unsigned bits = pgy_dtype_describe(dtype)->bits;
     uint16_t *halves = (uint16_t *)to + first;
     uint8_t *bytes = to;
     if (dtype == PGY_F16 && stride == 1 && cpu_features() >= CPU_AVX2) {
@@ -150,9 +144,9 @@ void pack_narrow_f32(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t
         for (size_t i = 0; i < n; i++) halves[(ptrdiff_t)i * stride] = f16_from_f64(from[i]);
     } else if (dtype == PGY_BF16) {
         bf16_narrow(halves, stride, from, n);
-    } else if (dtype == PGY_F4E2M1) {
+    } else if (bits < 8) {
         for (size_t i = 0; i < n; i++)
-            packed_put(to, first + i, 4, f8_from_f64(dtype, from[i], saturate));
+            packed_put(to, first + i, bits, f8_from_f64(dtype, from[i], saturate));
     } else {
         for (size_t i = 0; i < n; i++)
             bytes[(ptrdiff_t)first + (ptrdiff_t)i * stride] = f8_from_f64(dtype, from[i], saturate);
@@ -189,15 +183,16 @@ static void f16_narrow_f64(void *restrict to, size_t first, ptrdiff_t stride,
 void pack_narrow_f64(void *restrict to, pgy_dtype dtype, size_t first, ptrdiff_t stride,
                      const double *restrict from, size_t n, bool saturate)
 {
+    const unsigned bits = pgy_dtype_describe(dtype)->bits;
     uint16_t *halves = (uint16_t *)to + first;
     uint8_t *bytes = to;
     if (dtype == PGY_F16) {
         f16_narrow_f64(to, first, stride, from, n);
     } else if (dtype == PGY_BF16) {
         for (size_t i = 0; i < n; i++) halves[(ptrdiff_t)i * stride] = bf16_from_f64(from[i]);
-    } else if (dtype == PGY_F4E2M1) {
+    } else if (bits < 8) {
         for (size_t i = 0; i < n; i++)
-            packed_put(to, first + i, 4, f8_from_f64(dtype, from[i], saturate));
+            packed_put(to, first + i, bits, f8_from_f64(dtype, from[i], saturate));
     } else {
         for (size_t i = 0; i < n; i++)
             bytes[(ptrdiff_t)first + (ptrdiff_t)i * stride] = f8_from_f64(dtype, from[i], saturate);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Converts narrow types (f16, bf16, f8, packed 4 and 2 bits) to and from a wider C type, here
+/* Converts narrow types (f16, bf16, f8, packed 6, 4 and 2 bits) to and from a wider C type, here
  * called the carrier. */
 #ifndef TENSOR_PACK_H
 #define TENSOR_PACK_H
@@ -8,11 +8,24 @@
 
 #include "tensor/native.h"
 
-/* Element i of packed elements of 2 or 4 `bits`, the first in the low bits. */
+/* Element i of packed elements of 2, 4 or 6 `bits`, the first in the low bits. Elements of 6 bits
+ * may lie across two bytes. */
 static inline unsigned packed_get(const uint8_t *data, size_t i, unsigned bits)
 {
-    size_t bit = i * bits;
-    return data[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+    const size_t byte = i / 8 * bits + i % 8 * bits / 8, shift = i % 8 * bits % 8;
+    unsigned code = data[byte] >> shift;
+    if (shift + bits > 8) code |= (unsigned)data[byte + 1] << (8 - shift);
+    return code & ((1u << bits) - 1);
+}
+/* Writes element i and keeps the others. */
+static inline void packed_put(uint8_t *data, size_t i, unsigned bits, unsigned code)
+{
+    const size_t byte = i / 8 * bits + i % 8 * bits / 8, shift = i % 8 * bits % 8;
+    const unsigned mask = (1u << bits) - 1;
+    code &= mask;
+    data[byte] = (uint8_t)((data[byte] & ~(mask << shift)) | code << shift);
+    if (shift + bits > 8)
+        data[byte + 1] = (uint8_t)((data[byte + 1] & ~(mask >> (8 - shift))) | code >> (8 - shift));
 }
 
 /* The C type (carrier) that holds every value of a narrow type: f32, i8 or u8. NATIVE_COUNT for

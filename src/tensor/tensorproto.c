@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/wire.h"
+#include "tensor/pack.h"
 #include "tensor/tensor.h"
 
 enum {
@@ -128,6 +129,27 @@ static const list_rule *find_rule(pgy_dtype dtype)
     }
 }
 
+/* Elements of 6 bits are not packed in the list: each item holds the code of one. */
+static pgy_status decode_codes(pgy_tensor **out, const tensorproto_fields *f, pgy_dtype dtype,
+                               pgy_error *err)
+{
+    const unsigned bits = pgy_dtype_describe(dtype)->bits;
+    const int32_t *codes = f->int32s.data;
+    size_t count;
+    pgy_tensor *t = NULL;
+    pgy_status st = pgy_shape_count(&count, f->rank, f->dims, err);
+    if (st) return st;
+    if (f->int32s.count != count)
+        return fail(f, PGY_E_FORMAT, "it has the wrong number of values", f->int32s.count, count,
+                    err);
+    st = pgy_tensor_create(&t, dtype, f->rank, f->dims, err);
+    if (st) return st;
+    if (count) memset(pgy_tensor_data(t), 0, pgy_tensor_size_bytes(t));
+    for (size_t i = 0; i < count; i++) packed_put(pgy_tensor_data(t), i, bits, (unsigned)codes[i]);
+    *out = t;
+    return PGY_OK;
+}
+
 /* Decodes elements from the typed list: one item holds one element, half a complex number, or a
  * byte of packed elements. */
 static pgy_status decode_list(pgy_tensor **out, const tensorproto_fields *f, pgy_dtype dtype,
@@ -191,6 +213,7 @@ pgy_status tensorproto_decode(pgy_tensor **out, const tensorproto_fields *f,
             size, name);
     if (dtype == PGY_STRING) return decode_strings(out, f, err);
     if (f->has_raw) return decode_raw(out, f, dtype, owner, err);
+    if (pgy_dtype_describe(dtype)->bits == 6) return decode_codes(out, f, dtype, err);
     return decode_list(out, f, dtype, err);
 }
 

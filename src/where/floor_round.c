@@ -16,9 +16,9 @@ typedef struct format {
 } format;
 
 static const format FORMATS[] = {
-    {PGY_F32, 23, -126},      {PGY_F16, 10, -14},   {PGY_BF16, 7, -126},
-    {PGY_F8E4M3FN, 3, -6},    {PGY_F8E5M2, 2, -14}, {PGY_F8E4M3FNUZ, 3, -7},
-    {PGY_F8E5M2FNUZ, 2, -15}, {PGY_F4E2M1, 1, 0},
+    {PGY_F32, 23, -126},  {PGY_F16, 10, -14},      {PGY_BF16, 7, -126},      {PGY_F8E4M3FN, 3, -6},
+    {PGY_F8E5M2, 2, -14}, {PGY_F8E4M3FNUZ, 3, -7}, {PGY_F8E5M2FNUZ, 2, -15}, {PGY_F4E2M1, 1, 0},
+    {PGY_F6E2M3, 3, 0},   {PGY_F6E3M2, 2, -2},
 };
 
 static const format *find_format(pgy_dtype type)

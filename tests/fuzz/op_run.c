@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any operator with any attributes and inputs: the bytes choose a row of the registry, attribute
  * values, and inputs of random type, shape and content, biased to small numbers and to the limits.
- * Running the node must succeed or fail with a message, in bounded memory. */
+ * Running the node must succeed or fail with a message, in bounded memory.
+ * OP_RUN_ONLY=Gelu,DFT takes these operators alone. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -171,6 +173,28 @@ static size_t inputs(source *s, op_tensor *in, const op_def *def)
     return count;
 }
 
+static bool is_chosen(const op_def *def)
+{
+    const char *only = getenv("OP_RUN_ONLY");
+    const size_t length = strlen(def->name);
+    for (const char *at = only; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (!strncmp(at, def->name, length) && (!at[length] || at[length] == ',')) return true;
+    }
+    return !only;
+}
+
+/* The row that a number selects among those that are chosen. */
+static const op_def *chosen(size_t row)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < op_table_count(); i++) count += is_chosen(op_table_at(i));
+    row %= count ? count : 1;
+    for (size_t i = 0; i < op_table_count(); i++)
+        if (is_chosen(op_table_at(i)) && !row--) return op_table_at(i);
+    return op_table_at(0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -181,7 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const op_host host = {.max_bytes = 1 << 24};
     pgy_error err = {0};
     const size_t row = (size_t)byte(&s) | (size_t)byte(&s) << 8;
-    const op_def *def = op_table_at(row % op_table_count());
+    const op_def *def = getenv("OP_RUN_ONLY") ? chosen(row) : op_table_at(row % op_table_count());
     op_node n = {.def = def, .name = "fuzz", .opset = def->since, .attrs = attrs};
     n.attr_count = attributes(&s, attrs, def);
     n.input_count = inputs(&s, in, def);

@@ -21,8 +21,10 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+import contrib_attention
 import contrib_more
 import contrib_recent
+import contrib_streams
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -468,6 +470,8 @@ def tensorrt_nms():
     case(op, "anchors", [change, scores[:1], centred], expected=efficient_nms(change, scores[:1], 4, 0.25, 0.25, coding=1, anchors=centred), domain="TRT", box_coding=1, **common)
     few = dict(common, max_output_boxes=2, score_threshold=0.9)
     case(op, "nothing left", [corner, scores], expected=efficient_nms(corner, scores, 2, 0.9, 0.25), domain="TRT", **few)
+    for domain in ("trt", "trt.plugins"):
+        case(op, f"domain {domain}", [corner, scores], expected=efficient_nms(corner, scores, 4, 0.25, 0.25), domain=domain, **common)
 
 
 def tensorrt_quantise():
@@ -488,6 +492,7 @@ def tensorrt_quantise():
     quantised = np.clip(np.round(x / 20 / spread), -8, 7)
     case("TRT_INT4QuantizeLinear", "blocks", [x / 20, each], expected=[quantised.astype(ml_dtypes.int4)], domain="trt", axis=-1, block_size=16)
     case("TRT_INT4DequantizeLinear", "blocks", [quantised.astype(ml_dtypes.int4), each], expected=[(quantised * spread).astype(np.float32)], domain="trt", axis=-1, block_size=16)
+    case("QuantizeLinear", "of ModelOpt", [x / 20, each, np.zeros((2, 2), ml_dtypes.int4)], expected=[quantised.astype(ml_dtypes.int4)], domain="trt", axis=1, block_size=16)
     case("DequantizeLinear", "of ModelOpt", [quantised.astype(ml_dtypes.int4), each], expected=[(quantised * spread).astype(np.float32)], domain="trt", axis=1, block_size=16)
     most = np.abs(x.astype(np.float64)).reshape(2, 1, 32).max(-1)
     exponent = np.ceil(np.log2(most / 448)).astype(int)
@@ -512,7 +517,9 @@ def all_cases():
                   tensorrt_nms, tensorrt_quantise):
         build()
     contrib_recent.add(case, Source)
+    contrib_attention.add(case, Source)
     contrib_more.add(case, Source)
+    contrib_streams.add(case, Source)
     return CASES
 
 
@@ -526,7 +533,7 @@ def model_of(c):
     infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.asarray(x).shape) for n, x in zip(names, c.inputs) if n]
     results = [helper.make_empty_tensor_value_info(n) for n in outs if n]
     graph = helper.make_graph([node], "contrib", infos, results)
-    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", OPSETS.get(c.op, 21)), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1)])
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", OPSETS.get(c.op, 21)), helper.make_opsetid(MS, 1), helper.make_opsetid("trt", 1), helper.make_opsetid("TRT", 1), helper.make_opsetid("trt.plugins", 1)])
 
 
 def run_theirs(c):
@@ -647,7 +654,9 @@ def attr_text(v):
 FILES = {"MoE": "Mo_E", "QMoE": "Mo_E", "RestorePadding": "RemovePadding", "DynamicQuantizeLSTM": "DynamicQuantizeLstm", "SkipGroupNorm": "GroupNorm", "ComplexMulConj": "ComplexMul", "PackedAttention": "PackedTokenAttention", "Irfft": "Rfft", "HyperConnectionPreMix": "HyperConnection", "HyperConnectionPostMix": "HyperConnection", "EfficientNMS_TRT": "TrtEfficientNms", "TRT_FP8QuantizeLinear": "TrtQuantizeLinear",
          "TRT_FP8DequantizeLinear": "TrtQuantizeLinear", "TRT_INT4QuantizeLinear": "TrtQuantizeLinear", "TRT_INT4DequantizeLinear": "TrtQuantizeLinear",
          "TRT_MXFP8DynamicQuantize": "TrtDynamicQuantize", "TRT_MXFP8DequantizeLinear": "TrtDynamicQuantize", "TRT_FP4DynamicQuantize": "TrtDynamicQuantize",
-         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear", "MemcpyFromHost": "MemcpyHost", "VarlenNGramHashMapping": "NGramHashMapping"}
+         "TRT_FP4QDQ": "TrtDynamicQuantize", "DequantizeLinear": "TrtQuantizeLinear", "QuantizeLinear": "TrtQuantizeLinear", "MemcpyFromHost": "MemcpyHost", "MemcpyToHost": "MemcpyHost",
+         "EfficientNMS_ONNX_TRT": "TrtEfficientNms", "InstanceNormalization_TRT": "TrtInstanceNormalization", "VarlenNGramHashMapping": "NGramHashMapping",
+         "MatMulBlockQuantizedFp8Weight": "MatMulBlockQuantized", "MatMulBlockQuantizedFp4Weight": "MatMulBlockQuantized", "MatMulNBitsMlp": "MatMulNBitsFused", "MatMulNBitsQkv": "MatMulNBitsFused"}
 
 
 def snake(op):

@@ -18,6 +18,7 @@ def old(case, s):
     case("DynamicSlice", "first axes", [image, np.array([0, 1]), np.array([1, 2])], domain="")
     case("DynamicSlice", "an axis from the end", [image, np.array([1], np.int32), np.array([-1], np.int32), np.array([-2], np.int32)], domain="")
     case("MemcpyFromHost", "copy", [x], domain="")
+    case("MemcpyToHost", "copy", [x], domain="")
 
 
 def words(*texts):

@@ -120,7 +120,7 @@ const char *c_dtype(pgy_dtype dtype)
                  TYPE(PGY_U64),    TYPE(PGY_F16),        TYPE(PGY_F32),        TYPE(PGY_F64),
                  TYPE(PGY_BF16),   TYPE(PGY_C64),        TYPE(PGY_C128),       TYPE(PGY_F8E4M3FN),
                  TYPE(PGY_F8E5M2), TYPE(PGY_F8E4M3FNUZ), TYPE(PGY_F8E5M2FNUZ), TYPE(PGY_F8E8M0),
-                 TYPE(PGY_F4E2M1), TYPE(PGY_STRING)};
+                 TYPE(PGY_F6E2M3), TYPE(PGY_F6E3M2),     TYPE(PGY_F4E2M1),     TYPE(PGY_STRING)};
 #undef TYPE
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].dtype == dtype) return TYPES[i].name;

@@ -36,6 +36,8 @@ int64_t export_ir_of_type(pgy_dtype dtype)
     case PGY_F8E8M0: return 12;
     case PGY_I2:
     case PGY_U2: return 13;
+    case PGY_F6E2M3:
+    case PGY_F6E3M2: return 14;
     default: return OLDEST_IR;
     }
 }

@@ -12,6 +12,8 @@ import os
 import warnings
 
 import numpy as np
+import onnx
+import onnxruntime
 from sklearn import datasets, ensemble, linear_model, naive_bayes, neighbors, neural_network, preprocessing, svm, tree
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cross_decomposition import PLSRegression
@@ -207,6 +209,19 @@ def transformers():
         FAILED.append("dict_vectorizer: %s" % e)
 
 
+def cast_map():
+    """The operator alone, because no converter writes it; ONNX Runtime gives the values."""
+    kind = onnx.TypeProto()
+    kind.map_type.key_type = onnx.TensorProto.INT64
+    kind.map_type.value_type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    feed = {3: 0.5, 0: -2.25, 5: 7.0}
+    node = onnx.helper.make_node("CastMap", ["X"], ["Y"], domain="ai.onnx.ml", cast_to="TO_FLOAT", map_form="SPARSE", max_map=7)
+    graph = onnx.helper.make_graph([node], "cast_map", [onnx.helper.make_value_info("X", kind)], [onnx.helper.make_tensor_value_info("Y", 1, [1, 7])])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("ai.onnx.ml", 1)], ir_version=10)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    save("cast_map", model, {"X[keys]": np.array(list(feed), np.int64), "X[values]": np.array(list(feed.values()), F32)}, session.run(None, {"X": feed}), 1e-6)
+
+
 def pipelines():
     scaled = preprocessing.StandardScaler
     add("imputed_scaled_logistic_map", make_pipeline(SimpleImputer(), scaled(), linear_model.LogisticRegression()), HOLES, TEXT3, zipmap=True)
@@ -226,7 +241,7 @@ def pipelines():
 
 def main():
     register_boosters()
-    for part in (linear_models, trees, boosters, vector_machines, transformers, pipelines):
+    for part in (linear_models, trees, boosters, vector_machines, transformers, cast_map, pipelines):
         part()
     with open(os.path.join(HERE, "results.json"), "w") as f:
         f.write("{\n" + ",\n".join('"%s": %s' % (k, json.dumps(v, separators=(",", ":"))) for k, v in sorted(RESULTS.items())) + "\n}\n")

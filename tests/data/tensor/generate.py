@@ -96,7 +96,7 @@ def write_text():
 NARROW = {
     "bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m3fn, "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
     "float8e5m2": ml_dtypes.float8_e5m2, "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "float8e8m0": ml_dtypes.float8_e8m0fnu,
-    "float4": ml_dtypes.float4_e2m1fn,
+    "float4": ml_dtypes.float4_e2m1fn, "float6e2m3": ml_dtypes.float6_e2m3fn, "float6e3m2": ml_dtypes.float6_e3m2fn,
 }
 
 
@@ -118,7 +118,7 @@ def write_casts():
                 continue  # NumPy's answers out of range differ between its own loops
             members["%s.%s" % (name, target)] = source.astype(target)
     for name, t in NARROW.items():
-        codes = np.arange(16 if name == "float4" else 256, dtype="u1")
+        codes = np.arange(16 if name == "float4" else 64 if name.startswith("float6") else 256, dtype="u1")
         if name != "bfloat16":
             members["codes." + name] = codes.view(t).astype("f8")
     members["bfloat16"] = f64.astype("f4").astype(ml_dtypes.bfloat16).view("u2")
@@ -161,9 +161,11 @@ def write_pb():
             f.write(tensor.SerializeToString())
 
     for t in ("FLOAT", "DOUBLE", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL", "FLOAT16", "BFLOAT16",
-              "FLOAT8E4M3FN", "FLOAT8E5M2", "COMPLEX64", "COMPLEX128", "INT4", "UINT4", "FLOAT4E2M1"):
+              "FLOAT8E4M3FN", "FLOAT8E5M2", "COMPLEX64", "COMPLEX128", "INT4", "UINT4", "FLOAT4E2M1", "FLOAT6E2M3", "FLOAT6E3M2"):
         save("typed_" + t.lower(), helper.make_tensor("x", getattr(TensorProto, t), [3], [0, 1, 1 if t == "BOOL" else 3]))
     save("typed_string", helper.make_tensor("s", TensorProto.STRING, [2], [b"one", "zw\u00f6lf".encode()]))
+    for name, t in (("e2m3", ml_dtypes.float6_e2m3fn), ("e3m2", ml_dtypes.float6_e3m2fn)):
+        save("raw_float6" + name, numpy_helper.from_array(np.arange(-7, 8).astype("f4").astype(t), "w"))
     save("raw_f32", numpy_helper.from_array(np.arange(6, dtype="f4").reshape(2, 3), "weights"))
     external = numpy_helper.from_array(np.arange(6, dtype="f4"), "far")
     external.ClearField("raw_data")

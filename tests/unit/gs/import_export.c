@@ -519,6 +519,7 @@ static void test_import_export__narrow_types(void **state)
         {PGY_F8E4M3FN, 17, 4, {0x30, 0x30, 0x30, 0x30}, 9},
         {PGY_F8E4M3FNUZ, 18, 4, {0x38, 0x38, 0x38, 0x38}, 9},
         {PGY_F4E2M1, 23, 2, {0x01, 0x02}, 11},
+        {PGY_F6E2M3, 27, 3, {0x01, 0xF2, 0xFD}, 14},
         {PGY_I4, 22, 2, {0x21, 0x43}, 10},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {

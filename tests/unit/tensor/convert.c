@@ -8,8 +8,8 @@
 
 #include "support.h"
 
-static const pgy_dtype F8[] = {PGY_F8E4M3FN,   PGY_F8E4M3FNUZ, PGY_F8E5M2,
-                               PGY_F8E5M2FNUZ, PGY_F8E8M0,     PGY_F4E2M1};
+static const pgy_dtype F8[] = {PGY_F8E4M3FN, PGY_F8E4M3FNUZ, PGY_F8E5M2, PGY_F8E5M2FNUZ,
+                               PGY_F8E8M0,   PGY_F6E2M3,     PGY_F6E3M2, PGY_F4E2M1};
 enum { F8_COUNT = sizeof F8 / sizeof F8[0] };
 static pgy_tensor_map *casts;
 
@@ -24,6 +24,11 @@ static int group_teardown(void **state)
     (void)state;
     pgy_tensor_map_destroy(casts);
     return 0;
+}
+
+static int codes_of(pgy_dtype dtype)
+{
+    return 1 << pgy_dtype_describe(dtype)->bits;
 }
 
 static bool same_value(double a, double b)
@@ -51,7 +56,7 @@ static void test_convert__narrow_codes_round_trip(void **state)
 {
     (void)state;
     for (size_t k = 0; k < F8_COUNT; k++)
-        for (int i = 0; i < (F8[k] == PGY_F4E2M1 ? 16 : 256); i++) {
+        for (int i = 0; i < codes_of(F8[k]); i++) {
             double v = f8_to_f64(F8[k], (uint8_t)i);
             if (!isnan(v) && !isinf(v)) assert_int_equal(f8_from_f64(F8[k], v, true), i);
             if (!isnan(v)) assert_int_equal(f8_from_f64(F8[k], v, false), i);
@@ -91,7 +96,7 @@ static double random_double(void)
 static double oracle_f8(pgy_dtype dtype, double v)
 {
     double best = NAN, best_distance = INFINITY;
-    int best_code = 0, codes = dtype == PGY_F4E2M1 ? 16 : 256;
+    int best_code = 0, codes = codes_of(dtype);
     for (int i = 0; i < codes; i++) {
         double c = f8_to_f64(dtype, (uint8_t)i);
         if (isnan(c) || isinf(c) || signbit(c)) continue;
@@ -159,6 +164,12 @@ static void test_convert__saturation(void **state)
         {PGY_F8E5M2, -INFINITY, 0xfb, 0xfc},
         {PGY_F8E5M2FNUZ, 61440, 0x7f, 0x80},
         {PGY_F4E2M1, 1e9, 7, 7},
+        {PGY_F6E2M3, 7.75, 0x1f, 0x1f},
+        {PGY_F6E2M3, -INFINITY, 0x3f, 0x3f},
+        {PGY_F6E2M3, NAN, 0x20, 0x20},
+        {PGY_F6E3M2, 1e9, 0x1f, 0x1f},
+        {PGY_F6E3M2, 0x1p-6, 0, 0},
+        {PGY_F6E3M2, NAN, 0x20, 0x20},
         {PGY_F8E4M3FNUZ, -0.0, 0, 0},
         {PGY_F8E4M3FN, -0.0, 0x80, 0x80},
         {PGY_F8E8M0, 3.0, 0x81, 0x81},
@@ -286,8 +297,8 @@ static void test_convert__large_runs_equal_small_ones(void **state)
     pgy_tensor *from = tensor_of(PGY_F32, DIMS(COUNT), NULL), *to = NULL;
     float *x = pgy_tensor_data(from);
     for (int i = 0; i < COUNT; i++) x[i] = (float)random_double();
-    static const pgy_dtype TARGETS[] = {PGY_F16,    PGY_BF16, PGY_F8E4M3FN, PGY_I4,
-                                        PGY_F4E2M1, PGY_I32,  PGY_F64};
+    static const pgy_dtype TARGETS[] = {PGY_F16,    PGY_BF16,   PGY_F8E4M3FN, PGY_I4, PGY_F4E2M1,
+                                        PGY_F6E2M3, PGY_F6E3M2, PGY_I32,      PGY_F64};
     for (size_t k = 0; k < sizeof TARGETS / sizeof TARGETS[0]; k++) {
         expect_ok(pgy_tensor_cast(&to, pgy_tensor_view(from), TARGETS[k], &err), &err);
         for (size_t i = 0; i < COUNT; i += 97) {

@@ -6,7 +6,7 @@ static void test_dtype__names_and_codes_lead_back(void **state)
     (void)state;
     const pgy_dtype_info *types;
     size_t count = pgy_dtype_list(&types);
-    assert_int_equal(count, 26);
+    assert_int_equal(count, 28);
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(pgy_dtype_from_name(types[i].name), types[i].dtype);
         assert_int_equal(pgy_dtype_from_name(types[i].onnx_name), types[i].dtype);
@@ -38,6 +38,8 @@ static void test_dtype__packed_sizes_round_up(void **state)
     assert_int_equal(bytes, 2);
     assert_int_equal(pgy_dtype_size_bytes(&bytes, PGY_U2, 5, NULL), PGY_OK);
     assert_int_equal(bytes, 2);
+    assert_int_equal(pgy_dtype_size_bytes(&bytes, PGY_F6E3M2, 13, NULL), PGY_OK);
+    assert_int_equal(bytes, 10);
     assert_int_equal(pgy_dtype_size_bytes(&bytes, PGY_I4, SIZE_MAX, NULL), PGY_OK);
     assert_int_equal(bytes, SIZE_MAX / 2 + 1);
     assert_int_equal(pgy_dtype_size_bytes(&bytes, PGY_C128, SIZE_MAX / 2, NULL), PGY_E_SHAPE);

@@ -10,9 +10,10 @@ static void test_tensorproto__typed_fields(void **state)
 {
     (void)state;
     static const char *const TYPES[] = {
-        "float",      "double",    "int8",       "int16", "int32",   "int64",     "uint8",
-        "uint16",     "uint32",    "uint64",     "bool",  "float16", "bfloat16",  "float8e4m3fn",
-        "float8e5m2", "complex64", "complex128", "int4",  "uint4",   "float4e2m1"};
+        "float",    "double",       "int8",       "int16",     "int32",      "int64",
+        "uint8",    "uint16",       "uint32",     "uint64",    "bool",       "float16",
+        "bfloat16", "float8e4m3fn", "float8e5m2", "complex64", "complex128", "int4",
+        "uint4",    "float4e2m1",   "float6e2m3", "float6e3m2"};
     for (size_t i = 0; i < sizeof TYPES / sizeof TYPES[0]; i++) {
         pgy_error err = {0};
         char path[512], *name = NULL;
@@ -28,6 +29,32 @@ static void test_tensorproto__typed_fields(void **state)
         pgy_text_free(name);
         pgy_tensor_release(t);
         pgy_tensor_release(values);
+    }
+}
+
+/* Four elements of 6 bits lie in three bytes; the 15 of these files end within the twelfth. */
+static void test_tensorproto__raw_elements_of_six_bits(void **state)
+{
+    (void)state;
+    static const char *const FILES[] = {DATA("raw_float6e2m3.pb"), DATA("raw_float6e3m2.pb")};
+    for (size_t k = 0; k < 2; k++) {
+        pgy_error err = {0};
+        pgy_tensor *t = NULL, *values = NULL, *again = NULL;
+        char *name = NULL;
+        expect_ok(pgy_tensorproto_load(&t, &name, FILES[k], &err), &err);
+        assert_int_equal(pgy_tensor_dtype(t), k ? PGY_F6E3M2 : PGY_F6E2M3);
+        assert_int_equal(pgy_tensor_size_bytes(t), 12);
+        expect_ok(pgy_tensor_cast(&values, pgy_tensor_view(t), PGY_F64, &err), &err);
+        for (int i = 0; i < 15; i++) assert_true(((double *)pgy_tensor_data(values))[i] == i - 7);
+        expect_ok(pgy_tensor_cast(&again, pgy_tensor_view(values), pgy_tensor_dtype(t), &err),
+                  &err);
+        assert_memory_equal(pgy_tensor_data(again), pgy_tensor_data(t), 12);
+        expect_ok(pgy_tensorproto_save(OUT("raw6_pb"), name, pgy_tensor_view(again), &err), &err);
+        expect_same_files(OUT("raw6_pb"), FILES[k]);
+        pgy_text_free(name);
+        pgy_tensor_release(t);
+        pgy_tensor_release(values);
+        pgy_tensor_release(again);
     }
 }
 
