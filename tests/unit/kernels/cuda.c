@@ -179,6 +179,14 @@ static void test_cuda__attention(void **state)
     CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
     CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
+    /* caches: one and two rows of queries, blocks that share the keys, many rows, three axes */
+    CHECK("", "Attention", "", "2x4x1x64", "2x2x1x64", "2x2x1x64", "-", "2x2x69x64", "2x2x69x64");
+    CHECK("", "Attention", "is_causal=1", "1x2x2x32", "1x2x2x32", "1x2x2x32", "-", "1x2x600x32",
+          "1x2x600x32");
+    CHECK("", "Attention", "is_causal=1", "1x2x20x64", "1x2x20x64", "1x2x20x64", "20x33",
+          "1x2x13x64", "1x2x13x64");
+    CHECK("", "Attention", "q_num_heads=2 kv_num_heads=1", "2x3x20", "2x3x10", "2x3x12", "-",
+          "2x1x7x10", "2x1x7x12");
     report(c);
 }
 
