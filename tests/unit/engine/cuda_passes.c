@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes for CUDA devices: a normalisation with its activation, caches that stay where they lie.
- */
+/* Passes for CUDA devices: a normalisation with its activation, caches that stay where they lie,
+ * products of one tensor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,4 +101,40 @@ static void test_cuda_passes__heads_are_no_caches(void **state)
     (void)state;
     model_builder b = decoded(1, "1, 1, 7, 8", "1, 1, 7, 8", false);
     expect_y_on(&b, "cuda", "Concat Concat Attention");
+}
+
+/* ---- Products -------------------------------------------------------------------------------- */
+
+static model_builder two_products(const char *shape)
+{
+    model_builder b = start(shape);
+    weights(&b, "w", "8, 5", 40);
+    weights(&b, "u", "8, 3", 24);
+    builder_node(&b, "MatMul", "x w", "a");
+    builder_node(&b, "MatMul", "x u", "c");
+    builder_node(&b, "Neg", "a", "y");
+    builder_node(&b, "Neg", "c", "z");
+    builder_output(&b, "z", PGY_F32, NULL);
+    return b;
+}
+
+static void test_cuda_passes__products_of_few_rows_become_one(void **state)
+{
+    (void)state;
+    model_builder b = two_products("1, 3, 8");
+    expect_y_on(&b, "cuda", "MatMul Split Neg Neg");
+}
+
+static void test_cuda_passes__products_of_many_rows_stay(void **state)
+{
+    (void)state;
+    model_builder b = two_products("2, 5, 8");
+    expect_y_on(&b, "cuda", "MatMul MatMul Neg Neg");
+}
+
+static void test_cuda_passes__the_host_keeps_products(void **state)
+{
+    (void)state;
+    model_builder b = two_products("1, 3, 8");
+    expect_y_on(&b, NULL, "MatMul MatMul Neg Neg");
 }
