@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy
@@ -346,6 +347,7 @@ def torch_times(model, inputs, images_last, modes):
         inputs = [x.to(memory_format=torch.channels_last) for x in inputs]
     for mode in modes:
         start = time.time()
+        torch.cuda.reset_peak_memory_stats()
         try:
             torch.compiler.reset()
             made = model if mode == "eager" else torch.compile(model, mode="max-autotune-no-cudagraphs" if mode == "autotune" else None)
@@ -353,7 +355,8 @@ def torch_times(model, inputs, images_last, modes):
         except Exception as e:  # a mode that fails must not end the table
             times[mode] = None
             print(f"  torch {mode}: {str(e).splitlines()[0][:160]}", flush=True)
-        print(f"  torch {mode}: {times[mode]} ms after {time.time() - start:.0f} s", flush=True)
+        times[mode + "_MiB"] = torch.cuda.max_memory_allocated() / 2**20
+        print(f"  torch {mode}: {times[mode]} ms after {time.time() - start:.0f} s, at most {times[mode + '_MiB']:.0f} MiB", flush=True)
     torch.compiler.reset()
     torch.cuda.empty_cache()
     return times
@@ -378,6 +381,38 @@ def run(words, limit=300):
     return done.stdout + done.stderr
 
 
+class Watch:
+    """The most memory of the device that other processes take meanwhile, in MiB."""
+
+    def __enter__(self):
+        torch.cuda.empty_cache()
+        self.begin = self.least = torch.cuda.mem_get_info()[0]
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.look)
+        self.thread.start()
+        return self
+
+    def look(self):
+        while not self.ended.wait(0.002):
+            self.least = min(self.least, torch.cuda.mem_get_info()[0])
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+        self.MiB = (self.begin - self.least) / 2**20
+
+
+def bare_memory(program, folder, known={}):
+    """What a process takes for a model of one addition: the context and the kernels' own."""
+    if not known:
+        path = os.path.join(folder, "one.onnx")
+        torch.onnx.export(nn.Identity(), (torch.ones(8),), path, dynamo=False, input_names=["x"], output_names=["y"])
+        with Watch() as w:
+            run([program, "run", path, "--trt", "--device", "cuda", "--iterations", "2000"])
+        known["MiB"] = w.MiB
+    return known["MiB"]
+
+
 def engine_times(program, path, o):
     plan, start = path[:-5] + ".plan", time.time()
     said = run([program, "convert", path, "-o", plan, "--device", "cuda", *o.engine.split()])
@@ -385,7 +420,13 @@ def engine_times(program, path, o):
     layers = re.search(r"Layers: .*", said)
     text = run([program, "run", plan, "--trt", "--warm-up", "10", "--iterations", str(o.iterations)])
     ms = float(re.search(r"Average inference time: ([\d.]+) ms", text).group(1))
-    return {"engine": ms, "build_s": build, "layers": layers.group(0) if layers else ""}
+    row = {"engine": ms, "build_s": build, "layers": layers.group(0) if layers else ""}
+    if o.memory:
+        with Watch() as w:
+            run([program, "run", plan, "--trt", "--iterations", str(max(o.iterations, int(500 / ms)))])
+        row["engine_MiB"] = w.MiB - bare_memory(program, os.path.dirname(path))
+        print(f"  engine: {row['engine_MiB']:.0f} MiB", flush=True)
+    return row
 
 
 def saved_arrays(path):
@@ -464,6 +505,7 @@ def main():
     p.add_argument("--folder", help="folder for models and plans (default: a temporary one)")
     p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
     p.add_argument("--errors", action="store_true", help="also compare results with torch in float32")
+    p.add_argument("--memory", action="store_true", help="also measure memory on the device: of the engine's process without that of a process with a tiny model, and torch's peak")
     p.add_argument("--seconds", type=float, default=1e9, help="begin no line after this time")
     p.add_argument("--json", help="write the figures to this file")
     p.add_argument("--engine", default="", help="further options of convert")
@@ -483,14 +525,15 @@ def main():
                 with open(o.json, "w", encoding="utf-8") as f:
                     json.dump(rows, f, indent=1)
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, float16; milliseconds")
-    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s | error | torch's |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s | error | torch's | MiB: engine, eager, compile |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for r in rows:
         torch_ms = [r[m] for m in ("eager", "compile", "autotune") if r.get(m)]
         ratio = f"{min(torch_ms) / r['engine']:.2f}" if torch_ms and r.get("engine") else "-"
         print(f"| {r['line']} | {text_of(r, 'eager')} | {text_of(r, 'compile')} | {text_of(r, 'autotune')} | {text_of(r, 'engine')} | {ratio} | "
               f"{text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
-              f"{text_of(r, 'error', '{:.1e}')} | {text_of(r, 'torch_error', '{:.1e}')} |")
+              f"{text_of(r, 'error', '{:.1e}')} | {text_of(r, 'torch_error', '{:.1e}')} | "
+              f"{', '.join(text_of(r, k, '{:.0f}') for k in ('engine_MiB', 'eager_MiB', 'compile_MiB'))} |")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,37 @@ void axis_tables_finish(kernel_plan *out)
     axis_tables_find_run(p, (const int32_t *)out->packed + p->tables[p->rank - 1]);
 }
 
+bool axis_tables_keeps_last(const axis_tables *p)
+{
+    const uint32_t last = p->rank - 1;
+    return p->run_from == 0 && p->run_count == p->shape[last] && p->in[last] == p->shape[last];
+}
+
+pgy_status axis_tables_turn(kernel_plan *out, pgy_error *err)
+{
+    axis_tables *p = out->params, new = *p;
+    int32_t *tables = mem_alloc_aligned(64, out->packed_bytes);
+    if (!tables) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    new.rows = 1;
+    new.entries = new.run_from = new.run_count = 0;
+    for (uint32_t d = 1; d < p->rank; d++) {
+        const uint32_t from = d + 1 < p->rank ? d + 1 : 1;
+        new.in[d] = p->in[from];
+        new.shape[d] = p->shape[from];
+    }
+    axis_tables_place(&new);
+    for (uint32_t d = 0; d < p->rank; d++) {
+        const uint32_t from = d == 0 ? 0 : d + 1 < p->rank ? d + 1 : 1;
+        memcpy(tables + new.tables[d], (const int32_t *)out->packed + p->tables[from],
+               p->shape[from] * sizeof *tables);
+    }
+    mem_free(out->packed);
+    out->packed = tables;
+    *p = new;
+    axis_tables_finish(out);
+    return PGY_OK;
+}
+
 /* Do the members have the values that follow from the shapes of input and output? */
 static bool is_consistent(const axis_tables *p)
 {

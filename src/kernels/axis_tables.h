@@ -29,6 +29,11 @@ void axis_tables_cost(kernel_problem *u, const axis_tables *p, double *cost_ns);
  * and calls axis_tables_finish. */
 pgy_status axis_tables_plan(kernel_plan *out, const axis_tables *p, pgy_error *err) PGY_MUST_CHECK;
 void axis_tables_finish(kernel_plan *out);
+/* Moves the channels behind the other axes of a plan, whose rank is at least 3: it then copies
+ * tensors in channels last. */
+pgy_status axis_tables_turn(kernel_plan *out, pgy_error *err) PGY_MUST_CHECK;
+/* Does the last axis keep all its indices? Reads the members that axis_tables_finish sets. */
+bool axis_tables_keeps_last(const axis_tables *p);
 bool axis_tables_extent(kernel_extent *e, const kernel_claim *q);
 void axis_tables_run(const kernel_run *r);
 

@@ -105,6 +105,16 @@ static void widen(kernel_problem *wide, cuda_room room, const adapted_family *f,
     wide->self = f->inner;
 }
 
+/* Sets the layouts of a problem whose plan can be turned: false if it is not in channels last. */
+static bool turns_plan(const adapted_family *f, kernel_problem *u)
+{
+    if (!f->turn || u->inputs[0].layout != KERNEL_CHANNELS_LAST || u->inputs[0].rank < 3)
+        return false;
+    cuda_set_linear(u);
+    u->inputs[0].layout = u->outputs[0].layout = KERNEL_CHANNELS_LAST;
+    return true;
+}
+
 static bool adapted_accept(kernel_problem *u, double *cost_ns)
 {
     const adapted_family *f = family_of(u->self);
@@ -114,7 +124,7 @@ static bool adapted_accept(kernel_problem *u, double *cost_ns)
     const bool last = f->any_order && is_last(u);
     if (last)
         for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_CHANNELS_LAST;
-    else
+    else if (!turns_plan(f, u))
         cuda_set_linear(u);
     if (last && !turn(&turned, u)) return false;
     widen(&wide, room, f, last ? &turned.u : u);
@@ -141,15 +151,16 @@ static pgy_status adapted_prepare(kernel_plan *out, const kernel_problem *u, pgy
     turned_problem turned;
     kernel_plan plan = {0};
     cuda_room room;
-    const bool last = is_last(u);
+    const bool last = f->any_order && is_last(u);
     if (last) (void)turn(&turned, u); /* cannot fail after `accept` */
     widen(&wide, room, f, last ? &turned.u : u);
-    const pgy_status st = f->inner->prepare(&plan, &wide, err);
-    if (st) return st;
-    char *params = mem_calloc(1, INNER_AT + plan.params_bytes);
-    if (!params) {
+    pgy_status st = f->inner->prepare(&plan, &wide, err);
+    if (!st && f->turn && is_last(u)) st = f->turn(&plan, err);
+    char *params = st ? NULL : mem_calloc(1, INNER_AT + plan.params_bytes);
+    if (!st && !params) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (st) {
         kernel_plan_deinit(&plan);
-        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+        return st;
     }
     memcpy(params, &a, sizeof a);
     memcpy(params + INNER_AT, plan.params, plan.params_bytes);

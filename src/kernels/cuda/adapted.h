@@ -36,6 +36,10 @@ typedef struct adapted_family {
     /* May all operands have their channels last? Results of elements are independent of their
      * places, but for an attribute `axis`. */
     bool any_order;
+    /* Rewrites a plan that was prepared for a linear problem so that input 0 and output 0, of at
+     * least three axes, have their channels last. NULL: such a problem is not accepted, unless in
+     * any order. */
+    pgy_status (*turn)(kernel_plan *plan, pgy_error *err);
     /* Can the device compute this problem, which `inner` accepts? NULL: any. */
     bool (*can)(const kernel_problem *u);
     /* Chooses the source to compile, and appends the macros that precede it. */

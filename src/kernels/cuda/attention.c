@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention without a key-value cache on CUDA devices; query, key and value may be parts of one
- * tensor. */
+/* Attention on CUDA devices; query, key and value may be parts of one tensor. Keys and values of a
+ * cache are read where they lie; the new caches, if they are wanted, are copied. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
 
-enum { Q, K, V, MASK };
+enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
+enum { Y, NEW_K, NEW_V, SCORES };
 enum { MOST_SIZE = 256 };
 typedef enum mask_kind { NO_MASK, MASK_FLOATS, MASK_BOOLS } mask_kind;
 
@@ -21,7 +22,9 @@ typedef struct params {
     uint32_t inputs, causal, mask, type, mask_type;
     uint32_t packed; /* 1: input 0 holds query, key and value; the mask is input 1 */
     uint64_t batch, heads, kv_heads, rows, keys, size, v_size;
-    strides q, k, v, y;
+    uint64_t past;    /* the first keys and values, which lie in caches; 0: there are none */
+    uint32_t news[2]; /* 1: the new cache of keys, of values, is an output */
+    strides q, k, v, y, past_k, past_v;
     uint64_t m_batch, m_head, m_row, m_key,
         m_keys; /* Strides of the mask; m_keys is the number of keys that it covers. */
     float scale, cap;
@@ -72,14 +75,22 @@ static bool read_mask(params *p, const kernel_problem *u)
     return true;
 }
 
+static bool has_input(const kernel_problem *u, size_t i)
+{
+    return i < u->input_count && u->inputs[i].dtype;
+}
+
 static bool is_plain(const kernel_problem *u)
 {
     const pgy_dtype type = u->inputs[Q].dtype;
-    for (size_t i = 0; i < u->input_count; i++)
-        if ((i < MASK && u->inputs[i].dtype != type) || (i > MASK && u->inputs[i].dtype))
-            return false;
-    for (size_t i = 1; i < u->output_count; i++)
-        if (u->outputs[i].dtype) return false;
+    for (size_t i = 0; i < u->input_count; i++) {
+        const pgy_dtype t = u->inputs[i].dtype;
+        if (i != MASK && t != type && (i <= V || t)) return false;
+        if (i >= LENGTHS && t) return false;
+    }
+    for (size_t i = NEW_K; i < u->output_count; i++)
+        if (u->outputs[i].dtype && (i >= SCORES || u->outputs[i].dtype != type)) return false;
+    if (has_input(u, PAST_K) != has_input(u, PAST_V)) return false;
     return cuda_is_float(type) && u->input_count > V && u->outputs[0].dtype == type &&
            op_attr_int(u->node, "softmax_precision", 1) == 1 &&
            op_attr_int(u->node, "left_window_size", -1) < 0 &&
@@ -116,6 +127,18 @@ static bool describe_packed(params *p, const kernel_problem *u)
     return true;
 }
 
+/* A cache is [batch, heads, length, size]. */
+static void read_caches(params *p, const kernel_problem *u)
+{
+    for (size_t i = 0; i < 2; i++)
+        p->news[i] = u->output_count > NEW_K + i && u->outputs[NEW_K + i].dtype;
+    if (!has_input(u, PAST_K)) return;
+    p->past = (uint64_t)u->inputs[PAST_K].shape[2];
+    p->past_k = read_strides(&u->inputs[PAST_K], p->kv_heads);
+    p->past_v = read_strides(&u->inputs[PAST_V], p->kv_heads);
+    p->keys += p->past;
+}
+
 static bool describe_three(params *p, const kernel_problem *u)
 {
     const kernel_tensor *q = &u->inputs[Q], *k = &u->inputs[K], *v = &u->inputs[V];
@@ -135,6 +158,7 @@ static bool describe_three(params *p, const kernel_problem *u)
     p->keys = (uint64_t)k->shape[k->rank - 2];
     p->size = q->rank == 4 ? p->q.row : p->q.head;
     p->v_size = v->rank == 4 ? p->v.row : p->v.head;
+    read_caches(p, u);
     return true;
 }
 
@@ -154,6 +178,13 @@ static bool is_even(const strides *s)
     return s->batch % 8 == 0 && s->head % 8 == 0 && s->row % 8 == 0;
 }
 
+/* Does each row of queries, keys and values begin at a multiple of 16 bytes? */
+static bool has_even_rows(const params *p)
+{
+    return is_even(&p->q) && is_even(&p->k) && is_even(&p->v) && is_even(&p->past_k) &&
+           is_even(&p->past_v);
+}
+
 /* Threads that take a key of 16 bytes each. */
 static uint32_t lanes_of(const params *p)
 {
@@ -166,16 +197,15 @@ static bool is_decode(const params *p)
     const uint32_t lanes = lanes_of(p);
     return p->rows <= 4 && p->size == p->v_size &&
            (lanes == 4 || lanes == 8 || lanes == 16 || lanes == 32) &&
-           p->size * cuda_item((pgy_dtype)p->type) % 16 == 0 && is_even(&p->q) && is_even(&p->k) &&
-           is_even(&p->v);
+           p->size * cuda_item((pgy_dtype)p->type) % 16 == 0 && has_even_rows(p);
 }
 
 /* Do tensor cores compute it? They take 16 bytes of a row at once. */
 static bool uses_tensor_cores(const params *p)
 {
     return !is_decode(p) && cuda_is_half((pgy_dtype)p->type) && p->size % 16 == 0 &&
-           p->v_size % 16 == 0 && p->size <= 128 && p->v_size <= 128 && is_even(&p->q) &&
-           is_even(&p->k) && is_even(&p->v) && is_even(&p->y);
+           p->v_size % 16 == 0 && p->size <= 128 && p->v_size <= 128 && has_even_rows(p) &&
+           is_even(&p->y);
 }
 
 static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
@@ -231,27 +261,48 @@ static bool has_valid_sizes(const params *p)
     const uint64_t most = INT32_MAX;
     return p->batch && p->heads && p->kv_heads && p->rows && p->keys && p->size && p->v_size &&
            p->batch <= most && p->heads <= most && p->kv_heads <= most && p->rows <= most &&
-           p->keys <= most && p->size <= MOST_SIZE && p->v_size <= MOST_SIZE &&
+           p->keys <= most && p->size <= MOST_SIZE && p->v_size <= MOST_SIZE && p->past < p->keys &&
            p->heads % p->kv_heads == 0 && p->m_key <= 1;
+}
+
+static void state_caches(kernel_extent *e, const params *p, uint32_t item)
+{
+    const uint64_t rows = extent_mul3(p->batch, p->kv_heads, p->keys);
+    if (p->past) {
+        extent_tensor(e, PAST_K, reach(p, &p->past_k, p->kv_heads, p->past, p->size), item);
+        extent_tensor(e, PAST_V, reach(p, &p->past_v, p->kv_heads, p->past, p->v_size), item);
+    }
+    if (p->news[0]) extent_tensor(e, p->inputs + NEW_K, extent_mul(rows, p->size), item);
+    if (p->news[1]) extent_tensor(e, p->inputs + NEW_V, extent_mul(rows, p->v_size), item);
+}
+
+/* Are all operands there that the parameters speak of? */
+static bool has_valid_operands(const params *p, const kernel_claim *q)
+{
+    if (p->packed > 1 || p->news[0] > 1 || p->news[1] > 1 || p->inputs != q->input_count)
+        return false;
+    if (p->packed && (p->past || p->news[0] || p->news[1])) return false;
+    return p->inputs > (p->packed ? Q : V) && (!p->mask || p->inputs > mask_of(p)) &&
+           (!p->past || p->inputs > PAST_V) && (!p->news[0] || q->output_count > NEW_K) &&
+           (!p->news[1] || q->output_count > NEW_V);
 }
 
 static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     if (!p) return false;
-    if (p->packed > 1 || p->inputs != q->input_count || p->inputs <= (p->packed ? 0 : V) ||
-        (p->mask && p->inputs <= mask_of(p)))
-        return extent_refuse(e, "number of inputs");
+    if (!has_valid_operands(p, q)) return extent_refuse(e, "number of inputs");
     if (!has_valid_types(p)) return extent_refuse(e, "types");
     if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     const uint64_t heads = extent_mul3(p->batch, p->heads, p->rows);
     const uint32_t k = p->packed ? Q : K, v = p->packed ? Q : V;
     extent_tensor(e, Q, reach(p, &p->q, p->heads, p->rows, p->size), item);
-    extent_tensor(e, k, extent_add(reach(p, &p->k, p->kv_heads, p->keys, p->size), keys_at(p)),
+    const uint64_t fresh = p->keys - p->past;
+    extent_tensor(e, k, extent_add(reach(p, &p->k, p->kv_heads, fresh, p->size), keys_at(p)), item);
+    extent_tensor(e, v, extent_add(reach(p, &p->v, p->kv_heads, fresh, p->v_size), values_at(p)),
                   item);
-    extent_tensor(e, v, extent_add(reach(p, &p->v, p->kv_heads, p->keys, p->v_size), values_at(p)),
-                  item);
+    state_caches(e, p, item);
     extent_tensor(e, p->inputs, reach(p, &p->y, p->heads, p->rows, p->v_size), item);
     /* A plan file must not demand endless loops: their counts follow from the output's size. */
     extent_tensor(e, p->inputs, extent_mul(heads, p->v_size), item);
@@ -319,36 +370,97 @@ static uint32_t tensor_blocks(const params *p)
     return few || tensor_rows(p) != 64 || p->size > 64 || p->v_size > 64 ? 1 : AT_ONCE;
 }
 
+/* Blocks of a cluster that share the keys of a row in decoding: so many that all multiprocessors
+ * have work, if each gets some hundred keys. */
+static uint32_t decode_shares(const params *p)
+{
+    enum { MULTIPROCESSORS = 132, MOST = 8, FEWEST_KEYS = 128 };
+    const uint64_t rows = extent_mul3(p->batch, p->heads, p->rows);
+    uint32_t shares = 1;
+    while (is_decode(p) && shares < MOST && rows * shares * 2 <= MULTIPROCESSORS &&
+           p->keys / (shares * 2) >= FEWEST_KEYS)
+        shares *= 2;
+    return shares;
+}
+
+/* Elements of a cache that are copied at once. */
+static uint32_t copy_vector(const params *p)
+{
+    const uint32_t most = 16 / cuda_item((pgy_dtype)p->type);
+    return has_even_rows(p) && p->size % most == 0 && p->v_size % most == 0 ? most : 1;
+}
+
 static int64_t padded(uint64_t size)
 {
     return (int64_t)((size + 3) / 4 * 4);
 }
 
-static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
-                       pgy_error *err)
+typedef struct attention_loaded {
+    void *code; /* of the kernel, and of the one that copies caches */
+    void *copies;
+    uint32_t shares;
+} attention_loaded;
+
+static void define(str *out, const params *p, uint32_t shares)
+{
+    const bool tensor = uses_tensor_cores(p);
+    cuda_define_int(out, "SPLIT", tensor ? tensor_split(p) : 1);
+    cuda_define_int(out, "CAPPED", p->cap > 0);
+    cuda_define_int(out, "DECODE", is_decode(p));
+    cuda_define_int(out, "SHARES", shares);
+    cuda_define_int(out, "PAST", p->past > 0);
+    cuda_define_int(out, "LANES", lanes_of(p));
+    cuda_define_int(out, "VECTOR", 16 / cuda_item((pgy_dtype)p->type));
+    cuda_define_int(out, "ROWS", block_rows(p));
+    cuda_define_int(out, "KEYS", block_keys(p));
+    cuda_define_int(out, "SIZE", padded(p->size));
+    cuda_define_int(out, "V_SIZE", padded(p->v_size));
+    cuda_define_int(out, "MASK", p->mask);
+    cuda_define_int(out, "STAGED", is_staged(p));
+    cuda_define_int(out, "BLOCKS", tensor_blocks(p));
+    cuda_define_int(out, "TENSOR", !tensor ? 0 : p->type == PGY_F16 ? 1 : 2);
+    cuda_define_type(out, "X", (pgy_dtype)p->type);
+    cuda_define_type(out, "MASKS", (pgy_dtype)p->mask_type);
+}
+
+static void unload(void *loaded)
+{
+    attention_loaded *l = loaded;
+    if (!l) return;
+    cuda_unload(l->code);
+    cuda_unload(l->copies);
+    mem_free(l);
+}
+
+static pgy_status load_codes(attention_loaded *l, const params *p, device *d, pgy_error *err)
 {
     static const cuda_source SOURCE = {
         "attention", CUDA_SOURCE_attention, {"run"}, CUDA_SOURCE_mma};
-    const params *p = plan->params;
-    const bool tensor = uses_tensor_cores(p);
+    static const cuda_source COPIES = {"caches", CUDA_SOURCE_caches, {"run"}};
     str defines = {0};
-    (void)self;
-    cuda_define_int(&defines, "SPLIT", tensor ? tensor_split(p) : 1);
-    cuda_define_int(&defines, "CAPPED", p->cap > 0);
-    cuda_define_int(&defines, "DECODE", is_decode(p));
-    cuda_define_int(&defines, "LANES", lanes_of(p));
-    cuda_define_int(&defines, "VECTOR", 16 / cuda_item((pgy_dtype)p->type));
-    cuda_define_int(&defines, "ROWS", block_rows(p));
-    cuda_define_int(&defines, "KEYS", block_keys(p));
-    cuda_define_int(&defines, "SIZE", padded(p->size));
-    cuda_define_int(&defines, "V_SIZE", padded(p->v_size));
-    cuda_define_int(&defines, "MASK", p->mask);
-    cuda_define_int(&defines, "STAGED", is_staged(p));
-    cuda_define_int(&defines, "BLOCKS", tensor_blocks(p));
-    cuda_define_int(&defines, "TENSOR", !tensor ? 0 : p->type == PGY_F16 ? 1 : 2);
+    define(&defines, p, l->shares);
+    pgy_status st = cuda_load(&l->code, d, &SOURCE, &defines, err);
+    if (st || (!p->news[0] && !p->news[1])) return st;
+    defines = (str){0};
+    cuda_define_int(&defines, "VECTOR", copy_vector(p));
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
-    cuda_define_type(&defines, "MASKS", (pgy_dtype)p->mask_type);
-    return cuda_load(out, d, &SOURCE, &defines, err);
+    return cuda_load(&l->copies, d, &COPIES, &defines, err);
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    const params *p = plan->params;
+    attention_loaded *l = mem_calloc(1, sizeof *l);
+    (void)self;
+    if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    l->shares = cuda_has_clusters(d) ? decode_shares(p) : 1;
+    const pgy_status st = load_codes(l, p, d, err);
+    if (st)
+        unload(l);
+    else
+        *out = l;
+    return st;
 }
 
 /* Arguments of the kernel in attention.cu: the same struct as there. */
@@ -359,18 +471,55 @@ typedef struct attention_call {
     uint64_t m_batch, m_head, m_row, m_key, m_keys;
     float scale, cap;
     uint32_t causal;
+    uint64_t past_k, past_v, past;
+    strides past_k_at, past_v_at;
 } attention_call;
+
+/* Arguments of the kernel in caches.cu. */
+typedef struct cache_call {
+    uint64_t old, now, to;
+    strides old_at, now_at;
+    uint64_t heads, past, keys, size;
+} cache_call;
+typedef struct caches_call {
+    cache_call at[2];
+    uint64_t counts[2];
+} caches_call;
 
 static uint64_t address(const void *p)
 {
     return (uint64_t)(uintptr_t)p;
 }
 
+static pgy_status copy_caches(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    const attention_loaded *l = r->loaded;
+    const cuda_loaded *copies = l->copies;
+    const uint64_t vector = copy_vector(p), rows = p->batch * p->kv_heads * p->keys;
+    caches_call c = {.counts = {0, 0}};
+    for (uint32_t i = 0; i < 2; i++) {
+        c.at[i] = (cache_call){.old = p->past ? address(r->tensors[PAST_K + i]) : 0,
+                               .now = address(r->tensors[K + i]),
+                               .to = p->news[i] ? address(r->tensors[p->inputs + NEW_K + i]) : 0,
+                               .old_at = i ? p->past_v : p->past_k,
+                               .now_at = i ? p->v : p->k,
+                               .heads = p->kv_heads,
+                               .past = p->past,
+                               .keys = p->keys,
+                               .size = (i ? p->v_size : p->size) / vector};
+        if (p->news[i]) c.counts[i] = rows * c.at[i].size;
+    }
+    return cuda_launch_for(stream, copies->functions[0], c.counts[0] + c.counts[1], CUDA_BLOCK, &c,
+                           err);
+}
+
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const float log2_e = 1.44269504f;
     const params *p = r->params;
-    const cuda_loaded *l = r->loaded;
+    const attention_loaded *l = r->loaded;
+    const cuda_loaded *code = l->code;
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     attention_call c = {.q = address(r->tensors[Q]),
                         .k = address(r->tensors[p->packed ? Q : K]) + keys_at(p) * item,
@@ -395,21 +544,28 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                         .m_keys = p->m_keys,
                         .scale = p->scale * (has_powers_of_2(p) ? log2_e : 1),
                         .cap = p->cap,
-                        .causal = p->causal};
-    return cuda_launch_blocks(stream, l->functions[0], extent_mul3(p->batch, p->heads, c.row_tiles),
-                              block_threads(p), &c, err);
+                        .causal = p->causal,
+                        .past_k = p->past ? address(r->tensors[PAST_K]) : 0,
+                        .past_v = p->past ? address(r->tensors[PAST_V]) : 0,
+                        .past = p->past,
+                        .past_k_at = p->past_k,
+                        .past_v_at = p->past_v};
+    const uint64_t blocks = extent_mul(extent_mul3(p->batch, p->heads, c.row_tiles), l->shares);
+    const pgy_status st = l->copies ? copy_caches(r, stream, err) : PGY_OK;
+    return st ? st
+              : cuda_launch_blocks(stream, code->functions[0], blocks, block_threads(p), &c, err);
 }
 
 const kernel KERNELS_cuda_attention[] = {
     {.name = "cuda_attention",
-     .version = 2,
+     .version = 3,
      .ops = "Attention pgy:PackedAttention",
      .device = "cuda",
      .accept = cuda_attention_accept,
      .prepare = cuda_attention_prepare,
      .extent = cuda_attention_extent,
      .load = load,
-     .unload = cuda_unload,
+     .unload = unload,
      .enqueue = enqueue},
     {0},
 };

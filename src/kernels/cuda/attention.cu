@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention without a key-value cache: a block computes ROWS query rows of one head. It goes through
+// Attention: a block computes ROWS query rows of one head. It goes through
 // blocks of KEYS keys: scores, exponentials against the largest score so far, and the weighted sum of
 // values, which is scaled when a larger score comes. SIZE and V_SIZE: padded to multiples of 4; MASK: 0
 // none, 1 added numbers of type MASKS, 2 truth values. ROWS and KEYS are such that shared memory
@@ -8,7 +8,8 @@
 // query rows: each takes its part of a block of keys, and their sums are joined at the end, in a fixed order.
 // CAPPED: scores go through tanh. STAGED: all rows have the same mask and keys, so that a block of keys brings its mask to
 // shared memory. BLOCKS: that a multiprocessor shall run at the same time.
-// DECODE: a block computes one query row; LANES threads with VECTOR elements each take a key.
+// DECODE: a cluster of SHARES blocks computes one query row, each with its part of the keys; LANES threads with VECTOR elements each
+// take a key. PAST: the first keys and values lie in caches.
 #if TENSOR
 enum { ATTENTION_THREADS = ROWS * 2 * SPLIT, SLICE = KEYS / SPLIT };
 #elif DECODE
@@ -28,13 +29,50 @@ typedef struct attention {
     uint64_t m_batch, m_head, m_row, m_key, m_keys;
     float scale, cap;
     uint32_t causal;
+    const X *past_k, *past_v;
+    uint64_t past;
+    place past_k_at, past_v_at;
 } attention;
+
+// The keys or the values of one head.
+typedef struct lines {
+    const X *now, *old;
+    uint64_t step, old_step, past;
+} lines;
+
+DEVICE lines lines_of(const X *now, const place *at, const X *old, const place *old_at, uint64_t past, uint64_t b, uint64_t head)
+{
+    lines l;
+    l.now = now + b * at->batch + head * at->head;
+    l.step = at->row;
+    l.old = old + b * old_at->batch + head * old_at->head;
+    l.old_step = old_at->row;
+    l.past = past;
+    return l;
+}
+DEVICE lines keys_of(const attention *a, uint64_t b, uint64_t head)
+{
+    return lines_of(a->k, &a->k_at, a->past_k, &a->past_k_at, a->past, b, head);
+}
+DEVICE lines values_of(const attention *a, uint64_t b, uint64_t head)
+{
+    return lines_of(a->v, &a->v_at, a->past_v, &a->past_v_at, a->past, b, head);
+}
+
+DEVICE const X *line_at(const lines *l, uint64_t i)
+{
+#if PAST
+    return i < l->past ? l->old + i * l->old_step : l->now + (i - l->past) * l->step;
+#else
+    return l->now + i * l->step;
+#endif
+}
 
 // Keys that a row may attend to; those behind are masked.
 DEVICE uint64_t open_keys(const attention *a, uint64_t row)
 {
     uint64_t n = a->m_keys < a->keys ? a->m_keys : a->keys;
-    if (a->causal && row + 1 < n) n = row + 1;
+    if (a->causal && row + a->past + 1 < n) n = row + a->past + 1;
     return n;
 }
 
@@ -60,27 +98,74 @@ DEVICE float scored(const attention *a, uint64_t b, uint64_t h, uint64_t row, ui
 #if DECODE
 typedef struct ALIGNED(sizeof(X) * VECTOR) pack { X at[VECTOR]; } pack;
 
+// What a block of the cluster found: the largest score, the sum of weights, the weighted sums of values.
+enum { FOUND = SIZE + 2 };
+
+#if SHARES > 1 && __CUDA_ARCH__ >= 900
+#define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
+#else
+#define CLUSTER_BARRIER() BARRIER()
+#endif
+
+DEVICE float found_by(const float *own, uint32_t i, uint32_t rank)
+{
+#if SHARES > 1 && __CUDA_ARCH__ >= 900
+    uint32_t there;
+    float x;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((uint32_t)__cvta_generic_to_shared(own + i)), "r"(rank));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(there) : "memory");
+    return x;
+#else
+    return own[rank * FOUND + i];
+#endif
+}
+
+// Element i of the result, from all blocks in their order.
+DEVICE float join_shares(const float *own, uint32_t i)
+{
+    float largest[SHARES], most = -INFINITY, all = 0, y = 0;
+    UNROLL for (uint32_t r = 0; r < SHARES; r++) {
+        largest[r] = found_by(own, SIZE, r);
+        most = max_f32(largest[r], most);
+    }
+    UNROLL for (uint32_t r = 0; r < SHARES; r++) {
+        const float factor = largest[r] == -INFINITY ? 0 : expf(largest[r] - most);
+        all += found_by(own, SIZE + 1, r) * factor;
+        y += found_by(own, i, r) * factor;
+    }
+    return all == 0 ? 0 : y / all;
+}
+
 // Each group of threads goes through its own keys; their sums are joined at the end, in a fixed order.
-KERNEL(run, attention, ATTENTION_THREADS)
+KERNEL_CLUSTER(run, attention, ATTENTION_THREADS, 1, SHARES)
 {
     SHARED float part[GROUPS][SIZE];
     SHARED float larges[GROUPS];
     SHARED float totals[GROUPS];
-    const uint32_t group = THREAD / LANES, at = THREAD % LANES * VECTOR;
-    const uint64_t head = BLOCK_X / a.rows, row = BLOCK_X % a.rows, b = head / a.heads, h = head % a.heads;
-    const uint64_t kv_head = h / (a.heads / a.kv_heads), open = open_keys(&a, row);
-    const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head + at;
-    const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head + at;
+#if __CUDA_ARCH__ >= 900
+    SHARED float found[FOUND];
+    float *const own = found;
+#else
+    // The blocks of an emulated cluster run one after the other: the last one joins.
+    SHARED float found[SHARES * FOUND];
+    float *const own = found + BLOCK_X % SHARES * FOUND;
+#endif
+    const uint32_t group = THREAD / LANES, at = THREAD % LANES * VECTOR, rank = BLOCK_X % SHARES;
+    const uint64_t unit = BLOCK_X / SHARES, head = unit / a.rows, row = unit % a.rows, b = head / a.heads, h = head % a.heads;
+    const uint64_t kv_head = h / (a.heads / a.kv_heads), all_open = open_keys(&a, row), each = (all_open + SHARES - 1) / SHARES;
+    const uint64_t begin = rank * each, open = begin + each < all_open ? begin + each : all_open;
+    const lines k = keys_of(&a, b, kv_head), v = values_of(&a, b, kv_head);
+    WAIT_FOR_LAST();
     const pack q = *(const pack *)(a.q + b * a.q_at.batch + h * a.q_at.head + row * a.q_at.row + at);
     float largest = -INFINITY, total = 0, sum[VECTOR];
     UNROLL for (int e = 0; e < VECTOR; e++) sum[e] = 0;
-    for (uint64_t from = group; from < open + group; from += BATCH * GROUPS) {
+    for (uint64_t from = begin + group; from < open + group; from += BATCH * GROUPS) {
         pack x[BATCH], y[BATCH];
         float s[BATCH], most = -INFINITY;
         UNROLL for (int j = 0; j < BATCH; j++) {
             const uint64_t key = from + (uint64_t)j * GROUPS, safe = key < open ? key : 0;
-            x[j] = *(const pack *)(k + safe * a.k_at.row);
-            y[j] = *(const pack *)(v + safe * a.v_at.row);
+            x[j] = *(const pack *)(line_at(&k, safe) + at);
+            y[j] = *(const pack *)(line_at(&v, safe) + at);
         }
         UNROLL for (int j = 0; j < BATCH; j++) {
             const uint64_t key = from + (uint64_t)j * GROUPS;
@@ -109,19 +194,29 @@ KERNEL(run, attention, ATTENTION_THREADS)
         float most = -INFINITY;
         for (uint32_t i = THREAD; i < GROUPS; i += 32) most = max_f32(larges[i], most);
         UNROLL for (int lanes = 16; lanes; lanes /= 2) most = max_f32(SHUFFLE_XOR(most, lanes), most);
+        if (THREAD == 0) own[SIZE] = most;
         for (uint32_t i = THREAD; i < GROUPS; i += 32) {
             larges[i] = larges[i] == -INFINITY ? 0 : expf(larges[i] - most);
             totals[i] *= larges[i];
         }
     }
     BARRIER();
-    if (THREAD >= SIZE) return;
-    float all = 0, y = 0;
-    UNROLL for (int i = 0; i < GROUPS; i++) {
-        all += totals[i];
-        y += part[i][THREAD] * larges[i];
+    X *const to = a.y + b * a.y_at.batch + h * a.y_at.head + row * a.y_at.row;
+    if (THREAD < SIZE) {
+        float all = 0, y = 0;
+        UNROLL for (int i = 0; i < GROUPS; i++) {
+            all += totals[i];
+            y += part[i][THREAD] * larges[i];
+        }
+        if (SHARES == 1) to[THREAD] = NARROW(X, all == 0 ? 0 : y / all);
+        own[THREAD] = y;
+        if (THREAD == 0) own[SIZE + 1] = all;
     }
-    a.y[b * a.y_at.batch + h * a.y_at.head + row * a.y_at.row + THREAD] = NARROW(X, all == 0 ? 0 : y / all);
+#if SHARES > 1
+    CLUSTER_BARRIER();
+    if (rank + 1 == SHARES && THREAD < SIZE) to[THREAD] = NARROW(X, join_shares(found, THREAD));
+    CLUSTER_BARRIER(); // the last one reads what lies in the others
+#endif
 }
 #elif !TENSOR
 KERNEL(run, attention, ATTENTION_THREADS)
@@ -135,8 +230,7 @@ KERNEL(run, attention, ATTENTION_THREADS)
     const uint64_t first = BLOCK_X % a.row_tiles * ROWS, row = first + r;
     const uint64_t kv_head = h / (a.heads / a.kv_heads);
     const X *q = a.q + b * a.q_at.batch + h * a.q_at.head;
-    const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head;
-    const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head;
+    const lines k = keys_of(&a, b, kv_head), v = values_of(&a, b, kv_head);
     float largest = -INFINITY, total = 0, sum[(V_SIZE + PARTS - 1) / PARTS];
     UNROLL for (int i = 0; i < (V_SIZE + PARTS - 1) / PARTS; i++) sum[i] = 0;
     for (uint32_t i = THREAD; i < ROWS * SIZE; i += ATTENTION_THREADS) {
@@ -149,7 +243,7 @@ KERNEL(run, attention, ATTENTION_THREADS)
         BARRIER();
         for (uint32_t i = THREAD; i < KEYS * SIZE; i += ATTENTION_THREADS) {
             const uint32_t at = i / SIZE, d = i % SIZE;
-            block[at][d] = from + at < a.keys && d < a.size ? WIDEN(X, k[(from + at) * a.k_at.row + d]) : 0;
+            block[at][d] = from + at < a.keys && d < a.size ? WIDEN(X, line_at(&k, from + at)[d]) : 0;
         }
         BARRIER();
         float score[KEYS / PARTS], most = -INFINITY;
@@ -179,7 +273,7 @@ KERNEL(run, attention, ATTENTION_THREADS)
         BARRIER();
         for (uint32_t i = THREAD; i < KEYS * V_SIZE; i += ATTENTION_THREADS) {
             const uint32_t at = i / V_SIZE, d = i % V_SIZE;
-            block[at][d] = from + at < a.keys && d < a.v_size ? WIDEN(X, v[(from + at) * a.v_at.row + d]) : 0;
+            block[at][d] = from + at < a.keys && d < a.v_size ? WIDEN(X, line_at(&v, from + at)[d]) : 0;
         }
         BARRIER();
         UNROLL for (int i = 0; i < (V_SIZE + PARTS - 1) / PARTS; i++) sum[i] *= factor;
@@ -202,13 +296,12 @@ KERNEL(run, attention, ATTENTION_THREADS)
 enum { K_PITCH = SIZE + 8, V_PITCH = V_SIZE + 8 };
 
 // Copies ROWS_ rows of `size` elements, `from` on, into a tile; zeros behind row `end`.
-DEVICE void bring(uint16_t *tile, uint32_t pitch, const X *base, uint64_t stride, uint64_t from, uint64_t end,
-                  uint32_t rows, uint32_t size)
+DEVICE void bring(uint16_t *tile, uint32_t pitch, const lines *l, uint64_t from, uint64_t end, uint32_t rows, uint32_t size)
 {
     for (uint32_t i = THREAD; i < rows * (size / 8); i += ATTENTION_THREADS) {
         const uint32_t r = i / (size / 8), c = i % (size / 8) * 8;
         const int inside = from + r < end;
-        copy_16(tile + r * pitch + c, base + (inside ? from + r : 0) * stride + c, inside);
+        copy_16(tile + r * pitch + c, line_at(l, inside ? from + r : 0) + c, inside);
     }
 }
 
@@ -431,24 +524,26 @@ KERNEL_OF(run, attention, ATTENTION_THREADS, BLOCKS)
     const uint64_t head = BLOCK_X / a.row_tiles, b = head / a.heads, h = head % a.heads;
     const uint64_t first = BLOCK_X % a.row_tiles * ROWS, row = first + warp * 16 + lane / 4;
     const uint64_t kv_head = h / (a.heads / a.kv_heads);
-    const X *q = a.q + b * a.q_at.batch + h * a.q_at.head;
-    const X *k = a.k + b * a.k_at.batch + kv_head * a.k_at.head;
-    const X *v = a.v + b * a.v_at.batch + kv_head * a.v_at.head;
+    const lines k = keys_of(&a, b, kv_head), v = values_of(&a, b, kv_head);
+    lines q = k;
+    q.now = a.q + b * a.q_at.batch + h * a.q_at.head;
+    q.step = a.q_at.row;
+    q.past = 0;
     const uint64_t last = first + ROWS < a.rows ? first + ROWS - 1 : a.rows - 1, open = open_keys(&a, last);
     const int idle = first + warp * 16 >= a.rows; // the warp has no rows
     query_row low = find_row(&a, b, h, row), high = find_row(&a, b, h, row + 8);
     uint32_t x[SIZE / 16][4];
     float sum[V_SIZE / 8][4];
     UNROLL for (int j = 0; j < V_SIZE / 8; j++) UNROLL for (int e = 0; e < 4; e++) sum[j][e] = 0;
-    bring(k_tile, K_PITCH, q, a.q_at.row, first, a.rows, ROWS, SIZE);
+    bring(k_tile, K_PITCH, &q, first, a.rows, ROWS, SIZE);
     COPIES_END();
     COPIES_WAIT(0);
     BARRIER();
     UNROLL for (int d = 0; d < SIZE / 16; d++)
         load_matrices(x[d], k_tile + (warp * 16 + lane % 16) * K_PITCH + d * 16 + lane / 16 * 8);
     BARRIER();
-    bring(k_tile, K_PITCH, k, a.k_at.row, 0, a.keys, KEYS, SIZE);
-    bring(v_tile, V_PITCH, v, a.v_at.row, 0, a.keys, KEYS, V_SIZE);
+    bring(k_tile, K_PITCH, &k, 0, a.keys, KEYS, SIZE);
+    bring(v_tile, V_PITCH, &v, 0, a.keys, KEYS, V_SIZE);
     COPIES_END();
 #if STAGED
     if (THREAD < KEYS) masks[THREAD] = staged_mask(&a, &low, THREAD);
@@ -459,8 +554,8 @@ KERNEL_OF(run, attention, ATTENTION_THREADS, BLOCKS)
         const float coming = THREAD < KEYS ? staged_mask(&a, &low, from + KEYS + THREAD) : 0;
 #endif
         if (from + KEYS < open) {
-            bring(k_tile + next * KEYS * K_PITCH, K_PITCH, k, a.k_at.row, from + KEYS, a.keys, KEYS, SIZE);
-            bring(v_tile + next * KEYS * V_PITCH, V_PITCH, v, a.v_at.row, from + KEYS, a.keys, KEYS, V_SIZE);
+            bring(k_tile + next * KEYS * K_PITCH, K_PITCH, &k, from + KEYS, a.keys, KEYS, SIZE);
+            bring(v_tile + next * KEYS * V_PITCH, V_PITCH, &v, from + KEYS, a.keys, KEYS, V_SIZE);
         }
         COPIES_END();
         COPIES_WAIT(1);

@@ -264,16 +264,26 @@ typedef struct mapped {
     uint32_t rank, fault_kind;
 } mapped;
 
+/* Neighbours of at most 16 bytes together that are copied at once, from an axis that keeps its
+ * indices. */
+static uint32_t mapped_vector(const axis_tables *p)
+{
+    uint32_t vector = axis_tables_keeps_last(p) && !p->value ? 16 / p->item : 1;
+    while (p->shape[p->rank - 1] % vector) vector /= 2;
+    return vector;
+}
+
 static void load_mapped(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const axis_tables *p = inner;
     (void)a;
-    move_write_source(s, defines, p->item, "mapped_copy");
+    move_write_source(s, defines, p->item * mapped_vector(p), "mapped_copy");
 }
 
 static pgy_status launch_mapped(const adapted_run *r, pgy_error *err)
 {
     const axis_tables *p = r->inner;
+    const uint32_t vector = mapped_vector(p);
     mapped m = {.x = address(r->run->tensors[0]),
                 .value = address(p->value ? r->run->tensors[p->value] : NULL),
                 .y = address(r->run->tensors[p->inputs]),
@@ -283,19 +293,21 @@ static pgy_status launch_mapped(const adapted_run *r, pgy_error *err)
                 .rank = p->rank,
                 .fault_kind = KERNEL_FAULT_INDEX};
     for (uint32_t d = 0; d < p->rank; d++) {
-        m.in[d] = p->in[d];
-        m.shape[d] = p->shape[d];
-        m.strides[d] = p->strides[d];
+        const bool last = d + 1 == p->rank;
+        m.in[d] = p->in[d] / (last ? vector : 1);
+        m.shape[d] = p->shape[d] / (last ? vector : 1);
+        m.strides[d] = last ? 1 : p->strides[d] / vector;
         m.starts[d] = p->tables[d];
-        m.count *= p->shape[d];
+        m.count *= m.shape[d];
     }
     return cuda_launch_for(r->stream, r->loaded->functions[0], m.count, CUDA_BLOCK, &m, err);
 }
 
-#define MAPPED_FAMILY(inner_)                                                           \
+#define MAPPED_FAMILY(inner_, turn_)                                                    \
     {                                                                                   \
         .inner = &inner_[0], .is_move = always, .is_float = never, .load = load_mapped, \
-        .launch = launch_mapped                                                         \
+        .launch = launch_mapped, .turn = turn_                                          \
     }
-const adapted_family ADAPTED_PAD = MAPPED_FAMILY(KERNELS_pad);
-const adapted_family ADAPTED_RESIZE_NEAREST = MAPPED_FAMILY(KERNELS_resize_nearest);
+const adapted_family ADAPTED_PAD = MAPPED_FAMILY(KERNELS_pad, NULL);
+const adapted_family ADAPTED_RESIZE_NEAREST =
+    MAPPED_FAMILY(KERNELS_resize_nearest, axis_tables_turn);

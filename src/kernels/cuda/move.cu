@@ -140,8 +140,9 @@ KERNEL(mapped_copy, mapped, 256)
         uint64_t rest = i, offset = 0;
         int inside = 1;
         for (int d = (int)a.rank - 1; d >= 0; d--) {
-            const int32_t at = a.tables[a.starts[d] + rest % a.shape[d]];
-            rest /= a.shape[d];
+            const uint64_t higher = quotient(rest, a.shape[d]);
+            const int32_t at = a.tables[a.starts[d] + rest - higher * a.shape[d]];
+            rest = higher;
             if (at < 0) {
                 inside = 0;
             } else if ((uint64_t)at >= a.in[d]) {

@@ -179,6 +179,14 @@ static void test_cuda__attention(void **state)
     CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
     CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
+    /* caches: one and two rows of queries, blocks that share the keys, many rows, three axes */
+    CHECK("", "Attention", "", "2x4x1x64", "2x2x1x64", "2x2x1x64", "-", "2x2x69x64", "2x2x69x64");
+    CHECK("", "Attention", "is_causal=1", "1x2x2x32", "1x2x2x32", "1x2x2x32", "-", "1x2x600x32",
+          "1x2x600x32");
+    CHECK("", "Attention", "is_causal=1", "1x2x20x64", "1x2x20x64", "1x2x20x64", "20x33",
+          "1x2x13x64", "1x2x13x64");
+    CHECK("", "Attention", "q_num_heads=2 kv_num_heads=1", "2x3x20", "2x3x10", "2x3x12", "-",
+          "2x1x7x10", "2x1x7x12");
     report(c);
 }
 
@@ -200,6 +208,17 @@ static void test_cuda__rows(void **state)
     CHECK("", "GroupNormalization", "num_groups=2", "2x6x5x7", "6", "6");
     CHECK("", "GroupNormalization", "num_groups=2", "1x12x8x12", "12", "12");
     CHECK("", "GroupNormalization", "num_groups=2", "1x4x64x72", "4", "4"); /* long rows */
+    CHECK("com.microsoft", "GroupNorm", "groups=3 activation=1 channels_last=0", "2x6x5x7", "6",
+          "6");
+    CHECK("com.microsoft", "GroupNorm", "groups=2 activation=0", "2x5x7x24", "24", "24");
+    /* in channels last: packs of 4, 2 and 8 channels; blocks that share a group */
+    CHECK("com.microsoft", "GroupNorm", "groups=8 activation=1 channels_last=0", "1x32x7x9", "32",
+          "32");
+    CHECK("com.microsoft", "GroupNorm", "groups=4 activation=1 channels_last=0", "2x40x6x5", "40",
+          "40");
+    CHECK("com.microsoft", "GroupNorm", "groups=2 activation=1 channels_last=0", "1x48x5x6", "48",
+          "48");
+    CHECK("", "GroupNormalization", "num_groups=1", "1x8x80x113", "8", "8");
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
     CHECK("", "ReduceMax", "", "2000");
     CHECK("", "GlobalAveragePool", "", "2x5x7x7");
@@ -316,6 +335,8 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x16x6x5", "16x16x3x3",
           "16", "1x16x6x5");
     CHECK("", "MaxPool", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", "2x16x5x6");
+    CHECK("", "Resize", "mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor",
+          "2x16x3x5", "-", "-", "#4=6");
     CHECK("", "GlobalMaxPool", "", "2x72x5x7");
     CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=1", "2x17x64", "17x17");
     CHECK("", "MatMul", "", "72x136", "136x80"); /* whole vectors: several stages */
