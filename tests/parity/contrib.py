@@ -22,6 +22,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import contrib_more
+import contrib_ordered
 import contrib_recent
 import contrib_streams
 
@@ -515,6 +516,7 @@ def all_cases():
     contrib_recent.add(case, Source)
     contrib_more.add(case, Source)
     contrib_streams.add(case, Source)
+    contrib_ordered.add(case, Source)
     return CASES
 
 
