@@ -358,7 +358,7 @@ pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
     const size_t channels = (size_t)(p->groups * p->out);
     const kernel_packing how = {.form = "int_conv",
                                 .numbers = {p->level, p->kind, p->groups, p->in, p->out, p->taps,
-                                            p->quads, p->turned, p->row_groups,
+                                            p->quads, p->turned, p->turned ? 0 : p->row_groups,
                                             p->turned ? p->tiles : 0, p->at_ones, p->at_scales},
                                 .inputs = packed_of(p),
                                 .size_bytes = p->at_scales + channels * sizeof(double),

@@ -21,8 +21,8 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-import contrib_attention
 import contrib_more
+import contrib_ordered
 import contrib_recent
 import contrib_streams
 
@@ -517,9 +517,9 @@ def all_cases():
                   tensorrt_nms, tensorrt_quantise):
         build()
     contrib_recent.add(case, Source)
-    contrib_attention.add(case, Source)
     contrib_more.add(case, Source)
     contrib_streams.add(case, Source)
+    contrib_ordered.add(case, Source)
     return CASES
 
 
