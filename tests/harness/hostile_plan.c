@@ -92,6 +92,7 @@ static const struct {
     {"DepthToSpace", "", "f1,8,3,4", "blocksize=2", 1},
     {"Hardmax", "", "f3,5", "", 1},
     {"NonZero", "", "f3,5", "", 1},
+    {"Det", "", "f2,3,3", "", 1},
 };
 enum { NODE_COUNT = sizeof NODES / sizeof *NODES };
 

@@ -163,7 +163,7 @@ static void test_hostile_plan__steps_by_definition_are_those_of_nodes(void **sta
 {
     (void)state;
     pgy_error err = {0};
-    opened o = copy_of_op("Hardmax");
+    opened o = copy_of_op("Det");
     assert_int_equal(o.steps[0].kernel, PLAN_NO_TEXT);
     o.refs[o.steps[0].refs] = UINT32_MAX;
     hostile_plan_sign(o.bytes);
