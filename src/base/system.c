@@ -65,6 +65,15 @@ bool cpu_has_byte_sums(void)
 #endif
 }
 
+bool cpu_has_byte_permutes(void)
+{
+#if defined(__x86_64__)
+    return cpu_features() >= CPU_AVX512 && __builtin_cpu_supports("avx512vbmi");
+#else
+    return false;
+#endif
+}
+
 const char *cpu_level_name(cpu_level level)
 {
     const size_t i = (size_t)level;

@@ -16,6 +16,8 @@ const char *cpu_level_name(cpu_level level);
 /* True if the processor has AVX-512 VNNI (sums of products of bytes). It is not a cpu_level,
  * because kernels pack weights and compute results the same without it. */
 bool cpu_has_byte_sums(void);
+/* The same for AVX-512 VBMI (permutations of bytes). */
+bool cpu_has_byte_permutes(void);
 /* The number of processors that this process may use (base/processors.h), at least 1.
  * POLYGRAPHY_THREADS overrides it. */
 size_t cpu_count(void);

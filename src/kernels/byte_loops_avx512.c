@@ -154,6 +154,36 @@ TARGET static void byte_loop_sum_of(int32_t *sums, const uint8_t *const *lines, 
                            : _mm512_castsi512_si256(both[k / 2]));
     }
 }
+
+TARGET static void byte_loop_map_plain(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+{
+    for (size_t i = 0; i < n; i++) y[i] = table[x[i]];
+}
+
+/* Two permutations look up 64 bytes in the halves of the table. */
+__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi"))) static void
+byte_loop_map_permutes(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+{
+    __m512i t[4];
+    for (size_t i = 0; i < 4; i++) t[i] = _mm512_loadu_si512(table + 64 * i);
+    for (size_t i = 0; i < n; i += 64) {
+        const __mmask64 some = n - i < 64 ? (UINT64_C(1) << (n - i)) - 1 : UINT64_MAX;
+        const __m512i v = _mm512_maskz_loadu_epi8(some, x + i);
+        const __m512i low = _mm512_permutex2var_epi8(t[0], v, t[1]);
+        const __m512i high = _mm512_permutex2var_epi8(t[2], v, t[3]);
+        const __m512i made = _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high);
+        _mm512_mask_storeu_epi8(y + i, some, made);
+    }
+}
+
+static void byte_loop_map(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+{
+    if (cpu_has_byte_permutes())
+        byte_loop_map_permutes(y, x, n, table);
+    else
+        byte_loop_map_plain(y, x, n, table);
+}
+#define MAP byte_loop_map
 #define MAX_OF byte_loop_max_of
 #define SUM_OF byte_loop_sum_of
 #define SET byte_loops_avx512
