@@ -81,19 +81,38 @@ static bool qlinear_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
+/* A long run with a single number on one side is a function of one byte: its results for all bytes
+ * make a table, if the processor has fast ones. */
+static void run_by_table(const params *p, uint8_t *y, const uint8_t *a, const uint8_t *b,
+                         const uint32_t *steps, size_t n)
+{
+    const byte_loops *loops = byte_loops_of((cpu_level)p->level);
+    uint8_t all[256], table[256];
+    for (int i = 0; i < 256; i++) all[i] = (uint8_t)i;
+    loops->binary(table, steps[0] ? all : a, steps[0] ? b : all, steps, 256, &p->q);
+    loops->map(y, steps[0] ? a : b, n, table);
+}
+
 static void qlinear_run(const kernel_run *r)
 {
+    enum { LONG = 1024 };
     const params *p = r->params;
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
     const uint32_t last = p->w.rank - 1;
     const uint32_t steps[2] = {(uint32_t)p->w.strides[0][last], (uint32_t)p->w.strides[1][last]};
+    const bool tables = steps[0] != steps[1] && cpu_has_byte_permutes();
     walk_at at;
     size_t n;
     walk_begin(&at, &p->w, r->part, r->parts);
-    for (; walk_run(&at, &p->w, WALK_PIECE, &n); walk_next(&at, &p->w, n))
-        loops->binary((uint8_t *)r->tensors[p->inputs] + at.done,
-                      (const uint8_t *)r->tensors[0] + at.offset[0],
-                      (const uint8_t *)r->tensors[3] + at.offset[1], steps, n, &p->q);
+    for (; walk_run(&at, &p->w, tables ? SIZE_MAX : WALK_PIECE, &n); walk_next(&at, &p->w, n)) {
+        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + at.done;
+        const uint8_t *a = (const uint8_t *)r->tensors[0] + at.offset[0];
+        const uint8_t *b = (const uint8_t *)r->tensors[3] + at.offset[1];
+        if (tables && n >= LONG)
+            run_by_table(p, y, a, b, steps, n);
+        else
+            loops->binary(y, a, b, steps, n, &p->q);
+    }
 }
 
 #define ROW(suffix, level, ns)                                                                     \

@@ -54,6 +54,8 @@ static void test_bytes__sums_and_products(void **state)
         run_binary(op, is_signed, 3, (const int64_t[]){3, 50, 1}, 3, (const int64_t[]){1, 50, 71},
                    1);
         run_binary(op, is_signed, 0, NULL, 2, (const int64_t[]){5, 9}, 1);
+        run_binary(op, is_signed, 2, (const int64_t[]){3, 1500}, 2, (const int64_t[]){3, 1}, 1);
+        run_binary(op, is_signed, 0, NULL, 2, (const int64_t[]){5, 900}, 1);
         run_binary(op, is_signed, 2, (const int64_t[]){40, 99}, 2, (const int64_t[]){40, 99}, 900);
     }
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "harness/kernel_case.h"
+#include "harness/reference_case.h"
 
 static const double TOLERANCE = 2e-6;
 
@@ -196,4 +197,40 @@ static void test_matmul__fused_and_cut(void **state)
     run_fused(&(fused){1, 1, 1, 1, true, true, true, true, "Silu", false});
     run_fused(&(fused){3, 70, 40, 70, false, true, true, true, "FastGelu", true});
     run_fused(&(fused){3, 7, 40, 70, true, false, true, true, "Relu", true});
+}
+
+/* Integers wrap. */
+static void test_matmul__integers(void **state)
+{
+    (void)state;
+    static const pgy_dtype TYPES[] = {PGY_I32, PGY_I64};
+    static const char *const SHAPES[][2] = {{"3 5", "5 7"},           {"2 1 4 9", "3 9 300"},
+                                            {"2 3 5 8", "2 1 8 257"}, {"1 1", "1 1"},
+                                            {"4 3 6", "4 6 1"},       {"6 13", "2 13 40"}};
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
+            reference_case c;
+            reference_start(&c, "", "MatMul", 13);
+            void *a = reference_input(&c, TYPES[t], SHAPES[i][0]);
+            if (TYPES[t] == PGY_I64) *(int64_t *)a = INT64_MAX;
+            reference_input(&c, TYPES[t], SHAPES[i][1]);
+            assert_true(reference_run(&c, 1, 0) > 0);
+        }
+}
+
+static void test_matmul__outer_products(void **state)
+{
+    (void)state;
+    static const char *const SHAPES[][2] = {{"3 1", "1 7"},
+                                            {"2 1 40 1", "3 1 300"},
+                                            {"2 3 5 1", "1 257"},
+                                            {"1 1", "1 1"},
+                                            {"4 3 1", "4 1 1"}};
+    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
+        reference_case c;
+        reference_start(&c, "", "MatMul", 13);
+        reference_input(&c, PGY_F32, SHAPES[i][0]);
+        reference_input(&c, PGY_F32, SHAPES[i][1]);
+        assert_true(reference_run(&c, 1, 1e-7) > 0);
+    }
 }
