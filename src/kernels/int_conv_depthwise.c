@@ -367,15 +367,19 @@ static void depthwise_place(const channel *h, size_t first, size_t count)
     const int_conv *c = &h->p->c;
     const size_t width = (size_t)c->out_size[2], height = (size_t)c->out_size[1];
     const size_t padded = h->p->width, item = c->kind == INT_CONV_TO_BYTES ? 1 : sizeof(int32_t);
-    size_t row = first / padded, column = first % padded;
-    for (size_t at = 0; at < count; row++, column = 0) {
+    size_t line = first / padded % h->p->height, slice = first / padded / h->p->height;
+    size_t column = first % padded;
+    for (size_t at = 0; at < count; column = 0) {
         const size_t left = padded - column < count - at ? padded - column : count - at;
-        const size_t line = row % h->p->height, slice = row / h->p->height;
         const size_t n = column >= width || line >= height ? 0
                          : width - column < left           ? width - column
                                                            : left;
         int_conv_copy(h->y + ((slice * height + line) * width + column) * item,
                       h->lines + at * item, n * item);
+        if (++line == h->p->height) {
+            line = 0;
+            slice++;
+        }
         at += left;
     }
 }

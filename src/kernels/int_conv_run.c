@@ -211,13 +211,21 @@ static void find_runs(tile_end *e, size_t first)
         e->runs[e->run_count++] = (run_out){.count = e->count, .out = first};
         return;
     }
-    size_t row = first / columns, column = first % columns;
-    for (size_t at = 0; at < e->count; row++, column = 0) {
+    size_t line = first / columns, slice = 0, column = first % columns;
+    if (e->p->slices > 1) {
+        slice = line / rows;
+        line %= rows;
+    }
+    for (size_t at = 0; at < e->count; column = 0) {
         const size_t left = columns - column < e->count - at ? columns - column : e->count - at;
-        if (column < width && row % rows < height) {
+        if (column < width && line < height) {
             const size_t n = width - column < left ? width - column : left;
-            const size_t line = row / rows * height + row % rows;
-            e->runs[e->run_count++] = (run_out){.at = at, .count = n, .out = line * width + column};
+            const size_t out = (slice * height + line) * width + column;
+            e->runs[e->run_count++] = (run_out){.at = at, .count = n, .out = out};
+        }
+        if (++line == rows) {
+            line = 0;
+            slice++;
         }
         at += left;
     }
