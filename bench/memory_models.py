@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of 0.5 to 1 GB with random weights: memory_models.py KIND OUTPUT
+"""Models of 0.5 to 2.4 GB with random weights: memory_models.py KIND OUTPUT
 
-matmul: products of float32, weights in an external file; conv: convolutions 3 x 3; embedding: one large table and a small product; half: products
-of float16; bytes: products of int8 with quantised inputs. The leading axis of all inputs is dynamic."""
+matmul: products of float32, weights in an external file; large: more of them; conv: convolutions 3 x 3; vgg: VGG-16; embedding: one large table and a
+small product; half: products of float16; bytes: products of int8 with quantised inputs. The leading axis of all inputs is dynamic."""
 import argparse
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-KINDS = ["matmul", "conv", "embedding", "half", "bytes"]
+KINDS = ["matmul", "large", "conv", "vgg", "embedding", "half", "bytes"]
 
 
 class Net:
@@ -48,6 +48,19 @@ def convolutions(n):
     return x, ("x", TensorProto.FLOAT, ["batch", 1024, 14, 14])
 
 
+def vgg(n):
+    x, cin = "x", 3
+    for width, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
+        for _ in range(count):
+            x, cin = n.op("Relu", n.op("Conv", x, n.weight((width, cin, 3, 3), (2 / 9 / cin) ** 0.5), n.weight((width,)), pads=[1, 1, 1, 1])), width
+        x = n.op("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x = n.op("Flatten", x)
+    for rows, columns in ((25088, 4096), (4096, 4096), (4096, 1000)):
+        x = n.op("Gemm", x, n.weight((rows, columns), rows ** -0.5), n.weight((columns,)))
+        x = n.op("Relu", x) if columns > 1000 else x
+    return x, ("x", TensorProto.FLOAT, ["batch", 3, 224, 224])
+
+
 def table(n):
     x = n.op("Gather", n.weight((200_000, 768)), "x")
     return n.op("MatMul", x, n.weight((768, 768))), ("x", TensorProto.INT64, ["batch"])
@@ -64,7 +77,7 @@ def quantised(n):
 
 def build(kind):
     n = Net()
-    y, (name, dtype, shape) = {"matmul": lambda: products(n, np.float32, 12, 4096), "half": lambda: products(n, np.float16, 24, 4096), "conv": lambda: convolutions(n),
+    y, (name, dtype, shape) = {"matmul": lambda: products(n, np.float32, 12, 4096), "large": lambda: products(n, np.float32, 36, 4096), "vgg": lambda: vgg(n), "half": lambda: products(n, np.float16, 24, 4096), "conv": lambda: convolutions(n),
                                "embedding": lambda: table(n), "bytes": lambda: quantised(n)}[kind]()
     result = TensorProto.FLOAT16 if kind == "half" else TensorProto.FLOAT
     graph = helper.make_graph(n.nodes, kind, [helper.make_tensor_value_info(name, dtype, shape)], [helper.make_tensor_value_info(y, result, None)], n.weights)
@@ -76,7 +89,7 @@ def main():
     p.add_argument("kind", choices=KINDS)
     p.add_argument("output")
     a = p.parse_args()
-    if a.kind == "matmul":
+    if a.kind in ("matmul", "large"):
         onnx.save_model(build(a.kind), a.output, save_as_external_data=True, location=a.output.rsplit("/", 1)[-1] + ".data")
     else:
         onnx.save_model(build(a.kind), a.output)

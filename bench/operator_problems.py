@@ -437,3 +437,13 @@ problem("GroupNormalization: 1x128x32x32, 32 groups", "GroupNormalization", {"x"
 problem("GridSample: spatial transformer 8x1x28x28", "GridSample", {"x": normal(8, 1, 28, 28), "g": uniform(-1.1, 1.1, 8, 28, 28, 2)}, mode="linear")
 problem("GridSample: image 1x3x256x256, border", "GridSample", {"x": normal(1, 3, 256, 256), "g": uniform(-1.1, 1.1, 1, 256, 256, 2)}, mode="linear", padding_mode="border", align_corners=1)
 problem("GridSample: cubic 1x3x128x128", "GridSample", {"x": normal(1, 3, 128, 128), "g": uniform(-1.1, 1.1, 1, 128, 128, 2)}, mode="cubic")
+# ---- Attention ----
+for batch, rows, past in ((1, 128, 0), (8, 128, 0), (1, 512, 0), (1, 1, 128), (1, 1, 1024), (4, 1, 512)):
+    cache = {"p": normal(2, batch, 12, past, 64)} if past else {"": None}
+    inputs = {"x": normal(batch, rows, 768), "w": const(normal(768, 2304) / 28), "b": const(normal(2304)), "m": np.ones((batch, past + rows), np.int32), **cache}
+    graph(f"Attention: com.microsoft, {batch}x{rows}x768, 12 heads, past {past}",
+          [node("Attention", list(inputs), ["y", "present"] if past else ["y"], "com.microsoft", num_heads=12, unidirectional=int(past > 0))],
+          {n: x for n, x in inputs.items() if n}, ["y", "present"] if past else ["y"])
+problem("Attention: QAttention, 1x128x768, 12 heads", "QAttention", {"x": ints(0, 256, 1, 128, 768, dtype=np.uint8), "w": const(ints(-127, 128, 768, 2304, dtype=np.int8)), "b": const(normal(2304)),
+                                                                  "xs": const(np.array(0.02, np.float32)), "ws": const(np.array(0.002, np.float32)), "m": np.array([128], np.int32),
+                                                                  "xz": const(np.array(128, np.uint8)), "wz": const(np.array(0, np.int8))}, domain="com.microsoft", num_heads=12)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/extent.h"
+#include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
 /* The state of the rows between two blocks. */
@@ -20,11 +21,41 @@ uint64_t attention_rows_scratch(uint64_t v_size)
     return extent_mul(extent_add(ATTENTION_KEYS, v_size), ATTENTION_ROWS);
 }
 
+uint64_t attention_rows_packed(cpu_level level, uint64_t count, uint64_t size)
+{
+    return extent_mul(extent_round_up(count, matmul_tile_of(level)->columns), size);
+}
+
+void attention_rows_pack(float *to, cpu_level level, const float *keys, uint64_t count,
+                         uint64_t size)
+{
+    const matmul_tile *t = matmul_tile_of(level);
+    const matmul_shape shape = {.n = count, .k = size, .b_row = 1, .b_column = size};
+    matmul_pack(to, keys, &shape, t, 0, matmul_panel_count(&shape, t));
+}
+
+/* Scores of keys [from, to) from packed ones; `from` is the first of a panel. */
+static void score_packed(const attention_rows *a, float *scores, uint64_t from, uint64_t to)
+{
+    const matmul_tile *t = matmul_tile_of(a->level);
+    for (uint64_t k = from; k < to; k += t->columns)
+        for (uint64_t i = 0; i < a->rows; i += t->rows) {
+            const uint64_t rows = a->rows - i < t->rows ? a->rows - i : t->rows;
+            matmul_tile_run(t, rows, a->size, a->q + i * a->size, a->size, a->packed + k * a->size,
+                            scores + i * ATTENTION_KEYS + k - from, ATTENTION_KEYS, false);
+        }
+}
+
 static void attention_cap(const vec_math *m, float *x, size_t n, float cap)
 {
     for (size_t j = 0; j < n; j++) x[j] /= cap;
     m->tanh(x, x, n);
     for (size_t j = 0; j < n; j++) x[j] *= cap;
+}
+
+static void attention_add(float *restrict x, const float *restrict y, size_t n)
+{
+    for (size_t j = 0; j < n; j++) x[j] += y[j];
 }
 
 /* Turns row i's scores of keys [from, to) into exponentials. */
@@ -42,10 +73,11 @@ static void attention_weight(const attention_rows *a, state *s, size_t i, uint64
     }
     const size_t n = end - first;
     if (a->cap > 0) attention_cap(m, x, n, a->cap);
-    for (size_t j = 0; row->bias && j < n; j++) x[j] += row->bias[first + j];
-    for (size_t j = 0; row->mask && j < n; j++) x[j] += row->mask[first + j];
+    if (row->bias) attention_add(x, row->bias + first, n);
+    if (row->mask) attention_add(x, row->mask + first, n);
     for (size_t j = 0; row->shift != 0 && j < n; j++) x[j] += row->shift;
-    for (size_t j = 0; row->open && j < n; j++) x[j] = row->open[first + j] ? x[j] : -INFINITY;
+    if (row->open)
+        for (size_t j = 0; j < n; j++) x[j] = row->open[first + j] ? x[j] : -INFINITY;
     const float most = m->max(x, n), before = s->largest[i];
     const float now = most > before || most != most ? most : before;
     if (now == -INFINITY) { /* all keys so far are masked */
@@ -57,7 +89,8 @@ static void attention_weight(const attention_rows *a, state *s, size_t i, uint64
     const float added = m->exp_sum(x, x, n, now), factor = expf(before - now);
     s->total[i] = s->total[i] * factor + added;
     s->largest[i] = now;
-    for (uint64_t d = 0; factor != 1 && d < a->v_size; d++) sum[d] *= factor;
+    if (factor != 1)
+        for (uint64_t d = 0; d < a->v_size; d++) sum[d] *= factor;
 }
 
 /* Keeps the sums of a part: the weighted values, the largest score, the denominator. */
@@ -118,10 +151,19 @@ void attention_rows_run(const attention_rows *a, float *scratch)
         if (row->to > last) last = row->to;
     }
     memset(s.sum, 0, a->rows * a->v_size * sizeof *s.sum);
-    for (uint64_t from = first; from < last; from += ATTENTION_KEYS) {
-        const uint64_t to = last - from < ATTENTION_KEYS ? last : from + ATTENTION_KEYS;
-        loops->score(s.scores, ATTENTION_KEYS, a->q, a->rows, a->keys + from * a->key_step,
-                     a->key_step, to - from, a->size);
+    uint64_t block = ATTENTION_KEYS;
+    if (a->packed) { /* whole panels */
+        const uint64_t columns = matmul_tile_of(a->level)->columns;
+        block = block / columns * columns;
+        first = first / columns * columns;
+    }
+    for (uint64_t from = first; from < last; from += block) {
+        const uint64_t to = last - from < block ? last : from + block;
+        if (a->packed)
+            score_packed(a, s.scores, from, to);
+        else
+            loops->score(s.scores, ATTENTION_KEYS, a->q, a->rows, a->keys + from * a->key_step,
+                         a->key_step, to - from, a->size);
         for (size_t i = 0; i < a->rows; i++) attention_weight(a, &s, i, from, to);
         loops->weigh(s.sum, a->v_size, s.scores, ATTENTION_KEYS, a->rows,
                      a->values + from * a->value_step, a->value_step, to - from);

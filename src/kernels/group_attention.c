@@ -194,7 +194,8 @@ static bool group_lengths(uint64_t *all, uint64_t *past, const params *p, const 
            (!p->bias_keys || p->bias_keys == (uint64_t)total);
 }
 
-/* Copies a block of one head's past keys or values, except the rows that new tokens get. */
+/* Copies a block of one head's past keys or values, except the rows that new tokens get; rows
+ * behind the end of the sequence become 0. */
 static void group_copy(const params *p, const kernel_run *r, uint64_t index)
 {
     const uint64_t blocks = group_blocks(p), all = p->batch * p->kv_heads;
@@ -207,13 +208,12 @@ static void group_copy(const params *p, const kernel_run *r, uint64_t index)
     y += head * p->capacity * p->size;
     if (x) x += head * p->past * p->size;
     while (from < end) {
-        const bool old = from < p->past;
-        uint64_t to = old && p->past < end ? p->past : end;
+        const bool old = from < past;
+        const uint64_t to = old && past < end ? past : end;
         if (from >= past && from < past + p->rows) { /* rows of new tokens */
             from = past + p->rows;
             continue;
         }
-        if (from < past && to > past) to = past;
         const uint64_t bytes = (to - from) * p->size * sizeof *y;
         if (old)
             memcpy(y + from * p->size, x + from * p->size, bytes);
@@ -350,7 +350,7 @@ static void group_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns)                                                     \
     {                                                                                        \
-        .name = "group_attention_f32_" #suffix, .version = 1,                                \
+        .name = "group_attention_f32_" #suffix, .version = 2,                                \
         .ops = "com.microsoft:GroupQueryAttention", .needs = level, .rates = {flops_per_ns}, \
         .accept = group_accept, .prepare = group_prepare, .run = group_run,                  \
         .extent = group_attention_extent                                                     \

@@ -1,39 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft MultiHeadAttention in float32. Phase 0 adds the bias to the queries, and gathers
- * the past and the new keys and values of each head, in the outputs for the caches if the node has
- * them, else in the workspace; it turns the padding mask into numbers. In phase 1, a unit is some
- * query rows of one head. */
+/* com.microsoft MultiHeadAttention and ProjectedAttention of pgy in float32. The first phase adds
+ * the bias to the queries, and gathers the past and the new keys and values of each head, in the
+ * outputs for the caches if the node has them, else in the workspace; it turns the padding mask
+ * into numbers. Then a unit is some query rows of one head. If a head is one unit, that unit
+ * gathers what it reads, which is in the cache then. */
+#include "kernels/multi_head_attention.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "kernels/attention_rows.h"
-#include "kernels/extent.h"
 
-enum { QUERY, KEY, VALUE, BIAS, PADDING, SCORES, PAST_K, PAST_V, PAST_LENGTH, BEAMS };
+typedef heads_params params;
+typedef heads_source source;
 enum { PARTS = 256 };
-/* What the padding mask holds: numbers of keys, ends and then starts of keys, or flags. */
-typedef enum mask_kind { NO_MASK, MASK_ENDS, MASK_STARTS, MASK_FLAGS } mask_kind;
-
-/* Where queries, keys or values are: strides along batch, head and row. */
-typedef struct source {
-    uint64_t length, size;            /* rows and elements of a head */
-    uint64_t first, batch, head, row; /* first: element of the input at which the part begins */
-    uint64_t bias;                    /* 1 + the part's first element in the bias; 0: none */
-    uint32_t input, unused;
-} source;
-
-typedef struct params {
-    uint64_t batch, heads, past;
-    source of[3];
-    uint64_t mask_rows, mask_count;              /* rows of flags per batch entry; elements */
-    uint64_t bias_batch, bias_heads, bias_count; /* of what is added to scores; elements of BIAS */
-    uint32_t level, inputs, mask, causal;
-    uint32_t present; /* bit 0: keys are an output, bit 1: values are */
-    uint32_t unused;
-    float scale, filter;
-} params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -55,7 +36,7 @@ static bool read_source(source *s, const kernel_problem *u, uint64_t heads, uint
     const int64_t *d = t->shape;
     *s = (source){.input = input};
     if (t->dtype != PGY_F32 || !kernel_count(t)) return false;
-    if (t->rank == 4 && input != QUERY && count == 1) {
+    if (t->rank == 4 && input != HEADS_QUERY && count == 1) {
         s->length = (uint64_t)d[2];
         s->size = s->row = (uint64_t)d[3];
         s->head = s->length * s->size;
@@ -76,12 +57,12 @@ static bool read_source(source *s, const kernel_problem *u, uint64_t heads, uint
 
 static bool read_sources(params *p, const kernel_problem *u)
 {
-    const bool key = given(u, KEY), value = given(u, VALUE);
-    const kernel_tensor *bias = given(u, BIAS);
+    const bool key = given(u, HEADS_KEY), value = given(u, HEADS_VALUE);
+    const kernel_tensor *bias = given(u, HEADS_BIAS);
     if (value && !key) return false;
     for (uint32_t i = 0; i < 3; i++) {
         const bool of_three = !key, of_two = key && !value && i > 0;
-        const uint32_t input = of_three ? QUERY : of_two ? KEY : i;
+        const uint32_t input = of_three ? HEADS_QUERY : of_two ? HEADS_KEY : i;
         const uint64_t index = of_three ? i : of_two ? i - 1 : 0;
         if (!read_source(&p->of[i], u, p->heads, input, index, of_three ? 3 : 1 + of_two))
             return false;
@@ -95,52 +76,86 @@ static bool read_sources(params *p, const kernel_problem *u)
     return p->of[1].size == p->of[0].size && p->of[1].length == p->of[2].length;
 }
 
+/* Query, key and value side by side. */
+static bool read_projected(params *p, const kernel_problem *u)
+{
+    const kernel_tensor *x = &u->inputs[HEADS_QUERY];
+    size_t count;
+    const int64_t *widths = op_attr_ints(u->node, "qkv_hidden_sizes", &count);
+    if (!is_float(x, 3) || !kernel_count(x)) return false;
+    const uint64_t columns = (uint64_t)x->shape[2], rows = (uint64_t)x->shape[1];
+    uint64_t first = 0;
+    for (size_t i = 0; i < 3; i++) {
+        const uint64_t width = count == 3 ? (uint64_t)widths[i] : columns / 3;
+        if (!width || width % p->heads || width > columns) return false;
+        const uint64_t size = width / p->heads;
+        p->of[i] = (source){rows, size, first, rows * columns, size, columns, 0, HEADS_QUERY, 0};
+        first += width;
+    }
+    return first == columns && p->of[0].size == p->of[1].size;
+}
+
+/* The number of cached rows; false: this is no cache of keys (0) or values (1). */
+static bool read_past(uint64_t *rows, const params *p, const kernel_tensor *t, uint32_t which)
+{
+    const int64_t *d = t->shape;
+    if (!is_float(t, p->projected ? 5 : 4) || (p->projected && *d++ != 2)) return false;
+    *rows = (uint64_t)d[2];
+    return (uint64_t)d[0] == p->batch && (uint64_t)d[1] == p->heads &&
+           (uint64_t)d[3] == p->of[1 + which].size;
+}
+
 static bool read_caches(params *p, const kernel_problem *u)
 {
-    const kernel_tensor *past[2] = {given(u, PAST_K), given(u, PAST_V)};
-    if (!past[0] != !past[1]) return false;
+    const uint32_t step = !p->projected; /* from the tensor of keys to that of values */
+    uint64_t rows[2] = {0};
     for (uint32_t i = 0; i < 2; i++) {
-        if (past[i] &&
-            (!is_float(past[i], 4) || (uint64_t)past[i]->shape[0] != p->batch ||
-             (uint64_t)past[i]->shape[1] != p->heads || past[i]->shape[2] != past[0]->shape[2] ||
-             (uint64_t)past[i]->shape[3] != p->of[1 + i].size))
-            return false;
-        if (u->output_count > 1 + i && u->outputs[1 + i].dtype) {
-            if (u->outputs[1 + i].dtype != PGY_F32) return false;
+        const kernel_tensor *past = given(u, heads_operand(p, HEADS_PAST_K + i));
+        const uint32_t present = 1 + i * step;
+        if (past && !read_past(&rows[i], p, past, i)) return false;
+        if (u->output_count > present && u->outputs[present].dtype) {
+            if (u->outputs[present].dtype != PGY_F32) return false;
             p->present |= 1U << i;
         }
     }
-    if (past[0]) p->past = (uint64_t)past[0]->shape[2];
-    return true;
+    p->past = rows[0];
+    return rows[0] == rows[1] &&
+           !given(u, heads_operand(p, HEADS_PAST_K)) == !given(u, heads_operand(p, HEADS_PAST_V)) &&
+           (!p->projected || !(p->past || p->present) || p->of[1].size == p->of[2].size);
 }
 
-static uint64_t keys_of(const params *p)
+/* Flags [batch, keys], [batch, rows, keys] or, for a maximum length, [batch, 1, most, most]. */
+static bool read_flags(params *p, const kernel_tensor *mask)
 {
-    return p->past + p->of[1].length;
+    const uint64_t keys = heads_keys(p), rows = p->of[0].length;
+    const int64_t *d = mask->shape;
+    const uint64_t last = (uint64_t)d[mask->rank - 1];
+    p->mask = HEADS_FLAGS;
+    p->mask_rows = mask->rank > 2 ? rows : 1;
+    p->mask_row = mask->rank > 2 ? last : 0;
+    p->mask_batch = mask->rank > 2 ? last * (uint64_t)d[mask->rank - 2] : last;
+    if (mask->rank == 4) p->mask_first = p->past * last;
+    if ((uint64_t)d[0] != p->batch) return false;
+    if (mask->rank == 4)
+        return p->projected && d[1] == 1 && d[2] == d[3] && last >= keys && p->past + rows <= last;
+    return last == keys && (mask->rank == 2 || (uint64_t)d[1] == rows);
 }
 
 static bool read_masks(params *p, const kernel_problem *u)
 {
-    const kernel_tensor *mask = given(u, PADDING), *added = given(u, SCORES);
-    const uint64_t keys = keys_of(p), rows = p->of[0].length;
+    const kernel_tensor *mask = given(u, heads_operand(p, HEADS_PADDING)),
+                        *added = given(u, heads_operand(p, HEADS_SCORES));
     if (mask) {
-        if (mask->dtype != PGY_I32 || mask->rank < 1 || mask->rank > 3) return false;
-        p->mask_count = kernel_count(mask);
-        p->mask_rows = mask->rank == 3 ? rows : 1;
-        const uint64_t flags = p->batch * p->mask_rows * keys;
-        p->mask = mask->rank > 1                  ? MASK_FLAGS
-                  : p->mask_count == 2 * p->batch ? MASK_STARTS
-                                                  : MASK_ENDS;
-        if (p->mask == MASK_ENDS && p->mask_count != p->batch && p->mask_count != 3 * p->batch + 2)
-            return false;
-        if (p->mask == MASK_FLAGS &&
-            (p->mask_count != flags || (uint64_t)mask->shape[mask->rank - 1] != keys ||
-             (uint64_t)mask->shape[0] != p->batch))
-            return false;
+        const uint64_t count = kernel_count(mask);
+        if (mask->dtype != PGY_I32 || mask->rank < 1 || mask->rank > 4) return false;
+        p->mask_rows = 1;
+        p->mask = count == 2 * p->batch ? HEADS_STARTS : HEADS_ENDS;
+        if (mask->rank > 1 && !read_flags(p, mask)) return false;
+        if (p->mask == HEADS_ENDS && count != p->batch && count != 3 * p->batch + 2) return false;
     }
     if (!added) return true;
-    if (!is_float(added, 4) || (uint64_t)added->shape[2] != rows ||
-        (uint64_t)added->shape[3] != keys)
+    if (!is_float(added, 4) || (uint64_t)added->shape[2] != p->of[0].length ||
+        (uint64_t)added->shape[3] != heads_keys(p))
         return false;
     p->bias_batch = (uint64_t)added->shape[0];
     p->bias_heads = (uint64_t)added->shape[1];
@@ -152,15 +167,19 @@ static bool heads_describe(params *p, const kernel_problem *u)
 {
     const int64_t heads = op_attr_int(u->node, "num_heads", 0);
     *p = (params){.level = u->self->needs, .inputs = (uint32_t)u->input_count};
-    if (heads < 1 || heads > INT32_MAX || given(u, PAST_LENGTH) || given(u, BEAMS) ||
-        (u->output_count > 3 && u->outputs[3].dtype) || u->outputs[0].dtype != PGY_F32 ||
-        u->inputs[QUERY].rank < 1)
+    p->projected = !strcmp(u->node->def->domain, "pgy");
+    if (heads < 1 || heads > INT32_MAX || u->outputs[0].dtype != PGY_F32 ||
+        u->inputs[HEADS_QUERY].rank < 1 ||
+        (!p->projected && (given(u, HEADS_PAST_LENGTH) || given(u, HEADS_BEAMS) ||
+                           (u->output_count > 3 && u->outputs[3].dtype))))
         return false;
     p->heads = (uint64_t)heads;
-    p->batch = (uint64_t)u->inputs[QUERY].shape[0];
+    p->batch = (uint64_t)u->inputs[HEADS_QUERY].shape[0];
     p->causal = op_attr_int(u->node, "unidirectional", 0) != 0;
     p->filter = (float)op_attr_float(u->node, "mask_filter_value", -10000);
-    if (!read_sources(p, u) || !read_caches(p, u) || !read_masks(p, u)) return false;
+    if (!(p->projected ? read_projected(p, u) : read_sources(p, u)) || !read_caches(p, u) ||
+        !read_masks(p, u))
+        return false;
     p->scale = (float)op_attr_float(u->node, "scale", 0);
     if (p->scale == 0) p->scale = (float)(1 / sqrt((double)p->of[0].size));
     return true;
@@ -172,111 +191,26 @@ static bool heads_accept(kernel_problem *u, double *cost_ns)
     if (!heads_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
-    const double keys = (double)(p.batch * p.heads) * (double)keys_of(&p);
+    const double keys = (double)(p.batch * p.heads) * (double)heads_keys(&p);
     const double size = (double)(p.of[0].size + p.of[2].size);
     *cost_ns = 500 + keys * ((double)p.of[0].length * (2 * size + 40) / u->self->rates[0] + size);
     return true;
 }
 
-/* ---- Memory --------------------------------------------------------------------------------- */
-
-/* Floats of the workspace in front of the queries, keys, values and numbers of the mask, and of all
- * of it. */
-static void heads_places(uint64_t *places, const params *p)
-{
-    const uint64_t heads = extent_mul(p->batch, p->heads),
-                   keys = extent_add(p->past, p->of[1].length);
-    uint64_t at = 0;
-    for (size_t i = 0; i < 3; i++) {
-        places[i] = at;
-        if (i == 0)
-            at = extent_mul3(heads, p->of[0].length, p->of[0].size);
-        else if (!(p->present >> (i - 1) & 1))
-            at = extent_add(at, extent_mul3(heads, keys, p->of[i].size));
-    }
-    places[3] = at;
-    if (p->mask) at = extent_add(at, extent_mul3(p->batch, p->mask_rows, keys));
-    places[4] = at;
-}
-
-static uint64_t heads_row_units(const params *p)
-{
-    return (p->of[0].length + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
-}
-
 static pgy_status heads_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    uint64_t places[5];
+    uint64_t places[HEADS_PLACES];
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)heads_describe(p, u); /* cannot fail after `accept` */
     heads_places(places, p);
     const uint64_t units = p->batch * p->heads * (heads_row_units(p) > 3 ? heads_row_units(p) : 3);
-    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
+    *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
+    out->phases = heads_phases(p);
     out->parts = (uint32_t)(units < PARTS ? units : PARTS);
-    out->workspace_bytes = places[4] * sizeof(float);
+    out->workspace_bytes = places[5] * sizeof(float);
     out->scratch_bytes = attention_rows_scratch(p->of[2].size) * sizeof(float);
     return PGY_OK;
-}
-
-/* ---- Plans from files ----------------------------------------------------------------------- */
-
-static bool state_source(kernel_extent *e, const params *p, size_t i)
-{
-    const source *s = &p->of[i];
-    const uint64_t sizes[] = {p->batch, p->heads, s->length, s->size};
-    const uint64_t steps[] = {s->batch, s->head, s->row, 1};
-    if (!s->length || !s->size || s->input > VALUE || s->input >= p->inputs) return false;
-    extent_tensor(e, s->input, extent_add(s->first, extent_reach(sizes, steps, 4)), sizeof(float));
-    if (!s->bias) return true;
-    extent_tensor(e, BIAS, extent_add(s->bias - 1, extent_mul(p->heads, s->size)), sizeof(float));
-    return p->inputs > BIAS;
-}
-
-static bool state_masks(kernel_extent *e, const params *p, uint64_t keys)
-{
-    const uint64_t rows = p->of[0].length, flags = extent_mul3(p->batch, p->mask_rows, keys);
-    if (p->mask) {
-        const uint64_t least = extent_mul(p->batch, p->mask == MASK_STARTS ? 2 : 1);
-        if (p->mask > MASK_FLAGS || p->inputs <= PADDING ||
-            (p->mask_rows != 1 && (p->mask_rows != rows || p->mask != MASK_FLAGS)))
-            return false;
-        extent_tensor(e, PADDING, p->mask == MASK_FLAGS ? flags : least, sizeof(int32_t));
-    }
-    if (!p->bias_batch) return true;
-    extent_tensor(e, SCORES, extent_mul(extent_mul3(p->bias_batch, p->bias_heads, rows), keys),
-                  sizeof(float));
-    return p->inputs > SCORES && (p->bias_batch == 1 || p->bias_batch == p->batch) &&
-           (p->bias_heads == 1 || p->bias_heads == p->heads);
-}
-
-static bool heads_extent(kernel_extent *e, const kernel_claim *q)
-{
-    const params *p = extent_params(e, q, sizeof *p);
-    uint64_t places[5];
-    if (!p || !extent_level(e, p->level)) return false;
-    const uint64_t keys = extent_add(p->past, p->of[1].length);
-    const uint64_t heads = extent_mul(p->batch, p->heads);
-    if (p->inputs != q->input_count || (p->past && p->inputs <= PAST_V) || p->present > 3)
-        return extent_refuse(e, "number of operands");
-    if (!p->batch || !p->heads || keys > INT32_MAX || p->of[1].size != p->of[0].size ||
-        p->of[1].length != p->of[2].length)
-        return extent_refuse(e, "sizes");
-    for (size_t i = 0; i < 3; i++)
-        if (!state_source(e, p, i)) return extent_refuse(e, "query, key or value");
-    if (!state_masks(e, p, keys)) return extent_refuse(e, "mask");
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint64_t size = p->of[1 + i].size;
-        extent_tensor(e, PAST_K + i, extent_mul3(heads, p->past, size), sizeof(float));
-        if (p->present >> i & 1)
-            extent_tensor(e, p->inputs + 1 + i, extent_mul3(heads, keys, size), sizeof(float));
-    }
-    extent_tensor(e, p->inputs, extent_mul3(heads, p->of[0].length, p->of[2].size), sizeof(float));
-    heads_places(places, p);
-    e->phases = 2;
-    e->workspace = extent_mul(places[4], sizeof(float));
-    e->scratch = extent_mul(attention_rows_scratch(p->of[2].size), sizeof(float));
-    return true;
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -284,10 +218,29 @@ static bool heads_extent(kernel_extent *e, const kernel_claim *q)
 /* Where the queries (i = 0), keys or values of all heads are gathered. */
 static float *heads_gathered(const params *p, const kernel_run *r, size_t i)
 {
-    uint64_t places[5];
+    uint64_t places[HEADS_PLACES];
     heads_places(places, p);
-    return i && p->present >> (i - 1) & 1 ? (float *)r->tensors[p->inputs + i]
-                                          : (float *)r->workspace + places[i];
+    if (!i || !(p->present >> (i - 1) & 1)) return (float *)r->workspace + places[i];
+    if (!p->projected) return r->tensors[p->inputs + i];
+    return (float *)r->tensors[p->inputs + 1] +
+           (i - 1) * p->batch * p->heads * heads_keys(p) * p->of[1].size;
+}
+
+/* Where a head's packed keys are. */
+static float *heads_packed(const params *p, const kernel_run *r, uint64_t head)
+{
+    uint64_t places[HEADS_PLACES];
+    heads_places(places, p);
+    return (float *)r->workspace + places[4] +
+           head * attention_rows_packed((cpu_level)p->level, heads_keys(p), p->of[1].size);
+}
+
+/* The cached rows of all heads, of keys (i = 1) or values. */
+static const float *heads_past(const params *p, const kernel_run *r, size_t i)
+{
+    const uint64_t before = p->projected && i == 2;
+    return (const float *)r->tensors[heads_operand(p, HEADS_PAST_K + (uint32_t)i - 1)] +
+           before * p->batch * p->heads * p->past * p->of[1].size;
 }
 
 static void heads_gather(const params *p, const kernel_run *r, uint64_t index)
@@ -297,12 +250,11 @@ static void heads_gather(const params *p, const kernel_run *r, uint64_t index)
     const uint64_t past = i ? p->past : 0;
     const float *x = (const float *)r->tensors[s->input] + s->first + b * s->batch + h * s->head;
     const float *bias =
-        s->bias ? (const float *)r->tensors[BIAS] + s->bias - 1 + h * s->size : NULL;
+        s->bias ? (const float *)r->tensors[HEADS_BIAS] + s->bias - 1 + h * s->size : NULL;
     const float scale = i ? 1 : p->scale;
     float *y = heads_gathered(p, r, i) + index / 3 * (past + s->length) * s->size;
     if (past)
-        memcpy(y, (const float *)r->tensors[PAST_K + i - 1] + index / 3 * past * s->size,
-               past * s->size * sizeof *y);
+        memcpy(y, heads_past(p, r, i) + index / 3 * past * s->size, past * s->size * sizeof *y);
     y += past * s->size;
     for (uint64_t row = 0; row < s->length; row++, y += s->size) {
         const float *from = x + row * s->row;
@@ -312,30 +264,37 @@ static void heads_gather(const params *p, const kernel_run *r, uint64_t index)
             for (uint64_t d = 0; d < s->size; d++)
                 y[d] = (bias ? from[d] + bias[d] : from[d]) * scale;
     }
+    if (i == 1 && !heads_alone(p)) {
+        const uint64_t keys = heads_keys(p);
+        attention_rows_pack(heads_packed(p, r, index / 3), (cpu_level)p->level,
+                            heads_gathered(p, r, 1) + index / 3 * keys * s->size, keys, s->size);
+    }
 }
 
 /* Writes what row `row` of the padding mask adds to scores. */
 static void heads_mask(const params *p, const kernel_run *r, uint64_t row)
 {
-    uint64_t places[5];
+    uint64_t places[HEADS_PLACES];
     heads_places(places, p);
-    const uint64_t keys = keys_of(p), b = row / p->mask_rows;
-    const int32_t *mask = r->tensors[PADDING];
+    const uint64_t keys = heads_keys(p), b = row / p->mask_rows;
+    const int32_t *mask = r->tensors[heads_operand(p, HEADS_PADDING)];
+    const int32_t *flags =
+        mask + p->mask_first + b * p->mask_batch + row % p->mask_rows * p->mask_row;
     float *y = (float *)r->workspace + places[3] + row * keys;
     for (uint64_t j = 0; j < keys; j++) {
-        const bool closed = p->mask == MASK_FLAGS
-                                ? mask[row * keys + j] == 0
+        const bool closed = p->mask == HEADS_FLAGS
+                                ? flags[j] == 0
                                 : (int64_t)j >= mask[b] ||
-                                      (p->mask == MASK_STARTS && (int64_t)j < mask[p->batch + b]);
+                                      (p->mask == HEADS_STARTS && (int64_t)j < mask[p->batch + b]);
         y[j] = closed ? p->filter : 0;
     }
 }
 
 static void heads_unit(const params *p, const kernel_run *r, uint64_t index)
 {
-    uint64_t places[5];
+    uint64_t places[HEADS_PLACES];
     heads_places(places, p);
-    const uint64_t across = heads_row_units(p), head = index / across, keys = keys_of(p);
+    const uint64_t across = heads_row_units(p), head = index / across, keys = heads_keys(p);
     const uint64_t b = head / p->heads, h = head % p->heads,
                    first = index % across * ATTENTION_ROWS;
     const uint64_t rows = p->of[0].length, size = p->of[0].size, v_size = p->of[2].size;
@@ -347,7 +306,8 @@ static void heads_unit(const params *p, const kernel_run *r, uint64_t index)
                         .keys = heads_gathered(p, r, 1) + head * keys * size,
                         .values = heads_gathered(p, r, 2) + head * keys * v_size,
                         .key_step = size,
-                        .value_step = v_size};
+                        .value_step = v_size,
+                        .packed = heads_alone(p) ? NULL : heads_packed(p, r, head)};
     for (uint64_t i = 0; i < a.rows; i++) {
         attention_row *row = &a.row[i];
         const uint64_t at = first + i, seen = p->past + at + 1;
@@ -358,7 +318,7 @@ static void heads_unit(const params *p, const kernel_run *r, uint64_t index)
                         (b * p->mask_rows + (p->mask_rows > 1 ? at : 0)) * keys;
         if (p->bias_batch)
             row->bias =
-                (const float *)r->tensors[SCORES] +
+                (const float *)r->tensors[heads_operand(p, HEADS_SCORES)] +
                 (((p->bias_batch > 1 ? b : 0) * p->bias_heads + (p->bias_heads > 1 ? h : 0)) *
                      rows +
                  at) *
@@ -370,25 +330,29 @@ static void heads_unit(const params *p, const kernel_run *r, uint64_t index)
 static void heads_run(const kernel_run *r)
 {
     const params *p = r->params;
-    const uint64_t heads = p->batch * p->heads;
-    const uint64_t count =
-        r->phase ? heads * heads_row_units(p) : 3 * heads + (p->mask ? p->batch * p->mask_rows : 0);
+    const bool alone = heads_alone(p), units = r->phase + 1 == heads_phases(p);
+    const uint64_t heads = p->batch * p->heads, gathered = alone ? 0 : 3 * heads;
+    const uint64_t masks = p->mask ? p->batch * p->mask_rows : 0;
+    const uint64_t count = units ? heads * heads_row_units(p) : gathered + masks;
     size_t from, to;
     kernel_share(&from, &to, count, r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++)
-        if (r->phase)
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        for (size_t k = 0; units && alone && k < 3; k++) heads_gather(p, r, 3 * i + k);
+        if (units)
             heads_unit(p, r, i);
-        else if (i < 3 * heads)
+        else if (i < gathered)
             heads_gather(p, r, i);
         else
-            heads_mask(p, r, i - 3 * heads);
+            heads_mask(p, r, i - gathered);
+    }
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                           \
-    {                                                                                              \
-        .name = "multi_head_attention_f32_" #suffix, .version = 1,                                 \
-        .ops = "com.microsoft:MultiHeadAttention", .needs = level, .rates = {flops_per_ns},        \
-        .accept = heads_accept, .prepare = heads_prepare, .run = heads_run, .extent = heads_extent \
+#define ROW(suffix, level, flops_per_ns)                                                  \
+    {                                                                                     \
+        .name = "multi_head_attention_f32_" #suffix, .version = 2,                        \
+        .ops = "com.microsoft:MultiHeadAttention pgy:ProjectedAttention", .needs = level, \
+        .rates = {flops_per_ns}, .accept = heads_accept, .prepare = heads_prepare,        \
+        .run = heads_run, .extent = heads_extent                                          \
     }
 const kernel KERNELS_multi_head_attention[] = {
     ROW(portable, CPU_PORTABLE, 6),

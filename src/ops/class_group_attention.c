@@ -252,13 +252,17 @@ static pgy_status take_heads(double *to, const head_source *from, const group_at
     return st;
 }
 
-static void take_past(const group_attention *g, double *to, size_t input)
+/* Copies the past rows of every sequence. Rows behind its end become 0, as in ONNX Runtime, unless
+ * the operator's caches are one buffer (`shared`), whose rows nobody touches. */
+static void take_past(const group_attention *g, double *to, size_t input, bool shared)
 {
     const int64_t *s = in_shape(g->c, input);
-    const size_t rows = s ? (size_t)s[2] < g->capacity ? (size_t)s[2] : g->capacity : 0;
-    for (size_t i = 0; rows && i < g->batch * g->kv_heads; i++)
+    const size_t most = s ? (size_t)s[2] < g->capacity ? (size_t)s[2] : g->capacity : 0;
+    for (size_t i = 0; most && i < g->batch * g->kv_heads; i++) {
+        const size_t past = g->pasts[i / g->kv_heads], rows = shared || past > most ? most : past;
         memcpy(to + i * g->capacity * g->size, in_f64(g->c, input) + i * (size_t)s[2] * g->size,
                rows * g->size * sizeof *to);
+    }
 }
 
 static pgy_status fill(group_attention *g, const group_inputs *in, const turner *t, pgy_error *err)
@@ -277,8 +281,8 @@ static pgy_status fill(group_attention *g, const group_inputs *in, const turner 
         k.width = v.width = kv_width;
         k.first = v.first = 0;
     }
-    take_past(g, g->keys, in->past_key);
-    take_past(g, g->values, in->past_value);
+    take_past(g, g->keys, in->past_key, in->shared);
+    take_past(g, g->values, in->past_value, in->shared);
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < g->batch * g->rows; i++) {
         const size_t b = i / g->rows, row = i % g->rows;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx/elements.h"
+
 typedef struct address_text {
     char text[24];
 } address_text;
@@ -38,12 +40,18 @@ static const packed_recipe *recipe_at(const packed_notes *n, size_t piece)
     return p ? packed_piece_recipe(p) : NULL;
 }
 
+/* Is the piece the weight itself, in its own order? */
+static bool is_plain(const packed_recipe *r)
+{
+    return r->source_count == 1 && !strcmp(r->form, "elements");
+}
+
 /* All sources must be weights of the graph, which a reader finds by name. */
 static bool is_named(const packed_notes *n, const packed_recipe *r)
 {
     for (size_t i = 0; i < r->source_count; i++)
         if (!strmap_has(&n->names, text_of(r->sources[i].source).text)) return false;
-    return packed_can_restore(r, r->sources[0].input);
+    return is_plain(r) || packed_can_restore(r, r->sources[0].input);
 }
 
 pgy_status packed_notes_find(packed_notes *out, const plan_pool *pool, packed_table *table,
@@ -59,7 +67,7 @@ pgy_status packed_notes_find(packed_notes *out, const plan_pool *pool, packed_ta
         const packed_recipe *r = recipe_at(out, i);
         if (!r || !r->source_count || !is_named(out, r)) continue;
         const address_text weight = text_of(r->sources[0].source);
-        if (!strmap_has(&out->pieces, weight.text) &&
+        if ((is_plain(r) || !strmap_has(&out->pieces, weight.text)) &&
             !strmap_put(&out->pieces, weight.text, (void *)(uintptr_t)(i + 1)))
             return no_memory(err);
     }
@@ -72,6 +80,15 @@ bool packed_notes_write(str *text, const packed_notes *n, const pgy_onnx_tensor 
     if (!place) return false;
     const plan_piece *piece = &n->pool->pieces[place - 1];
     const packed_recipe *r = recipe_at(n, place - 1);
+    size_t size_bytes;
+    if (is_plain(r)) { /* whoever opens the plan uses it in place */
+        if (pgy_dtype_from_onnx(weight->data_type) != r->sources[0].dtype ||
+            tensor_needs_bytes(&size_bytes, weight, NULL) || size_bytes != piece->size_bytes)
+            return false;
+        str_printf(text, "constants %llu %llu", (unsigned long long)piece->offset,
+                   (unsigned long long)piece->size_bytes);
+        return !text->failed;
+    }
     str_printf(text, "packed %llu %llu %s", (unsigned long long)piece->offset,
                (unsigned long long)piece->size_bytes, r->form);
     for (size_t i = 0; i < PACKING_NUMBERS; i++)
