@@ -55,6 +55,16 @@ static bool conv_linear_is_deep(const params *p)
     return p->in == 1 && p->out == 1;
 }
 
+/* Does every output position read the input position of the same number, and no other? */
+static bool conv_linear_is_pointwise(const params *p)
+{
+    for (size_t i = 0; i < p->w.rank; i++)
+        if (p->w.kernel[i] != 1 || p->w.stride[i] != 1 || p->w.begin[i] ||
+            p->w.in[i] != p->w.out[i])
+            return false;
+    return true;
+}
+
 static uint64_t unit_count(const params *p)
 {
     return p->batch * p->groups * (conv_linear_is_deep(p) ? window_out_rows(&p->w) : p->panels);
@@ -79,9 +89,11 @@ static bool conv_linear_accept(kernel_problem *u, double *cost_ns)
                        (p.w.stride[p.w.rank - 1] == 1 ? 0.12 : 0.5);
         return true;
     }
-    *cost_ns = 200 + (double)(p.batch * p.groups) *
-                         (panels * (100 + taps * rows * width * 2 / flops_per_ns) +
-                          taps * (lines * 8 + (double)p.positions * 0.3));
+    const double gathering = conv_linear_is_pointwise(&p) ? panels * 4 + (double)p.positions * 0.05
+                                                          : lines * 8 + (double)p.positions * 0.3;
+    *cost_ns =
+        200 + (double)(p.batch * p.groups) *
+                  (panels * (50 + taps * rows * width * 2 / flops_per_ns) + taps * gathering);
     return true;
 }
 
@@ -183,7 +195,10 @@ static void gather_tap(const params *p, float *to, const float *x, size_t width,
         float *line = to + (c * area + tap) * width;
         for (int64_t i = 0; i < first - begin; i++) line[i] = 0;
         line += first - begin;
-        for (int64_t i = 0; i < end - first; i++) line[i] = x[i * stride];
+        if (stride == 1)
+            memcpy(line, x, (size_t)(end - first) * sizeof *line);
+        else
+            for (int64_t i = 0; i < end - first; i++) line[i] = x[i * stride];
         line += end - first;
         for (int64_t i = 0; i < begin + run - end; i++) line[i] = 0;
     }
@@ -196,6 +211,11 @@ static void conv_linear_gather(const params *p, float *to, const float *x, size_
     const size_t last = p->w.rank - 1, out = (size_t)p->w.out[last];
     const size_t area = window_kernel_count(&p->w), taps = (size_t)p->w.kernel[last];
     if (count < width) memset(to, 0, p->depth * width * sizeof *to);
+    if (conv_linear_is_pointwise(p)) {
+        for (size_t c = 0; c < p->in; c++)
+            memcpy(to + c * width, x + c * p->positions + first, count * sizeof *to);
+        return;
+    }
     for (size_t done = 0, run; done < count; done += run) {
         const size_t row = (first + done) / out, begin = (first + done) % out;
         run = out - begin < count - done ? out - begin : count - done;

@@ -2,7 +2,8 @@
 /* A Transpose that only moves axes of size 1 becomes a Reshape, which costs nothing. A Transpose
  * before an elementwise node moves behind it if another Transpose follows there; folding joins the
  * two. Between a convolution and rows of channels, a Transpose stands next to the convolution, so
- * that it converts from or to its blocks of channels. */
+ * that it converts from or to its blocks of channels. A product of channels between Transposes that
+ * bring them last and back becomes a convolution. */
 #include "base/alloc.h"
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
@@ -191,10 +192,67 @@ static bool turn_before_conv(pattern *p, pgy_node *r)
     return true;
 }
 
+/* Does t move axis 1 behind the others (channels_last), or the last one to axis 1? */
+static bool moves_channels(const pgy_node *t, bool channels_last)
+{
+    size_t order[PGY_MAX_RANK];
+    const size_t rank = pattern_is(t, "Transpose") ? (size_t)pattern_rank(pattern_input(t, 0)) : 0;
+    if (rank < 3 || !read_order(order, t, rank) || order[0] != 0) return false;
+    for (size_t i = 1; i < rank; i++) {
+        const size_t wanted =
+            channels_last ? (i + 1 < rank ? i + 1 : 1) : (i == 1 ? rank - 1 : i - 1);
+        if (order[i] != wanted) return false;
+    }
+    return true;
+}
+
+/* Weights of a product [C, D] as those of a convolution, [D, C, 1...]; folding computes them. */
+static pgy_value *conv_weights(pattern *p, pgy_node *before, pgy_value *w, int32_t rank)
+{
+    static const int64_t TURN[2] = {1, 0};
+    int64_t shape[PGY_MAX_RANK] = {pattern_size(w, 1), pattern_size(w, 0)};
+    pgy_value *sizes = NULL;
+    for (int32_t i = 2; i < rank; i++) shape[i] = 1;
+    pgy_value *turned = value_create_unique(before->graph, "turned", p->err);
+    pgy_value *made = value_create_unique(before->graph, "weights", p->err);
+    if (!turned || !made ||
+        value_create_ints(&sizes, before->graph, "shape", shape, (size_t)rank, p->err))
+        return NULL;
+    pattern_set_ints(p, pattern_add(p, before, "Transpose", &w, 1, turned), "perm", TURN, 2);
+    pattern_add(p, before, "Reshape", (pgy_value *[]){turned, sizes}, 2, made);
+    return made;
+}
+
+/* A product of channels between two Transposes that bring them last and back is a convolution of
+ * single pixels. */
+static bool become_conv(pattern *p, pgy_node *back)
+{
+    if (!moves_channels(back, false)) return false;
+    pgy_node *add = pattern_inner(back->inputs[0], "Add"), *m = NULL, *t = NULL;
+    pgy_value *bias = NULL;
+    for (size_t i = 0; add && !m && add->input_count == 2 && i < 2; i++) {
+        m = pattern_inner(add->inputs[i], "MatMul");
+        bias = m ? add->inputs[1 - i] : NULL;
+    }
+    if (!add) m = pattern_inner(back->inputs[0], "MatMul");
+    if (m) t = pattern_inner(m->inputs[0], "Transpose");
+    if (!t || !moves_channels(t, true)) return false;
+    pgy_value *x = t->inputs[0], *w = m->inputs[1];
+    if (pattern_dtype(x) != PGY_F32 || !pattern_is_constant(p, w) || pattern_rank(w) != 2 ||
+        pattern_size(w, 0) < 1 || pattern_size(w, 1) < 1)
+        return false;
+    if (bias && (!pattern_is_constant(p, bias) || pattern_rank(bias) != 1 ||
+                 pattern_size(bias, 0) != pattern_size(w, 1)))
+        return false;
+    w = conv_weights(p, back, w, pattern_rank(x));
+    if (w) pattern_put(p, back, "Conv", (pgy_value *[]){x, w, bias}, 3);
+    return w != NULL;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {become_reshape, move_behind, turn_behind_conv,
-                                         turn_before_conv, NULL};
+    static const pattern_rule RULES[] = {become_reshape,   move_behind, turn_behind_conv,
+                                         turn_before_conv, become_conv, NULL};
     return pattern_run(g, "move_transposes", RULES, changes, err);
 }
 

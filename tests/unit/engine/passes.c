@@ -52,6 +52,31 @@ static void test_passes__rows_of_channels_turn_beside_convolutions(void **state)
                               "Conv Reshape Transpose Softmax Transpose Reshape Conv");
 }
 
+/* A product of channels between Transposes; `rows`: rows of the weights, of 7 columns. */
+static void product_between_transposes(bool bias, const char *bias_shape, const int64_t *back,
+                                       const char *nodes)
+{
+    static const int64_t LAST[4] = {0, 2, 3, 1};
+    model_builder b = start("2, 5, 4, 3");
+    weights(&b, "w", "5, 7", 35);
+    builder_attr_ints(&b, builder_node(&b, "Transpose", "x", "t"), "perm", 4, LAST);
+    builder_node(&b, "MatMul", "t w", "m");
+    if (bias) weights(&b, "b", bias_shape, 7);
+    if (bias) builder_node(&b, "Add", "b m", "a");
+    builder_attr_ints(&b, builder_node(&b, "Transpose", bias ? "a" : "m", "y"), "perm", 4, back);
+    expect_y(&b, nodes);
+}
+
+static void test_passes__a_product_of_channels_is_a_convolution(void **state)
+{
+    (void)state;
+    static const int64_t FIRST[4] = {0, 3, 1, 2}, OTHER[4] = {0, 3, 2, 1};
+    product_between_transposes(false, NULL, FIRST, "Conv");
+    product_between_transposes(true, "7", FIRST, "Conv");
+    product_between_transposes(true, "1, 7", FIRST, "Transpose FusedMatMul Transpose");
+    product_between_transposes(true, "7", OTHER, "Transpose FusedMatMul Transpose");
+}
+
 /* ---- Batch normalisation -------------------------------------------------------------------- */
 
 static void batch_norm(model_builder *b, const char *inputs, const char *output,
