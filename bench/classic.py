@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classic machine learning beside ONNX Runtime: classic.py PROGRAM [SECONDS] [NAME...]
 
-Each model runs with batches of 1 and 1000 rows; `PROGRAM bench` measures both sides in slices of random order, one thread each, for SECONDS
+Each model runs with batches of 1 and 1000 rows; `PROGRAM bench` measures both sides in slices of random order, on one processor, for SECONDS
 (default 0.4). Models: the exports of tests/data/classic_ml that have trees or support vectors, and larger ones that are trained here if
 scikit-learn, XGBoost, LightGBM and their converters can be imported. Medians in microseconds; the factor is ONNX Runtime's time over ours."""
 import glob
@@ -90,6 +90,7 @@ def models(folder):
 
 
 def main():
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the engine takes as many threads as it may use processors
     logs = {1: [], 1000: []}
     with tempfile.TemporaryDirectory() as folder:
         for name, path in models(folder):
