@@ -123,32 +123,48 @@ static void clear_block(const forest_params *p, double *y, bool *seen)
     memset(seen, 0, p->block * p->targets * sizeof *seen);
 }
 
+/* Behind the columns of features. */
+static double *scores_of(const forest_params *p, void *scratch)
+{
+    return (double *)((char *)scratch + forest_columns(p));
+}
+
+/* The leaves of rows [from, to) in one tree, by walks. */
+static void walk_rows(const forest_view *v, const float *x, uint32_t *at, size_t tree, size_t from,
+                      size_t to)
+{
+    for (size_t row = from; row < to; row += LANES) {
+        const float *lanes[LANES];
+        uint32_t *first = at + (row - from);
+        for (size_t i = 0; i < LANES; i++) {
+            lanes[i] = x + (row + i < to ? row + i : to - 1) * v->p->features;
+            first[i] = v->roots[tree];
+        }
+        walk_any(v, first, lanes, v->depths[tree]);
+    }
+}
+
 /* Rows [from, to) are at most one block. */
 static void run_block(const forest_view *v, const kernel_run *r, size_t from, size_t to)
 {
     const forest_params *p = v->p;
     const float *x = r->tensors[0];
-    double *y = r->scratch;
+    float *columns = forest_columns(p) ? r->scratch : NULL;
+    double *y = scores_of(p, r->scratch);
     bool *seen = (bool *)(y + p->block * p->targets);
+    uint32_t at[FOREST_ROWS + LANES];
     clear_block(p, y, seen);
-    for (size_t tree = 0; tree < p->roots && !cancel_requested(); tree++)
-        for (size_t row = from; row < to; row += LANES) {
-            const float *lanes[LANES];
-            uint32_t at[LANES];
-            for (size_t i = 0; i < LANES; i++) {
-                lanes[i] = x + (row + i < to ? row + i : to - 1) * p->features;
-                at[i] = v->roots[tree];
-            }
-            walk_any(v, at, lanes, v->depths[tree]);
-            if (p->targets == 1 && p->join < FOREST_MIN) {
-                for (size_t i = 0; i < LANES && row + i < to; i++)
-                    y[row + i - from] += (double)v->nodes[at[i]].split;
-                continue;
-            }
-            for (size_t i = 0; i < LANES && row + i < to; i++)
-                add_leaf(v, at[i], y + (row + i - from) * p->targets,
-                         seen + (row + i - from) * p->targets);
+    if (columns) forest_turn(columns, x + from * p->features, to - from, p->features);
+    for (size_t tree = 0; tree < p->roots && !cancel_requested(); tree++) {
+        if (!columns || !forest_sweep(v, tree, columns, at, to - from))
+            walk_rows(v, x, at, tree, from, to);
+        if (p->targets == 1 && p->join < FOREST_MIN) {
+            for (size_t i = 0; i < to - from; i++) y[i] += (double)v->nodes[at[i]].split;
+            continue;
         }
+        for (size_t i = 0; i < to - from; i++)
+            add_leaf(v, at[i], y + i * p->targets, seen + i * p->targets);
+    }
     if (p->targets == 1) memset(seen, 1, to - from);
     for (size_t row = from; row < to; row++)
         finish_row(v, r, row, y + (row - from) * p->targets, seen + (row - from) * p->targets);
@@ -191,7 +207,7 @@ static void run_trees(const forest_view *v, const kernel_run *r)
     }
     kernel_share(&from, &to, p->rows, r->part, r->parts);
     for (size_t row = from; row < to; row++) {
-        double *y = r->scratch;
+        double *y = scores_of(p, r->scratch);
         bool *seen = (bool *)(y + p->block * p->targets);
         clear_block(p, y, seen);
         for (size_t tree = 0; tree < p->roots; tree++) {
@@ -256,7 +272,8 @@ static bool forest_extent(kernel_extent *e, const kernel_claim *q)
     const uint32_t scores = p->classifies ? 2 : 1;
     if (extent_has(q, scores))
         extent_tensor(e, scores, extent_mul(p->rows, p->targets), sizeof(float));
-    e->scratch = extent_mul3(p->block, p->targets, sizeof(double) + sizeof(bool));
+    e->scratch = extent_add(forest_columns(p),
+                            extent_mul3(p->block, p->targets, sizeof(double) + sizeof(bool)));
     if (!p->by_trees) return true;
     e->phases = 2;
     e->workspace = extent_mul3(p->rows, p->roots, sizeof(uint32_t));
@@ -265,7 +282,7 @@ static bool forest_extent(kernel_extent *e, const kernel_claim *q)
 
 const kernel KERNELS_forest[] = {
     {.name = "forest_f32",
-     .version = 1,
+     .version = 2,
      .ops = "ai.onnx.ml:TreeEnsembleClassifier ai.onnx.ml:TreeEnsembleRegressor",
      .needs = CPU_PORTABLE,
      .rates = {1.0},

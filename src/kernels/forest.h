@@ -12,6 +12,7 @@ enum {
     FOREST_DEPTH = 64,
     FOREST_EVEN = 128,
     FOREST_ROWS = 64,        /* most rows of a block */
+    FOREST_COLUMNS = 1024,   /* most features that are turned */
     FOREST_MODE_BIT = 28,    /* three bits: enum forest_mode */
     FOREST_MISSING_BIT = 31, /* a NaN passes the test */
     FOREST_FEATURE = (1 << FOREST_MODE_BIT) - 1
@@ -52,6 +53,20 @@ typedef struct forest_view {
     const uint32_t *ranges, *roots, *depths;
 } forest_view;
 
+/* Bytes of the scratch memory in front of the scores: the features of a block by columns, for
+ * forest_sweep; 0 if there are too many, also for the trees. */
+static inline uint64_t forest_columns(const forest_params *p)
+{
+    return !p->by_trees && p->features <= FOREST_COLUMNS && p->features / 2 < p->roots
+               ? p->features * FOREST_ROWS * sizeof(float)
+               : 0;
+}
+/* Writes feature f of row i of a block to columns[f * FOREST_ROWS + i]; the last row fills up the
+ * lanes. */
+void forest_turn(float *columns, const float *x, size_t rows, size_t features);
+/* Finds the leaves of up to FOREST_ROWS rows in a tree. False: the tree is not small enough. */
+bool forest_sweep(const forest_view *v, size_t tree, const float *columns, uint32_t *at,
+                  size_t rows);
 forest_view forest_view_of(const void *params);
 /* kernel.prepare */
 pgy_status forest_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err);

@@ -85,6 +85,12 @@ static void number_trees(maker *m)
     for (size_t i = 0; i < m->count; i++) m->number[m->order[i]] = (uint32_t)i + 1;
 }
 
+/* v < s is v <= the number before s, and so all tests of most ensembles are of one kind. */
+static bool is_shifted(const forest_node *n)
+{
+    return n->mode == FOREST_LT && (float)n->split > -INFINITY;
+}
+
 static void make_steps(const maker *m, forest_step *steps, uint32_t *ranges, forest_share *weights)
 {
     uint32_t leaves = 0, used = 0;
@@ -93,8 +99,10 @@ static void make_steps(const maker *m, forest_step *steps, uint32_t *ranges, for
         const forest_node *n = &m->f->nodes[m->order[i]];
         forest_step *s = &steps[i];
         s->split = (float)n->split;
+        if (is_shifted(n)) s->split = nextafterf(s->split, -INFINITY);
         if (n->mode != FOREST_LEAF) {
-            s->feature = n->feature | (uint32_t)n->mode << FOREST_MODE_BIT |
+            s->feature = n->feature |
+                         (uint32_t)(is_shifted(n) ? FOREST_LEQ : n->mode) << FOREST_MODE_BIT |
                          (uint32_t)n->missing << FOREST_MISSING_BIT;
             for (int side = 0; side < 2; side++) s->next[side] = m->number[n->next[side]] - 1;
             continue;
@@ -118,7 +126,7 @@ static void count_nodes(forest_params *p, const maker *m)
         const bool leaf = n->mode == FOREST_LEAF;
         p->leaves += leaf;
         if (leaf) p->weights += n->next[1];
-        if (!leaf && (n->mode != FOREST_LEQ || n->missing)) p->simple = false;
+        if (!leaf && ((n->mode != FOREST_LEQ && !is_shifted(n)) || n->missing)) p->simple = false;
     }
 }
 
@@ -204,7 +212,8 @@ static void share_work(kernel_plan *out, const forest_params *p)
 {
     const uint64_t blocks = (p->rows + p->block - 1) / p->block;
     const uint64_t groups = p->rows * p->roots / 256 + 1;
-    out->scratch_bytes = p->block * p->targets * (sizeof(double) + sizeof(bool));
+    out->scratch_bytes =
+        forest_columns(p) + p->block * p->targets * (sizeof(double) + sizeof(bool));
     out->parts = (uint32_t)(blocks < 1024 ? blocks : 1024);
     if (!p->by_trees) return;
     out->phases = 2;

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/system.h"
+#include "ops/vmath.h"
+
 static pgy_status read_kernel(svm *s, const op_node *n, pgy_error *err)
 {
     static const char *const NAMES[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
@@ -56,22 +59,103 @@ pgy_status svm_check_features(const svm *s, const op_infer *c, dim features, pgy
                     s->features);
 }
 
-static double kernel(const svm *s, const double *x, const float *v)
+/* x^degree for a small whole degree, by products; they are what such a power means. */
+static int small_degree(const svm *s)
 {
-    double sum = 0;
-    for (size_t i = 0; i < s->features; i++) {
-        const double d = x[i] - (double)v[i];
-        sum += s->kernel == SVM_RBF ? d * d : x[i] * (double)v[i];
-    }
-    switch (s->kernel) {
-    case SVM_LINEAR: return sum;
-    case SVM_POLY: return pow(s->gamma * sum + s->coef0, s->degree);
-    case SVM_RBF: return exp(-s->gamma * sum);
-    default: return tanh(s->gamma * sum + s->coef0);
+    const double d = s->degree;
+    return d >= 1 && d <= 8 && d == floor(d) ? (int)d : 0;
+}
+
+/* What the kernel function is applied to: the dot products or squared distances of x and the
+ * vectors, scaled; of POLY with a small whole degree the power itself. */
+static void arguments(double *k, const svm *s, const double *x, const double *turned, size_t first,
+                      size_t count)
+{
+    const bool squares = s->kernel == SVM_RBF;
+    const int degree = s->kernel == SVM_POLY ? small_degree(s) : 0;
+    for (size_t i = first; i < count; i++) {
+        double sum = 0, y;
+        for (size_t f = 0; f < s->features; f++) {
+            const double v = turned[f * count + i], d = x[f] - v;
+            sum += squares ? d * d : x[f] * v;
+        }
+        y = s->kernel == SVM_LINEAR ? sum : squares ? -s->gamma * sum : s->gamma * sum + s->coef0;
+        k[i] = y;
+        for (int d = 1; d < degree; d++) k[i] *= y;
     }
 }
 
-void svm_kernels(double *k, const svm *s, const double *x, const float *vectors, size_t count)
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* The same for eight vectors at a time, in the same order of operations; returns how many. */
+__attribute__((target("avx2"))) static size_t arguments_fast(double *k, const svm *s,
+                                                             const double *x, const double *turned,
+                                                             size_t count)
 {
-    for (size_t i = 0; i < count; i++) k[i] = kernel(s, x, vectors + i * s->features);
+    const bool squares = s->kernel == SVM_RBF;
+    const int degree = s->kernel == SVM_POLY ? small_degree(s) : 0;
+    const __m256d gamma = _mm256_set1_pd(squares ? -s->gamma : s->gamma),
+                  coef0 = _mm256_set1_pd(s->coef0);
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256d sum[2] = {_mm256_setzero_pd(), _mm256_setzero_pd()};
+        for (size_t f = 0; f < s->features; f++)
+            for (int h = 0; h < 2; h++) {
+                const __m256d all = _mm256_set1_pd(x[f]),
+                              v = _mm256_loadu_pd(turned + f * count + i + 4 * (size_t)h);
+                const __m256d d = _mm256_sub_pd(all, v);
+                sum[h] =
+                    _mm256_add_pd(sum[h], squares ? _mm256_mul_pd(d, d) : _mm256_mul_pd(all, v));
+            }
+        for (int h = 0; h < 2; h++) {
+            __m256d y = s->kernel == SVM_LINEAR ? sum[h] : _mm256_mul_pd(gamma, sum[h]);
+            if (s->kernel == SVM_POLY || s->kernel == SVM_SIGMOID) y = _mm256_add_pd(y, coef0);
+            __m256d power = y;
+            for (int d = 1; d < degree; d++) power = _mm256_mul_pd(power, y);
+            _mm256_storeu_pd(k + i + 4 * (size_t)h, power);
+        }
+    }
+    return i;
+}
+#else
+static size_t arguments_fast(double *k, const svm *s, const double *x, const double *turned,
+                             size_t count)
+{
+    (void)k, (void)s, (void)x, (void)turned, (void)count;
+    return 0;
+}
+#endif
+
+pgy_status svm_turn(double **turned, const svm *s, const op_eval *c, pgy_error *err)
+{
+    const float *vectors = s->vector_count ? s->vectors : s->coefficients;
+    const size_t count = (s->vector_count ? s->vector_value_count : s->coefficient_count) /
+                         (s->features ? s->features : 1);
+    const pgy_status st =
+        workspace_alloc((void **)turned, c, count * s->features, sizeof **turned, err);
+    for (size_t i = 0; !st && i < count; i++)
+        for (size_t f = 0; f < s->features; f++)
+            (*turned)[f * count + i] = (double)vectors[i * s->features + f];
+    return st;
+}
+
+void svm_kernels(double *k, const svm *s, const double *x, const double *turned, size_t count)
+{
+    const bool fast = cpu_features() >= CPU_AVX2;
+    arguments(k, s, x, turned, fast ? arguments_fast(k, s, x, turned, count) : 0, count);
+    if (s->kernel == SVM_RBF) vmath_exp(k, k, count);
+    if (s->kernel == SVM_SIGMOID) vmath_tanh(k, k, count);
+    for (size_t i = 0; s->kernel == SVM_POLY && !small_degree(s) && i < count; i++)
+        k[i] = pow(k[i], s->degree);
+}
+
+double svm_sum(const double *k, const float *weights, size_t count)
+{
+    double sums[4] = {0};
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (size_t j = 0; j < 4; j++) sums[j] += k[i + j] * (double)weights[i + j];
+    for (; i < count; i++) sums[0] += k[i] * (double)weights[i];
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }

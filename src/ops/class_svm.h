@@ -29,7 +29,12 @@ pgy_status svm_init(svm *s, const op_node *n, int64_t vectors, size_t outputs,
 /* Checks that rows of features are as long as the vectors. */
 pgy_status svm_check_features(const svm *s, const op_infer *c, dim features,
                               pgy_error *err) PGY_MUST_CHECK;
-/* k[i] = kernel function of x and vector i of `vectors`. */
-void svm_kernels(double *k, const svm *s, const double *x, const float *vectors, size_t count);
+/* Copies the vectors, or the coefficients without them, so that element f of vector i of n is
+ * (*turned)[f * n + i]; the caller frees it with mem_free. */
+pgy_status svm_turn(double **turned, const svm *s, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
+/* k[i] = kernel function of x and vector i of all `count` that svm_turn has copied. */
+void svm_kernels(double *k, const svm *s, const double *x, const double *turned, size_t count);
+/* The sum of k[i] * weights[i], in a fixed order. */
+double svm_sum(const double *k, const float *weights, size_t count);
 
 #endif

@@ -21,7 +21,7 @@ static const op_attr_def ATTRS[] = {
 
 /* What the kernel functions and scores of one row need. */
 typedef struct room {
-    double *kernels, *decisions, *pairs, *matrix, *products;
+    double *turned, *kernels, *decisions, *pairs, *matrix, *products;
     size_t *votes;
 } room;
 
@@ -119,10 +119,8 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 static double class_sum(const classifier *k, const double *kernels, size_t row, size_t start,
                         int64_t count)
 {
-    const float *w = k->s.coefficients + row * k->s.vector_count + start;
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += (double)w[i] * kernels[start + (size_t)i];
-    return sum;
+    return svm_sum(kernels + start, k->s.coefficients + row * k->s.vector_count + start,
+                   (size_t)count);
 }
 
 /* Decides for each pair of classes and counts the votes. */
@@ -217,10 +215,10 @@ static pgy_status run_row(op_eval *c, const classifier *k, const room *r, const 
     double *y = out_f64(c, 1) + row * k->columns;
     const bool decisions = k->s.vector_count && !k->probabilities;
     if (k->s.vector_count) {
-        svm_kernels(r->kernels, &k->s, x, k->s.vectors, k->s.vector_count);
+        svm_kernels(r->kernels, &k->s, x, r->turned, k->s.vector_count);
         decide(k, r);
     } else {
-        svm_kernels(y, &k->s, x, k->s.coefficients, k->classes);
+        svm_kernels(y, &k->s, x, r->turned, k->classes);
         for (size_t i = 0; i < k->classes; i++) y[i] += (double)k->s.rho[0];
     }
     if (k->s.vector_count && k->probabilities) estimate(y, k, r);
@@ -239,8 +237,8 @@ static pgy_status run_row(op_eval *c, const classifier *k, const room *r, const 
 static pgy_status make_room(room *r, const op_eval *c, const classifier *k, pgy_error *err)
 {
     const size_t n = k->classes, square = k->probabilities ? n * n : 0;
-    pgy_status st =
-        workspace_alloc((void **)&r->kernels, c, k->s.vector_count, sizeof(double), err);
+    pgy_status st = svm_turn(&r->turned, &k->s, c, err);
+    if (!st) st = workspace_alloc((void **)&r->kernels, c, k->s.vector_count, sizeof(double), err);
     if (!st) st = workspace_alloc((void **)&r->decisions, c, k->pairs, sizeof(double), err);
     if (!st) st = workspace_alloc((void **)&r->pairs, c, square, sizeof(double), err);
     if (!st) st = workspace_alloc((void **)&r->matrix, c, square, sizeof(double), err);
@@ -266,6 +264,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         if (!st) st = cancel_check(err);
     }
     mem_free(copy);
+    mem_free(r.turned);
     mem_free(r.kernels);
     mem_free(r.decisions);
     mem_free(r.pairs);

@@ -34,16 +34,15 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st ? st : scores_infer_matrix(c, 0, PGY_F32, rows, dim_const(1), err);
 }
 
-static double run_row(const svm *s, const double *x, double *k)
+static double run_row(const svm *s, const double *x, const double *turned, double *k)
 {
-    double sum = (double)s->rho[0];
+    const double rho = (double)s->rho[0];
     if (!s->vector_count) {
-        svm_kernels(k, s, x, s->coefficients, 1);
-        return sum + k[0];
+        svm_kernels(k, s, x, turned, 1);
+        return rho + k[0];
     }
-    svm_kernels(k, s, x, s->vectors, s->vector_count);
-    for (size_t i = 0; i < s->vector_count; i++) sum += k[i] * (double)s->coefficients[i];
-    return sum;
+    svm_kernels(k, s, x, turned, s->vector_count);
+    return rho + svm_sum(k, s->coefficients, s->vector_count);
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
@@ -51,20 +50,22 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     svm s;
     size_t rows, features;
     const double *x;
-    double *copy = NULL, *k = NULL;
+    double *copy = NULL, *k = NULL, *turned = NULL;
     const bool one_class = op_attr_int(c->node, "one_class", 0) != 0;
     pgy_status st = inputs_check(c, "!", err);
     if (!st) st = read(&s, c->node, err);
     if (!st) st = scores_rows(&rows, &features, c, err);
     if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
+    if (!st) st = svm_turn(&turned, &s, c, err);
     if (!st) st = workspace_alloc((void **)&k, c, s.vector_count + 1, sizeof *k, err);
     for (size_t i = 0; !st && i < rows; i++) {
-        const double y = run_row(&s, x + i * features, k);
+        const double y = run_row(&s, x + i * features, turned, k);
         out_f64(c, 0)[i] = !one_class ? y : y > 0 ? 1 : -1;
         st = cancel_check(err);
     }
     mem_free(copy);
     mem_free(k);
+    mem_free(turned);
     return st;
 }
 

@@ -315,6 +315,7 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
     if (type == PGY_ATTR_FLOAT) rw_set_float(&r, n, name, a->f);
     if (type == PGY_ATTR_INTS) rw_set_ints(&r, n, name, a->ints, a->int_count);
     if (type == PGY_ATTR_FLOATS) rw_set_floats(&r, n, name, a->floats, a->float_count);
+    if (type == PGY_ATTR_STRINGS) rw_set_strings(&r, n, name, a->strings, a->string_count);
     if (type == PGY_ATTR_STRING) {
         char *text = arena_alloc(&p->f.memory, a->s.size + 1);
         if (text && a->s.size) memcpy(text, a->s.data, a->s.size);

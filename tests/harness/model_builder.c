@@ -295,6 +295,17 @@ void builder_attr_string(model_builder *b, pgy_onnx_node *n, const char *name, c
     new_attr(b, n, name, PGY_ATTR_STRING)->s = (pgy_bytes){copy_text(b, value), strlen(value)};
 }
 
+void builder_attr_strings(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
+                          const char *const *values)
+{
+    pgy_onnx_attribute *a = new_attr(b, n, name, PGY_ATTR_STRINGS);
+    pgy_bytes *copy = allocate(b, count ? count : 1, sizeof *copy);
+    for (size_t i = 0; i < count; i++)
+        copy[i] = (pgy_bytes){copy_text(b, values[i]), strlen(values[i])};
+    a->strings = copy;
+    a->string_count = count;
+}
+
 void builder_attr_tensor(model_builder *b, pgy_onnx_node *n, const char *name, pgy_tensor *t)
 {
     new_attr(b, n, name, PGY_ATTR_TENSOR)->t = tensor_proto(b, "", t);

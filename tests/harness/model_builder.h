@@ -55,6 +55,8 @@ void builder_attr_floats(model_builder *b, pgy_onnx_node *n, const char *name, s
                          const float *values);
 void builder_attr_float(model_builder *b, pgy_onnx_node *n, const char *name, float value);
 void builder_attr_string(model_builder *b, pgy_onnx_node *n, const char *name, const char *value);
+void builder_attr_strings(model_builder *b, pgy_onnx_node *n, const char *name, size_t count,
+                          const char *const *values);
 void builder_attr_tensor(model_builder *b, pgy_onnx_node *n, const char *name,
                          pgy_tensor *t); /* keeps t */
 void builder_attr_graph(model_builder *b, pgy_onnx_node *n, const char *name,

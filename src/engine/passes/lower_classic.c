@@ -152,14 +152,54 @@ static bool lower_classifier(pattern *p, pgy_node *n)
     return made != NULL;
 }
 
+/* The labels as a constant. */
+static pgy_value *label_texts(pattern *p, pgy_node *n, const pgy_onnx_attribute *names)
+{
+    pgy_tensor *t = NULL;
+    const int64_t count = (int64_t)names->string_count;
+    p->status = pgy_tensor_create(&t, PGY_STRING, 1, &count, p->err);
+    for (size_t i = 0; !p->status && i < names->string_count; i++)
+        p->status =
+            pgy_tensor_set_string(t, i, names->strings[i].data, names->strings[i].size, p->err);
+    pgy_value *made = p->status ? NULL : pattern_tensor(p, n->graph, n->outputs[0]->name, t);
+    pgy_tensor_release(t);
+    return made;
+}
+
+/* Trees that give the place of the label, which a Gather makes a text: the kernel gives integers.
+ */
+static bool lower_text_labels(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "ai.onnx.ml:TreeEnsembleClassifier") || !is_matrix(n) ||
+        n->output_count != 2 || !n->outputs[0])
+        return false;
+    const pgy_onnx_attribute *names = node_attribute(n, "classlabels_strings");
+    if (!names || names->string_count < 2 || node_attribute(n, "classlabels_int64s")) return false;
+    int64_t *places = mem_realloc_array(NULL, names->string_count, sizeof *places);
+    pgy_value *texts = places ? label_texts(p, n, names) : NULL;
+    pgy_value *place = texts ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    pgy_value *const outputs[] = {place, n->outputs[1]}, *const picked[] = {texts, place};
+    pgy_node *trees = place ? pattern_add_outputs(p, n, "ai.onnx.ml:TreeEnsembleClassifier",
+                                                  n->inputs, 1, outputs, 2)
+                            : NULL;
+    for (size_t i = 0; trees && i < n->attribute_count; i++)
+        if (n->attributes[i] != names) pattern_copy(p, trees, n, n->attributes[i]->name);
+    for (size_t i = 0; places && i < names->string_count; i++) places[i] = (int64_t)i;
+    if (trees) pattern_set_ints(p, trees, "classlabels_int64s", places, names->string_count);
+    const bool done = trees && pattern_add(p, n, "Gather", picked, 2, n->outputs[0]);
+    if (done) pattern_drop(p, n);
+    mem_free(places);
+    return done;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_scaler, lower_normalizer, lower_regressor,
-                                         lower_classifier, NULL};
+    static const pattern_rule RULES[] = {lower_scaler,     lower_normalizer,  lower_regressor,
+                                         lower_classifier, lower_text_labels, NULL};
     return pattern_run(g, "lower_classic", RULES, changes, err);
 }
 
 const pass PASS_lower_classic = {.name = "lower_classic",
                                  .summary = "linear models, Scaler and Normalizer of ai.onnx.ml as "
-                                            "standard operators",
+                                            "standard operators; text labels of trees",
                                  .run = run};

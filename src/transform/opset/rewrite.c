@@ -256,6 +256,16 @@ void rw_set_string(rewrite *r, pgy_node *n, const char *name, const char *text)
         (pgy_onnx_attribute){.type = PGY_ATTR_STRING, .s = {.data = copy, .size = strlen(text)}});
 }
 
+void rw_set_strings(rewrite *r, pgy_node *n, const char *name, const pgy_bytes *values,
+                    size_t count)
+{
+    if (r->status) return;
+    put(r, n, name,
+        (pgy_onnx_attribute){.type = PGY_ATTR_STRINGS,
+                             .strings = keep(r, values, count, sizeof *values),
+                             .string_count = count});
+}
+
 void rw_set_tensor(rewrite *r, pgy_node *n, const char *name, pgy_tensor *t)
 {
     pgy_onnx_tensor *made = NULL;

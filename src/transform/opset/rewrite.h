@@ -63,6 +63,9 @@ void rw_set_float(rewrite *r, pgy_node *n, const char *name, float value);
 void rw_set_ints(rewrite *r, pgy_node *n, const char *name, const int64_t *values, size_t count);
 void rw_set_floats(rewrite *r, pgy_node *n, const char *name, const float *values, size_t count);
 void rw_set_string(rewrite *r, pgy_node *n, const char *name, const char *text);
+/* The texts stay where they are, in memory of the same model. */
+void rw_set_strings(rewrite *r, pgy_node *n, const char *name, const pgy_bytes *values,
+                    size_t count);
 void rw_set_tensor(rewrite *r, pgy_node *n, const char *name, pgy_tensor *t); /* retains t */
 /* Sets an attribute that refers to the same attribute of the enclosing function as `from`. */
 void rw_set_parameter(rewrite *r, pgy_node *n, const char *name, const pgy_onnx_attribute *from);

@@ -84,3 +84,41 @@ static void test_lower_classic__classifier(void **state)
     builder_attr_string(&b, classifier(&b, "label y"), "post_transform", "SOFTMAX_ZERO");
     expect_y(&b, "LinearClassifier");
 }
+
+static const char *const NAMES[] = {"calm", "wild"};
+
+/* One tree of one test: feature 1 <= 0.5 gives class 0, else class 1. */
+static pgy_onnx_node *stump(model_builder *b, const char *outputs)
+{
+    static const int64_t ZEROS[3] = {0}, IDS[] = {0, 1, 2}, TRUE_IDS[] = {1, 0, 0},
+                         FALSE_IDS[] = {2, 0, 0}, FEATURES[] = {1, 0, 0};
+    static const float VALUES[] = {0.5F, 0, 0}, WEIGHTS[] = {1, 1};
+    static const char *const MODES[] = {"BRANCH_LEQ", "LEAF", "LEAF"};
+    pgy_onnx_node *n = node(b, "ai.onnx.ml:TreeEnsembleClassifier", outputs);
+    builder_attr_strings(b, n, "classlabels_strings", 2, NAMES);
+    builder_attr_strings(b, n, "nodes_modes", 3, MODES);
+    builder_attr_ints(b, n, "nodes_treeids", 3, ZEROS);
+    builder_attr_ints(b, n, "nodes_nodeids", 3, IDS);
+    builder_attr_ints(b, n, "nodes_featureids", 3, FEATURES);
+    builder_attr_ints(b, n, "nodes_truenodeids", 3, TRUE_IDS);
+    builder_attr_ints(b, n, "nodes_falsenodeids", 3, FALSE_IDS);
+    builder_attr_floats(b, n, "nodes_values", 3, VALUES);
+    builder_attr_ints(b, n, "class_treeids", 2, ZEROS);
+    builder_attr_ints(b, n, "class_nodeids", 2, IDS + 1);
+    builder_attr_ints(b, n, "class_ids", 2, IDS);
+    builder_attr_floats(b, n, "class_weights", 2, WEIGHTS);
+    return n;
+}
+
+static void test_lower_classic__text_labels_of_trees(void **state)
+{
+    (void)state;
+    model_builder b;
+    stump(&b, "label y");
+    expect_y(&b, "TreeEnsembleClassifier");
+    stump(&b, "label scores");
+    builder_attr_strings(&b, builder_node(&b, "ai.onnx.ml:LabelEncoder", "label", "place"),
+                         "classes_strings", 2, NAMES);
+    builder_attr_int(&b, builder_node(&b, "Cast", "place", "y"), "to", 1);
+    expect_y(&b, "TreeEnsembleClassifier Gather LabelEncoder Cast");
+}

@@ -158,7 +158,7 @@ static void run_kernel(const ensemble *e, float *x, const int64_t *shape, size_t
     static float z[MOST_ROWS * MOST_TARGETS];
     const bool classes = e->node.output_count == 2;
     const int64_t out_shape[] = {shape[0], (int64_t)targets};
-    const kernel *k = kernel_find("forest_f32", 1);
+    const kernel *k = kernel_find("forest_f32", 2);
     kernel_problem u = {.node = &e->node, .input_count = 1, .output_count = e->node.output_count};
     kernel_plan plan = {0};
     pgy_error err = {0};
