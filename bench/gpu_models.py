@@ -338,7 +338,7 @@ def graph_ms(model, inputs):
     return sorted(times)[20]
 
 
-def torch_times(model, inputs, images_last, modes):
+def torch_times(model, inputs, images_last, modes, before):
     times = {}
     model = model.cuda().half()
     inputs = [x.cuda().half() if x.is_floating_point() else x.cuda() for x in inputs]
@@ -355,7 +355,7 @@ def torch_times(model, inputs, images_last, modes):
         except Exception as e:  # a mode that fails must not end the table
             times[mode] = None
             print(f"  torch {mode}: {str(e).splitlines()[0][:160]}", flush=True)
-        times[mode + "_MiB"] = torch.cuda.max_memory_allocated() / 2**20
+        times[mode + "_MiB"] = (torch.cuda.max_memory_allocated() - before) / 2**20
         print(f"  torch {mode}: {times[mode]} ms after {time.time() - start:.0f} s, at most {times[mode + '_MiB']:.0f} MiB", flush=True)
     torch.compiler.reset()
     torch.cuda.empty_cache()
@@ -465,6 +465,7 @@ def errors(program, path, model):
 def measure(line, o, folder):
     name, batch = line.split(":")
     torch.manual_seed(0)
+    before = torch.cuda.memory_allocated()  # what earlier lines have left
     make, flops, _ = MODELS[name]
     model, inputs, images_last = make(int(batch))
     model = model.eval()
@@ -483,7 +484,7 @@ def measure(line, o, folder):
             print(f"  error {row['error']:.2e}, torch in float16 {row['torch_error']:.2e}", flush=True)
         except Exception as e:
             print(f"  error: {str(e)[:300]}", flush=True)
-    row.update(torch_times(model, inputs, images_last, o.modes.split(",") if o.modes else []))
+    row.update(torch_times(model, inputs, images_last, o.modes.split(",") if o.modes else [], before))
     if not o.keep:
         for f in (path, path[:-5] + ".plan"):
             if os.path.exists(f):

@@ -71,12 +71,18 @@ static void share(builder *b, life *lives, uint32_t index)
     lives[source].last = lives[to].last;
 }
 
+static uint64_t round_up(uint64_t size_bytes, uint64_t unit)
+{
+    return (size_bytes + unit - 1) / unit * unit;
+}
+
 /* Collects what needs an offset in the arena of a space: tensors that own memory, and workspaces,
  * which live for one step. An owner is a tensor, or the number of tensors + a step. */
 static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
                      uint32_t *owners)
 {
     const program *p = b->p;
+    const uint64_t unit = space ? PROGRAM_DEVICE_ALIGNMENT : 1;
     size_t count = 0;
     for (uint32_t i = 0; i < b->tensor_count; i++) {
         const build_tensor *t = &b->tensors[i];
@@ -84,15 +90,16 @@ static size_t gather(const builder *b, uint32_t space, const life *lives, progra
             !lives[i].written)
             continue;
         owners[count] = i;
-        items[count++] = (program_interval){
-            .first = lives[i].first, .last = lives[i].last, .size_bytes = t->t.size_bytes};
+        items[count++] = (program_interval){.first = lives[i].first,
+                                            .last = lives[i].last,
+                                            .size_bytes = round_up(t->t.size_bytes, unit)};
     }
     for (uint32_t i = 0; i < p->step_count; i++) {
         const program_step *s = &p->steps[i];
         if (!s->kernel || s->space != space || !s->plan.workspace_bytes) continue;
         owners[count] = (uint32_t)b->tensor_count + i;
-        items[count++] =
-            (program_interval){.first = i, .last = i, .size_bytes = s->plan.workspace_bytes};
+        items[count++] = (program_interval){
+            .first = i, .last = i, .size_bytes = round_up(s->plan.workspace_bytes, unit)};
     }
     return count;
 }

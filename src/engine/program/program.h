@@ -80,6 +80,10 @@ typedef struct program_piece {
     packed_piece *piece;         /* retained; NULL: data lies in a plan file */
 } program_piece;
 
+/* Offsets in the arena of a device other than the host are multiples of this, as libraries of CUDA
+ * expect of addresses. */
+enum { PROGRAM_DEVICE_ALIGNMENT = 256 };
+
 /* The memory of one device, in which tensors of the program lie. */
 typedef struct program_space {
     device *device;                 /* NULL: the plan is only inspected */

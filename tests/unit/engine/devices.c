@@ -516,6 +516,7 @@ static void test_devices__plans_cannot_mix_memories(void **state)
     changed_plan p = open_bytes(PATH);
     plan_step *copy = step_of(&p, PROGRAM_COPY, 0); /* of x; the next step reads it there */
     copy[1].space = 0;
+    copy[1].workspace_place = 0; /* inside the smaller arena */
     expect_damaged(&p, "an operand lies in the memory of another device");
     p = open_bytes(PATH);
     copy = step_of(&p, PROGRAM_COPY, 0);
