@@ -60,6 +60,14 @@ static uint64_t phase_floats(const params *p)
                       (uint64_t)(phase_width(p) * p->stride[2]));
 }
 
+/* Output channels of a unit of work, enough to fill the rows of a tile. */
+static uint64_t per_unit(const params *p)
+{
+    const uint64_t rows = matmul_tile_of((cpu_level)p->level)->rows;
+    const uint64_t most = p->taps < rows ? rows / p->taps : 1;
+    return most < p->out ? most : p->out;
+}
+
 static bool conv_transpose_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
@@ -128,10 +136,11 @@ static pgy_status conv_transpose_prepare(kernel_plan *out, const kernel_problem 
     p->level = level;
     p->panels = (p->positions + t->columns - 1) / t->columns;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
-    const uint64_t units = p->batch * p->groups * p->out;
+    const uint64_t units = p->batch * p->groups * ((p->out + per_unit(p) - 1) / per_unit(p));
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->workspace_bytes = p->batch * p->groups * p->in * p->panels * t->columns * sizeof(float);
-    out->scratch_bytes = (p->taps * p->panels * t->columns + phase_floats(p)) * sizeof(float);
+    out->scratch_bytes =
+        (per_unit(p) * p->taps * p->panels * t->columns + phase_floats(p)) * sizeof(float);
     const pgy_status st = conv_transpose_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
@@ -174,7 +183,8 @@ static bool conv_transpose_extent(kernel_extent *e, const kernel_claim *q)
     extent_tensor(e, p->inputs, extent_mul3(p->batch, channels, p->area), sizeof(float));
     e->phases = 2;
     e->workspace = extent_mul(in, width);
-    e->scratch = extent_add(extent_mul(p->taps, width), extent_mul(phase_floats(p), sizeof(float)));
+    e->scratch = extent_add(extent_mul3(per_unit(p), p->taps, width),
+                            extent_mul(phase_floats(p), sizeof(float)));
     e->packed = extent_mul(extent_mul3(channels, p->taps, p->in), sizeof(float));
     return true;
 }
@@ -241,28 +251,34 @@ static void conv_transpose_join(const params *p, float *y, const float *from, fl
     }
 }
 
-static void conv_transpose_channel(const params *p, const kernel_run *r, size_t index)
+/* Computes channels [first, first + count) of one group and image, whose products are one matrix.
+ */
+static void conv_transpose_channels(const params *p, const kernel_run *r, size_t job, size_t first,
+                                    size_t count)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    const size_t job = index / p->out, channel = job % p->groups * p->out + index % p->out;
-    const size_t width = p->panels * t->columns;
+    const size_t width = p->panels * t->columns, rows = count * p->taps;
+    const size_t channel = job % p->groups * p->out + first;
     const float *w = (const float *)r->packed + channel * p->taps * p->in;
     const float *x = (const float *)r->workspace + job * p->in * width;
-    float *sums = r->scratch, *y = (float *)r->tensors[p->inputs] + index * p->area;
+    float *sums = r->scratch, *phases = sums + per_unit(p) * p->taps * width;
     for (size_t panel = 0; panel < p->panels; panel++)
-        for (size_t i = 0; i < p->taps; i += t->rows)
-            matmul_tile_run(t, p->taps - i < t->rows ? p->taps - i : t->rows, p->in, w + i * p->in,
-                            p->in, x + panel * p->in * t->columns,
-                            sums + i * width + panel * t->columns, width, false);
-    float *phases = sums + p->taps * width;
-    memset(phases, 0, phase_floats(p) * sizeof *phases);
-    for (size_t i = 0; i < p->taps; i++) {
-        const int64_t n = (int64_t)i;
-        const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
-                                   n / p->window[2] % p->window[1], n % p->window[2]};
-        conv_transpose_add_tap(p, phases, sums + i * width, tap);
+        for (size_t i = 0; i < rows; i += t->rows)
+            matmul_tile_run(t, rows - i < t->rows ? rows - i : t->rows, p->in, w + i * p->in, p->in,
+                            x + panel * p->in * t->columns, sums + i * width + panel * t->columns,
+                            width, false);
+    for (size_t c = 0; c < count; c++, sums += p->taps * width) {
+        memset(phases, 0, phase_floats(p) * sizeof *phases);
+        for (size_t i = 0; i < p->taps; i++) {
+            const int64_t n = (int64_t)i;
+            const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
+                                       n / p->window[2] % p->window[1], n % p->window[2]};
+            conv_transpose_add_tap(p, phases, sums + i * width, tap);
+        }
+        conv_transpose_join(p,
+                            (float *)r->tensors[p->inputs] + (job * p->out + first + c) * p->area,
+                            phases, p->has_bias ? ((const float *)r->tensors[2])[channel + c] : 0);
     }
-    conv_transpose_join(p, y, phases, p->has_bias ? ((const float *)r->tensors[2])[channel] : 0);
 }
 
 static void conv_transpose_run(const kernel_run *r)
@@ -273,13 +289,17 @@ static void conv_transpose_run(const kernel_run *r)
         conv_transpose_packing(p, r);
         return;
     }
-    kernel_share(&from, &to, p->batch * p->groups * p->out, r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) conv_transpose_channel(p, r, i);
+    const uint64_t each = per_unit(p), units = (p->out + each - 1) / each;
+    kernel_share(&from, &to, p->batch * p->groups * units, r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        const uint64_t first = i % units * each, left = p->out - first;
+        conv_transpose_channels(p, r, i / units, first, left < each ? left : each);
+    }
 }
 
 #define ROW(suffix, level, flops_per_ns)                                                       \
     {                                                                                          \
-        .name = "conv_transpose_f32_" #suffix, .version = 2, .ops = "ConvTranspose",           \
+        .name = "conv_transpose_f32_" #suffix, .version = 3, .ops = "ConvTranspose",           \
         .needs = level, .rates = {flops_per_ns},                                               \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_transpose_accept, \
         .prepare = conv_transpose_prepare, .run = conv_transpose_run,                          \
