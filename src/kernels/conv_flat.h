@@ -15,7 +15,9 @@ enum { CONV_FLAT_NEAR = 3 };
 
 /* The parameters of the kernel. Axes that the node lacks come first and have size 1. */
 typedef struct conv_flat {
-    uint32_t level, activation, has_bias, has_sum, inputs, zero;
+    uint32_t level, activation, has_bias, has_sum, inputs;
+    uint32_t
+        turned; /* of ConvTranspose with stride 1: the weights are turned when they are packed */
     float parameter[2];
     uint64_t batch, groups, in, out; /* in, out: channels of one group */
     int64_t from[CONV_FLAT_AXES], to[CONV_FLAT_AXES], kernel[CONV_FLAT_AXES],
