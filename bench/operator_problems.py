@@ -426,6 +426,10 @@ for batch in (1, 8):
     conv("1-D HiFi-GAN 256 to 128, 16 taps stride 8", batch, 256, [128], 128, 16, 8, pad=4, operator="ConvTranspose")
     conv("3-D UNet 64 to 32, 2x2x2 stride 2", batch, 64, [8, 8, 8], 32, 2, 2, pad=0, operator="ConvTranspose")
 
+for share in (0, 0.01, 1):
+    x = normal(1, 64, 56, 56)
+    x[uniform(0, 1, *x.shape) < share] = np.nan
+    problem(f"Conv: 3x3 64, {share:.0%} NaN", "Conv", {"x": x, "w": const(normal(64, 64, 3, 3) / 24), "b": const(normal(64))}, kernel_shape=[3, 3], pads=[1] * 4)
 
 # ---- Normalisations ----
 problem("MeanVarianceNormalization: 1x64x56x56", "MeanVarianceNormalization", {"x": normal(1, 64, 56, 56)})

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Single operators beside ONNX Runtime: operators.py LIBRARY [--threads N] [--seconds S] [--markdown] [WORD...]
+"""Single operators beside ONNX Runtime: operators.py LIBRARY [--threads N] [--seconds S] [--cpu] [--markdown] [WORD...]
 
 LIBRARY is libpolygraphy.so. The problems are the table in operator_problems.py; each WORD chooses those whose name contains it. For each problem the
 engine and ONNX Runtime run in turn, in slices of some runs, on the same inputs in one process that stays. Prints the best times of a run in
-milliseconds, their ratio (ours / ONNX Runtime's), and the largest difference of the outputs, relative to their largest magnitude. Needs onnx,
+milliseconds (with --cpu processor times, for a busy machine), their ratio (ours / ONNX Runtime's), and the largest difference of the outputs, relative to their largest magnitude. Needs onnx,
 onnxruntime and numpy."""
 import argparse
 import ctypes
@@ -124,23 +124,23 @@ def difference(ours, theirs):
     return worst
 
 
-def slice_of(side, runs):
-    begin = time.perf_counter()
+def slice_of(side, runs, clock):
+    begin = clock()
     for _ in range(runs):
         side.run()
-    return (time.perf_counter() - begin) / runs
+    return (clock() - begin) / runs
 
 
-def race(sides, seconds):
+def race(sides, seconds, clock=time.perf_counter):
     runs, best = [], []
     for side in sides:
-        first = min(slice_of(side, 1) for _ in range(2))
+        first = min(slice_of(side, 1, clock) for _ in range(2))
         runs.append(max(1, min(1000, int(0.01 / first))))
         best.append(first)
     end, slices = time.perf_counter() + seconds, 0
     while slices < 3 or time.perf_counter() < end:
         for i, side in enumerate(sides):
-            best[i] = min(best[i], slice_of(side, runs[i]))
+            best[i] = min(best[i], slice_of(side, runs[i], clock))
         slices += 1
     return best
 
@@ -160,7 +160,7 @@ def measure(o, library, p):
         theirs.bind(results, ours.sized)
         ours.run()
         apart = difference(got, wanted)
-        return *race((ours, theirs), o.seconds), apart
+        return *race((ours, theirs), o.seconds, time.process_time if o.cpu else time.perf_counter), apart
 
 
 def main():
@@ -169,6 +169,7 @@ def main():
     a.add_argument("words", nargs="*")
     a.add_argument("--threads", type=int, default=1)
     a.add_argument("--seconds", type=float, default=0.6, help="for each problem")
+    a.add_argument("--cpu", action="store_true", help="processor time instead of elapsed time")
     a.add_argument("--markdown", action="store_true")
     o = a.parse_args()
     line = "| {} | {} | {} | {} | {} |" if o.markdown else "{:64} {:>10} {:>10} {:>7}  {}"

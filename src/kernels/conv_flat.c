@@ -3,6 +3,7 @@
 #include "kernels/conv_flat.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/packing.h"
@@ -47,6 +48,23 @@ static bool read_axes(conv_flat *p, const kernel_problem *u)
     return true;
 }
 
+/* ConvTranspose with stride 1 is the convolution with the weights turned, and as much more padding
+ * as its own padding cuts off. */
+static bool turn_axes(conv_flat *p, const kernel_problem *u)
+{
+    size_t count;
+    (void)op_attr_ints(u->node, "output_shape", &count);
+    if (count || !(op_attr_is(u->node, "auto_pad", "NOTSET", "NOTSET"))) return false;
+    for (int d = 0; d < CONV_FLAT_AXES; d++) {
+        if (p->stride[d] != 1) return false;
+        p->pad[d] = (p->kernel[d] - 1) * p->dilation[d] - p->pad[d];
+    }
+    p->turned = 1;
+    p->in = (uint64_t)u->inputs[1].shape[0] / p->groups;
+    p->out = (uint64_t)u->inputs[1].shape[1];
+    return true;
+}
+
 static bool conv_flat_describe(conv_flat *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
@@ -66,7 +84,9 @@ static bool conv_flat_describe(conv_flat *p, const kernel_problem *u)
     p->groups = (uint64_t)op_attr_int(u->node, "group", 1);
     p->in = (uint64_t)w->shape[1];
     p->out = (uint64_t)w->shape[0] / p->groups;
-    return read_axes(p, u) && has_valid_sizes(p);
+    if (!read_axes(p, u)) return false;
+    const bool transposed = strcmp(u->node->def->name, "ConvTranspose") == 0;
+    return (!transposed || turn_axes(p, u)) && has_valid_sizes(p);
 }
 
 static double floats_of(const int64_t *sizes)
@@ -118,6 +138,14 @@ static bool conv_flat_accept(kernel_problem *u, double *cost_ns)
 
 /* ---- Weights -------------------------------------------------------------------------------- */
 
+/* The weight of tap k for output channel o of a group; w: the group's weights. */
+static float weight_of(const conv_flat *p, const float *w, uint64_t taps, uint64_t o, uint64_t k)
+{
+    const uint64_t area = taps / p->in;
+    if (!p->turned) return w[o * taps + k];
+    return w[(k / area * p->out + o) * area + area - 1 - k % area];
+}
+
 /* Packs the biases, then the weights as [group][block][tap][channel of the block]. */
 static bool conv_flat_fill(void *packed, const kernel_problem *u, const void *user)
 {
@@ -127,14 +155,14 @@ static bool conv_flat_fill(void *packed, const kernel_problem *u, const void *us
     float *to = packed;
     (void)conv_flat_divide(&g, p);
     for (uint64_t i = 0; i < p->groups * p->out; i++) *to++ = bias ? bias[i] : 0;
-    for (uint64_t group = 0; group < p->groups; group++)
+    for (uint64_t group = 0; group < p->groups; group++, w += p->out * g.taps)
         for (uint64_t i = 0; i < g.blocks; i++) {
             uint64_t first;
             uint32_t log;
             conv_flat_block(p, i, &first, &log);
-            const float *rows = w + (group * p->out + first) * g.taps;
             for (uint64_t k = 0; k < g.taps; k++)
-                for (uint64_t o = 0; o < 1u << log; o++) *to++ = rows[o * g.taps + k];
+                for (uint64_t o = 0; o < 1u << log; o++)
+                    *to++ = weight_of(p, w, g.taps, first + o, k);
         }
     return true;
 }
@@ -150,13 +178,13 @@ static pgy_status conv_flat_prepare(kernel_plan *out, const kernel_problem *u, p
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->scratch_bytes = g.scratch_bytes;
-    const kernel_packing how = {
-        .form = "conv_flat",
-        .numbers = {conv_flat_loops_of(p->level)->widths[3] ? 8 : 4, p->groups, p->out, g.taps},
-        .inputs = p->has_bias ? 6 : 2,
-        .size_bytes = p->groups * p->out * (g.taps + 1) * sizeof(float),
-        .fill = conv_flat_fill,
-        .user = p};
+    const kernel_packing how = {.form = p->turned ? "conv_flat_turned" : "conv_flat",
+                                .numbers = {conv_flat_loops_of(p->level)->widths[3] ? 8 : 4,
+                                            p->groups, p->out, g.taps, p->in},
+                                .inputs = p->has_bias ? 6 : 2,
+                                .size_bytes = p->groups * p->out * (g.taps + 1) * sizeof(float),
+                                .fill = conv_flat_fill,
+                                .user = p};
     out->packed_inputs = how.inputs;
     const pgy_status st = kernel_pack(out, u, &how, err);
     if (st) kernel_plan_deinit(out);
@@ -189,7 +217,7 @@ static bool conv_flat_extent(kernel_extent *e, const kernel_claim *q)
 #define ROW(suffix, level, flops_per_ns, copy_ns)                                               \
     {                                                                                           \
         .name = "conv_f32_flat_" #suffix, .version = 1,                                         \
-        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                    \
+        .ops = "Conv ConvTranspose com.microsoft:FusedConv pgy:FusedConv", .needs = level,      \
         .rates = {flops_per_ns, copy_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, \
         .accept = conv_flat_accept, .prepare = conv_flat_prepare, .run = conv_flat_run,         \
         .extent = conv_flat_extent                                                              \

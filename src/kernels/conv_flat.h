@@ -11,10 +11,13 @@
 
 /* SLOTS: most slots of an axis, whose stride they divide */
 enum { CONV_FLAT_AXES = 3, CONV_FLAT_HEIGHTS = 4, CONV_FLAT_WIDTHS = 8, CONV_FLAT_SLOTS = 64 };
+enum { CONV_FLAT_NEAR = 3 };
 
 /* The parameters of the kernel. Axes that the node lacks come first and have size 1. */
 typedef struct conv_flat {
-    uint32_t level, activation, has_bias, has_sum, inputs, zero;
+    uint32_t level, activation, has_bias, has_sum, inputs;
+    uint32_t
+        turned; /* of ConvTranspose with stride 1: the weights are turned when they are packed */
     float parameter[2];
     uint64_t batch, groups, in, out; /* in, out: channels of one group */
     int64_t from[CONV_FLAT_AXES], to[CONV_FLAT_AXES], kernel[CONV_FLAT_AXES],
@@ -68,6 +71,9 @@ typedef struct conv_flat_loops {
     size_t widths[CONV_FLAT_HEIGHTS]; /* most vectors of a tile of 1, 2, 4, 8 channels; 0: none */
     void (*copy)(const conv_flat_copy *c);
     void (*tile[CONV_FLAT_HEIGHTS][CONV_FLAT_WIDTHS + 1])(const conv_flat_call *c);
+    /* Tiles of one channel where 3, 5 or 7 taps that follow each other are neighbours; NULL: none.
+     * They read one vector more. */
+    void (*near[CONV_FLAT_NEAR][CONV_FLAT_WIDTHS + 1])(const conv_flat_call *c);
 } conv_flat_loops;
 
 extern const conv_flat_loops conv_flat_portable, conv_flat_avx2, conv_flat_avx512;

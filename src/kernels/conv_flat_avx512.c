@@ -55,6 +55,67 @@ FLAT_TILE(8, 1)
 FLAT_TILE(8, 2)
 FLAT_TILE(8, 3)
 
+/* Neighbouring taps are lanes of two vectors: a shift is cheaper than a load that crosses a line.
+ */
+#define SHIFT(high, low, k) \
+    _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high), _mm512_castps_si512(low), k))
+#define TAP(k)                                                              \
+    if (k < columns) {                                                      \
+        const VEC one = SPREAD(w + k);                                      \
+        _Pragma("GCC unroll 8") for (size_t j = 0; j < width; j++) acc[j] = \
+            MADD(one, SHIFT(line[j + 1], line[j], k), acc[j]);              \
+    }
+
+TARGET FLAT_INLINE void flat_near(const conv_flat_call *c, const size_t columns, const size_t width)
+{
+    VEC acc[8];
+    const float *w = c->w;
+#pragma GCC unroll 8
+    for (size_t j = 0; j < width; j++) acc[j] = SPREAD(c->bias);
+    for (size_t k = 0; k < c->taps; k += columns, w += columns) {
+        const float *x = c->x + c->offsets[k];
+        VEC line[9];
+#pragma GCC unroll 9
+        for (size_t j = 0; j <= width; j++) line[j] = LOAD(x + j * LANES);
+        const VEC first = SPREAD(w);
+#pragma GCC unroll 8
+        for (size_t j = 0; j < width; j++) acc[j] = MADD(first, line[j], acc[j]);
+        TAP(1) TAP(2) TAP(3) TAP(4) TAP(5) TAP(6)
+    }
+#pragma GCC unroll 8
+    for (size_t j = 0; j < width; j++) flat_store_vector(c, acc[j], 0, c->vectors[j]);
+}
+
+#define FLAT_NEAR(columns, width)                                                  \
+    TARGET static void conv_flat_near_##columns##_##width(const conv_flat_call *c) \
+    {                                                                              \
+        flat_near(c, columns, width);                                              \
+    }
+FLAT_NEAR(3, 1)
+FLAT_NEAR(3, 2)
+FLAT_NEAR(3, 3)
+FLAT_NEAR(3, 4)
+FLAT_NEAR(3, 5)
+FLAT_NEAR(3, 6)
+FLAT_NEAR(3, 7)
+FLAT_NEAR(3, 8)
+FLAT_NEAR(5, 1)
+FLAT_NEAR(5, 2)
+FLAT_NEAR(5, 3)
+FLAT_NEAR(5, 4)
+FLAT_NEAR(5, 5)
+FLAT_NEAR(5, 6)
+FLAT_NEAR(5, 7)
+FLAT_NEAR(5, 8)
+FLAT_NEAR(7, 1)
+FLAT_NEAR(7, 2)
+FLAT_NEAR(7, 3)
+FLAT_NEAR(7, 4)
+FLAT_NEAR(7, 5)
+FLAT_NEAR(7, 6)
+FLAT_NEAR(7, 7)
+FLAT_NEAR(7, 8)
+
 const conv_flat_loops conv_flat_avx512 = {
     .lanes = LANES,
     .widths = {8, 8, 6, 3},
@@ -66,5 +127,11 @@ const conv_flat_loops conv_flat_avx512 = {
              {NULL, conv_flat_tile_4_1, conv_flat_tile_4_2, conv_flat_tile_4_3, conv_flat_tile_4_4,
               conv_flat_tile_4_5, conv_flat_tile_4_6},
              {NULL, conv_flat_tile_8_1, conv_flat_tile_8_2, conv_flat_tile_8_3}},
+    .near = {{NULL, conv_flat_near_3_1, conv_flat_near_3_2, conv_flat_near_3_3, conv_flat_near_3_4,
+              conv_flat_near_3_5, conv_flat_near_3_6, conv_flat_near_3_7, conv_flat_near_3_8},
+             {NULL, conv_flat_near_5_1, conv_flat_near_5_2, conv_flat_near_5_3, conv_flat_near_5_4,
+              conv_flat_near_5_5, conv_flat_near_5_6, conv_flat_near_5_7, conv_flat_near_5_8},
+             {NULL, conv_flat_near_7_1, conv_flat_near_7_2, conv_flat_near_7_3, conv_flat_near_7_4,
+              conv_flat_near_7_5, conv_flat_near_7_6, conv_flat_near_7_7, conv_flat_near_7_8}},
 };
 #endif

@@ -131,7 +131,7 @@ bool conv_flat_divide(conv_flat_geometry *g, const conv_flat *p)
     const uint64_t floats = floats_for(g, p);
     if (floats > MOST_FLOATS || g->taps > MOST_FLOATS) return false;
     g->vectors = g->slot_floats / lanes + 1;
-    g->slack = g->pitch + 2 * lanes;
+    g->slack = g->pitch + 3 * lanes;
     g->scratch_bytes = 64 + (floats + g->slack) * sizeof(float) +
                        (g->taps + 1) / 2 * 2 * sizeof(int32_t) +
                        g->vectors * sizeof(conv_flat_vector);

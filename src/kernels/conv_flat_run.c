@@ -155,6 +155,16 @@ static void copy_job(const conv_flat *p, const conv_flat_geometry *g, float *to,
 
 /* ---- Computing ------------------------------------------------------------------------------ */
 
+static void (*const *tiles_of(const conv_flat *p, const conv_flat_loops *loops,
+                              uint32_t log))(const conv_flat_call *c)
+{
+    const int64_t columns = p->kernel[2];
+    const bool near = p->stride[2] == 1 && p->dilation[2] == 1 && columns % 2 && log == 0;
+    if (near && columns >= 3 && columns <= 7 && loops->near[0][1])
+        return loops->near[columns / 2 - 1];
+    return loops->tile[log];
+}
+
 static void compute_block(const conv_flat *p, const conv_flat_geometry *g, const scratch *s,
                           const kernel_run *r, const band *b, uint64_t job, uint64_t block)
 {
@@ -163,7 +173,8 @@ static void compute_block(const conv_flat *p, const conv_flat_geometry *g, const
     uint64_t first;
     uint32_t log;
     conv_flat_block(p, block, &first, &log);
-    const uint64_t group = job % p->groups, channel = group * p->out + first;
+    const uint64_t group = p->batch > 1 ? job % p->groups : job;
+    const uint64_t channel = group * p->out + first;
     const float *packed = r->packed;
     const uint64_t at =
         (job * p->out + first) * area +
@@ -178,12 +189,15 @@ static void compute_block(const conv_flat *p, const conv_flat_geometry *g, const
                         .room = b->outputs,
                         .activation = p->activation,
                         .parameter = {p->parameter[0], p->parameter[1]}};
-    const uint64_t most = loops->widths[log], tiles = (b->vectors + most - 1) / most;
-    for (uint64_t i = 0; i < tiles; i++) {
-        const uint64_t from = i * b->vectors / tiles, to = (i + 1) * b->vectors / tiles;
-        c.x = s->planes + from * loops->lanes;
-        c.vectors = s->vectors + from;
-        loops->tile[log][to - from](&c);
+    void (*const *run)(const conv_flat_call *c) = tiles_of(p, loops, log);
+    const uint64_t most = loops->widths[log];
+    const uint64_t tiles = b->vectors <= most ? 1 : (b->vectors + most - 1) / most;
+    for (uint64_t i = 0, done = 0, n; i < tiles; i++, done += n) {
+        n = b->vectors - done;
+        if (tiles - i > 1) n /= tiles - i; /* tiles of similar sizes */
+        c.x = s->planes + done * loops->lanes;
+        c.vectors = s->vectors + done;
+        run[n](&c);
     }
     for (uint64_t i = 0; p->activation >= CONV_SIGMOID && i < 1u << log; i++)
         conv_activate(p->activation, c.y + i * area, b->outputs);

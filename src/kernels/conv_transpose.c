@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ConvTranspose in float32 between linear tensors, with constant weights. For each output channel,
  * a matrix product of its weights and the input computes the term of every input position at every
- * tap; then each term is added to its output position. */
+ * tap; then each term is added to its output position, in rows sorted by the columns' remainders.
+ */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -46,6 +47,27 @@ static bool read_axes(params *p, const kernel_problem *u)
     return true;
 }
 
+/* Columns of one phase: those that are equal modulo the stride. */
+static int64_t phase_width(const params *p)
+{
+    return (p->to[2] + p->stride[2] - 1) / p->stride[2];
+}
+
+/* Floats of an output plane by phases. */
+static uint64_t phase_floats(const params *p)
+{
+    return extent_mul(extent_mul((uint64_t)p->to[0], (uint64_t)p->to[1]),
+                      (uint64_t)(phase_width(p) * p->stride[2]));
+}
+
+/* Output channels of a unit of work, enough to fill the rows of a tile. */
+static uint64_t per_unit(const params *p)
+{
+    const uint64_t rows = matmul_tile_of((cpu_level)p->level)->rows;
+    const uint64_t most = p->taps < rows ? rows / p->taps : 1;
+    return most < p->out ? most : p->out;
+}
+
 static bool conv_transpose_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
@@ -63,7 +85,7 @@ static bool conv_transpose_describe(params *p, const kernel_problem *u)
     p->positions = (uint64_t)(p->from[0] * p->from[1] * p->from[2]);
     p->area = (uint64_t)(p->to[0] * p->to[1] * p->to[2]);
     p->taps = (uint64_t)(p->window[0] * p->window[1] * p->window[2]);
-    return (double)p->taps * (double)p->positions < MOST_SUMS;
+    return (double)p->taps * (double)p->positions + (double)phase_floats(p) < MOST_SUMS;
 }
 
 static bool conv_transpose_accept(kernel_problem *u, double *cost_ns)
@@ -74,7 +96,7 @@ static bool conv_transpose_accept(kernel_problem *u, double *cost_ns)
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     u->outputs[0].layout = KERNEL_LINEAR;
     const double added = (double)(p.batch * p.groups * p.out * p.taps) * (double)p.positions;
-    *cost_ns = 200 + added * (2 * (double)p.in / flops_per_ns + 1);
+    *cost_ns = 200 + added * (2 * (double)p.in / flops_per_ns + 0.3);
     return true;
 }
 
@@ -114,10 +136,11 @@ static pgy_status conv_transpose_prepare(kernel_plan *out, const kernel_problem 
     p->level = level;
     p->panels = (p->positions + t->columns - 1) / t->columns;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
-    const uint64_t units = p->batch * p->groups * p->out;
+    const uint64_t units = p->batch * p->groups * ((p->out + per_unit(p) - 1) / per_unit(p));
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->workspace_bytes = p->batch * p->groups * p->in * p->panels * t->columns * sizeof(float);
-    out->scratch_bytes = p->taps * p->panels * t->columns * sizeof(float);
+    out->scratch_bytes =
+        (per_unit(p) * p->taps * p->panels * t->columns + phase_floats(p)) * sizeof(float);
     const pgy_status st = conv_transpose_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
@@ -160,7 +183,8 @@ static bool conv_transpose_extent(kernel_extent *e, const kernel_claim *q)
     extent_tensor(e, p->inputs, extent_mul3(p->batch, channels, p->area), sizeof(float));
     e->phases = 2;
     e->workspace = extent_mul(in, width);
-    e->scratch = extent_mul(p->taps, width);
+    e->scratch = extent_add(extent_mul3(per_unit(p), p->taps, width),
+                            extent_mul(phase_floats(p), sizeof(float)));
     e->packed = extent_mul(extent_mul3(channels, p->taps, p->in), sizeof(float));
     return true;
 }
@@ -185,42 +209,75 @@ static void conv_transpose_packing(const params *p, const kernel_run *r)
     }
 }
 
-/* Adds the terms of all input positions at one tap to the output plane. */
-static void conv_transpose_add_tap(const params *p, float *y, const float *sums, const int64_t *tap)
+/* Adds the terms of all input positions at one tap to the sums of the output plane, whose rows are
+ * [phase][column / stride], so that both sides are contiguous. */
+static void conv_transpose_add_tap(const params *p, float *to, const float *sums,
+                                   const int64_t *tap)
 {
+    const int64_t step = p->stride[2], offset = tap[2] * p->dilation[2] - p->pad[2];
+    const int64_t width = phase_width(p), left = p->to[2] - offset;
+    const int64_t low = offset < 0 ? (step - 1 - offset) / step : 0;
+    int64_t high = left > 0 ? (left + step - 1) / step : 0;
+    if (high > p->from[2]) high = p->from[2];
+    if (low >= high) return;
+    const int64_t first = low * step + offset, at = first % step * width + first / step;
     for (int64_t z = 0; z < p->from[0]; z++) {
         const int64_t plane = z * p->stride[0] + tap[0] * p->dilation[0] - p->pad[0];
         for (int64_t v = 0; v < p->from[1]; v++, sums += p->from[2]) {
             const int64_t row = v * p->stride[1] + tap[1] * p->dilation[1] - p->pad[1];
             if (plane < 0 || plane >= p->to[0] || row < 0 || row >= p->to[1]) continue;
-            float *line = y + (plane * p->to[1] + row) * p->to[2];
-            int64_t at = tap[2] * p->dilation[2] - p->pad[2];
-            for (int64_t h = 0; h < p->from[2]; h++, at += p->stride[2])
-                if (at >= 0 && at < p->to[2]) line[at] += sums[h];
+            float *line = to + (plane * p->to[1] + row) * step * width + at - low;
+            for (int64_t h = low; h < high; h++) line[h] += sums[h];
         }
     }
 }
 
-static void conv_transpose_channel(const params *p, const kernel_run *r, size_t index)
+/* Brings the columns of all phases into their order and adds the bias. */
+static void conv_transpose_join(const params *p, float *y, const float *from, float bias)
+{
+    const int64_t step = p->stride[2], width = phase_width(p), columns = p->to[2];
+    for (int64_t row = 0; row < p->to[0] * p->to[1]; row++, y += columns, from += step * width) {
+        if (step == 2) {
+            for (int64_t i = 0; i < columns / 2; i++) {
+                y[2 * i] = from[i] + bias;
+                y[2 * i + 1] = from[width + i] + bias;
+            }
+            if (columns % 2) y[columns - 1] = from[width - 1] + bias;
+            continue;
+        }
+        for (int64_t phase = 0; phase < step && phase < columns; phase++)
+            for (int64_t i = 0; phase + i * step < columns; i++)
+                y[phase + i * step] = from[phase * width + i] + bias;
+    }
+}
+
+/* Computes channels [first, first + count) of one group and image, whose products are one matrix.
+ */
+static void conv_transpose_channels(const params *p, const kernel_run *r, size_t job, size_t first,
+                                    size_t count)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    const size_t job = index / p->out, channel = job % p->groups * p->out + index % p->out;
-    const size_t width = p->panels * t->columns;
+    const size_t width = p->panels * t->columns, rows = count * p->taps;
+    const size_t channel = job % p->groups * p->out + first;
     const float *w = (const float *)r->packed + channel * p->taps * p->in;
     const float *x = (const float *)r->workspace + job * p->in * width;
-    float *sums = r->scratch, *y = (float *)r->tensors[p->inputs] + index * p->area;
+    float *sums = r->scratch, *phases = sums + per_unit(p) * p->taps * width;
     for (size_t panel = 0; panel < p->panels; panel++)
-        for (size_t i = 0; i < p->taps; i += t->rows)
-            matmul_tile_run(t, p->taps - i < t->rows ? p->taps - i : t->rows, p->in, w + i * p->in,
-                            p->in, x + panel * p->in * t->columns,
-                            sums + i * width + panel * t->columns, width, false);
-    const float bias = p->has_bias ? ((const float *)r->tensors[2])[channel] : 0;
-    for (size_t i = 0; i < p->area; i++) y[i] = bias;
-    for (size_t i = 0; i < p->taps; i++) {
-        const int64_t n = (int64_t)i;
-        const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
-                                   n / p->window[2] % p->window[1], n % p->window[2]};
-        conv_transpose_add_tap(p, y, sums + i * width, tap);
+        for (size_t i = 0; i < rows; i += t->rows)
+            matmul_tile_run(t, rows - i < t->rows ? rows - i : t->rows, p->in, w + i * p->in, p->in,
+                            x + panel * p->in * t->columns, sums + i * width + panel * t->columns,
+                            width, false);
+    for (size_t c = 0; c < count; c++, sums += p->taps * width) {
+        memset(phases, 0, phase_floats(p) * sizeof *phases);
+        for (size_t i = 0; i < p->taps; i++) {
+            const int64_t n = (int64_t)i;
+            const int64_t tap[AXES] = {n / (p->window[1] * p->window[2]),
+                                       n / p->window[2] % p->window[1], n % p->window[2]};
+            conv_transpose_add_tap(p, phases, sums + i * width, tap);
+        }
+        conv_transpose_join(p,
+                            (float *)r->tensors[p->inputs] + (job * p->out + first + c) * p->area,
+                            phases, p->has_bias ? ((const float *)r->tensors[2])[channel + c] : 0);
     }
 }
 
@@ -232,13 +289,17 @@ static void conv_transpose_run(const kernel_run *r)
         conv_transpose_packing(p, r);
         return;
     }
-    kernel_share(&from, &to, p->batch * p->groups * p->out, r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) conv_transpose_channel(p, r, i);
+    const uint64_t each = per_unit(p), units = (p->out + each - 1) / each;
+    kernel_share(&from, &to, p->batch * p->groups * units, r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        const uint64_t first = i % units * each, left = p->out - first;
+        conv_transpose_channels(p, r, i / units, first, left < each ? left : each);
+    }
 }
 
 #define ROW(suffix, level, flops_per_ns)                                                       \
     {                                                                                          \
-        .name = "conv_transpose_f32_" #suffix, .version = 1, .ops = "ConvTranspose",           \
+        .name = "conv_transpose_f32_" #suffix, .version = 3, .ops = "ConvTranspose",           \
         .needs = level, .rates = {flops_per_ns},                                               \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_transpose_accept, \
         .prepare = conv_transpose_prepare, .run = conv_transpose_run,                          \

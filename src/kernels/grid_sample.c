@@ -1,24 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridSample in float32 over up to three spatial axes. Indices and weights of the taps are computed
  * once for a stretch of positions and used for all channels. Positions are computed in double, as
- * in the definition, so both choose the same pixels. */
+ * in the definition, so both choose the same pixels. Linear tensors suit few channels; blocked by
+ * channels, a tap is one vector. */
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "kernels/extent.h"
-#include "kernels/kernel.h"
+#include "kernels/grid_loops.h"
 
-enum { AXES = 3, AXIS_TAPS = 4, MOST_TAPS = 64, STRETCH = 64, OUTSIDE = -1 };
+enum { AXES = 3, AXIS_TAPS = 4, MOST_TAPS = 64, STRETCH = GRID_STRETCH, OUTSIDE = GRID_OUTSIDE };
+enum { SCRATCH_BYTES = MOST_TAPS * STRETCH * (sizeof(float) + sizeof(int32_t)) };
 typedef enum mode { NEAREST, LINEAR, CUBIC } mode;
 typedef enum padding { ZEROS, BORDER, REFLECTION } padding;
 
 typedef struct params {
-    uint32_t axes, mode, padding, align;
+    uint32_t axes, mode, padding, align, level, blocked;
+    /* channels: blocks of channels in a blocked tensor */
     uint64_t batch, channels, plane, positions; /* plane: input pixels; positions: output pixels */
     int64_t extent[AXES];
 } params;
+
+static const grid_loops *loops_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &grid_loops_avx512;
+    if (level >= CPU_AVX2) return &grid_loops_avx2;
+#endif
+    (void)level;
+    return &grid_loops_portable;
+}
 
 /* An input index along one axis, and its weight. */
 typedef struct tap {
@@ -47,7 +60,7 @@ static bool read_modes(params *p, const op_node *n)
 static bool grid_sample_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *grid = &u->inputs[1], *y = &u->outputs[0];
-    *p = (params){.plane = 1, .positions = 1};
+    *p = (params){.plane = 1, .positions = 1, .level = u->self->needs};
     if (x->dtype != PGY_F32 || grid->dtype != PGY_F32 || x->rank < 3 || x->rank > 2 + AXES ||
         !kernel_count(x) || !kernel_count(y))
         return false;
@@ -59,6 +72,9 @@ static bool grid_sample_describe(params *p, const kernel_problem *u)
         p->plane *= (uint64_t)x->shape[2 + a];
         p->positions *= (uint64_t)y->shape[2 + a];
     }
+    p->blocked = u->self->rates[1] != 0;
+    const uint64_t block = loops_of(p->level)->block;
+    if (p->blocked) p->channels = (p->channels + block - 1) / block;
     return p->plane <= INT32_MAX && read_modes(p, u->node);
 }
 
@@ -83,9 +99,14 @@ static bool grid_sample_accept(kernel_problem *u, double *cost_ns)
 {
     params p;
     if (!grid_sample_describe(&p, u)) return false;
-    u->inputs[0].layout = u->inputs[1].layout = u->outputs[0].layout = KERNEL_LINEAR;
+    const kernel_layout blocks =
+        loops_of(p.level)->block == 16 ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
+    u->inputs[1].layout = KERNEL_LINEAR;
+    u->inputs[0].layout = u->outputs[0].layout = p.blocked ? blocks : KERNEL_LINEAR;
+    const double taps = (double)all_taps(&p), place = p.mode == LINEAR ? 4 : 30;
     *cost_ns = 100 + (double)(p.batch * p.positions) *
-                         (30 * p.axes + (double)(all_taps(&p) * (p.channels + 2)) * 1.2);
+                         (place * p.axes + taps * 0.5 +
+                          taps * (double)p.channels * u->self->rates[0] + (double)p.channels * 0.3);
     return true;
 }
 
@@ -97,7 +118,7 @@ static pgy_status grid_sample_prepare(kernel_plan *out, const kernel_problem *u,
     const uint64_t units = p->batch * stretches(p);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
-    out->scratch_bytes = MOST_TAPS * STRETCH * (sizeof(float) + sizeof(int32_t));
+    out->scratch_bytes = SCRATCH_BYTES;
     return PGY_OK;
 }
 
@@ -105,7 +126,8 @@ static bool grid_sample_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
     uint64_t plane = 1;
-    if (!p || !extent_enum(e, p->mode, CUBIC + 1, "mode") ||
+    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->blocked, 2, "layout") ||
+        !extent_enum(e, p->mode, CUBIC + 1, "mode") ||
         !extent_enum(e, p->padding, REFLECTION + 1, "padding"))
         return false;
     if (q->input_count != 2) return extent_refuse(e, "number of inputs");
@@ -114,14 +136,15 @@ static bool grid_sample_extent(kernel_extent *e, const kernel_claim *q)
         if (p->extent[a] < 1) return extent_refuse(e, "sizes");
         plane = extent_mul(plane, (uint64_t)p->extent[a]);
     }
-    const uint64_t planes = extent_mul(p->batch, p->channels);
+    const uint64_t block = p->blocked ? loops_of(p->level)->block : 1;
+    const uint64_t planes = extent_mul3(p->batch, p->channels, block);
     if (plane != p->plane || plane > INT32_MAX || p->positions > INT64_MAX)
         return extent_refuse(e, "sizes");
     extent_tensor(e, 0, extent_mul(planes, plane), sizeof(float));
     extent_tensor(e, 1, extent_mul3(p->batch, p->positions, p->axes), sizeof(float));
     extent_tensor(e, 2, extent_mul(planes, p->positions), sizeof(float));
     e->indices = 1u << 1;
-    e->scratch = MOST_TAPS * STRETCH * (sizeof(float) + sizeof(int32_t));
+    e->scratch = SCRATCH_BYTES;
     return true;
 }
 
@@ -175,57 +198,72 @@ static void grid_sample_find_taps(const params *p, tap *taps, double normal, dou
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The taps of up to STRETCH output positions, as [tap][position]. */
-typedef struct stretch {
-    int32_t *index; /* index of the pixel in its input plane, or OUTSIDE */
-    float *weight;
-} stretch;
+/* The taps of up to STRETCH output positions along each axis, [axis][tap][position]. */
+typedef struct axis_tables {
+    int32_t index[AXES][AXIS_TAPS * STRETCH];
+    double weight[AXES][AXIS_TAPS * STRETCH];
+} axis_tables;
 
-static void grid_sample_place(const params *p, const stretch *s, size_t at, const float *grid)
+/* grid: the coordinate of the first position along this axis of the image. */
+static void place_along(axis_tables *t, const params *p, uint32_t a, const float *grid, size_t n)
 {
-    tap taps[AXES][AXIS_TAPS];
-    const size_t each = axis_taps(p), count = all_taps(p);
-    for (uint32_t a = 0; a < p->axes; a++)
-        grid_sample_find_taps(p, taps[a], (double)grid[p->axes - 1 - a], (double)p->extent[a]);
-    for (size_t i = 0; i < count; i++) {
-        size_t rest = i;
-        int64_t index = 0, stride = 1;
-        double weight = 1;
-        for (uint32_t a = p->axes; a-- > 0; rest /= each) {
-            const tap *t = &taps[a][rest % each];
-            if (t->index < 0 || index < 0)
-                index = OUTSIDE;
-            else
-                index += t->index * stride;
-            weight *= t->weight;
-            stride *= p->extent[a];
-        }
-        s->index[i * STRETCH + at] = (int32_t)index;
-        s->weight[i * STRETCH + at] = (float)weight;
+    const double extent = (double)p->extent[a];
+    if (p->mode == LINEAR && p->padding != REFLECTION) {
+        loops_of(p->level)->linear(t->index[a], t->weight[a], grid, p->axes, n, extent, p->align,
+                                   p->padding == BORDER);
+        return;
     }
+    for (size_t i = 0; i < n; i++) {
+        tap taps[AXIS_TAPS];
+        grid_sample_find_taps(p, taps, (double)grid[i * p->axes], extent);
+        for (size_t k = 0; k < axis_taps(p); k++) {
+            t->index[a][k * STRETCH + i] = (int32_t)taps[k].index;
+            t->weight[a][k * STRETCH + i] = taps[k].weight;
+        }
+    }
+}
+
+/* Combines one tap of each axis, the digits of `number`, for n positions. */
+static void combine_taps(int32_t *index, float *weight, const params *p, const axis_tables *t,
+                         size_t number, size_t n)
+{
+    const size_t each = axis_taps(p);
+    double product[STRETCH];
+    int32_t stride = 1;
+    for (size_t i = 0; i < n; i++) index[i] = 0;
+    for (size_t i = 0; i < n; i++) product[i] = 1;
+    for (uint32_t a = p->axes; a-- > 0; number /= each) {
+        const int32_t *at = t->index[a] + number % each * STRETCH;
+        const double *w = t->weight[a] + number % each * STRETCH;
+        for (size_t i = 0; i < n; i++)
+            index[i] = at[i] < 0 || index[i] < 0 ? OUTSIDE : index[i] + at[i] * stride;
+        for (size_t i = 0; i < n; i++) product[i] *= w[i];
+        stride *= (int32_t)p->extent[a];
+    }
+    for (size_t i = 0; i < n; i++) weight[i] = (float)product[i];
+    for (size_t i = n; i < STRETCH; i++) index[i] = OUTSIDE; /* vectors read on */
+    for (size_t i = n; i < STRETCH; i++) weight[i] = 0;
 }
 
 static void grid_sample_unit(const params *p, const kernel_run *r, uint64_t unit)
 {
+    const grid_loops *loops = loops_of(p->level);
     const uint64_t image = unit / stretches(p), first = unit % stretches(p) * STRETCH;
     const size_t n = p->positions - first < STRETCH ? p->positions - first : STRETCH;
-    const size_t count = all_taps(p);
-    const stretch s = {.index = r->scratch,
-                       .weight = (float *)r->scratch + (size_t)MOST_TAPS * STRETCH};
+    const uint64_t item = p->blocked ? loops->block : 1;
+    int32_t *index = r->scratch;
+    float *weight = (float *)r->scratch + (size_t)MOST_TAPS * STRETCH;
+    const grid_taps taps = {index, weight, all_taps(p), n};
     const float *grid = (const float *)r->tensors[1] + (image * p->positions + first) * p->axes;
-    for (size_t i = 0; i < n; i++) grid_sample_place(p, &s, i, grid + i * p->axes);
+    axis_tables t;
+    for (uint32_t a = 0; a < p->axes; a++) place_along(&t, p, a, grid + p->axes - 1 - a, n);
+    for (size_t i = 0; i < taps.taps; i++)
+        combine_taps(index + i * STRETCH, weight + i * STRETCH, p, &t, i, n);
     for (uint64_t c = 0; c < p->channels; c++) {
         const uint64_t plane = image * p->channels + c;
-        const float *x = (const float *)r->tensors[0] + plane * p->plane;
-        float *y = (float *)r->tensors[2] + plane * p->positions + first;
-        for (size_t i = 0; i < n; i++) {
-            float sum = 0;
-            for (size_t t = 0; t < count; t++) {
-                const int32_t index = s.index[t * STRETCH + i];
-                if (index != OUTSIDE) sum += s.weight[t * STRETCH + i] * x[index];
-            }
-            y[i] = sum;
-        }
+        const float *x = (const float *)r->tensors[0] + plane * p->plane * item;
+        float *y = (float *)r->tensors[2] + (plane * p->positions + first) * item;
+        (p->blocked ? loops->blocked : loops->plane)(y, x, &taps);
     }
 }
 
@@ -237,13 +275,20 @@ static void grid_sample_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) grid_sample_unit(p, r, i);
 }
 
+/* tap_ns: time of a tap for one channel, or block of channels */
+#define ROW(suffix, level, tap_ns, blocked)                                                       \
+    {                                                                                             \
+        .name = "grid_sample_f32_" #suffix, .version = 1,                                         \
+        .ops = "GridSample com.microsoft:GridSample", .needs = level, .rates = {tap_ns, blocked}, \
+        .accept = grid_sample_accept, .prepare = grid_sample_prepare, .run = grid_sample_run,     \
+        .extent = grid_sample_extent                                                              \
+    }
 const kernel KERNELS_grid_sample[] = {
-    {.name = "grid_sample_f32",
-     .version = 1,
-     .ops = "GridSample",
-     .accept = grid_sample_accept,
-     .prepare = grid_sample_prepare,
-     .run = grid_sample_run,
-     .extent = grid_sample_extent},
+    ROW(portable, CPU_PORTABLE, 1.2, 0),
+    ROW(avx2, CPU_AVX2, 0.6, 0),
+    ROW(avx512, CPU_AVX512, 0.5, 0),
+    ROW(blocked_portable, CPU_PORTABLE, 2, 1),
+    ROW(blocked_avx2, CPU_AVX2, 0.9, 1),
+    ROW(blocked_avx512, CPU_AVX512, 0.9, 1),
     {0},
 };

@@ -7,7 +7,7 @@
 #include "base/cancel.h"
 #include "kernels/extent.h"
 #include "kernels/kernel.h"
-#include "kernels/turn.h"
+#include "kernels/squares.h"
 
 typedef struct params {
     uint64_t outer, channels, inner; /* sizes N, C and product of the spatial axes */
@@ -22,7 +22,9 @@ static bool reorder_accept(kernel_problem *u, double *cost_ns)
     const uint32_t bits = pgy_dtype_describe(x->dtype)->bits;
     if (x->layout != u->outputs[0].layout && (x->rank < 2 || bits % 8 || x->dtype == PGY_STRING))
         return false;
-    *cost_ns = (double)kernel_size_bytes(x) * (x->layout == u->outputs[0].layout ? 0.1 : 0.25);
+    const bool in_squares = bits == 32 && cpu_features() >= CPU_AVX2;
+    *cost_ns = (double)kernel_size_bytes(x) *
+               (x->layout == u->outputs[0].layout || in_squares ? 0.1 : 0.25);
     return x->dtype != PGY_STRING;
 }
 
@@ -91,39 +93,25 @@ static void copy_run(const kernel_run *r)
 #define T uint16_t
 #define REORDER reorder_2
 #include "kernels/reorder_block.inc"
-#define T uint32_t
-#define REORDER reorder_4
-#include "kernels/reorder_block.inc"
+static void reorder_4(const params *p, const void *src, void *dst, size_t unit)
+{
+    const size_t b = p->block, blocks = (p->channels + b - 1) / b, n = p->inner;
+    const size_t image = unit / blocks, first = unit % blocks * b;
+    const size_t lanes = p->channels - first < b ? p->channels - first : b;
+    const size_t linear = (image * p->channels + first) * n, blocked = unit * b * n;
+    if (!p->to_blocked) {
+        squares_transpose((uint32_t *)dst + linear, n, (const uint32_t *)src + blocked, b, n,
+                          lanes);
+        return;
+    }
+    uint32_t *y = (uint32_t *)dst + blocked;
+    squares_transpose(y, b, (const uint32_t *)src + linear, n, lanes, n);
+    for (size_t i = 0; lanes < b && i < n; i++)
+        memset(y + i * b + lanes, 0, (b - lanes) * sizeof *y);
+}
 #define T uint64_t
 #define REORDER reorder_8
 #include "kernels/reorder_block.inc"
-
-/* As reorder_4 for 16 full lanes. */
-static void reorder_turned(const params *p, const void *src, void *dst, size_t unit)
-{
-    const size_t n = p->inner, tiled = n / TURN * TURN;
-    const size_t blocked = unit * TURN * n, blocks = (p->channels + TURN - 1) / TURN;
-    const size_t linear = (unit / blocks * p->channels + unit % blocks * TURN) * n;
-    const uint32_t *x = (const uint32_t *)src + (p->to_blocked ? linear : blocked);
-    uint32_t *y = (uint32_t *)dst + (p->to_blocked ? blocked : linear);
-    for (size_t i = 0; i < tiled; i += TURN)
-        if (p->to_blocked)
-            turn_tile(y + i * TURN, TURN, x + i, n);
-        else
-            turn_tile(y + i, n, x + i * TURN, TURN);
-    for (size_t i = tiled; i < n; i++)
-        for (size_t c = 0; c < TURN; c++)
-            if (p->to_blocked)
-                y[i * TURN + c] = x[c * n + i];
-            else
-                y[c * n + i] = x[i * TURN + c];
-}
-
-static bool is_full(const params *p, size_t unit)
-{
-    const size_t blocks = (p->channels + p->block - 1) / p->block;
-    return p->block == TURN && p->channels - unit % blocks * TURN >= TURN;
-}
 
 static void reorder_run(const kernel_run *r)
 {
@@ -134,8 +122,7 @@ static void reorder_run(const kernel_run *r)
     for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
         if (p->item == 1) reorder_1(p, r->tensors[0], r->tensors[1], unit);
         if (p->item == 2) reorder_2(p, r->tensors[0], r->tensors[1], unit);
-        if (p->item == 4)
-            (is_full(p, unit) ? reorder_turned : reorder_4)(p, r->tensors[0], r->tensors[1], unit);
+        if (p->item == 4) reorder_4(p, r->tensors[0], r->tensors[1], unit);
         if (p->item == 8) reorder_8(p, r->tensors[0], r->tensors[1], unit);
     }
 }

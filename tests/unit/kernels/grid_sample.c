@@ -35,6 +35,26 @@ static void run_case(const char *x, const char *grid, const char *mode, const ch
     assert_true(reference_run(&c, 1, TOLERANCE) > 0);
 }
 
+/* More positions than a stretch, and channels in several blocks. */
+static void test_grid_sample__blocked_channels(void **state)
+{
+    (void)state;
+    static const kernel_layout LAYOUTS[] = {KERNEL_LINEAR, KERNEL_BLOCKED_8, KERNEL_BLOCKED_16};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 4; k++) {
+            reference_case c;
+            reference_start(&c, "", "GridSample", 20);
+            reference_attr_text(&c, "mode", k < 2 ? "linear" : k == 2 ? "nearest" : "cubic");
+            reference_attr_text(&c, "padding_mode", k == 1 ? "border" : "zeros");
+            reference_input(&c, PGY_F32, "2 21 6 5");
+            float *at = reference_input(&c, PGY_F32, "2 9 15 2");
+            for (size_t e = 0; e < 2 * 9 * 15 * 2; e++) at[e] *= 0.4f;
+            at[7] = NAN;
+            at[100] = -INFINITY;
+            assert_true(reference_run_layout(&c, 1, LAYOUTS[i], TOLERANCE) > 0);
+        }
+}
+
 static void test_grid_sample__modes_and_paddings(void **state)
 {
     (void)state;
