@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/build/engine_state.h"
 #include "engine/context/context.h"
 #include "harness/model_builder.h"
 
@@ -725,4 +726,32 @@ static void test_ranges__of_bytes(void **state)
     builder_node(&b, "Reshape", "md whole", "y");
     builder_output(&b, "y", PGY_F32, NULL);
     compare_rows(builder_finish(&b), true);
+}
+
+/* A usual size of 1 is no base of a range. The plan has a program for the base, so that the range
+ * packs no weights after loading, and has the same kernels. */
+static void test_ranges__of_a_profile_for_one_in_a_plan(void **state)
+{
+    static const int64_t sizes[3][3] = {{1, 1, 2}, {1, 1, 20}, {1, 9, 42}};
+    (void)state;
+    pair p = open_pair(1);
+    engine *e = build_profile(sizes), *loaded = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    if (engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    if (engine_load(&loaded, bytes, size, false, &err)) fail_msg("%s", err.text);
+    assert_int_equal(loaded->kept_count, 2);
+    assert_null(loaded->timing);
+    context *c = open(loaded, 1);
+    compare(c, p.b, (lengths){1, 1, 20}, true);
+    compare(c, p.b, (lengths){1, 5, 7}, false);
+    assert_true(engine_packed(loaded).bytes <= engine_packed(e).bytes);
+    compare(c, p.b, (lengths){1, 9, 42}, false);
+    compare(c, p.b, (lengths){1, 2, 30}, false);
+    context_destroy(c);
+    engine_release(loaded);
+    engine_release(e);
+    pgy_engine_free_bytes(bytes);
+    close_pair(&p);
 }
