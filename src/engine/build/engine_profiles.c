@@ -74,9 +74,26 @@ static int64_t divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Finds the base of the range: the usual shapes, or else shapes between the least and the largest.
- * All sizes lie at the same part between theirs, so that relations between sizes hold. Always the
- * same, so that a plan has the program for it. False: there is none. */
+/* The part of the whole at which no size is more than SIZES_SPREAD times the usual one. */
+static int64_t most_parts(const engine *e, size_t profile, int64_t whole)
+{
+    int64_t most = whole;
+    for (size_t i = 0; i < pgy_metadata_count(e->inputs); i++) {
+        pgy_profile_range r;
+        (void)profiles_range(&r, e->profiles, profile, i);
+        for (size_t d = 0; d < r.count; d++) {
+            const int64_t step = (r.max[d] - r.min[d]) / whole;
+            const int64_t usual = r.opt[d] > 0 ? r.opt[d] : 1;
+            const int64_t bound = usual < INT64_MAX / SIZES_SPREAD ? usual * SIZES_SPREAD : usual;
+            if (step && (bound - r.min[d]) / step < most) most = (bound - r.min[d]) / step;
+        }
+    }
+    return most;
+}
+
+/* Finds the base of the range: the usual shapes, or else shapes between the least and the largest,
+ * near the usual ones. All sizes lie at the same part between theirs, so that relations between
+ * sizes hold. Always the same, so that a plan has the program for it. False: there is none. */
 static bool find_base(int64_t *part, int64_t *whole, const engine *e, size_t profile)
 {
     *part = 0;
@@ -87,9 +104,10 @@ static bool find_base(int64_t *part, int64_t *whole, const engine *e, size_t pro
         (void)profiles_range(&r, e->profiles, profile, i);
         for (size_t d = 0; d < r.count; d++) *whole = divisor(*whole, r.max[d] - r.min[d]);
     }
-    for (int64_t parts = 8; *whole && parts; parts /= 2) {
-        *part = *whole / parts;
-        if (*part && are_base(e, profile, *part, *whole)) return true;
+    const int64_t most = *whole ? most_parts(e, profile, *whole) : 0;
+    for (int64_t parts = 8; parts; parts /= 2) {
+        *part = most / parts;
+        if (*part > 0 && are_base(e, profile, *part, *whole)) return true;
     }
     return false;
 }
