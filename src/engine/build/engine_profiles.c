@@ -102,7 +102,10 @@ static bool find_base(int64_t *part, int64_t *whole, const engine *e, size_t pro
     for (size_t i = 0; i < pgy_metadata_count(e->inputs); i++) {
         pgy_profile_range r;
         (void)profiles_range(&r, e->profiles, profile, i);
-        for (size_t d = 0; d < r.count; d++) *whole = divisor(*whole, r.max[d] - r.min[d]);
+        for (size_t d = 0; d < r.count; d++) {
+            if (r.min[d] < 0) return false;
+            *whole = divisor(*whole, r.max[d] - r.min[d]);
+        }
     }
     const int64_t most = *whole ? most_parts(e, profile, *whole) : 0;
     for (int64_t parts = 8; parts; parts /= 2) {
