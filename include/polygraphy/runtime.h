@@ -123,7 +123,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_input(pgy_context *c, const ch
                                                         const void *data, size_t size_bytes,
                                                         pgy_error *err);
 /** Sets the address to which runs write an output's elements, row-major, and the bytes available
- * there. */
+ * there. It may be the address of an input if the step that reads the input writes over it: then
+ * caches of keys and values stay in place (docs/api.md). A run refuses other overlaps. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_output(pgy_context *c, const char *name,
                                                          void *data, size_t size_bytes,
                                                          pgy_error *err);

@@ -372,8 +372,9 @@ static void cached_run(const kernel_run *r)
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
         .name = "cached_attention_f32_" #suffix, .version = 1, .ops = "Attention pgy:Attention", \
-        .needs = level, .rates = {flops_per_ns}, .accept = cached_accept,                        \
-        .prepare = cached_prepare, .run = cached_run, .extent = cached_attention_extent          \
+        .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_JOINS_CACHES,                   \
+        .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                   \
+        .extent = cached_attention_extent                                                        \
     }
 const kernel KERNELS_cached_attention[] = {
     ROW(portable, CPU_PORTABLE, 6),

@@ -220,7 +220,6 @@ static bool names(const char *ops, const op_def *def)
 
 static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 {
-    if (r->in && (int)u->inputs[0].dtype != r->in) return false;
     if (r->out && (int)u->outputs[0].dtype != r->out) return false;
     for (uint32_t i = 1; i < operands && r->out; i++)
         if (u->inputs[i].dtype && u->inputs[i].dtype != u->inputs[0].dtype) return false;
@@ -230,9 +229,10 @@ static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 static const row *elementwise_find_row(params *p, const kernel_problem *u)
 {
     for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
+        if (ROWS[i].in && (int)u->inputs[0].dtype != ROWS[i].in) continue;
+        if (!names(ROWS[i].ops, u->node->def)) continue;
         *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
         p->w.operands = p->inputs;
-        if (!names(ROWS[i].ops, u->node->def)) continue;
         if (ROWS[i].read(p, u) && has_types(&ROWS[i], u, p->w.operands)) return &ROWS[i];
     }
     return NULL;

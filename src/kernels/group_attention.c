@@ -352,8 +352,8 @@ static void group_run(const kernel_run *r)
     {                                                                                        \
         .name = "group_attention_f32_" #suffix, .version = 2,                                \
         .ops = "com.microsoft:GroupQueryAttention", .needs = level, .rates = {flops_per_ns}, \
-        .accept = group_accept, .prepare = group_prepare, .run = group_run,                  \
-        .extent = group_attention_extent                                                     \
+        .flags = KERNEL_SHARES_CACHES, .accept = group_accept, .prepare = group_prepare,     \
+        .run = group_run, .extent = group_attention_extent                                   \
     }
 const kernel KERNELS_group_attention[] = {
     ROW(portable, CPU_PORTABLE, 6),

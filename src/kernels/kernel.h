@@ -106,6 +106,10 @@ enum {
     /* kernel_pack makes all packed bytes, and nothing but its `fill` reads the elements that they
      * hold, so that a step can be prepared for other sizes without them. */
     KERNEL_KEEPS_PACKED = 8,
+    /* Outputs 1 and 2 may be written over inputs 4 and 5: caches that grow. */
+    KERNEL_JOINS_CACHES = 16,
+    /* Outputs 1 and 2 may be written over inputs 3 and 4: caches of the same length. */
+    KERNEL_SHARES_CACHES = 32,
 };
 
 typedef struct kernel {

@@ -20,8 +20,7 @@ static bool are_close(const pgy_metadata *a, const pgy_metadata *b)
     return true;
 }
 
-/* A program for exactly these shapes: that of a build, or the base of a range; NULL: none. */
-static const program *find_program(const engine *e, const pgy_metadata *shapes)
+const program *engine_find_exact(const engine *e, const pgy_metadata *shapes)
 {
     for (size_t i = 0; i < e->kept_count; i++)
         if (e->kept[i].program && shapes_equal(e->kept[i].shapes, shapes))
@@ -39,7 +38,7 @@ pgy_status engine_similar_tactics(tactics **out, const engine *e, const range_wi
     *out = NULL;
     for (size_t i = 0; i < wish->count; i++) {
         const program *p = are_close(wish->samples[0], wish->samples[i])
-                               ? find_program(e, wish->samples[i])
+                               ? engine_find_exact(e, wish->samples[i])
                                : NULL;
         if (p) return tactics_of(out, p, err);
     }

@@ -154,7 +154,7 @@ pgy_status engine_original(pgy_model **out, engine *e, pgy_error *err)
 
 /* ---- Saving --------------------------------------------------------------------------------- */
 
-/* The programs of all profiles, each once. */
+/* The programs of all profiles, and those that their ranges are based on, each once. */
 typedef struct profile_programs {
     program **programs;
     uint32_t *places; /* indexed by profile: index of its program */
@@ -178,25 +178,37 @@ static pgy_status find_stripped(program **out, engine *e, size_t profile)
     return PGY_OK;
 }
 
+/* Takes a program. @return its index */
+static size_t add_program(profile_programs *s, program *p)
+{
+    size_t place = 0;
+    while (place < s->count && s->programs[place] != p) place++;
+    if (place < s->count)
+        program_release(p);
+    else
+        s->programs[s->count++] = p;
+    return place;
+}
+
 static pgy_status gather(profile_programs *out, engine *e, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     out->profile_count = profiles_count(e->profiles);
-    out->programs = mem_calloc(out->profile_count + 1, sizeof *out->programs);
+    out->programs = mem_calloc(2 * out->profile_count + 1, sizeof *out->programs);
     out->places = mem_calloc(out->profile_count + 1, sizeof *out->places);
     if (!out->programs || !out->places) return engine_no_memory(err);
     for (size_t i = 0; !st && i < out->profile_count; i++) {
         program *p = NULL;
-        size_t place = 0;
         st = engine_is_stripped(e) ? find_stripped(&p, e, i) : engine_program_for(&p, e, i, err);
         out->places[i] = PLAN_NO_PROGRAM;
         if (st || !p) continue;
-        while (place < out->count && out->programs[place] != p) place++;
-        out->places[i] = (uint32_t)place;
-        if (place < out->count)
-            program_release(p);
-        else
-            out->programs[out->count++] = p;
+        out->places[i] = (uint32_t)add_program(out, p);
+    }
+    for (size_t i = 0; !st && i < out->profile_count; i++) {
+        program *p = NULL;
+        if (out->places[i] == PLAN_NO_PROGRAM) continue;
+        st = engine_range_base(&p, e, i, err);
+        if (p) add_program(out, p);
     }
     return st;
 }

@@ -96,6 +96,9 @@ pgy_status engine_keep(built **out, engine *e, built *made, pgy_error *err) PGY_
 void engine_forget(built *b);
 
 /* ---- engine_build_range.c ---- */
+/* A program for exactly these shapes: that of a build, or the base of a range; borrowed. NULL:
+ * none. The caller holds the lock. */
+const program *engine_find_exact(const engine *e, const pgy_metadata *shapes);
 /* The kernels of the program for one of the samples, if all its sizes are close to the first; *out
  * NULL: there is none. The caller holds the lock. */
 pgy_status engine_similar_tactics(tactics **out, const engine *e, const range_wish *wish,
@@ -114,5 +117,10 @@ pgy_status engine_try_profiles(bool *tried, engine *e, const pgy_metadata *shape
 /* Builds the range of a profile whose usual program exists, so that other shapes in it need no
  * build. An engine that was opened from a plan waits until such shapes come. */
 pgy_status engine_expect_profile(engine *e, size_t profile, pgy_error *err) PGY_MUST_CHECK;
+/* The program that the range of a profile is based on, retained, if it is not that of the usual
+ * shapes; *out NULL: there is none. A plan has it, so that the range has the same kernels and finds
+ * its weights packed. */
+pgy_status engine_range_base(program **out, engine *e, size_t profile,
+                             pgy_error *err) PGY_MUST_CHECK;
 
 #endif

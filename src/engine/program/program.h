@@ -206,6 +206,10 @@ typedef struct program_watch {
     void (*step)(void *user, uint32_t step, uint32_t tensor, const void *data);
     void *user;
 } program_watch;
+/* Refuses outputs in the memory of inputs, except where the step that reads the input may write over
+ * it: caches of attention, and what a kernel computes in place. */
+pgy_status program_check_overlap(const program *p, const void *const *inputs, void *const *outputs,
+                                 pgy_error *err) PGY_MUST_CHECK;
 /* Runs the program. `inputs` and `outputs` point to linear data, in graph order. `watch` may be
  * NULL. */
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,

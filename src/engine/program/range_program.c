@@ -84,8 +84,8 @@ static pgy_status size_tensor(making *m, size_t i)
                          t->name);
 }
 
-/* Views and their tensors have the same bytes, and so have constants at all sizes. Blocks of the
- * arena are as large as the largest tensor in them. */
+/* Views and their tensors have the same bytes, and so have outputs in the memory of an input, and
+ * constants at all sizes. */
 static pgy_status place_tensor(making *m, size_t i)
 {
     range *r = m->r;
@@ -93,9 +93,8 @@ static pgy_status place_tensor(making *m, size_t i)
     const range_tensor *root = &r->tensors[r->tensors[i].root];
     if (t->place == PROGRAM_ARENA) {
         if (root->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
-        const uint64_t wanted = (t->size_bytes ? t->size_bytes + 63 : 64) / 64 * 64;
-        if (wanted > r->slots[root->slot].needed) r->slots[root->slot].needed = wanted;
-        return PGY_OK;
+        const uint64_t needed = (t->size_bytes ? t->size_bytes + 63 : 64) / 64 * 64;
+        if (needed > r->slots[root->slot].needed) r->slots[root->slot].needed = needed;
     }
     if (root->elements) t->data = m->elements + root->elements_at;
     const program *from = t->place == PROGRAM_CONSTANT ? r->base : m->p;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/build/engine_state.h"
 #include "engine/context/context.h"
 #include "harness/model_builder.h"
 
@@ -725,4 +726,68 @@ static void test_ranges__of_bytes(void **state)
     builder_node(&b, "Reshape", "md whole", "y");
     builder_output(&b, "y", PGY_F32, NULL);
     compare_rows(builder_finish(&b), true);
+}
+
+/* A usual size of 1 is no base of a range. The plan has a program for the base, so that the range
+ * packs no weights after loading, and has the same kernels. */
+static void test_ranges__of_a_profile_for_one_in_a_plan(void **state)
+{
+    static const int64_t sizes[3][3] = {{1, 1, 2}, {1, 1, 20}, {1, 9, 42}};
+    (void)state;
+    pair p = open_pair(1);
+    engine *e = build_profile(sizes), *loaded = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    if (engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    if (engine_load(&loaded, bytes, size, false, &err)) fail_msg("%s", err.text);
+    assert_int_equal(loaded->kept_count, 2);
+    assert_null(loaded->timing);
+    context *c = open(loaded, 1);
+    compare(c, p.b, (lengths){1, 1, 20}, true);
+    compare(c, p.b, (lengths){1, 5, 7}, false);
+    assert_true(engine_packed(loaded).bytes <= engine_packed(e).bytes);
+    compare(c, p.b, (lengths){1, 9, 42}, false);
+    compare(c, p.b, (lengths){1, 2, 30}, false);
+    context_destroy(c);
+    engine_release(loaded);
+    engine_release(e);
+    pgy_engine_free_bytes(bytes);
+    close_pair(&p);
+}
+
+static pgy_status run_over(pgy_model *model, pgy_error *err)
+{
+    static const int64_t shape[] = {6, 8};
+    float x[48] = {-1, 2, -3};
+    engine *e = build(model, true);
+    context *c = open(e, 1);
+    assert_int_equal(pgy_context_set_input_shape(c, "x", 2, shape, err), PGY_OK);
+    assert_int_equal(pgy_context_set_input(c, "x", x, sizeof x, err), PGY_OK);
+    assert_int_equal(pgy_context_set_output(c, "y", x, sizeof x, err), PGY_OK);
+    const pgy_status st = pgy_context_execute(c, err);
+    if (!st) assert_true(x[0] == 0 && x[1] == 2 && x[2] == 0);
+    context_destroy(c);
+    engine_release(e);
+    pgy_model_destroy(model);
+    return st;
+}
+
+/* An output may lie over an input only if the step that reads it works in place. */
+static void test_ranges__outputs_over_inputs(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 8");
+    builder_node(&b, "Relu", "x", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    assert_int_equal(run_over(builder_finish(&b), &err), PGY_OK);
+    b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "rows, 8");
+    put_weights(&b, "w", "8, 8", 64, 3);
+    builder_node(&b, "MatMul", "x w", "y");
+    builder_output(&b, "y", PGY_F32, NULL);
+    assert_int_equal(run_over(builder_finish(&b), &err), PGY_E_ARGUMENT);
+    assert_non_null(strstr(err.text, "output 'y' lies in the memory of input 'x'"));
 }
