@@ -28,6 +28,18 @@ void arena_deinit(arena *a)
     *a = (arena){0};
 }
 
+void arena_reset(arena *a)
+{
+    arena_block *kept = a->head;
+    if (!kept) return;
+    arena rest = {.head = kept->next};
+    arena_deinit(&rest);
+    memset(kept->data, 0, kept->used_bytes);
+    kept->used_bytes = 0;
+    kept->next = NULL;
+    a->used_bytes = 0;
+}
+
 static arena_block *add_block(arena *a, size_t need)
 {
     size_t size = a->head ? a->head->size_bytes * 2 : FIRST_BLOCK;

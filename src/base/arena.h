@@ -13,6 +13,7 @@ typedef struct arena {
 } arena;
 
 void arena_deinit(arena *a);                    /* frees everything; a is zeroed */
+void arena_reset(arena *a);                     /* keeps one block for what is allocated next */
 void *arena_alloc(arena *a, size_t size_bytes); /* 16-byte aligned, zeroed; NULL on failure */
 void *arena_alloc_array(arena *a, size_t count, size_t item_bytes); /* NULL on overflow too */
 char *arena_strdup(arena *a, const char *s);

@@ -121,6 +121,18 @@ static bool args_clip_whole(params *p, const kernel_problem *u)
     return u->node->opset >= 12 && args_clip(p, u);
 }
 
+/* Limits up to 2^24, which a float can hold exactly. */
+static bool args_clip_small(params *p, const kernel_problem *u)
+{
+    if (!args_clip_whole(p, u)) return false;
+    for (size_t i = 1; i < u->input_count; i++) {
+        double limit;
+        if (u->inputs[i].dtype && constant(&limit, &u->inputs[i]) && fabs(limit) > 0x1p24)
+            return false;
+    }
+    return true;
+}
+
 /* Accepts exponents that need only a few multiplications, a quotient or a root. */
 static bool args_power(params *p, const kernel_problem *u)
 {

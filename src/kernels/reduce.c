@@ -66,7 +66,7 @@ static bool reduce_describe(params *p, const kernel_problem *u)
     int32_t d = x->rank - 1;
     while (d > 0 && x->shape[d] == 1) d--;
     p->rows = d >= 0 && reduced[d];
-    if (p->kind == REDUCE_LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1)) return false;
+    if (p->kind == REDUCE_LOG_SUM_EXP && p->reduced.rank != 1) return false;
     return true;
 }
 
@@ -114,7 +114,7 @@ static bool reduce_extent(kernel_extent *e, const kernel_claim *q)
      */
     const walk *inner = p->rows ? &p->reduced : &p->kept;
     if (!p->integer && inner->strides[0][inner->rank - 1] != 1) return extent_refuse(e, "strides");
-    if (!p->integer && p->kind == REDUCE_LOG_SUM_EXP && (!p->rows || p->reduced.rank != 1))
+    if (!p->integer && p->kind == REDUCE_LOG_SUM_EXP && p->reduced.rank != 1)
         return extent_refuse(e, "axes");
     const uint64_t reach = extent_add(walk_reach(&p->kept, 0), walk_reach(&p->reduced, 0));
     extent_tensor(e, 0, reach == EXTENT_TOO_MUCH ? reach : reach - 1, p->bytes);
@@ -258,6 +258,28 @@ static void fold_row(const params *p, const elementwise_loop *loops, float *y, c
     loops[loop](y, (const void *const[]){y, x}, both, n, NULL);
 }
 
+/* The logarithms of sums of exponentials of n neighbouring columns. */
+static void log_sum_exp_columns(const params *p, const elementwise_loop *loops, float *y,
+                                const float *x, size_t n)
+{
+    static const uint32_t both[] = {1, 1};
+    const uint64_t count = p->reduced.count, stride = p->reduced.strides[0][0];
+    float most[COLUMNS], piece[COLUMNS];
+    memcpy(most, x, n * sizeof *most);
+    for (uint64_t k = 1; k < count; k++)
+        loops[ELEMENTWISE_max_f32](most, (const void *const[]){most, x + k * stride}, both, n,
+                                   NULL);
+    for (size_t i = 0; i < n; i++) most[i] = isinf(most[i]) ? 0 : most[i];
+    for (size_t i = 0; i < n; i++) y[i] = 0;
+    for (uint64_t k = 0; k < count; k++) {
+        loops[ELEMENTWISE_sub_f32](piece, (const void *const[]){x + k * stride, most}, both, n,
+                                   NULL);
+        loops[ELEMENTWISE_exp_f32](piece, (const void *const[]){piece}, both, n, NULL);
+        loops[ELEMENTWISE_add_f32](y, (const void *const[]){y, piece}, both, n, NULL);
+    }
+    for (size_t i = 0; i < n; i++) y[i] = most[i] + logf(y[i]);
+}
+
 static void reduce_columns(const params *p, const kernel_run *r)
 {
     const elementwise_loop *loops = elementwise_table((cpu_level)p->level);
@@ -269,6 +291,10 @@ static void reduce_columns(const params *p, const kernel_run *r)
         float *y = (float *)r->tensors[p->inputs] + kept.done;
         walk_at at;
         size_t run;
+        if (p->kind == REDUCE_LOG_SUM_EXP) {
+            log_sum_exp_columns(p, loops, y, x, n);
+            continue;
+        }
         for (size_t i = 0; i < n; i++) y[i] = start_of(p->kind);
         walk_begin(&at, &p->reduced, 0, 1);
         for (; walk_run(&at, &p->reduced, SIZE_MAX, &run); walk_next(&at, &p->reduced, run))

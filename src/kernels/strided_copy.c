@@ -148,8 +148,106 @@ static void strided_copy_line(const strided_copy *c, void *y, const void *x, uin
         copy_strided_8(y, x, stride, n);
 }
 
+/* ---- Two axes at once ----------------------------------------------------------------------- */
+
+enum { LONG_GROUP = 16, LONG_REPEAT = 1024 }; /* elements, bytes */
+
+/* Is the last axis so short that one run along it is little work? Groups: the axis before it has
+ * stride 1, as where pixels are shuffled. Repeats: that axis has stride 0. */
+static bool has_groups(const walk *w)
+{
+    return w->rank > 1 && w->shape[w->rank - 1] <= LONG_GROUP && w->strides[0][w->rank - 2] == 1 &&
+           (int64_t)w->strides[0][w->rank - 1] > 1;
+}
+
+static bool has_repeats(const walk *w, uint32_t item)
+{
+    return w->rank > 1 && w->shape[w->rank - 1] * item <= LONG_REPEAT &&
+           w->strides[0][w->rank - 2] == 0 && w->strides[0][w->rank - 1] == 1;
+}
+
+/* The walk with the last two axes as one, whose elements the caller finds. */
+static walk joined(const walk *w)
+{
+    walk j = *w;
+    j.rank--;
+    j.shape[j.rank - 1] *= w->shape[j.rank];
+    j.strides[0][j.rank - 1] = 0;
+    return j;
+}
+
+static void move_groups(const strided_copy *c, char *y, const char *x, uint64_t stride,
+                        uint64_t size, size_t n)
+{
+    switch (c->item) {
+    case 1: copy_groups_1(y, x, stride, size, n); break;
+    case 2: copy_groups_2(y, x, stride, size, n); break;
+    case 4: copy_groups_4(y, x, stride, size, n); break;
+    default: copy_groups_8(y, x, stride, size, n);
+    }
+}
+
+/* Elements [first, first + n) of a line of groups that begins at x. */
+static void copy_grouped(const strided_copy *c, char *y, const char *x, uint64_t first, size_t n)
+{
+    const uint64_t size = c->w.shape[c->w.rank - 1], stride = c->w.strides[0][c->w.rank - 1];
+    const uint64_t end = first + n;
+    for (uint64_t at = first; at < end;) {
+        const uint64_t group = at / size, within = at % size, left = (end - at) / size;
+        const char *from = x + (group + within * stride) * c->item;
+        const uint64_t some = size - within < end - at ? size - within : end - at;
+        if (!within && left) {
+            move_groups(c, y, from, stride, size, left);
+            at += left * size;
+            y += left * size * c->item;
+            continue;
+        }
+        move_groups(c, y, from, stride, some, 1);
+        at += some;
+        y += some * c->item;
+    }
+}
+
+/* Elements [first, first + n) of a line that repeats the elements at x: each copy doubles them. */
+static void copy_repeated(const strided_copy *c, char *y, const char *x, uint64_t first, size_t n)
+{
+    const size_t size = c->w.shape[c->w.rank - 1] * c->item, begin = first * c->item % size;
+    const size_t bytes = n * c->item, head = size - begin < bytes ? size - begin : bytes;
+    size_t done = bytes - head < size ? bytes - head : size;
+    memcpy(y, x + begin, head);
+    memcpy(y + head, x, done);
+    for (y += head; done < bytes - head;) {
+        const size_t some = bytes - head - done < done ? bytes - head - done : done;
+        memcpy(y + done, y, some);
+        done += some;
+    }
+}
+
+static void copy_joined(const strided_copy *c, const kernel_run *r, bool groups)
+{
+    const walk w = joined(&c->w);
+    const char *x = r->tensors[0];
+    char *y = r->tensors[c->inputs];
+    walk_at at;
+    size_t n;
+    walk_begin(&at, &w, r->part, r->parts);
+    for (; walk_run(&at, &w, SIZE_MAX, &n); walk_next(&at, &w, n)) {
+        const char *from = x + (c->offset + at.offset[0]) * c->item;
+        const uint64_t first = at.index[w.rank - 1];
+        if (groups)
+            copy_grouped(c, y + at.done * c->item, from, first, n);
+        else
+            copy_repeated(c, y + at.done * c->item, from, first, n);
+    }
+}
+
 void strided_copy_run(const strided_copy *c, const kernel_run *r)
 {
+    const bool groups = has_groups(&c->w);
+    if (c->w.count && (groups || has_repeats(&c->w, c->item))) {
+        copy_joined(c, r, groups);
+        return;
+    }
     const char *x = r->tensors[0];
     char *y = r->tensors[c->inputs];
     const uint64_t stride = c->w.strides[0][c->w.rank - 1];

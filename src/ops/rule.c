@@ -31,6 +31,10 @@ static bool read_value(dim *out, const pgy_tensor *t, size_t i)
     }
 }
 
+/* Longer tensors are data, which no shape comes from; copying them at each node of a loop's body
+ * took most of its time. */
+enum { MOST_VALUES = 4 * RULE_MAX_ELEMENTS };
+
 bool rule_values(const op_infer *c, size_t input, const dim **out, size_t *count)
 {
     if (!op_has_input(c, input)) return false;
@@ -42,6 +46,7 @@ bool rule_values(const op_infer *c, size_t input, const dim **out, size_t *count
     }
     if (!v->data || pgy_tensor_rank(v->data) > 1 || !pgy_tensor_data(v->data)) return false;
     const size_t n = pgy_tensor_count(v->data);
+    if (n > MOST_VALUES) return false;
     dim *values = arena_alloc_array(c->memory, n + 1, sizeof *values);
     if (!values) return false;
     for (size_t i = 0; i < n; i++)

@@ -36,6 +36,7 @@ struct interpreter {
     uint64_t kernel_runs;
     const atomic_int *failed; /* not PGY_OK: the run must end; may be NULL */
     const interpreter_watch *watch;
+    arena spare;            /* of the node that ran last, for the next one */
     interpreter_room *room; /* may be NULL */
     void *room_user;
 };
@@ -510,7 +511,14 @@ static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
                               const op_tensor *inputs, op_tensor *outputs, const bool *wanted,
                               const op_host *host, pgy_error *err)
 {
-    call c = {.it = it, .n = n, .node = node, .inputs = inputs, .wanted = wanted, .host = host};
+    call c = {.it = it,
+              .n = n,
+              .node = node,
+              .inputs = inputs,
+              .wanted = wanted,
+              .host = host,
+              .memory = it->spare};
+    it->spare = (arena){0}; /* a body that the node runs has its own */
     bool done = false;
     pgy_status st = PGY_OK;
     const finder *finds = finder_of(&c);
@@ -521,7 +529,9 @@ static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
     else if (can_have_kernel(&c))
         st = try_kernel(&done, &c, outputs, err);
     if (!st && !done) st = run_definition(&c, outputs, err);
-    arena_deinit(&c.memory);
+    arena_deinit(&it->spare);
+    arena_reset(&c.memory);
+    it->spare = c.memory;
     return st;
 }
 
@@ -583,6 +593,7 @@ void interpreter_destroy(interpreter *it)
 {
     if (!it) return;
     forget_all(it);
+    arena_deinit(&it->spare);
     mem_free(it->memory);
     mem_free(it);
 }

@@ -117,6 +117,7 @@ enum {
     ARGS_args_fold = 0,
     ARGS_args_clip = 2,
     ARGS_args_clip_whole = 2,
+    ARGS_args_clip_small = 2,
     ARGS_args_shrink = 2,
     ARGS_args_power = 1,
     ARGS_args_two = 0,

@@ -431,6 +431,16 @@ COMPARISONS(i8)
 INTEGERS(i64, u64)
 INTEGERS(i32, u32)
 
+// Limits are whole numbers up to 2^24, or infinite.
+#define CLIP_INTEGERS(type)                                                                  \
+    DEVICE type JOIN(clip_, type)(type x, float low, float high)                             \
+    {                                                                                        \
+        const type raised = low > -3e38f && x < (type)low ? (type)low : x;                   \
+        return high < 3e38f && raised > (type)high ? (type)high : raised;                    \
+    }
+CLIP_INTEGERS(i64)
+CLIP_INTEGERS(i32)
+
 #define BYTES(type)                                                                         \
     DEVICE type JOIN(add_, type)(type x, type y) { return (type)(x + y); }                  \
     DEVICE type JOIN(sub_, type)(type x, type y) { return (type)(x - y); }                  \

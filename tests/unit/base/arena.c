@@ -38,6 +38,24 @@ static void test_arena__large_block_leaves_the_small_one_in_use(void **state)
     arena_deinit(&a);
 }
 
+static void test_arena__reset_gives_zeroed_memory_again(void **state)
+{
+    (void)state;
+    arena a = {0};
+    arena_reset(&a);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 40; i++) {
+            unsigned char *p = arena_alloc(&a, 700);
+            assert_non_null(p);
+            for (int k = 0; k < 700; k++) assert_int_equal(p[k], 0);
+            memset(p, 0xff, 700);
+        }
+        arena_reset(&a);
+        assert_int_equal(a.used_bytes, 0);
+    }
+    arena_deinit(&a);
+}
+
 static void test_arena__strings(void **state)
 {
     (void)state;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "harness/reference_case.h"
 
@@ -203,6 +204,33 @@ static void binary(const char *op, pgy_dtype dtype, const char *a, const char *b
     reference_input(&c, dtype, a);
     reference_input(&c, dtype, b);
     assert_true(reference_run(&c, 1, TOLERANCE) > 0);
+}
+
+static void test_elementwise__clip_of_integers(void **state)
+{
+    (void)state;
+    static const int64_t LIMITS[] = {-3, 4, 0, 1 << 24, -(1 << 24), 2};
+    for (size_t low = 0; low < 6; low++)
+        for (size_t high = 0; high < 6; high++)
+            for (int how = 0; how < 8; how++) {
+                const pgy_dtype dtype = how & 1 ? PGY_I64 : PGY_I32;
+                reference_case c;
+                reference_start(&c, "", "Clip", 13);
+                void *x = reference_input(&c, dtype, "3 70");
+                if (dtype == PGY_I64)
+                    memcpy(x, (int64_t[]){INT64_MAX, INT64_MIN}, 16);
+                else
+                    memcpy(x, (int32_t[]){INT32_MAX, INT32_MIN}, 8);
+                for (int i = 0; i < 2; i++) {
+                    const int64_t limit = LIMITS[i ? high : low];
+                    void *to = reference_input(&c, dtype, how >> (1 + i) & 1 ? NULL : "");
+                    if (!to) continue;
+                    if (dtype == PGY_I64) *(int64_t *)to = limit;
+                    if (dtype == PGY_I32) *(int32_t *)to = (int32_t)limit;
+                    reference_constant(&c);
+                }
+                assert_true(reference_run(&c, 1, 0) > 0);
+            }
 }
 
 static void test_elementwise__binary_operators_broadcast(void **state)

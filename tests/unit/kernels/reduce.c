@@ -46,6 +46,9 @@ static void test_reduce__any_axes(void **state)
             }
     reduce("ReduceLogSumExp", PGY_F32, "2 3 4 500", 8, true);
     reduce("ReduceLogSumExp", PGY_F32, "2 3 4 5", 15, true);
+    reduce("ReduceLogSumExp", PGY_F32, "2 3 4 500", 2, true);
+    reduce("ReduceLogSumExp", PGY_F32, "2 30 4 5", 2, false);
+    reduce("ReduceLogSumExp", PGY_F32, "7 3", 1, true);
 }
 
 static void test_reduce__axes_as_attribute_and_none(void **state)
