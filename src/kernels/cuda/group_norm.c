@@ -7,7 +7,8 @@
 #include "kernels/extent.h"
 
 enum { X, SCALE, BIAS, INPUTS };
-enum { PACK = 8, MOST_THREADS = 1024, MOST_BLOCKS = 1 << 20 };
+/* MOST_WIDTH: channels whose factors are in shared memory */
+enum { PACK = 8, MOST_THREADS = 1024, MOST_UNITS = 1 << 20, MOST_WIDTH = 4096 };
 
 typedef struct params {
     uint64_t images, channels, pixels, groups;
@@ -16,9 +17,14 @@ typedef struct params {
     float epsilon;
 } params;
 
+typedef struct group_norm_loaded {
+    void *code;
+    uint32_t shares; /* blocks of a cluster */
+} group_norm_loaded;
+
 /* ---- How the work is cut --------------------------------------------------------------------- */
 
-enum { MOST_KEPT = 8, FEW_KEPT = 4 }; /* packs of a thread in registers */
+enum { MOST_KEPT = 8 }; /* packs of a thread in registers */
 
 static uint64_t width_of(const params *p) /* channels of a group */
 {
@@ -28,65 +34,37 @@ static uint64_t width_of(const params *p) /* channels of a group */
 static uint32_t vector_of(const params *p)
 {
     uint32_t vector = PACK;
-    while ((p->last ? p->channels : p->pixels) % vector) vector /= 2;
+    while ((p->last ? width_of(p) : p->pixels) % vector) vector /= 2;
     return vector;
-}
-
-static uint64_t packs_of_pixel(const params *p)
-{
-    return p->channels / vector_of(p);
-}
-
-static uint64_t packs_of_group(const params *p)
-{
-    return width_of(p) * p->pixels / vector_of(p);
-}
-
-/* Threads of a block. With channels last each keeps its channels from pixel to pixel. */
-static uint32_t threads_of(const params *p)
-{
-    enum { WANTED = 256 };
-    uint32_t threads = 64;
-    if (p->last) {
-        const uint64_t parts = packs_of_pixel(p);
-        return (uint32_t)(parts >= WANTED ? parts : WANTED / parts * parts);
-    }
-    while (threads < MOST_THREADS && packs_of_group(p) > threads) threads *= 2;
-    return threads;
-}
-
-/* Packs of a thread. With channels last, a block has no others: few, so that there are enough
- * blocks for all multiprocessors. */
-static uint64_t kept_of(const params *p)
-{
-    enum { WANTED_BLOCKS = 264 };
-    const uint64_t threads = threads_of(p), each = (packs_of_group(p) + threads - 1) / threads;
-    const uint64_t all = p->images * p->pixels * packs_of_pixel(p);
-    if (!p->last) return each < MOST_KEPT ? each : MOST_KEPT;
-    uint64_t kept = FEW_KEPT;
-    while (kept > 1 && all < WANTED_BLOCKS * threads * kept) kept /= 2;
-    return kept;
-}
-
-static uint64_t chunk_of(const params *p) /* pixels of a block, with channels last */
-{
-    return threads_of(p) / packs_of_pixel(p) * kept_of(p);
-}
-
-static uint64_t chunks_of(const params *p)
-{
-    return (p->pixels + chunk_of(p) - 1) / chunk_of(p);
 }
 
 static uint64_t units_of(const params *p)
 {
-    return p->images * (p->last ? chunks_of(p) : p->groups);
+    return p->images * p->groups;
 }
 
-/* Mean and squared distances, both float32, of each group in each chunk. */
-static uint64_t workspace_of(const params *p)
+static uint64_t items_of(const params *p)
 {
-    return p->last ? extent_mul3(units_of(p), p->groups, 2 * sizeof(float)) : 0;
+    return width_of(p) * p->pixels / vector_of(p);
+}
+
+static uint32_t threads_of(const params *p)
+{
+    uint32_t threads = 64;
+    while (threads < MOST_THREADS && items_of(p) > threads) threads *= 2;
+    return threads;
+}
+
+/* Blocks that share a group which is too long for the registers of one, as long as there are too
+ * few for all multiprocessors. */
+static uint32_t shares_of(const params *p)
+{
+    enum { MULTIPROCESSORS = 132, MOST = 8 };
+    uint32_t shares = 1;
+    while (shares < MOST && units_of(p) * shares < MULTIPROCESSORS &&
+           items_of(p) > (uint64_t)threads_of(p) * MOST_KEPT * shares)
+        shares *= 2;
+    return shares;
 }
 
 static bool is_possible(const params *p)
@@ -96,7 +74,7 @@ static bool is_possible(const params *p)
         p->channels > most || p->pixels > most || p->groups > most || p->channels % p->groups ||
         p->channels * p->pixels > most)
         return false;
-    return !p->last || (packs_of_pixel(p) <= MOST_THREADS && p->groups <= MOST_THREADS);
+    return width_of(p) <= MOST_WIDTH;
 }
 
 /* ---- The problem ----------------------------------------------------------------------------- */
@@ -153,7 +131,6 @@ static pgy_status group_norm_prepare(kernel_plan *out, const kernel_problem *u, 
     (void)group_norm_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){
         .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
-    out->workspace_bytes = workspace_of(p);
     return PGY_OK;
 }
 
@@ -172,39 +149,59 @@ static bool group_norm_extent(kernel_extent *e, const kernel_claim *q)
     for (uint32_t i = SCALE; i < INPUTS; i++)
         extent_tensor(e, i, p->channels, cuda_item((pgy_dtype)p->types[i]));
     extent_tensor(e, INPUTS, count, item);
-    e->workspace = workspace_of(p);
     return true;
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+static void define(str *out, const params *p, uint32_t shares)
+{
+    const uint64_t line = (uint64_t)threads_of(p) * shares, each = (items_of(p) + line - 1) / line;
+    cuda_define_int(out, "THREADS", threads_of(p));
+    cuda_define_int(out, "SHARES", shares);
+    cuda_define_int(out, "GROUP", (int64_t)width_of(p));
+    cuda_define_int(out, "VECTOR", vector_of(p));
+    cuda_define_int(out, "KEPT", (int64_t)(each < MOST_KEPT ? each : MOST_KEPT));
+    cuda_define_int(out, "LAST", p->last);
+    cuda_define_int(out, "SILU", p->silu);
+    cuda_define_int(out, "HALF", cuda_is_half((pgy_dtype)p->types[X]));
+    cuda_define_type(out, "X", (pgy_dtype)p->types[X]);
+    cuda_define_type(out, "SCALE", (pgy_dtype)p->types[SCALE]);
+    cuda_define_type(out, "BIAS", (pgy_dtype)p->types[BIAS]);
+    cuda_define_type(out, "Y", (pgy_dtype)p->types[X]);
+}
+
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source LINEAR = {"group_norm", CUDA_SOURCE_group_norm, {"run"}},
-                             LAST = {"group_norm", CUDA_SOURCE_group_norm, {"measure", "run"}};
+    static const cuda_source SOURCE = {"group_norm", CUDA_SOURCE_group_norm, {"run"}};
     const params *p = plan->params;
+    group_norm_loaded *l = mem_calloc(1, sizeof *l);
     str defines = {0};
     (void)self;
-    cuda_define_int(&defines, "THREADS", threads_of(p));
-    cuda_define_int(&defines, "GROUP", (int64_t)width_of(p));
-    cuda_define_int(&defines, "VECTOR", vector_of(p));
-    cuda_define_int(&defines, "PARTS", (int64_t)packs_of_pixel(p));
-    cuda_define_int(&defines, "KEPT", (int64_t)kept_of(p));
-    cuda_define_int(&defines, "LAST", p->last);
-    cuda_define_int(&defines, "SILU", p->silu);
-    cuda_define_int(&defines, "HALF", cuda_is_half((pgy_dtype)p->types[X]));
-    cuda_define_type(&defines, "X", (pgy_dtype)p->types[X]);
-    cuda_define_type(&defines, "SCALE", (pgy_dtype)p->types[SCALE]);
-    cuda_define_type(&defines, "BIAS", (pgy_dtype)p->types[BIAS]);
-    cuda_define_type(&defines, "Y", (pgy_dtype)p->types[X]);
-    return cuda_load(out, d, p->last ? &LAST : &LINEAR, &defines, err);
+    if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    l->shares = cuda_has_clusters(d) ? shares_of(p) : 1;
+    define(&defines, p, l->shares);
+    const pgy_status st = cuda_load(&l->code, d, &SOURCE, &defines, err);
+    if (st)
+        mem_free(l);
+    else
+        *out = l;
+    return st;
 }
 
-/* Arguments of the kernels in group_norm.cu: the same struct as there. */
+static void unload(void *loaded)
+{
+    group_norm_loaded *l = loaded;
+    if (!l) return;
+    cuda_unload(l->code);
+    mem_free(l);
+}
+
+/* Arguments of the kernel in group_norm.cu: the same struct as there. */
 typedef struct group_norm_call {
-    uint64_t x, scale, bias, y, found, units;
-    uint32_t groups, pixels, chunk, chunks;
+    uint64_t x, scale, bias, y, units;
+    uint32_t groups, channels, pixels, items;
     float epsilon;
 } group_norm_call;
 
@@ -216,23 +213,21 @@ static uint64_t address(const void *p)
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const params *p = r->params;
-    const cuda_loaded *l = r->loaded;
+    const group_norm_loaded *l = r->loaded;
+    const cuda_loaded *code = l->code;
     group_norm_call c = {.x = address(r->tensors[X]),
                          .scale = address(r->tensors[SCALE]),
                          .bias = address(r->tensors[BIAS]),
                          .y = address(r->tensors[INPUTS]),
-                         .found = p->last ? address(r->workspace) : 0,
                          .units = units_of(p),
                          .groups = (uint32_t)p->groups,
+                         .channels = (uint32_t)p->channels,
                          .pixels = (uint32_t)p->pixels,
-                         .chunk = p->last ? (uint32_t)chunk_of(p) : 0,
-                         .chunks = p->last ? (uint32_t)chunks_of(p) : 0,
+                         .items = (uint32_t)items_of(p),
                          .epsilon = p->epsilon};
-    const uint64_t blocks = c.units < MOST_BLOCKS ? c.units : MOST_BLOCKS;
-    pgy_status st = PGY_OK;
-    for (uint32_t i = 0; !st && i < (p->last ? 2 : 1); i++)
-        st = cuda_launch_blocks(stream, l->functions[i], blocks, threads_of(p), &c, err);
-    return st;
+    const uint64_t units = c.units < MOST_UNITS ? c.units : MOST_UNITS;
+    return cuda_launch_blocks(stream, code->functions[0], units * l->shares, threads_of(p), &c,
+                              err);
 }
 
 const kernel KERNELS_cuda_group_norm[] = {
@@ -244,7 +239,7 @@ const kernel KERNELS_cuda_group_norm[] = {
      .prepare = group_norm_prepare,
      .extent = group_norm_extent,
      .load = load,
-     .unload = cuda_unload,
+     .unload = unload,
      .enqueue = enqueue},
     {0},
 };

@@ -1,187 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group normalisation; GROUP: channels of a group. SILU: x * sigmoid(x) follows. HALF: Y has 16 bits. THREADS of a block take packs of VECTOR
-// neighbours, of which KEPT stay in each thread's registers.
-// LAST: the channels are last. A block has `chunk` pixels of an image, so that its memory is contiguous: `measure` finds mean and squared
-// distances of each group there, and `run` joins what all blocks found, in their order.
-// Else a block computes a group, which is contiguous; of a long one, packs are read again.
-typedef struct ALIGNED(8) moments { float mean, squares; } moments;
+// Group normalisation: a block computes a group of GROUP channels of an image. A long group has a cluster of SHARES blocks: each computes mean
+// and squared distances of its part, reads those of the others in their shared memory, and stores its part. A thread takes packs of
+// VECTOR elements: pixels of a channel, or with LAST, where the channels are last, channels of a pixel. KEPT packs of a thread
+// stay in registers; others are read again. SILU: x * sigmoid(x) follows. HALF: Y has 16 bits.
+enum { PARTS = LAST ? GROUP / VECTOR : 1 }; // packs of a pixel
 
 typedef struct group_norm {
     const X *x;
     const SCALE *scale;
     const BIAS *bias;
     Y *y;
-    moments *found; // with LAST: [image, chunk, group]
-    uint64_t units; // LAST: chunks of all images, else groups of all images
-    uint32_t groups, pixels, chunk, chunks; // of an image
+    uint64_t units;                           // groups of all images
+    uint32_t groups, channels, pixels, items; // groups: of an image; items: packs of a group
     float epsilon;
 } group_norm;
 
 typedef struct ALIGNED(sizeof(X) * VECTOR) x_pack { X at[VECTOR]; } x_pack;
 typedef struct ALIGNED(sizeof(Y) * VECTOR) y_pack { Y at[VECTOR]; } y_pack;
+typedef struct ALIGNED(8) moments { float mean, squares; } moments;
 
-// What becomes of a channel: (x - mean) * factor + shift.
-typedef struct line { float mean, factor, shift; } line;
+// The packs [begin, end) of a block.
+typedef struct part {
+    uint64_t base; // first element of the group
+    uint32_t begin, end;
+} part;
 
-DEVICE void store(Y *to, const float *v)
+DEVICE part part_of(const group_norm *a, uint64_t unit, uint32_t rank)
 {
-#if VECTOR == 8
-    STORE_8(Y, to, v);
-#else
-    y_pack y;
-    UNROLL for (int e = 0; e < VECTOR; e++) y.at[e] = NARROW(Y, v[e]);
-    *(y_pack *)to = y;
-#endif
+    const uint32_t each = (a->items + SHARES - 1) / SHARES;
+    const uint64_t begin = (uint64_t)rank * each, end = begin + each;
+    const uint64_t image = quotient(unit, a->groups), group = unit - image * a->groups;
+    part p;
+    p.base = LAST ? image * a->pixels * a->channels + group * GROUP : unit * a->pixels * GROUP;
+    p.begin = begin < a->items ? (uint32_t)begin : a->items;
+    p.end = end < a->items ? (uint32_t)end : a->items;
+    return p;
 }
 
-DEVICE float finished(float x, const line *l)
+DEVICE uint64_t place_of(const group_norm *a, const part *p, uint32_t item)
 {
-    const float v = (x - l->mean) * l->factor + l->shift;
-    return !SILU ? v : HALF ? short_silu_f32(v) : silu_f32(v);
+    return p->base + (LAST ? (uint64_t)(item / PARTS) * a->channels + item % PARTS * VECTOR : (uint64_t)item * VECTOR);
 }
 
-#if LAST
-enum { CHANNELS = PARTS * VECTOR, LINES = THREADS / PARTS }; // PARTS: packs of a pixel; LINES: pixels that are read at the same time
+DEVICE float count_of(const part *p) { return (float)(p->end - p->begin) * VECTOR; }
 
-// The packs of a block: those of thread t are t, t + THREADS ..., always of the same channels.
-typedef struct block {
-    uint64_t base; // first element
-    uint32_t image, at, items;
-} block;
-
-DEVICE uint32_t pixels_of(const group_norm *a, uint32_t at)
+DEVICE void bring(x_pack *kept, const group_norm *a, const part *p)
 {
-    return a->pixels - at * a->chunk < a->chunk ? a->pixels - at * a->chunk : a->chunk;
+    UNROLL for (int k = 0; k < KEPT; k++)
+        if (p->begin + THREAD + (uint32_t)k * THREADS < p->end)
+            kept[k] = *(const x_pack *)(a->x + place_of(a, p, p->begin + THREAD + (uint32_t)k * THREADS));
 }
 
-DEVICE block block_of(const group_norm *a, uint64_t unit)
-{
-    block b;
-    b.image = (uint32_t)quotient(unit, a->chunks);
-    b.at = (uint32_t)(unit - (uint64_t)b.image * a->chunks);
-    b.base = ((uint64_t)b.image * a->pixels + (uint64_t)b.at * a->chunk) * CHANNELS;
-    b.items = pixels_of(a, b.at) * PARTS;
-    return b;
-}
-
-DEVICE void bring(x_pack *kept, const group_norm *a, const block *b)
-{
-    UNROLL for (uint32_t k = 0; k < KEPT; k++)
-        if (THREAD + k * THREADS < b->items) kept[k] = *(const x_pack *)(a->x + b->base + (uint64_t)(THREAD + k * THREADS) * VECTOR);
-}
-
-// Sums of each group over the block, for all threads: of x, or of the squared distances to the groups' means.
-DEVICE void add_up(float *totals, const block *b, const x_pack *kept, const float *means, float *room)
-{
-    const uint32_t channel = THREAD % PARTS * VECTOR;
-    float sums[VECTOR];
-    UNROLL for (uint32_t e = 0; e < VECTOR; e++) {
-        const float mean = means ? means[(channel + e) / GROUP] : 0;
-        sums[e] = 0;
-        UNROLL for (uint32_t k = 0; k < KEPT; k++) {
-            const float d = THREAD + k * THREADS < b->items ? WIDEN(X, kept[k].at[e]) - mean : 0;
-            sums[e] += means ? d * d : d;
-        }
-    }
-    UNROLL for (uint32_t e = 0; e < VECTOR; e++) room[THREAD * VECTOR + e] = sums[e];
-    BARRIER();
-    for (uint32_t c = THREAD; c < CHANNELS; c += THREADS) {
-        float sum = room[c];
-        UNROLL_4 for (uint32_t i = 1; i < LINES; i++) sum += room[i * CHANNELS + c];
-        room[c] = sum; // no other thread reads this one
-    }
-    BARRIER();
-    for (uint32_t g = THREAD; g < CHANNELS / GROUP; g += THREADS) {
-        float sum = 0;
-        for (uint32_t c = 0; c < GROUP; c++) sum += room[g * GROUP + c];
-        totals[g] = sum;
-    }
-    BARRIER();
-}
-
-KERNEL(measure, group_norm, THREADS)
-{
-    SHARED ALIGNED(16) float room[THREADS * VECTOR];
-    SHARED float means[CHANNELS / GROUP];
-    SHARED float squares[CHANNELS / GROUP];
-    for (uint64_t unit = BLOCK_X; unit < a.units; unit += BLOCKS_X) {
-        const block b = block_of(&a, unit);
-        const float factor = 1 / ((float)(b.items / PARTS) * GROUP);
-        x_pack kept[KEPT];
-        bring(kept, &a, &b);
-        add_up(means, &b, kept, (const float *)0, room);
-        for (uint32_t g = THREAD; g < CHANNELS / GROUP; g += THREADS) means[g] *= factor;
-        BARRIER();
-        add_up(squares, &b, kept, means, room);
-        for (uint32_t g = THREAD; g < CHANNELS / GROUP; g += THREADS) {
-            moments m;
-            m.mean = means[g];
-            m.squares = squares[g];
-            a.found[unit * (CHANNELS / GROUP) + g] = m;
-        }
-        BARRIER();
-    }
-}
-
-// Mean, and 1 / sqrt(variance + epsilon), of the groups of an image: SHARERS threads share the chunks of a group.
-enum { SHARERS = THREADS / (CHANNELS / GROUP) ? THREADS / (CHANNELS / GROUP) : 1 };
-
-DEVICE void join(moments *groups, const group_norm *a, uint32_t image, float *room)
-{
-    const uint32_t count = CHANNELS / GROUP;
-    const moments *const found = a->found + (uint64_t)image * a->chunks * count;
-    const float n = (float)a->pixels * GROUP;
-    for (uint32_t step = 0; step < 2; step++) {
-        for (uint32_t i = THREAD; i < count * SHARERS; i += THREADS) {
-            const uint32_t g = i % count;
-            float sum = 0;
-            UNROLL_4 for (uint32_t c = i / count; c < a->chunks; c += SHARERS) {
-                const moments m = found[c * count + g];
-                const float own = (float)pixels_of(a, c) * GROUP, d = step ? m.mean - groups[g].mean : 0;
-                sum += step ? m.squares + own * d * d : own * m.mean;
-            }
-            room[i] = sum;
-        }
-        BARRIER();
-        for (uint32_t g = THREAD; g < count; g += THREADS) {
-            float sum = 0;
-            for (uint32_t i = 0; i < SHARERS; i++) sum += room[i * count + g];
-            if (step)
-                groups[g].squares = 1 / sqrtf(sum / n + a->epsilon);
-            else
-                groups[g].mean = sum / n;
-        }
-        BARRIER();
-    }
-}
-
-KERNEL(run, group_norm, THREADS)
-{
-    SHARED moments groups[CHANNELS / GROUP];
-    SHARED float room[SHARERS * (CHANNELS / GROUP)];
-    const uint32_t channel = THREAD % PARTS * VECTOR;
-    for (uint64_t unit = BLOCK_X; unit < a.units; unit += BLOCKS_X) {
-        const block b = block_of(&a, unit);
-        x_pack kept[KEPT];
-        line lines[VECTOR];
-        bring(kept, &a, &b);
-        join(groups, &a, b.image, room);
-        UNROLL for (uint32_t e = 0; e < VECTOR; e++) {
-            const moments m = groups[(channel + e) / GROUP];
-            lines[e].mean = m.mean;
-            lines[e].factor = WIDEN(SCALE, a.scale[channel + e]) * m.squares;
-            lines[e].shift = WIDEN(BIAS, a.bias[channel + e]);
-        }
-        UNROLL for (uint32_t k = 0; k < KEPT; k++) {
-            float y[VECTOR];
-            if (THREAD + k * THREADS >= b.items) continue;
-            UNROLL for (int e = 0; e < VECTOR; e++) y[e] = finished(WIDEN(X, kept[k].at[e]), &lines[e]);
-            store(a.y + b.base + (uint64_t)(THREAD + k * THREADS) * VECTOR, y);
-        }
-        BARRIER();
-    }
-}
-#else
 DEVICE float moment(const x_pack *x, float mean, int squares)
 {
     float sum = 0;
@@ -192,44 +61,141 @@ DEVICE float moment(const x_pack *x, float mean, int squares)
     return sum;
 }
 
-DEVICE float row_moment(const x_pack *x, uint32_t items, const x_pack *kept, float mean, int squares, float *room)
+DEVICE float add_up(const group_norm *a, const part *p, const x_pack *kept, float mean, int squares, float *room)
 {
     float sum = 0;
-    UNROLL for (uint32_t k = 0; k < KEPT; k++)
-        if (THREAD + k * THREADS < items) sum += moment(&kept[k], mean, squares);
-    for (uint32_t i = THREAD + KEPT * THREADS; i < items; i += THREADS) sum += moment(&x[i], mean, squares);
+    UNROLL for (int k = 0; k < KEPT; k++)
+        if (p->begin + THREAD + (uint32_t)k * THREADS < p->end) sum += moment(&kept[k], mean, squares);
+    for (uint32_t i = p->begin + THREAD + KEPT * THREADS; i < p->end; i += THREADS) {
+        const x_pack x = *(const x_pack *)(a->x + place_of(a, p, i));
+        sum += moment(&x, mean, squares);
+    }
     return block_sum(sum, room);
 }
 
-DEVICE void give(const group_norm *a, uint64_t first, uint64_t base, uint32_t item, const x_pack *x, line l)
+DEVICE moments measure(const group_norm *a, const part *p, const x_pack *kept, float *room)
 {
-    const uint64_t channel = first + item * VECTOR / a->pixels;
-    float y[VECTOR];
-    l.factor *= WIDEN(SCALE, a->scale[channel]);
-    l.shift = WIDEN(BIAS, a->bias[channel]);
-    UNROLL for (int e = 0; e < VECTOR; e++) y[e] = finished(WIDEN(X, x->at[e]), &l);
-    store(a->y + base + (uint64_t)item * VECTOR, y);
+    const float n = count_of(p);
+    moments m;
+    m.mean = n > 0 ? add_up(a, p, kept, 0, 0, room) / n : 0;
+    m.squares = add_up(a, p, kept, m.mean, 1, room);
+    return m;
 }
 
-KERNEL(run, group_norm, THREADS)
+// ---- Clusters --------------------------------------------------------------------------------------
+
+#if SHARES > 1 && __CUDA_ARCH__ >= 900
+#define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
+#else
+#define CLUSTER_BARRIER() BARRIER()
+#endif
+
+DEVICE moments other_part(const moments *own, uint32_t rank)
+{
+#if SHARES > 1 && __CUDA_ARCH__ >= 900
+    uint32_t there;
+    moments m;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((uint32_t)__cvta_generic_to_shared(own)), "r"(rank));
+    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(m.mean), "=f"(m.squares) : "r"(there) : "memory");
+    return m;
+#else
+    return own[rank];
+#endif
+}
+
+// Mean and squared distances of a group, joined from its parts in their order.
+DEVICE moments join(const group_norm *a, const moments *own, uint64_t unit)
+{
+    moments m[SHARES], all;
+    float n[SHARES], count = 0;
+    all.mean = all.squares = 0;
+    UNROLL for (uint32_t r = 0; r < SHARES; r++) {
+        const part p = part_of(a, unit, r);
+        n[r] = count_of(&p);
+        m[r] = other_part(own, r);
+        count += n[r];
+        all.mean += m[r].mean * n[r];
+    }
+    all.mean /= count;
+    UNROLL for (uint32_t r = 0; r < SHARES; r++)
+        all.squares += m[r].squares + n[r] * (m[r].mean - all.mean) * (m[r].mean - all.mean);
+    return all;
+}
+
+// ---- Results ---------------------------------------------------------------------------------------
+
+// What becomes of the group's channels: (x - mean) * factor + shift.
+typedef struct line { float factor, shift; } line;
+
+DEVICE void store(Y *to, const float *v)
+{
+#if VECTOR == 8
+    STORE_8(Y, to, v);
+#elif VECTOR == 4 && HALF
+    *(uint64_t *)(void *)to = JOIN(two_, Y)(v[0], v[1]) | (uint64_t)JOIN(two_, Y)(v[2], v[3]) << 32;
+#else
+    y_pack y;
+    UNROLL for (int e = 0; e < VECTOR; e++) y.at[e] = NARROW(Y, v[e]);
+    *(y_pack *)to = y;
+#endif
+}
+
+DEVICE void give(const group_norm *a, const part *p, uint32_t item, const x_pack *x, float mean, const line *lines)
+{
+    const line *l = lines + (LAST ? item % PARTS * VECTOR : item * VECTOR / a->pixels);
+    float y[VECTOR];
+    UNROLL for (int e = 0; e < VECTOR; e++) {
+        const line at = l[LAST ? e : 0];
+        const float v = (WIDEN(X, x->at[e]) - mean) * at.factor + at.shift;
+        y[e] = !SILU ? v : HALF ? short_silu_f32(v) : silu_f32(v);
+    }
+    store(a->y + place_of(a, p, item), y);
+}
+
+KERNEL_CLUSTER(run, group_norm, THREADS, 1, SHARES)
 {
     SHARED float room[THREADS / 32];
-    const uint32_t items = GROUP * a.pixels / VECTOR;
-    const float n = (float)items * VECTOR;
-    for (uint64_t unit = BLOCK_X; unit < a.units; unit += BLOCKS_X) {
-        const uint64_t base = unit * a.pixels * GROUP, first = (unit - quotient(unit, a.groups) * a.groups) * GROUP;
-        const x_pack *const x = (const x_pack *)(a.x + base);
+    SHARED moments own[SHARES];
+    SHARED line lines[GROUP];
+    const uint32_t rank = BLOCK_X % SHARES;
+    WAIT_FOR_LAST();
+    for (uint64_t unit = BLOCK_X / SHARES; unit < a.units; unit += BLOCKS_X / SHARES) {
+        const part p = part_of(&a, unit, rank);
+        const uint64_t first = (unit - quotient(unit, a.groups) * a.groups) * GROUP; // of the group's channels
         x_pack kept[KEPT];
-        line l;
-        UNROLL for (uint32_t k = 0; k < KEPT; k++)
-            if (THREAD + k * THREADS < items) kept[k] = x[THREAD + k * THREADS];
-        l.mean = row_moment(x, items, kept, 0, 0, room) / n;
-        l.factor = 1 / sqrtf(row_moment(x, items, kept, l.mean, 1, room) / n + a.epsilon);
-        l.shift = 0;
-        UNROLL for (uint32_t k = 0; k < KEPT; k++)
-            if (THREAD + k * THREADS < items) give(&a, first, base, THREAD + k * THREADS, &kept[k], l);
-        for (uint32_t i = THREAD + KEPT * THREADS; i < items; i += THREADS) give(&a, first, base, i, &x[i], l);
+        moments all;
+        bring(kept, &a, &p);
+#if SHARES == 1
+        all = measure(&a, &p, kept, room);
+#else
+#if __CUDA_ARCH__ >= 900
+        own[0] = measure(&a, &p, kept, room);
+#else
+        // The blocks of an emulated cluster run one after the other: each measures all parts.
+        for (uint32_t r = 0; r < SHARES; r++) {
+            const part other = part_of(&a, unit, r);
+            x_pack packs[KEPT];
+            bring(packs, &a, &other);
+            own[r] = measure(&a, &other, packs, room);
+        }
+#endif
+        CLUSTER_BARRIER();
+        all = join(&a, own, unit);
+        CLUSTER_BARRIER(); // all have read what lies in other blocks
+#endif
+        const float deviation = sqrtf(all.squares / ((float)a.items * VECTOR) + a.epsilon);
+        for (uint32_t c = THREAD; c < GROUP; c += THREADS) {
+            lines[c].factor = WIDEN(SCALE, a.scale[first + c]) / deviation;
+            lines[c].shift = WIDEN(BIAS, a.bias[first + c]);
+        }
+        BARRIER();
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (p.begin + THREAD + (uint32_t)k * THREADS < p.end)
+                give(&a, &p, p.begin + THREAD + (uint32_t)k * THREADS, &kept[k], all.mean, lines);
+        for (uint32_t i = p.begin + THREAD + KEPT * THREADS; i < p.end; i += THREADS) {
+            const x_pack x = *(const x_pack *)(a.x + place_of(&a, &p, i));
+            give(&a, &p, i, &x, all.mean, lines);
+        }
         BARRIER();
     }
 }
-#endif

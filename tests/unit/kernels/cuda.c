@@ -211,7 +211,7 @@ static void test_cuda__rows(void **state)
     CHECK("com.microsoft", "GroupNorm", "groups=3 activation=1 channels_last=0", "2x6x5x7", "6",
           "6");
     CHECK("com.microsoft", "GroupNorm", "groups=2 activation=0", "2x5x7x24", "24", "24");
-    /* in channels last: groups within a pack, across packs, of many packs; many chunks */
+    /* in channels last: packs of 4, 2 and 8 channels; blocks that share a group */
     CHECK("com.microsoft", "GroupNorm", "groups=8 activation=1 channels_last=0", "1x32x7x9", "32",
           "32");
     CHECK("com.microsoft", "GroupNorm", "groups=4 activation=1 channels_last=0", "2x40x6x5", "40",
@@ -219,8 +219,6 @@ static void test_cuda__rows(void **state)
     CHECK("com.microsoft", "GroupNorm", "groups=2 activation=1 channels_last=0", "1x48x5x6", "48",
           "48");
     CHECK("", "GroupNormalization", "num_groups=1", "1x8x80x113", "8", "8");
-    cuda_case_random(c, "com.microsoft", "GroupNorm", "groups=16 activation=1 channels_last=0", 3,
-                     (const char *const[]){"1x64x128x133", "64", "64"}, PGY_F16);
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
     CHECK("", "ReduceMax", "", "2000");
     CHECK("", "GlobalAveragePool", "", "2x5x7x7");
