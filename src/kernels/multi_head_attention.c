@@ -278,8 +278,8 @@ static void heads_mask(const params *p, const kernel_run *r, uint64_t row)
     heads_places(places, p);
     const uint64_t keys = heads_keys(p), b = row / p->mask_rows;
     const int32_t *mask = r->tensors[heads_operand(p, HEADS_PADDING)];
-    const int32_t *flags =
-        mask + p->mask_first + b * p->mask_batch + row % p->mask_rows * p->mask_row;
+    const uint64_t first = p->mask_first + b * p->mask_batch + row % p->mask_rows * p->mask_row;
+    const int32_t *flags = p->mask == HEADS_FLAGS ? mask + first : mask;
     float *y = (float *)r->workspace + places[3] + row * keys;
     for (uint64_t j = 0; j < keys; j++) {
         const bool closed = p->mask == HEADS_FLAGS

@@ -190,12 +190,13 @@ static float reduce_one(const params *p, const vec_math *m, const float *x)
 }
 
 /* Rows so short that the loop around them counts; the same operations as in reduce_one. */
-#define SHORT_ROWS(how)                                                      \
-    for (size_t i = 0; i < rows; i++, x += step) {                           \
-        float sum = x[0];                                                    \
-        for (size_t k = 1; k < n; k++) sum = reduce_combine(how, sum, x[k]); \
-        y[i] = reduce_finish(p, reduce_combine(how, start_of(how), sum));    \
-    }                                                                        \
+#define SHORT_ROWS(how)                                                        \
+    for (size_t i = 0; i < rows; i++) {                                        \
+        const float *row = x + (int64_t)(i * step);                            \
+        float sum = row[0];                                                    \
+        for (size_t k = 1; k < n; k++) sum = reduce_combine(how, sum, row[k]); \
+        y[i] = reduce_finish(p, reduce_combine(how, start_of(how), sum));      \
+    }                                                                          \
     break
 
 static void reduce_short_rows(const params *p, float *y, const float *x, size_t rows)
