@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/unroll.h"
+
 enum { CONV_MAX_PIXELS = 14, CONV_MAX_WIDTH = 2 };
 
 /* y[pixel] = activation(bias + sum over taps of x * w + sum[pixel]). All steps in floats. Taps are

@@ -14,6 +14,7 @@
 #define KERNELS_NBITS_H
 
 #include "kernels/matmul_tile.h"
+#include "kernels/unroll.h"
 
 enum {
     NBITS_ROWS = 4, /* rows of A that share one pass over packed weights */

@@ -234,8 +234,8 @@ static void reduce_rows(const params *p, const kernel_run *r)
     float *y = r->tensors[p->inputs];
     size_t from, to;
     kernel_share(&from, &to, p->kept.count, r->part, r->parts);
-    if (has_short_rows(p)) {
-        reduce_short_rows(p, y + from, x + from * p->kept.strides[0][0], to - from);
+    if (from < to && has_short_rows(p)) {
+        reduce_short_rows(p, y + from, x + kept_offset(p, from), to - from);
         return;
     }
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));
