@@ -4,6 +4,7 @@
  * flag. */
 #include "base/alloc.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,9 +237,14 @@ void mem_keep_freed(void)
     mallopt(M_TRIM_THRESHOLD, KEPT);
 }
 
+/* One thread at a time: where another allocator has replaced malloc (a sanitizer, or one that is
+ * preloaded), the first call sets up glibc's own, which two threads must not do at once. */
 void mem_give_back(void)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
     malloc_trim(0);
+    pthread_mutex_unlock(&lock);
 }
 #else
 void mem_keep_freed(void)
