@@ -63,7 +63,12 @@ static pgy_status check_graph(op_infer *c, const char *attr, const op_value *sco
     const pgy_status st = loop_infer_graph(c, attr, scores, 1, &out, 1, &known, err);
     if (st || !known || out.rank < 0) return st;
     bool same = out.rank == scores->rank;
-    for (int32_t i = 0; same && i < out.rank; i++) same = !dim_differ(out.dims[i], scores->dims[i]);
+    for (int32_t i = 0; same && i < out.rank; i++) {
+        /* When the node runs, sizes that inference did not know are 0; the result is checked then.
+         */
+        const bool unknown = dim_is_const(out.dims[i]) && out.dims[i].value == 0;
+        same = unknown || !dim_differ(out.dims[i], scores->dims[i]);
+    }
     if (same) return PGY_OK;
     str given = {0}, wanted = {0};
     op_print_shape(&given, out.rank, out.dims);
