@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/system.h"
+#include "ops/class_heads.h"
 #include "ops/gemm.h"
 
 /* ---- Shape ---------------------------------------------------------------------------------- */
@@ -207,23 +208,8 @@ static pgy_status place_of(size_t *place, const turner *t, const group_attention
 
 static void turn(double *x, const turner *t, size_t place)
 {
-    const size_t step = t->interleaved ? 2 : 1, other = t->interleaved ? 1 : t->half;
-    if (!t->cos || !t->places) return;
-    for (size_t i = 0; i < t->half; i++) {
-        const double c = t->cos[place * t->half + i], s = t->sin[place * t->half + i];
-        const double a = x[i * step], b = x[i * step + other];
-        x[i * step] = a * c - b * s;
-        x[i * step + other] = b * c + a * s;
-    }
-}
-
-static void normalise(double *x, size_t size, const double *weights, double epsilon)
-{
-    double sum = 0;
-    if (!weights || !size) return;
-    for (size_t i = 0; i < size; i++) sum += x[i] * x[i];
-    const double factor = 1 / sqrt(sum / (double)size + epsilon);
-    for (size_t i = 0; i < size; i++) x[i] *= factor * weights[i];
+    const size_t at = place * t->half;
+    if (t->cos && t->places) heads_turn(x, t->cos + at, t->sin + at, t->half, t->interleaved);
 }
 
 /* Where the heads of queries, keys or values lie in the inputs. */
@@ -246,7 +232,7 @@ static pgy_status take_heads(double *to, const head_source *from, const group_at
     for (size_t h = 0; !st && h < from->heads && g->size; h++) {
         double *y = to + ((b * from->heads + h) * length + at) * g->size;
         memcpy(y, x + h * g->size, g->size * sizeof *y);
-        normalise(y, g->size, from->norm, epsilon);
+        heads_normalise(y, g->size, from->norm, epsilon);
         if (from->turned) turn(y, t, place);
     }
     return st;

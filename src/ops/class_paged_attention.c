@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and values of new tokens are written into the caches first; then each token reads all keys
- * that it sees from there, as quantised. */
+/* Keys and values of new tokens are written into the caches first. Then each token reads the keys
+ * and values that it sees from the caches, with the rounding of their element type. */
 #include "ops/class_paged_attention.h"
 
 #include <inttypes.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/class_heads.h"
 #include "ops/class_rows.h"
 
 const paged_names PAGED_KEYS = {PAGED_KEY_CACHE, PAGED_KEY_SCALE, 1, "k_cache_dtype",
@@ -88,34 +89,15 @@ static pgy_status read_sequences(paged *p, pgy_error *err)
 
 /* ---- New keys and values --------------------------------------------------------------------- */
 
-static void normalise(double *x, size_t size, const double *weights, double epsilon)
-{
-    double sum = 0;
-    if (!weights) return;
-    for (size_t i = 0; i < size; i++) sum += x[i] * x[i];
-    const double factor = 1 / sqrt(sum / (double)size + epsilon);
-    for (size_t i = 0; i < size; i++) x[i] *= factor * weights[i];
-}
-
-static void turn(const paged *p, double *x, size_t position)
-{
-    const bool pairs = op_attr_int(p->c->node, "rotary_interleaved", 0) != 0;
-    const size_t step = pairs ? 2 : 1, other = pairs ? 1 : p->half;
-    x += op_attr_int(p->c->node, "rotary_offset", 0);
-    for (size_t i = 0; i < p->half; i++) {
-        const double cosine = in_f64(p->c, PAGED_COS)[position * p->half + i];
-        const double sine = in_f64(p->c, PAGED_SIN)[position * p->half + i];
-        const double a = x[i * step], b = x[i * step + other];
-        x[i * step] = a * cosine - b * sine;
-        x[i * step + other] = b * cosine + a * sine;
-    }
-}
-
 static void prepare_head(const paged *p, double *to, const double *from, size_t norm, size_t token)
 {
+    const op_node *n = p->c->node;
     memcpy(to, from, p->size * sizeof *to);
-    normalise(to, p->size, in_f64(p->c, norm), op_attr_float(p->c->node, "qk_norm_epsilon", 1e-6));
-    turn(p, to, p->position[token]);
+    heads_normalise(to, p->size, in_f64(p->c, norm), op_attr_float(n, "qk_norm_epsilon", 1e-6));
+    if (!p->half) return;
+    const size_t at = p->position[token] * p->half;
+    heads_turn(to + op_attr_int(n, "rotary_offset", 0), in_f64(p->c, PAGED_COS) + at,
+               in_f64(p->c, PAGED_SIN) + at, p->half, op_attr_int(n, "rotary_interleaved", 0) != 0);
 }
 
 static pgy_status write_slot(const paged *p, size_t token, size_t *slot, pgy_error *err)

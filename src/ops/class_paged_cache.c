@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/class_paged_cache.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ops/class_quantize.h"
 #include "tensor/convert.h"
 
 /* Logical element types, and the type of the tensor that holds them. */
@@ -110,17 +110,10 @@ static double scale_of(const paged_cache *p, size_t head, size_t i)
     return scale[p->by_channel ? head * p->size + i : 0];
 }
 
-/* x rounded to a whole number, halves to even, of so many bits */
-static int64_t whole(double x, int bits)
-{
-    const double most = ldexp(1, bits - 1), v = nearbyint(x);
-    return (int64_t)(v >= -most ? v < most ? v : most - 1 : -most);
-}
-
 static uint8_t nibble_of(const paged_cache *p, double x)
 {
     if (p->logical == PGY_F4E2M1) return f8_from_f64(PGY_F4E2M1, x, true) & 15;
-    return (uint8_t)(whole(x, 4) & 15);
+    return (uint8_t)(quantize_int(x, 0, PGY_I4) & 15);
 }
 
 static double nibble_value(const paged_cache *p, unsigned code)
@@ -137,7 +130,7 @@ void paged_cache_put(paged_cache *p, size_t slot, size_t head, const double *x)
         if (p->floats)
             p->floats[at + i] = float_round(p->logical, v, p->scaled);
         else if (p->logical == PGY_I8)
-            p->codes[at + i] = whole(v, 8);
+            p->codes[at + i] = quantize_int(v, 0, PGY_I8);
         else if (i % 2)
             p->codes[at + i / 2] = (p->codes[at + i / 2] & 15) | nibble_of(p, v) << 4;
         else

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ops/class_check.h"
+#include "ops/class_heads.h"
 #include "ops/class_rows.h"
 
 enum { X, COS, SIN, POSITIONS };
@@ -57,11 +58,7 @@ static void run(size_t begin, size_t end, void *user)
                      *sine = in_f64(r->c, SIN) + at;
         double *y = out_f64(r->c, 0) + i * r->size;
         memcpy(y, x, r->size * sizeof *y);
-        for (size_t j = 0; j < r->half; j++) {
-            size_t p = r->interleaved ? 2 * j : j, q = r->interleaved ? 2 * j + 1 : j + r->half;
-            y[p] = cosine[j] * x[p] - sine[j] * x[q];
-            y[q] = sine[j] * x[p] + cosine[j] * x[q];
-        }
+        heads_turn(y, cosine, sine, r->half, r->interleaved);
     }
 }
 
