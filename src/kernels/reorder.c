@@ -22,9 +22,12 @@ static bool reorder_accept(kernel_problem *u, double *cost_ns)
     const uint32_t bits = pgy_dtype_describe(x->dtype)->bits;
     if (x->layout != u->outputs[0].layout && (x->rank < 2 || bits % 8 || x->dtype == PGY_STRING))
         return false;
-    const bool in_squares = bits == 32 && cpu_features() >= CPU_AVX2;
-    *cost_ns = (double)kernel_size_bytes(x) *
-               (x->layout == u->outputs[0].layout || in_squares ? 0.1 : 0.25);
+    const size_t from = kernel_size_bytes(x), to = kernel_size_bytes(&u->outputs[0]);
+    const double bytes = (double)(from > to ? from : to); /* with the lanes of absent channels */
+    if (x->layout == u->outputs[0].layout || bits == 32)
+        *cost_ns = bytes * 0.1;
+    else
+        *cost_ns = bytes / (bits / 8); /* element by element */
     return x->dtype != PGY_STRING;
 }
 

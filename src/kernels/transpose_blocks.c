@@ -44,7 +44,9 @@ static bool transpose_blocks_accept_at(kernel_problem *u, double *cost_ns, kerne
     } else {
         return false;
     }
-    *cost_ns = 50 + (double)kernel_size_bytes(x) * 0.08;
+    const double piece = (double)kernel_block(layout) * pgy_dtype_describe(x->dtype)->bits / 8;
+    const size_t bytes = kernel_size_bytes(x->layout == layout ? x : y);
+    *cost_ns = 50 + (double)bytes / piece * (2.5 + 0.04 * piece);
     return true;
 }
 

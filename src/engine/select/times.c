@@ -2,6 +2,7 @@
 /* Costs of format choices. They come first from the kernels' estimates, then from the timing cache
  * or from measuring; the optimisation level decides which kernels are measured, and equal nodes
  * share times. The kernel with the best estimate is kept unless another one is clearly faster. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +24,9 @@ static const double NEAR = 1.5;     /* level 3 measures estimates up to this mul
 static const double CLEARLY = 0.98; /* another kernel must take less than this part of the usual
                                        kernel's time */
 static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* per byte, by estimate */
-enum { REORDER_NS = 300, DEVICE_REORDER_NS = 2500 };            /* least time of a reorder */
-static const double ON_DEVICE_NS = 0.001;                       /* per byte */
+static const double ONE_BY_ONE_NS = 1;               /* per element of another size than 4 bytes */
+enum { REORDER_NS = 300, DEVICE_REORDER_NS = 2500 }; /* least time of a reorder */
+static const double ON_DEVICE_NS = 0.001;            /* per byte */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
@@ -64,6 +66,8 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     double each = 0; /* estimated ns per byte; blocks change to other blocks by way of linear */
     if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
     if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
+    const unsigned item = pgy_dtype_describe(t.dtype)->bits / 8;
+    if (item != 4) each = fmax(each, ONE_BY_ONE_NS / item);
     return (REORDER_NS + bytes * each) * s->scale;
 }
 
