@@ -171,7 +171,7 @@ def main():
     a.add_argument("--seconds", type=float, default=0.6, help="for each problem")
     a.add_argument("--cpu", action="store_true", help="processor time instead of elapsed time")
     a.add_argument("--markdown", action="store_true")
-    o = a.parse_args()
+    o = a.parse_intermixed_args()
     line = "| {} | {} | {} | {} | {} |" if o.markdown else "{:64} {:>10} {:>10} {:>7}  {}"
     print(line.format("problem", "ours ms", "ORT ms", "ratio", "difference"))
     if o.markdown:

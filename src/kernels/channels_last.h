@@ -30,9 +30,6 @@ typedef struct channels_loops {
 
 const channels_loops *channels_loops_of(cpu_level level);
 
-/* y[column * y_step + row] = x[row * x_step + column]. */
-void channels_turn(float *y, size_t y_step, const float *x, size_t x_step, size_t rows,
-                   size_t columns);
 /* Pixels [from, to) of all images: y is [image][pixel][channel], x is [image][channel][pixel]. */
 void channels_to_last(float *y, const float *x, size_t channels, size_t pixels, size_t from,
                       size_t to);

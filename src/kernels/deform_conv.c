@@ -12,6 +12,7 @@
 #include "kernels/matmul.h"
 #include "kernels/matmul_tile.h"
 #include "kernels/packing.h"
+#include "kernels/squares.h"
 #include "ops/class_window.h"
 
 /* POSITIONS: output positions of a unit of work. MOST: limit of sizes, so that products of two fit.
@@ -298,7 +299,7 @@ static void deform_conv_unit(const params *p, const kernel_run *r, size_t unit)
             for (size_t i = 0; i < n; i++)
                 for (size_t o = 0; o < p->out; o++)
                     results[i * width + o] += ((const float *)r->tensors[BIAS])[g * p->out + o];
-        channels_turn(y, d.area, results, width, n, p->out);
+        squares_transpose(y, d.area, results, width, n, p->out);
     }
 }
 

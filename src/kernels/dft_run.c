@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "kernels/channels_last.h"
 #include "kernels/dft.h"
+#include "kernels/squares.h"
 
 /* Lines next to each other: their first elements in the input and in the output, and the distances
  * of lines and of elements there. */
@@ -20,7 +21,7 @@ static void dft_read(float *to, const dft_lines *l, size_t elements, size_t part
 {
     if (l->count < l->width) memset(to, 0, elements * parts * l->width * sizeof *to);
     if (l->x_element == parts) {
-        channels_turn(to, l->width, l->x, l->x_line, l->count, elements * parts);
+        squares_transpose(to, l->width, l->x, l->x_line, l->count, elements * parts);
         return;
     }
     for (size_t k = 0; k < elements; k++)
@@ -33,7 +34,7 @@ static void dft_read(float *to, const dft_lines *l, size_t elements, size_t part
 static void dft_write(const dft_lines *l, const float *from, size_t elements, size_t parts)
 {
     if (l->y_element == parts) {
-        channels_turn(l->y, l->y_line, from, l->width, elements * parts, l->count);
+        squares_transpose(l->y, l->y_line, from, l->width, elements * parts, l->count);
         return;
     }
     for (size_t k = 0; k < elements; k++)

@@ -6,6 +6,7 @@
 #include "base/cancel.h"
 #include "kernels/channels_last.h"
 #include "kernels/roi.h"
+#include "kernels/squares.h"
 
 enum { SAMPLES = 16, CORNERS = 4, MOST_SAMPLES = 4096 };
 
@@ -237,8 +238,8 @@ static void roi_unit(const roi_params *p, const kernel_run *r, size_t unit)
     for (size_t i = 0; i < n; i++)
         BINS[p->kind](&g, rows + i * p->channels, (first + i) / p->out_width,
                       (first + i) % p->out_width);
-    channels_turn((float *)r->tensors[p->inputs] + index * p->channels * bins + first, bins, rows,
-                  p->channels, n, p->channels);
+    squares_transpose((float *)r->tensors[p->inputs] + index * p->channels * bins + first, bins,
+                      rows, p->channels, n, p->channels);
 }
 
 void roi_run(const kernel_run *r)

@@ -1,30 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposing rectangles: whole squares in registers where the processor can, the rest one by one.
- */
+/* Transposing rectangles: squares of four by four in registers, the rest one by one. */
 #include "kernels/squares.h"
 
-#include "base/system.h"
+#include <string.h>
 
-static void squares_rest(uint32_t *to, size_t to_step, const uint32_t *from, size_t from_step,
-                         size_t rows, size_t columns)
+enum { SIDE = 4, TILE = 16 };
+
+typedef uint32_t item __attribute__((may_alias));
+typedef uint32_t line __attribute__((vector_size(16), aligned(4), may_alias));
+
+static inline void turn_square(item *to, size_t to_step, const item *from, size_t from_step)
 {
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++) to[j * to_step + i] = from[i * from_step + j];
+    const line p = *(const line *)from, q = *(const line *)(from + from_step),
+               r = *(const line *)(from + 2 * from_step), s = *(const line *)(from + 3 * from_step);
+    const line a = __builtin_shufflevector(p, q, 0, 4, 1, 5),
+               b = __builtin_shufflevector(r, s, 0, 4, 1, 5),
+               c = __builtin_shufflevector(p, q, 2, 6, 3, 7),
+               d = __builtin_shufflevector(r, s, 2, 6, 3, 7);
+    *(line *)to = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    *(line *)(to + to_step) = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    *(line *)(to + 2 * to_step) = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    *(line *)(to + 3 * to_step) = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
-void squares_transpose(uint32_t *to, size_t to_step, const uint32_t *from, size_t from_step,
-                       size_t rows, size_t columns)
+/* A whole tile. It is copied first, because rows a power of 2 apart would push each other out of
+ * the cache. */
+static void turn_tile(item *to, size_t to_step, const item *from, size_t from_step)
 {
-    size_t whole_rows = 0, whole_columns = columns;
-#if defined(__x86_64__)
-    if (cpu_features() >= CPU_AVX2) {
-        whole_rows = rows / SQUARE * SQUARE;
-        whole_columns = columns / SQUARE * SQUARE;
-        squares_avx2(to, to_step, from, from_step, whole_rows, whole_columns);
-    }
-#endif
-    squares_rest(to + whole_columns * to_step, to_step, from + whole_columns, from_step, whole_rows,
-                 columns - whole_columns);
-    squares_rest(to + whole_rows, to_step, from + whole_rows * from_step, from_step,
-                 rows - whole_rows, columns);
+    item tile[TILE][TILE];
+    for (size_t r = 0; r < TILE; r++) memcpy(tile[r], from + r * from_step, sizeof tile[r]);
+    for (size_t c = 0; c < TILE; c += SIDE)
+        for (size_t r = 0; r < TILE; r += SIDE)
+            turn_square(to + c * to_step + r, to_step, &tile[r][c], TILE);
+}
+
+static void turn_part(item *to, size_t to_step, const item *from, size_t from_step, size_t rows,
+                      size_t columns)
+{
+    const size_t high = rows / SIDE * SIDE, wide = columns / SIDE * SIDE;
+    for (size_t c = 0; c < wide; c += SIDE)
+        for (size_t r = 0; r < high; r += SIDE)
+            turn_square(to + c * to_step + r, to_step, from + r * from_step + c, from_step);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = r < high ? wide : 0; c < columns; c++)
+            to[c * to_step + r] = from[r * from_step + c];
+}
+
+void squares_transpose(void *y, size_t to_step, const void *x, size_t from_step, size_t rows,
+                       size_t columns)
+{
+    for (size_t r = 0; r < rows; r += TILE)
+        for (size_t c = 0; c < columns; c += TILE) {
+            const size_t high = rows - r < TILE ? rows - r : TILE;
+            const size_t wide = columns - c < TILE ? columns - c : TILE;
+            item *to = (item *)y + c * to_step + r;
+            const item *from = (const item *)x + r * from_step + c;
+            if (high == TILE && wide == TILE)
+                turn_tile(to, to_step, from, from_step);
+            else
+                turn_part(to, to_step, from, from_step, high, wide);
+        }
 }

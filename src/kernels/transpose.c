@@ -6,13 +6,13 @@
 
 #include "base/cancel.h"
 #include "kernels/shared_params.h"
-#include "kernels/turn.h"
+#include "kernels/squares.h"
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
 
-enum { TILE = TURN };
+enum { TILE = 16 };
 
 typedef transpose_params params;
 
@@ -141,18 +141,18 @@ static bool transpose_extent(kernel_extent *e, const kernel_claim *q)
     const params *p = extent_params(e, q, sizeof *p);
     if (!p || !strided_copy_extent(e, q, &p->c)) return false;
     if (p->turned && (p->turned >= p->c.w.rank || p->c.w.strides[0][p->turned - 1] != 1))
-        return extent_refuse(e, "reversed axis");
-    return true;
+        return extent_refuse(e, "turned axis");
+    return !p->turned || (int64_t)p->c.w.strides[0][p->c.w.rank - 1] > 0 ||
+           extent_refuse(e, "reversed axis");
 }
 
 #if defined(__x86_64__)
 /* Interleaving rows i and i + 8 four times transposes 16 x 16 bytes. */
-static void turn_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t stride)
+static void turn_tile_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t stride)
 {
     __m128i a[TILE], b[TILE];
 #pragma GCC unroll 16
-    for (size_t i = 0; i < TILE; i++)
-        a[i] = _mm_loadu_si128((const __m128i *)(x + (int64_t)(i * stride)));
+    for (size_t i = 0; i < TILE; i++) a[i] = _mm_loadu_si128((const __m128i *)(x + i * stride));
 #pragma GCC unroll 2
     for (int round = 0; round < 2; round++) {
 #pragma GCC unroll 8
@@ -169,7 +169,7 @@ static void turn_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t strid
 #pragma GCC unroll 16
     for (size_t i = 0; i < TILE; i++) _mm_storeu_si128((__m128i *)(y + i * across), a[i]);
 }
-#define HAS_TURN
+#define HAS_TURN_TILE
 #endif
 #define T uint8_t
 #define NAME(x) x##_1
@@ -178,11 +178,10 @@ static void turn_1(uint8_t *y, uint64_t across, const uint8_t *x, uint64_t strid
 #define NAME(x) x##_2
 #include "kernels/transpose.inc"
 
-static void turn_4(uint32_t *y, uint64_t across, const uint32_t *x, uint64_t stride)
+static void turn_4(uint32_t *y, uint64_t across, const uint32_t *x, uint64_t stride, uint64_t n,
+                   size_t rows)
 {
-    uint32_t tile[TILE][TILE]; /* rows that lie a power of 2 apart share cache sets */
-    for (size_t c = 0; c < TILE; c++) memcpy(tile[c], x + (int64_t)(c * stride), sizeof tile[c]);
-    turn_tile(y, across, tile[0], TILE);
+    squares_transpose(y, across, x, stride, n, rows);
 }
 #define HAS_TURN
 #define T uint32_t
