@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "kernels/byte_loops.h"
+#include "kernels/byte_pool_scales.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 #include "ops/class_window.h"
@@ -18,9 +18,7 @@ typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
 typedef struct params {
     uint32_t level, kind, inputs, count_padding;
     uint8_t flip;
-    int32_t x_zero;
-    double x_scale, y_scale;
-    int_finish finish;
+    byte_pool_scales scales;
     uint64_t planes;
     int64_t size[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
     int64_t begin[AXES], end[AXES];
@@ -48,20 +46,6 @@ static bool read_window(params *p, const kernel_problem *u)
     return true;
 }
 
-static bool read_scales(params *p, const kernel_problem *u)
-{
-    if (u->inputs[0].dtype != u->outputs[0].dtype) return false;
-    for (size_t i = 1; i < 4; i += 2)
-        if (!int_problem_are_scales(u, i, 1) || !int_problem_is_fixed(u, i + 1, 1)) return false;
-    p->x_scale = int_problem_float(u, 1, 0);
-    p->x_zero = (int32_t)int_problem_int(u, 2, 0) + p->flip;
-    p->y_scale = int_problem_float(u, 3, 0);
-    p->finish = (int_finish){.zero = (int32_t)int_problem_int(u, 4, 0),
-                             .low = int_problem_low(u->outputs[0].dtype),
-                             .high = int_problem_high(u->outputs[0].dtype)};
-    return true;
-}
-
 static uint64_t count_window(const params *p)
 {
     return extent_mul3((uint64_t)p->kernel[0], (uint64_t)p->kernel[1], (uint64_t)p->kernel[2]);
@@ -83,7 +67,7 @@ static bool byte_pool_describe(params *p, const kernel_problem *u)
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
     if (p->kind == POOL_MAX) return x->rank <= 2 + AXES && read_window(p, u);
-    if (!read_scales(p, u)) return false;
+    if (!byte_pool_scales_read(&p->scales, u)) return false;
     if (p->kind == POOL_MEAN)
         return x->rank <= 2 + AXES && read_window(p, u) && count_window(p) <= MAX_TAPS;
     p->size[0] = p->size[1] = p->out[0] = p->out[1] = p->out[2] = 1;
@@ -156,8 +140,7 @@ static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
         return false;
     if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
     if (!has_valid_axes(p)) return extent_refuse(e, "window");
-    if (!extent_between(p->x_zero, -256, 512) || !int_finish_is_valid(&p->finish))
-        return extent_refuse(e, "zero points");
+    if (!byte_pool_scales_are_valid(&p->scales)) return extent_refuse(e, "zero points");
     const uint64_t in =
         extent_mul3((uint64_t)p->size[0], (uint64_t)p->size[1], (uint64_t)p->size[2]);
     const uint64_t out = extent_mul3((uint64_t)p->out[0], (uint64_t)p->out[1], (uint64_t)p->out[2]);
@@ -267,7 +250,6 @@ static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x,
     const int64_t counted = count_taps(p, 0, row / p->out[1]) * count_taps(p, 1, row % p->out[1]);
     int32_t *sums = line + width;
     int64_t from, to, inner, inner_end;
-    byte_mean m = {.x_scale = p->x_scale, .y_scale = p->y_scale, .finish = p->finish};
     memset(line, 0, (width + (size_t)p->out[2]) * sizeof *line);
     for (int64_t d = w.from[0]; d < w.to[0]; d++)
         for (int64_t k = w.from[1]; k < w.to[1]; k++)
@@ -279,8 +261,8 @@ static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x,
         int64_t sum = 0;
         const int64_t left = byte_pool_find_taps(p, 2, o, &from, &to);
         for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[2]];
-        m.less = rows * (to - from) * p->x_zero;
-        m.count = (double)(counted * count_taps(p, 2, o));
+        const byte_mean m =
+            byte_pool_mean(&p->scales, rows * (to - from), counted * count_taps(p, 2, o));
         y[o] = byte_mean_exact(sum, &m);
     }
     if (inner >= inner_end) return;
@@ -288,8 +270,7 @@ static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x,
     for (int64_t k = 0; k < p->kernel[2]; k++)
         add_columns(sums, first + k * p->dilation[2], (size_t)(inner_end - inner),
                     (size_t)p->stride[2]);
-    m.less = rows * p->kernel[2] * p->x_zero;
-    m.count = (double)(counted * p->kernel[2]);
+    const byte_mean m = byte_pool_mean(&p->scales, rows * p->kernel[2], counted * p->kernel[2]);
     loops->mean(y + inner, sums, (size_t)(inner_end - inner), &m);
 }
 
@@ -305,11 +286,7 @@ static void byte_pool_run(const kernel_run *r)
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
         uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * (size_t)(rows * p->out[2]);
         if (p->kind == POOL_MEAN_OF_ALL) {
-            const byte_mean m = {.less = (int64_t)in * p->x_zero,
-                                 .x_scale = p->x_scale,
-                                 .count = (double)in,
-                                 .y_scale = p->y_scale,
-                                 .finish = p->finish};
+            const byte_mean m = byte_pool_mean(&p->scales, (int64_t)in, (int64_t)in);
             *y = byte_mean_exact(loops->sum(x, in, p->flip), &m);
             continue;
         }

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
-#include "kernels/byte_loops.h"
+#include "kernels/byte_pool_scales.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 #include "kernels/pixel_taps.h"
@@ -17,9 +17,7 @@ enum { MAX_TAPS = BYTE_LINES, MAX_PIXELS = 1 << 22 };
 typedef struct params {
     uint32_t level, inputs, mean, global, count_padding;
     uint8_t flip;
-    int32_t x_zero;
-    double x_scale, y_scale;
-    int_finish finish;
+    byte_pool_scales scales;
     uint64_t batch, channels;
     int64_t end[PIXEL_AXES]; /* padding */
     pixel_window w;
@@ -50,20 +48,6 @@ static bool read_window(params *p, const kernel_problem *u)
     return taps <= MAX_TAPS;
 }
 
-static bool read_scales(params *p, const kernel_problem *u)
-{
-    if (u->inputs[0].dtype != u->outputs[0].dtype) return false;
-    for (size_t i = 1; i < 4; i += 2)
-        if (!int_problem_are_scales(u, i, 1) || !int_problem_is_fixed(u, i + 1, 1)) return false;
-    p->x_scale = int_problem_float(u, 1, 0);
-    p->x_zero = (int32_t)int_problem_int(u, 2, 0) + p->flip;
-    p->y_scale = int_problem_float(u, 3, 0);
-    p->finish = (int_finish){.zero = (int32_t)int_problem_int(u, 4, 0),
-                             .low = int_problem_low(u->outputs[0].dtype),
-                             .high = int_problem_high(u->outputs[0].dtype)};
-    return true;
-}
-
 static bool byte_pool_last_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -75,7 +59,9 @@ static bool byte_pool_last_describe(params *p, const kernel_problem *u)
     if (!int_problem_is_byte(x) || !int_problem_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
         !kernel_count(y))
         return false;
-    if (p->mean && (!op_attr_int(u->node, "channels_last", 0) || !read_scales(p, u))) return false;
+    if (p->mean &&
+        (!op_attr_int(u->node, "channels_last", 0) || !byte_pool_scales_read(&p->scales, u)))
+        return false;
     p->batch = (uint64_t)x->shape[0];
     p->channels = p->w.pixel = (uint64_t)x->shape[x->rank - 1];
     if (!p->global) return read_window(p, u);
@@ -138,8 +124,7 @@ static bool byte_pool_last_extent(kernel_extent *e, const kernel_claim *q)
     if (!p || !extent_level(e, p->level)) return false;
     if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
     if (!p->channels || p->channels != p->w.pixel) return extent_refuse(e, "channels");
-    if (!extent_between(p->x_zero, -256, 512) || !int_finish_is_valid(&p->finish))
-        return extent_refuse(e, "zero points");
+    if (!byte_pool_scales_are_valid(&p->scales)) return extent_refuse(e, "zero points");
     if (p->global && !extent_between(p->w.size[2], 1, MAX_PIXELS + 1))
         return extent_refuse(e, "number of pixels");
     if (!p->global && !has_valid_axes(p)) return extent_refuse(e, "window");
@@ -157,22 +142,13 @@ static bool byte_pool_last_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static byte_mean mean_of(const params *p, size_t inside, int64_t counted)
-{
-    return (byte_mean){.less = (int64_t)inside * p->x_zero,
-                       .x_scale = p->x_scale,
-                       .count = (double)counted,
-                       .y_scale = p->y_scale,
-                       .finish = p->finish};
-}
-
 static void run_global(const params *p, const kernel_run *r, size_t image)
 {
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
     const size_t count = (size_t)p->w.size[2], n = p->channels;
     const uint8_t *x = (const uint8_t *)r->tensors[0] + image * count * n;
     const uint8_t *list[BYTE_LINES];
-    const byte_mean m = mean_of(p, count, (int64_t)count);
+    const byte_mean m = byte_pool_mean(&p->scales, (int64_t)count, (int64_t)count);
     memset(r->scratch, 0, n * sizeof(int32_t));
     for (size_t at = 0; at < count && !cancel_requested(); at += BYTE_LINES) {
         const size_t lines = count - at < BYTE_LINES ? count - at : BYTE_LINES;
@@ -209,7 +185,8 @@ static void run_line(const params *p, const kernel_run *r, size_t index)
     for (int64_t o = 0; o < p->w.out[2]; o++, y += n) {
         pixel_line_list(&l, list, o);
         if (p->mean) {
-            const byte_mean m = mean_of(p, l.count, counted * count_taps(p, 2, o));
+            const byte_mean m =
+                byte_pool_mean(&p->scales, (int64_t)l.count, counted * count_taps(p, 2, o));
             memset(r->scratch, 0, n * sizeof(int32_t));
             loops->sum_of(r->scratch, list, l.count, n, p->flip);
             loops->mean(y, r->scratch, n, &m);
