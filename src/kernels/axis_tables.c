@@ -188,7 +188,7 @@ static bool axis_tables_are_inside(const axis_tables *p, const int32_t *tables)
     {                                                                                     \
         for (size_t i = from; i < to; i++) y[i] = last[i] >= 0 ? x[last[i]] : fill;       \
     }
-/* Each element twice. */
+/* Writes each element twice: nearest Resize by 2. */
 #define TWICE(name, type)                                       \
     static void name(type *restrict y, const type *x, size_t n) \
     {                                                           \

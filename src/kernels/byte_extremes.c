@@ -17,7 +17,7 @@ enum { COLUMNS = 1024 };
 typedef struct params {
     uint64_t outer, length, inner;
     uint32_t level, inputs, finds; /* finds: the result is an index, else a byte */
-    uint32_t last;                 /* of equals, the last one counts */
+    uint32_t last;                 /* the index of the last of equal elements */
     uint8_t mask;
 } params;
 

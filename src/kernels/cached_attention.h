@@ -20,7 +20,7 @@ typedef struct cached_params {
     uint64_t batch, heads, kv_heads, rows;
     uint64_t past, fresh;       /* keys of the caches, and new ones */
     uint64_t sizes[2];          /* of a row of keys, and of values */
-    cached_strides q, of[2], y; /* of: the new keys and values */
+    cached_strides q, of[2], y; /* of[0]: of the new keys; of[1]: of the new values */
     /* Strides of the mask; keys from m_keys on are masked. */
     uint64_t m_batch, m_head, m_row, m_key, m_keys;
     int64_t left, right; /* the window; < 0: none */

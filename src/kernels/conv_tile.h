@@ -37,9 +37,9 @@ typedef struct conv_tile_call {
     float parameter[2];
 } conv_tile_call;
 
-/* Sets what tile `index` of `tiles` ones that read the same weights, `size` floats from c->w on,
- * fetches ahead: its share of the weights behind them, which are as many and come next. A tile that
- * is alone fetches its own. `each`: weights of a lane. */
+/* Chooses the weights that a tile fetches into the cache. `tiles` tiles read the same block of
+ * `size` floats at c->w, and the block behind it is read next: tile `index` fetches its share of
+ * that. A single tile fetches its own block, some lanes ahead. `each`: weights of a lane. */
 static inline void conv_tile_fetch(conv_tile_call *c, size_t size, size_t each, size_t index,
                                    size_t tiles)
 {

@@ -23,7 +23,7 @@ winograd_params winograd_cut_finer(const winograd_params *p, uint32_t parts)
 
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
  * [36][2][run][block]; patches: one tile with its padding [in_blocks][6][6][block]; w: transformed
- * weights of some input channels, see transform_chunk. */
+ * weights of some input channels, see winograd_transform_chunk. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
     float *w, *v, *m, *patches;
@@ -234,7 +234,7 @@ static void conv_winograd_multiply(const winograd_params *p, const scratch *s, c
     }
 }
 
-/* The phase that makes the weights which all units share. */
+/* Transforms the weights once per run; all units read them in the next phase. */
 static void share_weights(const kernel_run *r)
 {
     const winograd_params *p = r->params;

@@ -159,7 +159,7 @@ static bool is_wide(const kernel_problem *u, unsigned bits)
            pgy_dtype_describe(u->outputs[0].dtype)->bits == bits;
 }
 
-/* Are all operands integers of one type of so many bits? */
+/* Do all operands have the result's type, and is it an integer of `bits` bits? */
 static bool is_bits(const kernel_problem *u, unsigned bits)
 {
     const pgy_dtype dtype = u->outputs[0].dtype;

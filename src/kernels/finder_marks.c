@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Positions of elements that are not zero. Each position is written behind the last one, and kept
- * if its element is not zero, so no branch depends on the data. Of AVX-512, vectors are compressed
+ * if its element is not zero, so no branch depends on the data. With AVX-512, vectors are compressed
  * in registers. */
 #include "base/system.h"
 #include "kernels/finder.h"

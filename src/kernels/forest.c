@@ -123,7 +123,7 @@ static void clear_block(const forest_params *p, double *y, bool *seen)
     memset(seen, 0, p->block * p->targets * sizeof *seen);
 }
 
-/* Behind the columns of features. */
+/* Scores lie in scratch memory behind the columns of features. */
 static double *scores_of(const forest_params *p, void *scratch)
 {
     return (double *)((char *)scratch + forest_columns(p));

@@ -240,8 +240,9 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
     return room;
 }
 
-/* What tile `index` of `tiles` ones over the same block of a panel fetches: its share of the block
- * behind it, which comes next. A tile that is alone fetches its own block. */
+/* Chooses what a tile fetches into the cache. `tiles` tiles read the same block of a panel, and the
+ * block behind it is read next: tile `index` fetches its share of that. A single tile fetches its
+ * own block. */
 static ahead fetch_ahead(const matmul_tile *t, const matmul_data *d, const void *b, size_t depth,
                          size_t behind, size_t index, size_t tiles)
 {

@@ -40,7 +40,8 @@ typedef struct heads_params {
     uint64_t batch, heads, past;
     heads_source of[3];
     uint64_t mask_rows;                        /* rows of numbers per batch entry */
-    uint64_t mask_batch, mask_row, mask_first; /* steps of flags; the first of them */
+    /* Strides of a mask of flags along batch entries and query rows; index of its first flag. */
+    uint64_t mask_batch, mask_row, mask_first;
     uint64_t bias_batch, bias_heads,
         bias_count; /* of what is added to scores; elements of HEADS_BIAS */
     uint32_t level, inputs, mask, causal;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft MatMulNBitsMlp and MatMulNBitsQkv: a root mean square norm, with a skip added in
  * front if there is one, then MatMulNBits with two or three weights. The MLP multiplies the
- * activation of the first product (the gate) by the second; without a norm's scale it takes its
- * input as it is. */
+ * activation of the first product (the gate) by the second. Without a norm's scale the input is not
+ * normalised. */
 #include <math.h>
 #include <string.h>
 

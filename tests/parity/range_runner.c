@@ -4,8 +4,8 @@
  * The symbol d_N of an input has size N at first, others have 4; `height` and `width` are multiples
  * of 8, and `total` is `past` + 1. No input
  * has more than MOST_FLOATS elements, or MOST_IDS of int64, so that ranges are tested and not
- * patience. Prints for each model "same", "close D" (the largest relative difference of floats),
- * "differ WHY" or "skipped WHY", and how many runs succeeded. */
+ * patience. Prints for each model "same", "close D" where D is the largest relative difference of
+ * floats, "differ WHY" or "skipped WHY", and how many runs succeeded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,8 @@ static void run_draw(sides *s, const pgy_tensor_map *feed, int index)
         if (!st[i]) st[i] = pgy_context_run(s->c[i], feed, out[i], &err[i]);
     }
     s->ran += !st[0];
-    if (!st[0] != !st[1]) /* invalid data may be found by a kernel or by a definition */
+    /* If both refuse the data, only their words differ: a kernel's, or a definition's. */
+    if (!st[0] != !st[1])
         snprintf(s->why, sizeof s->why, "in draw %d: '%.200s' against '%.200s'", index, err[0].text,
                  err[1].text);
     for (size_t i = 0; !st[0] && !st[1] && i < pgy_tensor_map_count(out[1]); i++) {
