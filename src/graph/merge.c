@@ -143,6 +143,31 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     return PGY_OK;
 }
 
+/* Did the file declare a size that the rule of the value's operator could not compute? */
+static bool is_only_declared(const value_box *box)
+{
+    if (box->declared.rank < 0 || box->declared.sequence) return false;
+    for (int32_t i = 0; box->sizes && i < box->declared.rank; i++)
+        if (dim_has_unknown(box->sizes[i])) return true;
+    return !box->sizes;
+}
+
+bool graph_forget_claims(pgy_graph *g)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->node_count; i++) {
+        const pgy_node *n = g->nodes[i];
+        for (size_t k = 0; k < n->output_count && !n->subgraph_count; k++) {
+            value_box *box = n->outputs[k] ? box_of(n->outputs[k]) : NULL;
+            if (!box || !is_only_declared(box)) continue;
+            box->declared.rank = -1;
+            box->declared.dims = NULL;
+            any = true;
+        }
+    }
+    return any;
+}
+
 pgy_status value_read_small(pgy_value *v, const pgy_onnx_tensor *t, pgy_error *err)
 {
     value_box *box = box_of(v);

@@ -55,5 +55,6 @@ const char *kernel_fault_text(pgy_status status)
 {
     if (status == PGY_E_ARGUMENT)
         return "a sequence length or position does not fit its caches or tables";
-    return status == PGY_E_BACKEND ? "its plug-in failed" : "an index is out of range";
+    return status == PGY_E_BACKEND ? "its plug-in failed"
+                                   : "an index is out of range, or a shape does not fit";
 }

@@ -177,13 +177,13 @@ static inline bool kernel_accept(const kernel *k, kernel_problem *u, double *cos
 /* Reasons for which a whole run fails. */
 typedef enum kernel_fault_kind {
     KERNEL_FAULT_NONE,
-    KERNEL_FAULT_INDEX,  /* an index in the input data is out of range */
+    KERNEL_FAULT_INDEX,  /* an index in the input data is out of range, or a shape does not fit */
     KERNEL_FAULT_LENGTH, /* a sequence length or position does not fit caches or tables */
     KERNEL_FAULT_PLUGIN, /* a plug-in kernel failed; it has logged the reason */
 } kernel_fault_kind;
 
 pgy_status kernel_fault_status(int kind);
-const char *kernel_fault_text(pgy_status status); /* "an index is out of range" */
+const char *kernel_fault_text(pgy_status status); /* "an index is out of range, or ..." */
 
 static inline void kernel_fail(const kernel_run *r, kernel_fault_kind kind)
 {

@@ -199,6 +199,8 @@ pgy_status engine_import_model(engine_import *out, pgy_model *model, const pgy_b
     if (!st) list_outputs_once(g);
     if (!st) st = plan_check(g, err); /* fails on unknown operators, also in subgraphs */
     if (!st) st = pgy_graph_infer_shapes(g, NULL, err);
+    /* Kernels trust sizes. A declared one may differ from what the data says at run time. */
+    if (!st && graph_forget_claims(g)) st = pgy_graph_infer_shapes(g, NULL, err);
     if (!st) st = precision_interface(g, config, err);
     if (!st) st = engine_describe(&m.inputs, g->inputs, g->input_count, err);
     if (!st) st = engine_describe(&m.outputs, g->outputs, g->output_count, err);
