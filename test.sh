@@ -8,17 +8,44 @@ start=$(date +%s)
 passed=0
 failed=
 
-step() { # step NAME COMMAND...: prints the outcome and, after a failure, the end of the log
-    name=$1; shift
-    began=$(date +%s)
-    if "$@" > "build/logs/$name.log" 2>&1; then
-        echo "ok    $name ($(($(date +%s) - began)) s)"
+tell() { # tell NAME STATUS SECONDS: prints the outcome and, after a failure, the end of the log
+    if [ "$2" = 0 ]; then
+        echo "ok    $1 ($3 s)"
         passed=$((passed + 1))
     else
-        echo "FAIL  $name ($(($(date +%s) - began)) s), the end of build/logs/$name.log:"
-        grep -v ' Passed \|^ *Start \|  OK \]\|\[ RUN ' "build/logs/$name.log" | tail -n 60
-        failed="$failed $name"
+        echo "FAIL  $1 ($3 s), the end of build/logs/$1.log:"
+        grep -v ' Passed \|^ *Start \|  OK \]\|\[ RUN ' "build/logs/$1.log" | tail -n 60
+        failed="$failed $1"
     fi
+}
+
+step() { # step NAME COMMAND...
+    name=$1; shift
+    began=$(date +%s)
+    status=0
+    "$@" > "build/logs/$name.log" 2>&1 || status=$?
+    tell "$name" "$status" "$(($(date +%s) - began))"
+}
+
+aside() { # aside NAME COMMAND...: a step that mostly waits; it runs beside the next ones, and `join` tells its outcome
+    name=$1; shift
+    (
+        began=$(date +%s)
+        status=0
+        "$@" > "build/logs/$name.log" 2>&1 || status=$?
+        echo "$status $(($(date +%s) - began))" > "build/logs/$name.status"
+    ) &
+    beside="${beside:-} $name"
+}
+
+join() { # waits for the steps that were set aside
+    wait
+    for name in ${beside:-}; do
+        read -r status seconds < "build/logs/$name.status" || { status=1; seconds=0; }
+        tell "$name" "$status" "$seconds"
+    done
+    beside=
+    grep -hs '^skipped' build/logs/page*.log || true
 }
 
 finish() { # the last line says how many steps passed
@@ -45,17 +72,20 @@ step unit ctest --test-dir build/release --output-on-failure -j2
 # CUDA kernels are the same ones whatever the processor is.
 step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda$'
 step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda$'
-step program tests/cli/run_cases build/release/bin/polygraphy
-step page tests/viewer/run build/release/bin/polygraphy --results build/logs/page
+aside page tests/viewer/run build/release/bin/polygraphy --results build/logs/page
 if command -v firefox-esr >/dev/null || command -v firefox >/dev/null; then # it is tried where it is; nothing installs it
-    step page-firefox tests/viewer/run build/release/bin/polygraphy --browser firefox --results build/logs/page-firefox
+    aside page-firefox tests/viewer/run build/release/bin/polygraphy --browser firefox --results build/logs/page-firefox
 fi
-grep -hs '^skipped' build/logs/page.log || true
+step program tests/cli/run_cases build/release/bin/polygraphy
 step headers tests/headers/check
 step docs tools/gen_docs --check
 step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'
 if [ "$mode" = all ]; then
-    step sanitize sh -c 'cmake --preset asan && cmake --build --preset asan && rm -rf build/asan/profile && ctest --test-dir build/asan --output-on-failure -j2'
+    step sanitize-build sh -c 'cmake --preset asan && cmake --build --preset asan'
+fi
+join
+if [ "$mode" = all ]; then
+    step sanitize sh -c 'rm -rf build/asan/profile && ctest --test-dir build/asan --output-on-failure -j2'
     step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
     step coverage tools/coverage --no-run --at-least 85
     # select and program_place search on one thread and take minutes under the thread sanitizer.
