@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#include "base/cancel.h"
+
 enum { FEW = 24, LONG = 2048, WIDE = 11, NARROW = 8 };
 
 static void insert(finder_key *keys, size_t n)
@@ -21,13 +23,16 @@ static void sort_digit(finder_key *to, const finder_key *from, size_t n, unsigne
 {
     uint32_t at[1 << WIDE] = {0};
     uint32_t sum = 0;
-    for (size_t i = 0; i < n; i++) at[from[i].key >> shift & mask]++;
+    for (size_t i = 0, end; i < n && !cancel_requested();)
+        for (end = finder_piece_end(i, n); i < end; i++) at[from[i].key >> shift & mask]++;
     for (size_t d = 0; d <= mask; d++) {
         const uint32_t count = at[d];
         at[d] = sum;
         sum += count;
     }
-    for (size_t i = 0; i < n; i++) to[at[from[i].key >> shift & mask]++] = from[i];
+    for (size_t i = 0, end; i < n && !cancel_requested();)
+        for (end = finder_piece_end(i, n); i < end; i++)
+            to[at[from[i].key >> shift & mask]++] = from[i];
 }
 
 finder_key *finder_sort(finder_key *keys, finder_key *spare, size_t n)
@@ -40,7 +45,7 @@ finder_key *finder_sort(finder_key *keys, finder_key *spare, size_t n)
         return keys;
     }
     for (size_t i = 1; i < n; i++) differ |= keys[i].key ^ keys[0].key;
-    for (unsigned shift = 0; shift < 64; shift += bits) {
+    for (unsigned shift = 0; shift < 64 && !cancel_requested(); shift += bits) {
         if (!(differ >> shift & mask)) continue;
         sort_digit(spare, keys, n, shift, mask);
         finder_key *sorted = spare;

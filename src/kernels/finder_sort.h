@@ -12,8 +12,15 @@ typedef struct finder_key {
     uint32_t index;
 } finder_key;
 
+/* Loops over many elements look after each piece whether the run is cancelled. */
+static inline size_t finder_piece_end(size_t from, size_t n)
+{
+    enum { PIECE = 1 << 20 };
+    return n - from < PIECE ? n : from + PIECE;
+}
+
 /* Sorts n keys; equal ones stay in order. Returns the sorted array: `keys` or `spare`, which has
- * the same size. */
+ * the same size. A cancelled run leaves keys in no order, and some of `spare` unset. */
 finder_key *finder_sort(finder_key *keys, finder_key *spare, size_t n);
 
 /* A number that orders bits like the float: NaN is the largest, and -0 equals 0. */
