@@ -213,17 +213,25 @@ static void write_at(void *data, int type, int64_t i, float x)
         ((uint16_t *)data)[i] = narrow(x, type);
 }
 
-static float sum_of(lt_desc desc, const void *a, lt_layout al, const void *b, lt_layout bl,
-                    int64_t batch, int64_t row, int64_t column)
+/* A matrix of a batch as floats, [lines][k]: rows of A or columns of B. `along`: elements of a line
+ * are neighbours in memory. */
+static float *lines_of(const void *data, lt_layout l, int64_t batch, bool along, int64_t lines,
+                       int64_t k)
 {
-    const int64_t k = (int64_t)(desc->turn[0] ? al->rows : al->columns);
+    float *to = malloc(sizeof *to * (size_t)(lines * k + 1));
+    if (!to) abort();
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t at = along ? i + line * l->stride : line + i * l->stride;
+            to[line * k + i] = read_at(data, l->type, batch * l->batch_stride + at);
+        }
+    return to;
+}
+
+static float sum_of(const float *a, const float *b, int64_t k)
+{
     float sum = 0;
-    for (int64_t i = 0; i < k; i++) {
-        const int64_t x = desc->turn[0] ? i + row * al->stride : row + i * al->stride;
-        const int64_t y = desc->turn[1] ? column + i * bl->stride : i + column * bl->stride;
-        sum += read_at(a, al->type, batch * al->batch_stride + x) *
-               read_at(b, bl->type, batch * bl->batch_stride + y);
-    }
+    for (int64_t i = 0; i < k; i++) sum += a[i] * b[i];
     return sum;
 }
 
@@ -236,16 +244,23 @@ EXPORT int cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, con
     BEGIN("cublasLtMatmul");
     if (stream->captured) return NOT_SUPPORTED; /* then steps are enqueued one by one */
     if (!handle || (algorithm->data[0] != 77 && algorithm->data[0] != 79)) return INVALID;
-    if (workspace_bytes) memset(workspace, 0x5a, workspace_bytes);
-    for (int64_t batch = 0; batch < dl->batch; batch++)
-        for (int64_t column = 0; column < (int64_t)dl->columns; column++)
-            for (int64_t row = 0; row < (int64_t)dl->rows; row++) {
+    if (workspace_bytes) ((char *)workspace)[0] = ((char *)workspace)[workspace_bytes - 1] = 0x5a;
+    const int64_t k = (int64_t)(desc->turn[0] ? al->rows : al->columns);
+    const int64_t rows = (int64_t)dl->rows, columns = (int64_t)dl->columns;
+    for (int64_t batch = 0; batch < dl->batch; batch++) {
+        float *left = lines_of(a, al, batch, desc->turn[0], rows, k);
+        float *right = lines_of(b, bl, batch, !desc->turn[1], columns, k);
+        for (int64_t column = 0; column < columns; column++)
+            for (int64_t row = 0; row < rows; row++) {
                 const int64_t at = batch * dl->batch_stride + row + column * dl->stride;
-                float v = *(const float *)alpha * sum_of(desc, a, al, b, bl, batch, row, column);
+                float v = *(const float *)alpha * sum_of(left + row * k, right + column * k, k);
                 if (*(const float *)beta != 0) v += *(const float *)beta * read_at(c, cl->type, at);
                 if (desc->epilogue & LT_EPILOGUE_BIAS)
                     v += read_at(desc->bias, desc->bias_type, row);
                 write_at(d, dl->type, at, v);
             }
+        free(left);
+        free(right);
+    }
     return 0;
 }
