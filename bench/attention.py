@@ -6,7 +6,6 @@ LIBRARY is libpolygraphy.so. Steps of one token with a cache of 2048, and prompt
 memory; medians in milliseconds. ONNX Runtime's past and present are the same memory, so that it copies nothing; `copied` is its time with other
 memory for present."""
 import ctypes
-import sys
 import tempfile
 import time
 
@@ -15,8 +14,10 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-LIBRARY, THREADS = ctypes.CDLL(sys.argv[1]), int(sys.argv[2])
-ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 21
+from words import words
+
+GIVEN = words(__doc__, 2)
+LIBRARY, THREADS, ROUNDS = ctypes.CDLL(GIVEN[0]), int(GIVEN[1]), int(GIVEN[2]) if len(GIVEN) > 2 else 21
 PROBLEMS = [(rows, heads, heads // 4, size) for rows in (1, 512) for heads in (8, 32) for size in (64, 128)]
 
 

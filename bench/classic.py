@@ -10,13 +10,15 @@ import json
 import math
 import os
 import subprocess
-import sys
 import tempfile
 
 import onnx
 
+from words import words
+
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "data", "classic_ml")
-PROGRAM, SECONDS, NAMES = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "0.4", sys.argv[3:]
+GIVEN = words(__doc__, 1)
+PROGRAM, SECONDS, NAMES = GIVEN[0], GIVEN[1] if len(GIVEN) > 1 else "0.4", GIVEN[2:]
 FEATURES = 30
 
 

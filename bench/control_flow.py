@@ -7,7 +7,6 @@ results, relative to the largest number. Models: an LSTM as Loop and as Scan, a 
 post-processing of detectors, loops that grow a tensor."""
 import ctypes
 import os
-import sys
 import tempfile
 import time
 
@@ -16,9 +15,10 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-LIBRARY = ctypes.CDLL(sys.argv[1])
-ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 15
-NAMES = sys.argv[3:]
+from words import words
+
+GIVEN = words(__doc__, 1)
+LIBRARY, ROUNDS, NAMES = ctypes.CDLL(GIVEN[0]), int(GIVEN[1]) if len(GIVEN) > 1 else 15, GIVEN[2:]
 F, I, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 random = np.random.default_rng(1)
 

@@ -17,6 +17,7 @@ import torch
 import torchvision
 
 import gpu_models
+from words import words
 
 
 def models(folder):
@@ -52,15 +53,14 @@ def engine_ms(program, path, threads):
 
 
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    programs = sys.argv[1].split(",")
+    given = words(__doc__, 1)
+    programs = given[0].split(",")
     earlier = len(programs) > 1
     print("| model | threads | ONNX Runtime | engine | ONNX Runtime / engine |" + (" earlier | earlier / engine |" if earlier else ""))
     print("| --- | --- | --- | --- | --- |" + (" --- | --- |" if earlier else ""))
     with tempfile.TemporaryDirectory() as folder:
         for name, path, feed in models(folder):
-            for threads in [int(t) for t in sys.argv[2:] or ["1", "4", "16"]]:
+            for threads in [int(t) for t in given[1:] or ["1", "4", "16"]]:
                 theirs, ours, *before = runtime_ms(path, feed, threads), *(engine_ms(p, path, threads) for p in programs)
                 print(f"| {name} | {threads} | {theirs:.2f} | {ours:.2f} | {theirs / ours:.2f} |" + "".join(f" {b:.2f} | {b / ours:.2f} |" for b in before), flush=True)
 

@@ -14,6 +14,8 @@ import tempfile
 import torch
 import torchvision
 
+from words import words
+
 
 def graph_ms(model, x):
     stream = torch.cuda.Stream()
@@ -38,15 +40,15 @@ def graph_ms(model, x):
 
 
 def engine_ms(program, path, options):
-    words = [program, "run", path, "--trt", "--device", "cuda", "--warm-up", "10", "--iterations", "50", *options]
-    done = subprocess.run(words, capture_output=True, text=True)
+    command = [program, "run", path, "--trt", "--device", "cuda", "--warm-up", "10", "--iterations", "50", *options]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     return float(re.search(r"Average inference time: ([\d.]+) ms", done.stdout).group(1))
 
 
 def main():
-    program = sys.argv[1]
+    program, = words(__doc__, 1)
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = True
     model, x = torchvision.models.resnet50(weights=None).eval(), torch.randn(1, 3, 224, 224)
