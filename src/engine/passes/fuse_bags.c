@@ -94,13 +94,14 @@ static bool rule_loop(pattern *p, pgy_node *n)
     return true;
 }
 
-static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
+/* CUDA devices have kernels of Gather and reductions; loops run on the host in any case. */
+static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {rule_matrix, rule_loop, NULL};
-    return pattern_run(g, "fuse_bags", RULES, changes, err);
+    static const pattern_rule ALL[] = {rule_matrix, rule_loop, NULL}, LOOPS[] = {rule_loop, NULL};
+    return pattern_run(g, "fuse_bags", pass_is_for_cuda(target) ? LOOPS : ALL, changes, err);
 }
 
 const pass PASS_fuse_bags = {
     .name = "fuse_bags",
     .summary = "rows of a table that are gathered and reduced, also by the loops of EmbeddingBag",
-    .run = run};
+    .run_for = run};

@@ -67,6 +67,17 @@ static void test_fuse_bags__rows_that_others_read_stay(void **state)
     expect_y(&b, "Gather ReduceSum Sub");
 }
 
+static void test_fuse_bags__cuda_devices_gather_and_reduce(void **state)
+{
+    (void)state;
+    model_builder b = start_table();
+    ints(&b, "i", "2, 4", INDICES);
+    ints(&b, "axis", "1", ONE);
+    builder_node(&b, "Gather", "x i", "g");
+    builder_node(&b, "ReduceSum", "g axis", "y");
+    expect_y_on(&b, "cuda", "Gather ReduceSum");
+}
+
 /* ---- Loops ---------------------------------------------------------------------------------- */
 
 /* What differs between loops; 0 and NULL: as exporters write them. */
