@@ -73,8 +73,10 @@ uint64_t svm_kernel_bytes(const svm_params *p)
 uint64_t svm_numbers(const svm_params *p)
 {
     if (!p->classes) return 0;
-    const svm_classes k = {
-        .classes = p->classes, .pairs = p->pairs, .probabilities = p->probabilities != 0};
+    const svm_classes k = {.classes = p->classes,
+                           .pairs = p->pairs,
+                           .has_vectors = p->has_vectors != 0,
+                           .probabilities = p->probabilities != 0};
     return extent_add(svm_room_count(&k), extent_add(p->columns, 2));
 }
 

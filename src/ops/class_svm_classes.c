@@ -5,19 +5,24 @@
 
 #include "ops/class_svm.h"
 
+/* Without vectors, scores need no room, however many pairs there are. */
+static size_t square_of(const svm_classes *k)
+{
+    return k->has_vectors && k->probabilities ? k->classes * k->classes : 0;
+}
+
 size_t svm_room_count(const svm_classes *k)
 {
-    const size_t square = k->probabilities ? k->classes * k->classes : 0;
-    return k->pairs + 2 * square + 2 * k->classes;
+    return k->has_vectors ? k->pairs + 2 * square_of(k) + 2 * k->classes : 0;
 }
 
 svm_room svm_room_of(const svm_classes *k, double *numbers)
 {
-    const size_t square = k->probabilities ? k->classes * k->classes : 0;
     svm_room r = {.decisions = numbers};
+    if (!k->has_vectors) return r;
     r.pairs = r.decisions + k->pairs;
-    r.matrix = r.pairs + square;
-    r.products = r.matrix + square;
+    r.matrix = r.pairs + square_of(k);
+    r.products = r.matrix + square_of(k);
     r.votes = r.products + k->classes;
     return r;
 }
