@@ -94,7 +94,7 @@ static void gather_run(const kernel_run *r)
         const int64_t given = index_at(r->tensors[1], p->wide, i % p->count);
         const uint64_t index = (uint64_t)given + (given < 0 ? p->length : 0);
         if (index >= p->length) {
-            kernel_fault(r);
+            kernel_fault_index(r, given, p->length);
             continue;
         }
         if (!p->block) continue; /* tensors without elements may have no address */

@@ -494,7 +494,8 @@ static kernel_run inner_run(const kernel_run *r, const params *p, void *const *t
                         .scratch = r->scratch,
                         .part = r->part,
                         .parts = r->parts,
-                        .fault = r->fault};
+                        .fault = r->fault,
+                        .bad = r->bad};
 }
 
 static void half_adapter_whole(const kernel_run *r, const params *p)

@@ -2,6 +2,8 @@
 /* Functions that all kernels share: axes, sizes, the share of a part, and failures. */
 #include "kernels/kernel.h"
 
+#include <stdio.h>
+
 /* ---- Axes ----------------------------------------------------------------------------------- */
 
 int32_t kernel_all_axes(const kernel_problem *u)
@@ -51,10 +53,22 @@ pgy_status kernel_fault_status(int kind)
     return kind == KERNEL_FAULT_PLUGIN ? PGY_E_BACKEND : PGY_E_SHAPE;
 }
 
-const char *kernel_fault_text(pgy_status status)
+static const char *fault_text(pgy_status status)
 {
     if (status == PGY_E_ARGUMENT)
         return "a sequence length or position does not fit its caches or tables";
     return status == PGY_E_BACKEND ? "its plug-in failed"
                                    : "an index is out of range, or a shape does not fit";
+}
+
+void kernel_fault_print(char text[KERNEL_FAULT_BYTES], pgy_status status,
+                        const kernel_bad_index *bad)
+{
+    if (status != PGY_E_SHAPE || !atomic_load_explicit(&bad->noted, memory_order_relaxed)) {
+        snprintf(text, KERNEL_FAULT_BYTES, "%s", fault_text(status));
+        return;
+    }
+    const long long value = atomic_load_explicit(&bad->value, memory_order_relaxed);
+    const long long size = atomic_load_explicit(&bad->size, memory_order_relaxed);
+    snprintf(text, KERNEL_FAULT_BYTES, "index %lld is not in [-%lld, %lld)", value, size, size);
 }

@@ -83,6 +83,12 @@ typedef struct kernel_plan {
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
 
+/* An index that a kernel found out of range, for the message. */
+typedef struct kernel_bad_index {
+    atomic_bool noted;
+    atomic_llong value, size; /* it is not in [-size, size) */
+} kernel_bad_index;
+
 /* One call of `run`: the work of `part` out of `parts`, a number that the plan allows. */
 typedef struct kernel_run {
     const struct kernel *self;
@@ -94,7 +100,8 @@ typedef struct kernel_run {
     /* A kernel_fault_kind; NULL: faults are not reported. For an enqueued kernel it lies in memory
      * that host and device share. */
     atomic_int *fault;
-    void *loaded; /* for an enqueued kernel: the result of its `load` */
+    kernel_bad_index *bad; /* where an index out of range is noted, too; may be NULL */
+    void *loaded;          /* for an enqueued kernel: the result of its `load` */
 } kernel_run;
 
 /* Facts about a kernel that the 16-bit adapter (half_adapter.h) and kernel_prepare rely on. */
@@ -183,7 +190,10 @@ typedef enum kernel_fault_kind {
 } kernel_fault_kind;
 
 pgy_status kernel_fault_status(int kind);
-const char *kernel_fault_text(pgy_status status); /* "an index is out of range, or ..." */
+enum { KERNEL_FAULT_BYTES = 96 };
+/* Writes "index 7 is not in [-5, 5)" if the run noted one, else what the status stands for. */
+void kernel_fault_print(char text[KERNEL_FAULT_BYTES], pgy_status status,
+                        const kernel_bad_index *bad);
 
 static inline void kernel_fail(const kernel_run *r, kernel_fault_kind kind)
 {
@@ -193,6 +203,16 @@ static inline void kernel_fail(const kernel_run *r, kernel_fault_kind kind)
 static inline void kernel_fault(const kernel_run *r)
 {
     kernel_fail(r, KERNEL_FAULT_INDEX);
+}
+
+/* A fault that names the index and the axis' size. */
+static inline void kernel_fault_index(const kernel_run *r, int64_t index, uint64_t size)
+{
+    if (r->bad && !atomic_exchange_explicit(&r->bad->noted, true, memory_order_relaxed)) {
+        atomic_store_explicit(&r->bad->value, (long long)index, memory_order_relaxed);
+        atomic_store_explicit(&r->bad->size, (long long)size, memory_order_relaxed);
+    }
+    kernel_fault(r);
 }
 
 /* ---- Help for kernels ----------------------------------------------------------------------- */

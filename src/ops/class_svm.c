@@ -59,8 +59,8 @@ pgy_status svm_check_features(const svm *s, const op_infer *c, dim features, pgy
                     s->features);
 }
 
-/* x^degree for a small whole degree, by products; they are what such a power means. */
-static int small_degree(const svm *s)
+/* Products are what a power with a small whole degree means. */
+int svm_small_degree(const svm *s)
 {
     const double d = s->degree;
     return d >= 1 && d <= 8 && d == floor(d) ? (int)d : 0;
@@ -72,7 +72,7 @@ static void arguments(double *k, const svm *s, const double *x, const double *tu
                       size_t count)
 {
     const bool squares = s->kernel == SVM_RBF;
-    const int degree = s->kernel == SVM_POLY ? small_degree(s) : 0;
+    const int degree = s->kernel == SVM_POLY ? svm_small_degree(s) : 0;
     for (size_t i = first; i < count; i++) {
         double sum = 0, y;
         for (size_t f = 0; f < s->features; f++) {
@@ -94,7 +94,7 @@ __attribute__((target("avx2"))) static size_t arguments_fast(double *k, const sv
                                                              size_t count)
 {
     const bool squares = s->kernel == SVM_RBF;
-    const int degree = s->kernel == SVM_POLY ? small_degree(s) : 0;
+    const int degree = s->kernel == SVM_POLY ? svm_small_degree(s) : 0;
     const __m256d gamma = _mm256_set1_pd(squares ? -s->gamma : s->gamma),
                   coef0 = _mm256_set1_pd(s->coef0);
     size_t i = 0;
@@ -146,7 +146,7 @@ void svm_kernels(double *k, const svm *s, const double *x, const double *turned,
     arguments(k, s, x, turned, fast ? arguments_fast(k, s, x, turned, count) : 0, count);
     if (s->kernel == SVM_RBF) vmath_exp(k, k, count);
     if (s->kernel == SVM_SIGMOID) vmath_tanh(k, k, count);
-    for (size_t i = 0; s->kernel == SVM_POLY && !small_degree(s) && i < count; i++)
+    for (size_t i = 0; s->kernel == SVM_POLY && !svm_small_degree(s) && i < count; i++)
         k[i] = pow(k[i], s->degree);
 }
 

@@ -22,6 +22,40 @@ typedef struct svm {
     size_t features;
 } svm;
 
+/* What the end of a classifier's row depends on. */
+typedef struct svm_classes {
+    const float *prob_a, *prob_b; /* for each pair of classes, if there are probabilities */
+    size_t classes, pairs, columns;
+    scores_transform transform;
+    bool has_vectors;   /* else the scores are linear, one for each class */
+    bool probabilities; /* the scores are those of classes, not of pairs */
+    bool positive;      /* no coefficient is negative */
+} svm_classes;
+
+/* The numbers of one row of a classifier. */
+typedef struct svm_room {
+    double *decisions; /* one for each pair of classes; positive: the first one */
+    double *pairs, *matrix, *products, *votes;
+} svm_room;
+
+typedef struct svm_classifier {
+    svm s;
+    svm_classes k;
+    const op_node *node;
+    scores_labels labels;
+    const int64_t *per_class; /* number of support vectors of each class */
+} svm_classifier;
+
+/* PGY_E_ARGUMENT: attributes contradict each other. */
+pgy_status svm_classifier_init(svm_classifier *c, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+pgy_status svm_regressor_init(svm *s, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+/* The room of a row is in so many float64 numbers. */
+size_t svm_room_count(const svm_classes *k);
+svm_room svm_room_of(const svm_classes *k, double *numbers);
+/* Makes scores y (k->columns, two at least) and the position of the label from the decisions or,
+ * without support vectors, from the linear scores in y. */
+size_t svm_finish_classes(double *y, const svm_classes *k, const svm_room *r);
+
 /* Reads the attributes that both operators have. `vectors` is the number of support vectors,
  * `outputs` that of the rows of coefficients without support vectors. PGY_E_ARGUMENT */
 pgy_status svm_init(svm *s, const op_node *n, int64_t vectors, size_t outputs,
@@ -34,6 +68,8 @@ pgy_status svm_check_features(const svm *s, const op_infer *c, dim features,
 pgy_status svm_turn(double **turned, const svm *s, const op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 /* k[i] = kernel function of x and vector i of all `count` that svm_turn has copied. */
 void svm_kernels(double *k, const svm *s, const double *x, const double *turned, size_t count);
+/* A degree that is computed by products, from 1 to 8; 0: by pow. */
+int svm_small_degree(const svm *s);
 /* The sum of k[i] * weights[i], in a fixed order. */
 double svm_sum(const double *k, const float *weights, size_t count);
 

@@ -14,7 +14,7 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
-static pgy_status read(svm *s, const op_node *n, pgy_error *err)
+pgy_status svm_regressor_init(svm *s, const op_node *n, pgy_error *err)
 {
     const pgy_status st = svm_init(s, n, op_attr_int(n, "n_supports", 0), 1, err);
     if (!st && s->vector_count && s->coefficient_count != s->vector_count)
@@ -28,7 +28,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 {
     svm s;
     dim rows, features;
-    pgy_status st = read(&s, c->node, err);
+    pgy_status st = svm_regressor_init(&s, c->node, err);
     if (!st) st = scores_infer_rows(c, &rows, &features, err);
     if (!st) st = svm_check_features(&s, c, features, err);
     return st ? st : scores_infer_matrix(c, 0, PGY_F32, rows, dim_const(1), err);
@@ -53,7 +53,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     double *copy = NULL, *k = NULL, *turned = NULL;
     const bool one_class = op_attr_int(c->node, "one_class", 0) != 0;
     pgy_status st = inputs_check(c, "!", err);
-    if (!st) st = read(&s, c->node, err);
+    if (!st) st = svm_regressor_init(&s, c->node, err);
     if (!st) st = scores_rows(&rows, &features, c, err);
     if (!st) st = scores_input(&x, &copy, c, PGY_DTYPE_NONE, err);
     if (!st) st = svm_turn(&turned, &s, c, err);

@@ -50,6 +50,13 @@ void reference_attr_ints(reference_case *c, const char *name, const int64_t *val
     a->count = count;
 }
 
+void reference_attr_floats(reference_case *c, const char *name, const float *values, size_t count)
+{
+    op_attr *a = add_attr(c, name, OP_ATTR_FLOATS);
+    a->floats = values;
+    a->count = count;
+}
+
 void reference_attr_text(reference_case *c, const char *name, const char *text)
 {
     add_attr(c, name, OP_ATTR_STRING)->s = span_of(text);

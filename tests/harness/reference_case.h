@@ -9,7 +9,7 @@
 
 typedef struct reference_case {
     op_node node;
-    op_attr attrs[8];
+    op_attr attrs[12];
     size_t input_count;
     pgy_tensor *inputs[KERNEL_MAX_INPUTS]; /* NULL: omitted */
     bool constant[KERNEL_MAX_INPUTS];
@@ -20,6 +20,7 @@ void reference_start(reference_case *c, const char *domain, const char *op, int6
 void reference_attr_int(reference_case *c, const char *name, int64_t value);
 void reference_attr_float(reference_case *c, const char *name, float value);
 void reference_attr_ints(reference_case *c, const char *name, const int64_t *values, size_t count);
+void reference_attr_floats(reference_case *c, const char *name, const float *values, size_t count);
 void reference_attr_text(reference_case *c, const char *name, const char *text);
 /* Adds an input with a shape like "2 3 4"; NULL: the input is omitted. Floats are random in [-4,
  * 4), integers in [-9, 9] ([0, 9] if unsigned). @return the elements, which the caller may change

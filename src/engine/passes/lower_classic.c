@@ -166,40 +166,52 @@ static pgy_value *label_texts(pattern *p, pgy_node *n, const pgy_onnx_attribute 
     return made;
 }
 
-/* Trees that give the place of the label, which a Gather makes a text: the kernel gives integers.
- */
-static bool lower_text_labels(pattern *p, pgy_node *n)
+/* A classifier that gives the place of the label, which a Gather makes a text: kernels give
+ * integers. `ints` is the attribute with integer labels. */
+static bool lower_text_labels(pattern *p, pgy_node *n, const char *op, const char *ints)
 {
-    if (!pattern_is(n, "ai.onnx.ml:TreeEnsembleClassifier") || !is_matrix(n) ||
-        n->output_count != 2 || !n->outputs[0])
-        return false;
+    if (!pattern_is(n, op) || !is_matrix(n) || n->output_count != 2 || !n->outputs[0]) return false;
     const pgy_onnx_attribute *names = node_attribute(n, "classlabels_strings");
-    if (!names || names->string_count < 2 || node_attribute(n, "classlabels_int64s")) return false;
+    if (!names || names->string_count < 2 || node_attribute(n, ints)) return false;
     int64_t *places = mem_realloc_array(NULL, names->string_count, sizeof *places);
     pgy_value *texts = places ? label_texts(p, n, names) : NULL;
     pgy_value *place = texts ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
     pgy_value *const outputs[] = {place, n->outputs[1]}, *const picked[] = {texts, place};
-    pgy_node *trees = place ? pattern_add_outputs(p, n, "ai.onnx.ml:TreeEnsembleClassifier",
-                                                  n->inputs, 1, outputs, 2)
-                            : NULL;
-    for (size_t i = 0; trees && i < n->attribute_count; i++)
-        if (n->attributes[i] != names) pattern_copy(p, trees, n, n->attributes[i]->name);
+    pgy_node *made = place ? pattern_add_outputs(p, n, op, n->inputs, 1, outputs, 2) : NULL;
+    for (size_t i = 0; made && i < n->attribute_count; i++)
+        if (n->attributes[i] != names) pattern_copy(p, made, n, n->attributes[i]->name);
     for (size_t i = 0; places && i < names->string_count; i++) places[i] = (int64_t)i;
-    if (trees) pattern_set_ints(p, trees, "classlabels_int64s", places, names->string_count);
-    const bool done = trees && pattern_add(p, n, "Gather", picked, 2, n->outputs[0]);
+    if (made) pattern_set_ints(p, made, ints, places, names->string_count);
+    const bool done = made && pattern_add(p, n, "Gather", picked, 2, n->outputs[0]);
     if (done) pattern_drop(p, n);
     mem_free(places);
     return done;
 }
 
+static bool lower_labels_of_trees(pattern *p, pgy_node *n)
+{
+    return lower_text_labels(p, n, "ai.onnx.ml:TreeEnsembleClassifier", "classlabels_int64s");
+}
+
+static bool lower_labels_of_svm(pattern *p, pgy_node *n)
+{
+    return lower_text_labels(p, n, "ai.onnx.ml:SVMClassifier", "classlabels_ints");
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_scaler,     lower_normalizer,  lower_regressor,
-                                         lower_classifier, lower_text_labels, NULL};
+    static const pattern_rule RULES[] = {lower_scaler,
+                                         lower_normalizer,
+                                         lower_regressor,
+                                         lower_classifier,
+                                         lower_labels_of_trees,
+                                         lower_labels_of_svm,
+                                         NULL};
     return pattern_run(g, "lower_classic", RULES, changes, err);
 }
 
 const pass PASS_lower_classic = {.name = "lower_classic",
                                  .summary = "linear models, Scaler and Normalizer of ai.onnx.ml as "
-                                            "standard operators; text labels of trees",
+                                            "standard operators; text labels of trees and support "
+                                            "vector machines",
                                  .run = run};

@@ -172,15 +172,18 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
     l.scratch_stride = (p->plan.scratch_bytes + 63) / 64 * 64;
     pgy_status st = interpret_hold_memory(it, workspace + l.scratch_stride * l.run.parts + 64, err);
     if (st) return st;
+    kernel_bad_index bad = {0};
+    char text[KERNEL_FAULT_BYTES];
     l.run.tensors = tensors;
+    l.run.bad = &bad;
     l.run.workspace = it->memory;
     l.scratch = (char *)it->memory + workspace;
     it->kernel_runs++;
     const pgy_status fault = l.run.parts > 1 ? launch_on_team(&l, it->team) : launch_alone(&l);
     st = cancel_check_after(fault, err);
-    return st && st != PGY_E_CANCELLED ? pgy_error_set(err, st, "%s '%s': %s", c->n->op_type,
-                                                       c->node->name, kernel_fault_text(st))
-                                       : st;
+    if (!st || st == PGY_E_CANCELLED) return st;
+    kernel_fault_print(text, st, &bad);
+    return pgy_error_set(err, st, "%s '%s': %s", c->n->op_type, c->node->name, text);
 }
 
 static pgy_status run_kernel(call *c, const prepared *p, op_tensor *outputs, pgy_error *err)

@@ -51,6 +51,7 @@ struct program_context {
         *on_devices; /* records steps on devices; NULL: the program has none, or it failed */
     atomic_int own_failed, *failed; /* status of the first failure */
     atomic_size_t faulty; /* index + 1 of the step whose kernel found invalid data; 0: none */
+    kernel_bad_index bad; /* what that kernel noted */
     pgy_error error;
 };
 
@@ -219,6 +220,7 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
         s->space ? 1 : program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
     *l = launch_of(s->kernel, &s->plan, parts);
     l->run.tensors = c->addresses + first_address;
+    l->run.bad = s->space ? NULL : &c->bad;
     if (s->plan.packed_bytes)
         l->run.packed = s->space ? device_side_constants(c->devices, s->space) + s->packed_offset
                                  : s->plan.packed;
@@ -640,10 +642,11 @@ static pgy_status tell_failure(const program_context *c, pgy_error *err)
     const size_t faulty = atomic_load_explicit(&c->faulty, memory_order_relaxed);
     if (!st) return cancel_check(err); /* cancelling may have ended the last kernel early */
     if (st == PGY_E_CANCELLED) return pgy_error_set(err, st, "the run was cancelled");
-    if (faulty)
-        return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,
-                             c->p->steps[faulty - 1].label, kernel_fault_text(st));
-    return pgy_error_set(err, st, "%s", c->error.text);
+    if (!faulty) return pgy_error_set(err, st, "%s", c->error.text);
+    char text[KERNEL_FAULT_BYTES];
+    kernel_fault_print(text, st, &c->bad);
+    return pgy_error_set(err, st, "%s '%s': %s", c->p->steps[faulty - 1].op_type,
+                         c->p->steps[faulty - 1].label, text);
 }
 
 /* A successful run ends with waits; a failed one may have left work on devices. */
@@ -672,6 +675,7 @@ pgy_status program_execute(program_context *c, const void *const *inputs, void *
     }
     if (c->failed == &c->own_failed) atomic_store_explicit(c->failed, PGY_OK, memory_order_relaxed);
     atomic_store_explicit(&c->faulty, 0, memory_order_relaxed);
+    atomic_store_explicit(&c->bad.noted, false, memory_order_relaxed);
     c->error = (pgy_error){0};
     if (c->devices) device_side_start(c->devices, watch || tracer_is_on());
     if (watch) {

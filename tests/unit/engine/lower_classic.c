@@ -122,3 +122,33 @@ static void test_lower_classic__text_labels_of_trees(void **state)
     builder_attr_int(&b, builder_node(&b, "Cast", "place", "y"), "to", 1);
     expect_y(&b, "TreeEnsembleClassifier Gather LabelEncoder Cast");
 }
+
+/* Two support vectors, one for each class. */
+static pgy_onnx_node *machine(model_builder *b, const char *outputs)
+{
+    static const float VECTORS[] = {1, 0, 0.5F, -1, 2, 0.25F}, FACTORS[] = {1, -1}, RHO[] = {0.1F},
+                       PARAMS[] = {0.5F, 0, 3};
+    static const int64_t COUNTS[] = {1, 1};
+    pgy_onnx_node *n = node(b, "ai.onnx.ml:SVMClassifier", outputs);
+    builder_attr_strings(b, n, "classlabels_strings", 2, NAMES);
+    builder_attr_string(b, n, "kernel_type", "RBF");
+    builder_attr_floats(b, n, "kernel_params", 3, PARAMS);
+    builder_attr_floats(b, n, "support_vectors", 6, VECTORS);
+    builder_attr_floats(b, n, "coefficients", 2, FACTORS);
+    builder_attr_floats(b, n, "rho", 1, RHO);
+    builder_attr_ints(b, n, "vectors_per_class", 2, COUNTS);
+    return n;
+}
+
+static void test_lower_classic__text_labels_of_support_vector_machines(void **state)
+{
+    (void)state;
+    model_builder b;
+    machine(&b, "label y");
+    expect_y(&b, "SVMClassifier");
+    machine(&b, "label scores");
+    builder_attr_strings(&b, builder_node(&b, "ai.onnx.ml:LabelEncoder", "label", "place"),
+                         "classes_strings", 2, NAMES);
+    builder_attr_int(&b, builder_node(&b, "Cast", "place", "y"), "to", 1);
+    expect_y(&b, "SVMClassifier Gather LabelEncoder Cast");
+}
