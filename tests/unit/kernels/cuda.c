@@ -219,6 +219,13 @@ static void test_cuda__rows(void **state)
     CHECK("com.microsoft", "GroupNorm", "groups=2 activation=1 channels_last=0", "1x48x5x6", "48",
           "48");
     CHECK("", "GroupNormalization", "num_groups=1", "1x8x80x113", "8", "8");
+    /* several groups of a block: whole ones in a pack, parts of one, sets that share pixels */
+    CHECK("com.microsoft", "GroupNorm", "groups=32 activation=1 channels_last=0", "1x32x7x9", "32",
+          "32");
+    CHECK("com.microsoft", "GroupNorm", "groups=16 activation=0", "2x9x11x64", "64", "64");
+    CHECK("com.microsoft", "GroupNorm", "groups=8 activation=1", "1x6x5x80", "80", "80");
+    CHECK("com.microsoft", "GroupNorm", "groups=32 activation=1", "1x45x47x128", "128", "128");
+    CHECK("com.microsoft", "GroupNorm", "groups=4 activation=1", "1x67x37x80", "80", "80");
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
     CHECK("", "ReduceMax", "", "2000");
     CHECK("", "GlobalAveragePool", "", "2x5x7x7");
