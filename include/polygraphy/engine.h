@@ -134,13 +134,22 @@ typedef struct pgy_plan_layer {
     const char *device; /**< device that runs the step; NULL: the host */
 } pgy_plan_layer;
 
+/** Memory on the host or on a device. */
+typedef struct pgy_plan_space {
+    const char *device;      /**< "cuda:0"; NULL: the host */
+    uint64_t arena_bytes;    /**< for intermediate tensors and workspaces */
+    uint64_t constant_bytes; /**< copies of constants; of the host: those that steps there read */
+} pgy_plan_space;
+
 typedef struct pgy_plan_profile {
     bool is_built; /**< false: shapes depend on data, so programs are built at run time, and there
                       are no layers */
-    uint64_t arena_bytes; /**< memory for intermediate tensors */
+    uint64_t arena_bytes; /**< memory for intermediate tensors, on the host and on all devices */
     uint64_t arena_bound; /**< lower bound of arena_bytes for this order of steps */
     const pgy_plan_layer *layers;
     size_t layer_count;
+    const pgy_plan_space *spaces; /**< the host first; there are others if devices run layers */
+    size_t space_count;
 } pgy_plan_profile;
 PGY_API size_t pgy_plan_profile_count(const pgy_plan *p);
 PGY_API const pgy_plan_profile *pgy_plan_profile_at(const pgy_plan *p, size_t i);

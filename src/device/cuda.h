@@ -63,6 +63,22 @@ typedef struct cuda_tensor_map {
 pgy_status cuda_tensor_map_encode(cuda_tensor_map *out, device_stream *s, const cuda_matrix *m,
                                   pgy_error *err) PGY_MUST_CHECK;
 
+/* An image of 16-bit floats, [batch][height][width][channels], for windows of convolutions: the
+ * copy engine brings box_channels channels from box_pixels places where windows start, in their
+ * order over rows and images, moved by the place of a tap. What lies outside the image is 0. */
+typedef struct cuda_image {
+    uint64_t address;                        /* a multiple of 16 */
+    uint64_t batch, height, width, channels; /* channels: a multiple of 8 */
+    int32_t first[2], last[2];               /* y and x where the first and last windows start */
+    uint32_t stride[2];                      /* from one window to the next: 1 to 8 */
+    uint32_t box_pixels, box_channels;
+    bool bf16; /* else float16 */
+} cuda_image;
+/* Can the copy engine count the places of these windows? farthest: of a tap from the start. */
+bool cuda_image_fits(const cuda_image *m, const uint32_t farthest[2]);
+pgy_status cuda_tensor_map_encode_image(cuda_tensor_map *out, device_stream *s, const cuda_image *m,
+                                        pgy_error *err) PGY_MUST_CHECK;
+
 void *cuda_stream_handle(device_stream *s); /* CUstream, for libraries */
 
 #endif

@@ -61,19 +61,32 @@ static pgy_status append_metadata(str *out, const pgy_metadata *m, const char *k
 
 /* ---- Memory and profiles -------------------------------------------------------------------- */
 
+/* A line for each device, if some layers do not run on the host. */
+static void append_spaces(str *out, const pgy_plan_profile *p)
+{
+    for (size_t i = 0; p && p->space_count > 1 && i < p->space_count; i++) {
+        const pgy_plan_space *s = &p->spaces[i];
+        str_printf(out, "\n    %s: %llu bytes, and %llu bytes of constants",
+                   s->device ? s->device : "host", (unsigned long long)s->arena_bytes,
+                   (unsigned long long)s->constant_bytes);
+    }
+}
+
 static void append_memory(str *out, const pgy_plan *plan)
 {
-    uint64_t most = 0, bound = 0;
+    const pgy_plan_profile *largest = NULL;
     for (size_t i = 0; i < pgy_plan_profile_count(plan); i++) {
         const pgy_plan_profile *p = pgy_plan_profile_at(plan, i);
-        if (p->arena_bytes <= most) continue;
-        most = p->arena_bytes;
-        bound = p->arena_bound;
+        if (!largest || p->arena_bytes > largest->arena_bytes) largest = p;
     }
+    const uint64_t most = largest ? largest->arena_bytes : 0,
+                   bound = largest ? largest->arena_bound : 0;
     str_printf(out,
                "\n\n---- Memory ----\nDevice Memory: %llu bytes (lower bound for this schedule: "
-               "%llu)\nWeights: %llu bytes",
-               (unsigned long long)most, (unsigned long long)bound,
+               "%llu)",
+               (unsigned long long)most, (unsigned long long)bound);
+    append_spaces(out, largest);
+    str_printf(out, "\nWeights: %llu bytes",
                (unsigned long long)pgy_plan_describe(plan)->constant_bytes);
 }
 

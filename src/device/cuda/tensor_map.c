@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Describes matrices for the copy engine of a GPU. */
+/* Describes matrices and images for the copy engine of a GPU. */
 #include <string.h>
 
 #include "device/cuda/gpu.h"
@@ -13,10 +13,46 @@ pgy_status cuda_tensor_map_encode(cuda_tensor_map *out, device_stream *s, const 
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
     memset(out, 0, sizeof *out);
-    const int code = g->driver->tensor_map(out, m->bf16 ? CU_MAP_BF16 : CU_MAP_F16, 2, m->address,
-                                           sizes, strides, box, steps, 0, CU_MAP_SWIZZLE_128,
-                                           CU_MAP_PROMOTE_128, 0);
+    const int code =
+        g->driver->tensor_map(out, m->bf16 ? CU_MAP_BF16 : CU_MAP_F16, 2, m->address, sizes,
+                              strides, box, steps, 0, CU_MAP_SWIZZLE_128, CU_MAP_PROMOTE_128, 0);
     st = gpu_check(g, code, "describing a matrix to the copy engine", err);
+    gpu_leave(g);
+    return st;
+}
+
+/* Where the last windows start, from the last pixel. */
+static int64_t corner_of(const cuda_image *m, int axis)
+{
+    return m->last[axis] - (int64_t)(axis ? m->width : m->height) + 1;
+}
+
+bool cuda_image_fits(const cuda_image *m, const uint32_t farthest[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (m->first[i] < -128 || m->first[i] > 127 || corner_of(m, i) < -128 ||
+            corner_of(m, i) > 127 || farthest[i] > 255 || !m->stride[i] || m->stride[i] > 8)
+            return false;
+    return m->channels % 8 == 0;
+}
+
+pgy_status cuda_tensor_map_encode_image(cuda_tensor_map *out, device_stream *s, const cuda_image *m,
+                                        pgy_error *err)
+{
+    cuda_gpu *g = gpu_of(s->device);
+    const uint64_t sizes[] = {m->channels, m->width, m->height, m->batch},
+                   row = m->channels * 2 * m->width,
+                   strides[] = {m->channels * 2, row, row * m->height};
+    const int first[] = {m->first[1], m->first[0]},
+              corner[] = {(int)corner_of(m, 1), (int)corner_of(m, 0)};
+    const unsigned steps[] = {1, m->stride[1], m->stride[0], 1};
+    pgy_status st = gpu_enter(g, err);
+    if (st) return st;
+    memset(out, 0, sizeof *out);
+    const int code = g->driver->tensor_map_windows(
+        out, m->bf16 ? CU_MAP_BF16 : CU_MAP_F16, 4, m->address, sizes, strides, first, corner,
+        m->box_channels, m->box_pixels, steps, 0, CU_MAP_SWIZZLE_128, CU_MAP_PROMOTE_128, 0);
+    st = gpu_check(g, code, "describing an image to the copy engine", err);
     gpu_leave(g);
     return st;
 }

@@ -126,6 +126,23 @@ static bool is_move(const pgy_plan_layer *l)
     return false;
 }
 
+static bool add_spaces(pgy_plan_profile *to, pgy_plan *p, const program *from)
+{
+    pgy_plan_space *spaces = arena_alloc_array(&p->memory, from->space_count, sizeof *spaces);
+    if (!spaces) return false;
+    for (uint32_t i = 0; i < from->space_count; i++) {
+        const program_space *s = &from->spaces[i];
+        spaces[i] = (pgy_plan_space){.device = i ? s->name : NULL,
+                                     .arena_bytes = s->arena_bytes,
+                                     .constant_bytes = s->constant_bytes};
+        to->arena_bytes += s->arena_bytes;
+        to->arena_bound += s->arena_bound;
+    }
+    to->spaces = spaces;
+    to->space_count = from->space_count;
+    return true;
+}
+
 static bool add_layers(pgy_plan *p, looked_at *to, size_t index)
 {
     const program *from = to->program;
@@ -146,12 +163,9 @@ static bool add_layers(pgy_plan *p, looked_at *to, size_t index)
                          s->output_count, false) &&
              (is_move(l) || add_sources(l, p));
     }
-    to->view = (pgy_plan_profile){.is_built = true,
-                                  .arena_bytes = from->spaces[0].arena_bytes,
-                                  .arena_bound = from->spaces[0].arena_bound,
-                                  .layers = layers,
-                                  .layer_count = from->step_count};
-    return ok;
+    to->view =
+        (pgy_plan_profile){.is_built = true, .layers = layers, .layer_count = from->step_count};
+    return ok && add_spaces(&to->view, p, from);
 }
 
 /* ---- Opening -------------------------------------------------------------------------------- */

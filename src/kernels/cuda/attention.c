@@ -435,7 +435,7 @@ static void unload(void *loaded)
 static pgy_status load_codes(attention_loaded *l, const params *p, device *d, pgy_error *err)
 {
     static const cuda_source SOURCE = {
-        "attention", CUDA_SOURCE_attention, {"run"}, CUDA_SOURCE_mma};
+        "attention", CUDA_SOURCE_attention, {"run"}, {CUDA_SOURCE_mma}};
     static const cuda_source COPIES = {"caches", CUDA_SOURCE_caches, {"run"}};
     str defines = {0};
     define(&defines, p, l->shares);

@@ -215,7 +215,7 @@ KERNEL_CLUSTER(run, attention, ATTENTION_THREADS, 1, SHARES)
 #if SHARES > 1
     CLUSTER_BARRIER();
     if (rank + 1 == SHARES && THREAD < SIZE) to[THREAD] = NARROW(X, join_shares(found, THREAD));
-    CLUSTER_BARRIER(); // the last one reads what lies in the others
+    CLUSTER_LEAVE(); // the last one reads what lies in the others
 #endif
 }
 #elif !TENSOR

@@ -22,7 +22,8 @@ pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, 
     static const char *const NO_OPTIONS[] = {NULL};
     cuda_loaded *l = mem_calloc(1, sizeof *l);
     str_append(defines, CUDA_SOURCE_prelude);
-    if (s->before) str_append(defines, s->before);
+    for (size_t i = 0; i < sizeof s->before / sizeof *s->before && s->before[i]; i++)
+        str_append(defines, s->before[i]);
     str_append(defines, s->text);
     pgy_status st = PGY_OK;
     if (!l || defines->failed) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory");

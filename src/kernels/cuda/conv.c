@@ -188,7 +188,10 @@ static bool is_plain(const conv_shape *s)
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}, CUDA_SOURCE_mma},
+    static const cuda_source TILE = {"tile",
+                                     CUDA_SOURCE_tile,
+                                     {"tile", "finish"},
+                                     {CUDA_SOURCE_mma}},
                              DEPTHWISE = {"depthwise", CUDA_SOURCE_depthwise, {"run"}};
     const params *p = plan->params;
     const conv_shape *s = &p->s;

@@ -5,15 +5,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "kernels/conv.h"
-#include "kernels/cuda/packed.h"
+#include "kernels/cuda/conv_last.h"
 
-typedef struct params {
-    conv_shape s;
-    packed_cut cut;
-    uint32_t type, bias_type, sum_type, out_type; /* pgy_dtype */
-    uint32_t linear;                              /* 1: the image is linear */
-} params;
+typedef conv_last_params params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
@@ -63,7 +57,7 @@ static bool has_sizes(const conv_shape *s)
            (uint64_t)s->out[0] * (uint64_t)s->out[1] <= INT32_MAX;
 }
 
-static bool conv_last_describe(params *p, const kernel_problem *u, uint32_t tile)
+bool conv_last_describe(params *p, const kernel_problem *u, uint32_t tile)
 {
     kernel_problem wide;
     cuda_room room;
@@ -119,11 +113,12 @@ static void pack_weights(char *to, const char *from, const conv_shape *s, uint32
                        from + ((n * channels + c) * taps + t) * item, item);
 }
 
-static pgy_status conv_last_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+pgy_status conv_last_create(kernel_plan *out, const kernel_problem *u, uint32_t tile,
+                            pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)conv_last_describe(p, u, tile_of(u->self)); /* cannot fail after `accept` */
+    (void)conv_last_describe(p, u, tile); /* cannot fail after `accept` */
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     const uint64_t bytes = p->s.out_channels * packed_pitch(product_k(&p->s)) * item;
     *out = (kernel_plan){.params = p,
@@ -143,6 +138,11 @@ static pgy_status conv_last_prepare(kernel_plan *out, const kernel_problem *u, p
     return PGY_OK;
 }
 
+static pgy_status conv_last_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    return conv_last_create(out, u, tile_of(u->self), err);
+}
+
 /* ---- Plans from files ----------------------------------------------------------------------- */
 
 static bool has_valid_types(const params *p)
@@ -153,7 +153,7 @@ static bool has_valid_types(const params *p)
     return cuda_is_half((pgy_dtype)p->type);
 }
 
-static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
+bool conv_last_reach(kernel_extent *e, const kernel_claim *q, uint32_t tile)
 {
     const params *p = extent_params(e, q, sizeof *p);
     const conv_shape *s = p ? &p->s : NULL;
@@ -161,7 +161,7 @@ static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
     if (!has_valid_types(p) || p->linear > 1) return extent_refuse(e, "types");
     if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
     if (!has_sizes(s) || !can_gather(p)) return extent_refuse(e, "sizes");
-    if (!packed_cut_extent(e, &p->cut, tile_of(q->self))) return false;
+    if (!packed_cut_extent(e, &p->cut, tile)) return false;
     const uint64_t out = extent_mul(product_m(s), s->out_channels);
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
@@ -170,6 +170,11 @@ static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
     if (s->has_sum) extent_tensor(e, 3, out, cuda_item((pgy_dtype)p->sum_type));
     extent_tensor(e, s->inputs, out, cuda_item((pgy_dtype)p->out_type));
     return true;
+}
+
+static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
+{
+    return conv_last_reach(e, q, tile_of(q->self));
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -183,19 +188,23 @@ static bool is_plain(const params *p)
            s->in[0] == s->out[0] && s->in[1] == s->out[1];
 }
 
+packed_kind conv_last_kind(const params *p)
+{
+    return (packed_kind){.types = {(pgy_dtype)p->type, (pgy_dtype)p->bias_type,
+                                   (pgy_dtype)p->sum_type, (pgy_dtype)p->out_type},
+                         .cut = p->cut,
+                         .activation = p->s.activation,
+                         .plain = is_plain(p),
+                         .gathered = is_gathered(p),
+                         .vector = product_n(&p->s) % PACKED_VECTOR == 0,
+                         .biased = p->s.has_bias != 0,
+                         .added = p->s.has_sum != 0};
+}
+
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    const params *p = plan->params;
-    const packed_kind kind = {.types = {(pgy_dtype)p->type, (pgy_dtype)p->bias_type,
-                                        (pgy_dtype)p->sum_type, (pgy_dtype)p->out_type},
-                              .cut = p->cut,
-                              .activation = p->s.activation,
-                              .plain = is_plain(p),
-                              .gathered = is_gathered(p),
-                              .vector = product_n(&p->s) % PACKED_VECTOR == 0,
-                              .biased = p->s.has_bias != 0,
-                              .added = p->s.has_sum != 0};
+    const packed_kind kind = conv_last_kind(plan->params);
     (void)self;
     return packed_load(out, &kind, d, err);
 }
@@ -214,7 +223,7 @@ static void place_image(packed_call *c, const params *p)
     c->step_y = width * c->step_x;
 }
 
-static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+packed_call conv_last_call(const kernel_run *r)
 {
     const params *p = r->params;
     const conv_shape *s = &p->s;
@@ -247,6 +256,13 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                      .first = s->parameter[0],
                      .second = s->parameter[1]};
     place_image(&c, p);
+    return c;
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    packed_call c = conv_last_call(r);
     return packed_launch(stream, r->loaded, &p->cut, &c, err);
 }
 

@@ -31,40 +31,60 @@ static uint64_t width_of(const params *p) /* channels of a group */
     return p->channels / p->groups;
 }
 
+/* Groups beside each other that a block computes together, in channels last: as many as fill rows
+ * of memory, of which it would otherwise read parts. */
+static uint32_t sets_of(const params *p)
+{
+    enum { ROW = 32, ENOUGH = 80, MOST = 16 };
+    const uint64_t bytes = width_of(p) * cuda_item((pgy_dtype)p->types[X]);
+    uint32_t sets = 1;
+    while (p->last && sets < MOST && bytes * sets < ENOUGH && bytes * sets % ROW &&
+           p->groups % (sets * 2) == 0)
+        sets *= 2;
+    return sets;
+}
+
+/* Elements of a pack: a part of a group, or whole groups. */
 static uint32_t vector_of(const params *p)
 {
+    const uint64_t width = width_of(p), all = width * sets_of(p);
     uint32_t vector = PACK;
-    while ((p->last ? width_of(p) : p->pixels) % vector) vector /= 2;
+    if (!p->last)
+        while (p->pixels % vector) vector /= 2;
+    else
+        while (all % vector || (width % vector && vector % width)) vector /= 2;
     return vector;
 }
 
 static uint64_t units_of(const params *p)
 {
-    return p->images * p->groups;
+    return p->images * (p->groups / sets_of(p));
 }
 
 static uint64_t items_of(const params *p)
 {
-    return width_of(p) * p->pixels / vector_of(p);
+    return width_of(p) * sets_of(p) * p->pixels / vector_of(p);
 }
 
-static uint32_t threads_of(const params *p)
-{
-    uint32_t threads = 64;
-    while (threads < MOST_THREADS && items_of(p) > threads) threads *= 2;
-    return threads;
-}
-
-/* Blocks that share a group which is too long for the registers of one, as long as there are too
- * few for all multiprocessors. */
+/* Blocks that share a set of groups: in channels last as many as keep all multiprocessors busy;
+ * else if it is too long for the registers of one. */
 static uint32_t shares_of(const params *p)
 {
-    enum { MULTIPROCESSORS = 132, MOST = 8 };
+    enum { MULTIPROCESSORS = 132, MOST = 8, LEAST = 1024 };
+    const uint64_t least = p->last ? LEAST : MOST_THREADS * MOST_KEPT;
     uint32_t shares = 1;
-    while (shares < MOST && units_of(p) * shares < MULTIPROCESSORS &&
-           items_of(p) > (uint64_t)threads_of(p) * MOST_KEPT * shares)
+    while (shares < MOST && units_of(p) * shares < MULTIPROCESSORS && items_of(p) > least * shares)
         shares *= 2;
     return shares;
+}
+
+/* In channels last a thread has several packs, so that fewer add up sums. */
+static uint32_t threads_of(const params *p, uint32_t shares)
+{
+    const uint64_t items = items_of(p) / shares / (p->last ? 4 : 1);
+    uint32_t threads = p->last ? 256 : 64;
+    while (threads < MOST_THREADS && items > threads) threads *= 2;
+    return threads;
 }
 
 static bool is_possible(const params *p)
@@ -156,11 +176,15 @@ static bool group_norm_extent(kernel_extent *e, const kernel_claim *q)
 
 static void define(str *out, const params *p, uint32_t shares)
 {
-    const uint64_t line = (uint64_t)threads_of(p) * shares, each = (items_of(p) + line - 1) / line;
-    cuda_define_int(out, "THREADS", threads_of(p));
+    const uint32_t threads = threads_of(p, shares), sets = sets_of(p), vector = vector_of(p);
+    const uint64_t columns = sets > 1 ? width_of(p) * sets / vector : 1,
+                   line = threads / columns * columns * shares,
+                   each = (items_of(p) + line - 1) / line;
+    cuda_define_int(out, "THREADS", threads);
     cuda_define_int(out, "SHARES", shares);
+    cuda_define_int(out, "SETS", sets);
     cuda_define_int(out, "GROUP", (int64_t)width_of(p));
-    cuda_define_int(out, "VECTOR", vector_of(p));
+    cuda_define_int(out, "VECTOR", vector);
     cuda_define_int(out, "KEPT", (int64_t)(each < MOST_KEPT ? each : MOST_KEPT));
     cuda_define_int(out, "LAST", p->last);
     cuda_define_int(out, "SILU", p->silu);
@@ -201,7 +225,7 @@ static void unload(void *loaded)
 /* Arguments of the kernel in group_norm.cu: the same struct as there. */
 typedef struct group_norm_call {
     uint64_t x, scale, bias, y, units;
-    uint32_t groups, channels, pixels, items;
+    uint32_t sets, channels, pixels, items;
     float epsilon;
 } group_norm_call;
 
@@ -220,14 +244,14 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                          .bias = address(r->tensors[BIAS]),
                          .y = address(r->tensors[INPUTS]),
                          .units = units_of(p),
-                         .groups = (uint32_t)p->groups,
+                         .sets = (uint32_t)p->groups / sets_of(p),
                          .channels = (uint32_t)p->channels,
                          .pixels = (uint32_t)p->pixels,
                          .items = (uint32_t)items_of(p),
                          .epsilon = p->epsilon};
     const uint64_t units = c.units < MOST_UNITS ? c.units : MOST_UNITS;
-    return cuda_launch_blocks(stream, code->functions[0], units * l->shares, threads_of(p), &c,
-                              err);
+    return cuda_launch_blocks(stream, code->functions[0], units * l->shares,
+                              threads_of(p, l->shares), &c, err);
 }
 
 const kernel KERNELS_cuda_group_norm[] = {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group normalisation: a block computes a group of GROUP channels of an image. A long group has a cluster of SHARES blocks: each computes mean
-// and squared distances of its part, reads those of the others in their shared memory, and stores its part. A thread takes packs of
-// VECTOR elements: pixels of a channel, or with LAST, where the channels are last, channels of a pixel. KEPT packs of a thread
-// stay in registers; others are read again. SILU: x * sigmoid(x) follows. HALF: Y has 16 bits.
-enum { PARTS = LAST ? GROUP / VECTOR : 1 }; // packs of a pixel
+// Group normalisation: a block computes SETS groups of GROUP channels of an image, a set. A long set has a cluster of SHARES blocks: each
+// computes mean and squared distances of its part, sends them to the shared memory of all, and stores its part. A thread takes packs of
+// VECTOR elements: pixels of a channel, or with LAST, where the channels are last, channels of a pixel. Groups beside each other are read
+// together, because memory comes in rows of 32 bytes. KEPT packs of a thread stay in registers; others are read again. SILU:
+// x * sigmoid(x) follows. HALF: Y has 16 bits.
+enum { SPAN = SETS * GROUP };
+enum { PARTS = LAST ? SPAN / VECTOR : 1 };                         // packs of a pixel
+enum { SUBS = SETS == 1 ? 1 : VECTOR < GROUP ? 1 : VECTOR / GROUP }; // groups of a pack
+// Does a thread always take the same channels? USED: threads that compute.
+enum { FIXED = LAST && (SETS > 1 || THREADS % PARTS == 0), USED = SETS == 1 ? THREADS : THREADS / PARTS * PARTS };
 
 typedef struct group_norm {
     const X *x;
     const SCALE *scale;
     const BIAS *bias;
     Y *y;
-    uint64_t units;                           // groups of all images
-    uint32_t groups, channels, pixels, items; // groups: of an image; items: packs of a group
+    uint64_t units;                         // sets of all images
+    uint32_t sets, channels, pixels, items; // sets: of an image; items: packs of a set
     float epsilon;
 } group_norm;
 
@@ -21,98 +26,180 @@ typedef struct ALIGNED(8) moments { float mean, squares; } moments;
 
 // The packs [begin, end) of a block.
 typedef struct part {
-    uint64_t base; // first element of the group
-    uint32_t begin, end;
+    uint64_t base; // first element of the set
+    uint32_t begin, end, rank;
 } part;
+
+DEVICE uint32_t begin_of(const group_norm *a, uint32_t rank)
+{
+    enum { WHOLE = FIXED ? PARTS : 1 }; // a part begins with a pixel
+    const uint64_t begin = (uint64_t)rank * ((a->items / WHOLE + SHARES - 1) / SHARES * WHOLE);
+    return begin < a->items ? (uint32_t)begin : a->items;
+}
 
 DEVICE part part_of(const group_norm *a, uint64_t unit, uint32_t rank)
 {
-    const uint32_t each = (a->items + SHARES - 1) / SHARES;
-    const uint64_t begin = (uint64_t)rank * each, end = begin + each;
-    const uint64_t image = quotient(unit, a->groups), group = unit - image * a->groups;
+    const uint64_t image = quotient(unit, a->sets), set = unit - image * a->sets;
     part p;
-    p.base = LAST ? image * a->pixels * a->channels + group * GROUP : unit * a->pixels * GROUP;
-    p.begin = begin < a->items ? (uint32_t)begin : a->items;
-    p.end = end < a->items ? (uint32_t)end : a->items;
+    p.base = LAST ? image * a->pixels * a->channels + set * SPAN : unit * a->pixels * GROUP;
+    p.begin = begin_of(a, rank);
+    p.end = begin_of(a, rank + 1);
+    p.rank = rank;
     return p;
 }
 
-DEVICE uint64_t place_of(const group_norm *a, const part *p, uint32_t item)
+// Packs of a thread: the k-th one, if there is one, its place, and the first of its channels in the set.
+DEVICE uint32_t item_of(const part *p, uint32_t k) { return p->begin + THREAD + k * USED; }
+DEVICE int exists(const part *p, uint32_t k) { return THREAD < USED && item_of(p, k) < p->end; }
+DEVICE uint32_t column_of(const part *p, uint32_t k) { return (FIXED ? THREAD : item_of(p, k)) % PARTS; }
+DEVICE uint32_t place_of(const group_norm *a, const part *p, uint32_t k)
 {
-    return p->base + (LAST ? (uint64_t)(item / PARTS) * a->channels + item % PARTS * VECTOR : (uint64_t)item * VECTOR);
+    const uint32_t pixel = FIXED ? p->begin / PARTS + THREAD / PARTS + k * (USED / PARTS) : item_of(p, k) / PARTS;
+    return LAST ? pixel * a->channels + column_of(p, k) * VECTOR : item_of(p, k) * VECTOR;
 }
 
-DEVICE float count_of(const part *p) { return (float)(p->end - p->begin) * VECTOR; }
+// The group of the set that element `e` of a pack of this column belongs to.
+DEVICE uint32_t group_of(uint32_t column, int e) { return SETS == 1 ? 0 : (column * VECTOR + (uint32_t)e) / GROUP; }
+
+// Elements of a group in the part of a block.
+DEVICE float count_of(const group_norm *a, uint32_t rank) { return (float)(begin_of(a, rank + 1) - begin_of(a, rank)) * VECTOR / SETS; }
+
+DEVICE x_pack load(const group_norm *a, const part *p, uint32_t k) { return *(const x_pack *)(a->x + p->base + place_of(a, p, k)); }
 
 DEVICE void bring(x_pack *kept, const group_norm *a, const part *p)
 {
-    UNROLL for (int k = 0; k < KEPT; k++)
-        if (p->begin + THREAD + (uint32_t)k * THREADS < p->end)
-            kept[k] = *(const x_pack *)(a->x + place_of(a, p, p->begin + THREAD + (uint32_t)k * THREADS));
+    UNROLL for (uint32_t k = 0; k < KEPT; k++)
+        if (exists(p, k)) kept[k] = load(a, p, k);
 }
 
-DEVICE float moment(const x_pack *x, float mean, int squares)
+typedef struct sub_sums { float at[SUBS]; } sub_sums;
+
+DEVICE void add_pack(sub_sums *s, const x_pack *x, const sub_sums *mean, int squares)
 {
-    float sum = 0;
     UNROLL for (int e = 0; e < VECTOR; e++) {
-        const float d = WIDEN(X, x->at[e]) - mean;
-        sum += squares ? d * d : d;
+        const int sub = SUBS == 1 ? 0 : e / GROUP;
+        const float d = WIDEN(X, x->at[e]) - mean->at[sub];
+        s->at[sub] += squares ? d * d : d;
     }
-    return sum;
 }
 
-DEVICE float add_up(const group_norm *a, const part *p, const x_pack *kept, float mean, int squares, float *room)
+DEVICE sub_sums add_up(const group_norm *a, const part *p, const x_pack *kept, const sub_sums *mean, int squares)
 {
-    float sum = 0;
-    UNROLL for (int k = 0; k < KEPT; k++)
-        if (p->begin + THREAD + (uint32_t)k * THREADS < p->end) sum += moment(&kept[k], mean, squares);
-    for (uint32_t i = p->begin + THREAD + KEPT * THREADS; i < p->end; i += THREADS) {
-        const x_pack x = *(const x_pack *)(a->x + place_of(a, p, i));
-        sum += moment(&x, mean, squares);
+    sub_sums s;
+    UNROLL for (int i = 0; i < SUBS; i++) s.at[i] = 0;
+    UNROLL for (uint32_t k = 0; k < KEPT; k++)
+        if (exists(p, k)) add_pack(&s, &kept[k], mean, squares);
+    for (uint32_t k = KEPT; exists(p, k); k++) {
+        const x_pack x = load(a, p, k);
+        add_pack(&s, &x, mean, squares);
     }
-    return block_sum(sum, room);
+    return s;
 }
 
-DEVICE moments measure(const group_norm *a, const part *p, const x_pack *kept, float *room)
+// Adds the sums of all threads by groups, always in the same order; a thread gets those of its own groups.
+#if SETS == 1
+enum { ROOM = THREADS / 32 };
+DEVICE sub_sums share_sums(const sub_sums *s, float *room)
 {
-    const float n = count_of(p);
-    moments m;
-    m.mean = n > 0 ? add_up(a, p, kept, 0, 0, room) / n : 0;
-    m.squares = add_up(a, p, kept, m.mean, 1, room);
-    return m;
+    sub_sums all;
+    all.at[0] = block_sum(s->at[0], room);
+    return all;
 }
+#else
+enum { OWN = PARTS * SUBS / SETS };                                      // sums of a group that a pixel has
+enum { IN_WARPS = PARTS <= 32 && (PARTS & (PARTS - 1)) == 0 };           // lanes a whole number of PARTS apart have the same channels
+enum { ROWS = IN_WARPS ? THREADS / 32 : USED / PARTS, ROOM = ROWS * PARTS * SUBS };
+DEVICE sub_sums share_sums(const sub_sums *s, float *room)
+{
+    const uint32_t column = THREAD % PARTS, row = IN_WARPS ? THREAD / 32 : THREAD / PARTS;
+    sub_sums all;
+    UNROLL for (int i = 0; i < SUBS; i++) {
+        float sum = s->at[i];
+        if (IN_WARPS) UNROLL for (int lanes = 16; lanes >= PARTS; lanes /= 2) sum += SHUFFLE_XOR(sum, lanes);
+        if (IN_WARPS ? THREAD % 32 < PARTS : row < ROWS) room[(row * PARTS + column) * SUBS + (uint32_t)i] = sum;
+    }
+    BARRIER();
+    UNROLL for (int i = 0; i < SUBS; i++) {
+        const float *const first = room + (column * VECTOR + (uint32_t)i * GROUP) / GROUP * OWN;
+        all.at[i] = 0;
+        UNROLL_4 for (uint32_t r = 0; r < ROWS; r++)
+            UNROLL for (uint32_t k = 0; k < OWN; k++) all.at[i] += first[r * (PARTS * SUBS) + k];
+    }
+    return all;
+}
+#endif
 
 // ---- Clusters --------------------------------------------------------------------------------------
 
+// Each block writes what it has measured to the shared memory of all blocks, where a barrier counts the bytes: nothing waits for the
+// memory of the device, as barriers of clusters do. `own`: of each block, its groups; used by every other unit.
+typedef struct exchange {
+    moments *own;
+    uint32_t barrier;
+} exchange;
+
 #if SHARES > 1 && __CUDA_ARCH__ >= 900
-#define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
+#define PUSHES 1
+DEVICE void exchange_init(uint32_t barriers)
+{
+    if (THREAD == 0) {
+        for (uint32_t i = 0; i < 2; i++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "r"(barriers + i * 8));
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+DEVICE void exchange_begin(const exchange *x)
+{
+    if (THREAD == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(x->barrier), "r"((uint32_t)(SHARES * SETS * sizeof(moments))) : "memory");
+}
+DEVICE void tell(const exchange *x, uint32_t rank, uint32_t g, moments m)
+{
+    const uint32_t own = (uint32_t)__cvta_generic_to_shared(x->own + rank * SETS + g);
+    const uint64_t bits = (uint64_t)f32_bits(m.squares) << 32 | f32_bits(m.mean);
+    UNROLL for (uint32_t r = 0; r < SHARES; r++)
+        asm volatile("{\n.reg .b32 place, barrier;\nmapa.shared::cluster.u32 place, %0, %3;\nmapa.shared::cluster.u32 barrier, %1, %3;\n"
+                     "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [place], %2, [barrier];\n}"
+                     : : "r"(own), "r"(x->barrier), "l"(bits), "r"(r) : "memory");
+}
+DEVICE void exchange_wait(const exchange *x, uint32_t parity)
+{
+    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
+                 : : "r"(x->barrier), "r"(parity) : "memory");
+}
 #else
-#define CLUSTER_BARRIER() BARRIER()
+// Emulated blocks run one after the other: each measures all parts itself.
+#define PUSHES 0
+DEVICE void tell(const exchange *x, uint32_t rank, uint32_t g, moments m) { x->own[rank * SETS + g] = m; }
 #endif
 
-DEVICE moments other_part(const moments *own, uint32_t rank)
+// Means and squared distances of the groups in a part. `rooms`: for the sums of all threads, twice.
+DEVICE void measure(const exchange *to, const group_norm *a, const part *p, const x_pack *kept, float *rooms)
 {
-#if SHARES > 1 && __CUDA_ARCH__ >= 900
-    uint32_t there;
-    moments m;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((uint32_t)__cvta_generic_to_shared(own)), "r"(rank));
-    asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];" : "=f"(m.mean), "=f"(m.squares) : "r"(there) : "memory");
-    return m;
-#else
-    return own[rank];
-#endif
+    const float n = count_of(a, p->rank), share = n > 0 ? 1 / n : 0;
+    sub_sums mean, squares;
+    UNROLL for (int i = 0; i < SUBS; i++) mean.at[i] = 0;
+    squares = add_up(a, p, kept, &mean, 0);
+    mean = share_sums(&squares, rooms);
+    UNROLL for (int i = 0; i < SUBS; i++) mean.at[i] *= share;
+    squares = add_up(a, p, kept, &mean, 1);
+    squares = share_sums(&squares, rooms + ROOM);
+    if (THREAD < PARTS && THREAD * VECTOR % GROUP == 0) // the first pack of a group
+        UNROLL for (int i = 0; i < SUBS; i++) {
+            const moments m = {mean.at[i], squares.at[i]};
+            tell(to, p->rank, group_of(THREAD, i * GROUP), m);
+        }
 }
 
-// Mean and squared distances of a group, joined from its parts in their order.
-DEVICE moments join(const group_norm *a, const moments *own, uint64_t unit)
+// Mean and squared distances of group `g`, joined from its parts in their order.
+DEVICE moments join(const group_norm *a, const moments *own, uint32_t g)
 {
     moments m[SHARES], all;
     float n[SHARES], count = 0;
     all.mean = all.squares = 0;
     UNROLL for (uint32_t r = 0; r < SHARES; r++) {
-        const part p = part_of(a, unit, r);
-        n[r] = count_of(&p);
-        m[r] = other_part(own, r);
+        m[r] = own[r * SETS + g];
+        n[r] = count_of(a, r);
         count += n[r];
         all.mean += m[r].mean * n[r];
     }
@@ -124,8 +211,26 @@ DEVICE moments join(const group_norm *a, const moments *own, uint64_t unit)
 
 // ---- Results ---------------------------------------------------------------------------------------
 
-// What becomes of the group's channels: (x - mean) * factor + shift.
-typedef struct line { float factor, shift; } line;
+// What becomes of the channels of a pack: (x - mean) * factor + shift.
+enum { WIDTH = LAST ? VECTOR : 1 };
+typedef struct lines { float mean[WIDTH], factor[WIDTH], shift[WIDTH]; } lines;
+
+// The same of all channels of the set, in shared memory.
+typedef struct ALIGNED(16) all_lines { float mean[SPAN], factor[SPAN], shift[SPAN]; } all_lines;
+
+DEVICE void read_lines(lines *to, const all_lines *from, uint32_t first)
+{
+    UNROLL for (uint32_t e = 0; e < WIDTH; e++) {
+        to->mean[e] = from->mean[first + e];
+        to->factor[e] = from->factor[first + e];
+        to->shift[e] = from->shift[first + e];
+    }
+}
+
+DEVICE uint32_t channel_of(const group_norm *a, const part *p, uint32_t k)
+{
+    return LAST ? column_of(p, k) * VECTOR : item_of(p, k) * VECTOR / a->pixels;
+}
 
 DEVICE void store(Y *to, const float *v)
 {
@@ -140,62 +245,73 @@ DEVICE void store(Y *to, const float *v)
 #endif
 }
 
-DEVICE void give(const group_norm *a, const part *p, uint32_t item, const x_pack *x, float mean, const line *lines)
+DEVICE void give(const group_norm *a, const part *p, uint32_t k, const x_pack *x, lines *l, const all_lines *all)
 {
-    const line *l = lines + (LAST ? item % PARTS * VECTOR : item * VECTOR / a->pixels);
     float y[VECTOR];
+    if (!FIXED) read_lines(l, all, channel_of(a, p, k));
     UNROLL for (int e = 0; e < VECTOR; e++) {
-        const line at = l[LAST ? e : 0];
-        const float v = (WIDEN(X, x->at[e]) - mean) * at.factor + at.shift;
+        const int at = LAST ? e : 0;
+        const float v = (WIDEN(X, x->at[e]) - l->mean[at]) * l->factor[at] + l->shift[at];
         y[e] = !SILU ? v : HALF ? short_silu_f32(v) : silu_f32(v);
     }
-    store(a->y + place_of(a, p, item), y);
+    store(a->y + p->base + place_of(a, p, k), y);
+}
+
+DEVICE void give_all(const group_norm *a, const part *p, const x_pack *kept, const all_lines *all)
+{
+    lines l;
+    if (FIXED) read_lines(&l, all, THREAD % PARTS * VECTOR);
+    UNROLL for (uint32_t k = 0; k < KEPT; k++)
+        if (exists(p, k)) give(a, p, k, &kept[k], &l, all);
+    for (uint32_t k = KEPT; exists(p, k); k++) {
+        const x_pack x = load(a, p, k);
+        give(a, p, k, &x, &l, all);
+    }
 }
 
 KERNEL_CLUSTER(run, group_norm, THREADS, 1, SHARES)
 {
-    SHARED float room[THREADS / 32];
-    SHARED moments own[SHARES];
-    SHARED line lines[GROUP];
+    SHARED float rooms[ROOM * 2];
+    SHARED moments own[2][SHARES * SETS];
+    SHARED all_lines all;
     const uint32_t rank = BLOCK_X % SHARES;
+#if PUSHES
+    SHARED uint64_t barriers[2];
+    const uint32_t barrier = (uint32_t)__cvta_generic_to_shared(barriers);
+    uint32_t turn = 0;
+    exchange_init(barrier);
+#endif
     WAIT_FOR_LAST();
     for (uint64_t unit = BLOCK_X / SHARES; unit < a.units; unit += BLOCKS_X / SHARES) {
         const part p = part_of(&a, unit, rank);
-        const uint64_t first = (unit - quotient(unit, a.groups) * a.groups) * GROUP; // of the group's channels
+        const uint64_t first = (unit - quotient(unit, a.sets) * a.sets) * SPAN; // of the set's channels
         x_pack kept[KEPT];
-        moments all;
         bring(kept, &a, &p);
-#if SHARES == 1
-        all = measure(&a, &p, kept, room);
+#if PUSHES
+        const exchange x = {own[turn % 2], barrier + turn % 2 * 8};
+        exchange_begin(&x);
+        measure(&x, &a, &p, kept, rooms);
+        exchange_wait(&x, turn++ / 2 % 2);
 #else
-#if __CUDA_ARCH__ >= 900
-        own[0] = measure(&a, &p, kept, room);
-#else
-        // The blocks of an emulated cluster run one after the other: each measures all parts.
-        for (uint32_t r = 0; r < SHARES; r++) {
-            const part other = part_of(&a, unit, r);
+        const exchange x = {own[0], 0};
+        measure(&x, &a, &p, kept, rooms);
+        for (uint32_t r = 1; r < SHARES; r++) {
+            const part other = part_of(&a, unit, (rank + r) % SHARES);
             x_pack packs[KEPT];
+            BARRIER();
             bring(packs, &a, &other);
-            own[r] = measure(&a, &other, packs, room);
-        }
-#endif
-        CLUSTER_BARRIER();
-        all = join(&a, own, unit);
-        CLUSTER_BARRIER(); // all have read what lies in other blocks
-#endif
-        const float deviation = sqrtf(all.squares / ((float)a.items * VECTOR) + a.epsilon);
-        for (uint32_t c = THREAD; c < GROUP; c += THREADS) {
-            lines[c].factor = WIDEN(SCALE, a.scale[first + c]) / deviation;
-            lines[c].shift = WIDEN(BIAS, a.bias[first + c]);
+            measure(&x, &a, &other, packs, rooms);
         }
         BARRIER();
-        UNROLL for (int k = 0; k < KEPT; k++)
-            if (p.begin + THREAD + (uint32_t)k * THREADS < p.end)
-                give(&a, &p, p.begin + THREAD + (uint32_t)k * THREADS, &kept[k], all.mean, lines);
-        for (uint32_t i = p.begin + THREAD + KEPT * THREADS; i < p.end; i += THREADS) {
-            const x_pack x = *(const x_pack *)(a.x + place_of(&a, &p, i));
-            give(&a, &p, i, &x, all.mean, lines);
+#endif
+        for (uint32_t c = THREAD; c < SPAN; c += THREADS) {
+            const moments m = join(&a, x.own, c / GROUP);
+            all.mean[c] = m.mean;
+            all.factor[c] = WIDEN(SCALE, a.scale[first + c]) / sqrtf(m.squares / ((float)a.items * VECTOR / SETS) + a.epsilon);
+            all.shift[c] = WIDEN(BIAS, a.bias[first + c]);
         }
         BARRIER();
+        give_all(&a, &p, kept, &all);
+        BARRIER(); // all have used what the next unit overwrites
     }
 }

@@ -185,7 +185,10 @@ static uint32_t narrow_threads(const params *p)
 
 pgy_status cuda_matmul_load(void **out, const params *p, device *d, pgy_error *err)
 {
-    static const cuda_source TILE = {"tile", CUDA_SOURCE_tile, {"tile", "finish"}, CUDA_SOURCE_mma},
+    static const cuda_source TILE = {"tile",
+                                     CUDA_SOURCE_tile,
+                                     {"tile", "finish"},
+                                     {CUDA_SOURCE_mma}},
                              FEW_ROWS = {"narrow", CUDA_SOURCE_narrow, {"rows"}};
     str defines = {0};
     cuda_define_int(&defines, "ACTIVATION", cuda_matmul_activation(p));

@@ -107,17 +107,22 @@ static bool matmul_packed_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-pgy_status matmul_packed_load(void **out, const matmul_packed_params *p, device *d, pgy_error *err)
+packed_kind matmul_packed_kind(const matmul_packed_params *p)
 {
     const cuda_matmul_params *o = &p->own;
-    const packed_kind kind = {.types = {(pgy_dtype)o->type, (pgy_dtype)o->bias_type,
-                                        (pgy_dtype)o->residual_type, (pgy_dtype)o->out_type},
-                              .cut = p->cut,
-                              .activation = cuda_matmul_activation(o),
-                              .plain = true,
-                              .vector = o->s.n % PACKED_VECTOR == 0,
-                              .biased = o->s.bias != MATMUL_NO_BIAS,
-                              .added = o->has_residual != 0};
+    return (packed_kind){.types = {(pgy_dtype)o->type, (pgy_dtype)o->bias_type,
+                                   (pgy_dtype)o->residual_type, (pgy_dtype)o->out_type},
+                         .cut = p->cut,
+                         .activation = cuda_matmul_activation(o),
+                         .plain = true,
+                         .vector = o->s.n % PACKED_VECTOR == 0,
+                         .biased = o->s.bias != MATMUL_NO_BIAS,
+                         .added = o->has_residual != 0};
+}
+
+pgy_status matmul_packed_load(void **out, const matmul_packed_params *p, device *d, pgy_error *err)
+{
+    const packed_kind kind = matmul_packed_kind(p);
     return packed_load(out, &kind, d, err);
 }
 
@@ -133,25 +138,31 @@ static uint64_t address(const void *p)
     return (uint64_t)(uintptr_t)p;
 }
 
+packed_call matmul_packed_call(const kernel_run *r)
+{
+    const matmul_packed_params *p = r->params;
+    const matmul_shape *s = &p->own.s;
+    return (packed_call){.x = address(r->tensors[0]),
+                         .w = address(r->packed),
+                         .bias = s->bias ? address(r->tensors[2]) : 0,
+                         .residual = p->own.has_residual ? address(r->tensors[3]) : 0,
+                         .y = address(r->tensors[p->own.inputs]),
+                         .m = s->m,
+                         .n = s->n,
+                         .k = s->k,
+                         .k_pitch = s->k,
+                         .x_row = s->a_row,
+                         .y_row = s->n,
+                         .groups = 1,
+                         .channels = (uint32_t)s->k,
+                         .alpha = s->alpha};
+}
+
 pgy_status matmul_packed_enqueue(const kernel_run *r, const packed_loaded *l, device_stream *stream,
                                  pgy_error *err)
 {
     const matmul_packed_params *p = r->params;
-    const matmul_shape *s = &p->own.s;
-    packed_call c = {.x = address(r->tensors[0]),
-                     .w = address(r->packed),
-                     .bias = s->bias ? address(r->tensors[2]) : 0,
-                     .residual = p->own.has_residual ? address(r->tensors[3]) : 0,
-                     .y = address(r->tensors[p->own.inputs]),
-                     .m = s->m,
-                     .n = s->n,
-                     .k = s->k,
-                     .k_pitch = s->k,
-                     .x_row = s->a_row,
-                     .y_row = s->n,
-                     .groups = 1,
-                     .channels = (uint32_t)s->k,
-                     .alpha = s->alpha};
+    packed_call c = matmul_packed_call(r);
     return packed_launch(stream, l, &p->cut, &c, err);
 }
 

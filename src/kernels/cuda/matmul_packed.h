@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products with packed B, for families that compute them in another way on some GPUs
- * (matmul_piped.c). */
+ * (matmul_piped.c, boxed.c). */
 #ifndef KERNELS_CUDA_MATMUL_PACKED_H
 #define KERNELS_CUDA_MATMUL_PACKED_H
 
@@ -19,6 +19,8 @@ pgy_status matmul_packed_create(kernel_plan *out, const kernel_problem *u, uint3
                                 pgy_error *err);
 /* The `extent` of a row. */
 bool matmul_packed_reach(kernel_extent *e, const kernel_claim *q, uint32_t tile);
+packed_kind matmul_packed_kind(const matmul_packed_params *p);
+packed_call matmul_packed_call(const kernel_run *r);
 /* `out` becomes a packed_loaded. */
 pgy_status matmul_packed_load(void **out, const matmul_packed_params *p, device *d, pgy_error *err);
 pgy_status matmul_packed_enqueue(const kernel_run *r, const packed_loaded *l, device_stream *stream,

@@ -6,22 +6,17 @@
 
 enum { STEP = 64, MULTIPROCESSORS = 132, WANTED_BLOCKS = 200, MOST_SPLITS = 8, LEAST_STEPS = 2 };
 
-/* stages: steps of k in shared memory at the same time; blocks: that a multiprocessor shall run;
- * rate: floating-point operations per ns and multiprocessor, for estimates. */
-static const struct {
-    const char *name;
-    uint32_t m, n, stages, blocks;
-    double rate;
-} TILES[PACKED_TILES] = {
-    {"128x128", 128, 128, 3, 2, 3700}, {"128x64", 128, 64, 4, 2, 2700},
-    {"64x64", 64, 64, 6, 2, 2000},     {"short_128x64", 128, 64, 2, 3, 2600},
-    {"64x128", 64, 128, 4, 2, 2700},
+const packed_tile PACKED_TILE[PACKED_TILES] = {
+    {"128x128", 128, 128, 3, 2, 2650},
+    {"128x64", 128, 64, 4, 2, 1930},
+    {"64x64", 64, 64, 6, 2, 1430},
+    {"short_128x64", 128, 64, 2, 3, 1860},
+    {"64x128", 64, 128, 4, 2, 1930},
+    /* of boxed.c alone: a block for each multiprocessor */
+    {"deep_128x64", 128, 64, 8, 1, 1930},
+    {"deep_64x64", 64, 64, 12, 1, 1430},
+    {"deep_64x128", 64, 128, 8, 1, 1930},
 };
-
-const char *packed_tile_name(uint32_t tile)
-{
-    return TILES[tile].name;
-}
 
 static uint64_t ratio_up(uint64_t a, uint64_t b)
 {
@@ -30,7 +25,12 @@ static uint64_t ratio_up(uint64_t a, uint64_t b)
 
 static uint64_t blocks_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t groups)
 {
-    return extent_mul3(ratio_up(m, TILES[tile].m), ratio_up(n, TILES[tile].n), groups);
+    return extent_mul3(ratio_up(m, PACKED_TILE[tile].m), ratio_up(n, PACKED_TILE[tile].n), groups);
+}
+
+uint64_t packed_blocks(const packed_cut *c, uint64_t m, uint64_t n, uint64_t groups)
+{
+    return blocks_of(c->tile, m, n, groups) * c->splits;
 }
 
 packed_cut packed_cut_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups)
@@ -47,9 +47,9 @@ double packed_cost(const packed_cut *c, uint64_t m, uint64_t n, uint64_t k, uint
 {
     const uint64_t waves =
         ratio_up(blocks_of(c->tile, m, n, groups) * c->splits, (uint64_t)MULTIPROCESSORS);
-    const double each = 2.0 * TILES[c->tile].m * TILES[c->tile].n *
+    const double each = 2.0 * PACKED_TILE[c->tile].m * PACKED_TILE[c->tile].n *
                         (double)(ratio_up(ratio_up(k, STEP), c->splits) * STEP);
-    return (double)waves * each / TILES[c->tile].rate;
+    return (double)waves * each / PACKED_TILE[c->tile].rate;
 }
 
 bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile)
@@ -60,12 +60,12 @@ bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile)
     return true;
 }
 
-static void define(str *defines, const packed_kind *k, uint32_t splits)
+void packed_define(str *defines, const packed_kind *k, uint32_t splits)
 {
-    cuda_define_int(defines, "BM", TILES[k->cut.tile].m);
-    cuda_define_int(defines, "BN", TILES[k->cut.tile].n);
-    cuda_define_int(defines, "STAGES", TILES[k->cut.tile].stages);
-    cuda_define_int(defines, "BLOCKS", TILES[k->cut.tile].blocks);
+    cuda_define_int(defines, "BM", PACKED_TILE[k->cut.tile].m);
+    cuda_define_int(defines, "BN", PACKED_TILE[k->cut.tile].n);
+    cuda_define_int(defines, "STAGES", PACKED_TILE[k->cut.tile].stages);
+    cuda_define_int(defines, "BLOCKS", PACKED_TILE[k->cut.tile].blocks);
     cuda_define_int(defines, "SPLITS", splits);
     cuda_define_int(defines, "TENSOR", k->types.x == PGY_F16 ? 1 : 2);
     cuda_define_int(defines, "PLAIN", k->plain);
@@ -82,14 +82,15 @@ static void define(str *defines, const packed_kind *k, uint32_t splits)
 
 pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error *err)
 {
-    static const cuda_source SOURCE = {"packed", CUDA_SOURCE_packed, {"run"}, CUDA_SOURCE_mma};
+    static const cuda_source SOURCE = {
+        "packed", CUDA_SOURCE_packed, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_packed_sums}};
     packed_loaded *l = mem_calloc(1, sizeof *l);
     str defines = {0};
     void *code = NULL;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     l->gathers = kind->gathered;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
-    define(&defines, kind, l->splits);
+    packed_define(&defines, kind, l->splits);
     const pgy_status st = cuda_load(&code, d, &SOURCE, &defines, err);
     l->code = code;
     if (st)
@@ -107,20 +108,20 @@ void packed_unload(void *loaded)
     mem_free(l);
 }
 
-/* The shared memory that packed.cu lays out from a multiple of 1024 on: tiles of all steps, later
- * the sums, and behind the tiles a place of 8 bytes for each k that is gathered. */
-static uint32_t room_of(uint32_t tile, uint64_t gathered)
+uint32_t packed_room(uint32_t tile, uint32_t more)
 {
-    const uint32_t tiles = TILES[tile].stages * (TILES[tile].m + TILES[tile].n) * STEP * 2;
-    const uint32_t sums = TILES[tile].m * (TILES[tile].n + 8) * (uint32_t)sizeof(float);
-    const uint32_t places = (uint32_t)(ratio_up(gathered, STEP) * STEP * 8);
-    return (tiles + places > sums ? tiles + places : sums) + 1024;
+    const packed_tile *t = &PACKED_TILE[tile];
+    const uint32_t tiles = t->stages * (t->m + t->n) * STEP * 2 + more;
+    const uint32_t sums = t->m * (t->n + 8) * (uint32_t)sizeof(float);
+    return (tiles > sums ? tiles : sums) + 1024;
 }
 
 pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
                          packed_call *call, pgy_error *err)
 {
     const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
-    return cuda_launch_shared(s, l->code->functions[0], blocks, TILES[c->tile].m * 2,
-                              room_of(c->tile, l->gathers ? call->k : 0), call, err);
+    /* packed.cu keeps a place of 8 bytes for each k that is gathered */
+    const uint32_t places = (uint32_t)(ratio_up(call->k, STEP) * STEP * 8);
+    return cuda_launch_shared(s, l->code->functions[0], blocks, PACKED_TILE[c->tile].m * 2,
+                              packed_room(c->tile, l->gathers ? places : 0), call, err);
 }

@@ -19,7 +19,7 @@ typedef struct packed_call {
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
-enum { PACKED_TILES = 5, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
+enum { PACKED_TILES = 8, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
 
 /* How the product of a problem is cut. Plan files store it. */
 typedef struct packed_cut {
@@ -51,16 +51,31 @@ static inline uint64_t packed_pitch(uint64_t k)
     return extent_round_up(k, PACKED_VECTOR);
 }
 
-/* "128x64" */
-const char *packed_tile_name(uint32_t tile);
+/* What a block computes at a time. */
+typedef struct packed_tile {
+    const char *name; /* "128x64" */
+    uint32_t m, n;
+    uint32_t stages; /* steps of k in shared memory at the same time */
+    uint32_t blocks; /* that a multiprocessor shall run */
+    double rate;     /* floating-point operations per ns and multiprocessor, for estimates */
+} packed_tile;
+extern const packed_tile PACKED_TILE[PACKED_TILES];
+
 /* m, n, k: sizes of the product of each of `groups` groups. */
 packed_cut packed_cut_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups);
 /* Estimates nanoseconds by arithmetic alone. */
 double packed_cost(const packed_cut *c, uint64_t m, uint64_t n, uint64_t k, uint64_t groups);
 /* Refuses a cut from a plan file that packed_cut_of cannot make for this tile. */
 bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile);
+/* The macros of packed_sums.cu. `splits` blocks share k. */
+void packed_define(str *defines, const packed_kind *k, uint32_t splits);
+/* The shared memory of a block, from a multiple of 1024 on: stages and `more` bytes, later the
+ * sums. */
+uint32_t packed_room(uint32_t tile, uint32_t more);
 pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error *err);
 void packed_unload(void *loaded);
+/* Blocks that compute all tiles of a product. */
+uint64_t packed_blocks(const packed_cut *c, uint64_t m, uint64_t n, uint64_t groups);
 pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
                          packed_call *call, pgy_error *err);
 

@@ -44,10 +44,13 @@ typedef unsigned long long uint64_t;
 #define CLUSTER_8 __cluster_dims__(8, 1, 1)
 #define CLUSTER(size) JOIN(CLUSTER_, size)
 #define WAIT_FOR_LAST() asm volatile("griddepcontrol.wait;" ::: "memory")
+// Waits for the blocks of the cluster, but for no memory: a block's shared memory stays until the others have used what they read there.
+#define CLUSTER_LEAVE() asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory")
 #define LET_NEXT_START() asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
 #else
 #define CLUSTER(size)
 #define WAIT_FOR_LAST() ((void)0)
+#define CLUSTER_LEAVE() BARRIER()
 #define LET_NEXT_START() ((void)0)
 #endif
 #define KERNEL_CLUSTER(name, type, threads, blocks, size)                                                            \

@@ -178,6 +178,7 @@ static void emulated_exchange(void *out, const void *in, size_t size, uint32_t l
 #define KERNEL_OF(name, type, threads, blocks) KERNEL(name, type, threads)
 #define KERNEL_CLUSTER(name, type, threads, blocks, size) KERNEL(name, type, threads)
 #define WAIT_FOR_LAST() ((void)0)
+#define CLUSTER_LEAVE() BARRIER()
 #define DEVICE __attribute__((unused)) static inline
 #define SHARED static
 #define SHARED_ROOM(name) static char name[1 << 18] __attribute__((aligned(16)))

@@ -621,6 +621,46 @@ EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, cu_address
     return 0;
 }
 
+/* The copy engine's view of an image. It keeps: address, channels, width, height, images, x and y
+ * where the first windows start, and the last ones from the last pixel, strides, channels and
+ * pixels of a box. */
+EXPORT int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, cu_address address,
+                                   const uint64_t *sizes, const uint64_t *strides, const int *first,
+                                   const int *last, unsigned channels, unsigned pixels,
+                                   const unsigned *steps, int interleave, int swizzle,
+                                   int promotion, int fill)
+{
+    BEGIN_IN_CONTEXT("cuTensorMapEncodeIm2col");
+    const uint64_t most = UINT64_C(1) << 32;
+    if ((uintptr_t)out % 64 || rank != 4 || (type != CU_MAP_F16 && type != CU_MAP_BF16)) return 1;
+    if (address % 16 || interleave || fill || swizzle != CU_MAP_SWIZZLE_128) return 1;
+    if (!channels || channels * 2 > 128 || !pixels || pixels > 1024 || promotion < 0 ||
+        promotion > 3 || steps[0] != 1 || steps[3] != 1)
+        return 1;
+    for (int i = 0; i < 4; i++)
+        if (!sizes[i] || sizes[i] > most || (i && strides[i - 1] % 16)) return 1;
+    for (int i = 0; i < 2; i++)
+        if (first[i] < -128 || first[i] > 127 || last[i] < -128 || last[i] > 127 || !steps[i + 1] ||
+            steps[i + 1] > 8)
+            return 1;
+    reach(address, sizes[3] * strides[2]);
+    const uint64_t kept[16] = {address & ~TAG,
+                               sizes[0],
+                               sizes[1],
+                               sizes[2],
+                               sizes[3],
+                               (uint64_t)(int64_t)first[0],
+                               (uint64_t)(int64_t)first[1],
+                               (uint64_t)(int64_t)last[0],
+                               (uint64_t)(int64_t)last[1],
+                               steps[1],
+                               steps[2],
+                               channels,
+                               pixels};
+    memcpy(out, kept, sizeof kept);
+    return 0;
+}
+
 /* ---- Graphs: only launches can be captured ----------------------------------------------------
  */
 

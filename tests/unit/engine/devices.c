@@ -411,6 +411,13 @@ static void test_devices__plans_have_sections_for_each(void **state)
     assert_string_equal(layers->layers[1].tactic, "relu_second");
     assert_string_equal(layers->layers[1].device, "second:0");
     assert_string_equal(layers->layers[0].tactic, "copy");
+    assert_int_equal(layers->space_count, 2);
+    assert_null(layers->spaces[0].device);
+    assert_string_equal(layers->spaces[1].device, "second:0");
+    assert_true(layers->spaces[1].arena_bytes > 0);
+    assert_int_equal(layers->spaces[1].constant_bytes, 4 * 8 * sizeof(float));
+    assert_int_equal(layers->arena_bytes,
+                     layers->spaces[0].arena_bytes + layers->spaces[1].arena_bytes);
     pgy_plan_close(look);
     remove(PATH);
     pgy_model_destroy(model);

@@ -131,11 +131,11 @@ static void test_cuda__large_products_copy_by_tensor_maps(void **state)
     static const struct {
         const char *b;
         pgy_dtype type;
-        unsigned long maps; /* of X, W and Y */
-    } CASES[] = {{"200x264", PGY_F16, 3},
-                 {"200x264", PGY_BF16, 3},
+        unsigned long maps; /* of X, W and Y, and of X and W for each of four smaller tiles */
+    } CASES[] = {{"200x264", PGY_F16, 3 + 8},
+                 {"200x264", PGY_BF16, 3 + 8},
                  {"200x264", PGY_F32, 0},
-                 {"200x261", PGY_F16, 0}}; /* rows of Y are no multiples of 16 bytes */
+                 {"200x261", PGY_F16, 8}}; /* rows of Y are no multiples of 16 bytes */
     cuda_checker *c = open_checker();
     (void)state;
     if (on_gpu()) skip();
@@ -163,6 +163,40 @@ static void test_cuda__convolutions(void **state)
     CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x4x6x6", "5x4x3x3", "5",
           "1x5x6x6");
     CHECK("pgy", "FusedConv", "activation=Silu", "1x4x6x6", "5x4x1x1", "5");
+    report(c);
+}
+
+/* Whole steps of channels: windows that leave the image and cross into the next one, strides, parts
+ * of k. The stand-in refuses maps that the driver refuses, and the kernel boxes of another size. */
+static void test_cuda__convolutions_copy_windows_by_maps(void **state)
+{
+    static const struct {
+        const char *x, *w, *attributes;
+        pgy_dtype type;
+        unsigned long maps; /* of images, one for each tile */
+    } CASES[] = {
+        {"1x64x5x6", "16x64x3x3", "pads=1,1,1,1", PGY_F16,
+         4}, /* deep ones share k by two at most */
+        {"3x64x9x7", "24x64x3x3", "pads=1,1,1,1 strides=2,2", PGY_BF16, 4},
+        {"2x128x17x9", "136x128x1x1", "", PGY_F16, 7},
+        {"1x64x12x11", "20x64x2x3", "pads=2,0,1,4 dilations=2,3", PGY_F16, 7},
+        {"1x64x70", "16x64x5", "pads=2,2", PGY_F16, 7},
+        {"1x40x5x6", "16x40x3x3", "pads=1,1,1,1", PGY_F16, 0},  /* no whole steps */
+        {"1x128x5x6", "16x64x3x3", "group=2", PGY_F16, 0},      /* groups */
+        {"1x64x20x20", "16x64x3x3", "strides=9,9", PGY_F16, 0}, /* too far for a map */
+        {"1x64x5x6", "16x64x3x3", "pads=1,1,1,1", PGY_F32, 0},
+    };
+    cuda_checker *c = open_checker();
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const unsigned long before = on_gpu() ? 0 : fake_cuda_calls("cuTensorMapEncodeIm2col");
+        cuda_case_random(c, "", "Conv", CASES[i].attributes, 2,
+                         (const char *const[]){CASES[i].x, CASES[i].w}, CASES[i].type);
+        if (!on_gpu())
+            assert_int_equal(fake_cuda_calls("cuTensorMapEncodeIm2col") - before, CASES[i].maps);
+    }
+    CHECK("pgy", "FusedConv", "pads=1,1,1,1 activation=Silu", "2x64x11x13", "40x64x3x3", "40",
+          "2x40x11x13");
     report(c);
 }
 
@@ -219,6 +253,13 @@ static void test_cuda__rows(void **state)
     CHECK("com.microsoft", "GroupNorm", "groups=2 activation=1 channels_last=0", "1x48x5x6", "48",
           "48");
     CHECK("", "GroupNormalization", "num_groups=1", "1x8x80x113", "8", "8");
+    /* several groups of a block: whole ones in a pack, parts of one, sets that share pixels */
+    CHECK("com.microsoft", "GroupNorm", "groups=32 activation=1 channels_last=0", "1x32x7x9", "32",
+          "32");
+    CHECK("com.microsoft", "GroupNorm", "groups=16 activation=0", "2x9x11x64", "64", "64");
+    CHECK("com.microsoft", "GroupNorm", "groups=8 activation=1", "1x6x5x80", "80", "80");
+    CHECK("com.microsoft", "GroupNorm", "groups=32 activation=1", "1x45x47x128", "128", "128");
+    CHECK("com.microsoft", "GroupNorm", "groups=4 activation=1", "1x67x37x80", "80", "80");
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
     CHECK("", "ReduceMax", "", "2000");
     CHECK("", "GlobalAveragePool", "", "2x5x7x7");
