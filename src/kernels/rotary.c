@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RotaryEmbedding of both domains in float32: each row, a head at one position, is rotated by the
  * cosines and sines of its position. The row of the tables comes from position ids, from a first
- * position, or is the number of the token. */
+ * position, or is the number of the token: in all batches, or in its own where all share tables. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -54,7 +54,9 @@ static bool read_places(params *p, const kernel_problem *u, bool contrib)
     if (kernel_count(sines) != kernel_count(cosines) || sines->rank != cosines->rank ||
         sines->shape[sines->rank - 1] != cosines->shape[cosines->rank - 1])
         return false;
-    if (p->kind == PLACE_OF_TOKEN) return !contrib && cosines->rank == 3 && p->places == tokens;
+    if (p->kind == PLACE_OF_TOKEN)
+        return !contrib && cosines->rank == 3 &&
+               p->places == (cosines->shape[0] == 1 ? p->length : tokens);
     if (ids->dtype != PGY_I64 || cosines->rank != 2 || !p->places) return false;
     if (contrib && ids->rank == 1) p->kind = PLACE_COUNTED;
     return kernel_count(ids) == (p->kind == PLACE_COUNTED ? 1 : tokens);
@@ -111,7 +113,7 @@ static bool rotary_extent(kernel_extent *e, const kernel_claim *q)
     const uint64_t tokens = extent_mul(p->batch, p->length);
     const uint64_t count = extent_mul3(tokens, p->heads, p->size);
     if (!p->heads || !p->length || !p->half || p->half > p->size / 2 ||
-        (p->kind == PLACE_OF_TOKEN && p->places != tokens))
+        (p->kind == PLACE_OF_TOKEN && p->places != tokens && p->places != p->length))
         return extent_refuse(e, "sizes");
     extent_tensor(e, 0, count, sizeof(float));
     extent_tensor(e, p->inputs, count, sizeof(float));
@@ -125,13 +127,14 @@ static bool rotary_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* The tables' row of a token; a row outside the tables if its position is invalid. */
-static uint64_t place_of(const params *p, const kernel_run *r, uint64_t token)
+/* The tables' row of token t of batch b; a row outside the tables if its position is invalid. */
+static uint64_t place_of(const params *p, const kernel_run *r, uint64_t b, uint64_t t)
 {
-    if (p->kind == PLACE_OF_TOKEN) return token;
+    const uint64_t token = b * p->length + t;
+    if (p->kind == PLACE_OF_TOKEN) return p->places == p->length ? t : token;
     const int64_t *ids = r->tensors[p->positions];
     if (p->kind == PLACE_GIVEN) return (uint64_t)ids[token];
-    return (uint64_t)ids[0] + token % p->length;
+    return (uint64_t)ids[0] + t;
 }
 
 static void rotary_run(const kernel_run *r)
@@ -143,8 +146,8 @@ static void rotary_run(const kernel_run *r)
     kernel_share(&from, &to, p->batch * p->heads * p->length, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) { /* rows in memory order */
         const uint64_t b = i / (p->heads * p->length), rest = i % (p->heads * p->length);
-        const uint64_t token = b * p->length + (p->flat ? rest / p->heads : rest % p->length);
-        const uint64_t place = place_of(p, r, token), turned = 2 * p->half;
+        const uint64_t t = p->flat ? rest / p->heads : rest % p->length;
+        const uint64_t place = place_of(p, r, b, t), turned = 2 * p->half;
         const float *x = (const float *)r->tensors[0] + i * p->size;
         float *y = (float *)r->tensors[p->inputs] + i * p->size;
         if (place >= p->places) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RotaryEmbedding: rotates pairs of a head's first elements by the angle of their position. A pair
  * takes one element from each half, or two neighbours if interleaved. The input is [batch, heads,
- * length, size] or [batch, length, heads * size]. */
+ * length, size] or [batch, length, heads * size]. Without positions, tables of one batch are for
+ * all: torch's exporter writes such, and the operator's algorithm broadcasts them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 typedef struct rotation {
     const op_eval *c;
     size_t batch, heads, length, size, half; /* half: number of rotated pairs */
+    size_t rows;                             /* of tables without positions */
     bool flat, interleaved;
 } rotation;
 
@@ -53,7 +55,7 @@ static void run(size_t begin, size_t end, void *user)
     for (size_t i = begin; i < end; i++) { /* rows in memory order */
         size_t b = i / (r->heads * r->length), rest = i % (r->heads * r->length);
         size_t t = r->flat ? rest / r->heads : rest % r->length, row = b * r->length + t;
-        size_t at = (positions ? (size_t)positions[row] : row) * r->half;
+        size_t at = (positions ? (size_t)positions[row] : row % r->rows) * r->half;
         const double *x = in_f64(r->c, X) + i * r->size, *cosine = in_f64(r->c, COS) + at,
                      *sine = in_f64(r->c, SIN) + at;
         double *y = out_f64(r->c, 0) + i * r->size;
@@ -66,7 +68,7 @@ static pgy_status check_caches(const rotation *r, pgy_error *err)
 {
     const op_eval *c = r->c;
     const int64_t *positions = in_i64(c, POSITIONS);
-    size_t rows = r->batch * r->length;
+    size_t rows = positions ? r->batch * r->length : r->rows;
     for (size_t i = COS; i <= SIN; i++) {
         const int64_t *s = in_shape(c, i);
         size_t own = axis_view_of(s, in_rank(c, i), 0, in_rank(c, i) - 1).length;
@@ -114,6 +116,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
                         ", which does not fit heads of %zu elements",
                         turned, r.size);
     r.half = (turned ? (size_t)turned : r.size) / 2;
+    r.rows = in_shape(c, COS)[0] == 1 ? r.length : r.batch * r.length;
     st = check_caches(&r, err);
     if (st) return st;
     if (r.size) rows_run(r.batch * r.heads * r.length, r.size * 4, run, &r);

@@ -9,7 +9,8 @@ stored in the repository. FOLDER gets NAME.onnx (TorchScript exporter, opset 11 
 opset 18 to 23); for about a third of the architectures also NAME.dynamic.onnx and NAME.dynamo.dynamic.onnx, whose batch
 or sequence axes are named. The opset of an export follows from its place in the list, so that all of them get models.
 An exporter's failure is not ours: it is printed, kept in FOLDER/failures.json, and the next one comes.
-Architectures are in models_vision.py, models_timm.py, models_text.py, models_plain.py and models_mixed.py.
+Architectures are in models_*.py: models_vision.py, models_pictures.py and models_timm.py (pictures), models_text.py, models_mixed.py, models_encoders.py
+and models_decoders.py (transformers), models_plain.py (structures that no library has ready).
 NAME, of an architecture or a file, may have * and ?; without names all are made.
 """
 import argparse
@@ -29,15 +30,12 @@ import warnings
 CLASSIC_OPSETS = [17, 13, 16, 14, 18, 15, 12, 11]
 DYNAMO_OPSETS = [18, 20, 21, 22, 23, 19, 20, 21, 22, 23]
 SECONDS = 400  # for one export
+# An architecture's place decides its opsets, so new ones go to the end.
+MODULES = ["models_vision", "models_text", "models_plain", "models_mixed", "models_timm", "models_decoders", "models_encoders", "models_pictures"]
 
 
 def listed():
-    import models_mixed
-    import models_plain
-    import models_text
-    import models_timm
-    import models_vision
-    return {m.name: m for module in (models_vision, models_text, models_plain, models_mixed, models_timm) for m in module.MODELS}
+    return {m.name: m for module in MODULES for m in importlib.import_module(module).MODELS}
 
 
 def preload(exporter):
@@ -90,18 +88,22 @@ def dynamo(model, path, opset, dynamic):
 
 
 def refusal(path):
-    """Why ONNX's checker and ONNX Runtime both refuse what an exporter wrote, or None: then it is no model to hold anyone against."""
+    """Why ONNX's checker and ONNX Runtime both refuse what an exporter wrote, or None: then it is no model to hold anyone against.
+    The checker does not see all shapes that do not fit each other, ONNX Runtime does once it has folded constants; it lacks operators
+    of valid models."""
     import onnx
     import onnxruntime
+    invalid = None
     try:
         onnx.checker.check_model(path, full_check=True)
     except Exception as e:
-        try:
-            options = onnxruntime.SessionOptions()
-            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-            onnxruntime.InferenceSession(path, options)
-        except Exception:
-            return e
+        invalid = e
+    try:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        onnxruntime.InferenceSession(path, options)
+    except Exception as e:
+        return invalid or (e if "[ShapeInferenceError]" in str(e) else None)
     return None
 
 

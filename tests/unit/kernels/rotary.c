@@ -43,6 +43,7 @@ static void test_rotary__standard(void **state)
         {"", "2 3 5 16", "12 8", "2 5", 0, 0, false}, {"", "2 3 5 80", "12 40", "2 5", 0, 0, false},
         {"", "2 5 48", "2 5 8", NULL, 3, 0, false},   {"", "2 3 5 16", "2 5 8", NULL, 0, 0, true},
         {"", "2 5 90", "7 10", "2 5", 3, 20, false},  {"", "1 40 4 66", "1 4 33", NULL, 0, 0, true},
+        {"", "3 2 5 16", "1 5 8", NULL, 0, 0, false}, {"", "3 5 48", "1 5 8", NULL, 3, 0, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders of transformers from 2024 on for export_models.py: attention with windows and sinks, mixtures of experts, state spaces, hybrids."""
+from models_text import LLAMA, NO_CACHE, decoder, ids, model
+
+MOE = dict(LLAMA, num_experts=4, num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=64, experts_implementation="batched_mm")
+LATENT = dict(q_lora_rank=32, kv_lora_rank=32, qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=32)
+ROUTED = dict(MOE, n_routed_experts=4, n_shared_experts=1, n_group=2, topk_group=1, first_k_dense_replace=1)
+STATES = dict(mamba_d_state=8, mamba_d_conv=4, mamba_expand=2, mamba_n_heads=8, mamba_d_head=64, mamba_n_groups=1, mamba_chunk_size=8)
+LOCAL_GLOBAL = ["sliding_attention", "full_attention"]
+
+
+def short(name, kind, config, **fields):
+    """Eight tokens: the exporters unroll what goes token by token."""
+    return model(name, kind, config, lambda: {"input_ids": ids(1, 8)}, ("logits",), call=NO_CACHE, **fields)
+
+
+MODELS = [
+    decoder("olmo2", "Olmo2ForCausalLM", "Olmo2Config", **LLAMA),
+    decoder("olmo3", "Olmo3ForCausalLM", "Olmo3Config", sliding_window=8, layer_types=LOCAL_GLOBAL, **LLAMA),
+    decoder("olmoe", "OlmoeForCausalLM", "OlmoeConfig", **MOE),
+    decoder("cohere2", "Cohere2ForCausalLM", "Cohere2Config", sliding_window=8, layer_types=LOCAL_GLOBAL, **LLAMA),
+    decoder("gemma3", "Gemma3ForCausalLM", "Gemma3TextConfig", dynamic=True, head_dim=64, sliding_window=8, layer_types=LOCAL_GLOBAL, **LLAMA),
+    decoder("gemma3n", "Gemma3nForCausalLM", "Gemma3nTextConfig", head_dim=64, sliding_window=8, layer_types=LOCAL_GLOBAL, num_kv_shared_layers=0, laurel_rank=16,
+            hidden_size_per_layer_input=32, vocab_size_per_layer_input=1000, altup_num_inputs=2, activation_sparsity_pattern=[0.9, 0.0], **LLAMA),
+    decoder("gemma4", "Gemma4ForCausalLM", "Gemma4TextConfig", head_dim=64, sliding_window=8, layer_types=LOCAL_GLOBAL, hidden_size_per_layer_input=32,
+            vocab_size_per_layer_input=1000, num_kv_shared_layers=0, **LLAMA),
+    decoder("vaultgemma", "VaultGemmaForCausalLM", "VaultGemmaConfig", head_dim=64, sliding_window=8, **LLAMA),
+    decoder("glm", "GlmForCausalLM", "GlmConfig", pad_token_id=0, head_dim=64, **LLAMA),
+    decoder("glm4", "Glm4ForCausalLM", "Glm4Config", pad_token_id=0, head_dim=64, **LLAMA),
+    decoder("glm4_moe", "Glm4MoeForCausalLM", "Glm4MoeConfig", head_dim=64, **ROUTED),
+    decoder("helium", "HeliumForCausalLM", "HeliumConfig", head_dim=64, **LLAMA),
+    decoder("smollm3", "SmolLM3ForCausalLM", "SmolLM3Config", dynamic=True, pad_token_id=0, no_rope_layers=[1, 0], **LLAMA),
+    decoder("seed_oss", "SeedOssForCausalLM", "SeedOssConfig", head_dim=64, **LLAMA),
+    decoder("nemotron", "NemotronForCausalLM", "NemotronConfig", **LLAMA),
+    decoder("persimmon", "PersimmonForCausalLM", "PersimmonConfig", **LLAMA),
+    decoder("phimoe", "PhimoeForCausalLM", "PhimoeConfig", **MOE),
+    decoder("qwen3_moe", "Qwen3MoeForCausalLM", "Qwen3MoeConfig", dynamic=True, head_dim=64, **MOE),
+    decoder("qwen3_next", "Qwen3NextForCausalLM", "Qwen3NextConfig", head_dim=64, layer_types=["linear_attention", "full_attention"], linear_num_value_heads=4,
+            linear_num_key_heads=2, linear_key_head_dim=32, linear_value_head_dim=32, shared_expert_intermediate_size=64, **MOE),
+    decoder("qwen3_5", "Qwen3_5ForCausalLM", "Qwen3_5TextConfig", head_dim=64, layer_types=["linear_attention", "full_attention"], linear_num_value_heads=4,
+            linear_num_key_heads=2, linear_key_head_dim=32, linear_value_head_dim=32, **LLAMA),
+    decoder("granitemoe", "GraniteMoeForCausalLM", "GraniteMoeConfig", **MOE),
+    decoder("granitemoehybrid", "GraniteMoeHybridForCausalLM", "GraniteMoeHybridConfig", shared_intermediate_size=128, layer_types=["mamba", "attention"], **STATES, **MOE),
+    decoder("ernie4_5", "Ernie4_5ForCausalLM", "Ernie4_5Config", head_dim=64, **LLAMA),
+    decoder("ernie4_5_moe", "Ernie4_5_MoeForCausalLM", "Ernie4_5_MoeConfig", moe_num_experts=4, moe_k=2, moe_layer_start_index=1, moe_layer_end_index=1, **MOE),
+    decoder("exaone4", "Exaone4ForCausalLM", "Exaone4Config", sliding_window=8, layer_types=LOCAL_GLOBAL, **LLAMA),
+    decoder("diffllama", "DiffLlamaForCausalLM", "DiffLlamaConfig", head_dim=64, **LLAMA),
+    decoder("bitnet", "BitNetForCausalLM", "BitNetConfig", **LLAMA),
+    decoder("dots1", "Dots1ForCausalLM", "Dots1Config", **ROUTED),
+    decoder("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM", "HunYuanDenseV1Config", head_dim=64, **LLAMA),
+    decoder("minimax", "MiniMaxForCausalLM", "MiniMaxConfig", head_dim=64, block_size=8, layer_types=["linear_attention", "full_attention"], **MOE),
+    decoder("minimax_m2", "MiniMaxM2ForCausalLM", "MiniMaxM2Config", head_dim=64, **MOE),
+    decoder("ministral", "MinistralForCausalLM", "MinistralConfig", head_dim=64, sliding_window=8, layer_types=LOCAL_GLOBAL, **LLAMA),
+    decoder("ministral3", "Ministral3ForCausalLM", "Ministral3Config", head_dim=64, **LLAMA),
+    decoder("arcee", "ArceeForCausalLM", "ArceeConfig", **LLAMA),
+    decoder("apertus", "ApertusForCausalLM", "ApertusConfig", **LLAMA),
+    decoder("gpt_oss", "GptOssForCausalLM", "GptOssConfig", dynamic=True, head_dim=64, sliding_window=8, layer_types=LOCAL_GLOBAL, **MOE),
+    decoder("falcon_h1", "FalconH1ForCausalLM", "FalconH1Config", head_dim=64, mamba_d_ssm=512, **STATES, **LLAMA),
+    decoder("bamba", "BambaForCausalLM", "BambaConfig", attn_layer_indices=[1], **STATES, **LLAMA),
+    short("falcon_mamba", "FalconMambaForCausalLM", "FalconMambaConfig", num_hidden_layers=2, hidden_size=64, state_size=8, vocab_size=1000),
+    short("jamba", "JambaForCausalLM", "JambaConfig", use_mamba_kernels=False, mamba_d_state=8, mamba_dt_rank=8, attn_layer_period=2, attn_layer_offset=1,
+          expert_layer_period=2, expert_layer_offset=1, **MOE),
+    short("zamba2", "Zamba2ForCausalLM", "Zamba2Config", use_mamba_kernels=False, mamba_d_state=8, mamba_headdim=64, n_mamba_heads=8, mamba_ngroups=1, chunk_size=8,
+          layers_block_type=["mamba", "hybrid"], num_mem_blocks=1, **LLAMA),
+    short("xlstm", "xLSTMForCausalLM", "xLSTMConfig", hidden_size=128, embedding_dim=128, num_heads=4, num_hidden_layers=2, num_blocks=2, vocab_size=1000,
+          chunkwise_kernel="chunkwise--native_autograd", sequence_kernel="native_sequence__native", step_kernel="native", mode="inference", return_last_states=False,
+          chunk_size=8),
+    short("recurrent_gemma", "RecurrentGemmaForCausalLM", "RecurrentGemmaConfig", lru_width=256, attention_window_size=8, block_types=["recurrent", "attention"], **LLAMA),
+    decoder("lfm2", "Lfm2ForCausalLM", "Lfm2Config", dynamic=True, layer_types=["conv", "full_attention"], block_ff_dim=512, block_auto_adjust_ff_dim=False, **LLAMA),
+    decoder("lfm2_moe", "Lfm2MoeForCausalLM", "Lfm2MoeConfig", layer_types=["conv", "full_attention"], num_dense_layers=1, **MOE),
+    decoder("nanochat", "NanoChatForCausalLM", "NanoChatConfig", **LLAMA),
+    decoder("youtu", "YoutuForCausalLM", "YoutuConfig", **LATENT, **dict(LLAMA, num_key_value_heads=4)),
+    decoder("deepseek_v2", "DeepseekV2ForCausalLM", "DeepseekV2Config", topk_method="greedy", **LATENT, **dict(ROUTED, num_key_value_heads=4)),
+    decoder("minicpm3", "MiniCPM3ForCausalLM", "MiniCPM3Config", **LATENT, **dict(LLAMA, num_key_value_heads=4)),
+    decoder("longcat_flash", "LongcatFlashForCausalLM", "LongcatFlashConfig", num_layers=1, ffn_hidden_size=256, expert_ffn_hidden_size=64, zero_expert_num=2,
+            moe_topk=2, head_dim=16, **LATENT, **dict(ROUTED, num_key_value_heads=4)),
+    decoder("jetmoe", "JetMoeForCausalLM", "JetMoeConfig", kv_channels=64, **MOE),
+    decoder("dbrx", "DbrxForCausalLM", "DbrxConfig", d_model=128, n_heads=4, n_layers=2, max_seq_len=64, vocab_size=1000,
+            attn_config={"kv_n_heads": 2, "clip_qkv": 8.0, "rope_theta": 10000.0}, ffn_config={"ffn_hidden_size": 128, "moe_num_experts": 4, "moe_top_k": 2}),
+    decoder("doge", "DogeForCausalLM", "DogeConfig", keep_window_size=16, **LLAMA),
+    decoder("flex_olmo", "FlexOlmoForCausalLM", "FlexOlmoConfig", pad_token_id=0, **MOE),
+    decoder("modernbert_decoder", "ModernBertDecoderForCausalLM", "ModernBertDecoderConfig", local_attention=8, layer_types=LOCAL_GLOBAL, pad_token_id=0, bos_token_id=1,
+            eos_token_id=2, cls_token_id=1, sep_token_id=2, **LLAMA),
+    decoder("mpt", "MptForCausalLM", "MptConfig", d_model=128, n_heads=4, n_layers=2, max_seq_len=64, vocab_size=1000),
+    decoder("biogpt", "BioGptForCausalLM", "BioGptConfig", **LLAMA),
+    decoder("ctrl", "CTRLLMHeadModel", "CTRLConfig", n_layer=2, n_embd=128, n_head=4, dff=256, vocab_size=1000),
+    decoder("llama4", "Llama4ForCausalLM", "Llama4TextConfig", head_dim=64, intermediate_size_mlp=512, attention_chunk_size=8, layer_types=["chunked_attention", "full_attention"],
+            no_rope_layers=[1, 0], moe_layers=[1], **MOE),
+    decoder("phi4_multimodal_text", "Phi3ForCausalLM", "Phi3Config", pad_token_id=0, partial_rotary_factor=0.75, rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0,
+            "partial_rotary_factor": 0.75, "short_factor": [1.0] * 24, "long_factor": [2.0] * 24, "original_max_position_embeddings": 64}, **LLAMA),
+    decoder("llama3_rope", "LlamaForCausalLM", "LlamaConfig", rope_parameters={"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0, "original_max_position_embeddings": 64}, **LLAMA),
+    decoder("qwen2_yarn", "Qwen2ForCausalLM", "Qwen2Config", rope_parameters={"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+            "original_max_position_embeddings": 32}, **LLAMA),
+]
