@@ -126,12 +126,14 @@ static bool conv_flat_accept(kernel_problem *u, double *cost_ns)
         (double)g.band[2];
     const double vectors = bands * ceil(last / lanes);
     const double copied = bands * (double)(p.in * g.channel_floats);
+    const double copied_rows =
+        bands * (double)(p.in * g.slots[0] * g.slots[1] * g.slots[2] * g.rows[0] * g.rows[1]);
     *cost_ns =
         200 + (double)g.taps +
         (double)g.jobs *
             (vectors * (lanes * products_cost(&p, &g, u->self->rates[0]) + 1.5 * (double)p.out) +
-             copied * u->self->rates[1] + bands * (double)(10 * p.in) +
-             bands * 20 * (double)g.blocks) +
+             copied * u->self->rates[1] + copied_rows * (p.stride[2] > 1 ? 3 : 1) +
+             bands * (double)(10 * p.in) + bands * 20 * (double)g.blocks) +
         (double)p.batch * (double)(p.groups * p.out) * floats_of(p.to) * 0.06;
     return true;
 }

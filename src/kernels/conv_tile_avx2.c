@@ -48,36 +48,18 @@
 #define RUN conv_tile_2_6
 #include "kernels/conv_tile.inc"
 #undef NV
-#define MR 1
-#define RUN conv_deep_1
 #include "kernels/conv_deep.inc"
-#define MR 2
-#define RUN conv_deep_2
-#include "kernels/conv_deep.inc"
-#define MR 3
-#define RUN conv_deep_3
-#include "kernels/conv_deep.inc"
-#define MR 4
-#define RUN conv_deep_4
-#include "kernels/conv_deep.inc"
-#define MR 5
-#define RUN conv_deep_5
-#include "kernels/conv_deep.inc"
-#define MR 6
-#define RUN conv_deep_6
-#include "kernels/conv_deep.inc"
-#define MR 7
-#define RUN conv_deep_7
-#include "kernels/conv_deep.inc"
-#define MR 8
-#define RUN conv_deep_8
-#include "kernels/conv_deep.inc"
-#define MR 9
-#define RUN conv_deep_9
-#include "kernels/conv_deep.inc"
-#define MR 10
-#define RUN conv_deep_10
-#include "kernels/conv_deep.inc"
+
+CONV_DEEP(1)
+CONV_DEEP(2)
+CONV_DEEP(3)
+CONV_DEEP(4)
+CONV_DEEP(5)
+CONV_DEEP(6)
+CONV_DEEP(7)
+CONV_DEEP(8)
+CONV_DEEP(9)
+CONV_DEEP(10)
 
 const conv_tiles conv_tiles_avx2 = {
     .block = LANES,

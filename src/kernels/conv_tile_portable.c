@@ -23,18 +23,12 @@
 #define RUN conv_tile_2_2
 #include "kernels/conv_tile.inc"
 #undef NV
-#define MR 1
-#define RUN conv_deep_1
 #include "kernels/conv_deep.inc"
-#define MR 2
-#define RUN conv_deep_2
-#include "kernels/conv_deep.inc"
-#define MR 3
-#define RUN conv_deep_3
-#include "kernels/conv_deep.inc"
-#define MR 4
-#define RUN conv_deep_4
-#include "kernels/conv_deep.inc"
+
+CONV_DEEP(1)
+CONV_DEEP(2)
+CONV_DEEP(3)
+CONV_DEEP(4)
 
 const conv_tiles conv_tiles_portable = {
     .block = LANES,

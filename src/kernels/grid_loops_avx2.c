@@ -17,6 +17,9 @@ TARGET static inline VEC grid_gather(const float *x, const int32_t *at)
 
 #include "kernels/grid_loops.inc"
 
-const grid_loops grid_loops_avx2 = {
-    .block = LANES, .linear = grid_linear, .plane = grid_plane, .blocked = grid_blocked};
+const grid_loops grid_loops_avx2 = {.block = LANES,
+                                    .linear = grid_linear,
+                                    .combine = grid_combine,
+                                    .plane = grid_plane,
+                                    .blocked = grid_blocked};
 #endif

@@ -15,6 +15,9 @@
 
 #include "kernels/grid_loops.inc"
 
-const grid_loops grid_loops_avx512 = {
-    .block = LANES, .linear = grid_linear, .plane = grid_plane, .blocked = grid_blocked};
+const grid_loops grid_loops_avx512 = {.block = LANES,
+                                      .linear = grid_linear,
+                                      .combine = grid_combine,
+                                      .plane = grid_plane,
+                                      .blocked = grid_blocked};
 #endif

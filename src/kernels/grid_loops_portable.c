@@ -16,5 +16,8 @@ static inline __attribute__((always_inline)) VEC grid_gather(const float *x, con
 
 #include "kernels/grid_loops.inc"
 
-const grid_loops grid_loops_portable = {
-    .block = LANES, .linear = grid_linear, .plane = grid_plane, .blocked = grid_blocked};
+const grid_loops grid_loops_portable = {.block = LANES,
+                                        .linear = grid_linear,
+                                        .combine = grid_combine,
+                                        .plane = grid_plane,
+                                        .blocked = grid_blocked};

@@ -213,9 +213,9 @@ static void place_along(axis_tables *t, const params *p, uint32_t a, const float
                                    p->padding == BORDER);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        tap taps[AXIS_TAPS];
-        grid_sample_find_taps(p, taps, (double)grid[i * p->axes], extent);
+    for (size_t i = 0; i < STRETCH; i++) {
+        tap taps[AXIS_TAPS] = {0};
+        if (i < n) grid_sample_find_taps(p, taps, (double)grid[i * p->axes], extent);
         for (size_t k = 0; k < axis_taps(p); k++) {
             t->index[a][k * STRETCH + i] = (int32_t)taps[k].index;
             t->weight[a][k * STRETCH + i] = taps[k].weight;
@@ -223,26 +223,19 @@ static void place_along(axis_tables *t, const params *p, uint32_t a, const float
     }
 }
 
-/* Combines one tap of each axis, the digits of `number`, for n positions. */
+/* Combines one tap of each axis, the digits of `number`. */
 static void combine_taps(int32_t *index, float *weight, const params *p, const axis_tables *t,
-                         size_t number, size_t n)
+                         size_t number)
 {
     const size_t each = axis_taps(p);
-    double product[STRETCH];
+    grid_axis axes[AXES];
     int32_t stride = 1;
-    for (size_t i = 0; i < n; i++) index[i] = 0;
-    for (size_t i = 0; i < n; i++) product[i] = 1;
     for (uint32_t a = p->axes; a-- > 0; number /= each) {
-        const int32_t *at = t->index[a] + number % each * STRETCH;
-        const double *w = t->weight[a] + number % each * STRETCH;
-        for (size_t i = 0; i < n; i++)
-            index[i] = at[i] < 0 || index[i] < 0 ? OUTSIDE : index[i] + at[i] * stride;
-        for (size_t i = 0; i < n; i++) product[i] *= w[i];
+        const size_t at = number % each * STRETCH;
+        axes[a] = (grid_axis){t->index[a] + at, t->weight[a] + at, stride};
         stride *= (int32_t)p->extent[a];
     }
-    for (size_t i = 0; i < n; i++) weight[i] = (float)product[i];
-    for (size_t i = n; i < STRETCH; i++) index[i] = OUTSIDE; /* vectors read on */
-    for (size_t i = n; i < STRETCH; i++) weight[i] = 0;
+    loops_of(p->level)->combine(index, weight, axes, p->axes);
 }
 
 static void grid_sample_unit(const params *p, const kernel_run *r, uint64_t unit)
@@ -258,7 +251,7 @@ static void grid_sample_unit(const params *p, const kernel_run *r, uint64_t unit
     axis_tables t;
     for (uint32_t a = 0; a < p->axes; a++) place_along(&t, p, a, grid + p->axes - 1 - a, n);
     for (size_t i = 0; i < taps.taps; i++)
-        combine_taps(index + i * STRETCH, weight + i * STRETCH, p, &t, i, n);
+        combine_taps(index + i * STRETCH, weight + i * STRETCH, p, &t, i);
     for (uint64_t c = 0; c < p->channels; c++) {
         const uint64_t plane = image * p->channels + c;
         const float *x = (const float *)r->tensors[0] + plane * p->plane * item;

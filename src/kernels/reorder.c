@@ -108,9 +108,8 @@ static void reorder_4(const params *p, const void *src, void *dst, size_t unit)
         return;
     }
     uint32_t *y = (uint32_t *)dst + blocked;
+    if (lanes < b) memset(y, 0, n * b * sizeof *y);
     squares_transpose(y, b, (const uint32_t *)src + linear, n, lanes, n);
-    for (size_t i = 0; lanes < b && i < n; i++)
-        memset(y + i * b + lanes, 0, (b - lanes) * sizeof *y);
 }
 #define T uint64_t
 #define REORDER reorder_8

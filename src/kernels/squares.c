@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transposing rectangles: squares of four by four in registers, the rest one by one. */
+/* Transposing rectangles: squares in registers, of four by four or with AVX-512 of 16 by 16, the
+ * rest one by one. */
 #include "kernels/squares.h"
 
 #include <string.h>
 
-enum { SIDE = 4, TILE = 16 };
+#include "base/system.h"
+
+enum { SIDE = 4, TILE = SQUARES_TILE };
 
 typedef uint32_t item __attribute__((may_alias));
 typedef uint32_t line __attribute__((vector_size(16), aligned(4), may_alias));
@@ -25,8 +28,10 @@ static inline void turn_square(item *to, size_t to_step, const item *from, size_
 
 /* A whole tile. It is copied first, because rows a power of 2 apart would push each other out of
  * the cache. */
-static void turn_tile(item *to, size_t to_step, const item *from, size_t from_step)
+static void turn_tile(void *y, size_t to_step, const void *x, size_t from_step)
 {
+    item *to = y;
+    const item *from = x;
     item tile[TILE][TILE];
     for (size_t r = 0; r < TILE; r++) memcpy(tile[r], from + r * from_step, sizeof tile[r]);
     for (size_t c = 0; c < TILE; c += SIDE)
@@ -49,6 +54,10 @@ static void turn_part(item *to, size_t to_step, const item *from, size_t from_st
 void squares_transpose(void *y, size_t to_step, const void *x, size_t from_step, size_t rows,
                        size_t columns)
 {
+    void (*turn)(void *to, size_t to_step, const void *from, size_t from_step) = turn_tile;
+#if defined(__x86_64__)
+    if (cpu_features() >= CPU_AVX512) turn = squares_turn_avx512;
+#endif
     for (size_t r = 0; r < rows; r += TILE)
         for (size_t c = 0; c < columns; c += TILE) {
             const size_t high = rows - r < TILE ? rows - r : TILE;
@@ -56,7 +65,7 @@ void squares_transpose(void *y, size_t to_step, const void *x, size_t from_step,
             item *to = (item *)y + c * to_step + r;
             const item *from = (const item *)x + r * from_step + c;
             if (high == TILE && wide == TILE)
-                turn_tile(to, to_step, from, from_step);
+                turn(to, to_step, from, from_step);
             else
                 turn_part(to, to_step, from, from_step, high, wide);
         }

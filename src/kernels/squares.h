@@ -10,4 +10,8 @@
 void squares_transpose(void *to, size_t to_step, const void *from, size_t from_step, size_t rows,
                        size_t columns);
 
+enum { SQUARES_TILE = 16 };
+/* A whole tile of so many rows and columns. */
+void squares_turn_avx512(void *to, size_t to_step, const void *from, size_t from_step);
+
 #endif

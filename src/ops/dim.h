@@ -25,6 +25,8 @@ typedef struct dim_table {
     /* recorded in new unknowns: the node whose shape rule makes them, for reports */
     const void *owner;
     bool failed; /* out of memory: results are the dummy DIM_LOST */
+    /* Only numbers matter: an unknown is DIM_LOST, which equals nothing, and costs no memory. */
+    bool numbers_only;
 } dim_table;
 void dim_table_deinit(dim_table *t);
 

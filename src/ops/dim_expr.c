@@ -13,7 +13,7 @@
 enum { KEY_BYTES = 512 };
 
 static const atom LOST_ATOM = {
-    .kind = ATOM_UNKNOWN, .least = INT64_MIN, .most = DIM_NO_LIMIT, .text = "out of memory"};
+    .kind = ATOM_UNKNOWN, .least = INT64_MIN, .most = DIM_NO_LIMIT, .text = "it was not kept"};
 static const term LOST_TERM = {.degree = 1, .atoms = {&LOST_ATOM}};
 static const item LOST_ITEM = {1, &LOST_TERM};
 const dim_expr DIM_LOST = {.count = 1, .items = &LOST_ITEM};
@@ -27,7 +27,7 @@ void dim_table_deinit(dim_table *t)
 
 dim dim_lost(dim_table *t)
 {
-    t->failed = true;
+    t->failed = !t->numbers_only;
     return (dim){.expr = &DIM_LOST};
 }
 
@@ -112,6 +112,7 @@ dim dim_unknown(dim_table *t, const char *why)
 dim dim_unknown_upto(dim_table *t, const char *why, dim limit)
 {
     char key[32];
+    if (t->numbers_only) return dim_lost(t);
     const char *text = why ? arena_strdup(&t->memory, why) : NULL;
     if (why && !text) return dim_lost(t);
     const atom wanted = {.kind = ATOM_UNKNOWN,

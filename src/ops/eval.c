@@ -372,7 +372,7 @@ static pgy_status describe_held(op_value *out, pgy_tensor **widened, const op_te
 pgy_status op_foresee(const op_value **outputs, const op_node *n, const op_tensor *inputs,
                       const bool *wanted, const op_host *host, arena *memory, pgy_error *err)
 {
-    dim_table dims = {0};
+    dim_table dims = {.numbers_only = true}; /* the results outlive expressions */
     pgy_status st = PGY_OK;
     op_value *known = arena_alloc_array(memory, n->input_count, sizeof *known);
     op_value *inferred = arena_alloc_array(memory, n->output_count, sizeof *inferred);

@@ -236,7 +236,10 @@ static bool lower_two(pattern *p, pgy_node *n, const equation *e)
     shape split = {0};
     if (!find_groups(&g, e) || !read_sizes(&s, e, n)) return false;
     operand o[] = {arrange(&g, &s, &g.rows, &g.depth), arrange(&g, &s, &g.depth, &g.columns)};
-    const bool splits = g.rows.count != 1 || g.columns.count != 1;
+    bool splits = g.rows.count != 1 || g.columns.count != 1;
+    /* MatMul by a matrix takes any number of axes of rows. */
+    if (!g.batch.count && g.rows.count > 1 && g.depth.count == 1 && g.columns.count == 1)
+        o[0].joins = splits = false;
     const letters made = three(&g.batch, &g.rows, &g.columns);
     add_each(&split, &s, &made);
     if ((o[0].joins && !can_reshape(&o[0].joined)) || (o[1].joins && !can_reshape(&o[1].joined)) ||

@@ -23,7 +23,9 @@ enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
 static const double NEAR = 1.5;     /* level 3 measures estimates up to this multiple of the best */
 static const double CLEARLY = 0.98; /* another kernel must take less than this part of the usual
                                        kernel's time */
-static const double TO_BLOCKS_NS = 0.12, FROM_BLOCKS_NS = 0.18; /* per byte, by estimate */
+static const double TO_BLOCKS_NS = 0.06, FROM_BLOCKS_NS = 0.07; /* per byte, by estimate */
+/* Of tensors with more bytes, which leave the second-level cache: so many times that. */
+static const double CACHED_BYTES = 1 << 20, UNCACHED = 1.5;
 static const double ONE_BY_ONE_NS = 1;               /* per element of another size than 4 bytes */
 enum { REORDER_NS = 300, DEVICE_REORDER_NS = 2500 }; /* least time of a reorder */
 static const double ON_DEVICE_NS = 0.001;            /* per byte */
@@ -67,6 +69,7 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     if (from != KERNEL_LINEAR) each += FROM_BLOCKS_NS;
     if (to != KERNEL_LINEAR) each += TO_BLOCKS_NS;
     const unsigned item = pgy_dtype_describe(t.dtype)->bits / 8;
+    if (bytes > CACHED_BYTES) each *= UNCACHED;
     if (item != 4) each = fmax(each, ONE_BY_ONE_NS / item);
     return (REORDER_NS + bytes * each) * s->scale;
 }

@@ -30,9 +30,17 @@ static void test_lower_einsum__products(void **state)
     expect_einsum("2, 3, 4", "4, 2, 5", 40, "ibh,hnd->ibnd", "Reshape MatMul Reshape");
     expect_einsum("3, 2, 2, 4", "5, 2, 2, 4", 80, "ibnd,jbnd->bnij", "Transpose MatMul");
     expect_einsum("2, 3, 4, 5", "4, 3", 12, "bchw,hc->bw", "Transpose Reshape MatMul Reshape");
+    expect_einsum("2, 3, 4, 5", "5, 6", 30, "bhwc,cd->bhwd", "MatMul");
     expect_einsum("3", "4", 4, "i,d->id", "Reshape MatMul");
     expect_einsum("3", "3", 3, "i,i->", "Reshape MatMul Reshape");
     expect_einsum("2, 2, 3, 4", "2, 2, 5, 4", 80, "...qd,...kd->...qk", "MatMul");
+}
+
+static void test_lower_einsum__a_product_of_channels_is_a_convolution(void **state)
+{
+    (void)state;
+    expect_einsum("2, 3, 4, 5", "3, 6", 18, "bchw,cd->bdhw", "Conv");
+    expect_einsum("2, 3, 4, 5", "3, 6", 18, "bchw,cd->bhwd", "Transpose FusedMatMul");
 }
 
 static void test_lower_einsum__exchanged_axes_are_part_of_the_product(void **state)

@@ -159,6 +159,14 @@ static void test_conv__groups_and_depthwise(void **state)
         {1, 24, 24, 4, 3, 24, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, NULL, true},
         {1, 16, 16, 9, 9, 16, {3, 3}, {1, 1}, {4, 4}, {4, 4, 4, 4}, NULL, true},
         {1, 16, 16, 3, 3, 16, {1, 1}, {1, 1}, {1, 1}, {2, 2, 2, 2}, NULL, true},
+        /* Several bands of rows are copied. */
+        {2, 20, 20, 90, 6, 20, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, "Relu", true, true},
+        {1, 17, 17, 400, 13, 17, {5, 5}, {2, 3}, {2, 1}, {4, 1, 2, 3}, "Clip", true},
+        /* Wide rows have several tiles, whose edges are computed alone. */
+        {1, 16, 16, 5, 120, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
+        /* More padding than image. */
+        {1, 16, 16, 6, 5, 16, {3, 3}, {1, 1}, {1, 1}, {9, 11, 1, 8}, NULL, true},
+        {2, 9, 9, 3, 2, 9, {1, 9}, {1, 1}, {1, 1}, {0, 4, 0, 4}, NULL, false},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }

@@ -225,6 +225,21 @@ static void test_dim__upper_limits(void **state)
     assert_true(dim_upper(&most, num(-3)) && most == 0);
 }
 
+static void test_dim__unknowns_cost_nothing_where_only_numbers_matter(void **state)
+{
+    (void)state;
+    dim_table t = {.numbers_only = true};
+    const dim a = dim_unknown_upto(&t, "why", num(5)), b = dim_unknown(&t, "why");
+    assert_true(dim_is_unknown(a) && dim_is_unknown(b));
+    assert_false(dim_equal(a, b) || dim_equal(a, a));
+    assert_true(dim_is_unknown(dim_sub(&t, a, a)));
+    assert_true(dim_is_unknown(dim_mul(&t, a, num(3))));
+    assert_int_equal(dim_add(&t, num(3), num(4)).value, 7);
+    assert_int_equal(t.terms.count, 0);
+    assert_false(t.failed);
+    dim_table_deinit(&t);
+}
+
 static void test_dim__numbers_do_not_touch_the_table(void **state)
 {
     (void)state;
