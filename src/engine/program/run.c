@@ -203,6 +203,16 @@ pgy_status program_context_bind(program_context *c, pgy_graph *own, const progra
     return st;
 }
 
+const program *program_context_program(const program_context *c)
+{
+    return c->p;
+}
+
+void program_context_set_room(program_context *c, size_t step, uint32_t which, kernel_room room)
+{
+    c->launches[step].run.rooms[which] = room;
+}
+
 void program_context_stop_by(program_context *c, atomic_int *failed)
 {
     c->failed = failed;
