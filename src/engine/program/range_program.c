@@ -40,14 +40,17 @@ static pgy_status copy_base(program **out, range *r, pgy_error *err)
     p->spaces[0].piece_count = p->spaces[0].piece_capacity = 0;
     p->owner = range_retain(r);
     p->release_owner = (void (*)(void *))range_release;
-    p->tensors = arena_alloc_array(&p->memory, base->tensor_count, sizeof *p->tensors);
-    p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps);
-    if (!p->tensors || !p->steps) {
+    /* Steps and tensors are one block, as allocations take longer than copies. */
+    p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps +
+                         base->tensor_count * sizeof *p->tensors);
+    if (!p->steps) {
         program_release(p);
         return graph_no_memory(err);
     }
-    memcpy(p->tensors, base->tensors, base->tensor_count * sizeof *p->tensors);
+    p->tensors = (program_tensor *)(p->steps + base->step_count + 1);
+    memcpy(p->tensors, r->placed, base->tensor_count * sizeof *p->tensors);
     memcpy(p->steps, base->steps, base->step_count * sizeof *p->steps);
+    if (r->program_bytes) arena_reserve(&p->memory, r->program_bytes);
     *out = p;
     return PGY_OK;
 }
@@ -93,7 +96,7 @@ static pgy_status place_tensor(making *m, size_t i)
     const range_tensor *root = &r->tensors[r->tensors[i].root];
     if (t->place == PROGRAM_ARENA) {
         if (root->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
-        const uint64_t needed = (t->size_bytes ? t->size_bytes + 63 : 64) / 64 * 64;
+        const uint64_t needed = range_slot_bytes(t->size_bytes);
         if (needed > r->slots[root->slot].needed) r->slots[root->slot].needed = needed;
     }
     if (root->elements) t->data = m->elements + root->elements_at;
@@ -110,10 +113,11 @@ static pgy_status size_tensors(making *m)
     pgy_status st = PGY_OK;
     m->elements = arena_alloc(&m->p->memory, r->elements_bytes);
     if (!m->elements) return graph_no_memory(m->err);
-    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = 0;
-    for (size_t i = 0; !st && i < r->tensor_count; i++)
-        if (r->tensors[i].axes) st = size_tensor(m, i);
-    for (size_t i = 0; !st && i < r->tensor_count; i++) {
+    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = r->slots[i].fixed;
+    for (size_t i = 0; !st && i < r->varying_count; i++)
+        if (r->tensors[r->varying[i]].axes) st = size_tensor(m, r->varying[i]);
+    for (size_t k = 0; !st && k < r->varying_count; k++) {
+        const uint32_t i = r->varying[k];
         const range_tensor *t = &r->tensors[i];
         if (t->elements &&
             !range_put_elements(m->elements + t->elements_at, m->p->tensors[i].dtype, t, r->values))
@@ -347,15 +351,13 @@ static pgy_status place_all(making *m)
     for (size_t i = 0; i < r->slot_count; i++) {
         if (r->slots[i].owner < r->tensor_count) continue;
         const size_t bytes = p->steps[r->slots[i].owner - r->tensor_count].plan.workspace_bytes;
-        r->slots[i].needed = (bytes ? bytes + 63 : 64) / 64 * 64;
+        r->slots[i].needed = range_slot_bytes(bytes);
     }
+    const uint64_t turn = r->placings;
     const pgy_status st = range_place(r, m->err);
     if (st) return st;
-    for (size_t i = 0; i < r->tensor_count; i++) {
-        const uint32_t slot = r->tensors[r->tensors[i].root].slot;
-        if (p->tensors[i].place == PROGRAM_ARENA && slot != RANGE_NONE)
-            p->tensors[i].offset = r->slots[slot].offset;
-    }
+    for (size_t i = 0; turn != r->placings && i < r->tensor_count; i++)
+        p->tensors[i].offset = r->placed[i].offset;
     for (size_t i = 0; i < r->slot_count; i++)
         if (r->slots[i].owner >= r->tensor_count)
             p->steps[r->slots[i].owner - r->tensor_count].workspace_offset = r->slots[i].offset;
@@ -376,6 +378,7 @@ pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pg
     if (!st) st = size_tensors(&m);
     if (!st) st = prepare_steps(&m);
     if (!st) st = place_all(&m);
+    if (!st) r->program_bytes = m.p->memory.used_bytes;
     pthread_mutex_unlock(&r->lock);
     arena_deinit(&m.memory);
     dim_table_deinit(&m.dims);

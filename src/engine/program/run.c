@@ -73,10 +73,7 @@ void program_context_destroy(program_context *c)
     mem_free_block(c->own, c->own_bytes);
     mem_free(c->nodes);
     mem_free(c->stretches);
-    mem_free(c->addresses);
-    mem_free(c->starts);
-    mem_free(c->launches);
-    mem_free(c->patches);
+    mem_free(c->launches); /* with addresses, starts and patches */
     mem_free(c->labels);
     mem_free(c->ends);
     mem_free(c->part_ends);
@@ -93,11 +90,14 @@ static bool allocate(program_context *c)
     const program *p = c->p;
     size_t entries = 0;
     for (size_t i = 0; i < p->step_count; i++) entries += tensor_count(&p->steps[i]);
-    c->addresses = mem_calloc(entries + 1, sizeof *c->addresses);
-    c->starts = mem_calloc(p->step_count + 1, sizeof *c->starts);
-    c->launches = mem_calloc(p->step_count + 1, sizeof *c->launches);
-    c->patches = mem_calloc(entries + 1, sizeof *c->patches);
-    return c->addresses && c->starts && c->launches && c->patches;
+    /* One block: a program for new shapes takes little longer than its allocations. */
+    c->launches = mem_calloc(1, (p->step_count + 1) * (sizeof *c->launches + sizeof *c->starts) +
+                                    (entries + 1) * (sizeof *c->addresses + sizeof *c->patches));
+    if (!c->launches) return false;
+    c->patches = (patch *)(c->launches + p->step_count + 1);
+    c->addresses = (void **)(c->patches + entries + 1);
+    c->starts = (size_t *)(c->addresses + entries + 1);
+    return true;
 }
 
 static char *arena_of(const program_context *c, uint32_t space)
