@@ -111,6 +111,9 @@ typedef struct program {
     void *owner; /* owner of external data that the program points into, released with it; may be
                     NULL */
     void (*release_owner)(void *owner);
+    /* Takes over a program that nobody uses any more; false, or no function: it is freed. */
+    bool (*recycle)(struct program *p);
+    uint64_t placings;                     /* of its range, when it was made */
     size_t workspace_bytes, scratch_bytes; /* largest that any step needs; workspaces lie in the
                                               arenas */
     size_t input_count, output_count;

@@ -236,6 +236,11 @@ void range_release(range *r)
         for (size_t k = 0; k < (size_t)r->steps[i].input_count + r->steps[i].output_count; k++)
             pgy_tensor_release(r->steps[i].operands[k].constant);
     mem_free(r->steps);
+    if (r->spare) {
+        r->spare->recycle = NULL;
+        atomic_init(&r->spare->users, 1);
+        program_release(r->spare);
+    }
     program_release(r->base);
     pgy_graph_destroy(r->graph);
     sizes_deinit(&r->sizes);

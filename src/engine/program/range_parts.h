@@ -70,9 +70,10 @@ struct range {
     size_t varying_count;
     program_tensor *placed; /* the base's tensors at the latest places */
     uint64_t placings;      /* how often they were placed */
-    size_t program_bytes;   /* memory of the latest program */
-    uint64_t *changes;      /* of the bytes alive from step to step, for range_arena.c */
-    size_t elements_bytes;  /* of all constants that follow from sizes */
+    program *spare; /* one that nobody uses: the next one needs no copy of the base; or NULL */
+    size_t program_bytes;  /* memory of the latest program */
+    uint64_t *changes;     /* of the bytes alive from step to step, for range_arena.c */
+    size_t elements_bytes; /* of all constants that follow from sizes */
     size_t fixed_scratch, fixed_workspace; /* largest of the other steps */
     pthread_mutex_t lock;                  /* guards the places of slots and the fields below */
     uint64_t arena_bytes, arena_bound;

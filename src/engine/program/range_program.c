@@ -26,11 +26,40 @@ static pgy_status refuse(const making *m, const range_step *s, const char *why)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-static pgy_status copy_base(program **out, range *r, pgy_error *err)
+/* Keeps a program that nobody uses, without its hold on the range. */
+static bool recycle(program *p)
+{
+    range *r = p->owner;
+    pthread_mutex_lock(&r->lock);
+    const bool kept = !r->spare;
+    if (kept) {
+        r->spare = p;
+        p->owner = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (kept) range_release(r);
+    return kept;
+}
+
+/* A spare program differs from a copy of the base in what each program computes anew, and in its
+ * places. */
+static program *take_spare(range *r)
+{
+    program *p = r->spare;
+    if (!p) return NULL;
+    r->spare = NULL;
+    atomic_init(&p->users, 1);
+    arena_reset(&p->memory);
+    for (size_t i = 0; p->placings != r->placings && i < r->tensor_count; i++)
+        p->tensors[i].offset = r->placed[i].offset;
+    return p;
+}
+
+static program *copy_base(const range *r)
 {
     const program *base = r->base;
     program *p = mem_calloc(1, sizeof *p);
-    if (!p) return graph_no_memory(err);
+    if (!p) return NULL;
     *p = *base;
     atomic_init(&p->users, 1);
     p->memory = (arena){0};
@@ -38,21 +67,20 @@ static pgy_status copy_base(program **out, range *r, pgy_error *err)
     p->ranged = true;
     p->spaces[0].pieces = NULL;
     p->spaces[0].piece_count = p->spaces[0].piece_capacity = 0;
-    p->owner = range_retain(r);
     p->release_owner = (void (*)(void *))range_release;
+    p->recycle = recycle;
     /* Steps and tensors are one block, as allocations take longer than copies. */
     p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps +
                          base->tensor_count * sizeof *p->tensors);
     if (!p->steps) {
-        program_release(p);
-        return graph_no_memory(err);
+        mem_free(p);
+        return NULL;
     }
     p->tensors = (program_tensor *)(p->steps + base->step_count + 1);
     memcpy(p->tensors, r->placed, base->tensor_count * sizeof *p->tensors);
     memcpy(p->steps, base->steps, base->step_count * sizeof *p->steps);
     if (r->program_bytes) arena_reserve(&p->memory, r->program_bytes);
-    *out = p;
-    return PGY_OK;
+    return p;
 }
 
 /* Bytes of a tensor in its layout. False: they overflow, or a dim is negative. */
@@ -366,19 +394,29 @@ static pgy_status place_all(making *m)
     return PGY_OK;
 }
 
+static pgy_status make(making *m, const pgy_metadata *shapes)
+{
+    range *r = m->r;
+    m->p = take_spare(r);
+    if (!m->p) m->p = copy_base(r);
+    if (!m->p) return graph_no_memory(m->err);
+    m->p->owner = range_retain(r);
+    if (!sizes_evaluate(r->values, &r->sizes, shapes))
+        return pgy_error_set(m->err, PGY_E_UNSUPPORTED,
+                             "a relation between the sizes of the inputs does not hold");
+    pgy_status st = size_tensors(m);
+    if (!st) st = prepare_steps(m);
+    if (!st) st = place_all(m);
+    if (!st) r->program_bytes = m->p->memory.used_bytes;
+    m->p->placings = st ? UINT64_MAX : r->placings; /* after a failure the places may be old */
+    return st;
+}
+
 pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pgy_error *err)
 {
     making m = {.r = r, .err = err};
-    pgy_status st = copy_base(&m.p, r, err);
-    if (st) return st;
     pthread_mutex_lock(&r->lock);
-    if (!sizes_evaluate(r->values, &r->sizes, shapes))
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                           "a relation between the sizes of the inputs does not hold");
-    if (!st) st = size_tensors(&m);
-    if (!st) st = prepare_steps(&m);
-    if (!st) st = place_all(&m);
-    if (!st) r->program_bytes = m.p->memory.used_bytes;
+    const pgy_status st = make(&m, shapes);
     pthread_mutex_unlock(&r->lock);
     arena_deinit(&m.memory);
     dim_table_deinit(&m.dims);

@@ -90,13 +90,17 @@ static bool allocate(program_context *c)
     const program *p = c->p;
     size_t entries = 0;
     for (size_t i = 0; i < p->step_count; i++) entries += tensor_count(&p->steps[i]);
-    /* One block: a program for new shapes takes little longer than its allocations. */
-    c->launches = mem_calloc(1, (p->step_count + 1) * (sizeof *c->launches + sizeof *c->starts) +
-                                    (entries + 1) * (sizeof *c->addresses + sizeof *c->patches));
+    /* One block: a program for new shapes takes little longer than its allocations. Most of the
+     * patches, behind what is cleared, are never written. */
+    const size_t cleared =
+        (p->step_count + 1) * sizeof *c->launches + (entries + 1) * sizeof *c->addresses;
+    c->launches = mem_alloc(cleared + (p->step_count + 1) * sizeof *c->starts +
+                            (entries + 1) * sizeof *c->patches);
     if (!c->launches) return false;
-    c->patches = (patch *)(c->launches + p->step_count + 1);
-    c->addresses = (void **)(c->patches + entries + 1);
+    memset(c->launches, 0, cleared);
+    c->addresses = (void **)(c->launches + p->step_count + 1);
     c->starts = (size_t *)(c->addresses + entries + 1);
+    c->patches = (patch *)(c->starts + p->step_count + 1);
     return true;
 }
 
