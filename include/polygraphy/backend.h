@@ -116,6 +116,10 @@ typedef struct pgy_backend {
     /** Of the time of the last `infer`, what it took to prepare for shapes that came for the first
      * time. 0: nothing was prepared; negative, or no such entry: unknown. */
     int64_t (*preparation_ns)(const void *runner);
+    /** Like `infer`, with caches in buffers. NULL: the runtime has no caches in place. */
+    pgy_status (*infer_keeping)(void *runner, const pgy_tensor_map *feed, pgy_kept_cache *caches,
+                                size_t cache_count, pgy_tensor_map *out, int64_t *time_ns,
+                                pgy_error *err);
 } pgy_backend;
 
 typedef const pgy_backend *(*pgy_backend_entry)(const pgy_backend_host *host);

@@ -73,6 +73,9 @@ typedef struct pgy_decode_options {
     const char *save_inputs, *save_outputs;
     bool (*cancelled)(void *user); /**< asked before each inference; NULL: never */
     void *user;
+    /** Each step writes its caches into memory of their own. Default: runners that can keep them in
+     * one buffer, to which a step only adds its rows, do so (pgy_runner_keeps_caches). */
+    bool copy_caches;
 } pgy_decode_options;
 PGY_API pgy_decode_options pgy_decode_options_default(void);
 
@@ -179,6 +182,10 @@ PGY_API int64_t pgy_decode_report_time_ns(const pgy_decode_report *r, size_t run
  * such runner or step, or unknown. */
 PGY_API int64_t pgy_decode_report_preparation_ns(const pgy_decode_report *r, size_t runner,
                                                  size_t step);
+/** Caches of a model's pairs, and how many of them the runner kept in place in the last step, so
+ * that none of their rows was copied. */
+PGY_API size_t pgy_decode_report_cache_count(const pgy_decode_report *r);
+PGY_API size_t pgy_decode_report_kept_caches(const pgy_decode_report *r, size_t runner);
 /** @return PGY_E_ARGUMENT: no such runner */
 PGY_API PGY_MUST_CHECK pgy_status pgy_decode_report_latency(pgy_decode_latency *out,
                                                             const pgy_decode_report *r,

@@ -114,6 +114,16 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_runner_outputs(const pgy_metadata **out, p
 /** Checks names, types and shapes of the feed, runs once, and gives the outputs as a new map. */
 PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r,
                                                    const pgy_tensor_map *feed, pgy_error *err);
+/** Does the runner know caches in buffers of the caller? */
+PGY_API bool pgy_runner_keeps_caches(const pgy_runner *r);
+/** Like pgy_runner_infer, with caches in buffers: those that the runner can keep there are not
+ * copied, and the others are computed as ever.
+ * @return PGY_E_ARGUMENT if a buffer does not fit the past; PGY_E_UNSUPPORTED unless
+ * pgy_runner_keeps_caches */
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_infer_keeping(pgy_tensor_map **out, pgy_runner *r,
+                                                           const pgy_tensor_map *feed,
+                                                           pgy_kept_cache *caches,
+                                                           size_t cache_count, pgy_error *err);
 /** Duration of the last inference call in nanoseconds; -1 before the first. */
 PGY_API int64_t pgy_runner_last_time_ns(const pgy_runner *r);
 /** Of that duration, what the runner took to prepare for shapes that came for the first time. 0:

@@ -128,6 +128,16 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_input(pgy_context *c, const ch
 PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_output(pgy_context *c, const char *name,
                                                          void *data, size_t size_bytes,
                                                          pgy_error *err);
+/** Keeps a cache in a buffer [batch, heads, rows, size]: runs find input `past` in the first rows
+ * of each head, and add the new rows of output `present` there, without a copy. The shape of the
+ * past is set as ever. Such runs fail with PGY_E_UNSUPPORTED where no kernel can do that
+ * (docs/api.md).
+ * @param data  replaces the addresses of both; NULL removes them
+ * @param rows  of each head, at least those of `present` */
+PGY_API PGY_MUST_CHECK pgy_status pgy_context_set_cache(pgy_context *c, const char *past,
+                                                        const char *present, void *data,
+                                                        size_t size_bytes, int64_t rows,
+                                                        pgy_error *err);
 /** Allocates an output once its shape is known: before the run, or in it if the shape depends on
  * data. A run that fails later has then asked already. */
 typedef struct pgy_output_allocator {

@@ -221,6 +221,17 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_adopt(pgy_tensor_map *m, const 
 PGY_API PGY_MUST_CHECK pgy_status pgy_tensor_map_copy(pgy_tensor_map **out, const pgy_tensor_map *m,
                                                       pgy_error *err);
 
+/** A cache that the caller keeps in a buffer, so that no run copies it. */
+typedef struct pgy_kept_cache {
+    const char *input, *output; /**< the past, and the past with new rows behind it */
+    /** [batch, heads, rows, size]. The first rows of each head are the past. The tensor of `input`
+     * in a feed tells how many; its own elements are not read. */
+    pgy_tensor *buffer;
+    /** Out: how many rows `output` has. They are in the buffer, and the outputs lack it. -1: the
+     * runner cannot; the buffer is as it was, and the outputs have `output` as ever. */
+    int64_t length;
+} pgy_kept_cache;
+
 /* ---- Metadata of named tensors -------------------------------------------------------------- */
 
 /** The kind of an input or output. Elements of a sequence `s` are tensors named `s[0]`, `s[1]`, ...

@@ -61,6 +61,12 @@ static arena_block *add_block(arena *a, size_t need)
     return b;
 }
 
+void arena_reserve(arena *a, size_t size_bytes)
+{
+    if (!a->head || a->head->size_bytes - a->head->used_bytes < size_bytes)
+        (void)add_block(a, size_bytes);
+}
+
 void *arena_alloc(arena *a, size_t size_bytes)
 {
     size_t need;

@@ -14,6 +14,9 @@ typedef struct arena {
 
 void arena_deinit(arena *a);                    /* frees everything; a is zeroed */
 void arena_reset(arena *a);                     /* keeps one block for what is allocated next */
+/* Makes sure that about this many bytes can be allocated from one block. Without memory for it,
+ * does nothing. */
+void arena_reserve(arena *a, size_t size_bytes);
 void *arena_alloc(arena *a, size_t size_bytes); /* 16-byte aligned, zeroed; NULL on failure */
 void *arena_alloc_array(arena *a, size_t count, size_t item_bytes); /* NULL on overflow too */
 char *arena_strdup(arena *a, const char *s);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "decode/decode.h"
+#include "tensor/tensor.h"
 
 static void put_shape(str *out, size_t rank, const int64_t *shape)
 {
@@ -103,7 +104,10 @@ static pgy_status count_past(int64_t *past, const cache_state *caches, const dec
 
 void caches_destroy(cache_state *caches, const decode_plan *p)
 {
-    for (size_t i = 0; caches && i < p->cache_count; i++) pgy_tensor_release(caches[i].value);
+    for (size_t i = 0; caches && i < p->cache_count; i++) {
+        pgy_tensor_release(caches[i].value);
+        pgy_tensor_release(caches[i].buffer);
+    }
     mem_free(caches);
 }
 
@@ -168,12 +172,133 @@ static pgy_status check_next(const decode_cache *c, const cache_state *now, cons
     return same ? PGY_OK : wrong_shape(c, next, expected, err);
 }
 
+/* ---- Buffers ----------------------------------------------------------------------------------
+ */
+
+static void release_buffer(void *data, void *user)
+{
+    (void)data;
+    pgy_tensor_release(user);
+}
+
+/* A value over the buffer with the shape of its first rows. */
+static pgy_status set_rows(cache_state *c, int64_t rows, pgy_error *err)
+{
+    const int64_t *shape = pgy_tensor_shape(c->buffer);
+    const int64_t of[] = {shape[0], shape[1], rows, shape[3]};
+    pgy_tensor *value = NULL;
+    const pgy_status st =
+        pgy_tensor_wrap(&value, pgy_tensor_data(c->buffer), pgy_tensor_dtype(c->buffer), 4, of,
+                        release_buffer, pgy_tensor_retain(c->buffer), err);
+    if (st) {
+        pgy_tensor_release(c->buffer);
+        return st;
+    }
+    pgy_tensor_release(c->value);
+    c->value = value;
+    return PGY_OK;
+}
+
+/* Moves the value into the buffer. */
+static pgy_status fill_buffer(cache_state *c, pgy_error *err)
+{
+    int64_t strides[4];
+    const pgy_view rows = tensor_first_rows(c->buffer, pgy_tensor_shape(c->value), strides);
+    const pgy_status st = pgy_view_convert(rows, pgy_tensor_view(c->value), false, err);
+    return st ? st : set_rows(c, pgy_tensor_shape(c->value)[2], err);
+}
+
+pgy_status caches_make_buffers(cache_state *caches, const decode_plan *p, int64_t total,
+                               pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    for (size_t i = 0; !st && i < p->cache_count; i++) {
+        cache_state *c = &caches[i];
+        const bool grows = !c->fixed && p->caches[i].axis == 2;
+        int64_t shape[4];
+        if (p->caches[i].once || pgy_tensor_rank(c->value) != 4 || !(c->fixed || grows) ||
+            pgy_tensor_dtype(c->value) == PGY_STRING)
+            continue;
+        memcpy(shape, pgy_tensor_shape(c->value), sizeof shape);
+        if (grows) shape[2] = total;
+        st = pgy_tensor_create(&c->buffer, pgy_tensor_dtype(c->value), 4, shape, err);
+        if (!st) st = fill_buffer(c, err);
+    }
+    return st;
+}
+
+size_t caches_list(pgy_kept_cache *out, const cache_state *caches, const decode_plan *p)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->cache_count; i++)
+        if (caches[i].buffer)
+            out[count++] = (pgy_kept_cache){.input = info_of(p, i)->name,
+                                            .output = p->caches[i].output,
+                                            .buffer = caches[i].buffer,
+                                            .length = -1};
+    return count;
+}
+
+void caches_note(cache_state *caches, const decode_plan *p, const pgy_kept_cache *kept)
+{
+    for (size_t i = 0; i < p->cache_count; i++)
+        caches[i].length = caches[i].buffer ? (kept++)->length : -1;
+}
+
+size_t caches_count_kept(const cache_state *caches, const decode_plan *p)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->cache_count; i++) count += caches[i].buffer && caches[i].length >= 0;
+    return count;
+}
+
+pgy_status caches_copy(pgy_tensor **out, const cache_state *cache, bool now, pgy_error *err)
+{
+    int64_t shape[4], strides[4];
+    memcpy(shape, pgy_tensor_shape(cache->value), sizeof shape);
+    if (!now) shape[2] = cache->length;
+    return pgy_tensor_copy(out, tensor_first_rows(cache->buffer, shape, strides), err);
+}
+
+/* The step has written new rows into the buffer. */
+static pgy_status advance_buffer(cache_state *now, const decode_cache *c, int64_t total,
+                                 pgy_error *err)
+{
+    int64_t shape[4];
+    pgy_tensor *next = NULL;
+    memcpy(shape, pgy_tensor_shape(now->value), sizeof shape);
+    shape[2] = now->length;
+    pgy_status st = pgy_tensor_wrap(&next, pgy_tensor_data(now->buffer),
+                                    pgy_tensor_dtype(now->buffer), 4, shape, NULL, NULL, err);
+    if (!st) st = check_next(c, now, next, total, err);
+    pgy_tensor_release(next);
+    return st ? st : set_rows(now, now->length, err);
+}
+
+/* The step did not use the buffer. After the prefill, whose kernels are those of many rows, the
+ * next step may do so. */
+static pgy_status leave_buffer(cache_state *c, bool prefill, pgy_error *err)
+{
+    if (prefill) return fill_buffer(c, err);
+    pgy_tensor_release(c->buffer);
+    c->buffer = NULL;
+    return PGY_OK;
+}
+
+/* ---- After a step ------------------------------------------------------------------------------
+ */
+
 pgy_status caches_advance(cache_state *caches, const decode_plan *p, const pgy_tensor_map *outputs,
                           int64_t total, bool prefill, pgy_error *err)
 {
     for (size_t i = 0; i < p->cache_count; i++) {
         const decode_cache *c = &p->caches[i];
         if (c->once && !prefill) continue;
+        if (caches[i].buffer && caches[i].length >= 0) {
+            const pgy_status st = advance_buffer(&caches[i], c, total, err);
+            if (st) return st;
+            continue;
+        }
         pgy_tensor *next = pgy_tensor_map_find(outputs, c->output);
         if (!next)
             return pgy_error_set(err, PGY_E_BACKEND,
@@ -183,6 +308,8 @@ pgy_status caches_advance(cache_state *caches, const decode_plan *p, const pgy_t
         if (st) return st;
         pgy_tensor_release(caches[i].value);
         caches[i].value = pgy_tensor_retain(next);
+        const pgy_status kept = caches[i].buffer ? leave_buffer(&caches[i], prefill, err) : PGY_OK;
+        if (kept) return kept;
     }
     return PGY_OK;
 }

@@ -119,10 +119,11 @@ static pgy_status alloc_report(decoding *d, pgy_error *err)
     r->choices = mem_calloc(choices, sizeof *r->choices);
     r->times_ns = mem_calloc(cells, sizeof *r->times_ns);
     r->preparations_ns = mem_calloc(cells, sizeof *r->preparations_ns);
+    r->kept_counts = mem_calloc(d->count, sizeof *r->kept_counts);
     const size_t width = r->prompt.length;
     d->ids = mem_calloc(d->count * r->batch, width * sizeof *d->ids);
     if (!r->steps || !r->comparisons || !r->choices || !r->times_ns || !r->preparations_ns ||
-        !d->ids)
+        !r->kept_counts || !d->ids)
         return out_of_memory(err);
     for (size_t i = 0; i < d->count; i++)
         if (!strvec_push(&r->names, lane_name(&d->lanes[i]))) return out_of_memory(err);
@@ -146,7 +147,9 @@ static pgy_status share_constants(decoding *d, pgy_error *err)
 static pgy_status prepare_lanes(decoding *d, size_t capacity, pgy_error *err)
 {
     pgy_status st = PGY_OK;
+    const pgy_decode_options *o = &d->options;
     for (size_t i = 0; !st && i < d->count; i++) {
+        d->lanes[i].is_watched = d->count > 1 || o->save_inputs || o->save_outputs;
         st = lane_prepare(&d->lanes[i], &d->options, d->data, d->report->batch, capacity, err);
         if (!st && !i && d->count > 1) st = share_constants(d, err);
     }
@@ -245,6 +248,7 @@ static pgy_status run_lane(decoding *d, size_t i, size_t step, pgy_error *err)
     if (st) return pgy_error_prefix(err, st, "%s, step %zu: ", lane_name(lane), step);
     r->times_ns[i * r->step_limit + step] = lane->time_ns;
     r->preparations_ns[i * r->step_limit + step] = lane->preparation_ns;
+    r->kept_counts[i] = caches_count_kept(lane->caches, &lane->plan);
     memcpy(r->choices + (i * r->step_limit + step) * r->batch, lane->chosen,
            r->batch * sizeof *lane->chosen);
     return PGY_OK;

@@ -126,8 +126,11 @@ pgy_status constants_make(pgy_tensor_map **out, const decode_plan *p, const pgy_
  */
 
 typedef struct cache_state {
-    pgy_tensor *value; /* of the next step */
-    bool fixed;        /* a buffer: its length stays */
+    /* Of the next step. In a buffer it has the shape alone: rows of a head lie apart there. */
+    pgy_tensor *value;
+    bool fixed;         /* its length stays */
+    pgy_tensor *buffer; /* [batch, heads, rows, size]; NULL: each step makes a tensor of its own */
+    int64_t length;     /* rows in the buffer after the last step; < 0: the step did not use it */
 } cache_state;
 /* Makes the initial caches, as many as the plan has, and tells how many tokens they hold. */
 pgy_status caches_create(cache_state **out, int64_t *past, const decode_plan *p,
@@ -137,6 +140,16 @@ void caches_destroy(cache_state *caches, const decode_plan *p);
 /* Takes the outputs of a step as the caches of the next. `total`: tokens that they must hold. */
 pgy_status caches_advance(cache_state *caches, const decode_plan *p, const pgy_tensor_map *outputs,
                           int64_t total, bool prefill, pgy_error *err) PGY_MUST_CHECK;
+/* Gives caches that can stay in place a buffer with room for `total` tokens. */
+pgy_status caches_make_buffers(cache_state *caches, const decode_plan *p, int64_t total,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* The caches that have a buffer, for a run, and what the run has told of them. */
+size_t caches_list(pgy_kept_cache *out, const cache_state *caches, const decode_plan *p);
+void caches_note(cache_state *caches, const decode_plan *p, const pgy_kept_cache *kept);
+size_t caches_count_kept(const cache_state *caches, const decode_plan *p);
+/* A copy of the rows of a buffer that the next step reads (`now`), or that the last one made. */
+pgy_status caches_copy(pgy_tensor **out, const cache_state *cache, bool now,
+                       pgy_error *err) PGY_MUST_CHECK;
 /* PGY_E_ARGUMENT if buffers of fixed length have no room for `total` tokens. */
 pgy_status caches_check_room(const cache_state *caches, const decode_plan *p, int64_t total,
                              pgy_error *err) PGY_MUST_CHECK;
@@ -170,8 +183,10 @@ typedef struct decode_lane {
     decode_plan plan;
     pgy_tensor_map *constants;
     cache_state *caches;
-    int64_t past;  /* tokens in the caches */
-    int64_t *text; /* [batch, capacity]: tokens read so far */
+    pgy_kept_cache *kept; /* [cache_count]: those in buffers, in a run */
+    bool is_watched;      /* others look at its feeds and outputs: they have copies of the caches */
+    int64_t past;         /* tokens in the caches */
+    int64_t *text;        /* [batch, capacity]: tokens read so far */
     size_t capacity, text_count;
     pgy_tensor_map *feed, *outputs; /* of the last step */
     int64_t *chosen;                /* [batch]: ids with the largest logit after the last step */
@@ -242,6 +257,7 @@ struct pgy_decode_report {
     int64_t *choices;                   /* [runner, step_limit, batch] */
     int64_t *times_ns;                  /* [runner, step_limit] */
     int64_t *preparations_ns;           /* [runner, step_limit]; -1: unknown */
+    size_t *kept_counts;                /* [runner]: caches in place in the last step */
     bool failed;
     const char *judge;
 };

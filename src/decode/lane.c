@@ -61,13 +61,18 @@ pgy_status lane_prepare(decode_lane *lane, const pgy_decode_options *o, const pg
     size_t tokens = 0;
     pgy_status st = caches_create(&lane->caches, &lane->past, &lane->plan, o, data, batch, err);
     if (!st) st = caches_check_room(lane->caches, &lane->plan, lane->past + (int64_t)capacity, err);
+    if (!st && !o->copy_caches && !lane->stored && pgy_runner_keeps_caches(lane->runner))
+        st = caches_make_buffers(lane->caches, &lane->plan, lane->past + (int64_t)capacity, err);
     if (!st) st = constants_make(&lane->constants, &lane->plan, o, data, batch, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", lane_name(lane));
     if (!size_mul(&tokens, batch, capacity)) tokens = SIZE_MAX;
     lane->capacity = capacity;
     lane->text = mem_calloc(tokens, sizeof *lane->text);
     lane->chosen = mem_calloc(batch, sizeof *lane->chosen);
-    return lane->text && lane->chosen ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    lane->kept = mem_calloc(lane->plan.cache_count + 1, sizeof *lane->kept);
+    return lane->text && lane->chosen && lane->kept
+               ? PGY_OK
+               : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
 }
 
 void lane_close(decode_lane *lane)
@@ -76,6 +81,7 @@ void lane_close(decode_lane *lane)
     pgy_tensor_map_destroy(lane->constants);
     pgy_tensor_map_destroy(lane->feed);
     pgy_tensor_map_destroy(lane->outputs);
+    mem_free(lane->kept);
     mem_free(lane->text);
     mem_free(lane->chosen);
     decode_plan_deinit(&lane->plan);
@@ -88,6 +94,17 @@ void lane_close(decode_lane *lane)
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
+static pgy_status feed_cache(pgy_tensor_map *m, const decode_lane *lane, const decode_input *in,
+                             pgy_error *err)
+{
+    const cache_state *c = &lane->caches[in->cache];
+    pgy_tensor *copy = NULL;
+    if (!c->buffer || !lane->is_watched)
+        return pgy_tensor_map_set(m, in->info->name, c->value, err);
+    const pgy_status st = caches_copy(&copy, c, true, err);
+    return st ? st : pgy_tensor_map_adopt(m, in->info->name, copy, err);
+}
+
 static pgy_status make_feed(pgy_tensor_map **out, const decode_lane *lane, const step_input *step,
                             pgy_error *err)
 {
@@ -97,7 +114,7 @@ static pgy_status make_feed(pgy_tensor_map **out, const decode_lane *lane, const
         const decode_input *in = &lane->plan.inputs[i];
         pgy_tensor *made = NULL;
         if (in->role == ROLE_CACHE) {
-            st = pgy_tensor_map_set(m, in->info->name, lane->caches[in->cache].value, err);
+            st = feed_cache(m, lane, in, err);
         } else if (in->role == ROLE_CONSTANT || in->role == ROLE_ONES) {
             pgy_tensor *t = pgy_tensor_map_find(lane->constants, in->info->name);
             if (t) st = pgy_tensor_map_set(m, in->info->name, t, err);
@@ -160,13 +177,50 @@ static pgy_status choose(decode_lane *lane, size_t batch, pgy_error *err)
     return PGY_OK;
 }
 
+/* An output in the model's order: what the runner gave, or a copy of a cache in its buffer. */
+static pgy_status show_output(pgy_tensor_map *out, const decode_lane *lane, const char *name,
+                              pgy_error *err)
+{
+    pgy_tensor *t = pgy_tensor_map_find(lane->outputs, name), *copy = NULL;
+    pgy_status st = PGY_OK;
+    if (t) return pgy_tensor_map_set(out, name, t, err);
+    for (size_t i = 0; i < lane->plan.cache_count && !copy && !st; i++) {
+        const cache_state *c = &lane->caches[i];
+        if (c->buffer && c->length >= 0 && !strcmp(lane->plan.caches[i].output, name))
+            st = caches_copy(&copy, c, false, err);
+    }
+    return copy ? pgy_tensor_map_adopt(out, name, copy, err) : st;
+}
+
+/* Adds caches in buffers to the outputs, for those who compare or save them. */
+static pgy_status show_caches(decode_lane *lane, pgy_error *err)
+{
+    pgy_tensor_map *all = NULL;
+    if (!caches_count_kept(lane->caches, &lane->plan)) return PGY_OK;
+    pgy_status st = pgy_tensor_map_create(&all, err);
+    for (size_t i = 0; !st && i < pgy_metadata_count(lane->outputs_info); i++)
+        st = show_output(all, lane, pgy_metadata_at(lane->outputs_info, i)->name, err);
+    for (size_t i = 0; !st && i < pgy_tensor_map_count(lane->outputs); i++)
+        st = show_output(all, lane, pgy_tensor_map_name(lane->outputs, i), err);
+    if (st) {
+        pgy_tensor_map_destroy(all);
+        return st;
+    }
+    pgy_tensor_map_destroy(lane->outputs);
+    lane->outputs = all;
+    return PGY_OK;
+}
+
 static pgy_status infer(decode_lane *lane, pgy_error *err)
 {
+    const size_t kept = caches_list(lane->kept, lane->caches, &lane->plan);
     const int64_t begin = clock_ns();
-    const pgy_status st = pgy_runner_infer(&lane->outputs, lane->runner, lane->feed, err);
+    const pgy_status st =
+        pgy_runner_infer_keeping(&lane->outputs, lane->runner, lane->feed, lane->kept, kept, err);
     lane->time_ns = clock_ns() - begin;
     lane->preparation_ns = pgy_runner_last_preparation_ns(lane->runner);
-    return st;
+    caches_note(lane->caches, &lane->plan, lane->kept);
+    return st || !lane->is_watched ? st : show_caches(lane, err);
 }
 
 /* Takes the stored outputs of the step, and reads those of the next. */

@@ -34,6 +34,7 @@ void pgy_decode_report_destroy(pgy_decode_report *r)
     mem_free(r->choices);
     mem_free(r->times_ns);
     mem_free(r->preparations_ns);
+    mem_free(r->kept_counts);
     mem_free(r);
 }
 
@@ -222,6 +223,16 @@ pgy_status latency_compute(pgy_decode_latency *out, const int64_t *times_ns, siz
     mem_free(sorted);
     *out = l;
     return PGY_OK;
+}
+
+size_t pgy_decode_report_cache_count(const pgy_decode_report *r)
+{
+    return r->cache_count;
+}
+
+size_t pgy_decode_report_kept_caches(const pgy_decode_report *r, size_t runner)
+{
+    return runner < r->names.count ? r->kept_counts[runner] : 0;
 }
 
 pgy_status pgy_decode_report_latency(pgy_decode_latency *out, const pgy_decode_report *r,

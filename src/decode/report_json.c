@@ -104,6 +104,7 @@ static pgy_status runner(json_writer *w, const pgy_decode_report *r, size_t i, p
     json_begin_object(w);
     json_put_text(w, "name", r->names.items[i]);
     choices(w, r, i);
+    json_put_uint(w, "caches_in_place", pgy_decode_report_kept_caches(r, i));
     json_key(w, "latency_ms");
     json_begin_object(w);
     number(w, "prefill", l.prefill_ms);

@@ -195,6 +195,14 @@ static void put_preparation(str *out, const pgy_decode_report *r)
     }
 }
 
+static void put_kept(str *out, const pgy_decode_report *r)
+{
+    for (size_t i = 0; i < r->names.count; i++)
+        if (r->kept_counts[i])
+            str_printf(out, "    caches in place, without a copy: %zu of %zu  %s\n",
+                       r->kept_counts[i], r->cache_count, r->names.items[i]);
+}
+
 pgy_status pgy_decode_report_text(char **out, const pgy_decode_report *r, bool all, pgy_error *err)
 {
     str text = {0};
@@ -210,6 +218,7 @@ pgy_status pgy_decode_report_text(char **out, const pgy_decode_report *r, bool a
     put_ids(&text, r, 0, 0, 0);
     pgy_status st = put_latency(&text, r, err);
     put_preparation(&text, r);
+    put_kept(&text, r);
     for (size_t i = 0; i < r->failures.count; i++) str_printf(&text, "%s\n", r->failures.items[i]);
     while (text.size && text.data[text.size - 1] == '\n') text.data[--text.size] = 0;
     if (!st) st = str_give(out, &text, err);

@@ -161,6 +161,12 @@ static pgy_status cached_prepare(kernel_plan *out, const kernel_problem *u, pgy_
 
 /* ---- Joining -------------------------------------------------------------------------------- */
 
+/* Has the caller a buffer with the past in it? Then only new rows are written. */
+static bool is_kept(const params *p, const kernel_run *r, size_t i)
+{
+    return p->present >> i & 1 && r->rooms[i].rows;
+}
+
 /* Where the keys (0) or values (1) of a head lie, and the distance of their rows. */
 static float *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_t head,
                           uint64_t *step)
@@ -175,7 +181,7 @@ static float *cached_rows(const params *p, const kernel_run *r, size_t i, uint64
     cached_places(places, p);
     float *all = p->present >> i & 1 ? (float *)r->tensors[p->inputs + 1 + i]
                                      : (float *)r->workspace + places[i];
-    return all + head * cached_keys(p) * p->sizes[i];
+    return all + head * (is_kept(p, r, i) ? r->rooms[i].rows : cached_keys(p)) * p->sizes[i];
 }
 
 /* Writes the rows of a head: those of the cache, then the new ones. memmove: the caller may have
@@ -187,7 +193,7 @@ static void cached_join(const params *p, const kernel_run *r, size_t i, uint64_t
     const float *x = (const float *)r->tensors[CACHED_K + i] + head / p->kv_heads * p->of[i].batch +
                      head % p->kv_heads * p->of[i].head;
     const uint64_t size = p->sizes[i];
-    if (p->past) {
+    if (p->past && !is_kept(p, r, i)) {
         const float *old = (const float *)r->tensors[CACHED_PAST + i] + head * p->past * size;
         if (old != y) memmove(y, old, p->past * size * sizeof *y);
     }
@@ -202,7 +208,7 @@ static bool is_shared(const params *p, const kernel_run *r)
 {
     bool shared = false;
     for (size_t i = 0; i < 2; i++)
-        shared |= p->past && p->present >> i & 1 &&
+        shared |= p->past && p->present >> i & 1 && !is_kept(p, r, i) &&
                   r->tensors[CACHED_PAST + i] == r->tensors[p->inputs + 1 + i];
     return shared;
 }
@@ -354,9 +360,27 @@ static void cached_unit_phase(const params *p, const kernel_run *r)
     }
 }
 
+/* Buffers of the caller must hold what the parameters, perhaps those of a plan, say. */
+static bool has_room(const params *p, const kernel_run *r)
+{
+    for (size_t i = 0; i < 2; i++) {
+        size_t count = p->batch;
+        if (!is_kept(p, r, i)) continue;
+        if (cached_keys(p) > r->rooms[i].rows || !size_mul(&count, count, p->kv_heads) ||
+            !size_mul(&count, count, r->rooms[i].rows) || !size_mul(&count, count, p->sizes[i]) ||
+            count > r->rooms[i].size_bytes / sizeof(float))
+            return false;
+    }
+    return true;
+}
+
 static void cached_run(const kernel_run *r)
 {
     const params *p = r->params;
+    if (!has_room(p, r)) {
+        kernel_fail(r, KERNEL_FAULT_LENGTH);
+        return;
+    }
     const uint32_t units = p->joined && !cached_joins_alone(p);
     size_t from, to;
     if (r->phase < units) {

@@ -5,6 +5,7 @@
 #include "kernels/elementwise.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -230,6 +231,28 @@ static bool names(const char *ops, const op_def *def)
     return false;
 }
 
+/* For each row, a bit for the hash of each of its operators: nearly all rows that do not name an
+ * operator are passed over without a comparison of texts. */
+static uint64_t marks[ELEMENTWISE_COUNT];
+static pthread_once_t marked = PTHREAD_ONCE_INIT;
+
+static uint64_t mark_of(span domain, span name)
+{
+    return UINT64_C(1) << ((span_hash(domain) * 31 + span_hash(name)) & 63);
+}
+
+static void mark_rows(void)
+{
+    for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++)
+        for (const char *word = ROWS[i].ops; *word; word += strspn(word, " ")) {
+            const size_t size = strcspn(word, " ");
+            const char *colon = memchr(word, ':', size);
+            const size_t prefix = colon ? (size_t)(colon - word) : 0, skip = colon ? prefix + 1 : 0;
+            marks[i] |= mark_of((span){word, prefix}, (span){word + skip, size - skip});
+            word += size;
+        }
+}
+
 static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 {
     if (r->out && (int)u->outputs[0].dtype != r->out) return false;
@@ -240,8 +263,11 @@ static bool has_types(const row *r, const kernel_problem *u, uint32_t operands)
 
 static const row *elementwise_find_row(params *p, const kernel_problem *u)
 {
+    const op_def *def = u->node->def;
+    const uint64_t mark = mark_of(span_of(def->domain), span_of(def->name));
+    pthread_once(&marked, mark_rows);
     for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
-        if (ROWS[i].in && (int)u->inputs[0].dtype != ROWS[i].in) continue;
+        if (!(marks[i] & mark) || (ROWS[i].in && (int)u->inputs[0].dtype != ROWS[i].in)) continue;
         if (!names(ROWS[i].ops, u->node->def)) continue;
         *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
         p->w.operands = p->inputs;

@@ -23,9 +23,10 @@ typedef enum place {
 } place;
 
 typedef struct tensor {
-    uint32_t place, half; /* half: PGY_F16 or PGY_BF16 if converted, else 0 */
-    /* packed: 1 if the tensor is a constant, read as float32 from the packed data */
-    uint32_t packed, item;
+    uint8_t place;
+    uint8_t packed;     /* 1: a constant, read as float32 from the packed data */
+    uint16_t item;      /* bytes of an element */
+    uint32_t half;      /* PGY_F16 or PGY_BF16 if converted, else 0 */
     uint64_t count;     /* number of elements in its layout, padding lanes included */
     uint64_t row_count; /* elements per row; 0: all rows share the tensor */
     uint64_t source;    /* byte offset in the packed data of a `packed` tensor */
@@ -44,12 +45,18 @@ typedef struct params {
      * lie in scratch memory. */
     uint64_t inner_memory, inner_scratch;
     uint64_t has_packed;
-    tensor tensors[HALF_ADAPTER_TENSORS];
+    tensor tensors[]; /* inputs, then outputs: plans store no more than there are */
 } params;
 
 static size_t round_up(size_t size)
 {
     return (size + 63) / 64 * 64;
+}
+
+/* Where the inner kernel's parameters begin, behind those of the adapter. */
+static size_t inner_offset(size_t tensor_count)
+{
+    return round_up(sizeof(params) + tensor_count * sizeof(tensor));
 }
 
 static kernel_tensor *tensor_of(kernel_problem *u, size_t i)
@@ -180,7 +187,7 @@ static void place_tensor(preparation *w, size_t i)
     const size_t bits = pgy_dtype_describe(k->dtype)->bits;
     if (!k->dtype || packed || bits < 8) return;
     *t = (tensor){.half = half ? (uint32_t)k->dtype : 0,
-                  .item = half ? sizeof(float) : (uint32_t)bits / 8,
+                  .item = half ? sizeof(float) : (uint16_t)(bits / 8),
                   .row_count = w->in_chunks ? w->rows.row_count[i] : 0,
                   .count = kernel_size_bytes(k) * 8 / bits};
     if (half && k->data) place_constant(w, i);
@@ -308,7 +315,7 @@ static void lay_out(preparation *w, kernel_plan *out)
 
 static pgy_status half_adapter_finish(kernel_plan *out, preparation *w, pgy_error *err)
 {
-    const size_t inner_at = round_up(sizeof *w->p);
+    const size_t inner_at = inner_offset(w->problem->input_count + w->problem->output_count);
     w->p = mem_calloc(1, inner_at + w->plan.params_bytes);
     if (!w->p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     params *p = w->p;
@@ -427,11 +434,11 @@ static bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
     const params *p = q->params;
     uint64_t memory = 0;
     kernel_extent inner;
-    if (q->params_bytes < sizeof *p || p->inner_at != round_up(sizeof *p) ||
-        q->params_bytes < p->inner_at)
-        return extent_refuse(e, "size of the parameters");
+    if (q->params_bytes < sizeof *p) return extent_refuse(e, "size of the parameters");
     if (p->inputs != q->input_count || p->outputs != q->output_count)
         return extent_refuse(e, "number of operands");
+    if (p->inner_at != inner_offset(p->inputs + p->outputs) || q->params_bytes < p->inner_at)
+        return extent_refuse(e, "size of the parameters");
     if (!extent_level(e, p->level)) return false;
     if (p->widens > 1 || p->narrows > 1 || p->inner_memory % 64 || p->inner_scratch % 64 ||
         (p->chunk && (!p->rows || p->chunk > p->rows || p->rows > INT64_MAX)))

@@ -6,7 +6,7 @@
 #include "kernels/half_adapter.h"
 
 /* VERSION: version of the adapter, below VERSIONS */
-enum { MOST = 512, NAME_SIZE = 64, VERSION = 1, VERSIONS = 16 };
+enum { MOST = 512, NAME_SIZE = 64, VERSION = 2, VERSIONS = 16 };
 
 static const kernel *wrapped[MOST];
 static kernel table[MOST + 1];

@@ -59,6 +59,10 @@ typedef struct kernel_problem {
     /* Copies the elements of a constant that is elsewhere. False: they cannot be had. */
     bool (*load)(void *to, size_t size_bytes, const void *source, void *user);
     void *load_user;
+    /* Told after some MiB of a large constant have been read, so that the memory that they came
+     * from can be given back. May be NULL. */
+    void (*passed)(void *user);
+    void *passed_user;
     size_t input_count, output_count;
     /* layout: the caller sets the one it offers, accept the one it reads */
     kernel_tensor inputs[KERNEL_MAX_INPUTS];
@@ -88,6 +92,11 @@ typedef struct kernel_bad_index {
     atomic_bool noted;
     atomic_llong value, size; /* it is not in [-size, size) */
 } kernel_bad_index;
+/* The caller's buffer of a cache, which holds the rows of the past already. rows 0: none, the cache
+ * is compact. */
+typedef struct kernel_room {
+    uint64_t rows, size_bytes; /* rows of each head; bytes of the whole buffer */
+} kernel_room;
 
 /* One call of `run`: the work of `part` out of `parts`, a number that the plan allows. */
 typedef struct kernel_run {
@@ -102,6 +111,7 @@ typedef struct kernel_run {
     atomic_int *fault;
     kernel_bad_index *bad; /* where an index out of range is noted, too; may be NULL */
     void *loaded;          /* for an enqueued kernel: the result of its `load` */
+    kernel_room rooms[2];  /* for KERNEL_JOINS_CACHES: the buffers of outputs 1 and 2 */
 } kernel_run;
 
 /* Facts about a kernel that the 16-bit adapter (half_adapter.h) and kernel_prepare rely on. */

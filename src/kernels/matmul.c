@@ -168,10 +168,12 @@ static bool matmul_fill(void *to, const kernel_problem *u, const void *user)
     const params *p = user;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
-    const float *b = u->inputs[1].data;
+    const char *b = u->inputs[1].data;
     for (size_t i = 0; i < products; i++)
-        matmul_pack((float *)to + i * each, b + matmul_offset(&p->s, p->s.b_batch, i), &p->s, t, 0,
-                    matmul_panel_count(&p->s, t));
+        if (!matmul_pack_bands((float *)to + i * each,
+                               b + matmul_offset(&p->s, p->s.b_batch, i) * sizeof(float), &p->s, t,
+                               u))
+            return false;
     return true;
 }
 
@@ -192,6 +194,7 @@ static pgy_status matmul_pack_constant(kernel_plan *out, const params *p, const 
     kernel_packing how = matmul_packed_form(&p->s, t, p->b_shared);
     how.size_bytes = (p->b_shared ? 1 : p->s.batch) * matmul_packed_count(&p->s, t) * sizeof(float);
     how.fill = matmul_fill;
+    how.any_address = !u->inputs[1].elsewhere;
     how.user = p;
     out->packed_inputs = 2;
     return kernel_pack(out, u, &how, err);

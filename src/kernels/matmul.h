@@ -54,6 +54,10 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
 /* Packs panels [from, to) of one B. */
 void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
                  size_t from, size_t to);
+/* Packs the whole of a constant B, which may lie at any address, as in the file of a model: by
+ * copies of some of its lines, whose pages u->passed can give back. False: out of memory. */
+bool matmul_pack_bands(float *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
+                       const kernel_problem *u) PGY_MUST_CHECK;
 /* Form and numbers of packed B (packing.h): of one B that all products share, or of all. */
 kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared);
 size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);

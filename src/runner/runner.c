@@ -237,8 +237,50 @@ static void log_inputs(const pgy_runner *r, const pgy_metadata *inputs)
     pgy_text_free(text);
 }
 
+static bool fits_buffer(const pgy_tensor *past, const pgy_tensor *buffer)
+{
+    const int64_t *a = past ? pgy_tensor_shape(past) : NULL, *b = pgy_tensor_shape(buffer);
+    return a && pgy_tensor_rank(past) == 4 && pgy_tensor_rank(buffer) == 4 &&
+           pgy_tensor_dtype(past) == pgy_tensor_dtype(buffer) && a[0] == b[0] && a[1] == b[1] &&
+           a[2] <= b[2] && a[3] == b[3];
+}
+
+static pgy_status check_caches(const pgy_runner *r, const pgy_tensor_map *feed,
+                               const pgy_kept_cache *caches, size_t count, pgy_error *err)
+{
+    if (!pgy_runner_keeps_caches(r))
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "runtime '%s' has no caches in place",
+                             r->backend.name);
+    for (size_t i = 0; i < count; i++)
+        if (!fits_buffer(pgy_tensor_map_find(feed, caches[i].input), caches[i].buffer))
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "the buffer of cache '%s' does not fit its input; expected "
+                                 "[batch, heads, rows, size] of the same type with enough rows",
+                                 caches[i].input);
+    return PGY_OK;
+}
+
+bool pgy_runner_keeps_caches(const pgy_runner *r)
+{
+    return r->backend.infer_keeping != NULL;
+}
+
+static pgy_status infer(pgy_runner *r, const pgy_tensor_map *feed, pgy_kept_cache *caches,
+                        size_t count, pgy_tensor_map *out, int64_t *time_ns, pgy_error *err)
+{
+    for (size_t i = 0; i < count; i++) caches[i].length = -1;
+    return count ? r->backend.infer_keeping(r->instance, feed, caches, count, out, time_ns, err)
+                 : r->backend.infer(r->instance, feed, out, time_ns, err);
+}
+
 pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
                             pgy_error *err)
+{
+    return pgy_runner_infer_keeping(out, r, feed, NULL, 0, err);
+}
+
+pgy_status pgy_runner_infer_keeping(pgy_tensor_map **out, pgy_runner *r, const pgy_tensor_map *feed,
+                                    pgy_kept_cache *caches, size_t cache_count, pgy_error *err)
 {
     const pgy_metadata *inputs = NULL;
     pgy_tensor_map *result = NULL;
@@ -254,11 +296,12 @@ pgy_status pgy_runner_infer(pgy_tensor_map **out, pgy_runner *r, const pgy_tenso
         st = feed_check(feed, inputs, err);
         if (st) goto done;
     }
-    st = pgy_tensor_map_create(&result, err);
+    if (cache_count) st = check_caches(r, feed, caches, cache_count, err);
+    if (!st) st = pgy_tensor_map_create(&result, err);
     if (st) goto done;
     if (tracer_is_on()) run = tracer_run_begin(r->name);
     begin = clock_ns();
-    st = r->backend.infer(r->instance, feed, result, &time_ns, err);
+    st = infer(r, feed, caches, cache_count, result, &time_ns, err);
     if (st) goto done;
     r->last_time_ns = time_ns >= 0 ? time_ns : clock_ns() - begin;
     r->last_preparation_ns =

@@ -360,3 +360,13 @@ void tensor_set_swapped(pgy_tensor *t, char *path)
     b->free_data = NULL;
     b->swap_path = path;
 }
+
+pgy_view tensor_first_rows(const pgy_tensor *t, const int64_t *shape, int64_t *strides)
+{
+    pgy_view v = pgy_tensor_view(t);
+    strides[3] = 1;
+    for (int i = 3; i > 0; i--) strides[i - 1] = strides[i] * v.shape[i];
+    v.shape = (int64_t *)shape;
+    v.strides = strides;
+    return v;
+}

@@ -18,6 +18,10 @@ void tensor_copy_bytes(void *to, const void *from, size_t size_bytes);
 /* Like tensor_copy_bytes, but from an offset in an open file, which must have that many bytes. */
 void tensor_read_bytes(void *to, const file_map *map, size_t offset, size_t size_bytes);
 
+/* The first rows of axis 2 of a tensor of rank 4. `shape` is that of the result, and `strides`
+ * receives its four strides; both must outlive the view. */
+pgy_view tensor_first_rows(const pgy_tensor *t, const int64_t *shape, int64_t *strides);
+
 /* True if the elements belong to a caller, whose callback is called at the last release. */
 bool tensor_is_borrowed(const pgy_tensor *t);
 

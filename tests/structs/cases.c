@@ -773,7 +773,7 @@ static pgy_decode_options whole_pgy_decode_options(void)
     if (!llama && pgy_model_load(&llama, llama_path(), NULL, NULL)) abort();
     return (pgy_decode_options){.size = sizeof(pgy_decode_options), .steps = 3, .ids = ids, .prompt_length = 2, .caches = SOME_CACHES, .cache_count = 1,
                                 .roles = SOME_ROLES, .role_count = 1, .free_running = true, .random = &random, .judge = "floor", .floor_times = 50,
-                                .model = llama, .floor = &floor, .rtol = {&HALF, 1}, .atol = {&HALF, 1}, .cancelled = never};
+                                .model = llama, .floor = &floor, .rtol = {&HALF, 1}, .atol = {&HALF, 1}, .cancelled = never, .copy_caches = true};
 }
 static pgy_decode_options defaults_pgy_decode_options(void)
 {

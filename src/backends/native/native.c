@@ -217,13 +217,20 @@ static pgy_status outputs(void *runner, pgy_metadata *out, pgy_error *err)
     return shapes_add(out, engine_outputs(((native *)runner)->engine), err);
 }
 
+static pgy_status infer_keeping(void *runner, const pgy_tensor_map *feed, pgy_kept_cache *caches,
+                                size_t cache_count, pgy_tensor_map *out, int64_t *time_ns,
+                                pgy_error *err)
+{
+    native *r = runner;
+    pgy_status st = context_run_keeping(r->context, feed, caches, cache_count, out, time_ns, err);
+    if (r->debug) st = native_debug_take(r->debug, st, out, err);
+    return st || r->tactics_saved ? st : save_tactics(r, context_program(r->context), err);
+}
+
 static pgy_status infer(void *runner, const pgy_tensor_map *feed, pgy_tensor_map *out,
                         int64_t *time_ns, pgy_error *err)
 {
-    native *r = runner;
-    pgy_status st = context_run(r->context, feed, out, time_ns, err);
-    if (r->debug) st = native_debug_take(r->debug, st, out, err);
-    return st || r->tactics_saved ? st : save_tactics(r, context_program(r->context), err);
+    return infer_keeping(runner, feed, NULL, 0, out, time_ns, err);
 }
 
 static int64_t preparation_ns(const void *runner)
@@ -259,4 +266,5 @@ const pgy_backend BACKEND_native = {
     .version = pgy_version,
     .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS | PGY_BACKEND_TAKES_CONFIG,
     .preparation_ns = preparation_ns,
+    .infer_keeping = infer_keeping,
 };

@@ -47,6 +47,10 @@ static const pgy_option OPTIONS[] = {
                          "error that rounding must cause. Default: tolerance"),
     PGY_OPT_TEXT("--decode-floor-times", decode_args, times_text, .meta = "X",
                  .help = "for --decode-judge floor: the multiple that passes. Default 3"),
+    PGY_OPT_FLAG("--decode-copy-caches", decode_args, copy_caches,
+                 .help = "each step writes its caches into memory of their own. Default: runners "
+                         "that can add a step's rows to caches in place do so, and the report says "
+                         "how many caches stay in place"),
     PGY_OPT_FLAG("--decode-all", decode_args, all_steps,
                  .help = "show all steps of long runs, not a choice"),
     PGY_OPT_END,
@@ -182,6 +186,7 @@ pgy_status decode_options(pgy_decode_options *out, args *line, pgy_error *err)
     o.roles = s->roles;
     o.role_count = s->role_count;
     o.free_running = s->free_running;
+    o.copy_caches = s->copy_caches;
     o.judge = s->judge;
     o.floor_times = s->times;
     const pgy_text_list *stored = &ARGS_OF(line, compare_args)->load_outputs;

@@ -12,7 +12,7 @@ typedef struct decode_args {
     const char *prompt_path;
     int64_t prompt_length;
     pgy_text_list caches, role_words;
-    bool free_running, all_steps;
+    bool free_running, all_steps, copy_caches;
     const char *judge, *times_text;
     double times;
     const pgy_decode_role *roles;

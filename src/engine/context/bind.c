@@ -125,6 +125,7 @@ static pgy_status set_address(context *c, const char *name, bool output, void *d
     b->data = data;
     b->size_bytes = size_bytes;
     b->has_allocator = false;
+    b->cache = 0;
     return PGY_OK;
 }
 
@@ -154,6 +155,7 @@ pgy_status pgy_context_set_output_allocator(pgy_context *c, const char *name,
                            name);
     if (st) return st;
     b->has_allocator = allocator != NULL;
+    b->cache = 0;
     b->allocator = taken;
     b->data = NULL;
     b->size_bytes = 0;

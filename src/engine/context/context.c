@@ -318,19 +318,28 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
     return st;
 }
 
+/* Outputs that have an address already lie in a buffer of the caller. */
 static pgy_status create_outputs(pgy_tensor **made, void **data, const program *p, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < p->output_count; i++) {
         const program_tensor *t = &p->tensors[p->outputs[i]];
+        if (data[i]) continue;
         st = tensor_create_raw(&made[i], t->dtype, (size_t)t->rank, t->shape, err);
         if (!st) data[i] = pgy_tensor_data(made[i]);
     }
     return st;
 }
 
-static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *feed,
-                              pgy_tensor_map *out, pgy_error *err)
+/* What a run reads and writes. */
+typedef struct run_maps {
+    const pgy_tensor_map *feed;
+    pgy_kept_cache *caches;
+    size_t cache_count;
+    pgy_tensor_map *out;
+} run_maps;
+
+static pgy_status run_on_maps(context *c, prepared *p, const run_maps *m, pgy_error *err)
 {
     const pgy_metadata *in = engine_inputs(c->engine), *to = engine_outputs(c->engine);
     const size_t input_count = pgy_metadata_count(in), output_count = pgy_metadata_count(to);
@@ -340,11 +349,12 @@ static pgy_status run_on_maps(context *c, prepared *p, const pgy_tensor_map *fee
     pgy_tensor **made = arena_alloc_array(&memory, output_count, sizeof *made);
     pgy_status st = inputs && data && made ? PGY_OK : context_no_memory(err);
     for (size_t i = 0; !st && i < input_count; i++)
-        inputs[i] = pgy_tensor_data(pgy_tensor_map_find(feed, pgy_metadata_at(in, i)->name));
+        inputs[i] = pgy_tensor_data(pgy_tensor_map_find(m->feed, pgy_metadata_at(in, i)->name));
+    if (!st) context_bind_caches(inputs, data, c, m->caches, m->cache_count);
     if (!st) st = create_outputs(made, data, p->program, err);
     if (!st) st = context_run_program(c, p, inputs, data, err);
     for (size_t i = 0; !st && i < output_count; i++)
-        st = pgy_tensor_map_set(out, pgy_metadata_at(to, i)->name, made[i], err);
+        if (made[i]) st = pgy_tensor_map_set(m->out, pgy_metadata_at(to, i)->name, made[i], err);
     for (size_t i = 0; made && i < output_count; i++) pgy_tensor_release(made[i]);
     arena_deinit(&memory);
     return st;
@@ -383,27 +393,47 @@ pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_
     return st;
 }
 
-static pgy_status run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out, pgy_error *err)
+static pgy_status run_prepared(context *c, prepared *p, const run_maps *m, pgy_error *err)
+{
+    if (p) p->used = ++c->clock;
+    return p && p->program ? run_on_maps(c, p, m, err)
+                           : context_interpret(c, m->feed, NULL, m->out, err);
+}
+
+static pgy_status run(context *c, const run_maps *m, pgy_error *err)
 {
     const profile_set *profiles = engine_profiles(c->engine);
     prepared *p = NULL;
-    pgy_status st = profiles ? profiles_check(profiles, c->profile, feed, err) : PGY_OK;
+    pgy_status st = profiles ? profiles_check(profiles, c->profile, m->feed, err) : PGY_OK;
     c->preparing_ns = 0;
-    if (!st) st = find_prepared(&p, c, feed, err);
-    if (st) return st;
-    if (p) p->used = ++c->clock;
-    return p && p->program ? run_on_maps(c, p, feed, out, err)
-                           : context_interpret(c, feed, NULL, out, err);
+    if (!st) st = find_prepared(&p, c, m->feed, err);
+    if (!st) st = context_find_caches(p, c, m->caches, m->cache_count, err);
+    if (st || !m->cache_count) return st ? st : run_prepared(c, p, m, err);
+    run_maps own = *m;
+    pgy_tensor_map *feed = NULL;
+    st = context_copy_caches(&feed, m->feed, m->caches, m->cache_count, err);
+    own.feed = feed;
+    if (!st) st = run_prepared(c, p, &own, err);
+    pgy_tensor_map_destroy(feed);
+    return st;
+}
+
+pgy_status context_run_keeping(context *c, const pgy_tensor_map *feed, pgy_kept_cache *caches,
+                               size_t cache_count, pgy_tensor_map *out, int64_t *time_ns,
+                               pgy_error *err)
+{
+    const run_maps m = {.feed = feed, .caches = caches, .cache_count = cache_count, .out = out};
+    pgy_error own;
+    if (!err) err = &own;
+    const pgy_status st = context_tell(c, run(c, &m, err), err);
+    if (!st && time_ns) *time_ns = c->run_times.whole_ns;
+    return st;
 }
 
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                        int64_t *time_ns, pgy_error *err)
 {
-    pgy_error own;
-    if (!err) err = &own;
-    const pgy_status st = context_tell(c, run(c, feed, out, err), err);
-    if (!st && time_ns) *time_ns = c->run_times.whole_ns;
-    return st;
+    return context_run_keeping(c, feed, NULL, 0, out, time_ns, err);
 }
 
 pgy_status pgy_context_run(pgy_context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,

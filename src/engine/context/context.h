@@ -19,6 +19,10 @@ void context_set_profile(context *c, size_t profile);
  * *time_ns (may be NULL) includes the build. One call at a time. */
 pgy_status context_run(context *c, const pgy_tensor_map *feed, pgy_tensor_map *out,
                        int64_t *time_ns, pgy_error *err) PGY_MUST_CHECK;
+/* The same with caches in buffers of the caller. */
+pgy_status context_run_keeping(context *c, const pgy_tensor_map *feed, pgy_kept_cache *caches,
+                               size_t cache_count, pgy_tensor_map *out, int64_t *time_ns,
+                               pgy_error *err) PGY_MUST_CHECK;
 /* The program that ran last; NULL: none, or the graph was interpreted. */
 const program *context_program(const context *c);
 

@@ -111,6 +111,7 @@ static pgy_status execute_program(context *c, const program *p, pgy_error *err)
         bound_keep(&c->bounds[c->input_count + i], t->dtype, t->rank, t->shape);
         st = find_room(&outputs[i], &c->bounds[c->input_count + i], err);
     }
+    if (!st) st = context_keep_bound(c, c->current, err);
     if (!st) st = program_check_overlap(p, inputs, outputs, err);
     if (!st) st = context_run_program(c, c->current, inputs, outputs, err);
     for (size_t i = 0; !st && i < c->output_count; i++) tell_filled(&c->bounds[c->input_count + i]);
@@ -162,12 +163,24 @@ static pgy_status take_output(bound *b, const pgy_tensor_map *made, pgy_error *e
     return PGY_OK;
 }
 
+static pgy_status refuse_caches(const context *c, pgy_error *err)
+{
+    for (size_t i = 0; i < c->output_count; i++)
+        if (c->bounds[c->input_count + i].cache)
+            return pgy_error_set(err, PGY_E_UNSUPPORTED,
+                                 "output '%s' cannot be a cache in place: the engine has no "
+                                 "program for these shapes",
+                                 c->bounds[c->input_count + i].info.name);
+    return PGY_OK;
+}
+
 static pgy_status execute_nodes(context *c, pgy_error *err)
 {
     pgy_tensor_map *feed = NULL, *made = NULL;
     const flow_rooms rooms = {.user = c, .find = give_room};
     for (size_t i = 0; i < c->output_count; i++) c->bounds[c->input_count + i].given = NULL;
-    pgy_status st = wrap_inputs(&feed, c, err);
+    pgy_status st = refuse_caches(c, err);
+    if (!st) st = wrap_inputs(&feed, c, err);
     if (!st) st = pgy_tensor_map_create(&made, err);
     if (!st) st = context_interpret(c, feed, &rooms, made, err);
     for (size_t i = 0; !st && i < c->output_count; i++)

@@ -16,6 +16,7 @@ typedef struct prepared {
     program_context *run;
     pgy_graph *bodies; /* the graph that owns subgraphs which steps run, or NULL */
     flow *flow;        /* runs them, or NULL */
+    bool keeps;        /* `run` has caches in buffers */
     void *memory;      /* the memory that `run` was last placed in */
     uint64_t used;     /* value of `clock` at the last use, to evict the oldest */
 } prepared;
@@ -29,6 +30,8 @@ typedef struct bound {
     size_t size_bytes;               /* size of the memory at `data` */
     bool has_allocator;
     pgy_output_allocator allocator;
+    size_t cache;       /* of an output that is a cache in a buffer: index of its input, + 1 */
+    int64_t cache_rows; /* of each head in the buffer */
     void *given; /* of an output of an interpreted run: where it asked for room; NULL: nowhere */
 } bound;
 
@@ -102,6 +105,20 @@ pgy_status context_run_program(context *c, prepared *p, const void *const *input
 /* `rooms` NULL: outputs get memory of their own. */
 pgy_status context_interpret(context *c, const pgy_tensor_map *feed, const flow_rooms *rooms,
                              pgy_tensor_map *out, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- caches.c ---- */
+/* Finds the caches that the program can keep, and tells those that it cannot by length -1. */
+pgy_status context_find_caches(prepared *p, const context *c, pgy_kept_cache *caches, size_t count,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* A feed that has the past of the other caches, copied out of their buffers. */
+pgy_status context_copy_caches(pgy_tensor_map **out, const pgy_tensor_map *feed,
+                               const pgy_kept_cache *caches, size_t count,
+                               pgy_error *err) PGY_MUST_CHECK;
+/* Puts the buffers of kept caches among the addresses of inputs and outputs. */
+void context_bind_caches(const void **inputs, void **outputs, const context *c,
+                         const pgy_kept_cache *caches, size_t count);
+/* Lets the program of the shapes that are set find the caches that the caller has set. */
+pgy_status context_keep_bound(context *c, prepared *p, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- memory.c ---- */
 /* Makes sure that the context has memory for at least this many bytes. */

@@ -2,7 +2,7 @@
 /* The layout of plan files: little-endian, without pointers, used where the file is mapped.
  *
  *     plan_header, plan_section[section_count]
- *     sections, each at a multiple of PLAN_ALIGN (PLAN_BULK_ALIGN the large ones)
+ *     sections, each at a multiple of PLAN_ALIGN (PLAN_BULK_ALIGN from PLAN_BULK_BYTES on)
  *
  * Readers refuse another major version, and skip sections of an unknown kind that are marked
  * optional. The header's hash covers the header, with the hash field as 0, and the section table.
@@ -22,6 +22,7 @@ enum {
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,
+    PLAN_BULK_BYTES = 1 << 20,
     PLAN_MAX_SECTIONS = 64,
     PLAN_MAX_SPACES = 4
 };

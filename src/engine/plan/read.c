@@ -108,7 +108,8 @@ static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted
             err, PGY_E_UNSUPPORTED,
             "section %u of the plan has version %u, but this library (%s) reads version 1", s->kind,
             s->version, pgy_version());
-    if (s->offset % (bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN))
+    if (s->offset % PLAN_ALIGN ||
+        (bulk && s->size_bytes >= PLAN_BULK_BYTES && s->offset % PLAN_BULK_ALIGN))
         return damaged(err, "a section is not aligned");
     if (s->space >= PLAN_MAX_SPACES || (s->space && s->kind != PLAN_CONSTANTS))
         return damaged(err, "a section names an unknown device");

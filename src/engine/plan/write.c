@@ -419,7 +419,7 @@ static void lay_out(plan_header *h, plan_section *table, const writer *w)
         table[i].version = 1;
         const plan_piece *pieces = pieces_of(w, &table[i], &one, &count);
         table[i].hash = hash_section(w, pieces, count, &table[i].size_bytes);
-        const bool bulk = table[i].kind >= PLAN_CONSTANTS && table[i].size_bytes;
+        const bool bulk = table[i].size_bytes >= PLAN_BULK_BYTES;
         table[i].offset = round_up(end, bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN);
         end = table[i].offset + table[i].size_bytes;
     }

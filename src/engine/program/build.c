@@ -143,6 +143,7 @@ program *program_retain(program *p)
 void program_release(program *p)
 {
     if (!p || atomic_fetch_sub_explicit(&p->users, 1, memory_order_acq_rel) > 1) return;
+    if (p->recycle && p->recycle(p)) return;
     for (size_t i = 0; !p->mapped && i < p->step_count; i++) kernel_plan_deinit(&p->steps[i].plan);
     mem_free(p->steps);
     program_release_spaces(p);

@@ -111,6 +111,9 @@ typedef struct program {
     void *owner; /* owner of external data that the program points into, released with it; may be
                     NULL */
     void (*release_owner)(void *owner);
+    /* Takes over a program that nobody uses any more; false, or no function: it is freed. */
+    bool (*recycle)(struct program *p);
+    uint64_t placings;                     /* of its range, when it was made */
     size_t workspace_bytes, scratch_bytes; /* largest that any step needs; workspaces lie in the
                                               arenas */
     size_t input_count, output_count;
@@ -206,10 +209,28 @@ typedef struct program_watch {
     void (*step)(void *user, uint32_t step, uint32_t tensor, const void *data);
     void *user;
 } program_watch;
-/* Refuses outputs in the memory of inputs, except where the step that reads the input may write over
- * it: caches of attention, and what a kernel computes in place. */
+/* Refuses outputs in the memory of inputs, except where the step that reads the input may write
+ * over it: caches of attention, and what a kernel computes in place. */
 pgy_status program_check_overlap(const program *p, const void *const *inputs, void *const *outputs,
                                  pgy_error *err) PGY_MUST_CHECK;
+/* ---- caches.c ---- */
+/* A cache that the caller keeps in a buffer [batch, heads, rows, size]. */
+typedef struct program_cache {
+    size_t input, output; /* of the graph: the past, and the past with new rows */
+    const int64_t *shape; /* of the buffer, rank 4, and in numbers that kernels check */
+    kernel_room room;
+    bool kept;      /* out: a run may find the past there, and add its rows */
+    int64_t length; /* out, if kept: rows after a run */
+} program_cache;
+/* Finds the caches that runs can keep, and sets them for the next runs of the context, whose inputs
+ * and outputs are the buffers. Count 0: none, as at first. A kept cache is read and written by one
+ * step alone, whose kernel needs no copy. */
+pgy_status program_context_keep(program_context *c, program_cache *caches, size_t count,
+                                pgy_error *err) PGY_MUST_CHECK;
+/* Sets the buffer of keys or values (`which` 0, 1) for a step. */
+void program_context_set_room(program_context *c, size_t step, uint32_t which, kernel_room room);
+const program *program_context_program(const program_context *c);
+
 /* Runs the program. `inputs` and `outputs` point to linear data, in graph order. `watch` may be
  * NULL. */
 pgy_status program_execute(program_context *c, const void *const *inputs, void *const *outputs,

@@ -153,15 +153,34 @@ static void drop_packed(range *r)
     }
 }
 
+/* Notes what is the same in all programs, so that none looks at it again. */
+static void find_varying(range *r)
+{
+    for (uint32_t i = 0; i < r->tensor_count; i++) {
+        const range_tensor *t = &r->tensors[i], *root = &r->tensors[t->root];
+        const program_tensor *of = &r->base->tensors[i];
+        if (t->axes || t->elements || root->axes || root->elements)
+            r->varying[r->varying_count++] = i;
+        else if (of->place == PROGRAM_ARENA && root->slot != RANGE_NONE &&
+                 range_slot_bytes(of->size_bytes) > r->slots[root->slot].fixed)
+            r->slots[root->slot].fixed = range_slot_bytes(of->size_bytes);
+    }
+}
+
 static pgy_status finish(range *r, pgy_error *err)
 {
     r->arena_bytes = r->base->spaces[0].arena_bytes;
     r->arena_bound = r->base->spaces[0].arena_bound;
     r->values = arena_alloc_array(&r->memory, r->sizes.count, sizeof *r->values);
     r->changes = arena_alloc_array(&r->memory, r->base->step_count + 1, sizeof *r->changes);
-    if (!r->values || !r->changes) return graph_no_memory(err);
+    r->varying = arena_alloc_array(&r->memory, r->tensor_count, sizeof *r->varying);
+    r->placed = arena_alloc_array(&r->memory, r->tensor_count, sizeof *r->placed);
+    if (!r->values || !r->changes || !r->varying || !r->placed) return graph_no_memory(err);
     const pgy_status st = check_packed(r, err);
     if (st) return st;
+    memcpy(r->placed, r->base->tensors, r->tensor_count * sizeof *r->placed);
+    range_place_tensors(r);
+    find_varying(r);
     find_in_place(r);
     drop_packed(r);
     find_twins(r);
@@ -217,6 +236,11 @@ void range_release(range *r)
         for (size_t k = 0; k < (size_t)r->steps[i].input_count + r->steps[i].output_count; k++)
             pgy_tensor_release(r->steps[i].operands[k].constant);
     mem_free(r->steps);
+    if (r->spare) {
+        r->spare->recycle = NULL;
+        atomic_init(&r->spare->users, 1);
+        program_release(r->spare);
+    }
     program_release(r->base);
     pgy_graph_destroy(r->graph);
     sizes_deinit(&r->sizes);

@@ -65,8 +65,18 @@ static pgy_status place(range *r, bool roomy, pgy_error *err)
     return st;
 }
 
+void range_place_tensors(range *r)
+{
+    for (size_t i = 0; i < r->tensor_count; i++) {
+        const uint32_t slot = r->tensors[r->tensors[i].root].slot;
+        if (r->placed[i].place == PROGRAM_ARENA && slot != RANGE_NONE)
+            r->placed[i].offset = r->slots[slot].offset;
+    }
+}
+
 pgy_status range_place(range *r, pgy_error *err)
 {
+    if (!is_vast(r, 0) && is_enough(r)) return PGY_OK;
     const uint64_t alive = most_alive(r);
     if (is_enough(r) && !is_vast(r, alive)) return PGY_OK;
     pgy_status st = is_enough(r) ? place(r, false, err) : place(r, true, err);
@@ -75,5 +85,7 @@ pgy_status range_place(range *r, pgy_error *err)
     if (!st && r->arena_bytes > memory_limit_bytes())
         st = pgy_error_set(err, PGY_E_UNSUPPORTED, "the arena's %llu bytes exceed %s",
                            (unsigned long long)r->arena_bytes, memory_limit_describe().text);
+    r->placings++;
+    range_place_tensors(r);
     return st;
 }

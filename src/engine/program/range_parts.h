@@ -51,6 +51,7 @@ typedef struct range_slot {
     uint32_t owner;       /* a tensor, or tensor_count + a step */
     uint64_t size_bytes, offset;
     uint64_t needed; /* by the program that is being made */
+    uint64_t fixed;  /* by tensors whose size does not vary */
 } range_slot;
 
 struct range {
@@ -65,6 +66,12 @@ struct range {
     size_t step_count, step_capacity;
     range_slot *slots;
     size_t slot_count;
+    uint32_t *varying; /* tensors whose size or elements depend on sizes, or those of their root */
+    size_t varying_count;
+    program_tensor *placed; /* the base's tensors at the latest places */
+    uint64_t placings;      /* how often they were placed */
+    program *spare; /* one that nobody uses: the next one needs no copy of the base; or NULL */
+    size_t program_bytes;  /* memory of the latest program */
     uint64_t *changes;     /* of the bytes alive from step to step, for range_arena.c */
     size_t elements_bytes; /* of all constants that follow from sizes */
     size_t fixed_scratch, fixed_workspace; /* largest of the other steps */
@@ -96,7 +103,14 @@ pgy_status range_note_slots(builder *b, const program_interval *items, const uin
                             size_t count, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- range_arena.c ---- */
+/* Bytes of the slot of a block. */
+static inline uint64_t range_slot_bytes(uint64_t size_bytes)
+{
+    return (size_bytes ? size_bytes + 63 : 64) / 64 * 64;
+}
 /* Makes room in the arena for what slots need, if the latest places are too small. */
 pgy_status range_place(range *r, pgy_error *err) PGY_MUST_CHECK;
+/* Gives the tensors in `placed` the places of their slots. */
+void range_place_tensors(range *r);
 
 #endif

@@ -26,11 +26,40 @@ static pgy_status refuse(const making *m, const range_step *s, const char *why)
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
-static pgy_status copy_base(program **out, range *r, pgy_error *err)
+/* Keeps a program that nobody uses, without its hold on the range. */
+static bool recycle(program *p)
+{
+    range *r = p->owner;
+    pthread_mutex_lock(&r->lock);
+    const bool kept = !r->spare;
+    if (kept) {
+        r->spare = p;
+        p->owner = NULL;
+    }
+    pthread_mutex_unlock(&r->lock);
+    if (kept) range_release(r);
+    return kept;
+}
+
+/* A spare program differs from a copy of the base in what each program computes anew, and in its
+ * places. */
+static program *take_spare(range *r)
+{
+    program *p = r->spare;
+    if (!p) return NULL;
+    r->spare = NULL;
+    atomic_init(&p->users, 1);
+    arena_reset(&p->memory);
+    for (size_t i = 0; p->placings != r->placings && i < r->tensor_count; i++)
+        p->tensors[i].offset = r->placed[i].offset;
+    return p;
+}
+
+static program *copy_base(const range *r)
 {
     const program *base = r->base;
     program *p = mem_calloc(1, sizeof *p);
-    if (!p) return graph_no_memory(err);
+    if (!p) return NULL;
     *p = *base;
     atomic_init(&p->users, 1);
     p->memory = (arena){0};
@@ -38,18 +67,20 @@ static pgy_status copy_base(program **out, range *r, pgy_error *err)
     p->ranged = true;
     p->spaces[0].pieces = NULL;
     p->spaces[0].piece_count = p->spaces[0].piece_capacity = 0;
-    p->owner = range_retain(r);
     p->release_owner = (void (*)(void *))range_release;
-    p->tensors = arena_alloc_array(&p->memory, base->tensor_count, sizeof *p->tensors);
-    p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps);
-    if (!p->tensors || !p->steps) {
-        program_release(p);
-        return graph_no_memory(err);
+    p->recycle = recycle;
+    /* Steps and tensors are one block, as allocations take longer than copies. */
+    p->steps = mem_alloc((base->step_count + 1) * sizeof *p->steps +
+                         base->tensor_count * sizeof *p->tensors);
+    if (!p->steps) {
+        mem_free(p);
+        return NULL;
     }
-    memcpy(p->tensors, base->tensors, base->tensor_count * sizeof *p->tensors);
+    p->tensors = (program_tensor *)(p->steps + base->step_count + 1);
+    memcpy(p->tensors, r->placed, base->tensor_count * sizeof *p->tensors);
     memcpy(p->steps, base->steps, base->step_count * sizeof *p->steps);
-    *out = p;
-    return PGY_OK;
+    if (r->program_bytes) arena_reserve(&p->memory, r->program_bytes);
+    return p;
 }
 
 /* Bytes of a tensor in its layout. False: they overflow, or a dim is negative. */
@@ -93,7 +124,7 @@ static pgy_status place_tensor(making *m, size_t i)
     const range_tensor *root = &r->tensors[r->tensors[i].root];
     if (t->place == PROGRAM_ARENA) {
         if (root->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
-        const uint64_t needed = (t->size_bytes ? t->size_bytes + 63 : 64) / 64 * 64;
+        const uint64_t needed = range_slot_bytes(t->size_bytes);
         if (needed > r->slots[root->slot].needed) r->slots[root->slot].needed = needed;
     }
     if (root->elements) t->data = m->elements + root->elements_at;
@@ -110,10 +141,11 @@ static pgy_status size_tensors(making *m)
     pgy_status st = PGY_OK;
     m->elements = arena_alloc(&m->p->memory, r->elements_bytes);
     if (!m->elements) return graph_no_memory(m->err);
-    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = 0;
-    for (size_t i = 0; !st && i < r->tensor_count; i++)
-        if (r->tensors[i].axes) st = size_tensor(m, i);
-    for (size_t i = 0; !st && i < r->tensor_count; i++) {
+    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = r->slots[i].fixed;
+    for (size_t i = 0; !st && i < r->varying_count; i++)
+        if (r->tensors[r->varying[i]].axes) st = size_tensor(m, r->varying[i]);
+    for (size_t k = 0; !st && k < r->varying_count; k++) {
+        const uint32_t i = r->varying[k];
         const range_tensor *t = &r->tensors[i];
         if (t->elements &&
             !range_put_elements(m->elements + t->elements_at, m->p->tensors[i].dtype, t, r->values))
@@ -347,15 +379,13 @@ static pgy_status place_all(making *m)
     for (size_t i = 0; i < r->slot_count; i++) {
         if (r->slots[i].owner < r->tensor_count) continue;
         const size_t bytes = p->steps[r->slots[i].owner - r->tensor_count].plan.workspace_bytes;
-        r->slots[i].needed = (bytes ? bytes + 63 : 64) / 64 * 64;
+        r->slots[i].needed = range_slot_bytes(bytes);
     }
+    const uint64_t turn = r->placings;
     const pgy_status st = range_place(r, m->err);
     if (st) return st;
-    for (size_t i = 0; i < r->tensor_count; i++) {
-        const uint32_t slot = r->tensors[r->tensors[i].root].slot;
-        if (p->tensors[i].place == PROGRAM_ARENA && slot != RANGE_NONE)
-            p->tensors[i].offset = r->slots[slot].offset;
-    }
+    for (size_t i = 0; turn != r->placings && i < r->tensor_count; i++)
+        p->tensors[i].offset = r->placed[i].offset;
     for (size_t i = 0; i < r->slot_count; i++)
         if (r->slots[i].owner >= r->tensor_count)
             p->steps[r->slots[i].owner - r->tensor_count].workspace_offset = r->slots[i].offset;
@@ -364,18 +394,29 @@ static pgy_status place_all(making *m)
     return PGY_OK;
 }
 
+static pgy_status make(making *m, const pgy_metadata *shapes)
+{
+    range *r = m->r;
+    m->p = take_spare(r);
+    if (!m->p) m->p = copy_base(r);
+    if (!m->p) return graph_no_memory(m->err);
+    m->p->owner = range_retain(r);
+    if (!sizes_evaluate(r->values, &r->sizes, shapes))
+        return pgy_error_set(m->err, PGY_E_UNSUPPORTED,
+                             "a relation between the sizes of the inputs does not hold");
+    pgy_status st = size_tensors(m);
+    if (!st) st = prepare_steps(m);
+    if (!st) st = place_all(m);
+    if (!st) r->program_bytes = m->p->memory.used_bytes;
+    m->p->placings = st ? UINT64_MAX : r->placings; /* after a failure the places may be old */
+    return st;
+}
+
 pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pgy_error *err)
 {
     making m = {.r = r, .err = err};
-    pgy_status st = copy_base(&m.p, r, err);
-    if (st) return st;
     pthread_mutex_lock(&r->lock);
-    if (!sizes_evaluate(r->values, &r->sizes, shapes))
-        st = pgy_error_set(err, PGY_E_UNSUPPORTED,
-                           "a relation between the sizes of the inputs does not hold");
-    if (!st) st = size_tensors(&m);
-    if (!st) st = prepare_steps(&m);
-    if (!st) st = place_all(&m);
+    const pgy_status st = make(&m, shapes);
     pthread_mutex_unlock(&r->lock);
     arena_deinit(&m.memory);
     dim_table_deinit(&m.dims);

@@ -74,10 +74,7 @@ void program_context_destroy(program_context *c)
     mem_free_block(c->own, c->own_bytes);
     mem_free(c->nodes);
     mem_free(c->stretches);
-    mem_free(c->addresses);
-    mem_free(c->starts);
-    mem_free(c->launches);
-    mem_free(c->patches);
+    mem_free(c->launches); /* with addresses, starts and patches */
     mem_free(c->labels);
     mem_free(c->ends);
     mem_free(c->part_ends);
@@ -94,11 +91,18 @@ static bool allocate(program_context *c)
     const program *p = c->p;
     size_t entries = 0;
     for (size_t i = 0; i < p->step_count; i++) entries += tensor_count(&p->steps[i]);
-    c->addresses = mem_calloc(entries + 1, sizeof *c->addresses);
-    c->starts = mem_calloc(p->step_count + 1, sizeof *c->starts);
-    c->launches = mem_calloc(p->step_count + 1, sizeof *c->launches);
-    c->patches = mem_calloc(entries + 1, sizeof *c->patches);
-    return c->addresses && c->starts && c->launches && c->patches;
+    /* One block: a program for new shapes takes little longer than its allocations. Most of the
+     * patches, behind what is cleared, are never written. */
+    const size_t cleared =
+        (p->step_count + 1) * sizeof *c->launches + (entries + 1) * sizeof *c->addresses;
+    c->launches = mem_alloc(cleared + (p->step_count + 1) * sizeof *c->starts +
+                            (entries + 1) * sizeof *c->patches);
+    if (!c->launches) return false;
+    memset(c->launches, 0, cleared);
+    c->addresses = (void **)(c->launches + p->step_count + 1);
+    c->starts = (size_t *)(c->addresses + entries + 1);
+    c->patches = (patch *)(c->starts + p->step_count + 1);
+    return true;
 }
 
 static char *arena_of(const program_context *c, uint32_t space)
@@ -202,6 +206,16 @@ pgy_status program_context_bind(program_context *c, pgy_graph *own, const progra
         c->nodes[i] = n;
     }
     return st;
+}
+
+const program *program_context_program(const program_context *c)
+{
+    return c->p;
+}
+
+void program_context_set_room(program_context *c, size_t step, uint32_t which, kernel_room room)
+{
+    c->launches[step].run.rooms[which] = room;
 }
 
 void program_context_stop_by(program_context *c, atomic_int *failed)

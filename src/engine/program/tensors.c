@@ -154,9 +154,18 @@ static bool load_elements(void *to, size_t size_bytes, const void *source, void 
     return fits;
 }
 
+static void forget_pages(void *user)
+{
+    model_forget_pages(user);
+}
+
 kernel_problem build_problem(builder *b)
 {
-    return (kernel_problem){.packed = b->packed, .load = load_elements, .load_user = b};
+    return (kernel_problem){.packed = b->packed,
+                            .load = load_elements,
+                            .load_user = b,
+                            .passed = forget_pages,
+                            .passed_user = b->graph->model};
 }
 
 /* ---- Constants ------------------------------------------------------------------------------ */
@@ -270,11 +279,6 @@ void build_drop_use(builder *b, uint32_t tensor)
     pgy_tensor_release(t->constant);
     t->constant = NULL;
     if (b->released_bytes >= GIVE_BACK_BYTES) build_give_back(b);
-}
-
-static void forget_pages(void *user)
-{
-    model_forget_pages(user);
 }
 
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err)

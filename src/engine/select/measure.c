@@ -27,6 +27,7 @@ enum {
     MOST_REPEATS = 200,
     ROTATED_BYTES = 6 << 20, /* size of all copies of the tensors: exceeds a core's caches */
     MOST_SETS = 32,
+    LARGE_BYTES = 64 << 20, /* constants of which no two forms are held at once */
     SLOTS = KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS
 };
 static const double LOST = 1.3, LOST_WHILE_WARM = 2, CLOSE = 1.1;
@@ -309,8 +310,9 @@ static void run_rounds(bench *b, int64_t until)
     }
 }
 
-static bool measure_on_host(measure_candidate *candidates, size_t count, size_t threads,
-                            int64_t until)
+/* Measures candidates in turns. */
+static bool measure_together(measure_candidate *candidates, size_t count, size_t threads,
+                             int64_t until)
 {
     bench b = {.threads = threads};
     b.trials = mem_calloc(count, sizeof *b.trials);
@@ -329,6 +331,27 @@ static bool measure_on_host(measure_candidate *candidates, size_t count, size_t 
     }
     clean_up(&b);
     return ready;
+}
+
+static bool has_large_constants(const kernel_problem *u)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < u->input_count; i++)
+        if (u->inputs[i].dtype && u->inputs[i].data) bytes += kernel_size_bytes(&u->inputs[i]);
+    return bytes > LARGE_BYTES;
+}
+
+/* Each candidate may read large constants in a form of its own, so only one of them has them at a
+ * time. */
+static bool measure_on_host(measure_candidate *candidates, size_t count, size_t threads,
+                            int64_t until)
+{
+    bool any = false;
+    if (!has_large_constants(candidates[0].problem))
+        return measure_together(candidates, count, threads, until);
+    for (size_t i = 0; i < count && !cancel_requested(); i++)
+        if (!candidates[i].device) any |= measure_together(&candidates[i], 1, threads, until);
+    return any;
 }
 
 bool measure_kernels(measure_candidate *candidates, size_t count, size_t threads, int64_t until)

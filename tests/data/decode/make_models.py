@@ -13,6 +13,8 @@ llama_needy    the same as llama, but it cannot read empty caches
 torch          caches without names in common: the outputs are cat_0 ..., in the order of the inputs
 gpt2           stacked caches: past_N [2, batch, heads, past, size] -> present_N; learned positions, no mask
 gqa            GroupQueryAttention with a buffer of 16 tokens, seqlens_k and total_sequence_length
+joined         caches that grow and that only Attention reads, so an engine can keep them in place
+joined_late    the same, but positions of 7 and more are one too large
 merged         encoder and decoder with use_cache_branch; caches of cross attention are empty after the prefill
 whole          no caches: reads the whole text
 one            llama whose input_ids hold one token
@@ -91,9 +93,9 @@ def rotate(n, x, positions):
     return n.op("Concat", *turned, axis=-1)
 
 
-def hide(n, positions, key):
-    """0 where a query may see a key of [batch, heads, keys, size], else -1e9."""
-    keys = n.op("Range", n.const(0), n.op("Gather", n.op("Shape", key), n.const(2)), n.const(1))
+def hide(n, positions, key, axis=2):
+    """0 where a query may see a key of [batch, heads, keys, size], or as many as there are in another axis, else -1e9."""
+    keys = n.op("Range", n.const(0), n.op("Gather", n.op("Shape", key), n.const(axis)), n.const(1))
     seen = n.op("LessOrEqual", keys, n.op("Unsqueeze", positions, n.const([1, 3])))
     return n.op("Where", seen, n.const(0, np.float32), n.const(-1e9, np.float32))
 
@@ -194,6 +196,26 @@ def gqa():
     n.save("gqa")
 
 
+def joined(name, late=False):
+    n = Net()
+    ids, positions = n.input("input_ids", ["batch", "sequence"], T.INT64), n.input("position_ids", ["batch", "sequence"], T.INT64)
+    seen = n.op("Unsqueeze", n.input("attention_mask", ["batch", "total"], T.INT64), n.const([1, 2, 4]))
+    table = n.weight(VOCABULARY, WIDTH, scale=1)
+    turned = n.op("Add", positions, n.op("Cast", n.op("GreaterOrEqual", positions, n.const(7)), to=T.INT64)) if late else positions
+    x = n.op("Add", n.op("Gather", table, ids), n.op("Gather", n.weight(POSITIONS, WIDTH), turned))
+    hidden = hide(n, positions, seen, axis=3)
+    for i in range(2):
+        y = norm(n, x)
+        query, *new = (heads(n, n.op("MatMul", y, n.weight(WIDTH, WIDTH))) for _ in range(3))
+        cache = []
+        for part, rows in zip(("key", "value"), new):
+            cache.append(n.op("Concat", n.input(f"past_key_values.{i}.{part}", ["batch", HEADS, "past", SIZE]), rows, axis=2))
+            n.output(f"present.{i}.{part}", cache[-1], ["batch", HEADS, "total", SIZE])
+        x = feed_forward(n, n.op("Add", x, attend(n, query, *cache, hidden)))
+    n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
+    n.save(name)
+
+
 def merged():
     """The branches of the If give the cross attention's keys and values, and what is their output: with a cache, nothing."""
     n = Net()
@@ -282,6 +304,8 @@ llama("one", length=1)
 llama("fixed", length=4)
 gpt2()
 gqa()
+joined("joined")
+joined("joined_late", late=True)
 merged()
 whole()
 state("state", 1)

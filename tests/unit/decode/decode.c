@@ -14,6 +14,7 @@
 #include <polygraphy/decode.h>
 #include <polygraphy/loader.h>
 
+#include "base/alloc.h"
 #include "base/file.h"
 
 static const char FOLDER[] = TEST_SOURCE_DIR "/tests/data/decode/";
@@ -576,4 +577,91 @@ static void test_decode__reports(void **state)
     if (!no_memory(st)) assert_int_equal(st, PGY_OK);
     pgy_decode_report_destroy(r);
     close_setup(&s);
+}
+
+/* ---- Caches in place --------------------------------------------------------------------------
+ */
+
+static void test_decode__caches_stay_in_place(void **state)
+{
+    static const struct {
+        const char *model, *ids;
+        size_t kept, count;
+    } CASES[] = {{"joined", "3 1 4 1", 4, 4},
+                 {"joined", "3 1\n4 1\n5 9", 4, 4},
+                 {"gqa", "3 1 4 1", 2, 2},
+                 {"llama", "3 1 4 1", 0, 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        for (int copies = 0; copies < 2; copies++) {
+            setup s;
+            char words[64];
+            pgy_decode_report *r = NULL;
+            pgy_decode_options o = steps(8);
+            o.copy_caches = copies;
+            snprintf(words, sizeof words, "%s@opref %s@trt", CASES[i].model, CASES[i].model);
+            const pgy_status st = decode(&r, &s, words, CASES[i].ids, &o);
+            if (!no_memory(st)) {
+                assert_int_equal(st, PGY_OK);
+                assert_true(pgy_decode_report_passed(r));
+                assert_int_equal(pgy_decode_report_cache_count(r), CASES[i].count);
+                assert_int_equal(pgy_decode_report_kept_caches(r, 0), 0);
+                assert_int_equal(pgy_decode_report_kept_caches(r, 1), copies ? 0 : CASES[i].kept);
+                assert_int_equal(pgy_decode_report_kept_caches(r, 2), 0);
+            }
+            pgy_decode_report_destroy(r);
+            close_setup(&s);
+        }
+    }
+}
+
+/* The outputs of a run that copies its caches are those of one that keeps them, bit for bit. */
+static void test_decode__caches_in_place_have_the_same_bits(void **state)
+{
+    static const pgy_number_entry NOTHING = {"", {.real = 0}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        static const char *const WORDS[] = {"joined@trt", "gqa@trt"};
+        char *path = NULL;
+        pgy_decode_options o = steps(10);
+        setup s;
+        pgy_decode_report *r = NULL;
+        if (file_temp_path(&path, ".json", NULL)) return;
+        o.copy_caches = true;
+        o.save_outputs = path;
+        pgy_status st = decode(&r, &s, WORDS[i], "3 1 4 1", &o);
+        assert_true(!st || no_memory(st));
+        pgy_decode_report_destroy(r);
+        close_setup(&s);
+        o.copy_caches = false;
+        o.save_outputs = NULL;
+        o.load_outputs = path;
+        o.rtol = o.atol = (pgy_number_map){&NOTHING, 1};
+        if (!st) expect_agreement(WORDS[i], "3 1 4 1", &o, 11);
+        file_temp_release(path);
+    }
+}
+
+/* A step that differs is repeated with the caches that the reference read, although these are in
+ * its buffers. */
+static void test_decode__late_error_with_caches_in_place(void **state)
+{
+    static const char *const WORDS[] = {"joined@trt joined_late@trt",
+                                        "joined_late@trt joined@opref"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        setup s;
+        pgy_decode_report *r = NULL;
+        const pgy_decode_options o = steps(8);
+        const pgy_status st = decode(&r, &s, WORDS[i], "3 1 4 1", &o);
+        if (!no_memory(st)) {
+            assert_int_equal(st, PGY_OK);
+            const pgy_decode_comparison *c = pgy_decode_report_first(r, 0);
+            assert_non_null(c);
+            assert_int_equal(c->step, 4); /* its token is at position 7 */
+            assert_true(c->makes);
+        }
+        pgy_decode_report_destroy(r);
+        close_setup(&s);
+    }
 }

@@ -364,6 +364,66 @@ static void test_plan__packed_weights_are_not_in_the_graph(void **state)
     }
 }
 
+/* Bytes of the plan of a layer that no kernel computes in 16 bits. */
+static size_t layer_bytes(const char *op, const char *inputs, const int64_t (*shapes)[4],
+                          size_t count, pgy_dtype dtype)
+{
+    static const char *const NAMES[] = {"w", "b"};
+    model_builder b = builder_start(17);
+    engine *e = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    builder_input(&b, "x", dtype, "1, 32, 12, 12");
+    for (size_t i = 0; i < count; i++) {
+        pgy_tensor *wide = NULL, *t = NULL;
+        const size_t rank = shapes[i][1] ? 4 : 1;
+        assert_int_equal(pgy_tensor_create(&wide, PGY_F32, rank, shapes[i], NULL), PGY_OK);
+        for (size_t k = 0; k < pgy_tensor_count(wide); k++)
+            ((float *)pgy_tensor_data(wide))[k] = (float)(k * 37 % 64) / 64;
+        assert_int_equal(pgy_tensor_cast(&t, pgy_tensor_view(wide), dtype, NULL), PGY_OK);
+        builder_initializer(&b, NAMES[i], t);
+        pgy_tensor_release(t);
+        pgy_tensor_release(wide);
+    }
+    builder_node(&b, op, inputs, "y");
+    builder_output(&b, "y", dtype, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    if (engine_build(&e, model, NULL, &err)) fail_msg("%s", err.text);
+    if (engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    pgy_engine_free_bytes(bytes);
+    engine_release(e);
+    pgy_model_destroy(model);
+    return size;
+}
+
+/* A plan in 16 bits stores no more than that of float32, besides the types and places of the
+ * tensors that a step converts. */
+static void test_plan__16_bits_are_no_larger(void **state)
+{
+    enum { STEP_BYTES = 320 };
+    static const int64_t wide[][4] = {{48, 32, 3, 3}, {48}}, turned[][4] = {{32, 24, 3, 3}},
+                         slopes[][4] = {{1, 32, 1, 1}};
+    static const struct {
+        const char *op, *inputs;
+        const int64_t (*shapes)[4];
+        size_t count;
+    } LAYERS[] = {{"Conv", "x w b", wide, 2},
+                  {"Conv", "x w", wide, 1},
+                  {"ConvTranspose", "x w", turned, 1},
+                  {"PRelu", "x w", slopes, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof LAYERS / sizeof *LAYERS; i++)
+        for (int brain = 0; brain < 2; brain++) {
+            const size_t single = layer_bytes(LAYERS[i].op, LAYERS[i].inputs, LAYERS[i].shapes,
+                                              LAYERS[i].count, PGY_F32);
+            const size_t half = layer_bytes(LAYERS[i].op, LAYERS[i].inputs, LAYERS[i].shapes,
+                                            LAYERS[i].count, brain ? PGY_BF16 : PGY_F16);
+            if (half > single + STEP_BYTES)
+                fail_msg("%s: %zu bytes in 16 bits, %zu in float32", LAYERS[i].op, half, single);
+        }
+}
+
 static void test_plan__can_be_used_where_it_lies(void **state)
 {
     (void)state;

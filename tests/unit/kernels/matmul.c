@@ -10,8 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "harness/kernel_case.h"
 #include "harness/reference_case.h"
+#include "kernels/matmul.h"
 
 static const double TOLERANCE = 2e-6;
 
@@ -233,4 +235,53 @@ static void test_matmul__outer_products(void **state)
         reference_input(&c, PGY_F32, SHAPES[i][1]);
         assert_true(reference_run(&c, 1, 1e-7) > 0);
     }
+}
+
+/* ---- Packing ---------------------------------------------------------------------------------
+ */
+
+static void count_call(void *user)
+{
+    ++*(int *)user;
+}
+
+/* A matrix of k rows and n columns, or turned; at an address that is not aligned. */
+static void expect_bands(size_t k, size_t n, bool turned, int bands)
+{
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const matmul_tile *t = matmul_tile_of(level);
+        const matmul_shape s = {
+            .n = n, .k = k, .b_row = turned ? 1 : n, .b_column = turned ? k : 1, .batch = 1};
+        const size_t count = matmul_packed_count(&s, t);
+        float *b = mem_alloc(k * n * sizeof *b), *whole = mem_alloc(count * sizeof *whole),
+              *packed = mem_alloc(count * sizeof *packed);
+        char *odd = mem_alloc(k * n * sizeof *b + 1);
+        int calls = 0;
+        const kernel_problem u = {.passed = count_call, .passed_user = &calls};
+        assert_true(b && whole && packed && odd);
+        for (size_t i = 0; i < k * n; i++) b[i] = (float)(i * 7919 % 65521);
+        memcpy(odd + 1, b, k * n * sizeof *b);
+        memset(packed, 0xff, count * sizeof *packed);
+        matmul_pack(whole, b, &s, t, 0, matmul_panel_count(&s, t));
+        assert_true(matmul_pack_bands(packed, odd + 1, &s, t, &u));
+        assert_memory_equal(packed, whole, count * sizeof *packed);
+        memset(packed, 0xff, count * sizeof *packed);
+        assert_true(matmul_pack_bands(packed, (const char *)b, &s, t, &u));
+        assert_memory_equal(packed, whole, count * sizeof *packed);
+        assert_int_equal(calls, 2 * bands);
+        mem_free(b);
+        mem_free(whole);
+        mem_free(packed);
+        mem_free(odd);
+    }
+}
+
+static void test_matmul__constants_are_packed_in_bands(void **state)
+{
+    (void)state;
+    expect_bands(7, 130, false, 0); /* one band, which is no news */
+    expect_bands(7, 130, true, 0);
+    expect_bands(1, 1, false, 0);
+    expect_bands(4200, 1000, false, 3); /* 2097 rows are 8 MiB */
+    expect_bands(1000, 4700, true, 3);
 }
