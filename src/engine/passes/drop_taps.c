@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Drops the first and last rows of a convolution's kernel, along any axis, that read nothing but
  * padding: those of a dilation that is larger than the image, or of a kernel twice its size. */
+#include <math.h>
+
 #include "base/alloc.h"
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
@@ -75,11 +77,20 @@ static double *cut(double *to, const double *from, const axis *axes, size_t coun
     return to;
 }
 
+/* Padding times Inf or NaN is NaN, so such taps stay. */
+static bool are_finite(const double *w, size_t count)
+{
+    size_t i = 0;
+    while (i < count && isfinite(w[i])) i++;
+    return i == count;
+}
+
 static pgy_value *cut_weight(pattern *p, pgy_value *v, const axis *axes, size_t count)
 {
     pgy_value *made = NULL;
     pgy_tensor *t = pattern_floats(p, v);
-    double *w = t ? mem_alloc(pgy_tensor_count(t) * sizeof *w + 1) : NULL;
+    const bool fits = t && are_finite(op_f64(t), pgy_tensor_count(t));
+    double *w = fits ? mem_alloc(pgy_tensor_count(t) * sizeof *w + 1) : NULL;
     if (w) {
         int64_t shape[PGY_MAX_RANK] = {pattern_size(v, 0), pattern_size(v, 1)};
         size_t area = 1;

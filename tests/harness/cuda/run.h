@@ -3,6 +3,7 @@
  * launches run in it (emulation.h). */
 #include <dlfcn.h>
 #include <errno.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,18 +18,34 @@ static inline void run_give_up(const char *what)
     abort();
 }
 
+/* A fork would copy the page tables of gigabytes for each of hundreds of kernels. */
 static inline void run_compiler(const char *source, const char *object)
 {
-    const pid_t child = fork();
+    const char *const words[] = {FAKE_CUDA_RUNS,
+                                 "-x",
+                                 "c",
+                                 "-std=gnu11",
+                                 "-O1",
+                                 "-w",
+                                 "-shared",
+                                 "-Wno-psabi",
+                                 "-fPIC",
+                                 "-fvisibility=hidden",
+                                 "-ffp-contract=off",
+                                 "-fno-math-errno",
+                                 "-fno-stack-protector",
+                                 "-U_FORTIFY_SOURCE",
+                                 "-include",
+                                 FAKE_CUDA_EMULATION,
+                                 "-o",
+                                 object,
+                                 source,
+                                 "-lm",
+                                 NULL};
+    pid_t child;
     int status;
-    if (child < 0) run_give_up("no process for the compiler");
-    if (!child) {
-        execlp(FAKE_CUDA_RUNS, FAKE_CUDA_RUNS, "-x", "c", "-std=gnu11", "-O1", "-w", "-shared",
-               "-Wno-psabi", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno",
-               "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-include", FAKE_CUDA_EMULATION, "-o",
-               object, source, "-lm", (char *)NULL);
-        _exit(127);
-    }
+    if (posix_spawnp(&child, words[0], NULL, NULL, (char *const *)words, environ))
+        run_give_up("no process for the compiler");
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status)) {
         fprintf(stderr, "running libcuda: '%s' does not compile\n", source);
         abort();

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <math.h>
+
 #include "engine/passes/pass.h"
 #include "harness/pass_case.h"
 
@@ -78,4 +80,30 @@ static void test_drop_taps__others_stay(void **state)
         {{9, 1}, {20, 1}, {5, 0, 33, 0}, {3, 3}, {5, 0, 33, 0}},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) expect_conv(&CASES[i]);
+}
+
+/* Padding times Inf is NaN, so the kernel is left whole. */
+static void test_drop_taps__infinite_weights_stay(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {1, 2, 3, 3};
+    pgy_tensor *w = NULL;
+    assert_int_equal(pgy_tensor_create(&w, PGY_F32, 4, shape, NULL), PGY_OK);
+    ((float *)pgy_tensor_data(w))[0] = INFINITY;
+    model_builder b = start("1, 2, 4, 5");
+    builder_initializer(&b, "w", w);
+    pgy_tensor_release(w);
+    pgy_onnx_node *n = builder_node(&b, "Conv", "x w", "y");
+    builder_attr_ints(&b, n, "dilations", 2, (const int64_t[]){6, 6});
+    builder_attr_ints(&b, n, "pads", 4, (const int64_t[]){6, 6, 6, 6});
+    builder_output(&b, "y", PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    pgy_graph *g = NULL;
+    pgy_error err = {0};
+    assert_int_equal(pgy_graph_import(&g, model, &err), PGY_OK);
+    assert_int_equal(pgy_graph_infer_shapes(g, NULL, &err), PGY_OK);
+    assert_int_equal(passes_run(g, &(pass_target){0}, &err), PGY_OK);
+    assert_int_equal(g->nodes[0]->inputs[1]->dims[2].value, 3);
+    pgy_graph_destroy(g);
+    pgy_model_destroy(model);
 }
