@@ -321,9 +321,9 @@ typedef struct merge_rules {
  * `computed` is unknown; it may be NULL. */
 pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const char *why,
                         const merge_rules *rules, pgy_error *err) PGY_MUST_CHECK;
-/* Forgets the declared shapes of nodes without subgraphs whose sizes the rules could not compute.
- * What is left after the next inference cannot be contradicted by the data. Returns whether there
- * were any. */
+/* Forgets the declared shapes of nodes without subgraphs whose sizes the rules could not compute,
+ * because the data may say others. Sizes that come from operators of other domains stay: kernels of
+ * attention check at run time that lengths fit the declared caches. Returns whether any went. */
 bool graph_forget_claims(pgy_graph *g);
 /* Predicts the output types that n would have with these attributes, and with type `to` for its
  * inputs of type `from`. `types` has one entry per output. n must have no subgraphs. Fails if the

@@ -143,13 +143,20 @@ pgy_status merge_output(pgy_node *n, size_t i, const op_value *computed, const c
     return PGY_OK;
 }
 
-/* Did the file declare a size that the rule of the value's operator could not compute? */
-static bool is_only_declared(const value_box *box)
+/* Does the data choose this size, in a node that does not check it at run time? */
+static bool is_free(const pgy_node *n, dim computed)
+{
+    const pgy_node *owner = dim_owner(computed);
+    return dim_has_unknown(computed) && domain_is_default((owner ? owner : n)->domain);
+}
+
+/* Did the file declare a size of a result of n that its rule could not compute? */
+static bool is_only_declared(const pgy_node *n, const value_box *box)
 {
     if (box->declared.rank < 0 || box->declared.sequence) return false;
     for (int32_t i = 0; box->sizes && i < box->declared.rank; i++)
-        if (dim_has_unknown(box->sizes[i])) return true;
-    return !box->sizes;
+        if (is_free(n, box->sizes[i])) return true;
+    return !box->sizes && domain_is_default(n->domain);
 }
 
 bool graph_forget_claims(pgy_graph *g)
@@ -159,7 +166,7 @@ bool graph_forget_claims(pgy_graph *g)
         const pgy_node *n = g->nodes[i];
         for (size_t k = 0; k < n->output_count && !n->subgraph_count; k++) {
             value_box *box = n->outputs[k] ? box_of(n->outputs[k]) : NULL;
-            if (!box || !is_only_declared(box)) continue;
+            if (!box || !is_only_declared(n, box)) continue;
             box->declared.rank = -1;
             box->declared.dims = NULL;
             any = true;
