@@ -401,7 +401,7 @@ static size_t layer_bytes(const char *op, const char *inputs, const int64_t (*sh
  * tensors that a step converts. */
 static void test_plan__16_bits_are_no_larger(void **state)
 {
-    enum { STEP_BYTES = 320 };
+    enum { STEP_BYTES = 400 };
     static const int64_t wide[][4] = {{48, 32, 3, 3}, {48}}, turned[][4] = {{32, 24, 3, 3}},
                          slopes[][4] = {{1, 32, 1, 1}};
     static const struct {
