@@ -258,9 +258,11 @@ static void in_terminal(const char *term, void (*body)(void), char *out, size_t 
     int status = 0;
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
-    const ssize_t got = read(host, out, size - 1);
-    out[got > 0 ? got : 0] = '\0';
     close(guest);
+    /* What the child wrote comes in pieces, and ends where no one holds the terminal any more. */
+    size_t count = 0;
+    for (ssize_t got; (got = read(host, out + count, size - 1 - count)) > 0;) count += (size_t)got;
+    out[count] = '\0';
     close(host);
 }
 
