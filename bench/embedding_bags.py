@@ -9,7 +9,6 @@ numpy."""
 import contextlib
 import ctypes
 import os
-import sys
 import tempfile
 
 import numpy as np
@@ -18,6 +17,7 @@ import onnx.helper as oh
 import torch
 
 import operators
+from words import words
 
 SMALL, LARGE = (5000, 64), (400000, 64)  # LARGE: 102 MB, more than the caches hold
 
@@ -103,7 +103,8 @@ def written():
 
 
 def main():
-    library, seconds = ctypes.CDLL(sys.argv[1]), float(sys.argv[2]) if len(sys.argv) > 2 else 1
+    given = words(__doc__, 1)
+    library, seconds = ctypes.CDLL(given[0]), float(given[1]) if len(given) > 1 else 1
     torch.set_num_threads(1)
 
     def line(name, path, module, inputs):
