@@ -74,7 +74,10 @@ static double cost_of(const kernel_problem *u, const packed_cut *c, uint64_t m, 
 static pgy_status load(loaded **out, const packed_kind *kind, device *d, pgy_error *err)
 {
     static const cuda_source SOURCE = {
-        "boxed", CUDA_SOURCE_boxed, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_packed_sums}};
+        "boxed",
+        CUDA_SOURCE_boxed,
+        {"run"},
+        {CUDA_SOURCE_mma, CUDA_SOURCE_packed_sums, CUDA_SOURCE_barriers}};
     str defines = {0};
     void *code = NULL;
     loaded *l = mem_calloc(1, sizeof *l);

@@ -35,16 +35,6 @@ DEVICE place find_place(const packed *a)
 #if HAS_GROUPS
 // ---- Barriers that count bytes and arrivals --------------------------------------------------------
 
-DEVICE void barrier_init(uint32_t barrier, uint32_t arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals)); }
-DEVICE void barrier_expect(uint32_t barrier, uint32_t bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
-}
-DEVICE void barrier_wait(uint32_t barrier, uint32_t parity)
-{
-    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
-                 : : "r"(barrier), "r"(parity) : "memory");
-}
 DEVICE void barrier_arrive(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory"); }
 
 // ---- The copy engine -------------------------------------------------------------------------------
@@ -167,7 +157,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
             barrier_init(r.full + i * 8, 1);
             barrier_init(r.empty + i * 8, CONSUMERS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_publish();
     }
     BARRIER();
     if (THREAD >= PACKED_THREADS) {

@@ -198,7 +198,8 @@ static void define(str *out, const params *p, uint32_t shares)
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source SOURCE = {"group_norm", CUDA_SOURCE_group_norm, {"run"}};
+    static const cuda_source SOURCE = {
+        "group_norm", CUDA_SOURCE_group_norm, {"run"}, {CUDA_SOURCE_barriers}};
     const params *p = plan->params;
     group_norm_loaded *l = mem_calloc(1, sizeof *l);
     str defines = {0};

@@ -143,15 +143,14 @@ typedef struct exchange {
 DEVICE void exchange_init(uint32_t barriers)
 {
     if (THREAD == 0) {
-        for (uint32_t i = 0; i < 2; i++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" : : "r"(barriers + i * 8));
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        for (uint32_t i = 0; i < 2; i++) barrier_init(barriers + i * 8, 1);
+        barriers_publish();
     }
     asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
 DEVICE void exchange_begin(const exchange *x)
 {
-    if (THREAD == 0)
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(x->barrier), "r"((uint32_t)(SHARES * SETS * sizeof(moments))) : "memory");
+    if (THREAD == 0) barrier_expect(x->barrier, (uint32_t)(SHARES * SETS * sizeof(moments)));
 }
 DEVICE void tell(const exchange *x, uint32_t rank, uint32_t g, moments m)
 {
@@ -161,11 +160,6 @@ DEVICE void tell(const exchange *x, uint32_t rank, uint32_t g, moments m)
         asm volatile("{\n.reg .b32 place, barrier;\nmapa.shared::cluster.u32 place, %0, %3;\nmapa.shared::cluster.u32 barrier, %1, %3;\n"
                      "st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [place], %2, [barrier];\n}"
                      : : "r"(own), "r"(x->barrier), "l"(bits), "r"(r) : "memory");
-}
-DEVICE void exchange_wait(const exchange *x, uint32_t parity)
-{
-    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
-                 : : "r"(x->barrier), "r"(parity) : "memory");
 }
 #else
 // Emulated blocks run one after the other: each measures all parts itself.
@@ -291,7 +285,7 @@ KERNEL_CLUSTER(run, group_norm, THREADS, 1, SHARES)
         const exchange x = {own[turn % 2], barrier + turn % 2 * 8};
         exchange_begin(&x);
         measure(&x, &a, &p, kept, rooms);
-        exchange_wait(&x, turn++ / 2 % 2);
+        barrier_wait(x.barrier, turn++ / 2 % 2);
 #else
         const exchange x = {own[0], 0};
         measure(&x, &a, &p, kept, rooms);

@@ -84,7 +84,7 @@ static void unload(void *given)
 
 static pgy_status load_piped(loaded *l, const cuda_matmul_params *p, device *d, pgy_error *err)
 {
-    static const cuda_source SOURCE = {"piped", CUDA_SOURCE_piped, {"run"}};
+    static const cuda_source SOURCE = {"piped", CUDA_SOURCE_piped, {"run"}, {CUDA_SOURCE_barriers}};
     str defines = {0};
     void *code = NULL;
     cuda_define_int(&defines, "STAGES", STAGES);

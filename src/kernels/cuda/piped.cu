@@ -47,16 +47,6 @@ DEVICE place place_of(const piped *a, uint32_t unit)
 
 // ---- Barriers that count bytes and arrivals --------------------------------------------------------
 
-DEVICE void barrier_init(uint32_t barrier, uint32_t arrivals) { asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals)); }
-DEVICE void barrier_expect(uint32_t barrier, uint32_t bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
-}
-DEVICE void barrier_wait(uint32_t barrier, uint32_t parity)
-{
-    asm volatile("{\n.reg .pred p;\nAGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra DONE;\nbra AGAIN;\nDONE:\n}"
-                 : : "r"(barrier), "r"(parity) : "memory");
-}
 DEVICE void barrier_arrive(uint32_t barrier, uint32_t member)
 {
     asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}"
@@ -276,7 +266,7 @@ KERNEL_CLUSTER(run, piped, PIPED_THREADS, 1, MEMBERS)
             barrier_init(r.full + i * 8, 1);
             barrier_init(r.empty + i * 8, CONSUMERS * MEMBERS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_publish();
     }
     CLUSTER_BARRIER();
     WAIT_FOR_LAST();
