@@ -51,8 +51,11 @@ static pgy_status build(range **out, engine *e, const range_wish *wish, const ta
                         timing *measured, pgy_error *err)
 {
     const pgy_metadata *const *samples = (const pgy_metadata *const *)wish->samples;
-    build_options options = {
-        .config = e->config, .replay = replay, .timing = measured, .threads = e->config->threads};
+    build_options options = {.config = e->config,
+                             .replay = replay,
+                             .replay_given = replay == e->replay,
+                             .timing = measured,
+                             .threads = e->config->threads};
     pgy_graph *g = NULL;
     pgy_status st = engine_take_graph(&g, &options.packed, e, err);
     if (st) return st;

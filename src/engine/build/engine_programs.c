@@ -58,6 +58,7 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_t
 {
     const build_options options = {.config = e->config,
                                    .replay = replay,
+                                   .replay_given = replay == e->replay,
                                    .timing = e->timing,
                                    .threads = e->config->threads,
                                    .packed = packed};

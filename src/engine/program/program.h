@@ -146,6 +146,7 @@ struct range;
 typedef struct build_options {
     const pgy_build_config *config; /* never NULL */
     const struct tactics *replay;   /* tactics to obey (tactics/replay.h); NULL: none */
+    bool replay_given;              /* by the caller: warn of nodes that the replay does not name */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
     size_t threads;                 /* number of threads that will run the program */
     packed_table *packed;           /* where programs share weights; NULL: this one does not */

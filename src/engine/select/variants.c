@@ -306,7 +306,7 @@ static pgy_status obey(selection *s, select_node *n, pgy_error *err)
 {
     const tactics *replay = s->b->options->replay;
     const tactic *t = replay ? tactics_find(replay, node_label(n->n->node)) : NULL;
-    if (replay && !t)
+    if (replay && !t && s->b->options->replay_given)
         LOG_ONCE(WARNING,
                  "The tactic replay has no entry for node '%s'; the engine chooses its kernel",
                  node_label(n->n->node));
