@@ -88,9 +88,8 @@ typedef struct matmul_data {
     void (*unpack)(float *to, const void *user, size_t panel, size_t p, size_t depth);
     const void *user;
     void (*widen)(float *to, const uint16_t *from, size_t count);
-    /* Micro-kernels for `half`, indexed by number of rows; NULL: `widen` it first. */
-    const matmul_half_function *run_half;
-    bool b_shared; /* all products share one B */
+    const matmul_half_tile *half_tile; /* micro-kernels for `half`; NULL: `widen` it first */
+    bool b_shared;                     /* all products share one B */
     const float *bias;
     const float *residual; /* a matrix with the shape of C */
     float *c;

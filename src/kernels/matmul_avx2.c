@@ -33,6 +33,9 @@
 #define MR 6
 #define RUN matmul_rows_6
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_abreast_1
+#include "kernels/matmul_abreast.inc"
 
 const matmul_tile matmul_tile_avx2 = {
     .rows = 6,
@@ -40,5 +43,6 @@ const matmul_tile matmul_tile_avx2 = {
     .level = CPU_AVX2,
     .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4, matmul_rows_5,
             matmul_rows_6},
+    .abreast = {NULL, matmul_abreast_1},
 };
 #endif

@@ -51,6 +51,15 @@
 #define MR 12
 #define RUN matmul_rows_12
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_abreast_1
+#include "kernels/matmul_abreast.inc"
+#define MR 2
+#define RUN matmul_abreast_2
+#include "kernels/matmul_abreast.inc"
+#define MR 3
+#define RUN matmul_abreast_3
+#include "kernels/matmul_abreast.inc"
 
 const matmul_tile matmul_tile_avx512 = {
     .rows = 12,
@@ -59,5 +68,6 @@ const matmul_tile matmul_tile_avx512 = {
     .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4, matmul_rows_5,
             matmul_rows_6, matmul_rows_7, matmul_rows_8, matmul_rows_9, matmul_rows_10,
             matmul_rows_11, matmul_rows_12},
+    .abreast = {NULL, matmul_abreast_1, matmul_abreast_2, matmul_abreast_3},
 };
 #endif

@@ -188,8 +188,8 @@ static void matmul_rows(const matmul_tile *t, const matmul_data *d, size_t rows,
                         const float *a, size_t lda, const void *b, float *c, size_t ldc,
                         bool accumulate, ahead next)
 {
-    if (d->run_half)
-        d->run_half[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
+    if (d->half_tile)
+        d->half_tile->run[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
     else
         t->run[rows](depth, a, lda, b, c, ldc, accumulate, next.at, next.step);
 }
@@ -231,7 +231,7 @@ static const void *panel_at(const matmul_shape *s, const matmul_tile *t, const m
 {
     const size_t at = (panel * s->k + p) * t->columns;
     if (d->packed) return d->packed + at;
-    if (d->run_half) return d->half + at;
+    if (d->half_tile) return d->half + at;
     float *room = scratch + matmul_scratch_count(s, t);
     if (d->half)
         d->widen(room, d->half + at, depth * t->columns);
@@ -247,11 +247,34 @@ static ahead fetch_ahead(const matmul_tile *t, const matmul_data *d, const void 
                          size_t behind, size_t index, size_t tiles)
 {
     enum { ROWS_AHEAD = 32 };
-    if (!d->packed && !d->run_half) return (ahead){b, 0}; /* unpacked into a buffer */
+    if (!d->packed && !d->half_tile) return (ahead){b, 0}; /* unpacked into a buffer */
     const size_t each = t->columns * (d->packed ? sizeof(float) : sizeof(uint16_t));
     if (tiles == 1) return (ahead){(const char *)b + ROWS_AHEAD * each, each};
     const size_t step = (each + tiles - 1) / tiles;
     return (ahead){(const char *)b + behind * each + index * depth * step, step};
+}
+
+/* Computes MATMUL_ABREAST panels at once if all of them are whole and there is a micro-kernel for
+ * so few rows. */
+static bool matmul_run_abreast(const matmul_shape *s, const matmul_tile *t, const block *u,
+                               const matmul_data *d, size_t p, size_t depth, const float *rows_at,
+                               size_t lda, size_t panel)
+{
+    const size_t column = panel * t->columns, each = s->k * t->columns;
+    const size_t at = panel * each + p * t->columns;
+    float *to = d->c + u->row * s->n + column;
+    if (u->rows > MATMUL_ABREAST_ROWS || u->panel + u->panels - panel < MATMUL_ABREAST ||
+        s->n - column < MATMUL_ABREAST * t->columns)
+        return false;
+    if (d->packed && t->abreast[u->rows])
+        t->abreast[u->rows](depth, rows_at, lda, d->packed + at, each, to, s->n, p > 0);
+    else if (!d->packed && d->half_tile && d->half_tile->abreast[u->rows])
+        d->half_tile->abreast[u->rows](depth, rows_at, lda, d->half + at, each, to, s->n, p > 0);
+    else
+        return false;
+    if (p + depth == s->k)
+        matmul_finish(s, t, d, u->row, u->rows, column, MATMUL_ABREAST * t->columns);
+    return true;
 }
 
 /* Adds the products of one block along k to all tiles of a unit. `rows_at`: the unit's rows of A.
@@ -261,6 +284,10 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
                          size_t lda, float *edge)
 {
     for (size_t panel = u->panel; panel < u->panel + u->panels; panel++) {
+        if (matmul_run_abreast(s, t, u, d, p, depth, rows_at, lda, panel)) {
+            panel += MATMUL_ABREAST - 1;
+            continue;
+        }
         const size_t column = panel * t->columns;
         const size_t columns = s->n - column < t->columns ? s->n - column : t->columns;
         const void *b = panel_at(s, t, d, panel, p, depth, edge);

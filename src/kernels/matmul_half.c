@@ -110,12 +110,14 @@ static bool matmul_half_extent(kernel_extent *e, const kernel_claim *q)
 }
 
 /* Returns micro-kernels that read 16-bit panels, for products with few rows; else NULL. */
-static const matmul_half_function *find_tile(const params *p, const matmul_tile *t)
+static const matmul_half_tile *find_tile(const params *p, const matmul_tile *t)
 {
 #if defined(__x86_64__)
-    const matmul_half_tile *half = t->level == CPU_AVX512 ? &matmul_half_avx512 : &matmul_half_avx2;
-    if (t->level != CPU_PORTABLE && p->s.m <= FEW_TILES * t->rows)
-        return p->dtype == PGY_F16 ? half->f16 : half->bf16;
+    if (t->level != CPU_PORTABLE && p->s.m <= FEW_TILES * t->rows) {
+        const bool wide = t->level == CPU_AVX512;
+        if (p->dtype == PGY_F16) return wide ? &matmul_f16_avx512 : &matmul_f16_avx2;
+        return wide ? &matmul_bf16_avx512 : &matmul_bf16_avx2;
+    }
 #endif
     (void)p;
     (void)t;
@@ -129,7 +131,7 @@ static void matmul_half_run(const kernel_run *r)
     const matmul_data d = {.a = r->tensors[0],
                            .half = r->packed,
                            .widen = half_loops_of((pgy_dtype)p->dtype, (cpu_level)p->level)->widen,
-                           .run_half = find_tile(p, t),
+                           .half_tile = find_tile(p, t),
                            .b_shared = p->b_shared,
                            .bias = p->s.bias != MATMUL_NO_BIAS ? r->tensors[2] : NULL,
                            .residual = p->has_residual ? r->tensors[3] : NULL,

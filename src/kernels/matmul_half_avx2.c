@@ -37,6 +37,9 @@
 #define MR 6
 #define RUN matmul_f16_rows_6
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_f16_abreast_1
+#include "kernels/matmul_abreast.inc"
 #undef WIDEN
 
 #define WIDEN(p)         \
@@ -60,12 +63,19 @@
 #define MR 6
 #define RUN matmul_bf16_rows_6
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_bf16_abreast_1
+#include "kernels/matmul_abreast.inc"
 #undef WIDEN
 
-const matmul_half_tile matmul_half_avx2 = {
-    .f16 = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
+const matmul_half_tile matmul_f16_avx2 = {
+    .run = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
             matmul_f16_rows_5, matmul_f16_rows_6},
-    .bf16 = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
-             matmul_bf16_rows_5, matmul_bf16_rows_6},
+    .abreast = {NULL, matmul_f16_abreast_1},
+};
+const matmul_half_tile matmul_bf16_avx2 = {
+    .run = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
+            matmul_bf16_rows_5, matmul_bf16_rows_6},
+    .abreast = {NULL, matmul_bf16_abreast_1},
 };
 #endif

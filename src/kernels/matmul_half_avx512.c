@@ -55,6 +55,15 @@
 #define MR 12
 #define RUN matmul_f16_rows_12
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_f16_abreast_1
+#include "kernels/matmul_abreast.inc"
+#define MR 2
+#define RUN matmul_f16_abreast_2
+#include "kernels/matmul_abreast.inc"
+#define MR 3
+#define RUN matmul_f16_abreast_3
+#include "kernels/matmul_abreast.inc"
 #undef WIDEN
 
 #define WIDEN(p)         \
@@ -96,14 +105,27 @@
 #define MR 12
 #define RUN matmul_bf16_rows_12
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_bf16_abreast_1
+#include "kernels/matmul_abreast.inc"
+#define MR 2
+#define RUN matmul_bf16_abreast_2
+#include "kernels/matmul_abreast.inc"
+#define MR 3
+#define RUN matmul_bf16_abreast_3
+#include "kernels/matmul_abreast.inc"
 #undef WIDEN
 
-const matmul_half_tile matmul_half_avx512 = {
-    .f16 = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
+const matmul_half_tile matmul_f16_avx512 = {
+    .run = {NULL, matmul_f16_rows_1, matmul_f16_rows_2, matmul_f16_rows_3, matmul_f16_rows_4,
             matmul_f16_rows_5, matmul_f16_rows_6, matmul_f16_rows_7, matmul_f16_rows_8,
             matmul_f16_rows_9, matmul_f16_rows_10, matmul_f16_rows_11, matmul_f16_rows_12},
-    .bf16 = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
-             matmul_bf16_rows_5, matmul_bf16_rows_6, matmul_bf16_rows_7, matmul_bf16_rows_8,
-             matmul_bf16_rows_9, matmul_bf16_rows_10, matmul_bf16_rows_11, matmul_bf16_rows_12},
+    .abreast = {NULL, matmul_f16_abreast_1, matmul_f16_abreast_2, matmul_f16_abreast_3},
+};
+const matmul_half_tile matmul_bf16_avx512 = {
+    .run = {NULL, matmul_bf16_rows_1, matmul_bf16_rows_2, matmul_bf16_rows_3, matmul_bf16_rows_4,
+            matmul_bf16_rows_5, matmul_bf16_rows_6, matmul_bf16_rows_7, matmul_bf16_rows_8,
+            matmul_bf16_rows_9, matmul_bf16_rows_10, matmul_bf16_rows_11, matmul_bf16_rows_12},
+    .abreast = {NULL, matmul_bf16_abreast_1, matmul_bf16_abreast_2, matmul_bf16_abreast_3},
 };
 #endif

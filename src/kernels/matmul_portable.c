@@ -41,10 +41,14 @@ static inline void store(float *p, four v)
 #define MR 4
 #define RUN matmul_rows_4
 #include "kernels/matmul_tile.inc"
+#define MR 1
+#define RUN matmul_abreast_1
+#include "kernels/matmul_abreast.inc"
 
 const matmul_tile matmul_tile_portable = {
     .rows = 4,
     .columns = 8,
     .level = CPU_PORTABLE,
     .run = {NULL, matmul_rows_1, matmul_rows_2, matmul_rows_3, matmul_rows_4},
+    .abreast = {NULL, matmul_abreast_1},
 };
