@@ -163,18 +163,23 @@ static bool matmul_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
+bool matmul_pack_products(float *to, const kernel_problem *u, const matmul_shape *s,
+                          const matmul_tile *t, size_t products)
+{
+    const size_t each = matmul_packed_count(s, t);
+    const char *b = u->inputs[1].data;
+    for (size_t i = 0; i < products; i++)
+        if (!matmul_pack_bands(to + i * each, b + matmul_offset(s, s->b_batch, i) * sizeof(float),
+                               s, t, u))
+            return false;
+    return true;
+}
+
 static bool matmul_fill(void *to, const kernel_problem *u, const void *user)
 {
     const params *p = user;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
-    const char *b = u->inputs[1].data;
-    for (size_t i = 0; i < products; i++)
-        if (!matmul_pack_bands((float *)to + i * each,
-                               b + matmul_offset(&p->s, p->s.b_batch, i) * sizeof(float), &p->s, t,
-                               u))
-            return false;
-    return true;
+    return matmul_pack_products(to, u, &p->s, t, p->b_shared ? 1 : p->s.batch);
 }
 
 kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared)

@@ -58,6 +58,10 @@ void matmul_pack(float *packed, const float *b, const matmul_shape *s, const mat
  * copies of some of its lines, whose pages u->passed can give back. False: out of memory. */
 bool matmul_pack_bands(float *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
                        const kernel_problem *u) PGY_MUST_CHECK;
+/* Packs the constant input 1, the matrices B of the first `products` products one after the other.
+ * False: out of memory. */
+bool matmul_pack_products(float *to, const kernel_problem *u, const matmul_shape *s,
+                          const matmul_tile *t, size_t products) PGY_MUST_CHECK;
 /* Form and numbers of packed B (packing.h): of one B that all products share, or of all. */
 kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared);
 size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);
