@@ -92,12 +92,57 @@ static void concat_row(const params *p, const kernel_run *r, uint64_t row, uint6
     }
 }
 
+/* Copies `count` pieces that are `bytes` long. Sizes of a few elements are constants, so that a
+ * copy is a load and a store instead of a call. */
+static void copy_pieces(char *to, size_t to_step, const char *from, size_t from_step, size_t bytes,
+                        size_t count)
+{
+#define COPY_EACH(size) \
+    for (; count; count--, to += to_step, from += from_step) memcpy(to, from, size)
+    switch (bytes) {
+    case 1: COPY_EACH(1); return;
+    case 2: COPY_EACH(2); return;
+    case 4: COPY_EACH(4); return;
+    case 8: COPY_EACH(8); return;
+    case 16: COPY_EACH(16); return;
+    case 32: COPY_EACH(32); return;
+    case 64: COPY_EACH(64); return;
+    default: COPY_EACH(bytes);
+    }
+#undef COPY_EACH
+}
+
+enum { SHORT_ROW = 512, SHORT_ROWS = 64 }; /* bytes; rows that stay in the first-level cache */
+
+static void concat_short_rows(const params *p, const kernel_run *r, uint64_t row, size_t rows)
+{
+    char *whole = (char *)r->tensors[p->whole] + row * p->row_bytes;
+    uint64_t start = 0;
+    for (uint32_t i = 0; i < p->segments; start = p->ends[i++]) {
+        const uint64_t bytes = p->ends[i] - start;
+        if (!bytes) continue;
+        char *piece = (char *)r->tensors[p->first + i] + row * bytes;
+        if (p->splits)
+            copy_pieces(piece, bytes, whole + start, p->row_bytes, bytes, rows);
+        else
+            copy_pieces(whole + start, p->row_bytes, piece, bytes, bytes, rows);
+    }
+}
+
 static void concat_run(const kernel_run *r)
 {
     const params *p = r->params;
     size_t from, to;
     kernel_share(&from, &to, p->rows * p->row_bytes, r->part, r->parts);
     while (from < to) {
+        const size_t whole_rows =
+            p->row_bytes <= SHORT_ROW && !(from % p->row_bytes) ? (to - from) / p->row_bytes : 0;
+        if (whole_rows) {
+            const size_t rows = whole_rows < SHORT_ROWS ? whole_rows : SHORT_ROWS;
+            concat_short_rows(p, r, from / p->row_bytes, rows);
+            from += rows * p->row_bytes;
+            continue;
+        }
         const uint64_t row = from / p->row_bytes, at = from % p->row_bytes;
         const uint64_t rest = to - from, left = p->row_bytes - at;
         const uint64_t n = rest < left ? rest : left;

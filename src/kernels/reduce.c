@@ -217,6 +217,13 @@ static bool has_short_rows(const params *p)
            p->kind != REDUCE_LOG_SUM_EXP;
 }
 
+/* Rows without gaps, of floats that a function of vec_math combines: the same operations as in
+ * reduce_one. */
+static bool has_whole_rows(const params *p)
+{
+    return p->reduced.rank == 1 && p->kept.rank == 1 && p->kind != REDUCE_LOG_SUM_EXP;
+}
+
 static size_t kept_offset(const params *p, size_t i)
 {
     size_t offset = 0;
@@ -236,6 +243,14 @@ static void reduce_rows(const params *p, const kernel_run *r)
     kernel_share(&from, &to, p->kept.count, r->part, r->parts);
     if (from < to && has_short_rows(p)) {
         reduce_short_rows(p, y + from, x + kept_offset(p, from), to - from);
+        return;
+    }
+    if (has_whole_rows(p)) {
+        const int64_t step = p->kept.strides[0][0];
+        for (size_t i = from; i < to; i++) {
+            const float part = fold_run(m, p->kind, x + (int64_t)i * step, p->reduced.count);
+            y[i] = reduce_finish(p, reduce_combine(p->kind, start_of(p->kind), part));
+        }
         return;
     }
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));

@@ -43,9 +43,10 @@ bool fuse_pad_into_conv(pattern *p, pgy_node *n)
     int64_t pads[2 * MAX_SPATIAL];
     pgy_node *pad = takes_zeros(n) ? pattern_inner(pattern_input(n, 0), "Pad") : NULL;
     const int32_t rank = pad ? pattern_rank(n->inputs[0]) : -1;
-    const pgy_onnx_attribute *own = node_attribute(n, "pads");
+    const bool valid = pattern_text_is(n, "auto_pad", "VALID", "NOTSET"); /* no pads of its own */
+    const pgy_onnx_attribute *own = valid ? NULL : node_attribute(n, "pads");
     if (rank < 3 || rank > PGY_MAX_RANK || !pattern_is_float(n->inputs[0]) ||
-        !pattern_text_is(n, "auto_pad", "NOTSET", "NOTSET") ||
+        (!valid && !pattern_text_is(n, "auto_pad", "NOTSET", "NOTSET")) ||
         !read_pads(pads, p, pad, (size_t)rank))
         return false;
     const size_t count = 2 * ((size_t)rank - 2);

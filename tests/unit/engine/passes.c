@@ -262,6 +262,21 @@ static void test_passes__zeros_around_an_image_become_pads(void **state)
     }
 }
 
+static void test_passes__zeros_become_pads_of_valid_but_not_of_same(void **state)
+{
+    (void)state;
+    static const char *const WAYS[] = {"NOTSET", "VALID", "SAME_UPPER"};
+    for (int way = 0; way < 3; way++) {
+        model_builder b = start("1, 4, 5, 5");
+        const int64_t pads[8] = {0, 0, 1, 0, 0, 0, 2, 1};
+        ints(&b, "pads", "8", pads);
+        weights(&b, "w", "4, 4, 3, 3", 144);
+        builder_node(&b, "Pad", "x pads", "p");
+        builder_attr_string(&b, builder_node(&b, "Conv", "p w", "y"), "auto_pad", WAYS[way]);
+        expect_y(&b, way == 2 ? "Pad Conv" : "Conv");
+    }
+}
+
 static void test_passes__an_addition_that_broadcasts_stays(void **state)
 {
     (void)state;

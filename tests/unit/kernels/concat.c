@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Concat and Split, against the reference definitions. */
 #include <cmocka.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "harness/reference_case.h"
 
@@ -30,6 +32,33 @@ static void test_concat__concat_and_split(void **state)
                 &c, (axis + 3) % 3 == 2 ? (const int64_t[]){1, 590, 9} : (const int64_t[]){2, 0, 4},
                 3);
             assert_true(reference_run(&c, 3, 0) > 0);
+        }
+}
+
+/* Pieces of 1 to 96 bytes, in more rows than are copied at once. */
+static void test_concat__short_rows(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[][4] = {{1, 2, 4, 8}, {16, 3, 0, 5}, {32, 64, 1, 1}, {1, 1, 1, 1}};
+    for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++)
+        for (size_t t = 0; t < TYPE_COUNT; t++) {
+            char shape[32];
+            int64_t all = 0;
+            reference_case c;
+            reference_start(&c, "", "Concat", 13);
+            reference_attr_int(&c, "axis", 1);
+            for (int k = 0; k < 4; k++) {
+                snprintf(shape, sizeof shape, "203 %d", (int)SIZES[i][k]);
+                reference_input(&c, TYPES[t], shape);
+                all += SIZES[i][k];
+            }
+            assert_true(reference_run(&c, 1, 0) > 0);
+            reference_start(&c, "", "Split", 18);
+            reference_attr_int(&c, "axis", 1);
+            snprintf(shape, sizeof shape, "203 %d", (int)all);
+            reference_input(&c, TYPES[t], shape);
+            reference_ints(&c, SIZES[i], 4);
+            assert_true(reference_run(&c, 4, 0) > 0);
         }
 }
 
