@@ -145,6 +145,15 @@ static pgy_status make_feed(pgy_tensor_map **out, const pgy_metadata *inputs, dr
     return st;
 }
 
+/* Element i of floats. Models in float64 compute parts in float32, such as FlexAttention's softmax,
+ * so both types may differ alike. */
+static double element(const pgy_tensor *t, size_t i)
+{
+    const void *data = pgy_tensor_data((pgy_tensor *)t);
+    return pgy_tensor_dtype(t) == PGY_F64 ? ((const double *)data)[i]
+                                          : (double)((const float *)data)[i];
+}
+
 /* The largest relative difference of two outputs; 1e30: they have other shapes or bytes. */
 static double compare(const pgy_tensor *a, const pgy_tensor *b)
 {
@@ -157,12 +166,11 @@ static double compare(const pgy_tensor *a, const pgy_tensor *b)
         memcmp(pgy_tensor_data((pgy_tensor *)a), pgy_tensor_data((pgy_tensor *)b),
                pgy_tensor_size_bytes(b)) == 0)
         return 0;
-    if (pgy_tensor_dtype(b) != PGY_F32) return 1e30;
-    const float *x = pgy_tensor_data((pgy_tensor *)a), *y = pgy_tensor_data((pgy_tensor *)b);
+    if (pgy_tensor_dtype(b) != PGY_F64 && pgy_tensor_dtype(b) != PGY_F32) return 1e30;
     for (size_t i = 0; i < pgy_tensor_count(b); i++) {
-        const double size = 1 + (y[i] < 0 ? -y[i] : y[i]);
-        double difference = (x[i] > y[i] ? x[i] - y[i] : y[i] - x[i]) / size;
-        if (x[i] == y[i] || (x[i] != x[i] && y[i] != y[i])) continue;
+        const double x = element(a, i), y = element(b, i), size = 1 + (y < 0 ? -y : y);
+        const double difference = (x > y ? x - y : y - x) / size;
+        if (x == y || (x != x && y != y)) continue;
         if (difference != difference) return 1e30;
         if (difference > worst) worst = difference;
     }
