@@ -29,6 +29,10 @@ typedef struct vec_math {
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
     /* y = exp(x - less); returns the sum of y. */
     float (*exp_sum)(float *y, const float *x, size_t n, float less);
+    /* The same for n columns at once, whose elements lie `step` apart: y[i][j] = exp(x[i][j] -
+     * less[j]), sum[j] += y[i][j], for i < rows. */
+    void (*exp_sum_columns)(float *y, const float *x, size_t rows, size_t step, size_t n,
+                            const float *less, float *sum);
     float (*sum_magnitudes)(const float *x, size_t n);
     float (*min)(const float *x, size_t n); /* like max */
     /* y = (x - mean) * factor + bias */

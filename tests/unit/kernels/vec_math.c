@@ -219,3 +219,30 @@ static void test_vec_math__sums(void **state)
         }
     }
 }
+
+/* The same elements as exp_sum gives, in columns. */
+static void test_vec_math__sums_of_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, WIDTH = 75 };
+    float x[ROWS * WIDTH], y[ROWS * WIDTH], less[WIDTH], sum[WIDTH];
+    for (size_t i = 0; i < ROWS * WIDTH; i++) x[i] = (float)((i * 7919 + 13) % 101) / 5.0f - 10;
+    for (size_t j = 0; j < WIDTH; j++) less[j] = (float)j / 10;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 0; n <= WIDTH; n++) {
+            const vec_math *m = vec_math_of(level);
+            memcpy(y, x, sizeof y);
+            for (size_t j = 0; j < WIDTH; j++) sum[j] = 3;
+            m->exp_sum_columns(y, y, ROWS, WIDTH, n, less, sum);
+            for (size_t j = 0; j < WIDTH; j++) {
+                double wanted = 3;
+                for (size_t i = 0; i < ROWS; i++) {
+                    const size_t at = i * WIDTH + j;
+                    const double e = exp((double)x[at] - (double)less[j]);
+                    assert_true(fabs((double)y[at] - (j < n ? e : (double)x[at])) <= 1e-5 * e);
+                    if (j < n) wanted += e;
+                }
+                assert_true(fabs((double)sum[j] - wanted) < 1e-5 * wanted);
+            }
+        }
+}
