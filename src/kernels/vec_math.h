@@ -10,9 +10,20 @@
 #ifndef KERNELS_VEC_MATH_H
 #define KERNELS_VEC_MATH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/system.h"
 
 typedef void (*vec_function)(float *y, const float *x, size_t n);
+
+/* Normalisation of rows: y = (x - mean) * factor * scale[i] + bias[i], factor = 1 / sqrt(variance +
+ * epsilon). */
+typedef struct vec_norm {
+    bool root; /* the mean counts as 0 */
+    float epsilon;
+    const float *scale, *bias; /* bias may be NULL */
+} vec_norm;
 
 typedef struct vec_math {
     vec_function exp, log, tanh, sigmoid, erf;
@@ -40,6 +51,12 @@ typedef struct vec_math {
     /* y = (x - mean) * factor * scale[i] + bias[i]; bias may be NULL */
     void (*normalize)(float *y, const float *x, size_t n, float mean, float factor,
                       const float *scale, const float *bias);
+    /* Normalises contiguous rows of n > 0 numbers; stores mean and factor of each row unless they
+     * are NULL. */
+    void (*normalize_rows)(float *y, const float *x, size_t rows, size_t n, const vec_norm *v,
+                           float *means, float *factors);
+    /* Softmax of contiguous rows of n > 0 numbers; y may be x. */
+    void (*softmax_rows)(float *y, const float *x, size_t rows, size_t n);
 } vec_math;
 
 const vec_math *vec_math_of(cpu_level level);
