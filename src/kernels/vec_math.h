@@ -51,6 +51,10 @@ typedef struct vec_math {
     /* y = (x - mean) * factor * scale[i] + bias[i]; bias may be NULL */
     void (*normalize)(float *y, const float *x, size_t n, float mean, float factor,
                       const float *scale, const float *bias);
+    /* c = alpha * a + beta * b for rows of n numbers, which lie `c_step` and so on apart. b may be
+     * NULL, and c may be a or b. */
+    void (*combine_rows)(float *c, size_t c_step, const float *a, size_t a_step, float alpha,
+                         const float *b, size_t b_step, float beta, size_t rows, size_t n);
     /* Normalises contiguous rows of n > 0 numbers; stores mean and factor of each row unless they
      * are NULL. */
     void (*normalize_rows)(float *y, const float *x, size_t rows, size_t n, const vec_norm *v,

@@ -311,3 +311,26 @@ static void test_vec_math__softmax_of_rows(void **state)
             }
         }
 }
+
+static void test_vec_math__combined_rows(void **state)
+{
+    (void)state;
+    enum { MOST = 70, WIDE = 75, LINES = 3 };
+    float a[LINES * WIDE], b[LINES * WIDE], c[LINES * WIDE];
+    for (size_t i = 0; i < LINES * WIDE; i++)
+        a[i] = (float)(i % 17) - 8, b[i] = (float)(i % 11) / 4 - 1;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 0; n <= MOST; n++)
+            for (int kind = 0; kind < 4; kind++) {
+                const float *second = kind == 0 ? NULL : kind == 1 ? b : c;
+                const size_t step = kind == 2 ? 0 : WIDE; /* one row for all, but not in place */
+                if (kind == 2) second = b;
+                memcpy(c, b, sizeof c);
+                vec_math_of(level)->combine_rows(c, WIDE, a, WIDE, 2, second, step, 0.5f, LINES, n);
+                for (size_t i = 0; i < LINES * WIDE; i++) {
+                    const size_t row = i / WIDE, j = i % WIDE;
+                    const float add = second ? b[row * step + j] / 2 : 0;
+                    assert_true(c[i] == (j < n ? 2 * a[i] + add : b[i]));
+                }
+            }
+}
