@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention in float32 over keys and values that lie row by row in memory, with or without caches.
- * Rows of the caches and new rows are joined in the outputs; the workspace has them if
- * there are no such outputs. Without caches, keys and values are read where they are. A unit is
- * some query rows that share a head of keys. If a head has one unit, it also joins its rows, which
- * are in the cache then; else a phase before does. Many keys are computed in parts of fixed length,
- * which a last phase joins. */
+ * Rows of the caches and new rows are joined in the outputs; the workspace has them if there are no
+ * such outputs. Without caches, keys and values are read where they are. A unit is some query rows
+ * that share a head of keys. If a head has one unit, it also joins its rows, which are in the cache
+ * then; else a phase before does. Many keys are computed in parts of fixed length, which a last
+ * phase joins. */
 #include "kernels/cached_attention.h"
 
 #include <math.h>
