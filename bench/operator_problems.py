@@ -440,6 +440,10 @@ problem("MeanVarianceNormalization: 8x64x28x28", "MeanVarianceNormalization", {"
 problem("MeanVarianceNormalization: 4x32x28x28, axes 1 to 3", "MeanVarianceNormalization", {"x": normal(4, 32, 28, 28)}, axes=[1, 2, 3])
 problem("InstanceNormalization: 1x64x56x56", "InstanceNormalization", {"x": normal(1, 64, 56, 56), "s": const(normal(64)), "b": const(normal(64))})
 problem("InstanceNormalization: 3-D 1x32x16x32x32", "InstanceNormalization", {"x": normal(1, 32, 16, 32, 32), "s": const(normal(32)), "b": const(normal(32))})
+for width in (24, 40, 96, 192, 768):
+    problem(f"LayerNormalization: 1024x{width}", "LayerNormalization", {"x": normal(1024, width), "s": const(normal(width)), "b": const(normal(width))})
+for width in (9, 16, 49, 197):
+    problem(f"Softmax: 1024x{width}", "Softmax", {"x": normal(1024, width)})
 problem("GroupNormalization: 1x128x32x32, 32 groups", "GroupNormalization", {"x": normal(1, 128, 32, 32), "s": const(normal(128)), "b": const(normal(128))}, opset=21, num_groups=32)
 problem("GridSample: spatial transformer 8x1x28x28", "GridSample", {"x": normal(8, 1, 28, 28), "g": uniform(-1.1, 1.1, 8, 28, 28, 2)}, mode="linear")
 problem("GridSample: image 1x3x256x256, border", "GridSample", {"x": normal(1, 3, 256, 256), "g": uniform(-1.1, 1.1, 1, 256, 256, 2)}, mode="linear", padding_mode="border", align_corners=1)
@@ -451,6 +455,12 @@ for batch, rows, past in ((1, 128, 0), (8, 128, 0), (1, 512, 0), (1, 1, 128), (1
     graph(f"Attention: com.microsoft, {batch}x{rows}x768, 12 heads, past {past}",
           [node("Attention", list(inputs), ["y", "present"] if past else ["y"], "com.microsoft", num_heads=12, unidirectional=int(past > 0))],
           {n: x for n, x in inputs.items() if n}, ["y", "present"] if past else ["y"])
+for heads, rows, size in ((4, 24, 32), (4, 100, 32), (4, 146, 32), (12, 197, 64), (256, 16, 8), (192, 49, 32)):
+    shape = (1, heads, rows, size)
+    graph(f"Attention: short, {heads} heads, {rows}x{size}",
+          [node("Transpose", ["k"], ["t"], perm=[0, 1, 3, 2]), node("MatMul", ["q", "t"], ["a"]), node("Mul", ["a", "s"], ["b"]),
+           node("Add", ["b", "m"], ["c"]), node("Softmax", ["c"], ["p"]), node("MatMul", ["p", "v"], ["y"])],
+          {"q": normal(*shape), "k": normal(*shape), "v": normal(*shape), "s": const(np.array(size ** -0.5, np.float32)), "m": normal(1, 1, rows, rows)}, ["y"])
 problem("Attention: QAttention, 1x128x768, 12 heads", "QAttention", {"x": ints(0, 256, 1, 128, 768, dtype=np.uint8), "w": const(ints(-127, 128, 768, 2304, dtype=np.int8)), "b": const(normal(2304)),
                                                                   "xs": const(np.array(0.02, np.float32)), "ws": const(np.array(0.002, np.float32)), "m": np.array([128], np.int32),
                                                                   "xz": const(np.array(128, np.uint8)), "wz": const(np.array(0, np.int8))}, domain="com.microsoft", num_heads=12)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of attention, AVX2. */
+#include <math.h>
+
 #include "kernels/attention_loops.h"
 
 #if defined(__x86_64__)
 #include "kernels/vector_avx2.h"
+
+#define LANES_ROWS 6
+#define LANES_LEAST 5
+#include "kernels/attention_lanes.inc"
 
 #define ROWS 2
 #define VECTORS 4

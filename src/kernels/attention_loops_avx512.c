@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of attention, AVX-512. */
+#include <math.h>
+
 #include "kernels/attention_loops.h"
 
 #if defined(__x86_64__)
 #include "kernels/vector_avx512.h"
+
+#define LANES_ROWS 12
+#define LANES_LEAST 9
+#include "kernels/attention_lanes.inc"
 
 #define ROWS 4
 #define VECTORS 4

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loops of attention for any processor; and the choice of the set for a processor. */
+#include <math.h>
+
 #include "kernels/attention_loops.h"
-#include "kernels/vector_portable.h"
+#include "kernels/vector_four.h"
+
+#define LANES_ROWS 4
+#define LANES_LEAST 5
+#include "kernels/attention_lanes.inc"
 
 #define ROWS 2
-#define VECTORS 2
+#define VECTORS 4
 
-static inline float sum_of(const vector_eight *x)
+static inline float sum_of(four x)
 {
-    const vector_eight v = *x;
-    return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7]));
+    return (x[0] + x[2]) + (x[1] + x[3]);
 }
 
 #define SUMS(to, a, b, c, d) \
-    ((to)[0] = sum_of(&(a)), (to)[1] = sum_of(&(b)), (to)[2] = sum_of(&(c)), (to)[3] = sum_of(&(d)))
+    ((to)[0] = sum_of(a), (to)[1] = sum_of(b), (to)[2] = sum_of(c), (to)[3] = sum_of(d))
 #define SET attention_loops_portable
 #include "kernels/attention_loops.inc"
 

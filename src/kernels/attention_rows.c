@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "kernels/extent.h"
-#include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
 /* The state of the rows between two blocks. */
@@ -16,34 +15,12 @@ typedef struct state {
     float largest[ATTENTION_ROWS], total[ATTENTION_ROWS];
 } state;
 
-uint64_t attention_rows_scratch(uint64_t v_size)
+/* The room of query rows side by side has their columns of queries, or of results, as well. */
+uint64_t attention_rows_scratch(uint64_t size, uint64_t v_size)
 {
-    return extent_mul(extent_add(ATTENTION_KEYS, v_size), ATTENTION_ROWS);
-}
-
-uint64_t attention_rows_packed(cpu_level level, uint64_t count, uint64_t size)
-{
-    return extent_mul(extent_round_up(count, matmul_tile_of(level)->columns), size);
-}
-
-void attention_rows_pack(float *to, cpu_level level, const float *keys, uint64_t count,
-                         uint64_t size)
-{
-    const matmul_tile *t = matmul_tile_of(level);
-    const matmul_shape shape = {.n = count, .k = size, .b_row = 1, .b_column = size};
-    matmul_pack(to, keys, &shape, t, 0, matmul_panel_count(&shape, t));
-}
-
-/* Scores of keys [from, to) from packed ones; `from` is the first of a panel. */
-static void score_packed(const attention_rows *a, float *scores, uint64_t from, uint64_t to)
-{
-    const matmul_tile *t = matmul_tile_of(a->level);
-    for (uint64_t k = from; k < to; k += t->columns)
-        for (uint64_t i = 0; i < a->rows; i += t->rows) {
-            const uint64_t rows = a->rows - i < t->rows ? a->rows - i : t->rows;
-            matmul_tile_run(t, rows, a->size, a->q + i * a->size, a->size, a->packed + k * a->size,
-                            scores + i * ATTENTION_KEYS + k - from, ATTENTION_KEYS, false);
-        }
+    const uint64_t each =
+        extent_add(extent_add(ATTENTION_KEYS, v_size), size > v_size ? size : v_size);
+    return extent_mul(each, ATTENTION_ROWS);
 }
 
 static void attention_cap(const vec_math *m, float *x, size_t n, float cap)
@@ -138,39 +115,56 @@ static void attention_finish(const attention_rows *a, const state *s, size_t i)
     for (uint64_t d = 0; d < a->v_size; d++) y[d] = sum[d] * factor;
 }
 
-void attention_rows_run(const attention_rows *a, float *scratch)
+/* Row by row: for few rows, which would leave most lanes idle. */
+static void run_rows(const attention_rows *a, size_t first_row, size_t rows, float *scratch)
 {
     const attention_loops *loops = attention_loops_of(a->level);
+    const size_t end = first_row + rows;
+    const float *q = a->q + first_row * a->size;
     state s = {.scores = scratch, .sum = scratch + ATTENTION_ROWS * ATTENTION_KEYS};
     uint64_t first = UINT64_MAX, last = 0;
-    for (size_t i = 0; i < a->rows; i++) {
+    for (size_t i = first_row; i < end; i++) {
         const attention_row *row = &a->row[i];
         s.largest[i] = a->sinks ? a->sinks[i] : -INFINITY;
         s.total[i] = a->sinks ? 1 : 0;
         if (row->from < first) first = row->from;
         if (row->to > last) last = row->to;
     }
-    memset(s.sum, 0, a->rows * a->v_size * sizeof *s.sum);
-    uint64_t block = ATTENTION_KEYS;
-    if (a->packed) { /* whole panels */
-        const uint64_t columns = matmul_tile_of(a->level)->columns;
-        block = block / columns * columns;
-        first = first / columns * columns;
+    float *scores = s.scores + first_row * ATTENTION_KEYS, *sum = s.sum + first_row * a->v_size;
+    memset(sum, 0, rows * a->v_size * sizeof *sum);
+    for (uint64_t from = first; from < last; from += ATTENTION_KEYS) {
+        const uint64_t to = last - from < ATTENTION_KEYS ? last : from + ATTENTION_KEYS;
+        loops->score(scores, ATTENTION_KEYS, q, rows, a->keys + from * a->key_step, a->key_step,
+                     to - from, a->size);
+        for (size_t i = first_row; i < end; i++) attention_weight(a, &s, i, from, to);
+        loops->weigh(sum, a->v_size, scores, ATTENTION_KEYS, rows, a->values + from * a->value_step,
+                     a->value_step, to - from);
     }
-    for (uint64_t from = first; from < last; from += block) {
-        const uint64_t to = last - from < block ? last : from + block;
-        if (a->packed)
-            score_packed(a, s.scores, from, to);
-        else
-            loops->score(s.scores, ATTENTION_KEYS, a->q, a->rows, a->keys + from * a->key_step,
-                         a->key_step, to - from, a->size);
-        for (size_t i = 0; i < a->rows; i++) attention_weight(a, &s, i, from, to);
-        loops->weigh(s.sum, a->v_size, s.scores, ATTENTION_KEYS, a->rows,
-                     a->values + from * a->value_step, a->value_step, to - from);
-    }
-    for (size_t i = 0; i < a->rows; i++)
+    for (size_t i = first_row; i < end; i++)
         if (a->part)
             attention_keep(a, &s, i);
         else
             attention_finish(a, &s, i);
+}
+
+/* How many of `left` rows are computed together: two vectors, one, or too few for that. */
+static size_t rows_together(const attention_loops *loops, size_t left)
+{
+    const size_t lanes = loops->lanes;
+    if (left > 2 * lanes) return 2 * lanes;
+    return left <= lanes || left - lanes >= loops->least || loops->least > lanes ? left : lanes;
+}
+
+void attention_rows_run(const attention_rows *a, float *scratch)
+{
+    const attention_loops *loops = attention_loops_of(a->level);
+    size_t i = 0;
+    while (i < a->rows) {
+        const size_t rows = rows_together(loops, a->rows - i);
+        if (rows < loops->least)
+            run_rows(a, i, rows, scratch);
+        else
+            attention_lanes_run(a, i, rows, scratch);
+        i += rows;
+    }
 }

@@ -29,21 +29,18 @@ typedef struct attention_rows {
     const float *q;              /* [rows][size], scaled */
     const float *keys, *values;
     uint64_t key_step, value_step;
-    const float *packed; /* NULL, or the keys once more, as attention_rows_pack packs them */
-    float cap;           /* 0: scores are not capped */
-    const float *sinks;  /* NULL, or for each row a logit that only adds to the denominator */
-    float *part;         /* NULL, or where the sums of a part go instead of y: [rows][v_size + 2] */
+    float cap;          /* 0: scores are not capped */
+    const float *sinks; /* NULL, or for each row a logit that only adds to the denominator */
+    float *part;        /* NULL, or where the sums of a part go instead of y: [rows][v_size + 2] */
     attention_row row[ATTENTION_ROWS];
 } attention_rows;
 
 /* Floats of scratch memory. */
-uint64_t attention_rows_scratch(uint64_t v_size);
-/* For many query rows: packs `count` contiguous keys of a head. Scores take half the time then. */
-uint64_t attention_rows_packed(cpu_level level, uint64_t count, uint64_t size); /* floats */
-void attention_rows_pack(float *to, cpu_level level, const float *keys, uint64_t count,
-                         uint64_t size);
+uint64_t attention_rows_scratch(uint64_t size, uint64_t v_size);
 /* Computes y of every row; a row that sees no key gives zeros. */
 void attention_rows_run(const attention_rows *a, float *scratch);
+/* The same for some of the rows, at most two vectors. */
+void attention_lanes_run(const attention_rows *a, size_t first, size_t rows, float *scratch);
 /* Computes y of every row from `count` parts, [count][rows][v_size + 2]. Of `a` it reads rows,
  * v_size, sinks and each row's y; the parts have been computed without sinks. */
 void attention_rows_join(const attention_rows *a, const float *parts, uint64_t count);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float32 over keys and values that lie row by row in memory, for few query rows and
- * for caches. Rows of the caches and new rows are joined in the outputs; the workspace has them if
- * there are no such outputs. Without caches, keys and values are read where they are. A unit is
- * some query rows that share a head of keys. If a head has one unit, it also joins its rows, which
- * are in the cache then; else a phase before does. Many keys are computed in parts of fixed length,
- * which a last phase joins. */
+/* Attention in float32 over keys and values that lie row by row in memory, with or without caches.
+ * Rows of the caches and new rows are joined in the outputs; the workspace has them if there are no
+ * such outputs. Without caches, keys and values are read where they are. A unit is some query rows
+ * that share a head of keys. If a head has one unit, it also joins its rows, which are in the cache
+ * then; else a phase before does. Many keys are computed in parts of fixed length, which a last
+ * phase joins. */
 #include "kernels/cached_attention.h"
 
 #include <math.h>
@@ -401,8 +401,8 @@ static void cached_run(const kernel_run *r)
         .extent = cached_attention_extent                                                        \
     }
 const kernel KERNELS_cached_attention[] = {
-    ROW(portable, CPU_PORTABLE, 6),
-    ROW(avx2, CPU_AVX2, 25),
-    ROW(avx512, CPU_AVX512, 40),
+    ROW(portable, CPU_PORTABLE, 12),
+    ROW(avx2, CPU_AVX2, 85),
+    ROW(avx512, CPU_AVX512, 95),
     {0},
 };

@@ -23,7 +23,8 @@ uint32_t cached_phases(const cached_params *p)
 
 uint64_t cached_scratch(const cached_params *p)
 {
-    return extent_add(extent_mul(ATTENTION_ROWS, p->sizes[0]), attention_rows_scratch(p->sizes[1]));
+    return extent_add(extent_mul(ATTENTION_ROWS, p->sizes[0]),
+                      attention_rows_scratch(p->sizes[0], p->sizes[1]));
 }
 
 static bool has_valid_sizes(const cached_params *p)

@@ -173,7 +173,7 @@ static pgy_status group_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 2, .in_place = -1};
     out->parts = (uint32_t)(most < PARTS ? most : PARTS);
     out->workspace_bytes = p->batch * p->rows * p->heads * p->size * sizeof(float);
-    out->scratch_bytes = attention_rows_scratch(p->size) * sizeof(float);
+    out->scratch_bytes = attention_rows_scratch(p->size, p->size) * sizeof(float);
     return PGY_OK;
 }
 

@@ -75,6 +75,6 @@ bool group_attention_extent(kernel_extent *e, const kernel_claim *q)
     state_extras(e, p);
     e->phases = 2;
     e->workspace = extent_mul(queries, sizeof(float));
-    e->scratch = extent_mul(attention_rows_scratch(p->size), sizeof(float));
+    e->scratch = extent_mul(attention_rows_scratch(p->size, p->size), sizeof(float));
     return true;
 }

@@ -70,13 +70,12 @@ size_t matmul_offset(const matmul_shape *s, const uint64_t *strides, size_t i)
 
 /* ---- The epilogue of a tile ----------------------------------------------------------------- */
 
-static void matmul_activate(float *c, size_t columns, const matmul_shape *s, const matmul_tile *t)
+static void matmul_activate(float *c, size_t columns, const matmul_shape *s, const vec_math *v)
 {
-    const vec_math *v = vec_math_of(t->level);
     switch ((matmul_activation)s->activation) {
     case MATMUL_NO_ACTIVATION: return;
     case MATMUL_RELU:
-        for (size_t j = 0; j < columns; j++) c[j] = c[j] > 0 || c[j] != c[j] ? c[j] : 0;
+        for (size_t j = 0; j < columns; j++) c[j] = c[j] <= 0 ? 0 : c[j]; /* NaN stays */
         return;
     case MATMUL_SIGMOID: v->sigmoid(c, c, columns); return;
     case MATMUL_TANH: v->tanh(c, c, columns); return;
@@ -86,30 +85,30 @@ static void matmul_activate(float *c, size_t columns, const matmul_shape *s, con
     }
 }
 
-static void add_bias(float *c, size_t columns, float beta, const float *bias, size_t step)
+/* Adds beta times one number for each row. */
+static void add_to_rows(float *c, size_t step, float beta, const float *bias, size_t bias_step,
+                        size_t rows, size_t columns)
 {
-    if (beta == 1)
-        for (size_t j = 0; j < columns; j++) c[j] += bias[j * step];
-    else
-        for (size_t j = 0; j < columns; j++) c[j] += beta * bias[j * step];
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++) c[i * step + j] += beta * bias[i * bias_step];
 }
 
 void matmul_finish(const matmul_shape *s, const matmul_tile *t, const matmul_data *d, size_t row,
                    size_t rows, size_t column, size_t columns)
 {
-    const size_t place = row * s->n + column;
-    for (size_t i = 0; i < rows; i++) {
-        float *c = d->c + place + i * s->n;
-        size_t at = 0, step = 0;
-        if (s->bias == MATMUL_BIAS_COLUMN) at = column, step = 1;
-        if (s->bias == MATMUL_BIAS_ROW) at = row + i;
-        if (s->bias == MATMUL_BIAS_FULL) at = place + i * s->n, step = 1;
-        if (s->alpha != 1)
-            for (size_t j = 0; j < columns; j++) c[j] *= s->alpha;
-        if (d->bias) add_bias(c, columns, s->beta, d->bias + at, step);
-        if (d->residual) add_bias(c, columns, 1, d->residual + place + i * s->n, 1);
-        matmul_activate(c, columns, s, t);
-    }
+    const vec_math *v = vec_math_of(t->level);
+    const size_t n = s->n, place = row * n + column;
+    const bool full = s->bias == MATMUL_BIAS_FULL, by_row = s->bias == MATMUL_BIAS_ROW;
+    const bool wide = d->bias && (full || s->bias == MATMUL_BIAS_COLUMN);
+    float *c = d->c + place;
+    if (wide || s->alpha != 1)
+        v->combine_rows(c, n, c, n, s->alpha, wide ? d->bias + (full ? place : column) : NULL,
+                        full ? n : 0, s->beta, rows, columns);
+    if (d->bias && !wide)
+        add_to_rows(c, n, s->beta, d->bias + (by_row ? row : 0), by_row, rows, columns);
+    if (d->residual) v->combine_rows(c, n, c, n, 1, d->residual + place, n, 1, rows, columns);
+    if (s->activation != MATMUL_NO_ACTIVATION)
+        for (size_t i = 0; i < rows; i++) matmul_activate(c + i * n, columns, s, v);
 }
 
 /* ---- The loop ------------------------------------------------------------------------------- */
@@ -204,9 +203,8 @@ static void matmul_run_tile(const matmul_tile *t, const matmul_data *d, size_t r
         return;
     }
     matmul_rows(t, d, rows, depth, a, lda, b, edge, t->columns, false, next);
-    for (size_t i = 0; i < rows; i++)
-        for (size_t j = 0; j < columns; j++)
-            c[i * ldc + j] = edge[i * t->columns + j] + (accumulate ? c[i * ldc + j] : 0);
+    vec_math_of(t->level)->combine_rows(c, ldc, edge, t->columns, 1, accumulate ? c : NULL, ldc, 1,
+                                        rows, columns);
 }
 
 typedef struct block {

@@ -208,8 +208,8 @@ static pgy_status heads_prepare(kernel_plan *out, const kernel_problem *u, pgy_e
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->phases = heads_phases(p);
     out->parts = (uint32_t)(units < PARTS ? units : PARTS);
-    out->workspace_bytes = places[5] * sizeof(float);
-    out->scratch_bytes = attention_rows_scratch(p->of[2].size) * sizeof(float);
+    out->workspace_bytes = places[4] * sizeof(float);
+    out->scratch_bytes = attention_rows_scratch(p->of[0].size, p->of[2].size) * sizeof(float);
     return PGY_OK;
 }
 
@@ -224,15 +224,6 @@ static float *heads_gathered(const params *p, const kernel_run *r, size_t i)
     if (!p->projected) return r->tensors[p->inputs + i];
     return (float *)r->tensors[p->inputs + 1] +
            (i - 1) * p->batch * p->heads * heads_keys(p) * p->of[1].size;
-}
-
-/* Where a head's packed keys are. */
-static float *heads_packed(const params *p, const kernel_run *r, uint64_t head)
-{
-    uint64_t places[HEADS_PLACES];
-    heads_places(places, p);
-    return (float *)r->workspace + places[4] +
-           head * attention_rows_packed((cpu_level)p->level, heads_keys(p), p->of[1].size);
 }
 
 /* The cached rows of all heads, of keys (i = 1) or values. */
@@ -263,11 +254,6 @@ static void heads_gather(const params *p, const kernel_run *r, uint64_t index)
         else
             for (uint64_t d = 0; d < s->size; d++)
                 y[d] = (bias ? from[d] + bias[d] : from[d]) * scale;
-    }
-    if (i == 1 && !heads_alone(p)) {
-        const uint64_t keys = heads_keys(p);
-        attention_rows_pack(heads_packed(p, r, index / 3), (cpu_level)p->level,
-                            heads_gathered(p, r, 1) + index / 3 * keys * s->size, keys, s->size);
     }
 }
 
@@ -306,8 +292,7 @@ static void heads_unit(const params *p, const kernel_run *r, uint64_t index)
                         .keys = heads_gathered(p, r, 1) + head * keys * size,
                         .values = heads_gathered(p, r, 2) + head * keys * v_size,
                         .key_step = size,
-                        .value_step = v_size,
-                        .packed = heads_alone(p) ? NULL : heads_packed(p, r, head)};
+                        .value_step = v_size};
     for (uint64_t i = 0; i < a.rows; i++) {
         attention_row *row = &a.row[i];
         const uint64_t at = first + i, seen = p->past + at + 1;

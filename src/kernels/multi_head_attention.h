@@ -80,9 +80,9 @@ static inline uint32_t heads_phases(const heads_params *p)
     return heads_alone(p) && !p->mask ? 1 : 2;
 }
 
-/* Floats of the workspace in front of the queries, keys, values, numbers of the mask and packed
- * keys, and of all of it. */
-enum { HEADS_PLACES = 6 };
+/* Floats of the workspace in front of the queries, keys, values and numbers of the mask, and of all
+ * of it. */
+enum { HEADS_PLACES = 5 };
 void heads_places(uint64_t places[HEADS_PLACES], const heads_params *p);
 bool heads_extent(kernel_extent *e, const kernel_claim *q);
 

@@ -19,11 +19,6 @@ void heads_places(uint64_t places[HEADS_PLACES], const params *p)
     places[3] = at;
     if (p->mask) at = extent_add(at, extent_mul3(p->batch, p->mask_rows, keys));
     places[4] = at;
-    /* A unit that gathers for itself has few query rows, which do not repay packing. */
-    if (!heads_alone(p))
-        at = extent_add(
-            at, extent_mul(heads, attention_rows_packed((cpu_level)p->level, keys, p->of[1].size)));
-    places[5] = at;
 }
 
 static bool state_source(kernel_extent *e, const params *p, size_t i)
@@ -98,7 +93,7 @@ bool heads_extent(kernel_extent *e, const kernel_claim *q)
     extent_tensor(e, p->inputs, extent_mul3(heads, p->of[0].length, p->of[2].size), sizeof(float));
     heads_places(places, p);
     e->phases = heads_phases(p);
-    e->workspace = extent_mul(places[5], sizeof(float));
-    e->scratch = extent_mul(attention_rows_scratch(p->of[2].size), sizeof(float));
+    e->workspace = extent_mul(places[4], sizeof(float));
+    e->scratch = extent_mul(attention_rows_scratch(p->of[0].size, p->of[2].size), sizeof(float));
     return true;
 }

@@ -13,6 +13,8 @@
 #include "kernels/shared_params.h"
 #include "kernels/vec_math.h"
 
+enum { TOGETHER = 2048 };
+
 typedef norm_params params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -146,7 +148,7 @@ static bool norm_accept(kernel_problem *u, double *cost_ns)
     if (!norm_describe(&p, u)) return false;
     for (size_t i = 0; i < u->input_count; i++) u->inputs[i].layout = KERNEL_LINEAR;
     for (size_t i = 0; i < u->output_count; i++) u->outputs[i].layout = KERNEL_LINEAR;
-    *cost_ns = 100 + (double)(p.rows * p.length) * each + (double)p.rows * 20;
+    *cost_ns = 100 + (double)(p.rows * p.length) * each + (double)p.rows * u->self->rates[1];
     return true;
 }
 
@@ -236,34 +238,48 @@ static float *norm_tensor(const kernel_run *r, uint8_t i)
     return i == NORM_NO_TENSOR ? NULL : r->tensors[i];
 }
 
-/* Adds the skip input and bias to a row. Stores the sum in the node's sum output if there is one,
- * else in y. */
-static const float *add_skip(const params *p, const kernel_run *r, size_t row)
+/* Adds the skip input and bias to rows, whose skip input is contiguous. Stores the sum in the
+ * node's sum output if there is one, else in y. */
+static const float *add_skip(const params *p, const kernel_run *r, size_t row, size_t rows)
 {
     static const uint32_t both[] = {1, 1};
     const elementwise_loop add = elementwise_table((cpu_level)p->level)[ELEMENTWISE_add_f32];
-    const size_t at = row * p->length;
+    const size_t n = p->length, at = row * n;
     float *to = (p->sum != NORM_NO_TENSOR ? norm_tensor(r, p->sum) : norm_tensor(r, p->y)) + at;
     const float *x = (const float *)r->tensors[0] + at;
     const float *skip = (const float *)r->tensors[1] + at % p->skip_count;
-    add(to, (const void *const[]){x, skip}, both, p->length, NULL);
-    if (p->extra != NORM_NO_TENSOR)
-        add(to, (const void *const[]){to, norm_tensor(r, p->extra)}, both, p->length, NULL);
+    const float *extra = norm_tensor(r, p->extra);
+    add(to, (const void *const[]){x, skip}, both, rows * n, NULL);
+    for (size_t i = 0; extra && i < rows; i++)
+        add(to + i * n, (const void *const[]){to + i * n, extra}, both, n, NULL);
     return to;
 }
 
-static void norm_layer(const params *p, const kernel_run *r, const vec_math *m, size_t row)
+/* Rows that are computed together: few enough to stay in the cache between two loops over them, and
+ * with a contiguous skip input. */
+static size_t rows_together(const params *p, size_t row, size_t end)
 {
+    size_t rows = p->length < TOGETHER ? TOGETHER / p->length : 1;
+    if (p->skip_count) {
+        const size_t period = p->skip_count / p->length, left = period - row % period;
+        if (rows > left) rows = left;
+    }
+    return rows < end - row ? rows : end - row;
+}
+
+static void norm_layer(const params *p, const kernel_run *r, const vec_math *m, size_t row,
+                       size_t rows)
+{
+    const vec_norm v = {.root = p->kind == NORM_ROOT,
+                        .epsilon = p->epsilon,
+                        .scale = norm_tensor(r, p->scale),
+                        .bias = norm_tensor(r, p->bias)};
     const size_t n = p->length;
-    const float *x = (const float *)r->tensors[0] + row * n;
-    if (p->skip_count) x = add_skip(p, r, row);
-    const float mean = p->kind == NORM_LAYER ? m->sum(x, n) / (float)n : 0;
-    const float variance = m->sum_squares(x, n, mean) / (float)n;
-    const float factor = 1 / sqrtf(variance + p->epsilon);
-    if (p->mean != NORM_NO_TENSOR) norm_tensor(r, p->mean)[row] = mean;
-    if (p->factor != NORM_NO_TENSOR) norm_tensor(r, p->factor)[row] = factor;
-    m->normalize(norm_tensor(r, p->y) + row * n, x, n, mean, factor, norm_tensor(r, p->scale),
-                 norm_tensor(r, p->bias));
+    float *means = norm_tensor(r, p->mean), *factors = norm_tensor(r, p->factor);
+    const float *x =
+        p->skip_count ? add_skip(p, r, row, rows) : (const float *)r->tensors[0] + row * n;
+    m->normalize_rows(norm_tensor(r, p->y) + row * n, x, rows, n, &v, means ? means + row : NULL,
+                      factors ? factors + row : NULL);
 }
 
 static void norm_planes(const params *p, const kernel_run *r, const vec_math *m, size_t row)
@@ -305,13 +321,15 @@ static void norm_run(const kernel_run *r)
     const vec_math *m = vec_math_of((cpu_level)p->level);
     size_t from, to;
     kernel_share(&from, &to, p->rows, r->part, r->parts);
-    for (size_t row = from; row < to && !cancel_requested(); row++) {
-        if (p->kind == NORM_LP)
+    for (size_t row = from, rows = 1; row < to && !cancel_requested(); row += rows) {
+        if (p->kind == NORM_LP) {
             norm_lp(p, r, m, row);
-        else if (p->kind == NORM_LAYER || p->kind == NORM_ROOT)
-            norm_layer(p, r, m, row);
-        else
+        } else if (p->kind == NORM_LAYER || p->kind == NORM_ROOT) {
+            rows = rows_together(p, row, to);
+            norm_layer(p, r, m, row, rows);
+        } else {
             norm_planes(p, r, m, row);
+        }
     }
 }
 
@@ -322,19 +340,19 @@ static int32_t norm_free_axes(const kernel_problem *u)
     return kernel_axes_before(u, p.skip_count ? -1 : op_attr_int(u->node, "axis", -1));
 }
 
-#define ROW(suffix, level, each)                                                              \
-    {                                                                                         \
-        .name = "norm_f32_" #suffix, .version = 1,                                            \
-        .ops = "LayerNormalization RMSNormalization SimplifiedLayerNormalization "            \
-               "InstanceNormalization GroupNormalization BatchNormalization LpNormalization " \
-               "com.microsoft:SkipLayerNormalization "                                        \
-               "com.microsoft:SkipSimplifiedLayerNormalization",                              \
-        .needs = level, .rates = {each}, .free_axes = norm_free_axes, .accept = norm_accept,  \
-        .prepare = norm_prepare, .run = norm_run, .extent = norm_extent                       \
+#define ROW(suffix, level, each, row)                                                             \
+    {                                                                                             \
+        .name = "norm_f32_" #suffix, .version = 1,                                                \
+        .ops = "LayerNormalization RMSNormalization SimplifiedLayerNormalization "                \
+               "InstanceNormalization GroupNormalization BatchNormalization LpNormalization "     \
+               "com.microsoft:SkipLayerNormalization "                                            \
+               "com.microsoft:SkipSimplifiedLayerNormalization",                                  \
+        .needs = level, .rates = {each, row}, .free_axes = norm_free_axes, .accept = norm_accept, \
+        .prepare = norm_prepare, .run = norm_run, .extent = norm_extent                           \
     }
 const kernel KERNELS_norm[] = {
-    ROW(portable, CPU_PORTABLE, 1),
-    ROW(avx2, CPU_AVX2, 0.5),
-    ROW(avx512, CPU_AVX512, 0.4),
+    ROW(portable, CPU_PORTABLE, 1, 30),
+    ROW(avx2, CPU_AVX2, 0.5, 20),
+    ROW(avx512, CPU_AVX512, 0.2, 10),
     {0},
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Softmax and LogSoftmax in float32 along one axis. If the axis is the last one, rows are
- * contiguous and computed one by one; else COLUMNS neighbouring rows are computed together, element
- * by element. */
+ * contiguous; else COLUMNS neighbouring rows are computed together, element by element. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #include "kernels/shared_params.h"
 #include "kernels/vec_math.h"
 
-enum { COLUMNS = 256 };
+enum { COLUMNS = 256, TOGETHER = 2048 };
 
 typedef softmax_params params;
 
@@ -43,7 +42,8 @@ static bool softmax_accept(kernel_problem *u, double *cost_ns)
     params p;
     if (!softmax_describe(&p, u)) return false;
     u->inputs[0].layout = u->outputs[0].layout = KERNEL_LINEAR;
-    *cost_ns = 100 + (double)(p.outer * p.length * p.inner) * each + (double)p.outer * 30;
+    *cost_ns =
+        100 + (double)(p.outer * p.length * p.inner) * each + (double)p.outer * u->self->rates[1];
     return true;
 }
 
@@ -74,14 +74,25 @@ static bool softmax_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-static void softmax_row(const vec_math *m, float *y, const float *x, size_t n, bool logarithm)
+static void log_softmax_row(const vec_math *m, float *y, const float *x, size_t n)
 {
     const float most = m->max(x, n), sum = m->exp_sum(y, x, n, most);
-    if (!logarithm) {
-        m->affine(y, y, n, 0, 1 / sum, 0);
-        return;
-    }
     m->affine(y, x, n, most, 1, -logf(sum));
+}
+
+/* Computes contiguous rows. */
+static void softmax_rows(const params *p, const kernel_run *r, size_t from, size_t to)
+{
+    const vec_math *m = vec_math_of((cpu_level)p->level);
+    const size_t n = p->length, together = n < TOGETHER ? TOGETHER / n : 1;
+    for (size_t row = from; row < to && !cancel_requested(); row += together) {
+        const size_t rows = to - row < together ? to - row : together;
+        const float *x = (const float *)r->tensors[0] + row * n;
+        float *y = (float *)r->tensors[1] + row * n;
+        if (!p->logarithm) m->softmax_rows(y, x, rows, n);
+        for (size_t i = 0; p->logarithm && i < rows; i++)
+            log_softmax_row(m, y + i * n, x + i * n, n);
+    }
 }
 
 /* Computes n neighbouring columns; consecutive elements along the axis lie `step` elements apart.
@@ -95,15 +106,8 @@ static void softmax_columns(const params *p, float *y, const float *x, size_t n,
     memcpy(most, x, n * sizeof *most);
     for (size_t i = 1; i < p->length; i++)
         loops[ELEMENTWISE_max_f32](most, (const void *const[]){most, x + i * step}, both, n, NULL);
-    for (size_t i = 0; i < p->length; i++) {
-        float *to = y + i * step;
-        loops[ELEMENTWISE_sub_f32](to, (const void *const[]){x + i * step, most}, both, n, NULL);
-        m->exp(to, to, n);
-        if (i == 0)
-            memcpy(sum, to, n * sizeof *sum);
-        else
-            loops[ELEMENTWISE_add_f32](sum, (const void *const[]){sum, to}, both, n, NULL);
-    }
+    memset(sum, 0, n * sizeof *sum);
+    m->exp_sum_columns(y, x, p->length, step, n, most, sum);
     if (p->logarithm) m->log(sum, sum, n);
     for (size_t i = 0; i < p->length; i++) {
         float *to = y + i * step;
@@ -122,16 +126,17 @@ static void softmax_run(const kernel_run *r)
     const uint64_t units = column_units(p);
     size_t from, to;
     kernel_share(&from, &to, p->outer * units, r->part, r->parts);
+    if (p->inner == 1) {
+        softmax_rows(p, r, from, to);
+        return;
+    }
     for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
         const size_t column = unit % units * COLUMNS;
         const size_t at = unit / units * p->length * p->inner + column;
         const size_t columns = p->inner - column < COLUMNS ? p->inner - column : COLUMNS;
         const float *x = (const float *)r->tensors[0] + at;
         float *y = (float *)r->tensors[1] + at;
-        if (p->inner == 1)
-            softmax_row(vec_math_of((cpu_level)p->level), y, x, p->length, p->logarithm);
-        else
-            softmax_columns(p, y, x, columns, p->inner);
+        softmax_columns(p, y, x, columns, p->inner);
     }
 }
 
@@ -140,15 +145,15 @@ static int32_t softmax_free_axes(const kernel_problem *u)
     return kernel_axes_before(u, op_attr_int(u->node, "axis", -1));
 }
 
-#define ROW(suffix, level, each)                                                                   \
+#define ROW(suffix, level, each, row)                                                              \
     {                                                                                              \
         .name = "softmax_f32_" #suffix, .version = 1, .ops = "Softmax LogSoftmax", .needs = level, \
-        .rates = {each}, .free_axes = softmax_free_axes, .accept = softmax_accept,                 \
+        .rates = {each, row}, .free_axes = softmax_free_axes, .accept = softmax_accept,            \
         .prepare = softmax_prepare, .run = softmax_run, .extent = softmax_extent                   \
     }
 const kernel KERNELS_softmax[] = {
-    ROW(portable, CPU_PORTABLE, 2.5),
-    ROW(avx2, CPU_AVX2, 0.8),
-    ROW(avx512, CPU_AVX512, 0.6),
+    ROW(portable, CPU_PORTABLE, 2.5, 30),
+    ROW(avx2, CPU_AVX2, 0.8, 30),
+    ROW(avx512, CPU_AVX512, 0.4, 10),
     {0},
 };

@@ -57,6 +57,11 @@ static const float LN2 = 0.693147182f;
 static const float LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f;
 static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in the low bits */
 
+/* Loops over rows that fit in registers. */
+typedef void (*norm_rows_function)(float *y, const float *x, size_t rows, size_t n,
+                                   const vec_norm *v, float *means, float *factors);
+typedef void (*softmax_rows_function)(float *y, const float *x, size_t rows, size_t n);
+
 #define NAME(x) vec_portable_##x
 #define TARGET
 #define MADD(a, b, c) ((a) * (b) + (c))
@@ -68,6 +73,8 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 #define TARGET __attribute__((target("avx2,fma")))
 #define MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define LANES 8
+#include "kernels/vec_math_masks_avx2.h"
+
 #include "kernels/vec_math.inc"
 
 #include "kernels/vec_math_avx512.inc"
@@ -76,6 +83,8 @@ static const float TO_INTEGER = 0x1.8p23f; /* adding it rounds to an integer in 
 #define TARGET TARGET_AVX512
 #define MADD(a, b, c) __builtin_fmaf(a, b, c)
 #define LANES 16
+#include "kernels/vec_math_masks_avx512.h"
+
 #include "kernels/vec_math.inc"
 #endif
 

@@ -10,9 +10,20 @@
 #ifndef KERNELS_VEC_MATH_H
 #define KERNELS_VEC_MATH_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/system.h"
 
 typedef void (*vec_function)(float *y, const float *x, size_t n);
+
+/* Normalisation of rows: y = (x - mean) * factor * scale[i] + bias[i], factor = 1 / sqrt(variance +
+ * epsilon). */
+typedef struct vec_norm {
+    bool root; /* the mean counts as 0 */
+    float epsilon;
+    const float *scale, *bias; /* bias may be NULL */
+} vec_norm;
 
 typedef struct vec_math {
     vec_function exp, log, tanh, sigmoid, erf;
@@ -29,6 +40,10 @@ typedef struct vec_math {
     float (*max)(const float *x, size_t n); /* NaN if there is one; -inf if empty */
     /* y = exp(x - less); returns the sum of y. */
     float (*exp_sum)(float *y, const float *x, size_t n, float less);
+    /* The same for n columns at once, whose elements lie `step` apart: y[i][j] = exp(x[i][j] -
+     * less[j]), sum[j] += y[i][j], for i < rows. */
+    void (*exp_sum_columns)(float *y, const float *x, size_t rows, size_t step, size_t n,
+                            const float *less, float *sum);
     float (*sum_magnitudes)(const float *x, size_t n);
     float (*min)(const float *x, size_t n); /* like max */
     /* y = (x - mean) * factor + bias */
@@ -36,6 +51,16 @@ typedef struct vec_math {
     /* y = (x - mean) * factor * scale[i] + bias[i]; bias may be NULL */
     void (*normalize)(float *y, const float *x, size_t n, float mean, float factor,
                       const float *scale, const float *bias);
+    /* c = alpha * a + beta * b for rows of n numbers, which lie `c_step` and so on apart. b may be
+     * NULL, and c may be a or b. */
+    void (*combine_rows)(float *c, size_t c_step, const float *a, size_t a_step, float alpha,
+                         const float *b, size_t b_step, float beta, size_t rows, size_t n);
+    /* Normalises contiguous rows of n > 0 numbers; stores mean and factor of each row unless they
+     * are NULL. */
+    void (*normalize_rows)(float *y, const float *x, size_t rows, size_t n, const vec_norm *v,
+                           float *means, float *factors);
+    /* Softmax of contiguous rows of n > 0 numbers; y may be x. */
+    void (*softmax_rows)(float *y, const float *x, size_t rows, size_t n);
 } vec_math;
 
 const vec_math *vec_math_of(cpu_level level);

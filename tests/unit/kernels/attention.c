@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "harness/reference_case.h"
@@ -95,5 +96,52 @@ static void test_attention__closed_rows(void **state)
     memset(mask, 0, 600);
     memset(mask + 600, 1, 1200);
     memset(mask + 1200, 0, 560); /* the first block is closed */
+    assert_true(reference_run(&c, 1, TOLERANCE) > 0);
+}
+
+/* Numbers of query rows that fill vectors of each length, leave lanes idle, or a few rows over. */
+static void test_attention__numbers_of_rows(void **state)
+{
+    (void)state;
+    static const int ROWS[] = {1, 4, 5, 7, 8, 9, 11, 15, 16, 17, 24, 25, 31, 32, 33, 49, 70};
+    char q[32], full[32], shared[32];
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+        (void)snprintf(q, sizeof q, "2 4 %d 24", ROWS[i]);
+        (void)snprintf(full, sizeof full, "2 4 %d 37", ROWS[i]);
+        (void)snprintf(shared, sizeof shared, "%d 37", ROWS[i]);
+        const attention_case cases[] = {
+            {q, "2 4 37 24", "2 4 37 20", NULL, 0, 0, 0, false, 0, 0},
+            {q, "2 4 37 24", "2 4 37 20", NULL, 0, 0, 0, true, 0, 2},
+            {q, "2 4 37 24", "2 4 37 20", full, PGY_F32, 0, 0, false, 0, 0},
+            {q, "2 4 37 24", "2 4 37 20", shared, PGY_BOOL, 0, 0, false, 0, 0},
+            /* rows of a head of keys are not equally far apart */
+            {q, "2 2 37 24", "2 2 37 20", full, PGY_F32, 0, 0, true, 0, 0},
+            {q, "2 2 37 24", "2 2 37 20", shared, PGY_BOOL, 0, 0, false, 0, 0},
+            {q, "2 2 37 24", "2 2 37 20", "2 1 1 37", PGY_F32, 0, 0, false, 0, 0},
+            {q, "2 2 37 24", "2 2 37 20", "2 1 1 37", PGY_BOOL, 0, 0, false, 0, 0},
+        };
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+            assert_true(run_case(&cases[k]) > 0);
+    }
+}
+
+/* NaN and infinities stay in the rows of their queries, also beside rows that see nothing. */
+static void test_attention__special_rows(void **state)
+{
+    (void)state;
+    reference_case c;
+    reference_start(&c, "", "Attention", 23);
+    float *q = reference_input(&c, PGY_F32, "1 1 20 8");
+    reference_input(&c, PGY_F32, "1 1 300 8");
+    reference_input(&c, PGY_F32, "1 1 300 8");
+    float *mask = reference_input(&c, PGY_F32, "20 300");
+    q[3 * 8] = NAN;
+    q[5 * 8 + 1] = INFINITY;
+    q[19 * 8 + 2] = NAN;
+    for (size_t j = 0; j < 300; j++) {
+        mask[7 * 300 + j] = -INFINITY;
+        mask[8 * 300 + j] = j == 299 ? NAN : -INFINITY;
+        mask[18 * 300 + j] = j < 299 ? -INFINITY : 0;
+    }
     assert_true(reference_run(&c, 1, TOLERANCE) > 0);
 }

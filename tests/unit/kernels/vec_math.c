@@ -219,3 +219,118 @@ static void test_vec_math__sums(void **state)
         }
     }
 }
+
+/* The same elements as exp_sum gives, in columns. */
+static void test_vec_math__sums_of_columns(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, WIDTH = 75 };
+    float x[ROWS * WIDTH], y[ROWS * WIDTH], less[WIDTH], sum[WIDTH];
+    for (size_t i = 0; i < ROWS * WIDTH; i++) x[i] = (float)((i * 7919 + 13) % 101) / 5.0f - 10;
+    for (size_t j = 0; j < WIDTH; j++) less[j] = (float)j / 10;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 0; n <= WIDTH; n++) {
+            const vec_math *m = vec_math_of(level);
+            memcpy(y, x, sizeof y);
+            for (size_t j = 0; j < WIDTH; j++) sum[j] = 3;
+            m->exp_sum_columns(y, y, ROWS, WIDTH, n, less, sum);
+            for (size_t j = 0; j < WIDTH; j++) {
+                double wanted = 3;
+                for (size_t i = 0; i < ROWS; i++) {
+                    const size_t at = i * WIDTH + j;
+                    const double e = exp((double)x[at] - (double)less[j]);
+                    assert_true(fabs((double)y[at] - (j < n ? e : (double)x[at])) <= 1e-5 * e);
+                    if (j < n) wanted += e;
+                }
+                assert_true(fabs((double)sum[j] - wanted) < 1e-5 * wanted);
+            }
+        }
+}
+
+/* Rows of any length, several at once, equal what double precision gives. */
+static void test_vec_math__normalized_rows(void **state)
+{
+    (void)state;
+    enum { MOST = 150, GIVEN = 3 };
+    float x[GIVEN * MOST], y[GIVEN * MOST + 1], scale[MOST], bias[MOST], means[GIVEN],
+        factors[GIVEN];
+    for (size_t i = 0; i < GIVEN * MOST; i++) x[i] = (float)((i * 7919 + 13) % 101) / 50.0f - 1;
+    for (size_t i = 0; i < MOST; i++) scale[i] = 1 + (float)i / 100, bias[i] = (float)i / 7;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 1; n <= MOST; n++)
+            for (int kind = 0; kind < 4; kind++) {
+                const vec_norm v = {.root = kind & 1,
+                                    .epsilon = 1e-3f,
+                                    .scale = scale,
+                                    .bias = kind & 2 ? bias : NULL};
+                y[GIVEN * n] = 77;
+                vec_math_of(level)->normalize_rows(y, x, GIVEN, n, &v, means, factors);
+                assert_true(y[GIVEN * n] == 77);
+                for (size_t r = 0; r < GIVEN; r++) {
+                    double mean = 0, variance = 0;
+                    for (size_t i = 0; i < n; i++) mean += (double)x[r * n + i] / (double)n;
+                    if (v.root) mean = 0;
+                    for (size_t i = 0; i < n; i++)
+                        variance += pow((double)x[r * n + i] - mean, 2) / (double)n;
+                    const double factor = 1 / sqrt(variance + 1e-3);
+                    assert_true(fabs((double)means[r] - mean) < 1e-6);
+                    assert_true(fabs((double)factors[r] - factor) < 1e-4 * factor);
+                    for (size_t i = 0; i < n; i++) {
+                        const double wanted =
+                            ((double)x[r * n + i] - mean) * factor * (double)scale[i] +
+                            (v.bias ? (double)bias[i] : 0);
+                        assert_true(fabs((double)y[r * n + i] - wanted) < 2e-4);
+                    }
+                }
+            }
+}
+
+static void test_vec_math__softmax_of_rows(void **state)
+{
+    (void)state;
+    enum { MOST = 150, GIVEN = 3 };
+    float x[GIVEN * MOST], y[GIVEN * MOST + 1];
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 1; n <= MOST; n++) {
+            for (size_t i = 0; i < GIVEN * MOST; i++)
+                y[i] = x[i] = (float)((i * 7919 + 13) % 101) / 5.0f - 90;
+            x[n] = y[n] = NAN; /* the second row */
+            y[GIVEN * n] = 77;
+            vec_math_of(level)->softmax_rows(y, y, GIVEN, n);
+            assert_true(y[GIVEN * n] == 77);
+            for (size_t r = 0; r < GIVEN; r++) {
+                double sum = 0;
+                for (size_t i = 0; i < n; i++) sum += exp((double)x[r * n + i] + 90);
+                for (size_t i = 0; i < n; i++) {
+                    const double wanted = exp((double)x[r * n + i] + 90) / sum;
+                    if (r == 1)
+                        assert_true(isnan(y[r * n + i]));
+                    else
+                        assert_true(fabs((double)y[r * n + i] - wanted) <= 1e-5 * wanted);
+                }
+            }
+        }
+}
+
+static void test_vec_math__combined_rows(void **state)
+{
+    (void)state;
+    enum { MOST = 70, WIDE = 75, LINES = 3 };
+    float a[LINES * WIDE], b[LINES * WIDE], c[LINES * WIDE];
+    for (size_t i = 0; i < LINES * WIDE; i++)
+        a[i] = (float)(i % 17) - 8, b[i] = (float)(i % 11) / 4 - 1;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++)
+        for (size_t n = 0; n <= MOST; n++)
+            for (int kind = 0; kind < 4; kind++) {
+                const float *second = kind == 0 ? NULL : kind == 1 ? b : c;
+                const size_t step = kind == 2 ? 0 : WIDE; /* one row for all, but not in place */
+                if (kind == 2) second = b;
+                memcpy(c, b, sizeof c);
+                vec_math_of(level)->combine_rows(c, WIDE, a, WIDE, 2, second, step, 0.5f, LINES, n);
+                for (size_t i = 0; i < LINES * WIDE; i++) {
+                    const size_t row = i / WIDE, j = i % WIDE;
+                    const float add = second ? b[row * step + j] / 2 : 0;
+                    assert_true(c[i] == (j < n ? 2 * a[i] + add : b[i]));
+                }
+            }
+}
