@@ -11,9 +11,9 @@
 #include "kernels/launch.h"
 
 #define FAKE_FAMILIES(X)   \
-    X(attention)           \
     X(blocked_concat)      \
     X(blocked_elementwise) \
+    X(cached_attention)    \
     X(cast)                \
     X(chain)               \
     X(concat)              \
