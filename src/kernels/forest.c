@@ -83,7 +83,7 @@ static inline void add_leaf(const forest_view *v, uint32_t at, double *y, bool *
 {
     const forest_params *p = v->p;
     const forest_step *leaf = &v->nodes[at];
-    if (p->targets == 1) {
+    if (p->targets == 1 && !p->ranked) {
         *y = joined(p->join, *y, (double)leaf->split, *seen);
         *seen = true;
         return;
@@ -94,20 +94,29 @@ static inline void add_leaf(const forest_view *v, uint32_t at, double *y, bool *
     for (uint32_t i = v->ranges[k]; i < v->ranges[k + 1]; i++) {
         const forest_share *w = &v->weights[i];
         double *sum = &y[w->target * stride];
-        *sum = joined(p->join, *sum, (double)w->value, seen[w->target * stride]);
+        *sum = joined(p->join, *sum, w->value, seen[w->target * stride]);
         seen[w->target * stride] = true;
     }
 }
 
-/* Scores lie in scratch memory behind the columns of features. */
+/* Scores lie in scratch memory behind ranks and columns of features. */
 static forest_scores scores_of(const forest_params *p, void *scratch)
 {
+    const size_t ranks = p->ranked ? p->block * p->width : 0;
     forest_scores s;
-    s.y = (double *)((float *)scratch + p->columns * FOREST_ROWS);
+    s.y = (double *)((float *)scratch + ranks + p->columns * FOREST_ROWS);
     s.row_y = s.y + p->block * p->targets;
     s.seen = (bool *)(s.row_y + p->targets);
     s.row_seen = s.seen + p->block * p->targets;
     return s;
+}
+
+/* Rows from `from` on, which tests use: those of the input, or their ranks. */
+static const float *rows_of(const forest_view *v, const kernel_run *r, size_t from, size_t rows)
+{
+    if (!v->p->ranked) return (const float *)r->tensors[0] + from * v->p->features;
+    forest_rank(r->scratch, v, r->tensors[0], from, rows);
+    return r->scratch;
 }
 
 /* ---- Many rows ------------------------------------------------------------------------------ */
@@ -119,7 +128,7 @@ static void walk_rows(const forest_view *v, const float *x, uint32_t *at, uint32
     for (size_t row = 0; row < rows; row += LANES) {
         const float *lanes[LANES];
         for (size_t i = 0; i < LANES; i++)
-            lanes[i] = x + (row + i < rows ? row + i : rows - 1) * v->p->features;
+            lanes[i] = x + (row + i < rows ? row + i : rows - 1) * v->p->width;
         walk_any(v, at + row, lanes, depth, false);
     }
 }
@@ -153,21 +162,22 @@ static void run_block(const forest_view *v, const forest_loops *loops, const ker
                       size_t from, size_t to)
 {
     const forest_params *p = v->p;
-    const float *x = (const float *)r->tensors[0] + from * p->features;
     const size_t rows = to - from;
+    const float *x = rows_of(v, r, from, rows);
+    float *columns = (float *)r->scratch + (p->ranked ? p->block * p->width : 0);
     const forest_scores s = scores_of(p, r->scratch);
     uint32_t at[FOREST_ROWS + LANES];
     memset(s.y, 0, p->block * p->targets * sizeof *s.y);
     memset(s.seen, 0, p->block * p->targets * sizeof *s.seen);
-    if (p->columns) forest_turn(r->scratch, v, x, rows);
+    if (p->columns) forest_turn(columns, v, x, rows);
     for (size_t i = 0; i < p->roots && !cancel_requested(); i++) {
         const forest_tree *tree = &v->trees[i];
         if (p->tables) {
-            loops->find(at, v, tree, r->scratch, extent_round_up(rows, FOREST_GROUP));
+            loops->find(at, v, tree, columns, extent_round_up(rows, FOREST_GROUP));
             add_tables(v, loops, tree, at, &s, rows);
             continue;
         }
-        find_rows(v, loops, tree, x, r->scratch, at, rows);
+        find_rows(v, loops, tree, x, columns, at, rows);
         for (size_t k = 0; k < rows; k++) add_leaf(v, at[k], s.y + k, s.seen + k, p->block);
     }
     forest_finish(v, r, &s, from, to);
@@ -211,15 +221,15 @@ static void find_leaves(const forest_view *v, const forest_loops *loops, const f
 static void run_trees(const forest_view *v, const forest_loops *loops, const kernel_run *r)
 {
     const forest_params *p = v->p;
-    const float *x = r->tensors[0];
     const size_t found = forest_found(p), groups = found / FOREST_GROUP;
     uint32_t *leaves = r->workspace;
     size_t from, to;
     if (r->phase == 0) {
         kernel_share(&from, &to, groups, r->part, r->parts);
+        const float *x = from < to ? rows_of(v, r, 0, p->rows) : NULL;
         for (size_t row = 0; row < p->rows; row++)
             for (size_t i = from; i < to && !cancel_requested(); i++)
-                find_leaves(v, loops, x + row * p->features, leaves + row * found, i);
+                find_leaves(v, loops, x + row * p->width, leaves + row * found, i);
         return;
     }
     kernel_share(&from, &to, p->rows, r->part, r->parts);
@@ -265,6 +275,9 @@ static void forest_run(const kernel_run *r)
 
 /* ---- The family ----------------------------------------------------------------------------- */
 
+/* Ranks of more tests need not be whole numbers of float32. */
+enum { MOST_NODES = 1 << 23 };
+
 static bool forest_accept(kernel_problem *u, double *cost_ns)
 {
     const kernel_tensor *x = &u->inputs[0];
@@ -273,10 +286,9 @@ static bool forest_accept(kernel_problem *u, double *cost_ns)
     size_t roots = 1, trees;
     const int64_t *ids = op_attr_ints(u->node, "nodes_treeids", &trees);
     for (size_t i = 1; i < trees; i++) roots += ids[i] != ids[i - 1];
-    if (x->dtype != PGY_F32 || x->rank < 1 || x->rank > 2 || !kernel_count(x) || !modes)
+    if ((x->dtype != PGY_F32 && x->dtype != PGY_F64) || x->rank < 1 || x->rank > 2 ||
+        !kernel_count(x) || !modes || trees > MOST_NODES)
         return false;
-    for (size_t i = 0; i < u->node->attr_count; i++)
-        if (u->node->attrs[i].kind == OP_ATTR_TENSOR) return false;
     for (size_t i = 0; i < u->output_count; i++) {
         const pgy_dtype type = u->outputs[i].dtype;
         if (type && type != (classifies && i == 0 ? PGY_I64 : PGY_F32)) return false;
@@ -295,7 +307,8 @@ static bool forest_extent(kernel_extent *e, const kernel_claim *q)
     if (!forest_check(e, p, q->params_bytes)) return false;
     if (q->input_count != 1 || q->output_count != (p->classifies ? 2u : 1u))
         return extent_refuse(e, "number of operands");
-    extent_tensor(e, 0, extent_mul(p->rows, p->features), sizeof(float));
+    extent_tensor(e, 0, extent_mul(p->rows, p->features),
+                  p->doubles ? sizeof(double) : sizeof(float));
     if (p->classifies && extent_has(q, 1)) extent_tensor(e, 1, p->rows, sizeof(int64_t));
     const uint32_t scores = p->classifies ? 2 : 1;
     if (extent_has(q, scores))

@@ -23,7 +23,7 @@ enum {
 };
 
 /* A node. Of a leaf both `next` are the leaf itself, and `split` is its value or, with several
- * targets, the bits of the number of its range of weights. */
+ * targets or with ranks, the bits of the number of its range of weights. */
 typedef struct forest_step {
     float split;
     uint32_t feature; /* and test, and where a NaN goes */
@@ -31,8 +31,8 @@ typedef struct forest_step {
 } forest_step;
 
 typedef struct forest_share {
-    uint32_t target;
-    float value;
+    double value;
+    uint32_t target, unused;
 } forest_share;
 
 /* ---- Sweeps ---------------------------------------------------------------------------------
@@ -71,19 +71,23 @@ typedef struct forest_lanes {
     uint32_t column[FOREST_GROUP], clears[FOREST_GROUP];
 } forest_lanes;
 
-/* Behind it lie base values, labels (int64), nodes, weights, the first weight of each leaf and the
- * end of the last, trees and what sweeps need. */
+/* Behind it lie base values, labels (int64), thresholds of ranks, weights, nodes, the first weight
+ * of each leaf and the end of the last, trees, what sweeps need, and columns of ranks. */
 typedef struct forest_params {
     uint64_t rows, features, targets, nodes, weights, leaves, roots, base_count, labels;
     uint64_t block; /* rows that are computed together */
+    uint64_t width; /* numbers of a row that tests use: ranks, or all features */
+    uint64_t splits;
     uint64_t columns, words, tests, tables, values;
     uint64_t groups, lanes; /* of few rows; 0: trees are walked */
     uint32_t join, transform, level;
     bool classifies, one_id, positive;
     bool simple; /* all tests are <=, and NaNs fail them */
     bool by_trees;
-    bool whole; /* all exits of all trees are leaves */
-    uint8_t unused[6];
+    bool whole;   /* all exits of all trees are leaves */
+    bool ranked;  /* tests are of ranks (forest_ranks.c), and weights are float64 */
+    bool doubles; /* features are float64 */
+    uint8_t unused[4];
 } forest_params;
 
 typedef struct forest_view {
@@ -101,7 +105,24 @@ typedef struct forest_view {
     const uint32_t *exits; /* nodes, FOREST_WORD of each word */
     const forest_table *tables;
     const float *values;
+    const double *splits;                       /* of ranks, column by column */
+    const uint32_t *rank_features, *rank_first; /* of a column; rank_first has one more */
 } forest_view;
+
+/* Ranks of features: for forest_view. */
+typedef struct forest_ranks {
+    uint32_t *features, *first;
+    double *splits;
+    size_t columns, count;
+} forest_ranks;
+/* Makes thresholds of f ranks, and features columns. False: out of memory. The caller frees, also
+ * then. */
+bool forest_ranks_make(forest_ranks *r, forest *f);
+void forest_ranks_free(forest_ranks *r);
+/* Are features, thresholds or weights float64? */
+bool forest_needs_ranks(const kernel_problem *u);
+/* Writes the ranks of rows from `from` on. */
+void forest_rank(float *to, const forest_view *v, const void *x, size_t from, size_t rows);
 
 /* Loops of one processor level. Rows are those of a block, up to a multiple of FOREST_GROUP. */
 typedef struct forest_loops {
@@ -116,8 +137,8 @@ typedef struct forest_loops {
 
 extern const forest_loops forest_loops_portable, forest_loops_avx2, forest_loops_avx512;
 
-/* The scratch memory of a thread: the features of a block by columns, the scores, target by target,
- * and whether a target got a weight, then one row of both. */
+/* The scratch memory of a thread: ranks of a block, its features by columns, the scores, target by
+ * target, and whether a target got a weight, then one row of both. */
 uint64_t forest_scratch(const forest_params *p);
 forest_view forest_view_of(const void *params);
 /* Sets the arrays' places behind the header; returns the bytes in all. */

@@ -9,8 +9,10 @@
 #define SPREAD_BITS(n) _mm256_set1_epi32((int)(n))
 #define STORE_BITS(p, v) _mm256_storeu_si256((__m256i *)(p), v)
 #define LOAD_BITS(p) _mm256_loadu_si256((const __m256i *)(p))
-#define FAILS(x, split, missing) \
-    _mm256_castps_si256(_mm256_cmp_ps(x, split, (missing) ? _CMP_GT_OQ : _CMP_NLE_UQ))
+/* The predicate must be a constant. */
+#define FAILS(x, split, missing)                                        \
+    _mm256_castps_si256((missing) ? _mm256_cmp_ps(x, split, _CMP_GT_OQ) \
+                                  : _mm256_cmp_ps(x, split, _CMP_NLE_UQ))
 #define CLEAR(left, x, split, clears, missing) \
     _mm256_andnot_si256(_mm256_and_si256(FAILS(x, split, missing), clears), left)
 

@@ -8,7 +8,10 @@
 #define BITS __m512i
 #define SPREAD_BITS(n) _mm512_set1_epi32((int)(n))
 #define STORE_BITS(p, v) _mm512_storeu_si512(p, v)
-#define FAILS(x, split, missing) _mm512_cmp_ps_mask(x, split, (missing) ? _CMP_GT_OQ : _CMP_NLE_UQ)
+/* The predicate must be a constant. */
+#define FAILS(x, split, missing)                          \
+    ((missing) ? _mm512_cmp_ps_mask(x, split, _CMP_GT_OQ) \
+               : _mm512_cmp_ps_mask(x, split, _CMP_NLE_UQ))
 #define CLEAR(left, x, split, clears, missing) \
     _mm512_mask_andnot_epi32(left, FAILS(x, split, missing), clears, left)
 
@@ -69,7 +72,7 @@ TARGET static inline __m512i clear_lanes(__m512i left, const forest_lanes *t, si
 
 TARGET static void forest_bits(uint32_t *bits, const forest_view *v, size_t group, const float *x)
 {
-    const size_t count = v->p->features;
+    const size_t count = v->p->width;
     const forest_word *g = &v->groups[group];
     const forest_lanes *t = v->lanes + g->first;
     row_features f = {.x = x, .few = count <= 2 * LANES, .low = ZERO(), .high = ZERO()};

@@ -29,7 +29,7 @@ static void turn_square(float *to, const float *const *from, size_t feature)
 
 void forest_turn(float *columns, const forest_view *v, const float *x, size_t rows)
 {
-    const size_t count = v->p->columns, features = v->p->features;
+    const size_t count = v->p->columns, features = v->p->width;
     const size_t whole = extent_round_up(rows, FOREST_GROUP);
     for (size_t row = 0; row < whole; row += 4) {
         const float *from[4];

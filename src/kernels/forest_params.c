@@ -12,38 +12,37 @@ static const void *at_offset(const forest_params *p, uint64_t at)
     return (const void *)((uintptr_t)p + at);
 }
 
+/* The place of the next array; moves *at behind it. */
+static const void *next_array(const forest_params *p, uint64_t *at, uint64_t count, uint64_t size)
+{
+    const void *place = at_offset(p, *at);
+    *at = extent_add(*at, extent_mul(count, size));
+    return place;
+}
+
 uint64_t forest_place(forest_view *v, const forest_params *p)
 {
+    const uint64_t ranked = p->ranked ? p->width : 0;
     uint64_t at = sizeof *p;
     v->p = p;
-    v->base = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->base_count, sizeof(double)));
-    v->labels = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->labels, sizeof(int64_t)));
-    v->nodes = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->nodes, sizeof(forest_step)));
-    v->weights = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->weights, sizeof(forest_share)));
-    v->ranges = at_offset(p, at);
-    at = extent_add(at, extent_mul(extent_add(p->leaves, 1), sizeof(uint32_t)));
-    v->trees = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->roots, sizeof(forest_tree)));
-    v->columns = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->columns, sizeof(uint32_t)));
-    v->words = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->words, sizeof(forest_word)));
-    v->groups = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->groups, sizeof(forest_word)));
-    v->tests = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->tests, sizeof(forest_test)));
-    v->lanes = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->lanes, sizeof(forest_lanes)));
-    v->exits = at_offset(p, at);
-    at = extent_add(at, extent_mul3(p->words, FOREST_WORD, sizeof(uint32_t)));
-    v->tables = at_offset(p, at);
-    at = extent_add(at, extent_mul(p->tables, sizeof(forest_table)));
-    v->values = at_offset(p, at);
-    return extent_add(at, extent_mul(p->values, sizeof(float)));
+    v->base = next_array(p, &at, p->base_count, sizeof(double));
+    v->labels = next_array(p, &at, p->labels, sizeof(int64_t));
+    v->splits = next_array(p, &at, p->splits, sizeof(double));
+    v->weights = next_array(p, &at, p->weights, sizeof(forest_share));
+    v->nodes = next_array(p, &at, p->nodes, sizeof(forest_step));
+    v->ranges = next_array(p, &at, extent_add(p->leaves, 1), sizeof(uint32_t));
+    v->rank_features = next_array(p, &at, ranked, sizeof(uint32_t));
+    v->rank_first = next_array(p, &at, ranked ? extent_add(ranked, 1) : 0, sizeof(uint32_t));
+    v->trees = next_array(p, &at, p->roots, sizeof(forest_tree));
+    v->columns = next_array(p, &at, p->columns, sizeof(uint32_t));
+    v->words = next_array(p, &at, p->words, sizeof(forest_word));
+    v->groups = next_array(p, &at, p->groups, sizeof(forest_word));
+    v->tests = next_array(p, &at, p->tests, sizeof(forest_test));
+    v->lanes = next_array(p, &at, p->lanes, sizeof(forest_lanes));
+    v->exits = next_array(p, &at, extent_mul(p->words, FOREST_WORD), sizeof(uint32_t));
+    v->tables = next_array(p, &at, p->tables, sizeof(forest_table));
+    v->values = next_array(p, &at, p->values, sizeof(float));
+    return at;
 }
 
 forest_view forest_view_of(const void *params)
@@ -56,8 +55,10 @@ forest_view forest_view_of(const void *params)
 uint64_t forest_scratch(const forest_params *p)
 {
     const uint64_t columns = extent_mul3(p->columns, FOREST_ROWS, sizeof(float));
-    return extent_add(
-        columns, extent_mul3(extent_add(p->block, 1), p->targets, sizeof(double) + sizeof(bool)));
+    const uint64_t ranks = p->ranked ? extent_mul3(p->block, p->width, sizeof(float)) : 0;
+    const uint64_t scores =
+        extent_mul3(extent_add(p->block, 1), p->targets, sizeof(double) + sizeof(bool));
+    return extent_add(extent_add(ranks, columns), scores);
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
@@ -67,6 +68,7 @@ typedef struct maker {
     uint32_t *order, *number; /* old nodes in their new order; new number + 1 of old nodes */
     uint32_t *stack;
     size_t count;
+    const forest_ranks *ranks; /* NULL: none */
 } maker;
 
 /* Appends the nodes of one tree in the order in which a depth-first walk leaves them: children
@@ -128,11 +130,13 @@ static void make_steps(const maker *m, forest_step *steps, uint32_t *ranges, for
             continue;
         }
         s->next[0] = s->next[1] = i;
-        for (uint32_t k = 0; k < n->next[1]; k++) {
+        if (m->f->target_count == 1 && m->ranks)
+            weights[used++] = (forest_share){.value = n->split};
+        for (uint32_t k = 0; m->f->target_count > 1 && k < n->next[1]; k++) {
             const forest_weight *w = &m->f->weights[n->next[0] + k];
-            weights[used++] = (forest_share){w->target, (float)w->value};
+            weights[used++] = (forest_share){.target = w->target, .value = w->value};
         }
-        if (m->f->target_count > 1) memcpy(&s->split, &leaves, sizeof leaves);
+        if (m->f->target_count > 1 || m->ranks) memcpy(&s->split, &leaves, sizeof leaves);
         ranges[++leaves] = used;
     }
 }
@@ -145,7 +149,8 @@ static void count_nodes(forest_params *p, const maker *m)
         const forest_node *n = &m->f->nodes[m->order[i]];
         const bool leaf = n->mode == FOREST_LEAF;
         p->leaves += leaf;
-        if (leaf) p->weights += n->next[1];
+        if (leaf && m->f->target_count > 1) p->weights += n->next[1];
+        if (leaf && m->f->target_count == 1 && m->ranks) p->weights++;
         if (!leaf && ((n->mode != FOREST_LEQ && !is_shifted(n)) || n->missing)) p->simple = false;
     }
 }
@@ -205,6 +210,11 @@ static void measure_depths(const forest_view *v, forest_tree *trees, uint32_t *l
     }
 }
 
+static void put(const void *to, const void *from, uint64_t count, size_t size)
+{
+    if (count) memcpy((void *)(uintptr_t)to, from, count * size);
+}
+
 /* Parameters without sweeps. */
 static pgy_status make_plain(forest_params **out, const maker *m, const kernel_problem *u,
                              pgy_error *err)
@@ -214,6 +224,10 @@ static pgy_status make_plain(forest_params **out, const maker *m, const kernel_p
     scores_labels labels = scores_labels_of(u->node, "classlabels_strings", "classlabels_int64s");
     forest_params_describe(&head, m->f, u);
     count_nodes(&head, m);
+    head.doubles = u->inputs[0].dtype == PGY_F64;
+    head.ranked = m->ranks != NULL;
+    head.width = m->ranks ? m->ranks->columns : head.features;
+    head.splits = m->ranks ? m->ranks->count : 0;
     const uint64_t bytes = forest_place(&v, &head);
     forest_params *p = bytes == EXTENT_TOO_MUCH ? NULL : mem_calloc(1, bytes);
     if (!p) return no_memory(err);
@@ -223,17 +237,17 @@ static pgy_status make_plain(forest_params **out, const maker *m, const kernel_p
     memcpy((void *)(uintptr_t)v.base, m->f->base, head.base_count * sizeof(double));
     for (size_t i = 0; i < head.labels; i++)
         ((int64_t *)(uintptr_t)v.labels)[i] = labels.ints ? labels.ints[i] : (int64_t)i;
+    if (m->ranks) {
+        put(v.splits, m->ranks->splits, head.splits, sizeof *v.splits);
+        put(v.rank_features, m->ranks->features, head.width, sizeof *v.rank_features);
+        put(v.rank_first, m->ranks->first, head.width + 1, sizeof *v.rank_first);
+    }
     make_steps(m, (forest_step *)(uintptr_t)v.nodes, (uint32_t *)(uintptr_t)v.ranges,
                (forest_share *)(uintptr_t)v.weights);
     for (size_t i = 0; i < head.roots; i++) trees[i].root = m->number[m->f->roots[i]] - 1;
     measure_depths(&v, trees, m->order, m->stack);
     *out = p;
     return PGY_OK;
-}
-
-static void put(const void *to, const void *from, uint64_t count, size_t size)
-{
-    if (count) memcpy((void *)(uintptr_t)to, from, count * size);
 }
 
 /* Appends sweeps to the parameters. */
@@ -295,18 +309,24 @@ pgy_status forest_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *
             : op_attr_int(u->node, "n_targets", 1);
     const kernel_tensor *x = &u->inputs[0];
     forest f = {0};
+    forest_ranks ranks = {0};
     maker m = {0};
     pgy_status st = forest_init(&f, u->node, classes, targets, err);
     if (!st) st = forest_check_features(&f, u->node, (size_t)x->shape[x->rank - 1], err);
     if (!st && f.feature_count > FOREST_FEATURE)
         st = pgy_error_set(err, PGY_E_UNSUPPORTED, "%s '%s': a node tests feature %zu, too many",
                            u->node->def->name, u->node->name, f.feature_count - 1);
+    if (!st && forest_needs_ranks(u)) {
+        if (!forest_ranks_make(&ranks, &f)) st = no_memory(err);
+        m.ranks = &ranks;
+    }
     if (!st) st = number_nodes(&m, &f, err);
     if (!st) st = make_params(out, &m, u, err);
     if (!st) share_work(out, out->params);
     mem_free(m.order);
     mem_free(m.number);
     mem_free(m.stack);
+    forest_ranks_free(&ranks);
     forest_deinit(&f);
     return st;
 }

@@ -170,7 +170,7 @@ static bool number_columns(maker *m)
         const forest_step *n = &m->v->nodes[i];
         if (n->next[0] != i) m->column_of[n->feature & FOREST_FEATURE] = 1;
     }
-    for (size_t i = 0; i < m->p->features; i++)
+    for (size_t i = 0; i < m->p->width; i++)
         if (m->column_of[i]) m->column_of[i] = ++count;
     m->p->columns = m->p->by_trees ? 0 : count;
     return count <= FOREST_COLUMNS;
@@ -183,7 +183,7 @@ static size_t leaf_shares(const forest_share **out, forest_share *own, const mak
 {
     const forest_step *leaf = &m->v->nodes[at];
     uint32_t k;
-    *own = (forest_share){0, leaf->split};
+    *own = (forest_share){.value = (double)leaf->split};
     *out = own;
     if (m->p->targets == 1) return 1;
     memcpy(&k, &leaf->split, sizeof k);
@@ -225,7 +225,7 @@ static void add_tables(maker *m, forest_tree *tree)
         for (size_t i = 0; i < values; i++) {
             const size_t last = m->part.exit_count - 1;
             (void)leaf_shares(&shares, &own, m, m->part.exits[i < last ? i : last]);
-            to[i] = shares[k].value;
+            to[i] = (float)shares[k].value;
         }
     }
 }
@@ -283,7 +283,7 @@ static bool make_lanes(maker *m)
 static bool pass(maker *m)
 {
     forest_params *p = m->p;
-    bool whole = true, tables = p->join < FOREST_MIN && !p->by_trees;
+    bool whole = true, tables = p->join < FOREST_MIN && !p->by_trees && !p->ranked;
     p->words = p->tests = p->tables = p->values = 0;
     for (size_t i = 0; i < p->roots; i++) {
         forest_tree *tree = &m->s->trees[i];
@@ -313,7 +313,7 @@ static bool write_all(maker *m)
     s->values = mem_calloc(p->values + 1, sizeof *s->values);
     if (!s->columns || !s->words || !s->tests || !s->exits || !s->tables || !s->values)
         return false;
-    for (size_t i = 0; p->columns && i < p->features; i++)
+    for (size_t i = 0; p->columns && i < p->width; i++)
         if (m->column_of[i]) s->columns[m->column_of[i] - 1] = (uint32_t)i;
     m->write = true;
     (void)pass(m);
@@ -336,7 +336,7 @@ bool forest_sweeps_make(forest_sweeps *s, forest_params *p, const forest_view *v
     if (m) {
         *m = (maker){.s = s, .p = p, .v = v};
         m->leaves = mem_calloc(p->nodes, sizeof *m->leaves);
-        m->column_of = mem_calloc(p->features, sizeof *m->column_of);
+        m->column_of = mem_calloc(p->width, sizeof *m->column_of);
         made = s->trees && m->leaves && m->column_of;
     }
     if (made) {
