@@ -19,4 +19,14 @@ typedef struct map_parts {
 pgy_status map_input(map_parts *out, const op_eval *c, pgy_dtype key,
                      pgy_error *err) PGY_MUST_CHECK;
 
+/* The keys of all maps of a ZipMap: its labels in ascending order, each once. */
+typedef struct map_keys {
+    pgy_tensor *keys;
+    size_t *columns; /* of each key: the column with its numbers */
+    size_t count;
+    bool in_order; /* the columns are 0, 1, 2 ..., and there are no others */
+} map_keys;
+pgy_status map_keys_init(map_keys *out, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+void map_keys_deinit(map_keys *k);
+
 #endif

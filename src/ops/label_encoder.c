@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LabelEncoder: maps keys to values, and other elements to a default. Version 1 maps the texts of a
  * list to their positions, and positions back to texts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
 #include "ops/class_check.h"
 #include "ops/class_text_key.h"
 
@@ -89,13 +94,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
 static void add_key(str *key, const list *l, size_t i)
 {
     if (l->a->kind == OP_ATTR_TENSOR)
-        text_key_element(key, pgy_tensor_dtype(l->a->tensor), pgy_tensor_data(l->a->tensor), i);
-    else if (l->dtype == PGY_STRING)
-        text_key_string(key, l->a->strings[i].data, l->a->strings[i].size);
-    else if (l->dtype == PGY_I64)
-        text_key_int(key, l->a->ints[i]);
+        text_key_element(key, PGY_STRING, pgy_tensor_data(l->a->tensor), i);
     else
-        text_key_float(key, (double)l->a->floats[i]);
+        text_key_string(key, l->a->strings[i].data, l->a->strings[i].size);
 }
 
 /* Maps keys to positions + 1; the last of repeated keys counts. */
@@ -147,24 +148,91 @@ static pgy_status put_default(op_eval *c, size_t i, pgy_dtype held, pgy_error *e
     return PGY_OK;
 }
 
-static pgy_status encode(op_eval *c, const list *keys, const list *values, pgy_error *err)
+/* Sets output element i for entry `found` - 1 of the lists; 0: no key is equal. */
+static pgy_status put_found(op_eval *c, size_t i, const list *values, size_t found, pgy_error *err)
+{
+    if (!found) return put_default(c, i, op_storage(c->outputs[0].dtype), err);
+    if (values) return put(c, i, values, found - 1, err);
+    out_i64(c, 0)[i] = (int64_t)found - 1;
+    return PGY_OK;
+}
+
+/* ---- Keys that are numbers ------------------------------------------------------------------ */
+
+typedef struct number_key {
+    uint64_t bits;
+    size_t entry;
+} number_key;
+
+/* Equal numbers have equal bits: there is one zero and one NaN. */
+static uint64_t bits_of(pgy_dtype storage, const void *data, size_t i)
+{
+    uint64_t bits;
+    if (storage == PGY_I64) return (uint64_t)((const int64_t *)data)[i];
+    double value = ((const double *)data)[i];
+    if (isnan(value)) value = (double)NAN;
+    if (value == 0) value = 0.0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static uint64_t key_bits(const list *l, size_t i)
+{
+    if (l->a->kind == OP_ATTR_TENSOR)
+        return bits_of(pgy_tensor_dtype(l->a->tensor), pgy_tensor_data(l->a->tensor), i);
+    if (l->dtype == PGY_I64) return (uint64_t)l->a->ints[i];
+    const double value = (double)l->a->floats[i];
+    return bits_of(PGY_F64, &value, 0);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const number_key *x = a, *y = b;
+    if (x->bits != y->bits) return x->bits < y->bits ? -1 : 1;
+    return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+/* The entry of the last equal key, plus 1, or 0. */
+static size_t find_number(const number_key *keys, size_t count, uint64_t bits)
+{
+    size_t from = 0, to = count;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (keys[middle].bits <= bits)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from && keys[from - 1].bits == bits ? keys[from - 1].entry + 1 : 0;
+}
+
+static pgy_status encode_numbers(op_eval *c, const list *keys, const list *values, pgy_error *err)
+{
+    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
+    const void *x = in_data(c, 0);
+    number_key *sorted;
+    pgy_status st = workspace_alloc((void **)&sorted, c, keys->count, sizeof *sorted, err);
+    if (st) return st;
+    for (size_t i = 0; i < keys->count; i++) sorted[i] = (number_key){key_bits(keys, i), i};
+    if (keys->count) qsort(sorted, keys->count, sizeof *sorted, compare_keys);
+    for (size_t i = 0; !st && i < in_count(c, 0); i++)
+        st = put_found(c, i, values, find_number(sorted, keys->count, bits_of(held, x, i)), err);
+    mem_free(sorted);
+    return st;
+}
+
+/* ---- Keys that are texts -------------------------------------------------------------------- */
+
+static pgy_status encode_texts(op_eval *c, const list *keys, const list *values, pgy_error *err)
 {
     strmap map = {0};
     str key = {0};
-    const pgy_dtype held = pgy_tensor_dtype(c->inputs[0].value);
     pgy_status st = build_map(&map, &key, keys, c->node, err);
     for (size_t i = 0; !st && i < in_count(c, 0); i++) {
         str_clear(&key);
-        text_key_element(&key, held, in_data(c, 0), i);
+        text_key_element(&key, PGY_STRING, in_data(c, 0), i);
         const size_t found = (uintptr_t)strmap_get(&map, str_text(&key));
-        if (key.failed)
-            st = rule_no_memory(c->node, err);
-        else if (!found)
-            st = put_default(c, i, op_storage(c->outputs[0].dtype), err);
-        else if (values)
-            st = put(c, i, values, found - 1, err);
-        else
-            out_i64(c, 0)[i] = (int64_t)found - 1;
+        st = key.failed ? rule_no_memory(c->node, err) : put_found(c, i, values, found, err);
     }
     str_deinit(&key);
     strmap_deinit(&map);
@@ -181,7 +249,9 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (op_storage(keys.dtype) != pgy_tensor_dtype(c->inputs[0].value))
         return op_error(c->node, err, PGY_E_TYPE, "input 0 has type %s, but the keys have type %s",
                         pgy_dtype_name(c->inputs[0].dtype), pgy_dtype_name(keys.dtype));
-    return encode(c, &keys, &values, err);
+    return pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING
+               ? encode_texts(c, &keys, &values, err)
+               : encode_numbers(c, &keys, &values, err);
 }
 
 static pgy_status eval_1(op_eval *c, pgy_error *err)
@@ -190,7 +260,8 @@ static pgy_status eval_1(op_eval *c, pgy_error *err)
     pgy_status st = inputs_check(c, "!", err);
     const list classes = find_list(c->node, NAMES);
     if (st) return st;
-    if (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING) return encode(c, &classes, NULL, err);
+    if (pgy_tensor_dtype(c->inputs[0].value) == PGY_STRING)
+        return encode_texts(c, &classes, NULL, err);
     const int64_t *x = in_i64(c, 0);
     for (size_t i = 0; !st && i < in_count(c, 0); i++)
         st = x[i] >= 0 && (uint64_t)x[i] < classes.count ? put(c, i, &classes, (size_t)x[i], err)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ZipMap: one map per row, from the labels to the numbers of the row. The keys are in ascending
  * order; of a label that occurs twice the last number counts. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/alloc.h"
+#include "ops/class_map.h"
 #include "ops/class_scores.h"
 #include "ops/class_sequence.h"
 
@@ -36,85 +33,22 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return sequence_set(c, 0, &map, err);
 }
 
-typedef struct label {
-    span text;
-    int64_t number;
-    size_t column;
-} label;
-
-static int compare(const void *a, const void *b)
+static pgy_status make_map(op_tensor *out, const map_keys *k, const double *row, const op_node *n,
+                           pgy_error *err)
 {
-    const label *x = a, *y = b;
-    const size_t least = x->text.size < y->text.size ? x->text.size : y->text.size;
-    int order = least ? memcmp(x->text.data, y->text.data, least) : 0;
-    if (!order) order = (x->text.size > y->text.size) - (x->text.size < y->text.size);
-    if (!order) order = (x->number > y->number) - (x->number < y->number);
-    return order ? order : (x->column > y->column) - (x->column < y->column);
-}
-
-static bool same(const label *a, const label *b)
-{
-    return span_equal(a->text, b->text) && a->number == b->number;
-}
-
-/* The labels in ascending order, each once. */
-static pgy_status sorted_labels(label **out, size_t *count, const op_eval *c, pgy_error *err)
-{
-    const scores_labels l = scores_labels_of(c->node, "classlabels_strings", "classlabels_int64s");
-    label *list;
-    const pgy_status st = workspace_alloc((void **)&list, c, l.count, sizeof *list, err);
-    if (st) return st;
-    for (size_t i = 0; i < l.count; i++) {
-        list[i].column = i;
-        if (l.texts)
-            list[i].text = l.texts[i];
-        else
-            list[i].number = l.ints[i];
-    }
-    qsort(list, l.count, sizeof *list, compare);
-    *count = 0;
-    for (size_t i = 0; i < l.count; i++) {
-        if (*count && same(&list[*count - 1], &list[i])) --*count;
-        list[(*count)++] = list[i];
-    }
-    *out = list;
-    return PGY_OK;
-}
-
-static pgy_status make_keys(pgy_tensor **out, const label *labels, size_t count, bool texts,
-                            pgy_error *err)
-{
-    const int64_t shape[] = {(int64_t)count};
-    pgy_tensor *t = NULL;
-    pgy_status st = pgy_tensor_create(&t, texts ? PGY_STRING : PGY_I64, 1, shape, err);
-    for (size_t i = 0; !st && i < count; i++) {
-        if (texts)
-            st = pgy_tensor_set_string(t, i, labels[i].text.data, labels[i].text.size, err);
-        else
-            op_i64(t)[i] = labels[i].number;
-    }
-    if (st)
-        pgy_tensor_release(t);
-    else
-        *out = t;
-    return st;
-}
-
-static pgy_status make_map(op_tensor *out, pgy_tensor *keys, const double *row, const label *labels,
-                           const op_node *n, pgy_error *err)
-{
-    const int64_t shape[] = {(int64_t)pgy_tensor_count(keys)};
+    const int64_t shape[] = {(int64_t)k->count};
     pgy_tensor *values = NULL;
     const pgy_status st = pgy_tensor_create(&values, PGY_F64, 1, shape, err);
     if (st) return st;
-    for (size_t i = 0; i < (size_t)shape[0]; i++) op_f64(values)[i] = row[labels[i].column];
+    for (size_t i = 0; i < k->count; i++) op_f64(values)[i] = row[k->columns[i]];
     op_sequence *map = op_sequence_create(2);
     if (!map) {
         pgy_tensor_release(values);
         return rule_no_memory(n, err);
     }
     map->map = true;
-    map->items[0] = (op_tensor){.dtype = pgy_tensor_dtype(keys), .value = pgy_tensor_retain(keys)};
+    map->items[0] =
+        (op_tensor){.dtype = pgy_tensor_dtype(k->keys), .value = pgy_tensor_retain(k->keys)};
     map->items[1] = (op_tensor){.dtype = PGY_F32, .value = values};
     *out = (op_tensor){.sequence = map};
     return PGY_OK;
@@ -122,25 +56,20 @@ static pgy_status make_map(op_tensor *out, pgy_tensor *keys, const double *row, 
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    const bool texts =
-        scores_labels_of(c->node, "classlabels_strings", "classlabels_int64s").texts != NULL;
-    size_t rows, columns, count;
-    label *labels = NULL;
-    pgy_tensor *keys = NULL;
+    size_t rows, columns;
+    map_keys keys = {0};
     op_sequence *made = NULL;
     pgy_status st = inputs_check(c, "F", err);
     if (!st) st = scores_rows(&rows, &columns, c, err);
-    if (!st) st = sorted_labels(&labels, &count, c, err);
-    if (!st) st = make_keys(&keys, labels, count, texts, err);
+    if (!st) st = map_keys_init(&keys, c->node, err);
     if (!st && !(made = op_sequence_create(rows))) st = rule_no_memory(c->node, err);
     for (size_t i = 0; !st && i < rows; i++)
-        st = make_map(&made->items[i], keys, in_f64(c, 0) + i * columns, labels, c->node, err);
+        st = make_map(&made->items[i], &keys, in_f64(c, 0) + i * columns, c->node, err);
     if (st)
         op_sequence_release(made);
     else
         sequence_output(c, 0, made);
-    pgy_tensor_release(keys);
-    mem_free(labels);
+    map_keys_deinit(&keys);
     return st;
 }
 

@@ -28,6 +28,7 @@ typedef struct buffer {
     void (*free_data)(void *data, void *user);
     void *user;
     arena text;
+    struct buffer *texts; /* holds texts of elements, too; may be NULL */
     char *swap_path;
 } buffer;
 
@@ -69,6 +70,7 @@ static void buffer_release(buffer *b)
     if (b->free_data) b->free_data(b->data, b->user);
     free_memory(b);
     arena_deinit(&b->text);
+    buffer_release(b->texts);
     file_temp_release(b->swap_path);
     mem_free(b);
 }
@@ -258,6 +260,13 @@ pgy_status pgy_tensor_set_string(pgy_tensor *t, size_t i, const char *text, size
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a string of %zu bytes", size);
     ((pgy_string *)t->buf->data)[i] = (pgy_string){copy, size};
     return PGY_OK;
+}
+
+void tensor_share_texts(pgy_tensor *t, const pgy_tensor *from)
+{
+    if (t->buf->texts) return;
+    atomic_fetch_add_explicit(&from->buf->refs, 1, memory_order_relaxed);
+    t->buf->texts = from->buf;
 }
 
 typedef struct copy_job {

@@ -100,8 +100,11 @@ static pgy_status run_quietly(interpreter *it, pgy_node *n, const op_node *node,
     it->spare = (arena){0}; /* a body that the node runs has its own */
     bool done = false;
     pgy_status st = PGY_OK;
-    const finder *finds = interpret_finder_of(&c);
-    if (finds)
+    st = interpret_try_direct(&done, &c, outputs, err);
+    const finder *finds = st || done ? NULL : interpret_finder_of(&c);
+    if (st || done)
+        ;
+    else if (finds)
         st = interpret_try_finder(&done, &c, finds, outputs, err);
     else if (node->input_count && is_view(&c))
         st = run_view(&done, &c, outputs, err);
@@ -172,6 +175,7 @@ void interpreter_destroy(interpreter *it)
 {
     if (!it) return;
     interpret_forget_kernels(it);
+    interpret_forget_maps(it);
     arena_deinit(&it->spare);
     mem_free(it->memory);
     mem_free(it);

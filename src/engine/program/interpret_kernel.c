@@ -23,8 +23,7 @@ typedef struct prepared {
 
 /* ---- Choosing a kernel ---------------------------------------------------------------------- */
 
-/* Weights of the top graph and values of Constant nodes do not change between runs. */
-static bool is_constant(const pgy_value *v)
+bool interpret_is_constant(const pgy_value *v)
 {
     if (!v) return false;
     if (v->producer) return node_is(v->producer, "Constant") && node_constant(v->producer);
@@ -119,7 +118,7 @@ static pgy_status prepare(prepared *p, call *c, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < c->problem.input_count; i++) {
-        if (!c->inputs[i].value || !is_constant(c->n->inputs[i])) continue;
+        if (!c->inputs[i].value || !interpret_is_constant(c->n->inputs[i])) continue;
         st = interpret_declared(c, i, err);
         if (!st) c->problem.inputs[i].data = pgy_tensor_data(c->declared[i]);
     }

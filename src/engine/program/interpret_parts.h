@@ -10,13 +10,15 @@
 #include "kernels/kernel.h"
 
 struct prepared;
+struct zip_keys;
 
 struct interpreter {
     execute_operators operators;
     team *team;
-    strmap kept;          /* maps a key of node and shapes to the prepared kernel */
-    struct prepared *all; /* list of all prepared kernels */
-    void *memory;         /* workspace, then scratch of each thread */
+    strmap kept;           /* maps a key of node and shapes to the prepared kernel */
+    struct prepared *all;  /* list of all prepared kernels */
+    struct zip_keys *zips; /* list of the keys of ZipMaps */
+    void *memory;          /* workspace, then scratch of each thread */
     size_t memory_bytes;
     uint64_t kernel_runs;
     const atomic_int *failed; /* not PGY_OK: the run must end; may be NULL */
@@ -61,6 +63,15 @@ bool interpret_can_have_kernel(const call *c);
 pgy_status interpret_try_kernel(bool *done, call *c, op_tensor *outputs,
                                 pgy_error *err) PGY_MUST_CHECK;
 void interpret_forget_kernels(interpreter *it);
+
+/* Weights of the top graph and values of Constant nodes do not change between runs. */
+bool interpret_is_constant(const pgy_value *v);
+
+/* ---- interpret_direct.c ---- */
+/* Sets *done if the node was one of these and ran. */
+pgy_status interpret_try_direct(bool *done, call *c, op_tensor *outputs,
+                                pgy_error *err) PGY_MUST_CHECK;
+void interpret_forget_maps(interpreter *it);
 
 /* ---- interpret_finder.c ---- */
 /* The finder of the node, unless an input is no tensor of numbers. */

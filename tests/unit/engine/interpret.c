@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 #include "engine/program/interpret.h"
 #include "harness/model_builder.h"
@@ -25,6 +26,15 @@ static pgy_tensor_map *feed_of(int64_t rows)
     return feed;
 }
 
+static void expect_texts(const pgy_tensor *a, const pgy_tensor *b)
+{
+    const pgy_string *x = pgy_tensor_data(a), *y = pgy_tensor_data(b);
+    for (size_t i = 0; i < pgy_tensor_count(a); i++) {
+        assert_int_equal(x[i].size, y[i].size);
+        assert_memory_equal(x[i].data, y[i].data, x[i].size);
+    }
+}
+
 static void expect_close(const pgy_tensor_map *got, const pgy_tensor_map *wanted)
 {
     assert_int_equal(pgy_tensor_map_count(got), pgy_tensor_map_count(wanted));
@@ -32,6 +42,10 @@ static void expect_close(const pgy_tensor_map *got, const pgy_tensor_map *wanted
         const pgy_tensor *a = pgy_tensor_map_at(got, i), *b = pgy_tensor_map_at(wanted, i);
         assert_int_equal(pgy_tensor_dtype(a), pgy_tensor_dtype(b));
         assert_true(pgy_view_same_shape(pgy_tensor_view(a), pgy_tensor_view(b)));
+        if (pgy_tensor_dtype(a) == PGY_STRING) {
+            expect_texts(a, b);
+            continue;
+        }
         if (pgy_tensor_dtype(a) != PGY_F32) {
             assert_memory_equal(pgy_tensor_data(a), pgy_tensor_data(b), pgy_tensor_size_bytes(a));
             continue;
@@ -127,5 +141,49 @@ static void test_interpret__bodies_of_loops_use_kernels(void **state)
     builder_output(&b, "all", PGY_F32, NULL);
     pgy_model *model = builder_finish_bytes(&b);
     assert_true(compare(model, NULL) >= 3);
+    pgy_model_destroy(model);
+}
+
+static void put_texts(model_builder *b, const char *name, const char *const *texts, int64_t count)
+{
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_tensor_create(&t, PGY_STRING, 1, &count, NULL), PGY_OK);
+    for (size_t i = 0; i < (size_t)count; i++)
+        assert_int_equal(pgy_tensor_set_string(t, i, texts[i], strlen(texts[i]), NULL), PGY_OK);
+    builder_initializer(b, name, t);
+    pgy_tensor_release(t);
+}
+
+/* What classifiers end in: labels that are texts, and maps, also of labels that are not in order or
+ * occur twice. */
+static void test_interpret__labels_and_maps(void **state)
+{
+    (void)state;
+    static const char *const TEXTS[] = {"f", "", "dd", "c", "b", "a"}, *const LABELS[] = {
+                                                                           "c", "a", "dd",
+                                                                           "a", "",  "b"};
+    static const int64_t ORDER[] = {1, 2, 3, 4, 5, 6}, BACK[] = {-6};
+    model_builder b = builder_start(17);
+    builder_opset(&b, "ai.onnx.ml", 1);
+    builder_input(&b, "x", PGY_F32, "N, 6");
+    builder_ints(&b, "back", "1", BACK);
+    put_texts(&b, "texts", TEXTS, 6);
+    pgy_onnx_node *best = builder_node(&b, "ArgMax", "x", "place");
+    builder_attr_int(&b, best, "axis", 1);
+    builder_attr_int(&b, best, "keepdims", 0);
+    builder_node(&b, "Add", "place back", "from_end");
+    builder_node(&b, "Relu", "x", "r");
+    builder_node(&b, "Gather", "texts place", "label");
+    builder_node(&b, "Gather", "texts from_end", "same");
+    pgy_onnx_node *ints = builder_node(&b, "ai.onnx.ml:ZipMap", "r", "numbered");
+    builder_attr_ints(&b, ints, "classlabels_int64s", 6, ORDER);
+    pgy_onnx_node *names = builder_node(&b, "ai.onnx.ml:ZipMap", "r", "named");
+    builder_attr_strings(&b, names, "classlabels_strings", 6, LABELS);
+    builder_output(&b, "label", PGY_STRING, NULL);
+    builder_output(&b, "same", PGY_STRING, NULL);
+    builder_output(&b, "numbered", PGY_DTYPE_NONE, NULL);
+    builder_output(&b, "named", PGY_DTYPE_NONE, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    assert_true(compare(model, NULL) > 0);
     pgy_model_destroy(model);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
+#include "tensor/tensor.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -118,6 +119,21 @@ static void test_tensor__strings_are_copied_deeply(void **state)
     assert_memory_equal(s[1].data, "hello", 5);
     expect_error(pgy_tensor_set_string(copy, 2, "x", 1, &err), PGY_E_SHAPE, &err, "element 2");
     pgy_tensor_release(copy);
+}
+
+static void test_tensor__texts_can_be_shared(void **state)
+{
+    (void)state;
+    pgy_error err = {0};
+    pgy_tensor *t = tensor_of(PGY_STRING, DIMS(2), NULL),
+               *other = tensor_of(PGY_STRING, DIMS(1), NULL);
+    expect_ok(pgy_tensor_set_string(t, 1, "hello", 5, &err), &err);
+    tensor_share_texts(other, t);
+    ((pgy_string *)pgy_tensor_data(other))[0] = ((pgy_string *)pgy_tensor_data(t))[1];
+    pgy_tensor_release(t);
+    const pgy_string *s = pgy_tensor_data(other);
+    assert_memory_equal(s[0].data, "hello", 5);
+    pgy_tensor_release(other);
 }
 
 static void test_tensor__copies_a_transposed_view(void **state)
