@@ -212,6 +212,10 @@ static void test_cuda__attention(void **state)
     /* a mask for all rows */
     CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
     CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
+    /* all keys in shared memory: warps with two and one of 16 keys or none, several groups of rows */
+    CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=2", "1x150x384");
+    CHECK("", "Attention", "", "8x12x33x16", "8x12x33x16", "8x12x33x16", "33x33");
+    CHECK("", "Attention", "", "8x12x20x16", "8x12x130x16", "8x12x130x32", "8x1x1x130");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
     /* caches: one and two rows of queries, blocks that share the keys, many rows, three axes */
     CHECK("", "Attention", "", "2x4x1x64", "2x2x1x64", "2x2x1x64", "-", "2x2x69x64", "2x2x69x64");
