@@ -305,6 +305,7 @@ static void test_cuda__elements(void **state)
     CHECK("", "Where", "", "?4x8", "4x8", "8");
     CHECK("", "Gather", "axis=1", "3x5x6", "#2x2<5");
     CHECK("", "Transpose", "perm=0,2,3,1", "2x40x9x8");
+    CHECK("", "Transpose", "perm=0,3,1,2", "2x9x8x40");
     CHECK("", "Transpose", "perm=1,0,2", "5x6x7");
     CHECK("", "Concat", "axis=1", "2x3x4", "2x1x4");
     CHECK("", "Concat", "axis=1", "2x8x3x4", "2x5x3x4");
