@@ -249,15 +249,16 @@ typedef struct work {
 
 DEVICE work find_work(const attention *a)
 {
-    const uint32_t warp = THREAD / 32 / SPLIT;
-    const uint64_t head = BLOCK_X / a->row_tiles;
+    // fewer than 2^31 each: a division of 64 bits takes many times as long
+    const uint32_t tiles = (uint32_t)a->row_tiles, heads = (uint32_t)a->heads, shared = heads / (uint32_t)a->kv_heads;
+    const uint32_t warp = THREAD / 32 / SPLIT, head = BLOCK_X / tiles, batch = head / heads;
     work w;
-    w.b = head / a->heads;
-    w.h = head % a->heads;
-    w.first = BLOCK_X % a->row_tiles * ROWS;
+    w.b = batch;
+    w.h = head - batch * heads;
+    w.first = (BLOCK_X - head * tiles) * ROWS;
     w.row = w.first + warp * 16 + THREAD % 32 / 4;
-    w.k = keys_of(a, w.b, w.h / (a->heads / a->kv_heads));
-    w.v = values_of(a, w.b, w.h / (a->heads / a->kv_heads));
+    w.k = keys_of(a, w.b, (uint32_t)w.h / shared);
+    w.v = values_of(a, w.b, (uint32_t)w.h / shared);
     w.q = w.k;
     w.q.now = a->q + w.b * a->q_at.batch + w.h * a->q_at.head;
     w.q.step = a->q_at.row;

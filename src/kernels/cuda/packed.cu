@@ -195,6 +195,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const void *const taps = (const void *)0;
 #endif
     WAIT_FOR_LAST();
+    extras more;
+    load_extras(&more, &a, group, m0, n0, rank);
     source x = find_source(&a, group, m0, begin * BK);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
         if (i < steps) bring_x(STAGE(i), &x, &a, taps);
@@ -217,11 +219,11 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     // The blocks of a cluster run one after the other: the last one adds.
     keep_sums(parts + rank * BM * OUT_PITCH, &s);
     BARRIER();
-    if (rank + 1 == SPLITS) store_sums(&a, parts, group, m0, n0, rank);
+    if (rank + 1 == SPLITS) store_sums(&a, &more, parts, group, m0, n0);
 #else
     keep_sums((float *)tiles, &s);
     CLUSTER_BARRIER();
-    store_sums(&a, (const float *)tiles, group, m0, n0, rank);
+    store_sums(&a, &more, (const float *)tiles, group, m0, n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
 #endif
