@@ -8,14 +8,25 @@
 enum { ATTENTION_THREADS = ROWS * 2 * SPLIT, SLICE = KEYS / SPLIT };
 enum { K_PITCH = SIZE + 8, V_PITCH = V_SIZE + 8 };
 
-// Copies ROWS_ rows of `size` elements, `from` on, into a tile; zeros behind row `end`.
+// Copies rows of `size` elements, `from` on, into a tile; zeros behind row `end`. A thread always takes the same elements of a row.
 DEVICE void bring(uint16_t *tile, uint32_t pitch, const lines *l, uint64_t from, uint64_t end, uint32_t rows, uint32_t size)
 {
-    for (uint32_t i = THREAD; i < rows * (size / 8); i += ATTENTION_THREADS) {
-        const uint32_t r = i / (size / 8), c = i % (size / 8) * 8;
+    const uint32_t packs = size / 8, step = ATTENTION_THREADS / packs, r0 = THREAD / packs, c = THREAD % packs * 8;
+    uint16_t *to = tile + r0 * pitch + c;
+#if PAST
+    if (r0 >= step) return;
+    for (uint32_t r = r0; r < rows; r += step, to += step * pitch) {
         const int inside = from + r < end;
-        copy_16(tile + r * pitch + c, line_at(l, inside ? from + r : 0) + c, inside);
+        copy_16(to, line_at(l, inside ? from + r : 0) + c, inside);
     }
+#else
+    const X *at = l->now + (from + r0) * l->step + c;
+    const uint64_t by = step * l->step;
+    const uint32_t left = end > from ? (uint32_t)(end - from) : 0;
+    if (r0 >= step) return;
+    UNROLL_4 for (uint32_t r = r0; r < rows; r += step, to += step * pitch, at += by)
+        copy_16(to, r < left ? at : l->now, r < left);
+#endif
 }
 
 // Scores are in units of ln(2), so that weights are powers of 2, unless each thread adds its own mask: the lowest number

@@ -70,6 +70,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "SPLITS", splits);
     cuda_define_int(defines, "TENSOR", k->types.x == PGY_F16 ? 1 : 2);
     cuda_define_int(defines, "PLAIN", k->plain);
+    cuda_define_int(defines, "PATCHED", k->patched);
     cuda_define_int(defines, "GATHERED", k->gathered);
     cuda_define_int(defines, "VECTOR", k->vector);
     cuda_define_int(defines, "BIASED", k->biased);

@@ -212,7 +212,8 @@ static void test_cuda__attention(void **state)
     /* a mask for all rows */
     CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
     CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
-    /* all keys in shared memory: warps with two and one of 16 keys or none, several groups of rows */
+    /* all keys in shared memory: warps with two and one of 16 keys or none, several groups of rows
+     */
     CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=2", "1x150x384");
     CHECK("", "Attention", "", "8x12x33x16", "8x12x33x16", "8x12x33x16", "33x33");
     CHECK("", "Attention", "", "8x12x20x16", "8x12x130x16", "8x12x130x32", "8x1x1x130");
@@ -377,6 +378,9 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("", "Attention", "is_causal=1", "1x2x3x32", "1x2x5x32", "1x2x5x32", "3x5");
     CHECK("", "Conv", "pads=1,1,1,1 strides=2,2", "1x32x9x9", "20x32x3x3", "20"); /* taps first */
     CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
+    CHECK("", "Conv", "strides=8,8", "2x3x24x40", "72x3x8x8", "72"); /* patches */
+    CHECK("", "Conv", "strides=4,16 pads=0,0,0,8", "1x2x12x40", "9x2x3x16");
+    CHECK("", "Conv", "strides=5,8", "2x3x19x48", "16x3x4x24", "16");
     CHECK("", "Conv", "group=16 pads=1,1,1,1 strides=2,2", "2x16x9x11", "16x1x3x3", "16");
     CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x16x6x5", "16x16x3x3",
           "16", "1x16x6x5");
