@@ -5,6 +5,8 @@
 typedef attention_params params;
 typedef attention_strides strides;
 
+enum { MULTIPROCESSORS = 132 };
+
 /* ---- Operands ------------------------------------------------------------------------------- */
 
 uint32_t attention_mask_input(const params *p)
@@ -98,7 +100,7 @@ attention_cut attention_blocks_cut(const params *p)
 /* 16 rows and more for each block, so that all blocks run at the same time. */
 static uint32_t whole_rows(const params *p, uint32_t split)
 {
-    enum { MULTIPROCESSORS = 132, WARPS = 16 };
+    enum { WARPS = 16 };
     const uint64_t heads = extent_mul(p->batch, p->heads);
     uint32_t rows = 16;
     while ((rows / 16 + 1) * split <= WARPS &&
@@ -109,7 +111,9 @@ static uint32_t whole_rows(const params *p, uint32_t split)
 
 bool attention_whole_cut(attention_cut *out, const params *p, uint32_t split)
 {
-    enum { MOST_TILES = 8, MOST_BLOCKS = 528, MOST_BYTES = 200 << 10, TILE = 16 };
+    /* HALF: more than half of a multiprocessor's shared memory, so that few blocks that are
+     * launched early do not gather on those that have room. */
+    enum { MOST_TILES = 8, MOST_BLOCKS = 528, MOST_BYTES = 200 << 10, HALF = 115 << 10, TILE = 16 };
     const uint64_t tiles = (p->keys + TILE - 1) / TILE, own = (tiles + split - 1) / split;
     if (!attention_uses_tensor_cores(p) || own > MOST_TILES || (split > 4 && tiles < split))
         return false;
@@ -117,7 +121,8 @@ bool attention_whole_cut(attention_cut *out, const params *p, uint32_t split)
                    line = (uint32_t)(p->size + p->v_size + 16) * 2,
                    brought = (uint32_t)tiles * TILE * line + keys * (uint32_t)sizeof(float),
                    joined = rows * split * (uint32_t)(p->v_size + 8) * (uint32_t)sizeof(float);
+    const uint64_t blocks = extent_mul3(p->batch, p->heads, (p->rows + rows - 1) / rows);
     *out = (attention_cut){rows, split, keys, brought > joined ? brought : joined};
-    return out->room <= MOST_BYTES &&
-           extent_mul3(p->batch, p->heads, (p->rows + rows - 1) / rows) <= MOST_BLOCKS;
+    if (blocks <= MULTIPROCESSORS && out->room < HALF) out->room = HALF;
+    return out->room <= MOST_BYTES && blocks <= MOST_BLOCKS;
 }
