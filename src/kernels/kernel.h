@@ -127,6 +127,9 @@ enum {
     KERNEL_JOINS_CACHES = 16,
     /* Outputs 1 and 2 may be written over inputs 3 and 4: caches of the same length. */
     KERNEL_SHARES_CACHES = 32,
+    /* On a device: the next kernel begins only when this one has ended, while others let it start
+     * early. */
+    KERNEL_HOLDS_NEXT = 64,
 };
 
 typedef struct kernel {

@@ -25,9 +25,13 @@ typedef struct cuda_gpu {
     cuda_code *codes;             /* list of the loaded code */
 } cuda_gpu;
 
+typedef struct cuda_staging cuda_staging;
+
 typedef struct cuda_stream {
     device_stream stream;
     cu_stream handle;
+    cuda_staging *staging;
+    bool captured; /* between graph_begin and graph_end */
 } cuda_stream;
 
 typedef struct cuda_graph {
@@ -38,6 +42,8 @@ typedef struct cuda_graph {
 typedef struct cuda_event {
     device_event event;
     cu_event handle;
+    cuda_staging *staging; /* of the stream that recorded it; NULL: not recorded */
+    uint64_t mark;         /* the copies of `staging` before it */
 } cuda_event;
 
 static inline cuda_gpu *gpu_of(device *d)

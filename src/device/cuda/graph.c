@@ -17,6 +17,7 @@ pgy_status cuda_graph_begin(device_stream *s, pgy_error *err)
     st = gpu_check(g, g->driver->capture_begin(stream_of(s), CU_CAPTURE_THREAD_LOCAL),
                    "beginning to capture a graph", err);
     gpu_leave(g);
+    ((cuda_stream *)s)->captured = !st;
     return st;
 }
 
@@ -36,6 +37,7 @@ pgy_status cuda_graph_end(device_graph **out, device_stream *s, pgy_error *err)
     cuda_graph *made = mem_calloc(1, sizeof *made);
     cu_graph_exec handle = NULL;
     pgy_status st = gpu_enter(g, err);
+    ((cuda_stream *)s)->captured = false;
     if (!st) {
         st = gpu_check(g, end_capture(&handle, g->driver, stream_of(s)), "capturing a graph", err);
         if (!st && !made) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of a GPU is allocated from a pool and released in stream order; shared memory is pinned
- * memory of the host. Copies from and to other memory of the host are staged by the driver, which
- * may wait for the stream. */
+ * memory of the host. Copies from and to other memory of the host are staged (staging.h), or by the
+ * driver, which may wait for the stream. */
 #include <stdio.h>
 
-#include "device/cuda/gpu.h"
+#include "device/cuda/staging.h"
 
 static cu_stream handle_of(device_stream *s)
 {
@@ -81,15 +81,19 @@ void cuda_release_shared(device *d, void *memory)
     gpu_leave(g);
 }
 
-static int enqueue_copy(const cuda_driver *d, device_stream *s, void *to, const void *from,
-                        size_t size_bytes, device_direction direction)
+static int copy_with_host(const cuda_driver *d, cuda_stream *s, void *to, const void *from,
+                          size_t size_bytes, device_direction direction)
 {
-    switch (direction) {
-    case DEVICE_FROM_HOST: return d->copy_from_host(address_of(to), from, size_bytes, handle_of(s));
-    case DEVICE_TO_HOST: return d->copy_to_host(to, address_of(from), size_bytes, handle_of(s));
-    case DEVICE_WITHIN: break;
-    }
-    return d->copy_within(address_of(to), address_of(from), size_bytes, handle_of(s));
+    const bool out = direction == DEVICE_TO_HOST;
+    bool done = false;
+    int code = 0;
+    if (!s->captured)
+        code =
+            out ? staging_to_host(&done, s->staging, s->handle, to, address_of(from), size_bytes)
+                : staging_from_host(&done, s->staging, s->handle, address_of(to), from, size_bytes);
+    if (done) return code;
+    return out ? d->copy_to_host(to, address_of(from), size_bytes, s->handle)
+               : d->copy_from_host(address_of(to), from, size_bytes, s->handle);
 }
 
 pgy_status cuda_copy(device_stream *s, void *to, const void *from, size_t size_bytes,
@@ -97,11 +101,20 @@ pgy_status cuda_copy(device_stream *s, void *to, const void *from, size_t size_b
 {
     static const char *const WAYS[] = {"from the host", "to the host", "on the device"};
     cuda_gpu *g = gpu_of(s->device);
+    cuda_stream *own = (cuda_stream *)s;
     char doing[64] = "";
     if (!size_bytes) return PGY_OK;
+    if (direction != DEVICE_WITHIN &&
+        staging_owes(own->staging, direction == DEVICE_TO_HOST ? to : from, size_bytes)) {
+        const pgy_status waited = cuda_stream_synchronize(s, err);
+        if (waited) return waited;
+    }
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
-    const int code = enqueue_copy(g->driver, s, to, from, size_bytes, direction);
+    const int code =
+        direction == DEVICE_WITHIN
+            ? g->driver->copy_within(address_of(to), address_of(from), size_bytes, handle_of(s))
+            : copy_with_host(g->driver, own, to, from, size_bytes, direction);
     if (code) snprintf(doing, sizeof doing, "copying %zu bytes %s", size_bytes, WAYS[direction]);
     st = gpu_check(g, code, doing, err);
     gpu_leave(g);

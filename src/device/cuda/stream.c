@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events of a GPU. */
 #include "base/alloc.h"
-#include "device/cuda/gpu.h"
+#include "device/cuda/staging.h"
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -30,7 +30,11 @@ pgy_status cuda_stream_create(device_stream **out, device *d, pgy_error *err)
 {
     cuda_gpu *g = gpu_of(d);
     cuda_stream *s = mem_calloc(1, sizeof *s);
-    if (!s) return no_memory(err);
+    if (s) s->staging = staging_create(g);
+    if (!s || !s->staging) {
+        mem_free(s);
+        return no_memory(err);
+    }
     s->stream.device = d;
     pgy_status st = gpu_enter(g, err);
     if (!st) {
@@ -38,31 +42,37 @@ pgy_status cuda_stream_create(device_stream **out, device *d, pgy_error *err)
                        "creating a stream", err);
         gpu_leave(g);
     }
-    if (st)
+    if (st) {
+        staging_release(s->staging);
         mem_free(s);
-    else
+    } else {
         *out = &s->stream;
+    }
     return st;
 }
 
 void cuda_stream_destroy(device_stream *s)
 {
     cuda_gpu *g = gpu_of(s->device);
+    cuda_stream *own = (cuda_stream *)s;
+    (void)cuda_stream_synchronize(s, NULL);
     if (!gpu_enter(g, NULL)) {
-        (void)g->driver->stream_synchronize(stream_of(s));
         (void)g->driver->stream_destroy(stream_of(s));
         gpu_leave(g);
     }
+    staging_release(own->staging);
     mem_free(s);
 }
 
 pgy_status cuda_stream_synchronize(device_stream *s, pgy_error *err)
 {
     cuda_gpu *g = gpu_of(s->device);
+    cuda_staging *staging = ((cuda_stream *)s)->staging;
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
     st = gpu_check(g, g->driver->stream_synchronize(stream_of(s)), "waiting for its stream", err);
     gpu_leave(g);
+    staging_finish(staging, staging_mark(staging), !st);
     return st;
 }
 
@@ -93,7 +103,18 @@ void cuda_event_destroy(device_event *e)
         (void)g->driver->event_destroy(event_of(e));
         gpu_leave(g);
     }
+    staging_release(((cuda_event *)e)->staging);
     mem_free(e);
+}
+
+/* Keeps what the event must finish when it has passed. */
+static void remember(cuda_event *e, cuda_staging *s)
+{
+    if (e->staging != s) {
+        staging_release(e->staging);
+        e->staging = staging_retain(s);
+    }
+    e->mark = staging_mark(s);
 }
 
 pgy_status cuda_event_record(device_event *e, device_stream *s, pgy_error *err)
@@ -104,6 +125,7 @@ pgy_status cuda_event_record(device_event *e, device_stream *s, pgy_error *err)
     st =
         gpu_check(g, g->driver->event_record(event_of(e), stream_of(s)), "recording an event", err);
     gpu_leave(g);
+    if (!st) remember(((cuda_event *)e), ((cuda_stream *)s)->staging);
     return st;
 }
 
@@ -112,7 +134,11 @@ pgy_status cuda_event_wait(device_stream *s, device_event *e, pgy_error *err)
 {
     cuda_gpu *g = gpu_of(s->device);
     if (e->device->does != s->device->does) return device_event_synchronize(e, err);
-    pgy_status st = gpu_enter(g, err);
+    const cuda_event *own = (cuda_event *)e;
+    pgy_status st = PGY_OK;
+    if (own->staging && staging_is_owed(own->staging, own->mark))
+        st = cuda_event_synchronize(e, err); /* the host must take what later work may read there */
+    if (!st) st = gpu_enter(g, err);
     if (st) return st;
     st = gpu_check(g, g->driver->stream_wait(stream_of(s), event_of(e), 0),
                    "making a stream wait for an event", err);
@@ -123,10 +149,12 @@ pgy_status cuda_event_wait(device_stream *s, device_event *e, pgy_error *err)
 pgy_status cuda_event_synchronize(device_event *e, pgy_error *err)
 {
     cuda_gpu *g = gpu_of(e->device);
+    const cuda_event *own = (cuda_event *)e;
     pgy_status st = gpu_enter(g, err);
     if (st) return st;
     st = gpu_check(g, g->driver->event_synchronize(event_of(e)), "waiting for an event", err);
     gpu_leave(g);
+    if (own->staging) staging_finish(own->staging, own->mark, !st);
     return st;
 }
 

@@ -150,6 +150,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     const uint32_t base = (uint32_t)__cvta_generic_to_shared(tiles);
     const rooms r = {base, base + STAGES * STAGE_BYTES, base + STAGES * STAGE_BYTES + STAGES * 8};
     const place p = find_place(&a.own);
+    extras more;
     sums s;
     if (THREAD == PACKED_THREADS) {
         asm volatile("prefetch.tensormap [%0];\n\tprefetch.tensormap [%1];" : : "l"((uint64_t)&a.w), "l"((uint64_t)&a.x) : "memory");
@@ -165,13 +166,14 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
         asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
     } else {
         UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+        WAIT_FOR_LAST();
+        load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
         consume(&s, tiles, p.steps, r);
     }
-    WAIT_FOR_LAST();
     BARRIER();
     if (THREAD < PACKED_THREADS) keep_sums((float *)tiles, &s);
     CLUSTER_BARRIER();
-    if (THREAD < PACKED_THREADS) store_sums(&a.own, (const float *)tiles, 0, p.m0, p.n0, p.split);
+    if (THREAD < PACKED_THREADS) store_sums(&a.own, &more, (const float *)tiles, 0, p.m0, p.n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
 #endif
@@ -212,7 +214,9 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     SHARED float parts[SPLITS * BM * OUT_PITCH];
     const place p = find_place(&a.own);
     const uint32_t row = THREAD / 32 * 16 + THREAD % 32 / 4, end = (p.begin + p.steps) * BK;
+    extras more;
     sums s;
+    load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
     for (uint32_t i = 0; i < SUMS * 4; i++) {
         float *const sum = &s.at[i / 4][i % 4];
         *sum = 0;
@@ -221,7 +225,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     }
     if (THREAD < PACKED_THREADS) keep_sums(parts + p.split * BM * OUT_PITCH, &s);
     BARRIER();
-    if (p.split + 1 == SPLITS && THREAD < PACKED_THREADS) store_sums(&a.own, parts, 0, p.m0, p.n0, p.split);
+    if (p.split + 1 == SPLITS && THREAD < PACKED_THREADS) store_sums(&a.own, &more, parts, 0, p.m0, p.n0);
 }
 #else
 KERNEL(run, boxed, BOXED_THREADS) { (void)a; } // other GPUs use packed.cu

@@ -36,9 +36,22 @@ static uint64_t image_of(const conv_shape *s)
     return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
 }
 
+/* Do windows of a linear image lie inside it, with rows of whole vectors that begin at multiples of
+ * one? Patches of vision transformers do. */
+static bool is_patched(const params *p)
+{
+    const conv_shape *s = &p->s;
+    for (int i = 0; i < 2; i++)
+        if (s->pad[i] || s->dilation[i] != 1 ||
+            (s->out[i] - 1) * s->stride[i] + s->kernel[i] > s->in[i])
+            return false;
+    return p->linear && s->groups == 1 && s->kernel[1] % PACKED_VECTOR == 0 &&
+           s->stride[1] % PACKED_VECTOR == 0 && s->in[1] % PACKED_VECTOR == 0;
+}
+
 static bool is_gathered(const params *p)
 {
-    return p->linear || channels_of(&p->s) % PACKED_VECTOR != 0;
+    return !is_patched(p) && (p->linear || channels_of(&p->s) % PACKED_VECTOR != 0);
 }
 
 static bool has_types(const kernel_problem *u)
@@ -88,11 +101,12 @@ static bool conv_last_accept(kernel_problem *u, double *cost_ns)
     params p;
     const kernel_layout offered = u->inputs[0].layout;
     conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
-    if (!conv_last_describe(&p, u, tile_of(u->self)) || !can_gather(&p)) return false;
+    if (!conv_last_describe(&p, u, tile_of(u->self))) return false;
     if (offered != KERNEL_CHANNELS_LAST && is_gathered(&p)) {
         u->inputs[0].layout = KERNEL_LINEAR;
         p.linear = 1;
     }
+    if (!can_gather(&p)) return false;
     const conv_shape *s = &p.s;
     const double moved = cuda_cost(cuda_bytes(u), 0, true),
                  computed = 2500 + packed_cost(&p.cut, product_m(s), product_n(s), product_k(s),
@@ -101,11 +115,17 @@ static bool conv_last_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-/* From [n][channel][tap] to [n][tap][channel], with zeros up to a multiple of 8. */
-static void pack_weights(char *to, const char *from, const conv_shape *s, uint32_t item)
+/* From [n][channel][tap] to [n][tap][channel], with zeros up to a multiple of 8. Rows of patches
+ * are read as they lie in the image. */
+static void pack_weights(char *to, const char *from, const params *p, uint32_t item)
 {
+    const conv_shape *s = &p->s;
     const uint64_t channels = channels_of(s), taps = product_k(s) / channels;
     const uint64_t pitch = packed_pitch(product_k(s));
+    if (is_patched(p)) {
+        memcpy(to, from, s->out_channels * pitch * item);
+        return;
+    }
     for (uint64_t n = 0; n < s->out_channels; n++)
         for (uint64_t c = 0; c < channels; c++)
             for (uint64_t t = 0; t < taps; t++)
@@ -134,7 +154,7 @@ pgy_status conv_last_create(kernel_plan *out, const kernel_problem *u, uint32_t 
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     memset(out->packed, 0, bytes);
-    pack_weights(out->packed, u->inputs[1].data, &p->s, item);
+    pack_weights(out->packed, u->inputs[1].data, p, item);
     return PGY_OK;
 }
 
@@ -183,9 +203,9 @@ static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
 static bool is_plain(const params *p)
 {
     const conv_shape *s = &p->s;
-    return !is_gathered(p) && s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 1 &&
-           s->stride[0] == 1 && s->stride[1] == 1 && !s->pad[0] && !s->pad[1] &&
-           s->in[0] == s->out[0] && s->in[1] == s->out[1];
+    return !is_gathered(p) && !is_patched(p) && s->groups == 1 && s->kernel[0] == 1 &&
+           s->kernel[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 && !s->pad[0] &&
+           !s->pad[1] && s->in[0] == s->out[0] && s->in[1] == s->out[1];
 }
 
 packed_kind conv_last_kind(const params *p)
@@ -195,6 +215,7 @@ packed_kind conv_last_kind(const params *p)
                          .cut = p->cut,
                          .activation = p->s.activation,
                          .plain = is_plain(p),
+                         .patched = is_patched(p),
                          .gathered = is_gathered(p),
                          .vector = product_n(&p->s) % PACKED_VECTOR == 0,
                          .biased = p->s.has_bias != 0,
@@ -221,6 +242,19 @@ static void place_image(packed_call *c, const params *p)
     c->step_c = p->linear ? (int32_t)s->in[0] * width : 1;
     c->step_x = p->linear ? 1 : channels;
     c->step_y = width * c->step_x;
+}
+
+/* A row of a window takes the place of channels, the rows those of columns, the channels those of
+ * rows; nothing is outside of the image. Strides are in elements. */
+static void place_patches(packed_call *c, const conv_shape *s)
+{
+    const int32_t width = (int32_t)s->in[1];
+    if (s->out[0] > 1) c->stride_y *= width; /* else it is not used, and may be large */
+    c->channels = (uint32_t)s->kernel[1];
+    c->window = (uint32_t)s->kernel[0];
+    c->step_x = width;
+    c->step_y = (int32_t)s->in[0] * width;
+    c->in_height = c->in_width = INT32_MAX;
 }
 
 packed_call conv_last_call(const kernel_run *r)
@@ -255,7 +289,10 @@ packed_call conv_last_call(const kernel_run *r)
                      .alpha = 1,
                      .first = s->parameter[0],
                      .second = s->parameter[1]};
-    place_image(&c, p);
+    if (is_patched(p))
+        place_patches(&c, s);
+    else
+        place_image(&c, p);
     return c;
 }
 

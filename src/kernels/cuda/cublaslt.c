@@ -246,7 +246,7 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 #define ROW(name_)                                                                         \
     {                                                                                      \
-        .name = name_, .version = 1,                                                       \
+        .name = name_, .version = 1, .flags = KERNEL_HOLDS_NEXT,                           \
         .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .device = "cuda",  \
         .accept = cublaslt_accept, .prepare = cublaslt_prepare, .extent = cublaslt_extent, \
         .load = load, .unload = unload, .enqueue = enqueue                                 \

@@ -35,9 +35,10 @@ uint64_t packed_blocks(const packed_cut *c, uint64_t m, uint64_t n, uint64_t gro
 
 packed_cut packed_cut_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups)
 {
-    const uint64_t blocks = blocks_of(tile, m, n, groups), steps = ratio_up(k, STEP);
+    const uint64_t blocks = blocks_of(tile, m, n, groups), steps = ratio_up(k, STEP),
+                   wanted = PACKED_TILE[tile].blocks > 1 ? WANTED_BLOCKS : MULTIPROCESSORS;
     packed_cut c = {.tile = tile, .splits = 1};
-    while (c.splits < MOST_SPLITS && blocks * c.splits * 2 <= WANTED_BLOCKS &&
+    while (c.splits < MOST_SPLITS && blocks * c.splits * 2 <= wanted &&
            steps >= (uint64_t)LEAST_STEPS * 2 * c.splits)
         c.splits *= 2;
     return c;
@@ -69,6 +70,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "SPLITS", splits);
     cuda_define_int(defines, "TENSOR", k->types.x == PGY_F16 ? 1 : 2);
     cuda_define_int(defines, "PLAIN", k->plain);
+    cuda_define_int(defines, "PATCHED", k->patched);
     cuda_define_int(defines, "GATHERED", k->gathered);
     cuda_define_int(defines, "VECTOR", k->vector);
     cuda_define_int(defines, "BIASED", k->biased);

@@ -3,7 +3,8 @@
 // both. A row of X is a row of a matrix, or what a window of an image in channels last covers. A block computes a tile of
 // packed_sums.cu, whose rows all threads copy to shared memory. The SPLITS blocks of a cluster share k.
 //
-// BLOCKS: that a multiprocessor shall run at the same time; PLAIN: rows of a matrix; GATHERED: elements of X are read one by one.
+// BLOCKS: that a multiprocessor shall run at the same time; PLAIN: rows of a matrix; PATCHED: windows inside a linear image, rows of
+// which lie together; GATHERED: elements of X are read one by one.
 enum { LINES = PACKED_THREADS / 8, A_ROWS = BM / LINES, B_ROWS = BN / LINES };
 
 // ---- From memory to shared memory ------------------------------------------------------------------
@@ -30,10 +31,17 @@ DEVICE void find_row(source *s, int i, const packed *a, uint32_t group, uint64_t
 #else
     const uint64_t image = quotient(m, a->pixels);
     const uint32_t pixel = (uint32_t)(m - image * a->pixels), row = pixel / a->out_width;
+#if PATCHED
+    s->y[i] = exists ? 0 : OUTSIDE;
+    s->x[i] = 0;
+    s->at[i] = a->x + image * a->image + (uint64_t)row * (uint32_t)a->stride_y + (uint64_t)(pixel - row * a->out_width) * (uint32_t)a->stride_x;
+    (void)group;
+#else
     s->y[i] = exists ? (int32_t)row * a->stride_y - a->pad_y : OUTSIDE;
     s->x[i] = (int32_t)(pixel - row * a->out_width) * a->stride_x - a->pad_x;
     s->at[i] = a->x + image * a->image + (uint64_t)group * a->channels * (uint32_t)a->step_c;
     s->at[i] += (int64_t)s->y[i] * a->step_y + (int64_t)s->x[i] * a->step_x; // used only with taps inside the image
+#endif
 #endif
 }
 
@@ -195,6 +203,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const void *const taps = (const void *)0;
 #endif
     WAIT_FOR_LAST();
+    extras more;
+    load_extras(&more, &a, group, m0, n0, rank);
     source x = find_source(&a, group, m0, begin * BK);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
         if (i < steps) bring_x(STAGE(i), &x, &a, taps);
@@ -217,11 +227,11 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     // The blocks of a cluster run one after the other: the last one adds.
     keep_sums(parts + rank * BM * OUT_PITCH, &s);
     BARRIER();
-    if (rank + 1 == SPLITS) store_sums(&a, parts, group, m0, n0, rank);
+    if (rank + 1 == SPLITS) store_sums(&a, &more, parts, group, m0, n0);
 #else
     keep_sums((float *)tiles, &s);
     CLUSTER_BARRIER();
-    store_sums(&a, (const float *)tiles, group, m0, n0, rank);
+    store_sums(&a, &more, (const float *)tiles, group, m0, n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
 #endif

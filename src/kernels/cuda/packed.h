@@ -42,7 +42,7 @@ typedef struct packed_kind {
     packed_types types;
     packed_cut cut;
     uint32_t activation; /* a conv_activation */
-    bool plain, gathered, vector, biased, added;
+    bool plain, patched, gathered, vector, biased, added;
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */

@@ -168,21 +168,70 @@ DEVICE void keep_sums(float *out, const sums *s)
         }
 }
 
+// Blocks of a cluster store different rows. A thread stores UNITS times eight neighbours of a row, always of the same columns.
+#if SPLITS > 1 && !defined(EMULATED)
+enum { OWN_ROWS = BM / SPLITS };
+#else
+enum { OWN_ROWS = BM };
+#endif
+enum { UNITS = (OWN_ROWS * SUMS + PACKED_THREADS - 1) / PACKED_THREADS };
+
+DEVICE uint32_t unit_row(uint32_t i, uint32_t rank) { return (OWN_ROWS < BM ? rank * OWN_ROWS : 0) + (i * PACKED_THREADS + THREAD) / SUMS; }
+DEVICE uint32_t unit_column(void) { return THREAD % SUMS * 8; }
+
+// What is added to the sums. It is loaded before the products begin, if registers suffice, because nothing hides the wait behind them.
+#define BIAS_EARLY (VECTOR && BIASED && BLOCKS < 3)
+#define ADDED_EARLY (VECTOR && ADDED && BLOCKS < 3 && (BM == 64 || BN == 64))
+typedef struct extras {
+#if BIAS_EARLY
+    bias_pack bias;
+#endif
+#if ADDED_EARLY
+    added_pack added[UNITS];
+#endif
+    uint32_t rank;
+} extras;
+
+DEVICE void load_extras(extras *x, const packed *a, uint32_t group, uint64_t m0, uint64_t n0, uint32_t rank)
+{
+    const uint64_t n = n0 + unit_column(), column = group * a->n + n;
+    x->rank = rank;
+#if BIAS_EARLY
+    if (n < a->n) x->bias = *(const bias_pack *)(a->bias + column);
+#endif
+#if ADDED_EARLY
+    UNROLL for (uint32_t i = 0; i < UNITS; i++) {
+        const uint64_t m = m0 + unit_row(i, rank);
+        if (m < a->m && n < a->n) x->added[i] = *(const added_pack *)(a->residual + m * a->y_row + column);
+    }
+#endif
+    (void)m0, (void)n, (void)column;
+}
+
 // Eight neighbours of a row of Y.
-DEVICE void store_8(const packed *a, uint32_t group, uint64_t m, uint64_t n, const float *from)
+DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group, uint64_t m, uint64_t n, const float *from)
 {
     const uint64_t column = group * a->n + n, at = m * a->y_row + column;
     float v[8];
     if (m >= a->m || n >= a->n) return; // all that is read from other blocks is used: see CLUSTER_LEAVE
     const quad low = add_parts(from), high = add_parts(from + 4);
     UNROLL for (int e = 0; e < 8; e++) v[e] = a->alpha * (e < 4 ? low.at[e % 4] : high.at[e % 4]);
+    (void)x, (void)i;
 #if VECTOR
 #if BIASED
+#if BIAS_EARLY
+    const bias_pack b = x->bias;
+#else
     const bias_pack b = *(const bias_pack *)(a->bias + column);
+#endif
     UNROLL for (int e = 0; e < 8; e++) v[e] += WIDEN(BIAS, b.at[e]);
 #endif
 #if ADDED
+#if ADDED_EARLY
+    const added_pack r = x->added[i];
+#else
     const added_pack r = *(const added_pack *)(a->residual + at);
+#endif
     UNROLL for (int e = 0; e < 8; e++) v[e] += WIDEN(RESIDUAL, r.at[e]);
 #endif
     UNROLL for (int e = 0; e < 8; e++) v[e] = activate(v[e], a->first, a->second);
@@ -201,19 +250,10 @@ DEVICE void store_8(const packed *a, uint32_t group, uint64_t m, uint64_t n, con
 #endif
 }
 
-// Blocks of a cluster store different rows.
-DEVICE void store_sums(const packed *a, const float *out, uint32_t group, uint64_t m0, uint64_t n0, uint32_t rank)
+DEVICE void store_sums(const packed *a, const extras *x, const float *out, uint32_t group, uint64_t m0, uint64_t n0)
 {
-#if SPLITS > 1 && !defined(EMULATED)
-    enum { ROWS = BM / SPLITS };
-    const uint32_t first = rank * ROWS;
-#else
-    enum { ROWS = BM };
-    const uint32_t first = 0;
-    (void)rank;
-#endif
-    UNROLL for (uint32_t i = 0; i < (ROWS * SUMS + PACKED_THREADS - 1) / PACKED_THREADS; i++) {
-        const uint32_t unit = i * PACKED_THREADS + THREAD, row = first + unit / SUMS, column = unit % SUMS * 8;
-        if (unit < ROWS * SUMS) store_8(a, group, m0 + row, n0 + column, out + row * OUT_PITCH + column);
+    UNROLL for (uint32_t i = 0; i < UNITS; i++) {
+        const uint32_t row = unit_row(i, x->rank), column = unit_column();
+        if (i * PACKED_THREADS + THREAD < OWN_ROWS * SUMS) store_8(a, x, i, group, m0 + row, n0 + column, out + row * OUT_PITCH + column);
     }
 }

@@ -101,19 +101,29 @@ DEVICE float squared(const numbers *v, float mean)
     return sum;
 }
 
-DEVICE void layer_store(const layer *a, uint64_t row, uint64_t i, const numbers *v, float mean, float factor)
-{
-    const uint64_t at = row * a->length + i;
+// What a row's elements are multiplied by, and what is added then.
+typedef struct weights {
     scale_pack scale;
     bias_pack bias;
+} weights;
+
+DEVICE weights weights_at(const layer *a, uint64_t i)
+{
+    weights w;
+    if (a->scale) w.scale = *(const scale_pack *)(a->scale + i);
+    if (a->bias) w.bias = *(const bias_pack *)(a->bias + i);
+    return w;
+}
+
+DEVICE void layer_store(const layer *a, uint64_t row, uint64_t i, const numbers *v, const weights *by, float mean, float factor)
+{
+    const uint64_t at = row * a->length + i;
     sum_pack s;
     y_pack y;
-    if (a->scale) scale = *(const scale_pack *)(a->scale + i);
-    if (a->bias) bias = *(const bias_pack *)(a->bias + i);
     UNROLL for (int e = 0; e < VECTOR; e++) {
         float w = (v->at[e] - mean) * factor;
-        if (a->scale) w *= WIDEN(SCALE, scale.at[e]);
-        if (a->bias) w += WIDEN(BIAS, bias.at[e]);
+        if (a->scale) w *= WIDEN(SCALE, by->scale.at[e]);
+        if (a->bias) w += WIDEN(BIAS, by->bias.at[e]);
         y.at[e] = NARROW(Y, w);
         s.at[e] = NARROW(SUM, v->at[e]);
     }
@@ -136,7 +146,8 @@ DEVICE float line_sum(float x, float *room) { return block_sum(x, room); }
 #endif
 
 // KEPT packs of a row stay in a thread's registers; longer rows are read again. WARPED: a warp computes a row, so that
-// no thread waits for others.
+// no thread waits for others. The weights of few packs are under way together with them.
+#define WEIGHTS_EARLY (KEPT <= 2)
 KERNEL(run, layer, THREADS)
 {
     SHARED float room[THREADS / 32];
@@ -145,7 +156,10 @@ KERNEL(run, layer, THREADS)
     const uint64_t step = (uint64_t)LINE_THREADS * VECTOR, start = (uint64_t)line * VECTOR;
     for (uint64_t row = (uint64_t)BLOCK_X * LINES + THREAD / LINE_THREADS; row < a.rows; row += (uint64_t)BLOCKS_X * LINES) {
         numbers kept[KEPT];
+        weights by[KEPT];
         float sum = 0, squares = 0, mean = 0;
+        UNROLL for (int k = 0; k < KEPT; k++)
+            if (WEIGHTS_EARLY && start + (uint32_t)k * step < a.length) by[k] = weights_at(&a, start + (uint32_t)k * step);
         UNROLL for (int k = 0; k < KEPT; k++)
             if (start + (uint32_t)k * step < a.length) kept[k] = layer_at(&a, row, start + (uint32_t)k * step);
         UNROLL for (int k = 0; k < KEPT; k++)
@@ -164,11 +178,16 @@ KERNEL(run, layer, THREADS)
         const float variance = line_sum(squares, room) / n, factor = 1 / sqrtf(variance + a.epsilon);
         if (line == 0 && a.mean) a.mean[row] = NARROW(MEAN, mean);
         if (line == 0 && a.factor) a.factor[row] = NARROW(FACTOR, factor);
-        UNROLL for (int k = 0; k < KEPT; k++)
-            if (start + (uint32_t)k * step < a.length) layer_store(&a, row, start + (uint32_t)k * step, &kept[k], mean, factor);
+        UNROLL for (int k = 0; k < KEPT; k++) {
+            const uint64_t i = start + (uint32_t)k * step;
+            if (i >= a.length) break;
+            if (!WEIGHTS_EARLY) by[k] = weights_at(&a, i);
+            layer_store(&a, row, i, &kept[k], &by[k], mean, factor);
+        }
         for (uint64_t i = start + KEPT * step; i < a.length; i += step) {
             const numbers v = layer_at(&a, row, i);
-            layer_store(&a, row, i, &v, mean, factor);
+            const weights w = weights_at(&a, i);
+            layer_store(&a, row, i, &v, &w, mean, factor);
         }
     }
 }

@@ -308,6 +308,72 @@ static void test_cuda__events_tell_the_time_between_them(void **state)
     assert_string_equal(fake_cuda_child(measure), "0 1 1000000 -1");
 }
 
+/* Copies of each size, several before each wait, more than the pinned memory of a stream holds. The
+ * host may read what was copied when an event has passed, here or on another stream, and so may
+ * later copies of the same stream. */
+static void stage(str *out)
+{
+    enum { BYTES = 400000, TIMES = 5 };
+    rig r;
+    device_stream *second = NULL;
+    device_event *a = NULL, *b = NULL;
+    unsigned char *x = calloc(TIMES + 2, BYTES);
+    pgy_status st = open_rig(&r, 2 * BYTES);
+    void *const back = (char *)r.memory + BYTES;
+    if (!st) st = device_stream_create(&second, r.d, &r.err);
+    if (!st) st = device_event_create(&a, r.d, &r.err);
+    if (!st) st = device_event_create(&b, r.d, &r.err);
+    for (size_t i = 0; i < BYTES; i++) x[i] = (unsigned char)(i % 251);
+    if (!st) st = device_copy(r.s, r.memory, x, BYTES, DEVICE_FROM_HOST, &r.err);
+    for (size_t i = 1; !st && i <= TIMES; i++)
+        st = device_copy(r.s, x + i * BYTES, r.memory, BYTES, DEVICE_TO_HOST, &r.err);
+    if (!st) st = device_event_record(a, r.s, &r.err);
+    if (!st) st = device_event_wait(second, a, &r.err);
+    if (!st) st = device_event_record(b, second, &r.err);
+    if (!st) st = device_event_synchronize(b, &r.err);
+    for (size_t i = 1; !st && i <= TIMES; i++)
+        str_printf(out, "%d", memcmp(x, x + i * BYTES, BYTES));
+    memset(x + BYTES, 0, BYTES);
+    if (!st) st = device_copy(r.s, x + BYTES, r.memory, BYTES, DEVICE_TO_HOST, &r.err);
+    if (!st) st = device_copy(r.s, back, x + BYTES + 100, BYTES - 100, DEVICE_FROM_HOST, &r.err);
+    if (!st) st = device_copy(r.s, x + (TIMES + 1) * BYTES, back, 9, DEVICE_TO_HOST, &r.err);
+    if (!st) st = device_stream_synchronize(r.s, &r.err);
+    str_printf(out, " %s %d", st ? r.err.text : "again",
+               memcmp(x + 100, x + (TIMES + 1) * BYTES, 9));
+    device_event_destroy(a);
+    device_event_destroy(b);
+    device_stream_destroy(second);
+    close_rig(&r);
+    free(x);
+}
+
+static void test_cuda__copies_are_on_the_host_when_an_event_has_passed(void **state)
+{
+    (void)state;
+    use();
+    assert_string_equal(fake_cuda_child(stage), "00000 again 0");
+}
+
+/* What a failed wait leaves behind does not come to the host later. */
+static void drop(str *out)
+{
+    rig r;
+    char x[8] = "before";
+    pgy_status st = open_rig(&r, 64);
+    if (!st) st = device_fill(r.s, r.memory, 'x', 8, &r.err);
+    if (!st) st = device_copy(r.s, x, r.memory, 4, DEVICE_TO_HOST, &r.err);
+    const pgy_status waited = st ? st : device_stream_synchronize(r.s, &r.err);
+    close_rig(&r);
+    str_printf(out, "%d %s", waited == PGY_OK, x);
+}
+
+static void test_cuda__copies_of_a_failed_wait_do_not_arrive(void **state)
+{
+    (void)state;
+    plant("cuStreamSynchronize:1:700");
+    assert_string_equal(fake_cuda_child(drop), "0 before");
+}
+
 static void lose_device(str *out)
 {
     rig r;

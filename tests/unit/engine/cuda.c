@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "device/cuda.h"
 #include "engine/context/context.h"
+#include "engine/select/measure.h"
 #include "harness/fake_cuda.h"
 #include "harness/model_builder.h"
 #include "kernels/extent.h"
@@ -264,6 +265,54 @@ static void test_cuda__only_gpu_fallback_builds_without_the_device(void **state)
     assert_non_null(strstr(fake_cuda_child(run_on_device), "device 'cuda:0' is used by another"));
     const char *text = fake_cuda_child(run_anywhere);
     assert_non_null(strstr(text, RESULTS " captured 0, launched 0 and 0"));
+}
+
+static void run_nothing(void **arguments, const unsigned grid[3], const unsigned block[3])
+{
+    (void)arguments, (void)grid, (void)block;
+}
+
+/* By the stand-in's clock, each sample of ten runs takes a millisecond. */
+static void measure_both(str *out)
+{
+    const int64_t shape[1] = {8};
+    const op_def def = {.name = "Relu"};
+    const op_node node = {.def = &def, .name = "relu"};
+    const kernel kernels[] = {{.name = "early",
+                               .ops = "Relu",
+                               .device = "cuda",
+                               .accept = accept,
+                               .prepare = prepare,
+                               .enqueue = enqueue,
+                               .load = load,
+                               .unload = unload},
+                              {.name = "holding",
+                               .ops = "Relu",
+                               .flags = KERNEL_HOLDS_NEXT,
+                               .device = "cuda",
+                               .accept = accept,
+                               .prepare = prepare,
+                               .enqueue = enqueue,
+                               .load = load,
+                               .unload = unload}};
+    kernel_problem problem = {.node = &node, .space = 1, .input_count = 1, .output_count = 1};
+    device *d = NULL;
+    pgy_error err = {0};
+    problem.inputs[0] = problem.outputs[0] =
+        (kernel_tensor){.dtype = PGY_F32, .rank = 1, .shape = shape, .space = 1};
+    if (device_open(&d, "cuda", &err)) str_append(out, err.text);
+    if (d) fake_cuda_set_kernel("test_add", SIZES, run_nothing);
+    for (size_t i = 0; d && i < 2; i++) {
+        const measure_candidate c = {.kernel = &kernels[i], .problem = &problem, .device = d};
+        str_printf(out, "%.0f ", measure_on_device(&c, INT64_MAX));
+    }
+}
+
+static void test_cuda__a_kernel_that_holds_up_the_next_one_counts_for_it(void **state)
+{
+    (void)state;
+    fake_cuda_use(TEST_BINARY_DIR);
+    assert_string_equal(fake_cuda_child(measure_both), "100000 100700 ");
 }
 
 /* Each call of the driver that can fail while an engine is built and run does so: the result is an

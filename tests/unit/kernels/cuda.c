@@ -131,11 +131,11 @@ static void test_cuda__large_products_copy_by_tensor_maps(void **state)
     static const struct {
         const char *b;
         pgy_dtype type;
-        unsigned long maps; /* of X, W and Y, and of X and W for each of four smaller tiles */
-    } CASES[] = {{"200x264", PGY_F16, 3 + 8},
-                 {"200x264", PGY_BF16, 3 + 8},
+        unsigned long maps; /* of X, W and Y, and of X and W for each of seven smaller tiles */
+    } CASES[] = {{"200x264", PGY_F16, 3 + 14},
+                 {"200x264", PGY_BF16, 3 + 14},
                  {"200x264", PGY_F32, 0},
-                 {"200x261", PGY_F16, 8}}; /* rows of Y are no multiples of 16 bytes */
+                 {"200x261", PGY_F16, 14}}; /* rows of Y are no multiples of 16 bytes */
     cuda_checker *c = open_checker();
     (void)state;
     if (on_gpu()) skip();
@@ -212,6 +212,11 @@ static void test_cuda__attention(void **state)
     /* a mask for all rows */
     CHECK("", "Attention", "", "2x3x80x16", "2x3x70x16", "2x3x70x32", "2x1x1x70");
     CHECK("", "Attention", "", "2x2x20x64", "2x2x70x64", "2x2x70x64", "?2x1x1x70");
+    /* all keys in shared memory: warps with two and one of 16 keys or none, several groups of rows
+     */
+    CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=2", "1x150x384");
+    CHECK("", "Attention", "", "8x12x33x16", "8x12x33x16", "8x12x33x16", "33x33");
+    CHECK("", "Attention", "", "8x12x20x16", "8x12x130x16", "8x12x130x32", "8x1x1x130");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
     /* caches: one and two rows of queries, blocks that share the keys, many rows, three axes */
     CHECK("", "Attention", "", "2x4x1x64", "2x2x1x64", "2x2x1x64", "-", "2x2x69x64", "2x2x69x64");
@@ -301,6 +306,7 @@ static void test_cuda__elements(void **state)
     CHECK("", "Where", "", "?4x8", "4x8", "8");
     CHECK("", "Gather", "axis=1", "3x5x6", "#2x2<5");
     CHECK("", "Transpose", "perm=0,2,3,1", "2x40x9x8");
+    CHECK("", "Transpose", "perm=0,3,1,2", "2x9x8x40");
     CHECK("", "Transpose", "perm=1,0,2", "5x6x7");
     CHECK("", "Concat", "axis=1", "2x3x4", "2x1x4");
     CHECK("", "Concat", "axis=1", "2x8x3x4", "2x5x3x4");
@@ -372,6 +378,9 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("", "Attention", "is_causal=1", "1x2x3x32", "1x2x5x32", "1x2x5x32", "3x5");
     CHECK("", "Conv", "pads=1,1,1,1 strides=2,2", "1x32x9x9", "20x32x3x3", "20"); /* taps first */
     CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
+    CHECK("", "Conv", "strides=8,8", "2x3x24x40", "72x3x8x8", "72"); /* patches */
+    CHECK("", "Conv", "strides=4,16 pads=0,0,0,8", "1x2x12x40", "9x2x3x16");
+    CHECK("", "Conv", "strides=5,8", "2x3x19x48", "16x3x4x24", "16");
     CHECK("", "Conv", "group=16 pads=1,1,1,1 strides=2,2", "2x16x9x11", "16x1x3x3", "16");
     CHECK("com.microsoft", "FusedConv", "pads=1,1,1,1 activation=Relu", "1x16x6x5", "16x16x3x3",
           "16", "1x16x6x5");
