@@ -51,6 +51,8 @@ static const struct {
     {"CumSum", "", "f3,50 I=1", "", 1},
     {"Gather", "", "f6,5 i3,2", "axis=0", 1},
     {"GatherElements", "", "f6,5 i3,5", "axis=0", 1},
+    {"GatherMatMul", "pgy", "f7,1,5 F6,5,40 i7", "", 1},
+    {"GatherMatMul", "pgy", "f7,5,1 F6,40,5 n7,1", "column=1", 1},
     {"GatherND", "", "f4,6,5 i3,2", "", 1},
     {"ScatterElements", "", "f6,5 i3,5 f3,5", "", 1},
     {"ScatterND", "", "f4,6,5 i3,2 f3,5", "", 1},

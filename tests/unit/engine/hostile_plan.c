@@ -95,13 +95,13 @@ static void test_hostile_plan__parameters_are_checked(void **state)
 static void test_hostile_plan__memory_suffices(void **state)
 {
     (void)state;
-    opened o = copy_of_op("Attention");
+    opened o = copy_of_op("GatherMatMul");
     o.steps[0].workspace_bytes -= 64;
     expect_refused(&o, "its workspace has");
-    o = copy_of_op("Attention");
+    o = copy_of_op("GatherMatMul");
     o.steps[0].scratch_bytes -= 64;
     expect_refused(&o, "its scratch memory has");
-    o = copy_of_op("Attention");
+    o = copy_of_op("GatherMatMul");
     o.steps[0].phases++;
     expect_refused(&o, "its number of phases or parts differs");
     o = copy_of_op("ConvTranspose");
