@@ -161,14 +161,17 @@ static float *pack_unit(float *to, const conv_plan *p, const float *w, uint64_t 
     return to;
 }
 
-static bool conv_plan_fill(void *packed, const kernel_problem *u, const void *user)
+size_t conv_plan_packed_floats(const conv_plan *p)
 {
-    const conv_plan *p = user;
+    const uint64_t each = packed_lanes(p) * (uint64_t)p->s.kernel[0] * p->columns;
+    return p->packed_bias + p->s.groups * p->out_blocks * p->block * each;
+}
+
+void conv_plan_fill(float *to, const conv_plan *p, const float *w, const float *bias)
+{
     const conv_shape *s = &p->s;
-    const float *w = u->inputs[1].data, *bias = s->has_bias ? u->inputs[2].data : NULL;
     const uint64_t channels = s->out_channels / s->groups, padded = p->out_blocks * p->block;
     const uint64_t area = (uint64_t)(s->kernel[0] * s->kernel[1]);
-    float *to = packed;
     for (uint64_t g = 0; g < s->groups; g++)
         for (uint64_t o = 0; o < padded; o++)
             *to++ = bias && o < channels ? bias[g * channels + o] : 0;
@@ -176,6 +179,12 @@ static bool conv_plan_fill(void *packed, const kernel_problem *u, const void *us
         for (uint64_t o = 0; o < padded; o += 2 * p->block)
             to = pack_unit(to, p, w + g * channels * (s->in_channels / s->groups) * area, o,
                            padded - o < 2 * p->block ? p->block : 2 * p->block);
+}
+
+static bool fill(void *packed, const kernel_problem *u, const void *user)
+{
+    const conv_plan *p = user;
+    conv_plan_fill(packed, p, u->inputs[1].data, p->s.has_bias ? u->inputs[2].data : NULL);
     return true;
 }
 
@@ -183,17 +192,15 @@ pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const kernel_pro
                           pgy_error *err)
 {
     const conv_shape *s = &p->s;
-    const uint64_t each = packed_lanes(p) * (uint64_t)s->kernel[0] * p->columns;
-    const uint64_t padded = p->out_blocks * p->block;
-    const kernel_packing how = {
-        .form = "conv",
-        .numbers = {p->block, p->linear, s->groups, s->in_channels, s->out_channels,
-                    (uint64_t)s->kernel[0], (uint64_t)s->kernel[1], p->lanes, p->last_lanes,
-                    p->in_blocks, p->columns},
-        .inputs = s->has_bias ? 6 : 2,
-        .size_bytes = (p->packed_bias + s->groups * padded * each) * sizeof(float),
-        .fill = conv_plan_fill,
-        .user = p};
+    const kernel_packing how = {.form = "conv",
+                                .numbers = {p->block, p->linear, s->groups, s->in_channels,
+                                            s->out_channels, (uint64_t)s->kernel[0],
+                                            (uint64_t)s->kernel[1], p->lanes, p->last_lanes,
+                                            p->in_blocks, p->columns},
+                                .inputs = s->has_bias ? 6 : 2,
+                                .size_bytes = conv_plan_packed_floats(p) * sizeof(float),
+                                .fill = fill,
+                                .user = p};
     out->packed_inputs = how.inputs;
     return kernel_pack(out, u, &how, err);
 }

@@ -35,7 +35,9 @@ enum { CONV_PLAN_NOTE = 16, CONV_PLAN_PARTS = 256 };
 /* Refuses parameters from a plan file that differ from what conv_plan_make computes for their
  * shape; else states which memory the kernel touches. */
 bool conv_plan_extent(kernel_extent *e, const kernel_claim *q, const conv_plan *p);
-/* Packs biases and weights in the order in which the tiles read them. */
+/* Packs biases and weights in the order in which the tiles read them. bias may be NULL. */
+size_t conv_plan_packed_floats(const conv_plan *p);
+void conv_plan_fill(float *to, const conv_plan *p, const float *w, const float *bias);
 pgy_status conv_plan_pack(kernel_plan *out, const conv_plan *p, const kernel_problem *u,
                           pgy_error *err) PGY_MUST_CHECK;
 void conv_plan_run(const kernel_run *r, const conv_plan *p);

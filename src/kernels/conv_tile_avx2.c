@@ -7,6 +7,7 @@
 #include "kernels/vector_avx2.h"
 
 #include "kernels/conv_end.inc"
+#include "kernels/conv_store.inc"
 
 #define NV 1
 #define MR 1

@@ -6,6 +6,7 @@
 #include "kernels/vector_portable.h"
 
 #include "kernels/conv_end.inc"
+#include "kernels/conv_store.inc"
 
 #define NV 1
 #define MR 1

@@ -138,6 +138,17 @@ static bool conv_restore(const restoring *w)
     return true;
 }
 
+/* The pointwise convolution comes first, then the other. */
+static bool expanded_conv_restore(const restoring *w)
+{
+    const packed_recipe pointwise = {
+        .numbers = {w->r->numbers[0], 0, 1, w->r->numbers[1], w->r->numbers[2], 1, 1}};
+    restoring own = *w;
+    own.r = &pointwise;
+    own.prefix = true;
+    return conv_restore(&own);
+}
+
 static bool conv_transpose_restore(const restoring *w)
 {
     const uint64_t *numbers = w->r->numbers, groups = numbers[0], in = numbers[1];
@@ -186,6 +197,7 @@ static const restored_form FORMS[] = {
     {"conv", NULL, conv_restore},
     {"conv_flat", NULL, conv_flat_restore},
     {"conv_transpose", NULL, conv_transpose_restore},
+    {"expanded_conv", NULL, expanded_conv_restore},
 };
 
 /* "NAME+" is the form NAME with other constants behind it. */

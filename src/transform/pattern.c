@@ -306,9 +306,10 @@ void pattern_set_text(pattern *p, pgy_node *n, const char *name, const char *tex
     fail(p, r.status);
 }
 
-void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *name)
+void pattern_copy_as(pattern *p, pgy_node *n, const char *name, const pgy_node *from,
+                     const char *source)
 {
-    const pgy_onnx_attribute *a = node_attribute(from, name);
+    const pgy_onnx_attribute *a = node_attribute(from, source);
     const pgy_onnx_attribute_type type = a ? pgy_onnx_attribute_kind(a) : PGY_ATTR_UNDEFINED;
     rewrite r = setter(p, n);
     if (type == PGY_ATTR_INT) rw_set_int(&r, n, name, a->i);
@@ -325,6 +326,11 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
             r.status = graph_no_memory(p->err);
     }
     fail(p, r.status);
+}
+
+void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *name)
+{
+    pattern_copy_as(p, n, name, from, name);
 }
 
 /* ---- Weights -------------------------------------------------------------------------------- */

@@ -148,6 +148,9 @@ void pattern_set_floats(pattern *p, pgy_node *n, const char *name, const double 
 void pattern_set_text(pattern *p, pgy_node *n, const char *name, const char *text);
 /* Copies attribute `name` of `from`, if it has one. */
 void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *name);
+/* Copies attribute `source` of `from`, if it has one, and names it `name`. */
+void pattern_copy_as(pattern *p, pgy_node *n, const char *name, const pgy_node *from,
+                     const char *source);
 /* A new weight of a level, rounded from float64 once. NULL: out of memory. */
 pgy_value *pattern_weight(pattern *p, pgy_graph *level, const char *stem, pgy_dtype dtype,
                           size_t rank, const int64_t *shape, const double *values);

@@ -28,6 +28,8 @@ static const struct {
     {"Conv", "", "f2,16,5,6 F16,1,3,3", "group=16 pads=1,1,1,1, strides=2,1,", 1},
     {"Conv", "", "f1,3,9,8 F8,3,3,3", "dilations=2,1,", 1},
     {"Conv", "", "f1,4,7 f6,2,3 f6", "group=2", 1},
+    {"ExpandedConv", "pgy", "f2,5,9,8 F33,5,1,1 F33,1,3,3 F33",
+     "group=33 pads=1,1,1,1, inner_activation='Silu", 1},
     {"ConvTranspose", "", "f1,6,5,4 F6,3,3,2 F3", "strides=2,1,", 1},
     {"MaxPool", "", "f1,16,7,7", "kernel_shape=3,2, strides=2,2, pads=1,0,1,0,", 1},
     {"MaxPool", "", "u1,5,7,7", "kernel_shape=3,2, pads=1,0,1,0,", 1},

@@ -30,9 +30,19 @@ static double matmul(flops_shape a, flops_shape y)
     return rows > 0 ? 2 * elements(y) * (elements(a) / rows) : 0;
 }
 
-double program_flops(const char *op, flops_shape a, flops_shape b, flops_shape y)
+/* A pointwise convolution of x, whose filters are w, and a convolution with the filters v. */
+static double expanded_conv(flops_shape x, flops_shape w, flops_shape v, flops_shape y)
 {
+    const double second = conv(y, v);
+    return w.rank < 3 || x.rank < 0 || second <= 0 ? 0
+                                                   : 2 * elements(x) * (double)w.dims[0] + second;
+}
+
+double program_flops(const char *op, const flops_shape inputs[FLOPS_INPUTS], flops_shape y)
+{
+    const flops_shape a = inputs[0], b = inputs[1];
     if (strstr(op, "ConvTranspose")) return conv(a, b);
+    if (strstr(op, "ExpandedConv")) return expanded_conv(a, b, inputs[2], y);
     if (strstr(op, "Conv")) return conv(y, b);
     if (strstr(op, "MatMul") || strstr(op, "Gemm")) return matmul(a, y);
     return 0;

@@ -10,8 +10,11 @@ typedef struct flops_shape {
     const int64_t *dims;
 } flops_shape;
 
-/* Operations of a convolution or matrix product with inputs a and b and output y; a multiply-add
- * counts as two. `op` may be the operator of a fused node. 0: another operator, or unknown. */
-double program_flops(const char *op, flops_shape a, flops_shape b, flops_shape y);
+enum { FLOPS_INPUTS = 3 };
+
+/* Operations of a convolution or matrix product with these first inputs and output y; a
+ * multiply-add counts as two. `op` may be the operator of a fused node. 0: another operator, or
+ * unknown. */
+double program_flops(const char *op, const flops_shape inputs[FLOPS_INPUTS], flops_shape y);
 
 #endif

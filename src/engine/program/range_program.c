@@ -331,6 +331,12 @@ static void take_twin(making *m, const range_step *s)
     step->cost_ns = twin->cost_ns;
 }
 
+static flops_shape shape_of(const making *m, const range_operand *o)
+{
+    const program_tensor *t = o->tensor == PROGRAM_NO_TENSOR ? NULL : &m->p->tensors[o->tensor];
+    return t ? (flops_shape){t->rank, t->shape} : (flops_shape){-1, NULL};
+}
+
 static pgy_status prepare_step(making *m, const range_step *s)
 {
     const program_step *base = &m->r->base->steps[s->step];
@@ -344,11 +350,10 @@ static pgy_status prepare_step(making *m, const range_step *s)
         if (!fits_base(m, s, &step->plan)) st = refuse(m, s, "its memory depends on sizes");
     }
     if (st || !base->flops) return st;
-    const program_tensor *a = &m->p->tensors[s->operands[0].tensor],
-                         *b = &m->p->tensors[s->operands[1].tensor],
-                         *y = &m->p->tensors[s->operands[s->input_count].tensor];
-    step->flops = program_flops(step->op_type, (flops_shape){a->rank, a->shape},
-                                (flops_shape){b->rank, b->shape}, (flops_shape){y->rank, y->shape});
+    flops_shape inputs[FLOPS_INPUTS];
+    for (size_t i = 0; i < FLOPS_INPUTS; i++)
+        inputs[i] = i < s->input_count ? shape_of(m, &s->operands[i]) : (flops_shape){-1, NULL};
+    step->flops = program_flops(step->op_type, inputs, shape_of(m, &s->operands[s->input_count]));
     return PGY_OK;
 }
 

@@ -371,9 +371,13 @@ static double flops_of(const build_node *c)
 {
     const kernel_problem *u = &c->problem;
     if (!c->kernel || u->input_count < 2 || !u->output_count) return 0;
-    const kernel_tensor *a = &u->inputs[0], *b = &u->inputs[1], *y = &u->outputs[0];
-    return program_flops(c->node->op_type, (flops_shape){a->rank, a->shape},
-                         (flops_shape){b->rank, b->shape}, (flops_shape){y->rank, y->shape});
+    flops_shape inputs[FLOPS_INPUTS];
+    for (size_t i = 0; i < FLOPS_INPUTS; i++)
+        inputs[i] = i < u->input_count && u->inputs[i].dtype
+                        ? (flops_shape){u->inputs[i].rank, u->inputs[i].shape}
+                        : (flops_shape){-1, NULL};
+    const kernel_tensor *y = &u->outputs[0];
+    return program_flops(c->node->op_type, inputs, (flops_shape){y->rank, y->shape});
 }
 
 static pgy_status emit_step(build_node *c, builder *b, pgy_error *err)

@@ -166,8 +166,10 @@ static double flops_of(const program *p, const program_step *s)
     const size_t reads = (size_t)s->input_count + s->captured_count;
     if (s->flops > 0 || s->act != PROGRAM_RUN || s->input_count < 2 || !s->output_count)
         return s->flops;
-    return program_flops(s->op_type, shape_of(tensor_of(p, s, 0)), shape_of(tensor_of(p, s, 1)),
-                         shape_of(tensor_of(p, s, reads)));
+    flops_shape inputs[FLOPS_INPUTS];
+    for (size_t i = 0; i < FLOPS_INPUTS; i++)
+        inputs[i] = shape_of(i < s->input_count ? tensor_of(p, s, i) : NULL);
+    return program_flops(s->op_type, inputs, shape_of(tensor_of(p, s, reads)));
 }
 
 /* NULL: the step has no tensors */

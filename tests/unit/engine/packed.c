@@ -298,7 +298,8 @@ static pgy_model *model_of_forms(pgy_dtype dtype)
     } WEIGHTS[] = {{"plain", {33, 65}, 2},      {"turned", {70, 65}, 2},
                    {"first", {40, 3, 5, 5}, 4}, {"grouped", {64, 16, 5, 5}, 4},
                    {"wide", {50, 40, 1, 1}, 4}, {"up", {50, 9, 2, 2}, 4},
-                   {"few", {176, 4, 3, 3}, 4}};
+                   {"few", {176, 4, 3, 3}, 4},  {"expand", {200, 64, 1, 1}, 4},
+                   {"deep", {200, 1, 3, 3}, 4}};
     model_builder b = builder_start(17);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) values[i] = weight_at(i, 3);
     for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++) {
@@ -315,6 +316,7 @@ static pgy_model *model_of_forms(pgy_dtype dtype)
     builder_input(&b, "x", dtype, "N, 33");
     builder_input(&b, "image", dtype, "N, 3, 12, 12");
     builder_input(&b, "channels", dtype, "N, 64, 7, 7");
+    builder_input(&b, "large", dtype, "N, 64, 13, 13");
     builder_node(&b, "MatMul", "x plain", "a");
     builder_attr_int(&b, builder_node(&b, "Gemm", "a turned", "b"), "transB", 1);
     builder_node(&b, "Conv", "image first", "c");
@@ -322,10 +324,13 @@ static pgy_model *model_of_forms(pgy_dtype dtype)
     builder_node(&b, "ConvTranspose", "d up", "e");
     builder_attr_int(&b, builder_node(&b, "Conv", "channels grouped", "f"), "group", 4);
     builder_attr_int(&b, builder_node(&b, "Conv", "channels few", "g"), "group", 16);
+    builder_node(&b, "Conv", "large expand", "h");
+    builder_attr_int(&b, builder_node(&b, "Conv", "h deep", "i"), "group", 200);
     builder_output(&b, "b", dtype, NULL);
     builder_output(&b, "e", dtype, NULL);
     builder_output(&b, "f", dtype, NULL);
     builder_output(&b, "g", dtype, NULL);
+    builder_output(&b, "i", dtype, NULL);
     return builder_finish_bytes(&b);
 }
 
@@ -346,18 +351,19 @@ static void assert_same_weights(pgy_graph *a, pgy_graph *b)
         pgy_tensor_release(z);
         count++;
     }
-    assert_true(count >= 7);
+    assert_true(count >= 9);
 }
 
 static size_t assert_restored(pgy_dtype dtype)
 {
-    static const int64_t SHAPES[3][4] = {{2, 33}, {2, 3, 12, 12}, {2, 64, 7, 7}},
-                         MAX[3][4] = {{9, 33}, {9, 3, 12, 12}, {9, 64, 7, 7}};
+    static const int64_t SHAPES[4][4] = {{2, 33}, {2, 3, 12, 12}, {2, 64, 7, 7}, {2, 64, 13, 13}},
+                         MAX[4][4] = {{9, 33}, {9, 3, 12, 12}, {9, 64, 7, 7}, {9, 64, 13, 13}};
     const pgy_profile_range ranges[] = {
         {.name = "x", .count = 2, .min = SHAPES[0], .opt = SHAPES[0], .max = MAX[0]},
         {.name = "image", .count = 4, .min = SHAPES[1], .opt = SHAPES[1], .max = MAX[1]},
-        {.name = "channels", .count = 4, .min = SHAPES[2], .opt = SHAPES[2], .max = MAX[2]}};
-    const pgy_profile profile = {.ranges = ranges, .range_count = 3};
+        {.name = "channels", .count = 4, .min = SHAPES[2], .opt = SHAPES[2], .max = MAX[2]},
+        {.name = "large", .count = 4, .min = SHAPES[3], .opt = SHAPES[3], .max = MAX[3]}};
+    const pgy_profile profile = {.ranges = ranges, .range_count = 4};
     const pgy_build_config config = {.size = sizeof config,
                                      .profiles = &profile,
                                      .profile_count = 1,
