@@ -84,7 +84,7 @@ function(pgy_unit_tests layer)
     if(layer STREQUAL kernels AND (PGY_COVERAGE OR PGY_SANITIZE))
       target_link_libraries(test.${name} PRIVATE pgy_fast) # they compare millions of elements
     endif()
-    add_test(NAME ${name} COMMAND test.${name})
+    add_test(NAME ${name} COMMAND test.${name} ${PGY_ARGUMENT_${name}})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
   endforeach()
 endfunction()
@@ -96,11 +96,15 @@ endforeach()
 foreach(test device.cuda device.cuda_cache engine.cuda)
   add_dependencies(test.${test} fake_cuda_libraries)
 endforeach()
+# It compiles some hundred kernels, one after another: two tests share them.
+set(PGY_ARGUMENT_kernels.cuda -test_cuda__convolutions*)
 add_dependencies(test.kernels.cuda running_cuda)
-set_tests_properties(kernels.cuda PROPERTIES TIMEOUT 1500) # compiles some hundred kernels
+add_test(NAME kernels.cuda_convolutions COMMAND test.kernels.cuda test_cuda__convolutions*)
+set_tests_properties(kernels.cuda kernels.cuda_convolutions PROPERTIES TIMEOUT 1500 LABELS unit)
 # Long tests start first, so that no processor waits for the last of them.
 set_tests_properties(kernels.cuda PROPERTIES COST 200)
-set_tests_properties(kernels.int_conv kernels.half_adapter PROPERTIES COST 100)
+set_tests_properties(kernels.cuda_convolutions kernels.conv kernels.int_conv kernels.half_adapter kernels.elementwise PROPERTIES COST 100)
+set_tests_properties(kernels.bytes graph.infer transform.weights engine.program_place engine.fake_splits viewer.layout_limits PROPERTIES COST 50)
 
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
