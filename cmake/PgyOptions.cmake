@@ -21,7 +21,10 @@ else()
   set(CMAKE_C_VISIBILITY_PRESET hidden)
 endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
-# Where lines are needed for reports only, variables would make objects and links several times as large.
+# Where lines are needed for reports only, variables would make objects and links several times as large. The preset debug has them.
+if(PGY_TESTS)
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1")
+endif()
 if(PGY_FUZZ AND NOT PGY_SANITIZE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
 elseif(PGY_SANITIZE OR PGY_COVERAGE)
