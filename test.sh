@@ -58,26 +58,28 @@ finish() { # the last line says how many steps passed
     exit 1
 }
 
-tools/setup build runtime test browser
+tools/setup build tools
 rm -rf build/logs
 mkdir -p build/logs
 export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$PWD/build/python/bin/python"
 
+aside setup tools/setup runtime test browser # mostly downloads, which the build does not need
 step layers tools/check_layers
 step style sh -c 'tools/check_style && tools/check_cycles && tests/tools/check_cycles'
 step commands tools/check_commands
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
-case $failed in *build*) finish ;; esac
+join
+case $failed in *build* | *setup*) finish ;; esac
 step unit ctest --test-dir build/release --output-on-failure -j2
 # CUDA kernels are the same ones whatever the processor is.
-step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda$'
-step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda$'
+step unit-avx2 env POLYGRAPHY_CPU=avx2 ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda'
+step unit-portable env POLYGRAPHY_CPU=portable ctest --test-dir build/release --output-on-failure -j2 -R '^(base|tensor|ops|compare|backends|kernels|engine)\.' -E '^kernels\.cuda'
 aside page tests/viewer/run build/release/bin/polygraphy --results build/logs/page
 if command -v firefox-esr >/dev/null || command -v firefox >/dev/null; then # it is tried where it is; nothing installs it
     aside page-firefox tests/viewer/run build/release/bin/polygraphy --browser firefox --results build/logs/page-firefox
 fi
+aside headers tests/headers/check # uses one processor
 step program tests/cli/run_cases build/release/bin/polygraphy
-step headers tests/headers/check
 step docs tools/gen_docs --check
 step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'
 if [ "$mode" = all ]; then
@@ -87,12 +89,13 @@ join
 if [ "$mode" = all ]; then
     step sanitize sh -c 'rm -rf build/asan/profile && ctest --test-dir build/asan --output-on-failure -j2'
     step sanitized-program tests/cli/run_cases build/asan/bin/polygraphy
-    step coverage tools/coverage --no-run --at-least 85
+    aside coverage tools/coverage --no-run --at-least 85 # uses one processor, like the next one
+    aside install tests/install/check
     # select and program_place search on one thread and take minutes under the thread sanitizer.
     step threads sh -c 'cmake --preset tsan -DPGY_BENCH=OFF && cmake --build --preset tsan --target engine-tests && ctest --test-dir build/tsan --output-on-failure -j2 -R "^(engine\.|kernels\.team)" -E "^engine\.(select|program_place)$"'
+    join
     step failing-allocator tests/harness/fail_alloc build/asan 20
     step fuzz tests/fuzz/run_short --built build/asan
-    step install tests/install/check
     step peers tests/parity/run build/release/bin/polygraphy
 fi
 finish

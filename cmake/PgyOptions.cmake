@@ -21,7 +21,10 @@ else()
   set(CMAKE_C_VISIBILITY_PRESET hidden)
 endif()
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
-# Where lines are needed for reports only, variables would make objects and links several times as large.
+# Where lines are needed for reports only, variables would make objects and links several times as large. The preset debug has them.
+if(PGY_TESTS)
+  set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g1")
+endif()
 if(PGY_FUZZ AND NOT PGY_SANITIZE)
   set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O1 -g1")
 elseif(PGY_SANITIZE OR PGY_COVERAGE)
@@ -36,9 +39,9 @@ if(PGY_CCACHE)
   endif()
 endif()
 
-# Some three hundred tests hold the library each: lld links one in half the time.
+# There are some four hundred tests and fuzz targets: lld links one in half the time.
 find_program(PGY_LLD ld.lld)
-if(PGY_LLD AND PGY_TESTS AND NOT PGY_SANITIZE)
+if(PGY_LLD AND PGY_TESTS)
   add_link_options(-fuse-ld=lld)
 endif()
 
@@ -71,6 +74,6 @@ if(PGY_COVERAGE)
   target_compile_options(pgy_settings INTERFACE ${counters} -fcoverage-mapping)
   target_link_options(pgy_settings INTERFACE ${counters})
 endif()
-# For layers that run many loops, after pgy_settings.
+# For tests of loops, after pgy_settings.
 add_library(pgy_fast INTERFACE)
 target_compile_options(pgy_fast INTERFACE -O1)

@@ -11,6 +11,9 @@ endif()
 add_library(pgy_harness STATIC ${PGY_HARNESS})
 target_link_libraries(pgy_harness PUBLIC pgy_settings)
 target_include_directories(pgy_harness PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+if(PGY_COVERAGE OR PGY_SANITIZE)
+  target_link_libraries(pgy_harness PRIVATE pgy_fast) # it compares millions of elements
+endif()
 
 if(PGY_SHARED_LAYERS)
   add_library(pgy_sanitizer OBJECT ${CMAKE_SOURCE_DIR}/src/base/sanitizer.c)
@@ -81,14 +84,20 @@ function(pgy_unit_tests layer)
       pgy_test_layers(test.${name} ${layer} ${PGY_LAYER_USES_${layer}})
     endif()
     target_link_libraries(test.${name} PRIVATE pgy_harness ${CMOCKA_LIBRARY})
-    if(layer STREQUAL kernels AND (PGY_COVERAGE OR PGY_SANITIZE))
-      target_link_libraries(test.${name} PRIVATE pgy_fast) # they compare millions of elements
+    if(layer STREQUAL kernels)
+      if(PGY_COVERAGE OR PGY_SANITIZE)
+        target_link_libraries(test.${name} PRIVATE pgy_fast) # they compare millions of elements
+      endif()
+    else()
+      target_compile_options(test.${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>) # quicker to compile, and nothing waits for their own code
     endif()
-    add_test(NAME ${name} COMMAND test.${name})
+    add_test(NAME ${name} COMMAND test.${name} ${PGY_ARGUMENT_${name}})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS unit)
   endforeach()
 endfunction()
 
+# It compiles some hundred kernels, one after another: two tests share them.
+set(PGY_ARGUMENT_kernels.cuda -test_cuda__convolutions*)
 foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
@@ -97,10 +106,12 @@ foreach(test device.cuda device.cuda_cache engine.cuda)
   add_dependencies(test.${test} fake_cuda_libraries)
 endforeach()
 add_dependencies(test.kernels.cuda running_cuda)
-set_tests_properties(kernels.cuda PROPERTIES TIMEOUT 1500) # compiles some hundred kernels
+add_test(NAME kernels.cuda_convolutions COMMAND test.kernels.cuda test_cuda__convolutions*)
+set_tests_properties(kernels.cuda kernels.cuda_convolutions PROPERTIES TIMEOUT 1500 LABELS unit)
 # Long tests start first, so that no processor waits for the last of them.
 set_tests_properties(kernels.cuda PROPERTIES COST 200)
-set_tests_properties(kernels.int_conv kernels.half_adapter PROPERTIES COST 100)
+set_tests_properties(kernels.cuda_convolutions kernels.conv kernels.int_conv kernels.half_adapter kernels.elementwise PROPERTIES COST 100)
+set_tests_properties(kernels.bytes graph.infer transform.weights engine.program_place engine.fake_splits viewer.layout_limits PROPERTIES COST 50)
 
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
