@@ -82,6 +82,8 @@ void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v);
 /* If keys and values are each a Concat of a cache and new rows, and both Concats are outputs of the
  * graph, replaces the operands by the new rows. */
 void attention_split_cache(attention *a, pattern *p);
+/* Lets nodes that read the shapes of new caches compute them from those of their parts. */
+void attention_free_shapes(const attention *a, pattern *p);
 /* Reads operand i from factor v of a product, back over Transposes, Reshapes, constant factors and,
  * if a->grouped, the repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: v is
  * [.., size, length]. */
