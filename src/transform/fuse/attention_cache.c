@@ -55,6 +55,13 @@ void attention_split_cache(attention *a, pattern *p)
     v->joined = values;
 }
 
+/* A part whose Cast is not needed for its shape. */
+static pgy_value *part_of(const pgy_node *joined, size_t i)
+{
+    pgy_node *cast = pattern_from(joined->inputs[i], "Cast");
+    return cast ? cast->inputs[0] : joined->inputs[i];
+}
+
 /* Makes a Shape node of one part with the attributes of n. */
 static pgy_value *shape_of(pattern *p, pgy_node *n, pgy_value *part)
 {
@@ -78,27 +85,24 @@ static void put_shape(pattern *p, pgy_node *n, const pgy_node *joined)
                   end = place_of(pattern_int(n, "end", RANK));
     int64_t counts[RANK] = {0};
     if (start > LENGTHS || end <= LENGTHS) {
-        pgy_node *made = pattern_put(p, n, "Shape", &joined->inputs[0], 1);
+        pgy_value *past = part_of(joined, 0);
+        pgy_node *made = pattern_put(p, n, "Shape", &past, 1);
         pattern_set_int(p, made, "start", start);
         pattern_set_int(p, made, "end", end);
         return;
     }
     counts[LENGTHS - start] = 1;
-    pgy_value *factors[] = {shape_of(p, n, joined->inputs[1]),
+    pgy_value *factors[] = {shape_of(p, n, part_of(joined, 1)),
                             attention_ints(p, n, counts, (size_t)(end - start))},
-              *terms[] = {shape_of(p, n, joined->inputs[0]), attention_value(p, n)};
+              *terms[] = {shape_of(p, n, part_of(joined, 0)), attention_value(p, n)};
     if (factors[0] && factors[1] && terms[0] && terms[1] &&
         pattern_add(p, n, "Mul", factors, 2, terms[1]))
         (void)pattern_put(p, n, "Add", terms, 2);
 }
 
-void attention_free_shapes(const attention *a, pattern *p)
+void attention_free_shapes(pattern *p, const pgy_value *v, const pgy_node *joined)
 {
-    for (size_t i = ATTENTION_K; i <= ATTENTION_V; i++) {
-        if (!a->of[i].joined) continue;
-        const pgy_value *v = a->of[i].joined->outputs[0];
-        for (size_t k = v->consumer_count; !p->status && k-- > 0;)
-            if (k < v->consumer_count && reads_shape(v->consumers[k], v))
-                put_shape(p, v->consumers[k], a->of[i].joined);
-    }
+    for (size_t i = v->consumer_count; !p->status && i-- > 0;)
+        if (i < v->consumer_count && reads_shape(v->consumers[i], v))
+            put_shape(p, v->consumers[i], joined);
 }
