@@ -12,12 +12,30 @@ static bool reads_shape(const pgy_node *reader, const pgy_value *v)
     return pattern_is(reader, "Shape") && reader->graph == v->producer->graph;
 }
 
-/* Does one node alone read the elements? */
-static bool is_read_once(const pgy_value *v)
+static bool is_read_for_shapes(const pgy_value *v)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < v->consumer_count; i++) count += !reads_shape(v->consumers[i], v);
-    return count == 1;
+    for (size_t i = 0; i < v->consumer_count; i++)
+        if (!reads_shape(v->consumers[i], v)) return false;
+    return true;
+}
+
+/* Does the node only cast v to the type of an output? Layers in 16 bits leave that to a Cast. */
+static bool casts_to_output(const pgy_node *reader, const pgy_value *v)
+{
+    return pattern_is(reader, "Cast") && reader->graph == v->producer->graph &&
+           reader->outputs[0]->is_output && is_read_for_shapes(reader->outputs[0]);
+}
+
+/* Is v, or what a Cast makes of it, an output, and does one other node alone read its elements? */
+static bool is_new_cache(const pgy_value *v)
+{
+    size_t count = 0, casts = 0;
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        const bool cast = !v->is_output && casts_to_output(v->consumers[i], v);
+        casts += cast;
+        count += !cast && !reads_shape(v->consumers[i], v);
+    }
+    return count == 1 && (v->is_output ? !casts : casts == 1);
 }
 
 /* The Concat that makes v, [batch, heads, length, size], from a cache and new rows, or NULL. */
@@ -25,7 +43,7 @@ static pgy_node *joined_from_cache(const attention_operand *o)
 {
     pgy_node *n = pattern_from(o->v, "Concat");
     if (!n || n->input_count != 2 || pattern_rank(o->v) != 4 || o->turned || o->lies_apart ||
-        o->leads || !o->v->is_output || !is_read_once(o->v) || o->v->producer->graph != n->graph)
+        o->leads || !is_new_cache(o->v) || o->v->producer->graph != n->graph)
         return NULL;
     const int64_t axis = pattern_int(n, "axis", 0);
     if (axis != 2 && axis != -2) return NULL;
@@ -100,9 +118,18 @@ static void put_shape(pattern *p, pgy_node *n, const pgy_node *joined)
         (void)pattern_put(p, n, "Add", terms, 2);
 }
 
-void attention_free_shapes(pattern *p, const pgy_value *v, const pgy_node *joined)
+static void free_shapes_of(pattern *p, const pgy_value *v, const pgy_node *joined)
 {
     for (size_t i = v->consumer_count; !p->status && i-- > 0;)
         if (i < v->consumer_count && reads_shape(v->consumers[i], v))
             put_shape(p, v->consumers[i], joined);
+}
+
+void attention_free_shapes(pattern *p, const pgy_node *joined)
+{
+    const pgy_value *v = joined->outputs[0];
+    free_shapes_of(p, v, joined);
+    for (size_t i = 0; i < v->consumer_count; i++)
+        if (casts_to_output(v->consumers[i], v))
+            free_shapes_of(p, v->consumers[i]->outputs[0], joined);
 }

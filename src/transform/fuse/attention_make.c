@@ -100,7 +100,7 @@ static void add_caches(ends *e, const attention *a, pattern *p)
 {
     e->out_count = 1;
     for (size_t i = ATTENTION_K; i <= ATTENTION_V && a->of[i].joined; i++) {
-        attention_free_shapes(p, a->of[i].joined->outputs[0], a->of[i].joined);
+        attention_free_shapes(p, a->of[i].joined);
         e->in[3 + i] = a->of[i].joined->inputs[0];
         e->out[e->out_count++] = a->of[i].joined->outputs[0];
     }
