@@ -43,7 +43,7 @@ static bool can_add(const program_step *s, const program_tensor *x, const progra
                     uint32_t in, uint32_t out, int64_t rows)
 {
     if (!s->kernel || s->act != PROGRAM_RUN || s->space || out < 1 || out > 2) return false;
-    if (s->kernel->flags & KERNEL_JOINS_CACHES) return in == out + 3 && x->dtype == PGY_F32;
+    if (s->kernel->flags & KERNEL_JOINS_CACHES) return in == out + 3;
     return s->kernel->flags & KERNEL_SHARES_CACHES && in == out + 2 && x->shape[2] == rows &&
            y->shape[2] == rows;
 }
