@@ -31,6 +31,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->labels);
     mem_free(c->ends);
     mem_free(c->part_ends);
+    mem_free(c->users);
     mem_free(c);
 }
 

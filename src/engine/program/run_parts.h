@@ -19,6 +19,12 @@ typedef struct patch {
     bool output;
 } patch;
 
+/* An operand of a step, or a mark, that is an input or output of the program, and how many there
+ * are. */
+typedef struct context_user {
+    uint32_t step, operand, tensor, count;
+} context_user;
+
 struct program_context {
     program *p;        /* NULL: the context rests */
     uint64_t range;    /* of the program, also when the context rests */
@@ -36,6 +42,8 @@ struct program_context {
     size_t shared;    /* steps that are cut into parts; 0: one thread runs everything */
     patch *patches;
     size_t patch_count;
+    context_user *users;   /* the last one of each input, then output, for caches.c; NULL: not found
+                              yet */
     device_side *devices;  /* NULL: the program has none */
     program_bodies bodies; /* runs steps with subgraphs */
     pgy_node **nodes;      /* indexed by step: its node in the context's own graph; NULL: no graph
