@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float32 over keys and values that lie row by row in memory, with or without caches.
+/* Attention, computed in float32, over keys and values that lie row by row in memory, with or without caches.
  * Rows of the caches and new rows are joined in the outputs; the workspace has them if there are no
  * such outputs. Without caches, keys and values are read where they are. A unit is some query rows
  * that share a head of keys. If a head has one unit, it also joins its rows, which are in the cache
  * then; else a phase before does. Many keys are computed in parts of fixed length, which a last
- * phase joins. */
+ * phase joins. In 16 bits a unit widens what it reads; caches stay in 16 bits. */
 #include "kernels/cached_attention.h"
 
 #include <math.h>
@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "kernels/half.h"
 
 typedef cached_params params;
 enum { PARTS = 256 };
@@ -46,13 +47,17 @@ static bool read_mask(params *p, const kernel_problem *u)
     uint64_t stride = 1;
     p->m_keys = cached_keys(p);
     if (!t) return true;
-    if ((t->dtype != PGY_F32 && t->dtype != PGY_BOOL) || t->rank < 1 || t->rank > 4) return false;
+    if (t->rank < 1 || t->rank > 4) return false;
+    p->mask = t->dtype == PGY_BOOL  ? CACHED_BOOLS
+              : t->dtype == PGY_F32 ? CACHED_FLOATS
+              : p->half             ? CACHED_HALVES
+                                    : CACHED_NO_MASK;
+    if (!p->mask || (p->mask == CACHED_HALVES && t->dtype != p->half)) return false;
     for (int32_t behind = 1; behind <= t->rank; behind++) {
         const uint64_t size = (uint64_t)t->shape[t->rank - behind];
         *strides_of[4 - behind] = size == 1 ? 0 : stride;
         stride *= size;
     }
-    p->mask = t->dtype == PGY_BOOL ? CACHED_BOOLS : CACHED_FLOATS;
     if (p->m_key || strcmp(u->node->def->domain, "pgy"))
         p->m_keys = (uint64_t)t->shape[t->rank - 1];
     return p->m_keys <= cached_keys(p);
@@ -62,8 +67,9 @@ static bool read_caches(params *p, const kernel_problem *u)
 {
     const kernel_tensor *past = given(u, CACHED_PAST), *values = given(u, CACHED_PAST + 1);
     const kernel_tensor *lengths = given(u, CACHED_LENGTHS);
-    if (!past != !values || (past && (past->rank != 4 || past->dtype != PGY_F32 ||
-                                      values->rank != 4 || values->dtype != PGY_F32)))
+    const pgy_dtype t = u->inputs[CACHED_Q].dtype;
+    if (!past != !values ||
+        (past && (past->rank != 4 || past->dtype != t || values->rank != 4 || values->dtype != t)))
         return false;
     if (past) p->past = (uint64_t)past->shape[2];
     for (uint32_t i = 0; i < 2; i++)
@@ -75,12 +81,13 @@ static bool read_caches(params *p, const kernel_problem *u)
 
 static bool is_plain(const kernel_problem *u)
 {
+    const pgy_dtype t = u->inputs[CACHED_Q].dtype;
     for (size_t i = 0; i < 3; i++)
-        if (i >= u->input_count || u->inputs[i].dtype != PGY_F32 || !kernel_count(&u->inputs[i]) ||
+        if (i >= u->input_count || u->inputs[i].dtype != t || !kernel_count(&u->inputs[i]) ||
             u->inputs[i].rank != u->inputs[0].rank)
             return false;
-    return u->inputs[0].rank >= 3 && u->inputs[0].rank <= 4 && u->outputs[0].dtype == PGY_F32 &&
-           (u->output_count < 4 || !u->outputs[3].dtype) &&
+    return (t == PGY_F32 || half_is(t)) && u->outputs[0].dtype == t && u->inputs[0].rank >= 3 &&
+           u->inputs[0].rank <= 4 && (u->output_count < 4 || !u->outputs[3].dtype) &&
            op_attr_int(u->node, "softmax_precision", 1) == 1;
 }
 
@@ -97,6 +104,7 @@ static bool cached_describe(params *p, const kernel_problem *u)
                         *v = &u->inputs[CACHED_V];
     *p = (params){.level = u->self->needs, .inputs = (uint32_t)u->input_count};
     if (!is_plain(u)) return false;
+    if (half_is(q->dtype)) p->half = q->dtype;
     p->heads = read_heads(q, n, "q_num_heads");
     p->kv_heads = read_heads(k, n, "kv_num_heads");
     if (!p->heads || !p->kv_heads || p->heads % p->kv_heads) return false;
@@ -127,7 +135,7 @@ static bool cached_accept(kernel_problem *u, double *cost_ns)
     const double scores = (double)(p.batch * p.heads * p.rows) * keys;
     const double moved = (double)(p.batch * p.kv_heads) * keys * size;
     *cost_ns = 200 + scores * (2 * size + 40) / u->self->rates[0] + (p.joined ? moved * 0.3 : 0) +
-               moved * 0.1;
+               moved * (p.half ? 0.3 : 0.1);
     return true;
 }
 
@@ -144,7 +152,7 @@ static uint64_t cached_units(const params *p)
 
 static pgy_status cached_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    uint64_t places[4];
+    uint64_t places[4], scratch[CACHED_END + 1];
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)cached_describe(p, u); /* cannot fail after `accept` */
@@ -155,7 +163,8 @@ static pgy_status cached_prepare(kernel_plan *out, const kernel_problem *u, pgy_
     out->phases = cached_phases(p);
     out->parts = (uint32_t)(most < PARTS ? most : PARTS);
     out->workspace_bytes = places[3] * sizeof(float);
-    out->scratch_bytes = cached_scratch(p) * sizeof(float);
+    cached_scratch(scratch, p);
+    out->scratch_bytes = scratch[CACHED_END] * sizeof(float);
     return PGY_OK;
 }
 
@@ -168,20 +177,22 @@ static bool is_kept(const params *p, const kernel_run *r, size_t i)
 }
 
 /* Where the keys (0) or values (1) of a head lie, and the distance of their rows. */
-static float *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_t head,
-                          uint64_t *step)
+static char *cached_rows(const params *p, const kernel_run *r, size_t i, uint64_t head,
+                         uint64_t *step)
 {
     uint64_t places[4];
     *step = p->sizes[i];
     if (!p->joined) {
         *step = p->of[i].row;
-        return (float *)r->tensors[CACHED_K + i] + head / p->kv_heads * p->of[i].batch +
-               head % p->kv_heads * p->of[i].head;
+        return (char *)r->tensors[CACHED_K + i] +
+               cached_item(p) *
+                   (head / p->kv_heads * p->of[i].batch + head % p->kv_heads * p->of[i].head);
     }
     cached_places(places, p);
-    float *all = p->present >> i & 1 ? (float *)r->tensors[p->inputs + 1 + i]
-                                     : (float *)r->workspace + places[i];
-    return all + head * (is_kept(p, r, i) ? r->rooms[i].rows : cached_keys(p)) * p->sizes[i];
+    char *all = p->present >> i & 1 ? r->tensors[p->inputs + 1 + i]
+                                    : (char *)r->workspace + places[i] * sizeof(float);
+    return all + cached_item(p) * head * (is_kept(p, r, i) ? r->rooms[i].rows : cached_keys(p)) *
+                     p->sizes[i];
 }
 
 /* Writes the rows of a head: those of the cache, then the new ones. memmove: the caller may have
@@ -189,17 +200,18 @@ static float *cached_rows(const params *p, const kernel_run *r, size_t i, uint64
 static void cached_join(const params *p, const kernel_run *r, size_t i, uint64_t head)
 {
     uint64_t step;
-    float *y = cached_rows(p, r, i, head, &step);
-    const float *x = (const float *)r->tensors[CACHED_K + i] + head / p->kv_heads * p->of[i].batch +
-                     head % p->kv_heads * p->of[i].head;
-    const uint64_t size = p->sizes[i];
+    const uint64_t item = cached_item(p), bytes = p->sizes[i] * item;
+    char *y = cached_rows(p, r, i, head, &step);
+    const char *x =
+        (const char *)r->tensors[CACHED_K + i] +
+        item * (head / p->kv_heads * p->of[i].batch + head % p->kv_heads * p->of[i].head);
     if (p->past && !is_kept(p, r, i)) {
-        const float *old = (const float *)r->tensors[CACHED_PAST + i] + head * p->past * size;
-        if (old != y) memmove(y, old, p->past * size * sizeof *y);
+        const char *old = (const char *)r->tensors[CACHED_PAST + i] + head * p->past * bytes;
+        if (old != y) memmove(y, old, p->past * bytes);
     }
-    y += p->past * size;
+    y += p->past * bytes;
     for (uint64_t row = 0; row < p->fresh; row++)
-        memcpy(y + row * size, x + row * p->of[i].row, size * sizeof *y);
+        memcpy(y + row * bytes, x + row * p->of[i].row * item, bytes);
 }
 
 /* Has the caller given one buffer for the caches of input and output? Their heads move then, the
@@ -221,12 +233,42 @@ static void cached_join_in_place(const params *p, const kernel_run *r)
 
 /* ---- Rows ----------------------------------------------------------------------------------- */
 
+static const half_loops *loops_of(const params *p)
+{
+    return half_loops_of((pgy_dtype)p->half, (cpu_level)p->level);
+}
+
+/* A query row by its number in its group: [rows][heads that share keys]. */
+typedef struct query {
+    uint64_t batch, head, row;
+} query;
+
+static query query_at(const params *p, uint64_t group, uint64_t index)
+{
+    const uint64_t shared = p->heads / p->kv_heads;
+    return (query){.batch = group / p->kv_heads,
+                   .head = group % p->kv_heads * shared + index % shared,
+                   .row = index / shared};
+}
+
+static uint64_t mask_at(const params *p, query q)
+{
+    return q.batch * p->m_batch + q.head * p->m_head + q.row * p->m_row;
+}
+
+static uint64_t result_at(const params *p, query q)
+{
+    return q.batch * p->y.batch + q.head * p->y.head + q.row * p->y.row;
+}
+
 static void read_row_mask(attention_row *to, const params *p, const kernel_run *r, uint64_t at)
 {
     const void *mask = r->tensors[CACHED_MASK];
     const bool bools = p->mask == CACHED_BOOLS;
     if (to->to > p->m_keys) to->to = p->m_keys;
-    if (p->m_key) {
+    if (p->mask == CACHED_HALVES) { /* widen_masks does the others */
+        if (!p->m_key) loops_of(p)->widen(&to->shift, (const uint16_t *)mask + at, 1);
+    } else if (p->m_key) {
         if (bools)
             to->open = (const uint8_t *)mask + at;
         else
@@ -239,21 +281,21 @@ static void read_row_mask(attention_row *to, const params *p, const kernel_run *
 }
 
 /* A query row of a head; false: the length in the data does not fit. */
-static bool read_row(attention_row *to, const params *p, const kernel_run *r, uint64_t b,
-                     uint64_t head, uint64_t row)
+static bool read_row(attention_row *to, const params *p, const kernel_run *r, query q)
 {
     const int64_t keys = (int64_t)cached_keys(p);
-    const int64_t length = p->lengths ? ((const int64_t *)r->tensors[CACHED_LENGTHS])[b] : keys;
+    const int64_t length =
+        p->lengths ? ((const int64_t *)r->tensors[CACHED_LENGTHS])[q.batch] : keys;
     if (length < 0 || length > keys) return false;
     const int64_t before = p->lengths && !p->past ? length - (int64_t)p->rows : (int64_t)p->past;
-    const int64_t at = before + (int64_t)row;
+    const int64_t at = before + (int64_t)q.row;
     int64_t first = 0, end = length;
     if (p->causal && at + 1 < end) end = at + 1;
     if (p->right >= 0 && at + p->right + 1 < end) end = at + p->right + 1;
     if (p->left >= 0 && at - p->left > 0) first = at - p->left;
     *to = (attention_row){.from = (uint64_t)first, .to = end > 0 ? (uint64_t)end : 0};
-    to->y = (float *)r->tensors[p->inputs] + b * p->y.batch + head * p->y.head + row * p->y.row;
-    if (p->mask) read_row_mask(to, p, r, b * p->m_batch + head * p->m_head + row * p->m_row);
+    if (!p->half) to->y = (float *)r->tensors[p->inputs] + result_at(p, q);
+    if (p->mask) read_row_mask(to, p, r, mask_at(p, q));
     if (to->from > to->to) to->from = to->to;
     return true;
 }
@@ -262,33 +304,98 @@ static bool read_row(attention_row *to, const params *p, const kernel_run *r, ui
 static bool read_rows(attention_rows *a, const params *p, const kernel_run *r, uint64_t group,
                       uint64_t first)
 {
-    const uint64_t shared = p->heads / p->kv_heads, all = p->rows * shared;
-    const uint64_t b = group / p->kv_heads;
+    const uint64_t all = p->rows * (p->heads / p->kv_heads);
+    uint64_t scratch[CACHED_END + 1];
+    cached_scratch(scratch, p);
     *a = (attention_rows){.level = (cpu_level)p->level,
                           .rows = all - first < ATTENTION_ROWS ? all - first : ATTENTION_ROWS,
                           .size = p->sizes[0],
                           .v_size = p->sizes[1],
                           .cap = p->cap};
-    for (uint64_t i = 0; i < a->rows; i++)
-        if (!read_row(&a->row[i], p, r, b, group % p->kv_heads * shared + (first + i) % shared,
-                      (first + i) / shared))
-            return false;
+    for (uint64_t i = 0; i < a->rows; i++) {
+        if (!read_row(&a->row[i], p, r, query_at(p, group, first + i))) return false;
+        if (p->half) a->row[i].y = (float *)r->scratch + scratch[CACHED_Y] + i * p->sizes[1];
+    }
     return true;
 }
 
 static const float *gather_query(const params *p, const kernel_run *r, uint64_t group,
                                  uint64_t first, uint64_t rows)
 {
-    const uint64_t shared = p->heads / p->kv_heads, size = p->sizes[0];
-    const float *q = (const float *)r->tensors[CACHED_Q] + group / p->kv_heads * p->q.batch;
+    const uint64_t size = p->sizes[0];
     float *y = r->scratch;
     for (uint64_t i = 0; i < rows; i++, y += size) {
-        const uint64_t head = group % p->kv_heads * shared + (first + i) % shared;
-        const float *x = q + head * p->q.head + (first + i) / shared * p->q.row;
+        const query q = query_at(p, group, first + i);
+        const uint64_t at = q.batch * p->q.batch + q.head * p->q.head + q.row * p->q.row;
+        const float *x = (const float *)r->tensors[CACHED_Q] + (p->half ? 0 : at);
+        if (p->half) {
+            loops_of(p)->widen(y, (const uint16_t *)r->tensors[CACHED_Q] + at, size);
+            x = y;
+        }
         for (uint64_t d = 0; d < size; d++) y[d] = x[d] * p->scale;
     }
     return r->scratch;
 }
+
+/* ---- 16 bits -------------------------------------------------------------------------------- */
+
+/* Widens `count` rows of keys or values, from row `from` of a head on. */
+static const float *widen_rows(const params *p, const kernel_run *r, float *to, size_t i,
+                               uint64_t group, uint64_t from, uint64_t count)
+{
+    uint64_t step;
+    const uint16_t *x = (const uint16_t *)cached_rows(p, r, i, group, &step);
+    const uint64_t size = p->sizes[i];
+    x += from * step;
+    if (step == size) loops_of(p)->widen(to, x, count * size);
+    for (uint64_t k = 0; step != size && k < count; k++)
+        loops_of(p)->widen(to + k * size, x + k * step, size);
+    return to;
+}
+
+/* Widens what a unit reads: the keys that some row of it sees, their values and masks. Rows count
+ * keys from the first of them then. */
+static void widen_unit(attention_rows *a, const params *p, const kernel_run *r, uint64_t group,
+                       uint64_t first)
+{
+    uint64_t scratch[CACHED_END + 1], from = UINT64_MAX, to = 0;
+    float *room = r->scratch;
+    cached_scratch(scratch, p);
+    for (uint64_t i = 0; i < a->rows; i++) {
+        if (a->row[i].from < from) from = a->row[i].from;
+        if (a->row[i].to > to) to = a->row[i].to;
+    }
+    const uint64_t count = to > from ? to - from : 0;
+    a->keys = widen_rows(p, r, room + scratch[CACHED_WIDE], 0, group, from, count);
+    a->values = widen_rows(p, r, room + scratch[CACHED_WIDE + 1], 1, group, from, count);
+    a->key_step = p->sizes[0];
+    a->value_step = p->sizes[1];
+    for (uint64_t i = 0; i < a->rows; i++) {
+        attention_row *row = &a->row[i];
+        row->from -= from;
+        row->to -= from;
+        if (row->open) row->open += from;
+        if (row->mask) row->mask += from;
+        if (p->mask != CACHED_HALVES || !p->m_key || row->from >= row->to) continue;
+        float *mask = room + scratch[CACHED_MASKS] + i * cached_unit_keys(p);
+        const uint16_t *x = (const uint16_t *)r->tensors[CACHED_MASK] +
+                            mask_at(p, query_at(p, group, first + i)) + from;
+        loops_of(p)->widen(mask, x, row->to);
+        row->mask = mask;
+    }
+}
+
+/* Writes the result of a unit. */
+static void narrow_unit(const attention_rows *a, const params *p, const kernel_run *r,
+                        uint64_t group, uint64_t first)
+{
+    for (uint64_t i = 0; i < a->rows; i++)
+        loops_of(p)->narrow((uint16_t *)r->tensors[p->inputs] +
+                                result_at(p, query_at(p, group, first + i)),
+                            a->row[i].y, p->sizes[1]);
+}
+
+/* ---- Units ---------------------------------------------------------------------------------- */
 
 static float *part_sums(const params *p, const kernel_run *r, uint64_t group)
 {
@@ -309,8 +416,6 @@ static void cached_unit(const params *p, const kernel_run *r, uint64_t index)
         return;
     }
     a.q = gather_query(p, r, group, first, a.rows);
-    a.keys = cached_rows(p, r, 0, group, &a.key_step);
-    a.values = cached_rows(p, r, 1, group, &a.value_step);
     if (parts > 1) {
         const uint64_t from = index % parts * ATTENTION_PART, to = from + ATTENTION_PART;
         a.part = part_sums(p, r, group) + index % parts * a.rows * (a.v_size + 2);
@@ -321,7 +426,14 @@ static void cached_unit(const params *p, const kernel_run *r, uint64_t index)
             if (row->from >= row->to) row->from = row->to = from;
         }
     }
+    if (p->half) {
+        widen_unit(&a, p, r, group, first);
+    } else {
+        a.keys = (const float *)cached_rows(p, r, 0, group, &a.key_step);
+        a.values = (const float *)cached_rows(p, r, 1, group, &a.value_step);
+    }
     attention_rows_run(&a, (float *)r->scratch + ATTENTION_ROWS * p->sizes[0]);
+    if (p->half && parts == 1) narrow_unit(&a, p, r, group, first);
 }
 
 static void cached_finish(const params *p, const kernel_run *r, uint64_t group)
@@ -329,6 +441,7 @@ static void cached_finish(const params *p, const kernel_run *r, uint64_t group)
     attention_rows a;
     if (!read_rows(&a, p, r, group, 0)) return; /* the phase before has reported it */
     attention_rows_join(&a, part_sums(p, r, group), cached_key_parts(p));
+    if (p->half) narrow_unit(&a, p, r, group, 0);
 }
 
 /* ---- Running -------------------------------------------------------------------------------- */
@@ -368,7 +481,7 @@ static bool has_room(const params *p, const kernel_run *r)
         if (!is_kept(p, r, i)) continue;
         if (cached_keys(p) > r->rooms[i].rows || !size_mul(&count, count, p->kv_heads) ||
             !size_mul(&count, count, r->rooms[i].rows) || !size_mul(&count, count, p->sizes[i]) ||
-            count > r->rooms[i].size_bytes / sizeof(float))
+            count > r->rooms[i].size_bytes / cached_item(p))
             return false;
     }
     return true;
@@ -395,7 +508,7 @@ static void cached_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
-        .name = "cached_attention_f32_" #suffix, .version = 1, .ops = "Attention pgy:Attention", \
+        .name = "cached_attention_f32_" #suffix, .version = 2, .ops = "Attention pgy:Attention", \
         .needs = level, .rates = {flops_per_ns}, .flags = KERNEL_JOINS_CACHES,                   \
         .accept = cached_accept, .prepare = cached_prepare, .run = cached_run,                   \
         .extent = cached_attention_extent                                                        \

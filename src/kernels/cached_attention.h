@@ -9,7 +9,12 @@
 /* The operator's inputs, and its outputs behind them. */
 enum { CACHED_Q, CACHED_K, CACHED_V, CACHED_MASK, CACHED_PAST, CACHED_LENGTHS = 6 };
 
-typedef enum cached_mask { CACHED_NO_MASK, CACHED_FLOATS, CACHED_BOOLS } cached_mask;
+typedef enum cached_mask {
+    CACHED_NO_MASK,
+    CACHED_FLOATS,
+    CACHED_BOOLS,
+    CACHED_HALVES /* in the 16-bit type of the other tensors */
+} cached_mask;
 
 /* Strides of an operand along batch, head and row; the elements of a row are contiguous. */
 typedef struct cached_strides {
@@ -29,11 +34,18 @@ typedef struct cached_params {
     uint32_t present; /* bit 0: the keys are an output; bit 1: the values */
     uint32_t lengths; /* the number of keys of each batch entry is data */
     float scale, cap;
+    uint32_t half; /* PGY_F16 or PGY_BF16: the type of all tensors; 0: float32 */
 } cached_params;
 
 static inline uint64_t cached_keys(const cached_params *p)
 {
     return p->past + p->fresh;
+}
+
+/* Bytes of an element of queries, keys, values and the result. */
+static inline uint64_t cached_item(const cached_params *p)
+{
+    return p->half ? sizeof(uint16_t) : sizeof(float);
 }
 
 /* Units for each head of keys: its query rows are [rows][heads / kv_heads]. */
@@ -48,6 +60,17 @@ static inline uint64_t cached_key_parts(const cached_params *p)
     return cached_row_units(p) > 1 ? 1 : (cached_keys(p) + ATTENTION_PART - 1) / ATTENTION_PART;
 }
 
+/* The most query rows of a unit, and the most keys that it reads. */
+static inline uint64_t cached_unit_rows(const cached_params *p)
+{
+    const uint64_t rows = p->rows * (p->heads / p->kv_heads);
+    return rows < ATTENTION_ROWS ? rows : ATTENTION_ROWS;
+}
+static inline uint64_t cached_unit_keys(const cached_params *p)
+{
+    return cached_key_parts(p) > 1 ? ATTENTION_PART : cached_keys(p);
+}
+
 /* Does a unit join the rows of its head itself? */
 static inline bool cached_joins_alone(const cached_params *p)
 {
@@ -57,7 +80,17 @@ static inline bool cached_joins_alone(const cached_params *p)
 /* Offsets in the workspace, in floats: joined keys, joined values, sums of parts, the end. */
 void cached_places(uint64_t *out, const cached_params *p);
 uint32_t cached_phases(const cached_params *p);
-uint64_t cached_scratch(const cached_params *p); /* floats */
+/* Offsets in the scratch memory, in floats: queries, what attention_rows_run needs, and for 16 bits
+ * the unit's result, keys, values and masks in float32; the end. */
+enum {
+    CACHED_QUERIES,
+    CACHED_ROWS,
+    CACHED_Y,
+    CACHED_WIDE,
+    CACHED_MASKS = CACHED_WIDE + 2,
+    CACHED_END
+};
+void cached_scratch(uint64_t out[CACHED_END + 1], const cached_params *p);
 bool cached_attention_extent(kernel_extent *e, const kernel_claim *q);
 
 #endif

@@ -133,10 +133,9 @@ static int8_t find_in_place(const params *p, const kernel_problem *u)
 static pgy_status elementwise_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     params *p = mem_calloc(1, sizeof *p);
-    const elementwise_row *r = NULL;
-    kernel_problem problem = *u;
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    (void)elementwise_describe(p, &problem, &r); /* cannot fail after `accept` */
+    const elementwise_row *r = elementwise_find_row(p, u);
+    (void)find_walk(&p->w, u, p->w.operands); /* cannot fail after `accept`, which set layouts */
     p->level = u->self->needs;
     p->out_bytes = pgy_dtype_describe(u->outputs[0].dtype)->bits / 8;
     for (uint32_t i = 0; i < p->inputs; i++)

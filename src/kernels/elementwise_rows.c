@@ -3,6 +3,7 @@
  * read an operator's parameters. */
 #include "kernels/elementwise_rows.h"
 
+#include <assert.h>
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
@@ -215,24 +216,36 @@ static bool names(const char *ops, const op_def *def)
     return false;
 }
 
-/* For each row, a bit for the hash of each of its operators: nearly all rows that do not name an
- * operator are passed over without a comparison of texts. */
-static uint64_t marks[ELEMENTWISE_COUNT];
-static pthread_once_t marked = PTHREAD_ONCE_INIT;
+/* Rows by a hash of the operators that they name: a look-up reads few rows, for it may find none of
+ * them in the caches. The chain of each hash has its rows in order, and one that names two
+ * operators of a hash twice. */
+enum { BUCKETS = 64, OPERATORS = 4 /* of a row, at most */ };
+typedef struct link {
+    uint16_t row, next; /* `next`: index + 1 of the next link; 0: none */
+} link;
+static link links[ELEMENTWISE_COUNT * OPERATORS];
+static uint16_t buckets[BUCKETS]; /* index + 1 of the first link */
+static pthread_once_t linked = PTHREAD_ONCE_INIT;
 
-static uint64_t mark_of(span domain, span name)
+static size_t bucket_of(span domain, span name)
 {
-    return UINT64_C(1) << ((span_hash(domain) * 31 + span_hash(name)) & 63);
+    return (span_hash(domain) * 31 + span_hash(name)) % BUCKETS;
 }
 
-static void mark_rows(void)
+static void link_rows(void)
 {
-    for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++)
+    uint16_t *ends[BUCKETS], count = 0;
+    for (size_t i = 0; i < BUCKETS; i++) ends[i] = &buckets[i];
+    for (uint16_t i = 0; i < ELEMENTWISE_COUNT; i++)
         for (const char *word = elementwise_rows[i].ops; *word; word += strspn(word, " ")) {
             const size_t size = strcspn(word, " ");
             const char *colon = memchr(word, ':', size);
             const size_t prefix = colon ? (size_t)(colon - word) : 0, skip = colon ? prefix + 1 : 0;
-            marks[i] |= mark_of((span){word, prefix}, (span){word + skip, size - skip});
+            const size_t at = bucket_of((span){word, prefix}, (span){word + skip, size - skip});
+            assert(count < ELEMENTWISE_COUNT * OPERATORS);
+            links[count] = (link){.row = i};
+            *ends[at] = (uint16_t)(count + 1);
+            ends[at] = &links[count++].next;
             word += size;
         }
 }
@@ -248,17 +261,15 @@ static bool has_types(const elementwise_row *r, const kernel_problem *u, uint32_
 const elementwise_row *elementwise_find_row(params *p, const kernel_problem *u)
 {
     const op_def *def = u->node->def;
-    const uint64_t mark = mark_of(span_of(def->domain), span_of(def->name));
-    pthread_once(&marked, mark_rows);
-    for (uint32_t i = 0; i < ELEMENTWISE_COUNT; i++) {
-        if (!(marks[i] & mark) ||
-            (elementwise_rows[i].in && (int)u->inputs[0].dtype != elementwise_rows[i].in))
-            continue;
-        if (!names(elementwise_rows[i].ops, u->node->def)) continue;
+    pthread_once(&linked, link_rows);
+    uint16_t next = buckets[bucket_of(span_of(def->domain), span_of(def->name))];
+    for (uint16_t i; next; next = links[next - 1].next) {
+        i = links[next - 1].row;
+        const elementwise_row *r = &elementwise_rows[i];
+        if ((r->in && (int)u->inputs[0].dtype != r->in) || !names(r->ops, def)) continue;
         *p = (params){.loop = i, .inputs = (uint32_t)u->input_count, .last = 1};
         p->w.operands = p->inputs;
-        if (elementwise_rows[i].read(p, u) && has_types(&elementwise_rows[i], u, p->w.operands))
-            return &elementwise_rows[i];
+        if (r->read(p, u) && has_types(r, u, p->w.operands)) return r;
     }
     return NULL;
 }

@@ -100,9 +100,21 @@ static size_t count_constants(const kernel *inner, const kernel_problem *u, size
     return count;
 }
 
+/* False: out of memory, or the elements cannot be had. */
+static bool widen_constant(float *to, const kernel_problem *u, const kernel_tensor *t)
+{
+    const size_t bytes = kernel_size_bytes(t);
+    void *copy = t->elsewhere ? mem_alloc_block(bytes) : NULL;
+    const bool there = !t->elsewhere || (copy && kernel_read_constant(copy, u, t));
+    if (there)
+        half_loops_of(t->dtype, cpu_features())->widen(to, copy ? copy : t->data, kernel_count(t));
+    mem_free_block(copy, copy ? bytes : 0);
+    return there;
+}
+
 /* Makes the float32 problem. Constants of up to `most` elements are widened into `room`; larger
- * ones keep their 16-bit data, which the inner kernel must not read. */
-static void widen_problem(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
+ * ones keep their 16-bit data, which the inner kernel must not read. False: out of memory. */
+static bool widen_problem(kernel_problem *wide, const kernel *inner, const kernel_problem *u,
                           float *room, size_t most)
 {
     *wide = *u;
@@ -111,12 +123,14 @@ static void widen_problem(kernel_problem *wide, const kernel *inner, const kerne
         kernel_tensor *t = tensor_of(wide, i);
         if (!half_is(t->dtype) || keeps(inner, u, i)) continue;
         if (widens(inner, u, i, most)) {
-            half_loops_of(t->dtype, cpu_features())->widen(room, t->data, kernel_count(t));
+            if (!widen_constant(room, u, t)) return false;
             t->data = room;
+            t->elsewhere = false;
             room += round_up(kernel_count(t));
         }
         t->dtype = PGY_F32;
     }
+    return true;
 }
 
 /* ---- Accepting ------------------------------------------------------------------------------ */
@@ -142,8 +156,8 @@ static bool half_adapter_accept(kernel_problem *u, double *cost_ns)
     const size_t count = count_constants(inner, u, KERNEL_READABLE);
     float *room = mem_alloc_aligned(64, count * sizeof *room + 64);
     if (!room) return false;
-    widen_problem(&wide, inner, u, room, KERNEL_READABLE);
-    const bool accepted = kernel_accept(inner, &wide, cost_ns);
+    const bool accepted = widen_problem(&wide, inner, u, room, KERNEL_READABLE) &&
+                          kernel_accept(inner, &wide, cost_ns);
     if (accepted) {
         *cost_ns += conversion(u, half_adapter_cut(&rows, inner, &wide));
         for (size_t i = 0; i < u->input_count + u->output_count; i++)
@@ -336,8 +350,10 @@ static pgy_status half_adapter_prepare(kernel_plan *out, const kernel_problem *u
     preparation w = {.inner = half_adapter_inner(u->self), .problem = u};
     const size_t count = count_constants(w.inner, u, SIZE_MAX);
     w.constants = mem_alloc_aligned(64, count * sizeof(float) + 64);
-    if (!w.constants) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
-    widen_problem(&w.wide, w.inner, u, w.constants, SIZE_MAX);
+    if (!w.constants || !widen_problem(&w.wide, w.inner, u, w.constants, SIZE_MAX)) {
+        mem_free(w.constants);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory for weights");
+    }
     w.in_chunks = half_adapter_cut(&w.rows, w.inner, &w.wide);
     pgy_status st = w.inner->prepare(&w.plan, w.in_chunks ? &w.rows.problem : &w.wide, err);
     if (!st) st = half_adapter_finish(out, &w, err);

@@ -7,11 +7,17 @@
 
 #include "base/cancel.h"
 
-/* Copies axis `from` to position `to`. */
-static void move_axis(walk *w, uint32_t to, uint32_t from)
+static void swap(uint64_t *a, uint64_t *b)
 {
-    w->shape[to] = w->shape[from];
-    for (uint32_t k = 0; k < w->operands; k++) w->strides[k][to] = w->strides[k][from];
+    const uint64_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static void swap_axes(walk *w, uint32_t a, uint32_t b)
+{
+    swap(&w->shape[a], &w->shape[b]);
+    for (uint32_t k = 0; k < w->operands; k++) swap(&w->strides[k][a], &w->strides[k][b]);
 }
 
 static bool joins(const walk *w, uint32_t outer, uint32_t inner)
@@ -44,12 +50,8 @@ bool walk_init_strided(walk *w, const int64_t *shape, int32_t rank, const int64_
         for (uint32_t k = 0; k < operands; k++) w->strides[k][0] = 1;
         w->rank = 1;
     }
-    for (uint32_t i = 0; i < w->rank / 2; i++) { /* outermost first */
-        walk kept = *w;
-        move_axis(w, i, w->rank - 1 - i);
-        w->shape[w->rank - 1 - i] = kept.shape[i];
-        for (uint32_t k = 0; k < operands; k++) w->strides[k][w->rank - 1 - i] = kept.strides[k][i];
-    }
+    for (uint32_t i = 0; i < w->rank / 2; i++)
+        swap_axes(w, i, w->rank - 1 - i); /* outermost first */
     return true;
 }
 

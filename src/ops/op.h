@@ -88,7 +88,8 @@ enum op_flags {
     OP_RANDOM = 4,      /* not folded into a constant, because each run may give other results */
     OP_HAS_GRAPHS = 8,  /* needs op_host.run_graph */
     OP_SAME_TYPES = 16, /* all inputs have the type of input 0 (checked where both are known) */
-    OP_SEQUENCES = 32,  /* inputs may be sequences, optionals or maps; else only with OP_HAS_GRAPHS */
+    OP_SEQUENCES =
+        32,       /* inputs may be sequences, optionals or maps; else only with OP_HAS_GRAPHS */
     OP_FILLS = 64 /* eval writes every element of outputs whose shapes infer made constant, so the
                      executor does not clear them */
 };
@@ -161,7 +162,7 @@ typedef struct op_value {
     /* For a sequence or optional: description of its elements (dtype is NONE then, rank -1); else
      * NULL. */
     const struct op_value *sequence;
-    bool optional; /* the value is an optional; `sequence` describes its element */
+    bool optional;                /* the value is an optional; `sequence` describes its element */
     pgy_dtype map_key, map_value; /* of a map: types of its keys and values; else NONE */
 } op_value;
 
@@ -219,7 +220,8 @@ struct op_infer {
     dim_table *dims;
     arena *memory; /* memory of output arrays; lives as long as the inference or the evaluation */
     const struct op_host *host;
-    const char *why; /* set by op_set_unknown: for reports */
+    const char *why;  /* set by op_set_unknown: for reports */
+    bool shapes_only; /* nobody asks for elements of outputs, so a rule may save their making */
 };
 
 bool op_has_input(const op_infer *c, size_t i);

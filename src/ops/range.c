@@ -22,15 +22,21 @@ static uint64_t count_ints(int64_t start, int64_t limit, int64_t delta)
     return (distance - 1) / step + 1;
 }
 
+/* Gives the output an unknown length. Its name takes longer to make than all else here, so callers
+ * give it only where no other length is known. */
+static pgy_status know_no_count(op_infer *c, dim *count)
+{
+    *count = dim_unknown(c->dims, "the bounds of a range are computed at run time");
+    return PGY_OK;
+}
+
 static pgy_status infer_floats(op_infer *c, dim *count, pgy_error *err)
 {
     double v[3];
     for (size_t k = 0; k < 3; k++) {
         const pgy_tensor *t = c->inputs[k].data;
-        if (!t || pgy_tensor_dtype(t) != PGY_F64 || pgy_tensor_count(t) != 1) {
-            *count = dim_unknown(c->dims, "the bounds of a range are computed at run time");
-            return PGY_OK;
-        }
+        if (!t || pgy_tensor_dtype(t) != PGY_F64 || pgy_tensor_count(t) != 1)
+            return know_no_count(c, count);
         v[k] = *(const double *)pgy_tensor_data(t);
     }
     const double n = ceil((v[1] - v[0]) / v[2]);
@@ -43,7 +49,7 @@ static pgy_status infer_floats(op_infer *c, dim *count, pgy_error *err)
 
 static void propagate(op_infer *c, dim count, dim start, dim delta)
 {
-    if (!dim_is_const(count) || count.value > RULE_MAX_ELEMENTS) return;
+    if (c->shapes_only || !dim_is_const(count) || count.value > RULE_MAX_ELEMENTS) return;
     dim *elements = op_dims(c, (size_t)count.value + 1);
     if (!elements) return;
     for (int64_t i = 0; i < count.value; i++)
@@ -60,11 +66,10 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     if (!count) return rule_no_memory(c->node, err);
     op_set_output(c, 0, dtype, 1, count);
     if (pgy_dtype_is_float(dtype)) return infer_floats(c, count, err);
-    *count = dim_unknown(c->dims, "the bounds of a range are computed at run time");
     for (size_t k = 0; k < 3; k++)
-        if (!rule_values(c, k, &v[k], &n) || n != 1) return PGY_OK;
+        if (!rule_values(c, k, &v[k], &n) || n != 1) return know_no_count(c, count);
     const dim start = *v[0], limit = *v[1], delta = *v[2];
-    if (!dim_is_const(delta)) return PGY_OK;
+    if (!dim_is_const(delta)) return know_no_count(c, count);
     if (delta.value == 0)
         return op_error(c->node, err, PGY_E_ARGUMENT, "input 2 (delta) must not be 0");
     if (dim_is_const(start) && dim_is_const(limit)) {

@@ -273,7 +273,7 @@ static pgy_status find_program(program **out, bool *made, engine *e, const pgy_m
         alone = true; /* a range may refuse the very shapes that it was built for */
     }
     pthread_mutex_unlock(&e->lock);
-    *made |= *out && (*out)->ranged;
+    *made |= *out && (*out)->range;
     return st;
 }
 

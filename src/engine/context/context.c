@@ -26,6 +26,18 @@ static void forget(prepared *p)
     *p = (prepared){0};
 }
 
+/* Drops a program, and lets the next one of its range have its context. */
+static void retire(context *c, prepared *p)
+{
+    if (p->program && p->program->range) {
+        forget(&c->resting);
+        c->resting = (prepared){.run = p->run, .keeps = p->keeps, .memory = p->memory};
+        program_context_rest(p->run);
+        p->run = NULL;
+    }
+    forget(p);
+}
+
 /* ---- Life ----------------------------------------------------------------------------------- */
 
 static pgy_status take_team(context *c, const pgy_context_options *o, pgy_error *err)
@@ -80,6 +92,7 @@ void context_destroy(context *c)
 {
     if (!c) return;
     for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
+    forget(&c->resting);
     context_give_up(c);
     context_watch_deinit(c);
     flow_destroy(c->flow);
@@ -96,6 +109,7 @@ void context_follow(context *c)
     const uint64_t version = engine_version(c->engine);
     if (version == c->version) return;
     for (size_t i = 0; i < c->kept_count; i++) forget(&c->kept[i]);
+    forget(&c->resting);
     c->kept_count = 0;
     c->current = NULL;
     c->last = NULL;
@@ -161,16 +175,20 @@ void pgy_context_cancel(pgy_context *c)
 
 /* ---- Programs by shape ---------------------------------------------------------------------- */
 
-static prepared *find_room(context *c)
+/* Drops the oldest program if there is no room for another. The last one takes its place. */
+static void make_room(context *c)
 {
-    if (c->kept_count < MAX_PREPARED) return &c->kept[c->kept_count++];
-    prepared *oldest = &c->kept[0];
-    for (size_t i = 1; i < c->kept_count; i++)
-        if (c->kept[i].used < oldest->used) oldest = &c->kept[i];
+    if (c->kept_count < MAX_PREPARED) return;
+    prepared *oldest = &c->kept[0], *end = &c->kept[--c->kept_count];
+    for (prepared *p = oldest + 1; p <= end; p++)
+        if (p->used < oldest->used) oldest = p;
     if (oldest->program == c->last) c->last = NULL;
     if (oldest == c->current) c->current = NULL;
-    forget(oldest);
-    return oldest;
+    retire(c, oldest);
+    if (oldest == end) return;
+    if (c->current == end) c->current = oldest;
+    *oldest = *end;
+    *end = (prepared){0};
 }
 
 static pgy_status create_flow(flow **out, context *c, pgy_graph *g, pgy_error *err)
@@ -203,6 +221,21 @@ static pgy_status bind_bodies(prepared *p, context *c, pgy_error *err)
     return st ? st : program_context_bind(p->run, p->bodies, &bodies, err);
 }
 
+static pgy_status make_run(prepared *made, context *c, pgy_error *err)
+{
+    if (c->resting.run && program_context_renew(c->resting.run, made->program)) {
+        made->run = c->resting.run;
+        made->keeps = c->resting.keeps;
+        made->memory = c->resting.memory;
+        c->resting = (prepared){0};
+        return PGY_OK;
+    }
+    pgy_status st = program_context_create(&made->run, made->program, team_within(c->team), err);
+    if (!st) st = bind_bodies(made, c, err);
+    if (!st) program_context_stop_by(made->run, &c->failed);
+    return st;
+}
+
 static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_error *err)
 {
     prepared made = {.shapes = shapes};
@@ -211,18 +244,15 @@ static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_
     /* What the caller gave memory for: a range needs a little more than the largest shapes alone.
      */
     const bool alone = c->allocation == PGY_ALLOCATION_USER;
+    make_room(c); /* first, so that a range makes the new program of the old one */
     pgy_status st = alone ? engine_program_alone(&made.program, &is_new, c->engine, shapes, err)
                           : engine_program(&made.program, &is_new, c->engine, shapes, err);
-    if (!st && made.program) {
-        st = program_context_create(&made.run, made.program, team_within(c->team), err);
-        if (!st) st = bind_bodies(&made, c, err);
-        if (!st) program_context_stop_by(made.run, &c->failed);
-    }
+    if (!st && made.program) st = make_run(&made, c, err);
     if (st) {
         forget(&made);
         return st;
     }
-    *out = find_room(c);
+    *out = &c->kept[c->kept_count++];
     **out = made;
     if (is_new) c->preparing_ns += clock_ns() - begin;
     return PGY_OK;
@@ -261,11 +291,12 @@ static pgy_status place(context *c, prepared *p, const team *t, pgy_error *err)
 {
     const int64_t begin = c->preparing_ns ? clock_ns() : 0;
     const pgy_status st = context_hold(c, program_memory_bytes(p->program, team_size(t)), err);
+    if (!st && p->memory != c->memory) {
+        program_context_place(p->run, c->memory);
+        p->memory = c->memory;
+    }
     if (c->preparing_ns) c->preparing_ns += clock_ns() - begin;
-    if (st || p->memory == c->memory) return st;
-    program_context_place(p->run, c->memory);
-    p->memory = c->memory;
-    return PGY_OK;
+    return st;
 }
 
 /* Notes the times of a run that took run_ns, in which a flow made programs for some time; what was

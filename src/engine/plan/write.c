@@ -24,6 +24,7 @@ typedef struct writer {
     plan_piece models[2]; /* PLAN_MODEL and PLAN_SOURCE: bytes that the writer owns */
     pgy_model *bare[2];   /* models whose weights the pieces borrow */
     strmap texts;         /* maps a text to its offset in PLAN_STRINGS + 1 */
+    plan_pool params;     /* PLAN_PARAMS: equal layers have equal parameters */
     plan_info_record info;
     cpu_level needs;
     bool failed;
@@ -209,7 +210,6 @@ static uint32_t add_refs(writer *w, program_map *m, const uint32_t *tensors, siz
 
 static void add_kernel(writer *w, plan_step *s, const program_step *from)
 {
-    str *params = &w->small[PLAN_PARAMS];
     const kernel_plan *plan = &from->plan;
     if (!from->kernel) return;
     if (from->kernel->needs > w->needs) w->needs = from->kernel->needs;
@@ -226,10 +226,10 @@ static void add_kernel(writer *w, plan_step *s, const program_step *from)
     s->workspace_bytes = plan->workspace_bytes;
     s->workspace_place = (uint32_t)(from->workspace_offset / PLAN_ALIGN);
     s->scratch_bytes = plan->scratch_bytes;
-    str_append_fill(params, '\0', (PLAN_ALIGN - params->size % PLAN_ALIGN) % PLAN_ALIGN);
-    s->params_offset = params->size;
     s->params_bytes = plan->params_bytes;
-    if (plan->params_bytes) put(w, PLAN_PARAMS, plan->params, plan->params_bytes);
+    if (plan->params_bytes)
+        w->failed |=
+            !plan_pool_add(&s->params_offset, &w->params, plan->params, plan->params_bytes);
 }
 
 static void add_step(writer *w, program_map *m, const program_step *from)
@@ -364,6 +364,10 @@ static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_
         const plan_pool *pool = s->space ? &w->constants[s->space] : &w->bulk[kind];
         *count = w->source->stripped ? 0 : pool->count;
         return pool->pieces;
+    }
+    if (kind == PLAN_PARAMS) {
+        *count = w->params.count;
+        return w->params.pieces;
     }
     *one = kind >= PLAN_MODEL
                ? w->models[kind - PLAN_MODEL]
@@ -530,6 +534,7 @@ static pgy_status write_plan(const char *path, void **data, size_t *size, const 
         pgy_model_destroy(w.bare[i]);
     }
     strmap_deinit(&w.texts);
+    plan_pool_deinit(&w.params);
     return st;
 }
 

@@ -2,18 +2,12 @@
 /* Layers in 16-bit floats. Each layer gets its type separately: its inputs are cast to that type,
  * its outputs are cast back for readers in float32. A value that exists in the type already is
  * reused, so casts remain only where types meet. Weights are converted once for each type. */
-#include <math.h>
-#include <string.h>
-
 #include "base/log.h"
 #include "engine/precision/precision.h"
 #include "graph/mask.h"
 #include "ops/signature.h"
-#include "tensor/convert.h"
 
 static const char LOG_PATH[] = "engine/precision/half.c";
-
-static const float LARGEST_F16 = 65504, LARGEST_BF16 = 0x1.fep127f;
 
 /* Operators that run in 16-bit floats without being named. Others need the range or precision of
  * float32 (Range, CumSum, TopK, Pow, sums of squares, losses, random numbers), or are rare. */
@@ -196,34 +190,11 @@ static const op_signature *signature_for(const pgy_node *n, pgy_dtype t)
 
 /* ---- Do its weights fit? -------------------------------------------------------------------- */
 
-/* Why a weight does not fit in float16; NULL: it fits. */
-static const char *unfit_weight(precision *x, pgy_value *v, bool mask)
-{
-    pgy_tensor *t = NULL;
-    const char *why = NULL;
-    if (!v || !pattern_is_constant(&x->p, v) || pattern_dtype(v) != PGY_F32) return NULL;
-    x->p.status = fold_constant(&t, &x->p.f, v, x->p.err);
-    if (x->p.status || !t) return NULL;
-    const size_t count = pgy_tensor_count(t);
-    const float *w = pgy_tensor_data(t);
-    for (size_t i = 0; !why && i < count; i++) {
-        float a;
-        memcpy(&a, &w[i], sizeof a); /* weights may be unaligned */
-        a = fabsf(a);
-        if (isfinite(a) && a > LARGEST_F16 && !mask)
-            why = "has values beyond 65504, the largest float16";
-        if (count == 1 && a > 0 && (double)a < 6e-8)
-            why = "is so small that float16 rounds it to 0";
-    }
-    pgy_tensor_release(t);
-    return why;
-}
-
 static bool fits_f16(precision *x, const pgy_node *n, const char **name, const char **why)
 {
     const bool mask = graph_is_mask_node(n);
     for (size_t i = 0; i < n->input_count; i++) {
-        *why = unfit_weight(x, n->inputs[i], mask);
+        *why = precision_unfit_weight(x, n->inputs[i], mask);
         if (x->p.status) return false;
         if (!*why) continue;
         *name = n->inputs[i]->name;
@@ -381,45 +352,6 @@ static void cast(precision *x, pgy_value *from, pgy_value *to)
     if (!x->p.status) pattern_set_int(&x->p, n, "to", pgy_dtype_describe(to->dtype)->onnx);
 }
 
-static float largest_of(pgy_dtype t)
-{
-    return t == PGY_F16 ? LARGEST_F16 : LARGEST_BF16;
-}
-
-/* Limits finite elements of a weight to the range of type t, so that none becomes infinite. */
-static void clamp(pgy_tensor *w, const pgy_value *from, pgy_dtype t)
-{
-    const mask_use use = graph_mask_use(from);
-    const float largest = largest_of(t), to = graph_mask_limit(use, largest);
-    float *x = pgy_tensor_data(w);
-    size_t clamped = 0;
-    for (size_t i = 0; i < pgy_tensor_count(w); i++) {
-        if (!isfinite(x[i]) || fabsf(x[i]) <= largest) continue;
-        x[i] = copysignf(to, x[i]);
-        clamped++;
-    }
-    if (clamped)
-        pgy_log_write(use == MASK_WHOLE ? PGY_LOG_INFO : PGY_LOG_WARNING, LOG_PATH, __LINE__,
-                      "Weight '%s': clamped %zu values that would be infinite in %s to +-%g",
-                      from->name, clamped, pgy_dtype_name(t), (double)to);
-}
-
-static void convert_weight(precision *x, pgy_value *from, pgy_value *to)
-{
-    pgy_tensor *came = NULL, *wide = NULL, *t = NULL;
-    const pgy_onnx_tensor *stored = NULL;
-    pattern *p = &x->p;
-    p->status = fold_constant(&came, &p->f, from, p->err);
-    if (!p->status) p->status = pgy_tensor_cast(&wide, pgy_tensor_view(came), PGY_F32, p->err);
-    if (!p->status && to->dtype != PGY_F32) clamp(wide, from, to->dtype);
-    if (!p->status) p->status = pgy_tensor_cast(&t, pgy_tensor_view(wide), to->dtype, p->err);
-    if (!p->status) p->status = weight_create(&stored, p->f.graph->model, to->name, t, p->err);
-    if (!p->status) p->status = value_set_weight(to, stored, p->err);
-    pgy_tensor_release(came);
-    pgy_tensor_release(wide);
-    pgy_tensor_release(t);
-}
-
 /* Converts a value to another type. Masks stay finite, and numbers that guard a division stay above
  * 0. */
 static void narrow(precision *x, pgy_value *from, pgy_value *to)
@@ -429,7 +361,7 @@ static void narrow(precision *x, pgy_value *from, pgy_value *to)
     if (pattern_dtype(from) == PGY_F32 && to->dtype != PGY_F32) {
         mask_use use = graph_mask_use(from);
         if (use == MASK_NONE && graph_guard_made(&x->guards, from, to->dtype)) use = MASK_PART;
-        x->p.status = graph_mask_clip(&limited, from, use, largest_of(to->dtype), x->p.err);
+        x->p.status = graph_mask_clip(&limited, from, use, precision_largest(to->dtype), x->p.err);
     }
     cast(x, limited, to);
 }
@@ -454,7 +386,7 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
     pgy_value *half = create_like(x, v, t);
     if (!half) return NULL;
     if (pattern_is_constant(&x->p, v))
-        convert_weight(x, v, half);
+        precision_convert_weight(x, v, half);
     else
         narrow(x, v, half);
     *made = half;

@@ -35,7 +35,9 @@ typedef struct precision_value {
     bool quantized;         /* a layer in int8 computes it */
     bool listed;            /* already listed among the values to calibrate */
     float scale;
-    int32_t zero; /* zero point of a quantized value */
+    int32_t zero;  /* zero point of a quantized value */
+    bool measured; /* the largest finite magnitude of a weight in float32 is known: */
+    float largest;
 } precision_value;
 SIDE_TABLE(precision_values, precision_value)
 
@@ -69,6 +71,14 @@ void precision_check_choices(const precision *x);
 /* half.c: layers in float16 and bfloat16. */
 void precision_halve(precision *x);
 bool precision_is_activation(const pgy_node *n);
+
+/* half_weight.c: their weights. */
+float precision_largest(pgy_dtype t); /* the largest finite number of float16 or bfloat16 */
+/* Why a weight does not fit in float16; NULL: it fits, or v is no weight in float32. `mask`: it is
+ * clamped without a loss. */
+const char *precision_unfit_weight(precision *x, pgy_value *v, bool mask);
+/* Makes `to`, of another float type, a weight with the numbers of the constant `from`. */
+void precision_convert_weight(precision *x, pgy_value *from, pgy_value *to);
 
 /* quantize.c: layers in int8, by Q/DQ around them. */
 void precision_quantize(precision *x);

@@ -3,12 +3,9 @@
  * row of the past is copied. A cache can be kept if one step alone reads the past, the same step
  * alone writes the result, nothing else looks at either, and its kernel can add rows in place. */
 #include "base/alloc.h"
-#include "engine/program/program.h"
+#include "engine/program/run_parts.h"
 
-/* The operand of a step that is an input or output of the program, and how many there are. */
-typedef struct user {
-    uint32_t step, operand, tensor, count;
-} user;
+typedef context_user user;
 
 static void note_user(user *users, const program *p, uint32_t tensor, uint32_t step,
                       uint32_t operand)
@@ -43,7 +40,7 @@ static bool can_add(const program_step *s, const program_tensor *x, const progra
                     uint32_t in, uint32_t out, int64_t rows)
 {
     if (!s->kernel || s->act != PROGRAM_RUN || s->space || out < 1 || out > 2) return false;
-    if (s->kernel->flags & KERNEL_JOINS_CACHES) return in == out + 3 && x->dtype == PGY_F32;
+    if (s->kernel->flags & KERNEL_JOINS_CACHES) return in == out + 3;
     return s->kernel->flags & KERNEL_SHARES_CACHES && in == out + 2 && x->shape[2] == rows &&
            y->shape[2] == rows;
 }
@@ -69,18 +66,33 @@ static void keep(program_cache *cache, program_context *c, const user *users)
         program_context_set_room(c, read->step, out - 1, cache->room);
 }
 
+/* The users are found once: the programs of a range, for which a context is renewed, have the same.
+ * Looking at all steps before each run would take longer than all else here, as their memory is not
+ * in the caches. */
+static pgy_status need_users(program_context *c, pgy_error *err)
+{
+    if (c->users) return PGY_OK;
+    c->users = mem_calloc(c->p->input_count + c->p->output_count + 1, sizeof *c->users);
+    if (!c->users) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    find_users(c->users, c->p);
+    return PGY_OK;
+}
+
+/* A step that has rooms makes an output. */
+static void clear_rooms(program_context *c)
+{
+    const program *p = c->p;
+    for (size_t i = p->input_count; c->users && i < p->input_count + p->output_count; i++)
+        for (uint32_t which = 0; c->users[i].count && which < 2; which++)
+            if (c->users[i].step != PROGRAM_NO_STEP)
+                program_context_set_room(c, c->users[i].step, which, (kernel_room){0});
+}
+
 pgy_status program_context_keep(program_context *c, program_cache *caches, size_t count,
                                 pgy_error *err)
 {
-    const program *p = program_context_program(c);
-    for (size_t i = 0; i < p->step_count; i++)
-        for (uint32_t which = 0; which < 2; which++)
-            program_context_set_room(c, i, which, (kernel_room){0});
-    if (!count) return PGY_OK;
-    user *users = mem_calloc(p->input_count + p->output_count + 1, sizeof *users);
-    if (!users) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    find_users(users, p);
-    for (size_t i = 0; i < count; i++) keep(&caches[i], c, users);
-    mem_free(users);
-    return PGY_OK;
+    clear_rooms(c);
+    const pgy_status st = count ? need_users(c, err) : PGY_OK;
+    for (size_t i = 0; !st && i < count; i++) keep(&caches[i], c, c->users);
+    return st;
 }

@@ -106,14 +106,19 @@ typedef struct program {
     size_t step_count;
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
-    bool mapped; /* parameters lie in a plan file or belong to another program */
-    bool ranged; /* made by a range (range.h) */
+    bool mapped;    /* parameters lie in a plan file or belong to another program */
+    uint64_t range; /* number of the range that made it (range.h); 0: none */
+    /* Of a range: the steps that differ between its programs, and this program's elements of
+     * constants that follow from sizes. */
+    const uint32_t *resized;
+    size_t resized_count;
+    char *elements;
     void *owner; /* owner of external data that the program points into, released with it; may be
                     NULL */
     void (*release_owner)(void *owner);
     /* Takes over a program that nobody uses any more; false, or no function: it is freed. */
     bool (*recycle)(struct program *p);
-    uint64_t placings;                     /* of its range, when it was made */
+    uint64_t placings; /* of its range, when it was made: its number of this arena */
     size_t workspace_bytes, scratch_bytes; /* largest that any step needs; workspaces lie in the
                                               arenas */
     size_t input_count, output_count;
@@ -169,6 +174,12 @@ typedef struct program_context program_context;
 pgy_status program_context_create(program_context **out, program *p, team *t,
                                   pgy_error *err) PGY_MUST_CHECK;
 void program_context_destroy(program_context *c);
+/* Lets go of the program, so that its range can make the next one of it. A resting context can only
+ * be renewed or destroyed. */
+void program_context_rest(program_context *c);
+/* Makes a resting context ready for a program of the same range: only what differs between its
+ * programs is made anew. False: the program is of another range, or of none. */
+bool program_context_renew(program_context *c, program *p);
 /* Does a step run subgraphs or functions? Each context needs somebody who runs them. */
 bool program_needs_graph(const program *p);
 /* Does some step run by its reference definition? Such steps point to nodes of the graph that the

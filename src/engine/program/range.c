@@ -159,12 +159,46 @@ static void find_varying(range *r)
     for (uint32_t i = 0; i < r->tensor_count; i++) {
         const range_tensor *t = &r->tensors[i], *root = &r->tensors[t->root];
         const program_tensor *of = &r->base->tensors[i];
+        const bool placed = of->place == PROGRAM_ARENA && root->slot != RANGE_NONE;
         if (t->axes || t->elements || root->axes || root->elements)
-            r->varying[r->varying_count++] = i;
-        else if (of->place == PROGRAM_ARENA && root->slot != RANGE_NONE &&
-                 range_slot_bytes(of->size_bytes) > r->slots[root->slot].fixed)
+            r->varying[r->varying_count++] =
+                (range_varying){.axes = t->axes,
+                                .elements = t->elements,
+                                .element_count = t->element_count,
+                                .elements_at = t->elements_at,
+                                .data_at = root->elements ? root->elements_at : RANGE_NO_DATA,
+                                .tensor = i,
+                                .root = t->root,
+                                .slot = placed ? root->slot : RANGE_NONE};
+        else if (placed && range_slot_bytes(of->size_bytes) > r->slots[root->slot].fixed)
             r->slots[root->slot].fixed = range_slot_bytes(of->size_bytes);
     }
+}
+
+/* Finds the slots whose needs each program computes, and what the others need. */
+static void find_moving(range *r)
+{
+    enum { MOVING = 1 };
+    for (size_t i = 0; i < r->slot_count; i++) {
+        range_slot *s = &r->slots[i];
+        if (s->owner < r->tensor_count) continue;
+        s->fixed =
+            range_slot_bytes(r->base->steps[s->owner - r->tensor_count].plan.workspace_bytes);
+    }
+    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = r->slots[i].fixed;
+    memset(r->changes, 0, r->slot_count * sizeof *r->changes);
+    for (size_t i = 0; i < r->varying_count; i++)
+        if (r->varying[i].slot != RANGE_NONE) r->changes[r->varying[i].slot] = MOVING;
+    for (size_t i = 0, k = 0; i < r->slot_count; i++) {
+        if (r->slots[i].owner < r->tensor_count) continue;
+        const uint32_t step = (uint32_t)(r->slots[i].owner - r->tensor_count);
+        for (k = 0; k < r->step_count && r->resized[k] != step;) k++;
+        if (k == r->step_count) continue;
+        r->changes[i] = MOVING;
+        r->slots[i].fixed = 0;
+    }
+    for (uint32_t i = 0; i < r->slot_count; i++)
+        if (r->changes[i]) r->moving[r->moving_count++] = i;
 }
 
 static pgy_status finish(range *r, pgy_error *err)
@@ -172,15 +206,21 @@ static pgy_status finish(range *r, pgy_error *err)
     r->arena_bytes = r->base->spaces[0].arena_bytes;
     r->arena_bound = r->base->spaces[0].arena_bound;
     r->values = arena_alloc_array(&r->memory, r->sizes.count, sizeof *r->values);
-    r->changes = arena_alloc_array(&r->memory, r->base->step_count + 1, sizeof *r->changes);
-    r->varying = arena_alloc_array(&r->memory, r->tensor_count, sizeof *r->varying);
+    r->changes =
+        arena_alloc_array(&r->memory, r->base->step_count + 1 + r->slot_count, sizeof *r->changes);
     r->placed = arena_alloc_array(&r->memory, r->tensor_count, sizeof *r->placed);
-    if (!r->values || !r->changes || !r->varying || !r->placed) return graph_no_memory(err);
+    r->varying = arena_alloc_array(&r->memory, r->tensor_count, sizeof *r->varying);
+    r->moving = arena_alloc_array(&r->memory, r->slot_count, sizeof *r->moving);
+    r->resized = arena_alloc_array(&r->memory, r->step_count, sizeof *r->resized);
+    if (!r->values || !r->changes || !r->placed || !r->varying || !r->moving || !r->resized)
+        return graph_no_memory(err);
+    for (size_t i = 0; i < r->step_count; i++) r->resized[i] = r->steps[i].step;
     const pgy_status st = check_packed(r, err);
     if (st) return st;
     memcpy(r->placed, r->base->tensors, r->tensor_count * sizeof *r->placed);
     range_place_tensors(r);
     find_varying(r);
+    find_moving(r);
     find_in_place(r);
     drop_packed(r);
     find_twins(r);
@@ -205,12 +245,14 @@ static pgy_status build_base(range *r, const build_options *o, pgy_error *err)
 pgy_status range_build(range **out, pgy_graph *g, const pgy_metadata *const *samples, size_t count,
                        const build_options *o, pgy_error *err)
 {
+    static atomic_uint_fast64_t numbers;
     range *r = mem_calloc(1, sizeof *r);
     if (!r) {
         pgy_graph_destroy(g);
         return graph_no_memory(err);
     }
     atomic_init(&r->users, 1);
+    r->number = atomic_fetch_add_explicit(&numbers, 1, memory_order_relaxed) + 1;
     pthread_mutex_init(&r->lock, NULL);
     r->graph = g;
     pgy_status st = sizes_learn(&r->sizes, g, samples, count, err);
@@ -245,6 +287,7 @@ void range_release(range *r)
     pgy_graph_destroy(r->graph);
     sizes_deinit(&r->sizes);
     arena_deinit(&r->memory);
+    arena_deinit(&r->rule_memory);
     pthread_mutex_destroy(&r->lock);
     mem_free(r);
 }

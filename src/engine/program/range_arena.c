@@ -33,8 +33,10 @@ static bool is_vast(const range *r, uint64_t alive)
 
 static bool is_enough(const range *r)
 {
-    for (size_t i = 0; i < r->slot_count; i++)
-        if (r->slots[i].needed > r->slots[i].size_bytes) return false;
+    for (size_t i = 0; i < r->moving_count; i++) {
+        const range_slot *s = &r->slots[r->moving[i]];
+        if (s->needed > s->size_bytes) return false;
+    }
     return true;
 }
 

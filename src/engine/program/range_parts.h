@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a range, shared by range.c (building), range_values.c (values of its graph),
- * range_record.c (what a build records of its tensors and steps), range_arena.c (places) and
- * range_program.c (programs for other shapes). */
+ * range_record.c (what a build records of its tensors and steps), range_arena.c (places),
+ * range_fetch.c (prefetching) and range_program.c (programs for other shapes). */
 #ifndef ENGINE_PROGRAM_RANGE_PARTS_H
 #define ENGINE_PROGRAM_RANGE_PARTS_H
 
@@ -23,6 +23,17 @@ typedef struct range_tensor {
     uint32_t root;        /* the tensor whose memory it uses */
     uint32_t slot;        /* of a root in the arena: its block; else RANGE_NONE */
 } range_tensor;
+
+/* A tensor whose size or elements depend on sizes, or those of its root: what making a program
+ * needs of it, side by side, because all of it comes from memory. */
+typedef struct range_varying {
+    const uint32_t *axes, *elements; /* as in range_tensor */
+    size_t element_count;
+    uint64_t elements_at, data_at; /* of its elements, and of its root's; RANGE_NO_DATA: none */
+    uint32_t tensor, root, slot;   /* slot of the root; RANGE_NONE: nothing writes it */
+} range_varying;
+
+#define RANGE_NO_DATA UINT64_MAX
 
 /* An operand of a step as its kernel sees it. */
 typedef struct range_operand {
@@ -64,14 +75,19 @@ struct range {
     size_t tensor_count;
     range_step *steps;
     size_t step_count, step_capacity;
+    uint32_t *resized; /* `step` of all steps */
     range_slot *slots;
     size_t slot_count;
-    uint32_t *varying; /* tensors whose size or elements depend on sizes, or those of their root */
+    uint32_t *moving; /* slots of tensors and workspaces whose size depends on sizes */
+    size_t moving_count;
+    range_varying *varying;
     size_t varying_count;
+    uint64_t number;        /* no other range has it */
     program_tensor *placed; /* the base's tensors at the latest places */
     uint64_t placings;      /* how often they were placed */
     program *spare; /* one that nobody uses: the next one needs no copy of the base; or NULL */
-    size_t program_bytes;  /* memory of the latest program */
+    size_t program_bytes;  /* memory of the latest copy of the base */
+    arena rule_memory;     /* of shape rules, for one program */
     uint64_t *changes;     /* of the bytes alive from step to step, for range_arena.c */
     size_t elements_bytes; /* of all constants that follow from sizes */
     size_t fixed_scratch, fixed_workspace; /* largest of the other steps */
@@ -91,7 +107,7 @@ bool range_knows_elements(const range *r, const pgy_value *v);
 pgy_status range_elements(pgy_tensor **out, const range *r, const pgy_value *v,
                           pgy_error *err) PGY_MUST_CHECK;
 /* Writes the elements of a constant that follows from sizes. False: one does not fit its type. */
-bool range_put_elements(void *out, pgy_dtype dtype, const range_tensor *t, const int64_t *values);
+bool range_put_elements(void *out, pgy_dtype dtype, const range_varying *t, const int64_t *values);
 /* ---- range_record.c: called by a build whose options have a range ---- */
 /* Notes the kernel's problem of the step that is added next. `n` NULL: a copy or reorder. `tensors`
  * holds inputs, captured values and outputs. */
@@ -101,6 +117,10 @@ pgy_status range_note_step(builder *b, const build_node *n, const kernel_problem
 pgy_status range_note_tensors(builder *b, pgy_error *err) PGY_MUST_CHECK;
 pgy_status range_note_slots(builder *b, const program_interval *items, const uint32_t *owners,
                             size_t count, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- range_fetch.c ---- */
+/* Prefetches what making a program in `p`, which is a copy of the base or a spare one, reads. */
+void range_fetch(const range *r, const program *p);
 
 /* ---- range_arena.c ---- */
 /* Bytes of the slot of a block. */

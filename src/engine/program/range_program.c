@@ -12,8 +12,6 @@
 typedef struct making {
     range *r;
     program *p;
-    char *elements; /* of constants that follow from sizes; in the program's memory */
-    arena memory;   /* of shape rules */
     dim_table dims;
     pgy_error *err;
 } making;
@@ -29,9 +27,11 @@ static pgy_status refuse(const making *m, const range_step *s, const char *why)
 /* Keeps a program that nobody uses, without its hold on the range. */
 static bool recycle(program *p)
 {
+    /* Parameters whose size changes take new memory each time. */
+    enum { FACTOR = 2, LITTLE = 65536 };
     range *r = p->owner;
     pthread_mutex_lock(&r->lock);
-    const bool kept = !r->spare;
+    const bool kept = !r->spare && p->memory.used_bytes <= r->program_bytes * FACTOR + LITTLE;
     if (kept) {
         r->spare = p;
         p->owner = NULL;
@@ -41,18 +41,27 @@ static bool recycle(program *p)
     return kept;
 }
 
-/* A spare program differs from a copy of the base in what each program computes anew, and in its
- * places. */
+/* A spare program has shapes, elements and parameters in its own memory, which are written over. */
 static program *take_spare(range *r)
 {
     program *p = r->spare;
     if (!p) return NULL;
     r->spare = NULL;
     atomic_init(&p->users, 1);
-    arena_reset(&p->memory);
-    for (size_t i = 0; p->placings != r->placings && i < r->tensor_count; i++)
-        p->tensors[i].offset = r->placed[i].offset;
     return p;
+}
+
+/* Gives the program's tensors memory for their shapes and elements. */
+static bool own_shapes(program *p, const range *r)
+{
+    p->elements = arena_alloc(&p->memory, r->elements_bytes);
+    for (size_t i = 0; i < r->varying_count; i++) {
+        program_tensor *t = &p->tensors[r->varying[i].tensor];
+        if (!r->varying[i].axes) continue;
+        t->shape = arena_alloc_array(&p->memory, (size_t)t->rank, sizeof *t->shape);
+        if (!t->shape) return false;
+    }
+    return p->elements != NULL;
 }
 
 static program *copy_base(const range *r)
@@ -64,7 +73,10 @@ static program *copy_base(const range *r)
     atomic_init(&p->users, 1);
     p->memory = (arena){0};
     p->mapped = true; /* parameters lie in `memory` or belong to the base */
-    p->ranged = true;
+    p->range = r->number;
+    p->resized = r->resized;
+    p->resized_count = r->step_count;
+    p->placings = UINT64_MAX; /* workspaces have the places of the base */
     p->spaces[0].pieces = NULL;
     p->spaces[0].piece_count = p->spaces[0].piece_capacity = 0;
     p->release_owner = (void (*)(void *))range_release;
@@ -80,7 +92,11 @@ static program *copy_base(const range *r)
     memcpy(p->tensors, r->placed, base->tensor_count * sizeof *p->tensors);
     memcpy(p->steps, base->steps, base->step_count * sizeof *p->steps);
     if (r->program_bytes) arena_reserve(&p->memory, r->program_bytes);
-    return p;
+    if (own_shapes(p, r)) return p;
+    arena_deinit(&p->memory);
+    mem_free(p->steps);
+    mem_free(p);
+    return NULL;
 }
 
 /* Bytes of a tensor in its layout. False: they overflow, or a dim is negative. */
@@ -102,14 +118,11 @@ static bool find_bytes(uint64_t *out, const program_tensor *t)
     return true;
 }
 
-static pgy_status size_tensor(making *m, size_t i)
+static pgy_status size_tensor(making *m, const range_varying *v)
 {
-    program_tensor *t = &m->p->tensors[i];
-    const range_tensor *of = &m->r->tensors[i];
-    int64_t *shape = arena_alloc_array(&m->p->memory, (size_t)t->rank, sizeof *shape);
-    if (!shape) return graph_no_memory(m->err);
-    for (int32_t d = 0; d < t->rank; d++) shape[d] = m->r->values[of->axes[d]];
-    t->shape = shape;
+    program_tensor *t = &m->p->tensors[v->tensor];
+    int64_t *shape = (int64_t *)t->shape; /* the program's own */
+    for (int32_t d = 0; d < t->rank; d++) shape[d] = m->r->values[v->axes[d]];
     if (find_bytes(&t->size_bytes, t)) return PGY_OK;
     return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "the size of tensor '%s' is out of range",
                          t->name);
@@ -117,19 +130,19 @@ static pgy_status size_tensor(making *m, size_t i)
 
 /* Views and their tensors have the same bytes, and so have outputs in the memory of an input, and
  * constants at all sizes. */
-static pgy_status place_tensor(making *m, size_t i)
+static pgy_status place_tensor(making *m, const range_varying *v)
 {
     range *r = m->r;
-    program_tensor *t = &m->p->tensors[i];
-    const range_tensor *root = &r->tensors[r->tensors[i].root];
+    program_tensor *t = &m->p->tensors[v->tensor];
     if (t->place == PROGRAM_ARENA) {
-        if (root->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
+        if (v->slot == RANGE_NONE) return PGY_OK; /* nothing writes it */
         const uint64_t needed = range_slot_bytes(t->size_bytes);
-        if (needed > r->slots[root->slot].needed) r->slots[root->slot].needed = needed;
+        if (needed > r->slots[v->slot].needed) r->slots[v->slot].needed = needed;
     }
-    if (root->elements) t->data = m->elements + root->elements_at;
+    if (v->data_at != RANGE_NO_DATA) t->data = m->p->elements + v->data_at;
+    if (v->root == v->tensor && t->place != PROGRAM_CONSTANT) return PGY_OK;
     const program *from = t->place == PROGRAM_CONSTANT ? r->base : m->p;
-    const uint64_t wanted = from->tensors[r->tensors[i].root].size_bytes;
+    const uint64_t wanted = from->tensors[v->root].size_bytes;
     if (t->size_bytes == wanted) return PGY_OK;
     return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "the size of view '%s' differs from its source",
                          t->name);
@@ -139,19 +152,20 @@ static pgy_status size_tensors(making *m)
 {
     range *r = m->r;
     pgy_status st = PGY_OK;
-    m->elements = arena_alloc(&m->p->memory, r->elements_bytes);
-    if (!m->elements) return graph_no_memory(m->err);
-    for (size_t i = 0; i < r->slot_count; i++) r->slots[i].needed = r->slots[i].fixed;
+    for (size_t i = 0; i < r->moving_count; i++) {
+        range_slot *s = &r->slots[r->moving[i]];
+        s->needed = s->fixed;
+    }
     for (size_t i = 0; !st && i < r->varying_count; i++)
-        if (r->tensors[r->varying[i]].axes) st = size_tensor(m, r->varying[i]);
-    for (size_t k = 0; !st && k < r->varying_count; k++) {
-        const uint32_t i = r->varying[k];
-        const range_tensor *t = &r->tensors[i];
-        if (t->elements &&
-            !range_put_elements(m->elements + t->elements_at, m->p->tensors[i].dtype, t, r->values))
+        if (r->varying[i].axes) st = size_tensor(m, &r->varying[i]);
+    for (size_t i = 0; !st && i < r->varying_count; i++) {
+        const range_varying *v = &r->varying[i];
+        const program_tensor *t = &m->p->tensors[v->tensor];
+        if (v->elements &&
+            !range_put_elements(m->p->elements + v->elements_at, t->dtype, v, r->values))
             return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "an element of '%s' is too large",
-                                 m->p->tensors[i].name);
-        st = place_tensor(m, i);
+                                 t->name);
+        st = place_tensor(m, v);
     }
     return st;
 }
@@ -160,7 +174,7 @@ static pgy_status size_tensors(making *m)
 
 static const dim *dims_of(making *m, const program_tensor *t)
 {
-    dim *dims = arena_alloc_array(&m->memory, (size_t)t->rank, sizeof *dims);
+    dim *dims = arena_alloc_array(&m->r->rule_memory, (size_t)t->rank, sizeof *dims);
     for (int32_t i = 0; dims && i < t->rank; i++) dims[i] = dim_const(t->shape[i]);
     return dims;
 }
@@ -172,7 +186,7 @@ static pgy_status know_input(op_value *out, making *m, const range_operand *o)
     *out = *o->known;
     out->dims = dims_of(m, &m->p->tensors[o->tensor]);
     if (out->elements && !out->data) {
-        elements = arena_alloc_array(&m->memory, out->element_count, sizeof *elements);
+        elements = arena_alloc_array(&m->r->rule_memory, out->element_count, sizeof *elements);
         if (!elements) return graph_no_memory(m->err);
         out->elements = elements;
     }
@@ -208,10 +222,12 @@ static pgy_status check_rule(making *m, const range_step *s)
                   .outputs = outputs,
                   .wanted = wanted,
                   .dims = &m->dims,
-                  .memory = &m->memory,
-                  .host = &host};
-    pgy_error why = {0};
+                  .memory = &m->r->rule_memory,
+                  .host = &host,
+                  .shapes_only = true};
+    pgy_error why;
     pgy_status st = PGY_OK;
+    why.text[0] = '\0'; /* clearing all of it takes longer than most rules */
     const range_operand *written = s->operands + s->input_count;
     for (size_t i = 0; !st && i < s->input_count; i++) {
         present[i] = s->operands[i].known != NULL;
@@ -282,7 +298,10 @@ static pgy_status take_plan(making *m, const range_step *s, kernel_plan *made, d
 {
     program_step *step = &m->p->steps[s->step];
     const program_step *base = &m->r->base->steps[s->step];
-    void *params = arena_alloc(&m->p->memory, made->params_bytes);
+    /* Those of a spare program are written over, those of the base are not. */
+    void *params = step->plan.params;
+    if (params == base->plan.params || step->plan.params_bytes != made->params_bytes)
+        params = arena_alloc(&m->p->memory, made->params_bytes);
     if (!params) return graph_no_memory(m->err);
     if (made->params_bytes) memcpy(params, made->params, made->params_bytes);
     step->plan = *made;
@@ -381,21 +400,20 @@ static pgy_status place_all(making *m)
 {
     range *r = m->r;
     program *p = m->p;
-    for (size_t i = 0; i < r->slot_count; i++) {
-        if (r->slots[i].owner < r->tensor_count) continue;
-        const size_t bytes = p->steps[r->slots[i].owner - r->tensor_count].plan.workspace_bytes;
-        r->slots[i].needed = range_slot_bytes(bytes);
+    for (size_t i = 0; i < r->moving_count; i++) {
+        range_slot *s = &r->slots[r->moving[i]];
+        if (s->owner < r->tensor_count) continue;
+        s->needed = range_slot_bytes(p->steps[s->owner - r->tensor_count].plan.workspace_bytes);
     }
-    const uint64_t turn = r->placings;
     const pgy_status st = range_place(r, m->err);
-    if (st) return st;
-    for (size_t i = 0; turn != r->placings && i < r->tensor_count; i++)
-        p->tensors[i].offset = r->placed[i].offset;
+    if (st || p->placings == r->placings) return st;
+    for (size_t i = 0; i < r->tensor_count; i++) p->tensors[i].offset = r->placed[i].offset;
     for (size_t i = 0; i < r->slot_count; i++)
         if (r->slots[i].owner >= r->tensor_count)
             p->steps[r->slots[i].owner - r->tensor_count].workspace_offset = r->slots[i].offset;
     p->spaces[0].arena_bytes = r->arena_bytes;
     p->spaces[0].arena_bound = r->arena_bound;
+    p->placings = r->placings;
     return PGY_OK;
 }
 
@@ -403,17 +421,18 @@ static pgy_status make(making *m, const pgy_metadata *shapes)
 {
     range *r = m->r;
     m->p = take_spare(r);
-    if (!m->p) m->p = copy_base(r);
+    const bool copied = !m->p;
+    if (copied) m->p = copy_base(r);
     if (!m->p) return graph_no_memory(m->err);
     m->p->owner = range_retain(r);
+    range_fetch(r, m->p);
     if (!sizes_evaluate(r->values, &r->sizes, shapes))
         return pgy_error_set(m->err, PGY_E_UNSUPPORTED,
                              "a relation between the sizes of the inputs does not hold");
     pgy_status st = size_tensors(m);
     if (!st) st = prepare_steps(m);
     if (!st) st = place_all(m);
-    if (!st) r->program_bytes = m->p->memory.used_bytes;
-    m->p->placings = st ? UINT64_MAX : r->placings; /* after a failure the places may be old */
+    if (!st && copied) r->program_bytes = m->p->memory.used_bytes;
     return st;
 }
 
@@ -422,8 +441,8 @@ pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pg
     making m = {.r = r, .err = err};
     pthread_mutex_lock(&r->lock);
     const pgy_status st = make(&m, shapes);
+    arena_reset(&r->rule_memory);
     pthread_mutex_unlock(&r->lock);
-    arena_deinit(&m.memory);
     dim_table_deinit(&m.dims);
     if (st)
         program_release(m.p);

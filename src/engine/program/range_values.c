@@ -38,7 +38,7 @@ static bool put_element(void *out, pgy_dtype dtype, size_t i, int64_t value)
     return dtype != PGY_I32 || (value >= INT32_MIN && value <= INT32_MAX);
 }
 
-bool range_put_elements(void *out, pgy_dtype dtype, const range_tensor *t, const int64_t *values)
+bool range_put_elements(void *out, pgy_dtype dtype, const range_varying *t, const int64_t *values)
 {
     bool fits = true;
     for (size_t i = 0; i < t->element_count; i++)

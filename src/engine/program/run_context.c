@@ -31,6 +31,7 @@ void program_context_destroy(program_context *c)
     mem_free(c->labels);
     mem_free(c->ends);
     mem_free(c->part_ends);
+    mem_free(c->users);
     mem_free(c);
 }
 
@@ -68,17 +69,35 @@ void *program_context_constant(const program_context *c, const program_tensor *t
     return t->space ? device_side_constants(c->devices, t->space) + t->offset : (void *)t->data;
 }
 
-static void resolve(program_context *c, size_t entry, uint32_t tensor)
+/* Sets the addresses of a step's tensors, except those of inputs and outputs. */
+static void place_step(program_context *c, size_t index)
 {
-    if (tensor == PROGRAM_NO_TENSOR) return;
-    const program_tensor *t = &c->p->tensors[tensor];
-    if (t->place == PROGRAM_ARENA) {
-        c->addresses[entry] = program_context_arena(c, t->space) + t->offset;
-    } else if (t->place == PROGRAM_CONSTANT) {
-        c->addresses[entry] = program_context_constant(c, t);
-    } else {
-        c->patches[c->patch_count++] =
-            (patch){.entry = entry, .index = t->offset, .output = t->place == PROGRAM_OUTPUT};
+    const program_step *s = &c->p->steps[index];
+    void **addresses = c->addresses + c->starts[index];
+    for (size_t k = 0; k < tensor_count(s); k++) {
+        if (s->tensors[k] == PROGRAM_NO_TENSOR) continue;
+        const program_tensor *t = &c->p->tensors[s->tensors[k]];
+        if (t->place == PROGRAM_ARENA)
+            addresses[k] = program_context_arena(c, t->space) + t->offset;
+        else if (t->place == PROGRAM_CONSTANT)
+            addresses[k] = program_context_constant(c, t);
+    }
+    if (s->kernel)
+        c->launches[index].run.workspace = program_context_arena(c, s->space) + s->workspace_offset;
+    c->launches[index].scratch = c->scratch;
+}
+
+/* Notes which addresses of a step are those of inputs and outputs. */
+static void note_patches(program_context *c, size_t index)
+{
+    const program_step *s = &c->p->steps[index];
+    for (size_t k = 0; k < tensor_count(s); k++) {
+        if (s->tensors[k] == PROGRAM_NO_TENSOR) continue;
+        const program_tensor *t = &c->p->tensors[s->tensors[k]];
+        if (t->place == PROGRAM_INPUT || t->place == PROGRAM_OUTPUT)
+            c->patches[c->patch_count++] = (patch){.entry = c->starts[index] + k,
+                                                   .index = t->offset,
+                                                   .output = t->place == PROGRAM_OUTPUT};
     }
 }
 
@@ -88,14 +107,12 @@ void program_context_place(program_context *c, void *memory)
     c->arena = memory;
     c->scratch = c->arena + round_up(p->spaces[0].arena_bytes);
     c->patch_count = 0;
+    c->placings = p->placings;
+    c->elements = p->elements;
     c->placed = memory != NULL;
     for (size_t i = 0; c->placed && i < p->step_count; i++) {
-        for (size_t k = 0; k < tensor_count(&p->steps[i]); k++)
-            resolve(c, c->starts[i] + k, p->steps[i].tensors[k]);
-        if (p->steps[i].kernel)
-            c->launches[i].run.workspace =
-                program_context_arena(c, p->steps[i].space) + p->steps[i].workspace_offset;
-        c->launches[i].scratch = c->scratch;
+        place_step(c, i);
+        note_patches(c, i);
     }
 }
 
@@ -181,6 +198,7 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
 {
     const program_step *s = &c->p->steps[index];
     launch *l = &c->launches[index];
+    c->shared -= l->run.parts > 1;
     l->run.parts = 1;
     if (!s->kernel) return PGY_OK;
     const uint32_t parts =
@@ -192,6 +210,7 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
         l->run.packed = s->space ? device_side_constants(c->devices, s->space) + s->packed_offset
                                  : s->plan.packed;
     l->scratch_stride = c->scratch_stride;
+    c->shared += l->run.parts > 1;
     return s->space ? device_side_prepare(c->devices, l, index, err) : PGY_OK;
 }
 
@@ -199,11 +218,9 @@ static pgy_status prepare_launches(program_context *c, pgy_error *err)
 {
     pgy_status st = PGY_OK;
     size_t entry = 0;
-    c->single = true;
     for (size_t i = 0; !st && i < c->p->step_count; i++) {
         c->starts[i] = entry;
         st = prepare_launch(c, i, entry, err);
-        c->single &= c->launches[i].run.parts == 1;
         entry += tensor_count(&c->p->steps[i]);
     }
     return st;
@@ -213,7 +230,7 @@ static pgy_status find_stretches(program_context *c, pgy_error *err)
 {
     const program *p = c->p;
     size_t count = 0;
-    if (!program_needs_graph(p)) return PGY_OK;
+    if (p->range || !program_needs_graph(p)) return PGY_OK; /* a range has no such program */
     c->stretches = mem_alloc((p->step_count + 1) * sizeof *c->stretches);
     if (!c->stretches) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     for (size_t i = 0; i < p->step_count; i++)
@@ -227,6 +244,7 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     program_context *c = mem_calloc(1, sizeof *c);
     if (!c) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     c->p = program_retain(p);
+    c->range = p->range;
     c->team = t;
     c->failed = &c->own_failed;
     c->scratch_stride = round_up(p->scratch_bytes);
@@ -239,4 +257,54 @@ pgy_status program_context_create(program_context **out, program *p, team *t, pg
     else
         *out = c;
     return st;
+}
+
+/* ---- Renewal -------------------------------------------------------------------------------- */
+
+void program_context_rest(program_context *c)
+{
+    program_release(c->p);
+    c->p = NULL;
+}
+
+/* Renews the launch of a step for other parameters; its kernel, weights and workspace stay. */
+static void renew_launch(program_context *c, size_t index)
+{
+    const program_step *s = &c->p->steps[index];
+    launch *l = &c->launches[index];
+    if (!s->kernel) return;
+    const uint32_t parts = program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
+    c->shared -= l->run.parts > 1;
+    l->run.params = s->plan.params;
+    l->run.parts = parts;
+    l->phases = s->plan.phases;
+    c->shared += parts > 1;
+}
+
+/* Renews the steps that differ between the programs of a range. */
+static void renew_steps(program_context *c)
+{
+    const bool moved = c->elements != c->p->elements;
+    for (size_t i = 0; i < c->p->resized_count; i++) {
+        renew_launch(c, c->p->resized[i]);
+        if (moved && c->placed) place_step(c, c->p->resized[i]);
+    }
+    c->elements = c->p->elements;
+}
+
+bool program_context_renew(program_context *c, program *p)
+{
+    if (!c->range || c->range != p->range) return false;
+    const size_t stride = round_up(p->scratch_bytes);
+    c->p = program_retain(p);
+    mem_free(c->labels); /* they tell shapes */
+    c->labels = NULL;
+    if (stride == c->scratch_stride && (!c->placed || c->placings == p->placings)) {
+        renew_steps(c);
+        return true;
+    }
+    c->scratch_stride = stride;
+    (void)prepare_launches(c, NULL);
+    if (c->placed) program_context_place(c, c->arena);
+    return true;
 }

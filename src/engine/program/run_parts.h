@@ -19,8 +19,17 @@ typedef struct patch {
     bool output;
 } patch;
 
+/* An operand of a step, or a mark, that is an input or output of the program, and how many there
+ * are. */
+typedef struct context_user {
+    uint32_t step, operand, tensor, count;
+} context_user;
+
 struct program_context {
-    program *p;
+    program *p;        /* NULL: the context rests */
+    uint64_t range;    /* of the program, also when the context rests */
+    uint64_t placings; /* of the program, at the latest placement; `elements`, too */
+    const char *elements;
     team *team;
     void *own; /* memory allocated by the context, or NULL */
     size_t own_bytes;
@@ -30,9 +39,11 @@ struct program_context {
     void **addresses; /* addresses of the tensors of all steps, one step after the other */
     size_t *starts;   /* indexed by step: index of its first entry in `addresses` */
     launch *launches; /* indexed by step: its kernel, ready to run; empty for reference steps */
-    bool single;      /* no step is cut into parts, so one thread runs everything */
+    size_t shared;    /* steps that are cut into parts; 0: one thread runs everything */
     patch *patches;
     size_t patch_count;
+    context_user *users;   /* the last one of each input, then output, for caches.c; NULL: not found
+                              yet */
     device_side *devices;  /* NULL: the program has none */
     program_bodies bodies; /* runs steps with subgraphs */
     pgy_node **nodes;      /* indexed by step: its node in the context's own graph; NULL: no graph

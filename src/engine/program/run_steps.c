@@ -82,7 +82,7 @@ void program_run_stretches(program_context *c, void (*walk_part)(size_t, size_t,
     const size_t whole[] = {c->p->step_count}, *ends = c->stretches ? c->stretches : whole;
     for (size_t i = 0, first = 0; first < c->p->step_count; i++) {
         *part = (program_stretch){c, first, ends[i]};
-        if (first < ends[i] && c->single)
+        if (first < ends[i] && !c->shared)
             walk_part(0, 1, user);
         else if (first < ends[i])
             team_run(c->team, walk_part, user);

@@ -141,7 +141,7 @@ static void walk_traced(size_t thread, size_t size, void *user)
             team_barrier(c->team, thread);
             if (r->labels && thread == 0) all_end = last_end(c, i);
         }
-        if (r->labels && !c->single && takes_part(c, i, thread))
+        if (r->labels && c->shared && takes_part(c, i, thread))
             tracer_work(r->labels[i], r->run, begin, end, (uint32_t)thread, threads);
         if (thread == 0) trace_layer(r, i, layer_begin, all_end);
         layer_begin = all_end;

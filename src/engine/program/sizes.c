@@ -125,6 +125,7 @@ bool sizes_place(uint32_t *out, sizes *s, dim d)
     while (i < s->count && !dim_equal(s->items[i], d)) i++;
     if (i == s->count) {
         if (s->count == SIZES_MOST || !sizes_value(&value, s, d)) return false;
+        s->varying[s->count] = !dim_is_const(d);
         s->items[s->count++] = d;
     }
     *out = (uint32_t)i;
@@ -133,15 +134,18 @@ bool sizes_place(uint32_t *out, sizes *s, dim d)
 
 static pgy_status place_inputs(sizes *s, pgy_error *err)
 {
-    s->input_axes = arena_alloc_array(&s->memory, s->input_count, sizeof *s->input_axes);
+    size_t axes = 0;
+    for (size_t i = 0; i < s->input_count; i++) axes += (size_t)s->inputs[i].rank;
+    s->forms = arena_alloc_array(&s->memory, s->input_count, sizeof *s->forms);
+    s->input_axes = arena_alloc_array(&s->memory, axes, sizeof *s->input_axes);
     s->items = arena_alloc_array(&s->memory, SIZES_MOST, sizeof *s->items);
-    if (!s->input_axes || !s->items) return graph_no_memory(err);
+    s->varying = arena_alloc_array(&s->memory, SIZES_MOST, sizeof *s->varying);
+    if (!s->forms || !s->input_axes || !s->items || !s->varying) return graph_no_memory(err);
+    uint32_t *axis = s->input_axes;
     for (size_t i = 0; i < s->input_count; i++) {
-        s->input_axes[i] =
-            arena_alloc_array(&s->memory, (size_t)s->inputs[i].rank, sizeof **s->input_axes);
-        if (!s->input_axes[i]) return graph_no_memory(err);
+        s->forms[i] = (size_form){s->inputs[i].dtype, s->inputs[i].rank};
         for (int32_t d = 0; d < s->inputs[i].rank; d++)
-            if (!sizes_place(&s->input_axes[i][d], s, s->inputs[i].dims[d]))
+            if (!sizes_place(axis++, s, s->inputs[i].dims[d]))
                 return pgy_error_set(err, PGY_E_UNSUPPORTED, "the inputs have too many sizes");
     }
     return PGY_OK;
@@ -194,12 +198,13 @@ void sizes_limit(sizes *s, const pgy_metadata *least, const pgy_metadata *larges
 
 bool sizes_cover(const sizes *s, const pgy_metadata *shapes)
 {
+    const uint32_t *axis = s->input_axes;
     for (size_t i = 0; i < s->input_count; i++) {
         const pgy_tensor_info *info = pgy_metadata_at(shapes, i);
-        const op_value *v = &s->inputs[i];
-        if (info->dtype != v->dtype || info->rank != v->rank) return false;
-        for (int32_t d = 0; d < v->rank; d++)
-            if (dim_is_const(v->dims[d]) && v->dims[d].value != info->shape[d]) return false;
+        const size_form form = s->forms[i];
+        if (info->dtype != form.dtype || info->rank != form.rank) return false;
+        for (int32_t d = 0; d < form.rank; d++, axis++)
+            if (!s->varying[*axis] && s->items[*axis].value != info->shape[d]) return false;
     }
     for (size_t i = 0; i < s->symbol_count; i++) {
         const size_axis a = s->symbols[i];
@@ -223,8 +228,11 @@ bool sizes_evaluate(int64_t *values, sizes *s, const pgy_metadata *shapes)
     }
     for (size_t i = 0; i < s->count; i++)
         if (!sizes_value_now(&values[i], s, s->items[i])) return false;
-    for (size_t i = 0; i < s->input_count; i++)
-        for (int32_t d = 0; d < s->inputs[i].rank; d++)
-            if (values[s->input_axes[i][d]] != pgy_metadata_at(shapes, i)->shape[d]) return false;
+    const uint32_t *axis = s->input_axes;
+    for (size_t i = 0; i < s->input_count; i++) {
+        const int64_t *shape = pgy_metadata_at(shapes, i)->shape;
+        for (int32_t d = 0; d < s->forms[i].rank; d++)
+            if (values[*axis++] != shape[d]) return false;
+    }
     return true;
 }

@@ -20,17 +20,24 @@ typedef struct size_axis {
     uint32_t input, axis;
 } size_axis;
 
+typedef struct size_form {
+    pgy_dtype dtype;
+    int32_t rank;
+} size_form;
+
 typedef struct sizes {
     arena memory;
-    op_value *inputs;      /* type and dims of each input */
-    uint32_t **input_axes; /* indexed by input: places of its dims in `items` */
+    op_value *inputs;     /* type and dims of each input */
+    size_form *forms;     /* indexed by input: its type and rank */
+    uint32_t *input_axes; /* of all axes, one input after the other: places of dims in `items` */
     size_t input_count;
     size_axis symbols[SIZES_SYMBOLS]; /* the axes that vary independently */
     dim_bound bound[SIZES_SYMBOLS];   /* their sizes in the shapes that the range is built for */
     int64_t least[SIZES_SYMBOLS], most[SIZES_SYMBOLS];
     dim_bound now[SIZES_SYMBOLS]; /* their sizes in the latest sizes_evaluate */
     size_t symbol_count;
-    dim *items; /* all distinct sizes */
+    dim *items;       /* all distinct sizes */
+    uint8_t *varying; /* indexed by place: does the size vary? */
     size_t count;
 } sizes;
 
@@ -47,7 +54,7 @@ bool sizes_value(int64_t *out, const sizes *s, dim d);
 bool sizes_place(uint32_t *out, sizes *s, dim d);
 /* Sets the bounds of all independent sizes. */
 void sizes_limit(sizes *s, const pgy_metadata *least, const pgy_metadata *largest);
-/* Do types and independent sizes lie in the range? */
+/* Do types and independent sizes lie in the range? Relations may not hold. */
 bool sizes_cover(const sizes *s, const pgy_metadata *shapes);
 /* Computes all sizes for input shapes that the range covers. False: a relation between input sizes
  * does not hold, or a number overflows. */

@@ -8,6 +8,7 @@
 #include "onnx/computed.h"
 #include "onnx/elements.h"
 #include "onnx/model.h"
+#include "onnx/reader.h"
 
 static pgy_status no_memory(pgy_error *err)
 {
@@ -146,12 +147,12 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
 static bool load_elements(void *to, size_t size_bytes, const void *source, void *user)
 {
     const builder *b = user;
-    pgy_tensor *t = NULL;
-    if (pgy_onnx_tensor_load(&t, b->graph->model, source, NULL)) return false;
-    const bool fits = pgy_tensor_size_bytes(t) == size_bytes;
-    if (fits) memcpy(to, pgy_tensor_data(t), size_bytes);
-    pgy_tensor_release(t);
-    return fits;
+    element_reader r = {0};
+    const bool loaded = !element_reader_open(&r, b->graph->model, source, NULL) &&
+                        r.size_bytes == size_bytes &&
+                        !element_reader_get(&r, to, 0, size_bytes, NULL);
+    element_reader_close(&r);
+    return loaded;
 }
 
 static void forget_pages(void *user)

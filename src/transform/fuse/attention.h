@@ -82,6 +82,9 @@ void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v);
 /* If keys and values are each a Concat of a cache and new rows, and both Concats are outputs of the
  * graph, replaces the operands by the new rows. */
 void attention_split_cache(attention *a, pattern *p);
+/* Lets nodes that read the shape of what a Concat of a cache and new rows makes compute it from the
+ * shapes of both parts. */
+void attention_free_shapes(pattern *p, const pgy_node *joined);
 /* Reads operand i from factor v of a product, back over Transposes, Reshapes, constant factors and,
  * if a->grouped, the repetition of heads. `apart`: v is [.., length, heads, size]; `turned`: v is
  * [.., size, length]. */

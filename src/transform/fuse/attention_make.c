@@ -96,10 +96,11 @@ typedef struct ends {
     size_t out_count;
 } ends;
 
-static void add_caches(ends *e, const attention *a)
+static void add_caches(ends *e, const attention *a, pattern *p)
 {
     e->out_count = 1;
     for (size_t i = ATTENTION_K; i <= ATTENTION_V && a->of[i].joined; i++) {
+        attention_free_shapes(p, a->of[i].joined);
         e->in[3 + i] = a->of[i].joined->inputs[0];
         e->out[e->out_count++] = a->of[i].joined->outputs[0];
     }
@@ -125,7 +126,7 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
     }
     put.in[3] = attention_make_mask(a, p, n, &causal);
     if (!y || p->status) return false;
-    add_caches(&put, a);
+    add_caches(&put, a, p);
     pgy_node *made = pattern_add_outputs(p, n, operator_of(a), put.in, 6, put.out, put.out_count);
     pattern_set_int(p, made, "q_num_heads", heads);
     pattern_set_int(p, made, "kv_num_heads", shared);
@@ -182,7 +183,7 @@ static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending 
     }
     put.in[3] = attention_make_mask(a, p, n, &causal);
     if (p->status || !put.out[0]) return false;
-    add_caches(&put, a);
+    add_caches(&put, a, p);
     made = direct
                ? pattern_put_outputs(p, e->node, operator_of(a), put.in, 6, put.out, put.out_count)
                : pattern_add_outputs(p, n, operator_of(a), put.in, 6, put.out, put.out_count);

@@ -120,42 +120,6 @@ void attention_read_leading(attention *a, pattern *p, size_t i, pgy_value *v)
     *o = (attention_operand){.v = v, .leads = true};
 }
 
-/* The Concat that makes v, [batch, heads, length, size], from a cache and new rows, or NULL. */
-static pgy_node *joined_from_cache(const attention_operand *o)
-{
-    pgy_node *n = pattern_from(o->v, "Concat");
-    if (!n || n->input_count != 2 || pattern_rank(o->v) != 4 || o->turned || o->lies_apart ||
-        o->leads || !o->v->is_output || o->v->consumer_count != 1 ||
-        o->v->producer->graph != n->graph)
-        return NULL;
-    const int64_t axis = pattern_int(n, "axis", 0);
-    if (axis != 2 && axis != -2) return NULL;
-    for (int32_t d = 0; d < 4; d++)
-        if (d != 2 && !pattern_same_size(n->inputs[0], d, n->inputs[1], d)) return NULL;
-    return n;
-}
-
-void attention_split_cache(attention *a, pattern *p)
-{
-    attention_operand *k = &a->of[ATTENTION_K], *v = &a->of[ATTENTION_V];
-    pgy_node *keys = joined_from_cache(k), *values = joined_from_cache(v);
-    if (!(p->standard || a->own) || !keys || !values || keys == values ||
-        !pattern_same_size(keys->inputs[0], 2, values->inputs[0], 2))
-        return;
-    const attention before = *a;
-    attention_read_operand(a, p, ATTENTION_K, keys->inputs[1], false, false);
-    attention_read_operand(a, p, ATTENTION_V, values->inputs[1], false, false);
-    if (!a->own) a->plain = false;
-    if (a->scale != before.scale || k->v != keys->inputs[1] || v->v != values->inputs[1]) {
-        /* Operations on the new keys alone stay outside of Attention. */
-        *a = before;
-        *k = (attention_operand){.v = keys->inputs[1]};
-        *v = (attention_operand){.v = values->inputs[1]};
-    }
-    k->joined = keys;
-    v->joined = values;
-}
-
 bool attention_operand_lead(attention_lead *out, const attention_operand *o)
 {
     const int32_t rank = pattern_rank(o->v);

@@ -15,6 +15,7 @@ gpt2           stacked caches: past_N [2, batch, heads, past, size] -> present_N
 gqa            GroupQueryAttention with a buffer of 16 tokens, seqlens_k and total_sequence_length
 joined         caches that grow and that only Attention reads, so an engine can keep them in place
 joined_late    the same, but positions of 7 and more are one too large
+joined_half    the same in float16, caches too
 merged         encoder and decoder with use_cache_branch; caches of cross attention are empty after the prefill
 whole          no caches: reads the whole text
 one            llama whose input_ids hold one token
@@ -216,6 +217,19 @@ def joined(name, late=False):
     n.save(name)
 
 
+def halve(name, to):
+    """Saves a copy of a model whose float32 weights, inputs and outputs are float16; those of -1e9 become the least float16."""
+    model = onnx.load(os.path.join(HERE, name + ".onnx"))
+    for weight in model.graph.initializer:
+        if weight.data_type == T.FLOAT:
+            numbers = np.clip(numpy_helper.to_array(weight), -65504, 65504).astype(np.float16)
+            weight.CopyFrom(numpy_helper.from_array(numbers, weight.name))
+    for value in [*model.graph.input, *model.graph.output]:
+        if value.type.tensor_type.elem_type == T.FLOAT:
+            value.type.tensor_type.elem_type = T.FLOAT16
+    onnx.save(model, os.path.join(HERE, to + ".onnx"))
+
+
 def merged():
     """The branches of the If give the cross attention's keys and values, and what is their output: with a cache, nothing."""
     n = Net()
@@ -306,6 +320,7 @@ gpt2()
 gqa()
 joined("joined")
 joined("joined_late", late=True)
+halve("joined", "joined_half")
 merged()
 whole()
 state("state", 1)

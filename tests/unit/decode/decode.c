@@ -589,8 +589,12 @@ static void test_decode__caches_stay_in_place(void **state)
         size_t kept, count;
     } CASES[] = {{"joined", "3 1 4 1", 4, 4},
                  {"joined", "3 1\n4 1\n5 9", 4, 4},
+                 {"joined_half", "3 1 4 1", 4, 4},
+                 {"joined_half", "3 1\n4 1\n5 9", 4, 4},
                  {"gqa", "3 1 4 1", 2, 2},
-                 {"llama", "3 1 4 1", 0, 4}};
+                 {"llama", "3 1 4 1", 4, 4}, /* reads the shape of its new keys for the mask */
+                 {"torch", "3 1\n4 1\n5 9", 4, 4},
+                 {"gpt2", "3 1 4 1", 0, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         for (int copies = 0; copies < 2; copies++) {
@@ -620,8 +624,9 @@ static void test_decode__caches_in_place_have_the_same_bits(void **state)
 {
     static const pgy_number_entry NOTHING = {"", {.real = 0}};
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        static const char *const WORDS[] = {"joined@trt", "gqa@trt"};
+    for (int i = 0; i < 4; i++) {
+        static const char *const WORDS[] = {"joined@trt", "gqa@trt", "llama@trt",
+                                            "joined_half@trt"};
         char *path = NULL;
         pgy_decode_options o = steps(10);
         setup s;

@@ -424,6 +424,72 @@ static void test_plan__16_bits_are_no_larger(void **state)
         }
 }
 
+/* The size of a plan of a chain of layers. */
+static size_t chain_bytes(size_t layers, int64_t width, bool half)
+{
+    const pgy_build_config config = {.size = sizeof config,
+                                     .has_optimization_level = true,
+                                     .optimization_level = 1,
+                                     .fp16 = half};
+    const int64_t shape[] = {width, width};
+    model_builder b = builder_start(17);
+    engine *e = NULL;
+    pgy_tensor *w = NULL;
+    void *bytes = NULL;
+    size_t size = 0;
+    pgy_error err = {0};
+    assert_int_equal(pgy_tensor_create(&w, PGY_F32, 2, shape, NULL), PGY_OK);
+    for (size_t i = 0; i < pgy_tensor_count(w); i++)
+        ((float *)pgy_tensor_data(w))[i] = (float)(i * 37 % 64) / 64;
+    char declared[32];
+    snprintf(declared, sizeof declared, "3, 5, %d", (int)width);
+    builder_input(&b, "t0", PGY_F32, declared);
+    builder_initializer(&b, "w", w);
+    for (size_t i = 0; i < layers; i++) {
+        char in[16], product[16], made[16], turned[16], read[48];
+        snprintf(in, sizeof in, "t%zu", i);
+        snprintf(turned, sizeof turned, "a%zu", i);
+        snprintf(product, sizeof product, "b%zu", i);
+        snprintf(made, sizeof made, "t%zu", i + 1);
+        snprintf(read, sizeof read, "%s w", turned);
+        builder_attr_ints(&b, builder_node(&b, "Transpose", in, turned), "perm", 3,
+                          (const int64_t[]){1, 0, 2});
+        builder_node(&b, "MatMul", read, product);
+        builder_attr_int(&b, builder_node(&b, "Softmax", product, made), "axis", 0);
+    }
+    pgy_tensor_release(w);
+    char last[16];
+    snprintf(last, sizeof last, "t%zu", layers);
+    builder_output(&b, last, PGY_F32, NULL);
+    pgy_model *model = builder_finish_bytes(&b);
+    if (engine_build(&e, model, &config, &err)) fail_msg("%s", err.text);
+    if (engine_serialize(&bytes, &size, e, &err)) fail_msg("%s", err.text);
+    pgy_engine_free_bytes(bytes);
+    engine_release(e);
+    pgy_model_destroy(model);
+    return size;
+}
+
+/* The parameters of a Transpose are over 2 KB; steps and their names are less than 1 KB for a
+ * layer. */
+static void test_plan__equal_layers_share_parameters(void **state)
+{
+    (void)state;
+    const size_t few = chain_bytes(4, 8, false), many = chain_bytes(12, 8, false);
+    assert_true(many - few < 8 * 2048);
+}
+
+/* Half of the weights is more than what the Casts and their names take. */
+static void test_plan__half_weights_make_it_smaller(void **state)
+{
+    (void)state;
+    for (size_t layers = 1; layers < 12; layers += 5) {
+        const size_t single = chain_bytes(layers, 96, false), half = chain_bytes(layers, 96, true);
+        if (half > single)
+            fail_msg("%zu layers: %zu bytes in 16 bits, %zu in float32", layers, half, single);
+    }
+}
+
 static void test_plan__can_be_used_where_it_lies(void **state)
 {
     (void)state;

@@ -169,7 +169,7 @@ static void expect_same(const pgy_tensor_map *a, const pgy_tensor_map *b)
 
 static bool is_of_range(const context *c)
 {
-    return context_program(c)->ranged;
+    return context_program(c)->range != 0;
 }
 
 /* Runs the lengths through a range's program, unless `alone`, and through an exact one. */
@@ -212,6 +212,25 @@ static void test_ranges__a_cache_that_grows(void **state)
     (void)state;
     pair p = open_pair(1);
     for (int64_t past = 5; past < 60; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    close_pair(&p);
+}
+
+/* A new program is made of the oldest one of its context, so no more programs exist than are kept.
+ */
+static void test_ranges__programs_take_turns(void **state)
+{
+    enum { KEPT = 8 };
+    (void)state;
+    pair p = open_pair(1);
+    const program *seen[KEPT + 1] = {0};
+    size_t count = 0, i;
+    for (int64_t past = 5; past < 60; past++) {
+        compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+        for (i = 0; i < count && seen[i] != context_program(p.a);) i++;
+        if (i < count || past == 5) continue;
+        assert_true(count < KEPT);
+        seen[count++] = context_program(p.a);
+    }
     close_pair(&p);
 }
 

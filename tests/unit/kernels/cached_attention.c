@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in float32 with caches, windows and lengths against the reference definition. */
+/* Attention with caches, windows and lengths against the reference definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "harness/reference_case.h"
 
-static const double TOLERANCE = 4e-6;
+#define TOLERANCE 4e-6
 
 typedef struct cached_case {
     const char *q, *k, *v, *past_k, *past_v, *mask;
@@ -26,8 +26,19 @@ typedef struct cached_case {
     bool causal, own; /* own: pgy:Attention */
 } cached_case;
 
-static void start(reference_case *c, const cached_case *t)
+/* Closes every fifth key of a mask of floats. */
+static void close_some(void *mask, size_t count, pgy_dtype dtype)
 {
+    for (size_t i = 3; i < count; i += 5)
+        if (dtype == PGY_F32)
+            ((float *)mask)[i] = -INFINITY;
+        else
+            ((uint16_t *)mask)[i] = dtype == PGY_F16 ? 0xFC00 : 0xFF80;
+}
+
+static void start(reference_case *c, const cached_case *t, pgy_dtype dtype)
+{
+    const pgy_dtype mask_type = t->mask_type == PGY_BOOL ? PGY_BOOL : dtype;
     reference_start(c, t->own ? "pgy" : "", "Attention", t->own ? 1 : 25);
     if (t->heads) reference_attr_int(c, "q_num_heads", t->heads);
     if (t->heads) reference_attr_int(c, "kv_num_heads", t->kv_heads);
@@ -35,14 +46,13 @@ static void start(reference_case *c, const cached_case *t)
     if (t->left) reference_attr_int(c, "left_window_size", t->left);
     if (t->right) reference_attr_int(c, "right_window_size", t->right);
     if (t->cap > 0) reference_attr_float(c, "softcap", t->cap);
-    reference_input(c, PGY_F32, t->q);
-    reference_input(c, PGY_F32, t->k);
-    reference_input(c, PGY_F32, t->v);
-    float *mask = reference_input(c, t->mask_type ? t->mask_type : PGY_F32, t->mask);
-    for (size_t i = 0; mask && t->mask_type == PGY_F32 && i < pgy_tensor_count(c->inputs[3]); i++)
-        if (i % 5 == 3) mask[i] = -INFINITY;
-    reference_input(c, PGY_F32, t->past_k);
-    reference_input(c, PGY_F32, t->past_v);
+    reference_input(c, dtype, t->q);
+    reference_input(c, dtype, t->k);
+    reference_input(c, dtype, t->v);
+    void *mask = reference_input(c, mask_type, t->mask);
+    if (mask && mask_type == dtype) close_some(mask, pgy_tensor_count(c->inputs[3]), dtype);
+    reference_input(c, dtype, t->past_k);
+    reference_input(c, dtype, t->past_v);
     int64_t *lengths = t->lengths ? reference_input(c, PGY_I64, t->lengths) : NULL;
     for (size_t i = 0; lengths && i < pgy_tensor_count(c->inputs[6]); i++)
         lengths[i] = t->length[i];
@@ -50,11 +60,16 @@ static void start(reference_case *c, const cached_case *t)
 
 static void run_cases(const cached_case *cases, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        reference_case c;
-        start(&c, &cases[i]);
-        assert_true(reference_run(&c, cases[i].outputs, TOLERANCE) > 0);
-    }
+    static const struct {
+        pgy_dtype dtype;
+        double tolerance;
+    } TYPES[] = {{PGY_F32, TOLERANCE}, {PGY_F16, 2e-3}, {PGY_BF16, 2e-2}};
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof TYPES / sizeof *TYPES; k++) {
+            reference_case c;
+            start(&c, &cases[i], TYPES[k].dtype);
+            assert_true(reference_run(&c, cases[i].outputs, TYPES[k].tolerance) > 0);
+        }
 }
 
 #define RUN(cases) run_cases(cases, sizeof(cases) / sizeof *(cases))
@@ -215,6 +230,6 @@ static void test_cached_attention__the_rest_is_refused(void **state)
     (void)state;
     static const cached_case SCORES = {"1 2 3 8", "1 2 3 8", "1 2 3 8", "1 2 4 8", "1 2 4 8"};
     reference_case c;
-    start(&c, &SCORES);
+    start(&c, &SCORES, PGY_F32);
     assert_int_equal(reference_run(&c, 4, TOLERANCE), 0);
 }

@@ -628,6 +628,32 @@ static void test_attention__a_cache_is_an_input(void **state)
     expect(&b, "Sin Cos Neg Concat Concat Attention(3 scale=1)");
 }
 
+/* The shape of the new keys is computed from those of the cache and the keys, so their readers do
+ * not keep the cache from Attention. Other readers do. */
+static void test_attention__shapes_of_a_cache(void **state)
+{
+    static const struct {
+        int64_t start, end;
+        const char *nodes;
+    } CASES[] = {{0, 4, "Shape Add "}, {2, 3, "Shape Add "}, {1, -1, "Shape Add "},
+                 {-9, 2, ""},          {3, 9, ""},           {2, 2, ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        model_builder b = cached("old_v v", true);
+        pgy_onnx_node *n = builder_node(&b, "Shape", "all_k", "sizes");
+        char nodes[64];
+        builder_attr_int(&b, n, "start", CASES[i].start);
+        builder_attr_int(&b, n, "end", CASES[i].end);
+        builder_output(&b, "sizes", PGY_I64, NULL);
+        snprintf(nodes, sizeof nodes, "Sin Cos Neg %sAttention(6 scale=1)", CASES[i].nodes);
+        expect(&b, nodes);
+    }
+    model_builder b = cached("old_v v", true);
+    builder_node(&b, "Neg", "all_k", "seen");
+    builder_output(&b, "seen", PGY_F32, NULL);
+    expect(&b, "Sin Cos Neg Concat Concat Neg Attention(3 scale=1)");
+}
+
 /* ---- Shared keys ---------------------------------------------------------------------------- */
 
 static model_builder grouped(bool values_too)
