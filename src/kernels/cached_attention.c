@@ -266,6 +266,7 @@ static void read_row_mask(attention_row *to, const params *p, const kernel_run *
     const void *mask = r->tensors[CACHED_MASK];
     const bool bools = p->mask == CACHED_BOOLS;
     if (to->to > p->m_keys) to->to = p->m_keys;
+    if (!to->to) return; /* a mask without columns has no elements */
     if (p->mask == CACHED_HALVES) { /* widen_masks does the others */
         if (!p->m_key) loops_of(p)->widen(&to->shift, (const uint16_t *)mask + at, 1);
     } else if (p->m_key) {

@@ -446,7 +446,7 @@ static size_t chain_bytes(size_t layers, int64_t width, bool half)
     builder_input(&b, "t0", PGY_F32, declared);
     builder_initializer(&b, "w", w);
     for (size_t i = 0; i < layers; i++) {
-        char in[16], product[16], made[16], turned[16], read[48];
+        char in[32], product[32], made[32], turned[32], read[48];
         snprintf(in, sizeof in, "t%zu", i);
         snprintf(turned, sizeof turned, "a%zu", i);
         snprintf(product, sizeof product, "b%zu", i);
