@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies between a GPU and ordinary memory of the host by way of a stream's own pinned memory. The
- * driver would stage them, too, but blocks the caller meanwhile: for 300 KB it takes 50 us, and a
- * copy to the host ends only when all work before it has.
+ * driver would stage them, too, but blocks the caller meanwhile, and a copy to the host ends only
+ * when all work before it has.
  *
  * What the GPU has copied to the host lies in pinned memory until the host waits for it: then
  * staging_finish takes it to its place. Any thread may call these functions. */
