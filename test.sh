@@ -81,7 +81,7 @@ fi
 aside headers tests/headers/check # uses one processor
 step program tests/cli/run_cases build/release/bin/polygraphy
 step docs tools/gen_docs --check
-step printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check'
+aside printed-commands sh -c 'tests/docs/run_commands build/release && tools/screenshot --check' # one after the other
 if [ "$mode" = all ]; then
     step sanitize-build sh -c 'cmake --preset asan && cmake --build --preset asan'
 fi
