@@ -112,7 +112,10 @@ static void copy_pieces(char *to, size_t to_step, const char *from, size_t from_
 #undef COPY_EACH
 }
 
-enum { SHORT_ROW = 512, SHORT_ROWS = 64 }; /* bytes; rows that stay in the first-level cache */
+enum {
+    SHORT_ROW = 512, /* bytes: the longest row that is copied piece by piece */
+    SHORT_ROWS = 64  /* rows at a time, which stay in the first-level cache */
+};
 
 static void concat_short_rows(const params *p, const kernel_run *r, uint64_t row, size_t rows)
 {

@@ -161,7 +161,8 @@ static size_t scratch_bytes(const expanded_conv_plan *p)
     return conv_depthwise_copy_bytes(&p->deep) * (p->apart ? 1 : 2);
 }
 
-/* A part expands rows again that it shares with the part above, so it has several rows. */
+/* Neighbouring parts both compute the expanded rows that they share. So a part has several rows of
+ * the output, lest this work grows too much. */
 static uint32_t parts_of(const expanded_conv_plan *p)
 {
     enum { PART_ROWS = 7 };

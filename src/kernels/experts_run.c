@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "kernels/experts.h"
+#include "kernels/group_sort.h"
 
 /* A view of the workspace. */
 typedef struct rows {
@@ -41,31 +42,25 @@ static uint64_t row_bytes(const experts_layer *l)
 
 enum { SLACK = 256 }; /* for the roundings of one expert */
 
-static void place(uint64_t *at, uint64_t *end, uint64_t count, uint64_t item)
-{
-    *at = *end;
-    *end = extent_round_up(extent_add(*end, extent_mul(count, item)), 64);
-}
-
 uint64_t experts_lay_out(experts *p)
 {
     const uint64_t pairs = p->tokens * p->k;
     uint64_t end = 0;
-    place(&p->at_expert, &end, pairs, sizeof(uint32_t));
-    place(&p->at_weight, &end, pairs, sizeof(float));
-    place(&p->at_pair, &end, pairs, sizeof(uint32_t));
-    place(&p->at_row, &end, pairs, sizeof(uint32_t));
-    place(&p->at_start, &end, p->count + 1, sizeof(uint32_t));
-    place(&p->at_x, &end, extent_mul(pairs, p->hidden), sizeof(float));
-    place(&p->at_first, &end, extent_mul(pairs, p->layers[0].out), sizeof(float));
-    place(&p->at_third, &end, extent_mul(pairs, p->layers[2].out), sizeof(float));
-    place(&p->at_act, &end, extent_mul(pairs, p->inter), sizeof(float));
-    place(&p->at_part, &end, extent_mul(pairs, p->hidden), sizeof(float));
+    extent_place(&p->at_expert, &end, pairs, sizeof(uint32_t));
+    extent_place(&p->at_weight, &end, pairs, sizeof(float));
+    extent_place(&p->at_pair, &end, pairs, sizeof(uint32_t));
+    extent_place(&p->at_row, &end, pairs, sizeof(uint32_t));
+    extent_place(&p->at_start, &end, p->count + 1, sizeof(uint32_t));
+    extent_place(&p->at_x, &end, extent_mul(pairs, p->hidden), sizeof(float));
+    extent_place(&p->at_first, &end, extent_mul(pairs, p->layers[0].out), sizeof(float));
+    extent_place(&p->at_third, &end, extent_mul(pairs, p->layers[2].out), sizeof(float));
+    extent_place(&p->at_act, &end, extent_mul(pairs, p->inter), sizeof(float));
+    extent_place(&p->at_part, &end, extent_mul(pairs, p->hidden), sizeof(float));
     for (size_t i = 0; i < EXPERTS_LAYERS; i++) {
         experts_layer *l = &p->layers[i];
         if (!l->few_bits) continue;
         (void)nbits_matmul_rows(&l->packed, 1);
-        place(&l->room, &end, extent_mul(pairs, row_bytes(l)), 1);
+        extent_place(&l->room, &end, extent_mul(pairs, row_bytes(l)), 1);
         end = extent_add(end, extent_mul(p->count + 1, SLACK));
     }
     return end;
@@ -135,19 +130,11 @@ static void choose(const experts *p, const kernel_run *r, const rows *w, size_t 
     }
 }
 
-/* Counts the rows of each expert, then gives each pair a row, in order of pairs. */
 static void sort_pairs(const experts *p, const rows *w)
 {
     const size_t pairs = p->tokens * p->k;
-    memset(w->start, 0, (p->count + 1) * sizeof *w->start);
-    for (size_t i = 0; i < pairs; i++) w->start[w->expert[i] + 1]++;
-    for (size_t e = 0; e < p->count; e++) w->start[e + 1] += w->start[e];
-    for (size_t i = 0; i < pairs; i++) {
-        w->row[i] = w->start[w->expert[i]]++;
-        w->pair[w->row[i]] = (uint32_t)i;
-    }
-    for (size_t e = p->count; e > 0; e--) w->start[e] = w->start[e - 1];
-    w->start[0] = 0;
+    group_sort(w->start, w->pair, w->expert, pairs, p->count);
+    for (size_t row = 0; row < pairs; row++) w->row[w->pair[row]] = (uint32_t)row;
 }
 
 /* ---- Layers --------------------------------------------------------------------------------- */

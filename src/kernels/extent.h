@@ -138,4 +138,11 @@ static inline uint64_t extent_round_up(uint64_t size, uint64_t to)
     return raised == EXTENT_TOO_MUCH ? raised : raised / to * to;
 }
 
+/* Sets *at to the end of a workspace, and moves the end behind `count` items there. */
+static inline void extent_place(uint64_t *at, uint64_t *end, uint64_t count, uint64_t item)
+{
+    *at = *end;
+    *end = extent_round_up(extent_add(*end, extent_mul(count, item)), 64);
+}
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "kernels/group_sort.h"
 #include "kernels/matmul.h"
 
 enum { A, TABLE, INDICES, INPUTS };
@@ -14,9 +15,11 @@ enum { MAX_PARTS = 64 };
 typedef struct params {
     uint64_t count, n, k, length; /* vectors, their lengths in Y and A, matrices of the table */
     uint32_t level, column, wide, unused; /* wide: indices are int64 */
-    /* Byte offsets in the workspace: the first row of each matrix and the number of rows, the
-     * vector of each row, rows of A and of Y. */
-    uint64_t at_start, at_vector, at_a, at_y;
+    /* Byte offsets in the workspace. A row is a vector at its place among those of its matrix. */
+    uint64_t at_start;  /* of each matrix: its first row; and the number of rows */
+    uint64_t at_matrix; /* of each vector */
+    uint64_t at_vector; /* of each row */
+    uint64_t at_a, at_y;
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -45,20 +48,15 @@ static const matmul_tile *tile_of(const params *p)
     return matmul_tile_of((cpu_level)p->level);
 }
 
-static void place(uint64_t *at, uint64_t *end, uint64_t count, uint64_t item)
-{
-    *at = *end;
-    *end = extent_round_up(extent_add(*end, extent_mul(count, item)), 64);
-}
-
 /* Sets the places in the workspace. @return its bytes */
 static uint64_t lay_out(params *p)
 {
     uint64_t end = 0;
-    place(&p->at_start, &end, p->length + 1, sizeof(uint32_t));
-    place(&p->at_vector, &end, p->count, sizeof(uint32_t));
-    place(&p->at_a, &end, extent_mul(p->count, p->k), sizeof(float));
-    place(&p->at_y, &end, extent_mul(p->count, p->n), sizeof(float));
+    extent_place(&p->at_start, &end, p->length + 1, sizeof(uint32_t));
+    extent_place(&p->at_matrix, &end, p->count, sizeof(uint32_t));
+    extent_place(&p->at_vector, &end, p->count, sizeof(uint32_t));
+    extent_place(&p->at_a, &end, extent_mul(p->count, p->k), sizeof(float));
+    extent_place(&p->at_y, &end, extent_mul(p->count, p->n), sizeof(float));
     return end;
 }
 
@@ -154,7 +152,7 @@ static bool gather_matmul_extent(kernel_extent *e, const kernel_claim *q)
 
 /* A view of the workspace. */
 typedef struct rows {
-    uint32_t *start, *vector;
+    uint32_t *start, *matrix, *vector;
     float *a, *y;
 } rows;
 
@@ -162,31 +160,27 @@ static rows rows_of(const params *p, const kernel_run *r)
 {
     char *w = r->workspace;
     return (rows){.start = (uint32_t *)(w + p->at_start),
+                  .matrix = (uint32_t *)(w + p->at_matrix),
                   .vector = (uint32_t *)(w + p->at_vector),
                   .a = (float *)(w + p->at_a),
                   .y = (float *)(w + p->at_y)};
 }
 
 /* The matrix of a vector. A bad index fails the run, and counts as 0. */
-static uint64_t matrix_of(const params *p, const kernel_run *r, uint64_t i)
+static uint32_t matrix_of(const params *p, const kernel_run *r, uint64_t i)
 {
     const void *from = r->tensors[INDICES];
     const int64_t given = p->wide ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
     const uint64_t at = (uint64_t)given + (given < 0 ? p->length : 0);
-    if (at < p->length) return at;
+    if (at < p->length) return (uint32_t)at;
     kernel_fault_index(r, given, p->length);
     return 0;
 }
 
-/* Counts the rows of each matrix, then gives each vector a row, in order of vectors. */
 static void sort_vectors(const params *p, const kernel_run *r, const rows *w)
 {
-    memset(w->start, 0, (p->length + 1) * sizeof *w->start);
-    for (uint64_t i = 0; i < p->count; i++) w->start[matrix_of(p, r, i) + 1]++;
-    for (uint64_t e = 0; e < p->length; e++) w->start[e + 1] += w->start[e];
-    for (uint64_t i = 0; i < p->count; i++) w->vector[w->start[matrix_of(p, r, i)]++] = (uint32_t)i;
-    memmove(w->start + 1, w->start, p->length * sizeof *w->start);
-    w->start[0] = 0;
+    for (uint64_t i = 0; i < p->count; i++) w->matrix[i] = matrix_of(p, r, i);
+    group_sort(w->start, w->vector, w->matrix, p->count, p->length);
 }
 
 /* Shares the units of work of all matrices that are used. */
@@ -230,7 +224,7 @@ static void gather_matmul_run(const kernel_run *r)
         return;
     }
     kernel_share(&from, &to, p->count, r->part, r->parts);
-    for (size_t row = from; row < to; row++)
+    for (size_t row = from; row < to && !cancel_requested(); row++)
         if (r->phase == COLLECT)
             memcpy(w.a + row * p->k, (const float *)r->tensors[A] + w.vector[row] * p->k,
                    p->k * sizeof(float));

@@ -183,6 +183,10 @@ static float reduce_one(const params *p, const vec_math *m, const float *x)
     size_t n;
     if (p->kind == REDUCE_LOG_SUM_EXP) return log_sum_exp(m, x, p->reduced.count);
     float sum = start_of(p->kind);
+    if (p->reduced.rank == 1) { /* a row is one run, and a walk would take longer than short ones */
+        const float part = fold_run(m, p->kind, x, p->reduced.count);
+        return reduce_finish(p, reduce_combine(p->kind, sum, part));
+    }
     walk_begin(&at, &p->reduced, 0, 1);
     for (; walk_run(&at, &p->reduced, SIZE_MAX, &n); walk_next(&at, &p->reduced, n))
         sum = reduce_combine(p->kind, sum, fold_run(m, p->kind, x + at.offset[0], n));
@@ -217,16 +221,10 @@ static bool has_short_rows(const params *p)
            p->kind != REDUCE_LOG_SUM_EXP;
 }
 
-/* Rows without gaps, of floats that a function of vec_math combines: the same operations as in
- * reduce_one. */
-static bool has_whole_rows(const params *p)
-{
-    return p->reduced.rank == 1 && p->kept.rank == 1 && p->kind != REDUCE_LOG_SUM_EXP;
-}
-
 static size_t kept_offset(const params *p, size_t i)
 {
     size_t offset = 0;
+    if (p->kept.rank == 1) return i * p->kept.strides[0][0];
     for (uint32_t d = p->kept.rank; d-- > 0;) {
         offset += i % p->kept.shape[d] * p->kept.strides[0][d];
         i /= p->kept.shape[d];
@@ -243,14 +241,6 @@ static void reduce_rows(const params *p, const kernel_run *r)
     kernel_share(&from, &to, p->kept.count, r->part, r->parts);
     if (from < to && has_short_rows(p)) {
         reduce_short_rows(p, y + from, x + kept_offset(p, from), to - from);
-        return;
-    }
-    if (has_whole_rows(p)) {
-        const int64_t step = p->kept.strides[0][0];
-        for (size_t i = from; i < to; i++) {
-            const float part = fold_run(m, p->kind, x + (int64_t)i * step, p->reduced.count);
-            y[i] = reduce_finish(p, reduce_combine(p->kind, start_of(p->kind), part));
-        }
         return;
     }
     for (size_t i = from; i < to; i++) y[i] = reduce_one(p, m, x + kept_offset(p, i));

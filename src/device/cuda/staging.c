@@ -9,7 +9,7 @@
  * copied to the GPU while the next one comes to pinned memory. */
 enum { ROOM = 1 << 20, LEAST = (64 << 10) + 1, PIECE = 128 << 10, MOST_OWED = 16, ALIGNMENT = 64 };
 
-/* A copy to the host that has not come to its place. */
+/* A copy to the host whose bytes lie in pinned memory, and not yet where the caller wants them. */
 typedef struct owed {
     void *to;
     const char *from;

@@ -244,7 +244,7 @@ static pgy_status prepare(prepared **out, context *c, pgy_metadata *shapes, pgy_
     /* What the caller gave memory for: a range needs a little more than the largest shapes alone.
      */
     const bool alone = c->allocation == PGY_ALLOCATION_USER;
-    make_room(c); /* first, so that a range makes the new program of the old one */
+    make_room(c); /* first, so that a range can turn the program that goes into the new one */
     pgy_status st = alone ? engine_program_alone(&made.program, &is_new, c->engine, shapes, err)
                           : engine_program(&made.program, &is_new, c->engine, shapes, err);
     if (!st && made.program) st = make_run(&made, c, err);

@@ -62,7 +62,8 @@ struct pgy_context {
     uint64_t version; /* the engine's version when the fields below were made */
     prepared kept[MAX_PREPARED];
     size_t kept_count;
-    prepared resting; /* the context of a range's program that gave way: for the next one */
+    prepared
+        resting; /* of a program that was let go: the range's next program takes its context over */
     uint64_t clock;
     const program *last;
     int64_t preparing_ns; /* what this run has spent on programs that did not exist */

@@ -118,7 +118,7 @@ typedef struct program {
     void (*release_owner)(void *owner);
     /* Takes over a program that nobody uses any more; false, or no function: it is freed. */
     bool (*recycle)(struct program *p);
-    uint64_t placings; /* of its range, when it was made: its number of this arena */
+    uint64_t placings; /* how often its range had placed tensors when this program was made */
     size_t workspace_bytes, scratch_bytes; /* largest that any step needs; workspaces lie in the
                                               arenas */
     size_t input_count, output_count;

@@ -19,16 +19,17 @@ typedef struct patch {
     bool output;
 } patch;
 
-/* An operand of a step, or a mark, that is an input or output of the program, and how many there
- * are. */
+/* An input or output of the program as an operand of a step, or as a mark. `count`: of such uses.
+ */
 typedef struct context_user {
     uint32_t step, operand, tensor, count;
 } context_user;
 
 struct program_context {
-    program *p;        /* NULL: the context rests */
-    uint64_t range;    /* of the program, also when the context rests */
-    uint64_t placings; /* of the program, at the latest placement; `elements`, too */
+    program *p;     /* NULL: the context rests */
+    uint64_t range; /* of the program, also when the context rests */
+    /* `placings` and `elements` of the program for which tensors were placed last. */
+    uint64_t placings;
     const char *elements;
     team *team;
     void *own; /* memory allocated by the context, or NULL */
