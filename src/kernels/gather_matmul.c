@@ -13,7 +13,8 @@ enum { SORT, COLLECT, MULTIPLY, HAND_OUT, PHASES };
 enum { MAX_PARTS = 64 };
 
 typedef struct params {
-    uint64_t count, n, k, length; /* vectors, their lengths in Y and A, matrices of the table */
+    uint64_t count, n, k, length;         /* products, lengths of vectors in Y and A, matrices */
+    uint64_t vectors, indices;            /* of the inputs: `count`, or one for all products */
     uint32_t level, column, wide, unused; /* wide: indices are int64 */
     /* Byte offsets in the workspace. A row is a vector at its place among those of its matrix. */
     uint64_t at_start;  /* of each matrix: its first row; and the number of rows */
@@ -60,6 +61,12 @@ static uint64_t lay_out(params *p)
     return end;
 }
 
+static bool has_counts(const params *p)
+{
+    return (p->vectors == p->count || p->vectors == 1) &&
+           (p->indices == p->count || p->indices == 1);
+}
+
 static bool gather_matmul_describe(params *p, const kernel_problem *u)
 {
     const kernel_tensor *table = &u->inputs[TABLE];
@@ -73,10 +80,10 @@ static bool gather_matmul_describe(params *p, const kernel_problem *u)
     p->length = (uint64_t)table->shape[0];
     p->n = (uint64_t)table->shape[p->column ? 1 : 2];
     p->k = (uint64_t)table->shape[p->column ? 2 : 1];
-    p->count = kernel_count(&u->inputs[INDICES]);
-    return p->count <= INT32_MAX && p->length <= INT32_MAX &&
-           kernel_count(&u->inputs[A]) == p->count * p->k &&
-           kernel_count(&u->outputs[0]) == p->count * p->n;
+    p->count = kernel_count(&u->outputs[0]) / p->n;
+    p->vectors = kernel_count(&u->inputs[A]) / p->k;
+    p->indices = kernel_count(&u->inputs[INDICES]);
+    return p->count <= INT32_MAX && p->length <= INT32_MAX && has_counts(p);
 }
 
 static bool gather_matmul_accept(kernel_problem *u, double *cost_ns)
@@ -131,7 +138,7 @@ static bool gather_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (!p || !extent_level(e, p->level)) return false;
     if (q->input_count != INPUTS) return extent_refuse(e, "number of inputs");
     if (!p->count || !p->n || !p->k || !p->length || p->count > most || p->n > most ||
-        p->k > most || p->length > most || p->column > 1 || p->wide > 1)
+        p->k > most || p->length > most || p->column > 1 || p->wide > 1 || !has_counts(p))
         return extent_refuse(e, "shape");
     params again = *p;
     e->workspace = lay_out(&again);
@@ -142,8 +149,8 @@ static bool gather_matmul_extent(kernel_extent *e, const kernel_claim *q)
     e->scratch = matmul_scratch_count(&s, tile_of(p)) * sizeof(float);
     e->phases = PHASES;
     e->indices = 1u << INDICES;
-    extent_tensor(e, A, extent_mul(p->count, p->k), sizeof(float));
-    extent_tensor(e, INDICES, p->count, p->wide ? sizeof(int64_t) : sizeof(int32_t));
+    extent_tensor(e, A, extent_mul(p->vectors, p->k), sizeof(float));
+    extent_tensor(e, INDICES, p->indices, p->wide ? sizeof(int64_t) : sizeof(int32_t));
     extent_tensor(e, INPUTS, extent_mul(p->count, p->n), sizeof(float));
     return true;
 }
@@ -166,10 +173,11 @@ static rows rows_of(const params *p, const kernel_run *r)
                   .y = (float *)(w + p->at_y)};
 }
 
-/* The matrix of a vector. A bad index fails the run, and counts as 0. */
+/* The matrix of product i. A bad index fails the run, and counts as 0. */
 static uint32_t matrix_of(const params *p, const kernel_run *r, uint64_t i)
 {
     const void *from = r->tensors[INDICES];
+    if (p->indices == 1) i = 0;
     const int64_t given = p->wide ? ((const int64_t *)from)[i] : ((const int32_t *)from)[i];
     const uint64_t at = (uint64_t)given + (given < 0 ? p->length : 0);
     if (at < p->length) return (uint32_t)at;
@@ -226,7 +234,8 @@ static void gather_matmul_run(const kernel_run *r)
     kernel_share(&from, &to, p->count, r->part, r->parts);
     for (size_t row = from; row < to && !cancel_requested(); row++)
         if (r->phase == COLLECT)
-            memcpy(w.a + row * p->k, (const float *)r->tensors[A] + w.vector[row] * p->k,
+            memcpy(w.a + row * p->k,
+                   (const float *)r->tensors[A] + (p->vectors == 1 ? 0 : w.vector[row] * p->k),
                    p->k * sizeof(float));
         else
             memcpy((float *)r->tensors[INPUTS] + w.vector[row] * p->n, w.y + row * p->n,

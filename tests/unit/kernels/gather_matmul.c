@@ -15,7 +15,10 @@
 
 typedef struct gather_case {
     size_t count, length, n, k;
-    bool column, narrow, list; /* narrow: int32; list: the indices are [count, 1] */
+    /* narrow: int32; list: the indices are [count, 1]; shared: 1: one vector for all indices, 2:
+     * one index for all vectors */
+    bool column, narrow, list;
+    int shared;
 } gather_case;
 
 static size_t run(const gather_case *g, pgy_dtype dtype, bool constant, uint64_t seed)
@@ -24,15 +27,16 @@ static size_t run(const gather_case *g, pgy_dtype dtype, bool constant, uint64_t
     char shape[64];
     reference_start(&c, "pgy", "GatherMatMul", 1);
     if (g->column) reference_attr_int(&c, "column", 1);
-    snprintf(shape, sizeof shape, g->column ? "%zu %zu 1" : "%zu 1 %zu", g->count, g->k);
+    const size_t vectors = g->shared == 1 ? 1 : g->count, count = g->shared == 2 ? 1 : g->count;
+    snprintf(shape, sizeof shape, g->column ? "%zu %zu 1" : "%zu 1 %zu", vectors, g->k);
     reference_input(&c, dtype, shape);
     snprintf(shape, sizeof shape, "%zu %zu %zu", g->length, g->column ? g->n : g->k,
              g->column ? g->k : g->n);
     reference_input(&c, dtype, shape);
     if (constant) reference_constant(&c);
-    snprintf(shape, sizeof shape, g->list ? "%zu 1" : "%zu", g->count);
+    snprintf(shape, sizeof shape, g->list ? "%zu 1" : "%zu", count);
     void *indices = reference_input(&c, g->narrow ? PGY_I32 : PGY_I64, shape);
-    for (size_t i = 0; i < g->count; i++) {
+    for (size_t i = 0; i < count; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         const int64_t at = (int64_t)((seed >> 33) % (2 * g->length)) - (int64_t)g->length;
         if (g->narrow)
@@ -56,11 +60,12 @@ static void test_gather_matmul__sizes(void **state)
         {.count = 300, .length = 1, .n = 40, .k = 8},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
-        for (int way = 0; way < 8; way++) {
+        for (int way = 0; way < 24; way++) {
             gather_case g = CASES[i];
             g.column = way & 1;
             g.narrow = way & 2;
             g.list = way & 4;
+            g.shared = way / 8;
             assert_true(run(&g, PGY_F32, true, i + 1) > 0);
         }
 }
