@@ -154,7 +154,7 @@ static bool is_free(const pgy_node *n, dim computed)
 static bool is_only_declared(const pgy_node *n, const value_box *box)
 {
     if (box->declared.rank < 0 || box->declared.sequence) return false;
-    for (int32_t i = 0; box->sizes && i < box->declared.rank; i++)
+    for (int32_t i = 0; box->sizes && i < box->known.rank; i++)
         if (is_free(n, box->sizes[i])) return true;
     return !box->sizes && domain_is_default(n->domain);
 }

@@ -203,6 +203,26 @@ static float run(pgy_context *c, const pgy_tensor_map *feed, pgy_status *st, pgy
     return y;
 }
 
+/* Cancels ten runs of a new context; says how many of them ended early. */
+static int cancel_runs(pgy_context *c, const pgy_tensor_map *feed, int64_t first, int64_t later,
+                       float expected)
+{
+    pgy_error err = {0};
+    int cancelled = 0;
+    for (int i = 0; i < 10; i++) {
+        canceller k;
+        pgy_status st;
+        start(&k, i ? later : first);
+        const float y = run(c, feed, &st, &err);
+        const bool hit = stop(&k, st, &err);
+        cancelled += hit;
+        if (!hit) assert_true(y == expected);
+        assert_true(run(c, feed, &st, &err) == expected);
+        assert_int_equal(st, PGY_OK);
+    }
+    return cancelled;
+}
+
 /* The first runs of a context prepare kernels, which it keeps: broken-off work must not be kept. */
 static void test_cancel__runs_of_one_context(void **state)
 {
@@ -219,20 +239,16 @@ static void test_cancel__runs_of_one_context(void **state)
     assert_int_equal(pgy_context_create(&c, e, NULL, &err), PGY_OK);
     const int64_t begin = clock_ns();
     const float expected = run(c, feed, &st, &err);
-    const int64_t whole = clock_ns() - begin;
+    const int64_t middle = clock_ns();
     assert_int_equal(st, PGY_OK);
+    assert_true(run(c, feed, &st, &err) == expected);
+    const int64_t first = middle - begin, later = clock_ns() - middle;
     pgy_context_destroy(c);
-    for (int i = 0; i < ROUNDS; i++) {
-        canceller k;
-        if (i % 10 == 0) assert_int_equal(pgy_context_create(&c, e, NULL, &err), PGY_OK);
-        start(&k, whole);
-        const float y = run(c, feed, &st, &err);
-        const bool hit = stop(&k, st, &err);
-        cancelled += hit;
-        if (!hit) assert_true(y == expected);
-        assert_true(run(c, feed, &st, &err) == expected);
-        assert_int_equal(st, PGY_OK);
-        if (i % 10 == 9) pgy_context_destroy(c);
+    /* On a busy machine the other thread may come after the run: then repeat. */
+    for (int i = 0; i < ROUNDS / 10 || (!cancelled && i < 10 * ROUNDS); i++) {
+        assert_int_equal(pgy_context_create(&c, e, NULL, &err), PGY_OK);
+        cancelled += cancel_runs(c, feed, first, later, expected);
+        pgy_context_destroy(c);
     }
     assert_true(cancelled > 0);
     pgy_tensor_map_destroy(feed);
