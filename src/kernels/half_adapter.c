@@ -362,8 +362,8 @@ static bool is_valid_tensor(const params *p, uint32_t i)
     return t->item == 1 || t->item == 2 || t->item == 4 || t->item == 8;
 }
 
-/* States the extent of tensor i, of which the inner kernel touches `touched` bytes. *memory grows
- * to hold widened tensors. */
+/* States the extent of tensor i, of which the inner kernel touches `touched` bytes. Widened tensors
+ * lie one behind the other, so none overlaps another: *memory is the end of the last one. */
 static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p,
                              const kernel_claim *q, uint32_t i, uint64_t touched)
 {
@@ -374,8 +374,8 @@ static bool extent_of_tensor(kernel_extent *e, uint64_t *memory, const params *p
     if (t->place == PLACE_CALLER) extent_tensor(e, i, touched, 1);
     if (t->place == PLACE_PACKED) raise_to(&e->packed, extent_add(t->at, touched));
     if (t->place != PLACE_WIDE) return true;
-    if (touched > extent_mul(staged, item)) return false;
-    raise_to(memory, sum3(t->at, staged, item));
+    if (touched > extent_mul(staged, item) || t->at < *memory) return false;
+    *memory = sum3(t->at, staged, item);
     if (t->packed)
         raise_to(&e->packed, sum3(t->source, elements, sizeof(float)));
     else if (t->row_count || extent_has(q, i))
@@ -396,20 +396,22 @@ static bool ask_inner(kernel_extent *out, const params *p, const kernel_claim *q
     return kernel_extent_of(out, half_adapter_inner(q->self), &claim);
 }
 
-/* States the inner kernel's workspace, scratch, phases and parts. */
-static void extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
+/* States the inner kernel's workspace, scratch, phases and parts. `memory`: end of the widened
+ * tensors, behind which they lie. */
+static bool extent_of_memory(kernel_extent *e, uint64_t memory, const params *p,
                              const kernel_extent *inner)
 {
-    raise_to(&memory, extent_add(p->inner_memory, inner->workspace));
+    const uint64_t end = extent_add(p->inner_memory, inner->workspace);
+    if (p->inner_memory < memory || (p->chunk && p->inner_scratch < end)) return false;
     if (p->chunk) {
-        raise_to(&memory, extent_add(p->inner_scratch, inner->scratch));
-        e->scratch = memory;
-        return;
+        e->scratch = extent_add(p->inner_scratch, inner->scratch);
+        return true;
     }
-    e->workspace = memory;
+    e->workspace = end;
     e->scratch = inner->scratch;
     e->phases = p->widens + p->inner_phases + p->narrows;
     e->parts = inner->parts;
+    return true;
 }
 
 static bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
@@ -438,8 +440,7 @@ static bool half_adapter_extent(kernel_extent *e, const kernel_claim *q)
         if (i < p->inputs && p->tensors[i].place == PLACE_CALLER)
             e->indices |= inner.indices & UINT32_C(1) << i;
     }
-    extent_of_memory(e, memory, p, &inner);
-    return true;
+    return extent_of_memory(e, memory, p, &inner) || extent_refuse(e, "places of memory");
 }
 
 /* ---- The entries ---------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "harness/reference_case.h"
+#include "kernels/extent.h"
+#include "kernels/half_adapter.h"
 #include "tensor/convert.h"
 
 static const pgy_dtype TYPES[] = {PGY_F16, PGY_BF16};
@@ -67,6 +69,44 @@ static void test_half_adapter__float32_is_left_to_the_kernel_itself(void **state
         if (kernel_accept(k, &one, &cost)) assert_int_not_equal(strncmp(k->name, "half:", 5), 0);
     }
     assert_true(count > 1);
+}
+
+/* What it widens lies in front of the workspace of the kernel that it wraps. */
+static void test_half_adapter__memory_that_overlaps_is_refused(void **state)
+{
+    (void)state;
+    const int64_t shape[] = {3, 5};
+    op_node node = {.def = op_find("", "Softmax", 13), .name = "n", .opset = 13};
+    kernel_problem problem = {.node = &node, .input_count = 1, .output_count = 1};
+    problem.inputs[0] = problem.outputs[0] =
+        (kernel_tensor){.dtype = PGY_F16, .rank = 2, .shape = shape};
+    size_t refused = 0;
+    for (size_t i = 0;; i++) {
+        const kernel *k = kernel_for("", "Softmax", i);
+        double cost;
+        kernel_problem one = problem;
+        kernel_plan plan = {0};
+        kernel_extent e;
+        if (!k) break;
+        if (strncmp(k->name, "half:", 5) || !kernel_accept(k, &one, &cost)) continue;
+        assert_int_equal(k->prepare(&plan, &one, NULL), PGY_OK);
+        half_adapter_params *p = (half_adapter_params *)plan.params;
+        const kernel_claim claim = {.params = p,
+                                    .params_bytes = plan.params_bytes,
+                                    .present = 3,
+                                    .input_count = 1,
+                                    .output_count = 1};
+        assert_true(kernel_extent_of(&e, k, &claim));
+        assert_true(p->inner_memory > 0);
+        p->inner_memory -= 64;
+        assert_false(kernel_extent_of(&e, k, &claim));
+        p->inner_memory += 64;
+        p->tensors[1].at = p->tensors[0].at;
+        assert_false(kernel_extent_of(&e, k, &claim));
+        kernel_plan_deinit(&plan);
+        refused++;
+    }
+    assert_true(refused > 0);
 }
 
 /* ---- Elementwise ------------------------------------------------------------------------------
