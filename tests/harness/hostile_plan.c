@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "base/system.h"
 #include "engine/context/context.h"
 #include "engine/plan/plan.h"
 #include "harness/model_builder.h"
+#include "harness/plain_plan.h"
 
 enum { OPSET = 23, MAX_TENSORS = 16, MAX_ATTRS = 8, MAX_LIST = 16, NETWORKS = 48 };
 
@@ -257,6 +257,14 @@ const char *hostile_plan_name(size_t i)
     return i < NODE_COUNT ? NODES[i].op : "random network";
 }
 
+static void keep_plain(size_t i, const void *bytes)
+{
+    str plain = {0};
+    plain_plan_append(&plain, bytes);
+    kept[i].size = plain.size;
+    kept[i].bytes = str_take(&plain);
+}
+
 static pgy_status build(size_t i, pgy_error *err)
 {
     /* Builds for lower instruction sets, too, unless POLYGRAPHY_CPU already excludes AVX2. */
@@ -277,7 +285,11 @@ static pgy_status build(size_t i, pgy_error *err)
     model = i < NODE_COUNT ? node_model(i) : random_network(&source);
     if (!model) st = pgy_error_set(err, PGY_E_MEMORY, "out of memory for a model");
     if (!st) st = engine_build(&e, model, &config, err);
-    if (!st) st = engine_serialize(&kept[i].bytes, &kept[i].size, e, err);
+    void *bytes = NULL;
+    size_t size = 0;
+    if (!st) st = engine_serialize(&bytes, &size, e, err);
+    if (!st) keep_plain(i, bytes);
+    mem_free(bytes);
     engine_release(e);
     pgy_model_destroy(model);
     return st;
@@ -306,24 +318,6 @@ void *hostile_plan_section(void *plan, plan_kind kind, size_t *size)
         return bytes + s.offset;
     }
     return NULL;
-}
-
-void hostile_plan_sign(void *plan)
-{
-    unsigned char *bytes = plan;
-    plan_header h;
-    memcpy(&h, bytes, sizeof h);
-    for (uint32_t i = 0; i < h.section_count; i++) {
-        unsigned char *at = bytes + sizeof h + i * sizeof(plan_section);
-        plan_section s;
-        memcpy(&s, at, sizeof s);
-        s.hash = hash_xxh64(bytes + s.offset, s.size_bytes, 0);
-        memcpy(at, &s, sizeof s);
-    }
-    h.hash = 0;
-    h.hash = hash_xxh64(bytes + sizeof h, h.section_count * sizeof(plan_section),
-                        hash_xxh64(&h, sizeof h, 0));
-    memcpy(bytes, &h, sizeof h);
 }
 
 /* The sections to change, drawn with equal chance: sections that are listed more often are changed
@@ -366,7 +360,7 @@ void hostile_plan_change(void *bytes, size_t size, byte_source *choices)
 {
     if (size < sizeof(plan_header)) return;
     for (uint32_t n = 1 + byte_source_below(choices, 4); n > 0; n--) change_one(bytes, choices);
-    hostile_plan_sign(bytes);
+    plain_plan_sign(bytes);
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */

@@ -15,8 +15,6 @@ const char *hostile_plan_name(size_t i);
 bool hostile_plan_make(const void **bytes, size_t *size, size_t i, pgy_error *err);
 /* A section of a plan, which lies at a multiple of 64, and the section's size in bytes. */
 void *hostile_plan_section(void *plan, plan_kind kind, size_t *size);
-/* Writes valid checksums into a changed plan. */
-void hostile_plan_sign(void *plan);
 /* Changes some numbers in the plan's records, kernel parameters and constants, and writes valid
  * checksums. */
 void hostile_plan_change(void *bytes, size_t size, byte_source *choices);

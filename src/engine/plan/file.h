@@ -4,7 +4,7 @@
 #define ENGINE_PLAN_FILE_H
 
 #include "base/file.h"
-#include "engine/plan/format.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/plan.h"
 
 struct plan_file {
@@ -17,12 +17,22 @@ struct plan_file {
     const plan_section *sections[PLAN_KIND_END];    /* indexed by kind; for PLAN_CONSTANTS: the
                                                        host's section */
     const plan_section *constants[PLAN_MAX_SPACES]; /* indexed by space: its PLAN_CONSTANTS */
-    const void *at[PLAN_KIND_END];  /* indexed by kind: the section's first record */
+    area_bytes host;                                /* the host's constants, widened */
+    void *owned[PLAN_KIND_END];     /* indexed by kind: memory of inflated and widened sections */
+    const void *at[PLAN_KIND_END];  /* indexed by kind: the section's first record, inflated */
     uint64_t counts[PLAN_KIND_END]; /* indexed by kind: number of records, or of bytes if the
                                        section has no records */
     const plan_info_record *info;
     plan_info public;
 };
+
+/* ---- sections.c ------------------------------------------------------------------------------ */
+
+/* Checks the header and the section table, and finds the records of all sections. */
+pgy_status plan_take_sections(plan_file *p, pgy_error *err) PGY_MUST_CHECK;
+pgy_status plan_damaged(pgy_error *err, const char *what);
+
+/* ---- Records --------------------------------------------------------------------------------- */
 
 static inline const char *plan_text(const plan_file *p, uint32_t text)
 {

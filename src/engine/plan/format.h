@@ -4,10 +4,11 @@
  *     plan_header, plan_section[section_count]
  *     sections, each at a multiple of PLAN_ALIGN (PLAN_BULK_ALIGN from PLAN_BULK_BYTES on)
  *
- * Readers refuse another major version, and skip sections of an unknown kind that are marked
- * optional. The header's hash covers the header, with the hash field as 0, and the section table.
- * The hash of a small section is checked when the file is opened, that of a large one by
- * plan_verify. Records refer to texts by offsets into PLAN_STRINGS. */
+ * Readers refuse an unknown major version, and skip sections of an unknown kind that are marked
+ * optional. Small sections may be deflated. The header's hash covers the header, with the hash
+ * field as 0, and the section table. The hash of a small section is checked when the file is
+ * opened, that of a large one by plan_verify. Records refer to texts by offsets into PLAN_STRINGS.
+ */
 #ifndef ENGINE_PLAN_FORMAT_H
 #define ENGINE_PLAN_FORMAT_H
 
@@ -18,13 +19,16 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "plans are used where 
 #define PLAN_MAGIC "\x89PGYPLAN"
 
 enum {
-    PLAN_MAJOR = 4,
+    PLAN_MAJOR = 5,
+    PLAN_OLDEST_MAJOR = 4, /* without deflated sections and 16-bit constants */
     PLAN_MINOR = 0,
     PLAN_ALIGN = 64,
     PLAN_BULK_ALIGN = 4096,
     PLAN_BULK_BYTES = 1 << 20,
     PLAN_MAX_SECTIONS = 64,
-    PLAN_MAX_SPACES = 4
+    PLAN_MAX_SPACES = 4,
+    PLAN_MAX_DEFLATED = 256 << 10 /* bytes of a section before it is deflated: larger ones are used
+                                     where they are mapped, since inflating would delay opening */
 };
 
 typedef enum plan_kind {
@@ -50,10 +54,22 @@ typedef enum plan_kind {
     PLAN_WEIGHTS, /* large: weights of PLAN_MODEL and PLAN_SOURCE that are not in PLAN_CONSTANTS */
     PLAN_MODEL,   /* large: the graph after all passes, as an ONNX model */
     PLAN_SOURCE,  /* large: the model before all passes, for refits; may be empty */
+    PLAN_CONSTANTS_F16,  /* large, may be absent: the host's constants whose 32-bit words are all */
+    PLAN_CONSTANTS_BF16, /* widened float16 or bfloat16 numbers, stored as these. Opening widens
+                            them again */
     PLAN_KIND_END
 } plan_kind;
 
-enum { PLAN_OPTIONAL = 1 /* plan_section.flags: readers skip the section if its kind is new */ };
+/* plan_section.flags */
+enum {
+    PLAN_OPTIONAL = 1, /* readers skip the section if its kind is new */
+    PLAN_DEFLATED = 2  /* uint64 size of the section, then its bytes as zlib writes them */
+};
+
+/* Where a constant lies, in the two highest bits of its offset. The rest is its place in the
+ * section; in the 16-bit sections, its place after widening. */
+typedef enum plan_area { PLAN_AREA_PLAIN, PLAN_AREA_F16, PLAN_AREA_BF16, PLAN_AREA_END } plan_area;
+enum { PLAN_AREA_SHIFT = 62 };
 
 typedef struct plan_header {
     char magic[8];
@@ -90,7 +106,7 @@ typedef struct plan_info_record {
 
 typedef struct plan_space {
     uint32_t name, fingerprint; /* texts of the device; the host's fingerprint is PLAN_NO_TEXT */
-    uint64_t constant_bytes;    /* size of its constants, even if stripping left them out */
+    uint64_t constant_bytes; /* size of its constants in memory, even if stripping left them out */
 } plan_space;
 
 typedef struct plan_setting {

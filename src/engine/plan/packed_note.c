@@ -34,9 +34,9 @@ void packed_notes_deinit(packed_notes *n)
     strmap_deinit(&n->names);
 }
 
-static const packed_recipe *recipe_at(const packed_notes *n, size_t piece)
+static const packed_recipe *recipe_of(const packed_notes *n, const plan_piece *piece)
 {
-    const packed_piece *p = packed_table_at(n->table, n->pool->pieces[piece].data);
+    const packed_piece *p = packed_table_at(n->table, piece->data);
     return p ? packed_piece_recipe(p) : NULL;
 }
 
@@ -54,43 +54,46 @@ static bool is_named(const packed_notes *n, const packed_recipe *r)
     return is_plain(r) || packed_can_restore(r, r->sources[0].input);
 }
 
-pgy_status packed_notes_find(packed_notes *out, const plan_pool *pool, packed_table *table,
+/* The weight that a piece was made from gets a note that refers to it. False: out of memory. */
+static bool find_piece(packed_notes *n, const plan_piece *piece)
+{
+    const packed_recipe *r = recipe_of(n, piece);
+    if (!r || !r->source_count || !is_named(n, r)) return true;
+    const address_text weight = text_of(r->sources[0].source);
+    return (!is_plain(r) && strmap_has(&n->pieces, weight.text)) ||
+           strmap_put(&n->pieces, weight.text, (void *)piece);
+}
+
+pgy_status packed_notes_find(packed_notes *out, const area_pools *pools, packed_table *table,
                              const pgy_onnx_graph *g, pgy_error *err)
 {
-    *out = (packed_notes){.pool = pool, .table = table};
+    *out = (packed_notes){.table = table};
     if (!table) return PGY_OK;
     for (size_t i = 0; i < g->initializer_count; i++)
         if (!strmap_put(&out->names, text_of(g->initializers[i]).text,
                         (void *)g->initializers[i]->name))
             return no_memory(err);
-    for (size_t i = 0; i < pool->count; i++) {
-        const packed_recipe *r = recipe_at(out, i);
-        if (!r || !r->source_count || !is_named(out, r)) continue;
-        const address_text weight = text_of(r->sources[0].source);
-        if ((is_plain(r) || !strmap_has(&out->pieces, weight.text)) &&
-            !strmap_put(&out->pieces, weight.text, (void *)(uintptr_t)(i + 1)))
-            return no_memory(err);
-    }
+    for (size_t area = 0; area < PLAN_AREA_END; area++)
+        for (size_t i = 0; i < pools->pools[area].count; i++)
+            if (!find_piece(out, &pools->pools[area].pieces[i])) return no_memory(err);
     return PGY_OK;
 }
 
 bool packed_notes_write(str *text, const packed_notes *n, const pgy_onnx_tensor *weight)
 {
-    const uintptr_t place = (uintptr_t)strmap_get(&n->pieces, text_of(weight).text);
-    if (!place) return false;
-    const plan_piece *piece = &n->pool->pieces[place - 1];
-    const packed_recipe *r = recipe_at(n, place - 1);
+    const plan_piece *piece = strmap_get(&n->pieces, text_of(weight).text);
+    if (!piece) return false;
+    const packed_recipe *r = recipe_of(n, piece);
+    const unsigned long long offset = piece->offset;
     size_t size_bytes;
     if (is_plain(r)) { /* whoever opens the plan uses it in place */
         if (pgy_dtype_from_onnx(weight->data_type) != r->sources[0].dtype ||
             tensor_needs_bytes(&size_bytes, weight, NULL) || size_bytes != piece->size_bytes)
             return false;
-        str_printf(text, "constants %llu %llu", (unsigned long long)piece->offset,
-                   (unsigned long long)piece->size_bytes);
+        str_printf(text, "constants %llu %llu", offset, (unsigned long long)piece->size_bytes);
         return !text->failed;
     }
-    str_printf(text, "packed %llu %llu %s", (unsigned long long)piece->offset,
-               (unsigned long long)piece->size_bytes, r->form);
+    str_printf(text, "packed %llu %llu %s", offset, (unsigned long long)piece->size_bytes, r->form);
     for (size_t i = 0; i < PACKING_NUMBERS; i++)
         str_printf(text, " %llu", (unsigned long long)r->numbers[i]);
     str_printf(text, " %u", r->source_count);
@@ -150,14 +153,14 @@ static bool read_form(packed_weight *w, const char **at)
     return true;
 }
 
-static bool read_note(packed_weight *w, const char *at, pgy_bytes constants, pgy_model *model)
+static bool read_note(packed_weight *w, const char *at, const area_bytes *constants,
+                      pgy_model *model)
 {
     uint64_t offset, count;
     if (!read_number(&offset, &at) || !read_number(&w->packed_bytes, &at) || !read_form(w, &at))
         return false;
-    if (offset % 64 || offset > constants.size || w->packed_bytes > constants.size - offset)
-        return false;
-    w->packed = (const unsigned char *)constants.data + offset;
+    if (offset % 64 || !area_bytes_hold(constants, offset, w->packed_bytes)) return false;
+    w->packed = area_bytes_at(constants, offset);
     for (size_t i = 0; i < PACKING_NUMBERS; i++)
         if (!read_number(&w->recipe.numbers[i], &at)) return false;
     if (!read_number(&count, &at) || !count || count > PACKING_SOURCES) return false;
@@ -210,7 +213,7 @@ static pgy_status offer(packed_weight *w, const strmap *records, packed_table *t
 }
 
 static pgy_status read_weight(packed_weight **out, pgy_onnx_tensor **record, pgy_model *model,
-                              const char *note, pgy_bytes constants, pgy_error *err)
+                              const char *note, const area_bytes *constants, pgy_error *err)
 {
     packed_weight *w = pgy_model_alloc(model, 1, sizeof *w);
     if (!w) return no_memory(err);
@@ -225,7 +228,7 @@ static pgy_status read_weight(packed_weight **out, pgy_onnx_tensor **record, pgy
 }
 
 pgy_status packed_notes_read(pgy_model *model, const char *(*note_of)(const pgy_onnx_tensor *t),
-                             pgy_bytes constants, packed_table *table, pgy_error *err)
+                             const area_bytes *constants, packed_table *table, pgy_error *err)
 {
     pgy_onnx_graph *g = pgy_model_proto(model)->graph;
     const size_t count = g ? g->initializer_count : 0;

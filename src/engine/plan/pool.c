@@ -57,8 +57,8 @@ bool plan_pool_add(uint64_t *offset, plan_pool *p, const void *data, uint64_t si
     }
     if (!mem_grow((void **)&p->pieces, &p->capacity, p->count + 1, sizeof *p->pieces)) return false;
     const uint64_t start = (p->size_bytes + PLAN_ALIGN - 1) / PLAN_ALIGN * PLAN_ALIGN;
-    p->pieces[p->count++] = (plan_piece){.data = data, .size_bytes = size_bytes, .offset = start};
+    p->pieces[p->count++] = (plan_piece){.data = data, .size_bytes = size_bytes, .offset = p->base + start};
     p->size_bytes = start + size_bytes;
-    *offset = start;
+    *offset = p->base + start;
     return strmap_put(&p->by_hash, key.text, (void *)(uintptr_t)p->count);
 }

@@ -16,6 +16,7 @@ typedef struct plan_pool {
     plan_piece *pieces; /* sorted by offset */
     size_t count, capacity;
     uint64_t size_bytes; /* includes the gaps between pieces */
+    uint64_t base;       /* added to all offsets */
     strmap by_hash;      /* maps hash and size of a piece to its index in `pieces` + 1 */
 } plan_pool;
 

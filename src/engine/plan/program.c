@@ -22,8 +22,11 @@ static pgy_status no_memory(pgy_error *err)
 static void *constant_at(const plan_file *p, uint32_t space, uint64_t offset)
 {
     const plan_section *s = p->constants[space];
-    if (p->info->flags & PLAN_STRIPPED || offset > s->size_bytes) return NULL;
-    return (unsigned char *)p->data + s->offset + offset;
+    if (p->info->flags & PLAN_STRIPPED) return NULL;
+    if (!space)
+        return area_bytes_hold(&p->host, offset, 0) ? (void *)area_bytes_at(&p->host, offset)
+                                                    : NULL;
+    return offset > s->size_bytes ? NULL : (unsigned char *)p->data + s->offset + offset;
 }
 
 static void read_tensor(program_tensor *out, const plan_file *p, const plan_tensor *t)
@@ -89,7 +92,8 @@ static pgy_status read_spaces(program *out, const plan_file *p, const plan_progr
         out->spaces[i].pieces = mem_calloc(1, sizeof *out->spaces[i].pieces);
         if (!out->spaces[i].pieces) return no_memory(err);
         out->spaces[i].pieces[0] =
-            (program_piece){.data = constant_at(p, i, 0), .size_bytes = from->constant_bytes};
+            (program_piece){.data = constant_at(p, i, 0),
+                            .size_bytes = i ? from->constant_bytes : p->host.at[0].size};
         out->spaces[i].piece_count = out->spaces[i].piece_capacity = 1;
     }
     return PGY_OK;

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening checks everything that is used later: sections, all offsets and counts, the place of
- * every tensor, and that no kernel can leave the tensors of its step (prove.c). After that,
- * programs consist of pointers into the mapped bytes. Hashes only detect accidents; no check relies
- * on them. */
+/* Opening checks everything that is used later: sections (sections.c), all offsets and counts, the
+ * place of every tensor, and that no kernel can leave the tensors of its step (prove.c). After
+ * that, programs consist of pointers into the mapped bytes. Hashes only detect accidents; no check
+ * relies on them. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/hash.h"
 #include "engine/plan/file.h"
 #include "engine/plan/prove.h"
 
 enum { PREFETCH_BYTES = 1 << 30 }; /* a run of a larger plan may not need all its weights */
-
-/* Indexed by kind: the size of one record of the section; 0: the section holds bytes. */
-static const size_t RECORD_BYTES[PLAN_KIND_END] = {
-    [PLAN_INFO] = sizeof(plan_info_record), [PLAN_SETTINGS] = sizeof(plan_setting),
-    [PLAN_VALUES] = sizeof(plan_value),     [PLAN_DIMS] = sizeof(plan_dim),
-    [PLAN_PROFILES] = sizeof(plan_profile), [PLAN_RANGES] = sizeof(plan_range),
-    [PLAN_SPACES] = sizeof(plan_space),     [PLAN_ARENAS] = sizeof(plan_arena),
-    [PLAN_PROGRAMS] = sizeof(plan_program), [PLAN_TENSORS] = sizeof(plan_tensor),
-    [PLAN_SHAPES] = sizeof(int64_t),        [PLAN_STEPS] = sizeof(plan_step),
-    [PLAN_REFS] = sizeof(uint32_t),         [PLAN_MARKS] = sizeof(plan_mark),
-};
 
 bool plan_is_plan(const void *data, size_t size_bytes)
 {
@@ -41,6 +29,7 @@ bool plan_is_plan_file(const char *path)
 void plan_close(plan_file *p)
 {
     if (!p) return;
+    for (size_t i = 0; i < PLAN_KIND_END; i++) mem_free(p->owned[i]);
     mem_free(p->copy);
     file_map_close(&p->map);
     mem_free(p);
@@ -51,102 +40,6 @@ void plan_prefetch(const plan_file *p)
     const plan_section *s = p->sections[PLAN_CONSTANTS];
     if (p->map.data && s->size_bytes <= PREFETCH_BYTES)
         file_map_need(&p->map, s->offset, s->size_bytes);
-}
-
-static pgy_status damaged(pgy_error *err, const char *what)
-{
-    return pgy_error_set(err, PGY_E_FORMAT, "the plan is damaged: %s", what);
-}
-
-/* ---- Header and sections -------------------------------------------------------------------- */
-
-static pgy_status check_header(const plan_header *h, size_t size, bool trusted, pgy_error *err)
-{
-    if (h->major != PLAN_MAJOR)
-        return pgy_error_set(err, PGY_E_UNSUPPORTED,
-                             "the plan has format version %u.%u, but this library (%s) reads "
-                             "version %d: convert the model again",
-                             h->major, h->minor, pgy_version(), PLAN_MAJOR);
-    if (h->file_bytes != size)
-        return pgy_error_set(
-            err, PGY_E_FORMAT,
-            "the plan is damaged: its header says %llu bytes, but the file has %zu",
-            (unsigned long long)h->file_bytes, size);
-    if (h->section_count > PLAN_MAX_SECTIONS ||
-        h->header_bytes != sizeof *h + h->section_count * sizeof(plan_section) ||
-        h->header_bytes > size)
-        return damaged(err, "its section table exceeds the header or the file");
-    plan_header clean = *h;
-    clean.hash = 0;
-    const uint64_t hash = hash_xxh64(h + 1, h->section_count * sizeof(plan_section),
-                                     hash_xxh64(&clean, sizeof clean, 0));
-    return !trusted && hash != h->hash ? damaged(err, "the checksum of its header differs")
-                                       : PGY_OK;
-}
-
-static pgy_status check_hash(const plan_file *p, const plan_section *s, pgy_error *err)
-{
-    if (hash_xxh64(p->data + s->offset, s->size_bytes, 0) == s->hash) return PGY_OK;
-    return pgy_error_set(err, PGY_E_FORMAT,
-                         "the plan is damaged: the checksum of section %u differs", s->kind);
-}
-
-static pgy_status take_section(plan_file *p, const plan_section *s, bool trusted, pgy_error *err)
-{
-    const bool bulk = s->kind >= PLAN_CONSTANTS && s->size_bytes;
-    if (s->offset > p->size || s->size_bytes > p->size - s->offset)
-        return damaged(err, "a section exceeds the file");
-    if (!s->kind || s->kind >= PLAN_KIND_END) {
-        if (s->flags & PLAN_OPTIONAL) return PGY_OK;
-        return pgy_error_set(
-            err, PGY_E_UNSUPPORTED,
-            "the plan has a section of kind %u, which this library (%s) does not know", s->kind,
-            pgy_version());
-    }
-    if (s->version != 1)
-        return pgy_error_set(
-            err, PGY_E_UNSUPPORTED,
-            "section %u of the plan has version %u, but this library (%s) reads version 1", s->kind,
-            s->version, pgy_version());
-    if (s->offset % PLAN_ALIGN ||
-        (bulk && s->size_bytes >= PLAN_BULK_BYTES && s->offset % PLAN_BULK_ALIGN))
-        return damaged(err, "a section is not aligned");
-    if (s->space >= PLAN_MAX_SPACES || (s->space && s->kind != PLAN_CONSTANTS))
-        return damaged(err, "a section names an unknown device");
-    if (s->space ? p->constants[s->space] != NULL : p->sections[s->kind] != NULL)
-        return damaged(err, "a section occurs twice");
-    if (RECORD_BYTES[s->kind] && s->size_bytes % RECORD_BYTES[s->kind])
-        return damaged(err, "the size of a section is not a multiple of its record size");
-    if (!s->space) p->sections[s->kind] = s;
-    if (s->kind == PLAN_CONSTANTS) p->constants[s->space] = s;
-    return bulk || trusted ? PGY_OK : check_hash(p, s, err);
-}
-
-static pgy_status take_sections(plan_file *p, bool trusted, pgy_error *err)
-{
-    const plan_section *table = (const plan_section *)(p->header + 1);
-    for (uint32_t i = 0; i < p->header->section_count; i++) {
-        const pgy_status st = take_section(p, &table[i], trusted, err);
-        if (st) return st;
-    }
-    for (size_t i = 1; i < PLAN_KIND_END; i++) {
-        if (!p->sections[i]) return damaged(err, "a section is missing");
-        p->at[i] = p->data + p->sections[i]->offset;
-        p->counts[i] = p->sections[i]->size_bytes / (RECORD_BYTES[i] ? RECORD_BYTES[i] : 1);
-    }
-    const size_t texts = p->counts[PLAN_STRINGS];
-    if (!texts || ((const char *)p->at[PLAN_STRINGS])[texts - 1])
-        return damaged(err, "its strings do not end in a zero byte");
-    return p->counts[PLAN_INFO] == 1 ? PGY_OK : damaged(err, "its description is missing");
-}
-
-pgy_status plan_verify(const plan_file *p, pgy_error *err)
-{
-    pgy_status st = PGY_OK;
-    for (size_t i = 1; !st && i < PLAN_KIND_END; i++) st = check_hash(p, p->sections[i], err);
-    for (size_t i = 1; !st && i < p->counts[PLAN_SPACES]; i++)
-        st = check_hash(p, p->constants[i], err);
-    return st;
 }
 
 /* ---- Values --------------------------------------------------------------------------------- */
@@ -185,10 +78,10 @@ static pgy_status check_values(const plan_file *p, pgy_error *err)
 {
     const plan_value *values = p->at[PLAN_VALUES];
     if ((uint64_t)p->info->input_count + p->info->output_count != p->counts[PLAN_VALUES])
-        return damaged(err,
-                       "its number of inputs and outputs differs from that of its description");
+        return plan_damaged(
+            err, "its number of inputs and outputs differs from that of its description");
     for (size_t i = 0; i < p->counts[PLAN_VALUES]; i++)
-        if (!is_value(p, &values[i])) return damaged(err, "an input or output is not valid");
+        if (!is_value(p, &values[i])) return plan_damaged(err, "an input or output is not valid");
     return PGY_OK;
 }
 
@@ -197,15 +90,24 @@ static pgy_status check_info(const plan_file *p, pgy_error *err)
     const plan_info_record *i = p->info;
     const bool stripped = i->flags & PLAN_STRIPPED;
     if (!is_text(p, i->name) || !is_text(p, i->library))
-        return damaged(err, "its description has an invalid name or version");
+        return plan_damaged(err, "its description has an invalid name or version");
     if ((stripped || (i->flags & PLAN_REFITTABLE)) && !p->counts[PLAN_SOURCE])
-        return damaged(err, "it is refittable, but the model for refits is missing");
+        return plan_damaged(err, "it is refittable, but the model for refits is missing");
     const plan_setting *settings = p->at[PLAN_SETTINGS];
     for (size_t k = 0; k < p->counts[PLAN_SETTINGS]; k++)
         if (!is_text(p, settings[k].field) ||
             (settings[k].text != PLAN_NO_TEXT && !is_text(p, settings[k].text)))
-            return damaged(err, "its configuration has an invalid string");
+            return plan_damaged(err, "its configuration has an invalid string");
     return PGY_OK;
+}
+
+/* Bytes of a space's constants in memory. */
+static uint64_t constants_in_memory(const plan_file *p, uint32_t space)
+{
+    uint64_t sum = 0;
+    if (space) return p->constants[space]->size_bytes;
+    for (size_t i = 0; i < PLAN_AREA_END; i++) sum += p->host.at[i].size;
+    return sum;
 }
 
 /* The host must be the first space, and every space needs its constants section. */
@@ -214,18 +116,18 @@ static pgy_status check_spaces(const plan_file *p, pgy_error *err)
     const bool stripped = p->info->flags & PLAN_STRIPPED;
     const size_t count = p->counts[PLAN_SPACES];
     if (!count || count > PLAN_MAX_SPACES)
-        return damaged(err, "its number of devices is out of range");
+        return plan_damaged(err, "its number of devices is out of range");
     for (uint32_t i = 0; i < PLAN_MAX_SPACES; i++) {
         const plan_section *constants = p->constants[i];
         if (!constants != (i >= count))
-            return damaged(err,
-                           "a device has no section of constants, or such a section has no device");
+            return plan_damaged(
+                err, "a device has no section of constants, or such a section has no device");
         if (i >= count) continue;
         const plan_space *s = plan_space_at(p, i);
         if (!is_text(p, s->name) || (i == 0) != (s->fingerprint == PLAN_NO_TEXT) ||
             (i && !is_text(p, s->fingerprint)) || s->constant_bytes > INT64_MAX ||
-            constants->size_bytes != (stripped ? 0 : s->constant_bytes))
-            return damaged(err, "the description of a device is invalid");
+            constants_in_memory(p, i) != (stripped ? 0 : s->constant_bytes))
+            return plan_damaged(err, "the description of a device is invalid");
     }
     return PGY_OK;
 }
@@ -238,16 +140,24 @@ static pgy_status check_profiles(const plan_file *p, pgy_error *err)
     if (!p->counts[PLAN_PROFILES] ||
         !size_mul(&wanted, p->counts[PLAN_PROFILES], p->info->input_count) ||
         wanted != p->counts[PLAN_RANGES])
-        return damaged(err, "its number of profiles is zero, or differs from its ranges");
+        return plan_damaged(err, "its number of profiles is zero, or differs from its ranges");
     for (size_t i = 0; i < p->counts[PLAN_PROFILES]; i++)
         if (profiles[i].program != PLAN_NO_PROGRAM &&
             profiles[i].program >= p->counts[PLAN_PROGRAMS])
-            return damaged(err, "a profile refers to a program that is missing");
+            return plan_damaged(err, "a profile refers to a program that is missing");
     for (size_t i = 0; i < p->counts[PLAN_RANGES]; i++)
         if (ranges[i].kind > PGY_BOUND_ELEMENTS ||
             !is_range(ranges[i].entries, 3 * (uint64_t)ranges[i].count, p->counts[PLAN_SHAPES]))
-            return damaged(err, "a profile has an invalid range");
+            return plan_damaged(err, "a profile has an invalid range");
     return PGY_OK;
+}
+
+/* Is the range within the constants of a space? A stripped plan only tells their size. */
+static bool is_constant(const plan_file *p, uint32_t space, uint64_t offset, uint64_t size)
+{
+    if (offset % PLAN_ALIGN) return false;
+    if (!space && !(p->info->flags & PLAN_STRIPPED)) return area_bytes_hold(&p->host, offset, size);
+    return is_range(offset, size, plan_space_at(p, space)->constant_bytes);
 }
 
 /* ---- Tensors -------------------------------------------------------------------------------- */
@@ -293,9 +203,7 @@ static bool is_tensor(const program_view *v, const plan_tensor *t)
     if (t->place == PROGRAM_ARENA)
         return t->offset % PLAN_ALIGN == 0 &&
                is_range(t->offset, size, v->arenas[t->space].size_bytes);
-    if (t->place == PROGRAM_CONSTANT)
-        return t->offset % PLAN_ALIGN == 0 &&
-               is_range(t->offset, size, plan_space_at(v->p, t->space)->constant_bytes);
+    if (t->place == PROGRAM_CONSTANT) return is_constant(v->p, t->space, t->offset, size);
     const plan_tensor *callers = callers_tensor(v, t);
     return callers && !t->space && t->layout == KERNEL_LINEAR && callers->size_bytes == size;
 }
@@ -320,22 +228,22 @@ static pgy_status check_interface(const program_view *v, pgy_error *err)
     const uint32_t count = v->r->tensor_count;
     if (info->input_count > count ||
         !is_range(v->r->outputs, info->output_count, v->p->counts[PLAN_REFS]))
-        return damaged(err, "a program lacks inputs or outputs of the model");
+        return plan_damaged(err, "a program lacks inputs or outputs of the model");
     for (uint32_t i = 0; i < info->input_count; i++)
         if (v->tensors[i].place != PROGRAM_INPUT || v->tensors[i].offset != i)
-            return damaged(err, "an input of a program is not at its place");
+            return plan_damaged(err, "an input of a program is not at its place");
     for (uint32_t i = 0; i < info->output_count; i++) {
         const uint32_t t = v->refs[v->r->outputs + i];
         if (t >= count || v->tensors[t].place != PROGRAM_OUTPUT || v->tensors[t].offset != i)
-            return damaged(err, "an output of a program is not at its place");
+            return plan_damaged(err, "an output of a program is not at its place");
     }
     for (uint32_t i = 0; i < count; i++)
         if (!is_tensor(v, &v->tensors[i]))
-            return damaged(err, "a tensor of a program has an invalid type, shape or place");
+            return plan_damaged(err, "a tensor of a program has an invalid type, shape or place");
     const plan_value *values = v->p->at[PLAN_VALUES];
     for (uint32_t i = 0; i < info->input_count; i++)
         if (!is_declared(v->p, &v->tensors[i], &values[i]))
-            return damaged(err, "an input of a program differs from the input of the model");
+            return plan_damaged(err, "an input of a program differs from the input of the model");
     return PGY_OK;
 }
 
@@ -346,10 +254,9 @@ static bool is_kernel_step(const program_view *v, const plan_step *s)
     const plan_file *p = v->p;
     return is_text(p, s->kernel) && s->kernel_version <= UINT16_MAX && s->phases >= 1 &&
            s->phases <= UINT16_MAX && s->parts >= 1 && s->in_place >= -1 && s->in_place <= 127 &&
-           s->params_offset % PLAN_ALIGN == 0 && s->packed_offset % PLAN_ALIGN == 0 &&
+           s->params_offset % PLAN_ALIGN == 0 &&
            is_range(s->params_offset, s->params_bytes, p->counts[PLAN_PARAMS]) &&
-           is_range(s->packed_offset, s->packed_bytes,
-                    plan_space_at(p, s->space)->constant_bytes) &&
+           is_constant(p, s->space, s->packed_offset, s->packed_bytes) &&
            s->workspace_bytes <= v->r->workspace_bytes &&
            is_range((uint64_t)s->workspace_place * PLAN_ALIGN, s->workspace_bytes,
                     v->arenas[s->space].size_bytes) &&
@@ -434,16 +341,16 @@ static pgy_status check_program(const plan_file *p, const plan_program *r, pgy_e
         !is_range(r->marks, r->mark_count, p->counts[PLAN_MARKS]) ||
         !is_range(r->arenas, p->counts[PLAN_SPACES], p->counts[PLAN_ARENAS]) ||
         r->event_count > r->step_count)
-        return damaged(err, "a program exceeds the tables of the plan");
+        return plan_damaged(err, "a program exceeds the tables of the plan");
     const program_view v = plan_view(p, r);
     const pgy_status st = check_interface(&v, err);
     if (st) return st;
     for (uint32_t i = 0; i < r->step_count; i++) {
         const plan_step *s = &v.steps[i];
         if (!is_text(p, s->label) || !is_text(p, s->op_type) || !has_refs(&v, s) || !is_step(&v, s))
-            return damaged(err, "a step has an invalid name, tensor or parameter");
+            return plan_damaged(err, "a step has an invalid name, tensor or parameter");
     }
-    return has_marks(&v) ? PGY_OK : damaged(err, "a debug tensor of a program is invalid");
+    return has_marks(&v) ? PGY_OK : plan_damaged(err, "a debug tensor of a program is invalid");
 }
 
 static pgy_status check_programs(const plan_file *p, pgy_error *err)
@@ -458,15 +365,14 @@ static pgy_status check_programs(const plan_file *p, pgy_error *err)
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-static pgy_status check_all(plan_file *p, bool trusted, pgy_error *err)
+static pgy_status check_all(plan_file *p, pgy_error *err)
 {
     if (!plan_is_plan(p->data, p->size) || p->size < sizeof *p->header)
         return pgy_error_set(err, PGY_E_FORMAT,
                              "the file is not a plan of the built-in engine; engines of other "
                              "runtimes such as TensorRT cannot be read");
     p->header = (const plan_header *)p->data;
-    pgy_status st = check_header(p->header, p->size, trusted, err);
-    if (!st) st = take_sections(p, trusted, err);
+    pgy_status st = plan_take_sections(p, err);
     if (st) return st;
     p->info = p->at[PLAN_INFO];
     st = check_info(p, err);
@@ -511,7 +417,7 @@ static pgy_status parse(plan_file *p, const void *data, size_t size, bool truste
         memcpy(p->copy, data, size);
         p->data = p->copy;
     }
-    const pgy_status st = check_all(p, trusted, err);
+    const pgy_status st = check_all(p, err);
     if (!st) describe(p);
     return st;
 }

@@ -25,7 +25,7 @@ enum {
 
 typedef struct detacher {
     pgy_model *to, *from;
-    const plan_pool *constants;
+    const area_pools *constants;
     packed_notes packed;
     plan_pool *weights;
     plan_weights_rule rule;
@@ -67,7 +67,7 @@ static pgy_status keep(str *note, detacher *d, pgy_tensor *t, pgy_error *err)
     const char *section = "constants";
     pgy_status st = PGY_OK;
     uint64_t offset = 0;
-    if (!plan_pool_find(&offset, d->constants, data, bytes)) {
+    if (!area_pools_find(&offset, d->constants, data, bytes)) {
         section = "weights";
         st = pgy_model_keep_tensor(d->to, t, err); /* the pool borrows its elements */
         if (!st && !plan_pool_add(&offset, d->weights, data, bytes)) st = no_memory(err);
@@ -156,7 +156,7 @@ static pgy_status detach_all(pgy_onnx_model *model, detacher *d, pgy_error *err)
     return PGY_OK;
 }
 
-pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_pool *constants,
+pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const area_pools *constants,
                                packed_table *packed, plan_pool *weights, plan_weights_rule rule,
                                pgy_error *err)
 {
@@ -205,15 +205,16 @@ static bool read_note(pgy_bytes *out, const char *note, const plan_weights_bytes
 {
     const bool constant = str_starts_with(note, "constants ");
     if (!constant && !str_starts_with(note, "weights ")) return false;
-    const unsigned char *section = constant ? bytes->constants : bytes->weights;
-    const uint64_t size = constant ? bytes->constant_bytes : bytes->weight_bytes;
     char *end = NULL;
     errno = 0;
     const unsigned long long offset = strtoull(strchr(note, ' ') + 1, &end, 10);
     if (errno || *end != ' ') return false;
     const unsigned long long length = strtoull(end + 1, &end, 10);
-    if (errno || *end || offset > size || length > size - offset) return false;
-    *out = (pgy_bytes){.data = section + offset, .size = length};
+    if (errno || *end) return false;
+    const area_bytes weights = {.at = {bytes->weights}};
+    const area_bytes *section = constant ? &bytes->constants : &weights;
+    if (!area_bytes_hold(section, offset, length)) return false;
+    *out = (pgy_bytes){.data = area_bytes_at(section, offset), .size = length};
     return true;
 }
 
@@ -233,6 +234,5 @@ pgy_status plan_weights_attach(pgy_model *model, const plan_weights_bytes *bytes
         t->message.present |= (uint64_t)1 << RAW_DATA_FIELD;
         t->metadata_prop_count = 0;
     }
-    const pgy_bytes constants = {bytes->constants, bytes->constant_bytes};
-    return packed_notes_read(model, note_of, constants, packed, err);
+    return packed_notes_read(model, note_of, &bytes->constants, packed, err);
 }

@@ -5,7 +5,7 @@
 
 #include <polygraphy/onnx.h>
 
-#include "engine/plan/pool.h"
+#include "engine/plan/areas.h"
 #include "kernels/packing.h"
 
 typedef enum plan_weights_rule {
@@ -17,14 +17,14 @@ typedef enum plan_weights_rule {
 /* Makes a copy of the model whose weights lie in the pools: in `constants` if it holds the same
  * bytes, or these packed so that they can be restored (`packed` has the pieces; it may be NULL),
  * else in `weights`. *out keeps alive what `weights` borrows. */
-pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const plan_pool *constants,
+pgy_status plan_weights_detach(pgy_model **out, pgy_model *model, const area_pools *constants,
                                packed_table *packed, plan_pool *weights, plan_weights_rule rule,
                                pgy_error *err) PGY_MUST_CHECK;
 
 /* The sections of an open plan that hold weights. */
 typedef struct plan_weights_bytes {
-    const unsigned char *constants, *weights;
-    uint64_t constant_bytes, weight_bytes;
+    area_bytes constants;
+    pgy_bytes weights;
 } plan_weights_bytes;
 /* Restores the elements of the weights of a model that was just parsed. Weights that the plan
  * leaves out stay without elements. Packed weights go into the table, which may be NULL. */

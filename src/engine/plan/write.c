@@ -1,49 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small sections are gathered in memory; large ones are lists of borrowed pieces. At the end the
- * table is laid out and everything is written in order. Records are cleared before they are filled,
- * so that equal programs give equal bytes. */
+/* Small sections are gathered in memory; large ones are lists of borrowed pieces. Records are
+ * cleared before they are filled, so that equal programs give equal bytes. */
+#include "engine/plan/write.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "engine/build/config_store.h"
-#include "engine/plan/format.h"
-#include "engine/plan/plan.h"
-#include "engine/plan/pool.h"
 #include "engine/plan/weights.h"
-#include "onnx/model.h"
 
-typedef struct writer {
-    const plan_source *source;
-    str small[PLAN_KIND_END];      /* indexed by kind: sections made in memory */
-    plan_pool bulk[PLAN_KIND_END]; /* indexed by kind, from PLAN_CONSTANTS on: large sections */
-    plan_pool constants[PLAN_MAX_SPACES]; /* indexed by space: constants of devices; entry 0 is not
-                                             used */
-    uint32_t space_count;
-    plan_piece models[2]; /* PLAN_MODEL and PLAN_SOURCE: bytes that the writer owns */
-    pgy_model *bare[2];   /* models whose weights the pieces borrow */
-    strmap texts;         /* maps a text to its offset in PLAN_STRINGS + 1 */
-    plan_pool params;     /* PLAN_PARAMS: equal layers have equal parameters */
-    plan_info_record info;
-    cpu_level needs;
-    bool failed;
-} writer;
-
-static void put(writer *w, plan_kind kind, const void *record, size_t size)
+static void put(plan_writer *w, plan_kind kind, const void *record, size_t size)
 {
     str_append_n(&w->small[kind], record, size);
 }
 
 /* The index that the section's next record gets. */
-static uint32_t next(writer *w, plan_kind kind, size_t record_bytes)
+static uint32_t next(plan_writer *w, plan_kind kind, size_t record_bytes)
 {
     const size_t place = w->small[kind].size / record_bytes;
     w->failed |= place >= UINT32_MAX;
     return (uint32_t)place;
 }
 
-static uint32_t text(writer *w, const char *t)
+static uint32_t text(plan_writer *w, const char *t)
 {
     if (!t) return PLAN_NO_TEXT;
     const uintptr_t known = (uintptr_t)strmap_get(&w->texts, t);
@@ -63,7 +42,7 @@ static int32_t type_number(pgy_dtype dtype)
 
 static bool add_setting(const config_setting *from, void *user)
 {
-    writer *w = user;
+    plan_writer *w = user;
     plan_setting s;
     memset(&s, 0, sizeof s);
     s.field = text(w, from->field);
@@ -73,7 +52,7 @@ static bool add_setting(const config_setting *from, void *user)
     return true;
 }
 
-static void add_config(writer *w)
+static void add_config(plan_writer *w)
 {
     const pgy_build_config *c = w->source->config;
     const struct {
@@ -92,7 +71,7 @@ static void add_config(writer *w)
 
 /* ---- The model's inputs and outputs, profiles ------------------------------------------------ */
 
-static void add_value(writer *w, const pgy_tensor_info *info)
+static void add_value(plan_writer *w, const pgy_tensor_info *info)
 {
     plan_value v;
     memset(&v, 0, sizeof v);
@@ -111,7 +90,7 @@ static void add_value(writer *w, const pgy_tensor_info *info)
     put(w, PLAN_VALUES, &v, sizeof v);
 }
 
-static void add_values(writer *w)
+static void add_values(plan_writer *w)
 {
     const plan_source *s = w->source;
     w->info.input_count = (uint32_t)pgy_metadata_count(s->inputs);
@@ -122,7 +101,7 @@ static void add_values(writer *w)
         add_value(w, pgy_metadata_at(s->outputs, i));
 }
 
-static void add_range(writer *w, size_t profile, size_t input)
+static void add_range(plan_writer *w, size_t profile, size_t input)
 {
     pgy_profile_range from;
     plan_range r;
@@ -136,7 +115,7 @@ static void add_range(writer *w, size_t profile, size_t input)
     put(w, PLAN_RANGES, &r, sizeof r);
 }
 
-static void add_profiles(writer *w)
+static void add_profiles(plan_writer *w)
 {
     const plan_source *s = w->source;
     for (size_t i = 0; i < profiles_count(s->profiles); i++) {
@@ -158,23 +137,19 @@ typedef struct program_map {
     uint32_t first, count;
 } program_map;
 
-static plan_pool *pool_of(writer *w, uint32_t space)
-{
-    return space ? &w->constants[space] : &w->bulk[PLAN_CONSTANTS];
-}
-
 /* Returns the bytes' place in the plan: `offset` if they come from a stripped plan, which has none.
  */
-static uint64_t keep_constant(writer *w, uint32_t space, const void *data, uint64_t offset,
+static uint64_t keep_constant(plan_writer *w, uint32_t space, const void *data, uint64_t offset,
                               uint64_t size)
 {
     uint64_t to = 0;
     if (!data) return offset;
-    w->failed |= !plan_pool_add(&to, pool_of(w, space), data, size);
+    w->failed |= space ? !plan_pool_add(&to, &w->constants[space], data, size)
+                       : !area_pools_add(&to, &w->host, data, size);
     return to;
 }
 
-static uint32_t add_tensor(writer *w, program_map *m, uint32_t tensor)
+static uint32_t add_tensor(plan_writer *w, program_map *m, uint32_t tensor)
 {
     if (tensor == PROGRAM_NO_TENSOR) return tensor;
     if (m->places[tensor]) return m->places[tensor] - 1;
@@ -198,7 +173,7 @@ static uint32_t add_tensor(writer *w, program_map *m, uint32_t tensor)
     return m->count - 1;
 }
 
-static uint32_t add_refs(writer *w, program_map *m, const uint32_t *tensors, size_t count)
+static uint32_t add_refs(plan_writer *w, program_map *m, const uint32_t *tensors, size_t count)
 {
     const uint32_t first = next(w, PLAN_REFS, sizeof(uint32_t));
     for (size_t i = 0; i < count; i++) {
@@ -208,7 +183,7 @@ static uint32_t add_refs(writer *w, program_map *m, const uint32_t *tensors, siz
     return first;
 }
 
-static void add_kernel(writer *w, plan_step *s, const program_step *from)
+static void add_kernel(plan_writer *w, plan_step *s, const program_step *from)
 {
     const kernel_plan *plan = &from->plan;
     if (!from->kernel) return;
@@ -232,7 +207,7 @@ static void add_kernel(writer *w, plan_step *s, const program_step *from)
             !plan_pool_add(&s->params_offset, &w->params, plan->params, plan->params_bytes);
 }
 
-static void add_step(writer *w, program_map *m, const program_step *from)
+static void add_step(plan_writer *w, program_map *m, const program_step *from)
 {
     plan_step s;
     memset(&s, 0, sizeof s);
@@ -255,7 +230,7 @@ static void add_step(writer *w, program_map *m, const program_step *from)
     put(w, PLAN_STEPS, &s, sizeof s);
 }
 
-static void add_mark(writer *w, program_map *m, const program_mark *from)
+static void add_mark(plan_writer *w, program_map *m, const program_mark *from)
 {
     plan_mark mark;
     memset(&mark, 0, sizeof mark);
@@ -264,7 +239,7 @@ static void add_mark(writer *w, program_map *m, const program_mark *from)
     put(w, PLAN_MARKS, &mark, sizeof mark);
 }
 
-static void add_program(writer *w, const program *p)
+static void add_program(plan_writer *w, const program *p)
 {
     program_map m = {.p = p, .places = mem_calloc(p->tensor_count + 1, sizeof *m.places)};
     plan_program r;
@@ -296,7 +271,7 @@ done:
 }
 
 /* Adds the spaces of the first program: all programs of an engine have the same. */
-static void add_spaces(writer *w)
+static void add_spaces(plan_writer *w)
 {
     const plan_source *s = w->source;
     const program *first = s->program_count ? s->programs[0] : NULL;
@@ -307,7 +282,7 @@ static void add_spaces(writer *w)
         memset(&to, 0, sizeof to);
         to.name = text(w, from && i ? from->name : "host");
         to.fingerprint = text(w, from && i ? from->fingerprint : NULL);
-        to.constant_bytes = pool_of(w, i)->size_bytes;
+        to.constant_bytes = i ? w->constants[i].size_bytes : area_pools_bytes(&w->host);
         for (size_t k = 0; k < s->program_count; k++) {
             const program_space *own = &s->programs[k]->spaces[i];
             if (!own->piece_count && own->constant_bytes > to.constant_bytes)
@@ -319,22 +294,22 @@ static void add_spaces(writer *w)
 
 /* ---- The graph and the model ----------------------------------------------------------------- */
 
-static pgy_status add_model(writer *w, plan_kind kind, pgy_model *model, plan_weights_rule rule,
-                            pgy_error *err)
+static pgy_status add_model(plan_writer *w, plan_kind kind, pgy_model *model,
+                            plan_weights_rule rule, pgy_error *err)
 {
     plan_piece *piece = &w->models[kind - PLAN_MODEL];
     pgy_model **bare = &w->bare[kind - PLAN_MODEL];
     void *bytes = NULL;
     size_t size = 0;
     if (!model) return PGY_OK;
-    pgy_status st = plan_weights_detach(bare, model, &w->bulk[PLAN_CONSTANTS], w->source->packed,
-                                        &w->bulk[PLAN_WEIGHTS], rule, err);
+    pgy_status st =
+        plan_weights_detach(bare, model, &w->host, w->source->packed, &w->weights, rule, err);
     if (!st) st = pgy_model_serialize(&bytes, &size, *bare, err);
     if (!st) *piece = (plan_piece){.data = bytes, .size_bytes = size};
     return st;
 }
 
-static pgy_status add_models(writer *w, pgy_error *err)
+static pgy_status add_models(plan_writer *w, pgy_error *err)
 {
     const plan_source *s = w->source;
     const plan_weights_rule graph = s->stripped ? PLAN_WEIGHTS_STRIP
@@ -347,169 +322,11 @@ static pgy_status add_models(writer *w, pgy_error *err)
     return st;
 }
 
-/* ---- The file ------------------------------------------------------------------------------- */
-
-static uint64_t round_up(uint64_t offset, uint64_t alignment)
-{
-    return (offset + alignment - 1) / alignment * alignment;
-}
-
-/* The pieces that a section consists of; `one` is storage for a section with a single piece. */
-static const plan_piece *pieces_of(const writer *w, const plan_section *s, plan_piece *one,
-                                   size_t *count)
-{
-    const uint32_t kind = s->kind;
-    *count = 1;
-    if (kind == PLAN_CONSTANTS || kind == PLAN_WEIGHTS) {
-        const plan_pool *pool = s->space ? &w->constants[s->space] : &w->bulk[kind];
-        *count = w->source->stripped ? 0 : pool->count;
-        return pool->pieces;
-    }
-    if (kind == PLAN_PARAMS) {
-        *count = w->params.count;
-        return w->params.pieces;
-    }
-    *one = kind >= PLAN_MODEL
-               ? w->models[kind - PLAN_MODEL]
-               : (plan_piece){.data = str_text(&w->small[kind]), .size_bytes = w->small[kind].size};
-    return one;
-}
-
-static const char ZEROS[PLAN_BULK_ALIGN];
-
-/* Gives back pages of the models' files from time to time: pieces may lie there. */
-static void give_back(uint64_t *read_bytes, const writer *w, uint64_t size_bytes)
-{
-    enum { TURN_BYTES = 64 << 20 };
-    *read_bytes += size_bytes;
-    if (*read_bytes < TURN_BYTES) return;
-    *read_bytes = 0;
-    model_forget_pages(w->source->model);
-    if (w->source->original) model_forget_pages(w->source->original);
-}
-
-static uint64_t hash_section(const writer *w, const plan_piece *pieces, size_t count,
-                             uint64_t *size)
-{
-    hash_stream h;
-    uint64_t read_bytes = 0;
-    hash_stream_start(&h);
-    for (size_t i = 0; i < count; i++) {
-        give_back(&read_bytes, w, pieces[i].size_bytes);
-        hash_stream_add(&h, ZEROS, (size_t)(pieces[i].offset - h.total));
-        hash_stream_add(&h, pieces[i].data, pieces[i].size_bytes);
-    }
-    *size = h.total;
-    return hash_stream_finish(&h);
-}
-
-static void lay_out(plan_header *h, plan_section *table, const writer *w)
-{
-    memset(h, 0, sizeof *h);
-    memcpy(h->magic, PLAN_MAGIC, sizeof h->magic);
-    h->major = PLAN_MAJOR;
-    h->minor = PLAN_MINOR;
-    h->section_count = PLAN_KIND_END - 1 + w->space_count - 1;
-    h->header_bytes = (uint32_t)(sizeof *h + h->section_count * sizeof *table);
-    h->cpu_level = (uint32_t)w->needs;
-    uint64_t end = h->header_bytes;
-    for (uint32_t i = 0; i < h->section_count; i++) {
-        plan_piece one;
-        size_t count;
-        memset(&table[i], 0, sizeof table[i]);
-        const bool more = i + 1 >= PLAN_KIND_END; /* sections of devices' constants come last */
-        table[i].kind = more ? PLAN_CONSTANTS : i + 1;
-        table[i].space = more ? i + 2 - PLAN_KIND_END : 0;
-        table[i].version = 1;
-        const plan_piece *pieces = pieces_of(w, &table[i], &one, &count);
-        table[i].hash = hash_section(w, pieces, count, &table[i].size_bytes);
-        const bool bulk = table[i].size_bytes >= PLAN_BULK_BYTES;
-        table[i].offset = round_up(end, bulk ? PLAN_BULK_ALIGN : PLAN_ALIGN);
-        end = table[i].offset + table[i].size_bytes;
-    }
-    h->file_bytes = end;
-}
-
-/* Hash of the header, with its hash field as 0, and of the section table. */
-static uint64_t hash_header(const plan_header *h, const plan_section *table)
-{
-    plan_header clean = *h;
-    clean.hash = 0;
-    return hash_xxh64(table, h->section_count * sizeof *table, hash_xxh64(&clean, sizeof clean, 0));
-}
-
-/* Output of the writer: a file, or memory of the right size. */
-typedef struct sink {
-    file_writer *file;
-    unsigned char *data;
-    uint64_t size_bytes;
-} sink;
-
-static pgy_status put_bytes(sink *to, const void *data, size_t size, pgy_error *err)
-{
-    if (!size) return PGY_OK;
-    if (to->data) memcpy(to->data + to->size_bytes, data, size);
-    to->size_bytes += size;
-    return to->file ? file_writer_write(to->file, data, size, err) : PGY_OK;
-}
-
-static pgy_status put_section(sink *to, const writer *w, const plan_section *s, pgy_error *err)
-{
-    plan_piece one;
-    size_t count;
-    uint64_t read_bytes = 0;
-    const plan_piece *pieces = pieces_of(w, s, &one, &count);
-    pgy_status st = put_bytes(to, ZEROS, (size_t)(s->offset - to->size_bytes), err);
-    for (size_t i = 0; !st && i < count; i++) {
-        const uint64_t start = s->offset + pieces[i].offset;
-        give_back(&read_bytes, w, pieces[i].size_bytes);
-        st = put_bytes(to, ZEROS, (size_t)(start - to->size_bytes), err);
-        if (!st) st = put_bytes(to, pieces[i].data, pieces[i].size_bytes, err);
-    }
-    return st;
-}
-
-static pgy_status put_plan(sink *to, const plan_header *header, const plan_section *table,
-                           const writer *w, pgy_error *err)
-{
-    pgy_status st = put_bytes(to, header, sizeof *header, err);
-    if (!st) st = put_bytes(to, table, header->section_count * sizeof *table, err);
-    for (uint32_t i = 0; !st && i < header->section_count; i++)
-        st = put_section(to, w, &table[i], err);
-    return st;
-}
-
-static pgy_status write_to(const char *path, void **data, size_t *size, const writer *w,
-                           pgy_error *err)
-{
-    plan_header header;
-    plan_section table[PLAN_KIND_END - 1 + PLAN_MAX_SPACES];
-    sink to = {0};
-    lay_out(&header, table, w);
-    header.hash = hash_header(&header, table);
-    if (path) {
-        pgy_status st = file_writer_create(&to.file, path, err);
-        if (!st) st = put_plan(&to, &header, table, w, err);
-        if (!st) st = file_writer_commit(to.file, err);
-        file_writer_destroy(to.file);
-        return st;
-    }
-    to.data = mem_alloc(header.file_bytes);
-    if (!to.data) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for a plan");
-    const pgy_status st = put_plan(&to, &header, table, w, err);
-    if (st) {
-        mem_free(to.data);
-        return st;
-    }
-    *data = to.data;
-    *size = header.file_bytes;
-    return PGY_OK;
-}
-
 static pgy_status write_plan(const char *path, void **data, size_t *size, const plan_source *s,
                              pgy_error *err)
 {
-    writer w = {.source = s, .needs = CPU_PORTABLE};
+    plan_writer w = {.source = s, .needs = CPU_PORTABLE};
+    area_pools_init(&w.host, s->stripped);
     add_values(&w);
     add_profiles(&w);
     for (size_t i = 0; i < s->program_count; i++) add_program(&w, s->programs[i]);
@@ -523,11 +340,10 @@ static pgy_status write_plan(const char *path, void **data, size_t *size, const 
     for (size_t i = 0; i < PLAN_KIND_END; i++) w.failed |= w.small[i].failed;
     if (!st)
         st = w.failed ? pgy_error_set(err, PGY_E_MEMORY, "out of memory while writing the plan")
-                      : write_to(path, data, size, &w, err);
-    for (size_t i = 0; i < PLAN_KIND_END; i++) {
-        str_deinit(&w.small[i]);
-        plan_pool_deinit(&w.bulk[i]);
-    }
+                      : plan_write_file(path, data, size, &w, err);
+    for (size_t i = 0; i < PLAN_KIND_END; i++) str_deinit(&w.small[i]);
+    area_pools_deinit(&w.host);
+    plan_pool_deinit(&w.weights);
     for (size_t i = 0; i < PLAN_MAX_SPACES; i++) plan_pool_deinit(&w.constants[i]);
     for (size_t i = 0; i < 2; i++) {
         pgy_text_free((void *)w.models[i].data);

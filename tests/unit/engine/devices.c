@@ -20,6 +20,7 @@
 #include "engine/select/measure.h"
 #include "harness/hostile_plan.h"
 #include "harness/model_builder.h"
+#include "harness/plain_plan.h"
 #include "kernels/extent.h"
 #include "kernels/launch.h"
 
@@ -461,10 +462,13 @@ static changed_plan open_bytes(const char *path)
     file_map map = {0};
     size_t size = 0;
     assert_int_equal(file_map_open(&map, path, NULL), PGY_OK);
-    p.size = map.size_bytes;
-    p.bytes = mem_alloc_aligned(64, p.size);
-    memcpy(p.bytes, map.data, p.size);
+    str plain = {0};
+    plain_plan_append(&plain, map.data);
     file_map_close(&map);
+    p.size = plain.size;
+    p.bytes = mem_alloc_aligned(64, p.size);
+    memcpy(p.bytes, plain.data, p.size);
+    str_deinit(&plain);
     p.steps = hostile_plan_section(p.bytes, PLAN_STEPS, &size);
     p.step_count = size / sizeof *p.steps;
     p.tensors = hostile_plan_section(p.bytes, PLAN_TENSORS, &size);
@@ -485,7 +489,7 @@ static void expect_damaged(changed_plan *p, const char *why)
 {
     plan_file *f = NULL;
     pgy_error err = {0};
-    hostile_plan_sign(p->bytes);
+    plain_plan_sign(p->bytes);
     assert_int_equal(plan_parse(&f, p->bytes, p->size, false, &err), PGY_E_FORMAT);
     if (!strstr(err.text, why)) fail_msg("'%s' is not in '%s'", why, err.text);
     mem_free(p->bytes);
@@ -633,7 +637,8 @@ static void expect_wait_needed(const char *path, size_t n)
     const bool last = !wait->space;
     wait->act = PROGRAM_RECORD;
     wait->space = 1;
-    expect_damaged(&p, last ? "no step waits for the end of this step" : "it uses memory of a copy without waiting");
+    expect_damaged(&p, last ? "no step waits for the end of this step"
+                            : "it uses memory of a copy without waiting");
 }
 
 /* What one device gives to another passes the host's memory, but the host does not wait for it. */

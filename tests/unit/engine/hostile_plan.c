@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "engine/plan/plan.h"
 #include "harness/hostile_plan.h"
+#include "harness/plain_plan.h"
 
 /* A plan that may be changed, with its only (or first) program. */
 typedef struct opened {
@@ -52,7 +53,7 @@ static opened copy_of_op(const char *op)
 static void expect_refused(opened *o, const char *text)
 {
     plan_file *p = NULL;
-    hostile_plan_sign(o->bytes);
+    plain_plan_sign(o->bytes);
     for (int trusted = 0; trusted < 2; trusted++) {
         pgy_error err = {0};
         assert_int_equal(plan_parse(&p, o->bytes, o->size, trusted, &err), PGY_E_FORMAT);
@@ -166,7 +167,7 @@ static void test_hostile_plan__steps_by_definition_are_those_of_nodes(void **sta
     opened o = copy_of_op("Det");
     assert_int_equal(o.steps[0].kernel, PLAN_NO_TEXT);
     o.refs[o.steps[0].refs] = UINT32_MAX;
-    hostile_plan_sign(o.bytes);
+    plain_plan_sign(o.bytes);
     assert_int_equal(hostile_plan_run(o.bytes, o.size, &err), PGY_E_FORMAT);
     assert_non_null(strstr(err.text, "does not match its node"));
     mem_free(o.bytes);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "harness/model_builder.h"
+#include "harness/plain_plan.h"
 
 enum { CHANNELS = 20 };
 
@@ -269,6 +270,20 @@ static void test_refit__another_model_is_refused(void **state)
     pgy_model_destroy(model);
 }
 
+/* The size of the engine's plan without deflated sections. */
+static size_t plain_bytes(pgy_engine *e)
+{
+    void *bytes = NULL;
+    size_t size;
+    str plain = {0};
+    assert_int_equal(pgy_engine_serialize(&bytes, &size, e, NULL), PGY_OK);
+    plain_plan_append(&plain, bytes);
+    pgy_engine_free_bytes(bytes);
+    size = plain.size;
+    str_deinit(&plain);
+    return size;
+}
+
 static void test_refit__a_stripped_plan_waits_for_its_weights(void **state)
 {
     (void)state;
@@ -276,15 +291,9 @@ static void test_refit__a_stripped_plan_waits_for_its_weights(void **state)
     pgy_context *c = NULL;
     pgy_refitter *r = NULL;
     pgy_error err = {0};
-    size_t size, whole_size;
-    void *bytes = NULL;
     assert_true(pgy_engine_is_stripped(e));
-    assert_int_equal(pgy_engine_serialize(&bytes, &whole_size, whole, NULL), PGY_OK);
-    pgy_engine_free_bytes(bytes);
     e = reload(e); /* a stripped plan can be saved again */
-    assert_int_equal(pgy_engine_serialize(&bytes, &size, e, NULL), PGY_OK);
-    pgy_engine_free_bytes(bytes);
-    assert_true(size < whole_size / 2);
+    assert_true(plain_bytes(e) < plain_bytes(whole) / 2);
 
     assert_int_equal(pgy_refitter_create(&r, e, NULL), PGY_OK);
     assert_int_equal(pgy_refitter_missing_count(r), 1);

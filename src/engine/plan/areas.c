@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/plan/areas.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cancel.h"
+#include "kernels/half.h"
+
+enum {
+    CHUNK = 1024,           /* words that are compared at once */
+    WIDEN_STRETCH = 1 << 20 /* numbers that are widened between two looks at the cancellation */
+};
+
+static const half_loops *loops_of(plan_area area)
+{
+    return half_loops_of(area == PLAN_AREA_F16 ? PGY_F16 : PGY_BF16, CPU_AVX512);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------- */
+
+/* Narrowing and widening must give the same bits: signs of zeros, NaNs and denormals, too. */
+static bool survives(const unsigned char *data, uint64_t size_bytes, plan_area area)
+{
+    const half_loops *loops = loops_of(area);
+    float words[CHUNK], wide[CHUNK];
+    uint16_t narrow[CHUNK];
+    for (uint64_t i = 0; i < size_bytes; i += sizeof words) {
+        const size_t size = size_bytes - i < sizeof words ? (size_t)(size_bytes - i) : sizeof words;
+        memcpy(words, data + i, size); /* the bytes may be of any type */
+        loops->narrow(narrow, words, size / sizeof *words);
+        loops->widen(wide, narrow, size / sizeof *words);
+        if (memcmp(words, wide, size) != 0) return false;
+    }
+    return true;
+}
+
+static plan_area choose(const area_pools *a, const void *data, uint64_t size_bytes)
+{
+    if (a->plain_only || !size_bytes || size_bytes % (2 * sizeof(float))) return PLAN_AREA_PLAIN;
+    if (survives(data, size_bytes, PLAN_AREA_F16)) return PLAN_AREA_F16;
+    return survives(data, size_bytes, PLAN_AREA_BF16) ? PLAN_AREA_BF16 : PLAN_AREA_PLAIN;
+}
+
+void area_pools_init(area_pools *a, bool plain_only)
+{
+    *a = (area_pools){.plain_only = plain_only};
+    for (uint64_t i = 0; i < PLAN_AREA_END; i++) a->pools[i].base = i << PLAN_AREA_SHIFT;
+}
+
+void area_pools_deinit(area_pools *a)
+{
+    for (size_t i = 0; i < PLAN_AREA_END; i++) plan_pool_deinit(&a->pools[i]);
+}
+
+bool area_pools_add(uint64_t *offset, area_pools *a, const void *data, uint64_t size_bytes)
+{
+    return plan_pool_add(offset, &a->pools[choose(a, data, size_bytes)], data, size_bytes);
+}
+
+bool area_pools_find(uint64_t *offset, const area_pools *a, const void *data, uint64_t size_bytes)
+{
+    for (size_t i = 0; i < PLAN_AREA_END; i++)
+        if (plan_pool_find(offset, &a->pools[i], data, size_bytes)) return true;
+    return false;
+}
+
+uint64_t area_pools_bytes(const area_pools *a)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < PLAN_AREA_END; i++) sum += a->pools[i].size_bytes;
+    return sum;
+}
+
+void area_narrow(void *to, const void *words, size_t count, plan_area area)
+{
+    loops_of(area)->narrow(to, words, count);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+bool area_bytes_hold(const area_bytes *a, uint64_t offset, uint64_t size_bytes)
+{
+    const plan_area area = area_of(offset);
+    if (area >= PLAN_AREA_END) return false;
+    const uint64_t size = a->at[area].size, place = area_place(offset);
+    return place <= size && size_bytes <= size - place;
+}
+
+const void *area_bytes_at(const area_bytes *a, uint64_t offset)
+{
+    return (const unsigned char *)a->at[area_of(offset)].data + area_place(offset);
+}
+
+pgy_status area_widen(void **memory, pgy_bytes *out, const void *section, uint64_t size_bytes,
+                      plan_area area, pgy_error *err)
+{
+    if (!size_bytes) return PGY_OK;
+    void *wide = mem_alloc_aligned(PLAN_ALIGN, 2 * size_bytes);
+    if (!wide)
+        return pgy_error_set(err, PGY_E_MEMORY,
+                             "out of memory for the %llu bytes of a plan's weights",
+                             (unsigned long long)(2 * size_bytes));
+    const size_t count = size_bytes / sizeof(uint16_t);
+    for (size_t i = 0; i < count && !cancel_requested(); i += WIDEN_STRETCH) {
+        const size_t part = count - i < WIDEN_STRETCH ? count - i : WIDEN_STRETCH;
+        loops_of(area)->widen((float *)wide + i, (const uint16_t *)section + i, part);
+    }
+    const pgy_status st = cancel_check(err);
+    if (st) {
+        mem_free(wide);
+        return st;
+    }
+    *memory = wide;
+    *out = (pgy_bytes){.data = wide, .size = 2 * size_bytes};
+    return PGY_OK;
+}

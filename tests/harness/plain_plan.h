@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans whose sections are not deflated, so that tests can change their records. */
+#ifndef HARNESS_PLAIN_PLAN_H
+#define HARNESS_PLAIN_PLAN_H
+
+#include "base/str.h"
+#include "engine/plan/format.h"
+
+/* Appends the plan with all sections inflated; fails a test assertion if it is damaged. */
+void plain_plan_append(str *out, const void *plan);
+/* Writes valid checksums into a changed plan. */
+void plain_plan_sign(void *plan);
+
+#endif
