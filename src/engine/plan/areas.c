@@ -92,26 +92,26 @@ const void *area_bytes_at(const area_bytes *a, uint64_t offset)
     return (const unsigned char *)a->at[area_of(offset)].data + area_place(offset);
 }
 
-pgy_status area_widen(void **memory, pgy_bytes *out, const void *section, uint64_t size_bytes,
-                      plan_area area, pgy_error *err)
+pgy_status area_widen(pgy_bytes *out, const void *section, uint64_t size_bytes, plan_area area,
+                      pgy_error *err)
 {
     if (!size_bytes) return PGY_OK;
-    void *wide = mem_alloc_aligned(PLAN_ALIGN, 2 * size_bytes);
+    void *wide = mem_alloc_block(2 * size_bytes);
     if (!wide)
         return pgy_error_set(err, PGY_E_MEMORY,
                              "out of memory for the %llu bytes of a plan's weights",
                              (unsigned long long)(2 * size_bytes));
+    *out = (pgy_bytes){.data = wide, .size = 2 * size_bytes};
     const size_t count = size_bytes / sizeof(uint16_t);
     for (size_t i = 0; i < count && !cancel_requested(); i += WIDEN_STRETCH) {
         const size_t part = count - i < WIDEN_STRETCH ? count - i : WIDEN_STRETCH;
         loops_of(area)->widen((float *)wide + i, (const uint16_t *)section + i, part);
     }
-    const pgy_status st = cancel_check(err);
-    if (st) {
-        mem_free(wide);
-        return st;
-    }
-    *memory = wide;
-    *out = (pgy_bytes){.data = wide, .size = 2 * size_bytes};
-    return PGY_OK;
+    return cancel_check(err);
+}
+
+void area_release(pgy_bytes *wide)
+{
+    mem_free_block((void *)wide->data, wide->size);
+    *wide = (pgy_bytes){0};
 }

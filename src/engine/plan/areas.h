@@ -47,8 +47,9 @@ typedef struct area_bytes {
 bool area_bytes_hold(const area_bytes *a, uint64_t offset, uint64_t size_bytes);
 /* The bytes of a range that area_bytes_hold accepts. */
 const void *area_bytes_at(const area_bytes *a, uint64_t offset);
-/* Widens a section into new memory (mem_free), which *out refers to. */
-pgy_status area_widen(void **memory, pgy_bytes *out, const void *section, uint64_t size_bytes,
-                      plan_area area, pgy_error *err) PGY_MUST_CHECK;
+/* Widens a section into new memory, a block of huge pages where there are any. */
+pgy_status area_widen(pgy_bytes *out, const void *section, uint64_t size_bytes, plan_area area,
+                      pgy_error *err) PGY_MUST_CHECK;
+void area_release(pgy_bytes *wide);
 
 #endif

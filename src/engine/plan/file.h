@@ -18,7 +18,7 @@ struct plan_file {
                                                        host's section */
     const plan_section *constants[PLAN_MAX_SPACES]; /* indexed by space: its PLAN_CONSTANTS */
     area_bytes host;                                /* the host's constants, widened */
-    void *owned[PLAN_KIND_END];     /* indexed by kind: memory of inflated and widened sections */
+    void *owned[PLAN_KIND_END];     /* indexed by kind: memory of inflated sections */
     const void *at[PLAN_KIND_END];  /* indexed by kind: the section's first record, inflated */
     uint64_t counts[PLAN_KIND_END]; /* indexed by kind: number of records, or of bytes if the
                                        section has no records */

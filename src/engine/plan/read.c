@@ -30,6 +30,8 @@ void plan_close(plan_file *p)
 {
     if (!p) return;
     for (size_t i = 0; i < PLAN_KIND_END; i++) mem_free(p->owned[i]);
+    area_release(&p->host.at[PLAN_AREA_F16]);
+    area_release(&p->host.at[PLAN_AREA_BF16]);
     mem_free(p->copy);
     file_map_close(&p->map);
     mem_free(p);

@@ -133,12 +133,9 @@ static pgy_status find_area(plan_file *p, plan_area area, uint32_t kind, pgy_err
 {
     if (p->counts[kind] % sizeof(uint16_t))
         return plan_damaged(err, "its 16-bit constants end within a number");
-    void *wide = NULL;
-    const pgy_status st =
-        area_widen(&wide, &p->host.at[area], p->at[kind], p->counts[kind], area, err);
-    mem_free(p->owned[kind]); /* what it was inflated to */
-    p->owned[kind] = wide;
-    return st;
+    if (p->map.data && !p->owned[kind] && p->counts[kind])
+        file_map_need(&p->map, p->sections[kind]->offset, p->counts[kind]);
+    return area_widen(&p->host.at[area], p->at[kind], p->counts[kind], area, err);
 }
 
 pgy_status plan_take_sections(plan_file *p, pgy_error *err)
