@@ -9,7 +9,7 @@
 
 enum {
     CHUNK = 1024,           /* words that are compared at once */
-    WIDEN_STRETCH = 1 << 20 /* numbers that are widened between two looks at the cancellation */
+    WIDEN_STRETCH = 1 << 22 /* numbers that are widened between two looks at the cancellation */
 };
 
 static const half_loops *loops_of(plan_area area)
@@ -92,20 +92,31 @@ const void *area_bytes_at(const area_bytes *a, uint64_t offset)
     return (const unsigned char *)a->at[area_of(offset)].data + area_place(offset);
 }
 
-pgy_status area_widen(pgy_bytes *out, const void *section, uint64_t size_bytes, plan_area area,
-                      pgy_error *err)
+/* Reads the pages that hold the numbers at once, or gives them back. */
+static void touch(const file_map *map, const uint16_t *from, size_t count,
+                  void (*with)(const file_map *map, size_t offset, size_t size_bytes))
+{
+    if (map)
+        with(map, (size_t)((const char *)from - (const char *)map->data), count * sizeof *from);
+}
+
+pgy_status area_widen(pgy_bytes *out, const file_map *map, const void *section, uint64_t size_bytes,
+                      plan_area area, pgy_error *err)
 {
     if (!size_bytes) return PGY_OK;
-    void *wide = mem_alloc_block(2 * size_bytes);
+    float *wide = mem_alloc_block(2 * size_bytes);
     if (!wide)
         return pgy_error_set(err, PGY_E_MEMORY,
                              "out of memory for the %llu bytes of a plan's weights",
                              (unsigned long long)(2 * size_bytes));
-    *out = (pgy_bytes){.data = wide, .size = 2 * size_bytes};
+    *out = (pgy_bytes){.data = (void *)wide, .size = 2 * size_bytes};
     const size_t count = size_bytes / sizeof(uint16_t);
     for (size_t i = 0; i < count && !cancel_requested(); i += WIDEN_STRETCH) {
+        const uint16_t *from = (const uint16_t *)section + i;
         const size_t part = count - i < WIDEN_STRETCH ? count - i : WIDEN_STRETCH;
-        loops_of(area)->widen((float *)wide + i, (const uint16_t *)section + i, part);
+        touch(map, from, part, file_map_need);
+        loops_of(area)->widen(wide + i, from, part);
+        touch(map, from, part, file_map_forget);
     }
     return cancel_check(err);
 }

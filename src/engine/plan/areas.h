@@ -8,6 +8,7 @@
 
 #include <polygraphy/onnx.h>
 
+#include "base/file.h"
 #include "engine/plan/format.h"
 #include "engine/plan/pool.h"
 
@@ -47,9 +48,10 @@ typedef struct area_bytes {
 bool area_bytes_hold(const area_bytes *a, uint64_t offset, uint64_t size_bytes);
 /* The bytes of a range that area_bytes_hold accepts. */
 const void *area_bytes_at(const area_bytes *a, uint64_t offset);
-/* Widens a section into new memory, a block of huge pages where there are any. */
-pgy_status area_widen(pgy_bytes *out, const void *section, uint64_t size_bytes, plan_area area,
-                      pgy_error *err) PGY_MUST_CHECK;
+/* Widens a section into new memory, a block of huge pages where there are any. `map`: the file that
+ * the section lies in; its pages are given back. NULL: it lies in other memory. */
+pgy_status area_widen(pgy_bytes *out, const file_map *map, const void *section, uint64_t size_bytes,
+                      plan_area area, pgy_error *err) PGY_MUST_CHECK;
 void area_release(pgy_bytes *wide);
 
 #endif

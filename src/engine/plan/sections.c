@@ -133,12 +133,9 @@ static pgy_status find_area(plan_file *p, plan_area area, uint32_t kind, pgy_err
 {
     if (p->counts[kind] % sizeof(uint16_t))
         return plan_damaged(err, "its 16-bit constants end within a number");
-    const bool mapped = p->map.data && p->counts[kind] && !p->owned[kind];
-    const uint64_t offset = mapped ? p->sections[kind]->offset : 0;
-    if (mapped) file_map_need(&p->map, offset, p->counts[kind]);
-    const pgy_status st = area_widen(&p->host.at[area], p->at[kind], p->counts[kind], area, err);
-    if (mapped) file_map_forget(&p->map, offset, p->counts[kind]); /* nobody reads it again */
-    return st;
+    const bool mapped = p->map.data && !p->owned[kind];
+    return area_widen(&p->host.at[area], mapped ? &p->map : NULL, p->at[kind], p->counts[kind],
+                      area, err);
 }
 
 pgy_status plan_take_sections(plan_file *p, pgy_error *err)
