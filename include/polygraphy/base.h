@@ -111,7 +111,8 @@ PGY_API const char *pgy_status_name(pgy_status status);
 PGY_API pgy_status pgy_error_set(pgy_error *err, pgy_status status, const char *format, ...)
     PGY_PRINTF(3, 4);
 
-/** Puts a prefix in front of the error's text and returns `status` unchanged. err may be NULL. */
+/** Puts a prefix in front of the error's text, unless it begins with it already, and returns `status`
+ *  unchanged. err may be NULL. */
 PGY_API pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *format, ...)
     PGY_PRINTF(3, 4);
 

@@ -108,6 +108,7 @@ pgy_status pgy_error_prefix(pgy_error *err, pgy_status status, const char *forma
     va_start(args, format);
     vsnprintf(front, sizeof front, format, args);
     va_end(args);
+    if (front[0] && strncmp(err->text, front, strlen(front)) == 0) return status;
     const int wanted = snprintf(text, sizeof text, "%s%s", front, err->text);
     text[sizeof err->text - 1] = '\0';
     tidy(text, sizeof err->text, wanted);

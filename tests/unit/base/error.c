@@ -12,6 +12,8 @@ static void test_error__set_and_prefix(void **state)
     assert_string_equal(err.text, "axis 3 is not in [-2, 2)");
     assert_int_equal(pgy_error_prefix(&err, PGY_E_SHAPE, "node '%s': ", "Conv_3"), PGY_E_SHAPE);
     assert_string_equal(err.text, "node 'Conv_3': axis 3 is not in [-2, 2)");
+    assert_int_equal(pgy_error_prefix(&err, PGY_E_SHAPE, "node '%s': ", "Conv_3"), PGY_E_SHAPE);
+    assert_string_equal(err.text, "node 'Conv_3': axis 3 is not in [-2, 2)"); /* once */
     assert_int_equal(pgy_error_set(NULL, PGY_E_IO, "x"), PGY_E_IO);
     assert_int_equal(pgy_error_prefix(NULL, PGY_E_IO, "x"), PGY_E_IO);
 }
