@@ -8,10 +8,10 @@
 #include "kernels/byte_pool_scales.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
-#include "ops/class_window.h"
+#include "kernels/pool_axes.h"
 
 /* MAX_TAPS: of a mean's window, so that its sum fits int32. */
-enum { AXES = 3, MAX_TAPS = 1 << 22 };
+enum { MAX_TAPS = 1 << 22 };
 
 typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
 
@@ -20,35 +20,13 @@ typedef struct params {
     uint8_t flip;
     byte_pool_scales scales;
     uint64_t planes;
-    int64_t size[AXES], out[AXES], kernel[AXES], stride[AXES], dilation[AXES];
-    int64_t begin[AXES], end[AXES];
+    pool_axes axes;
 } params;
-
-static bool read_window(params *p, const kernel_problem *u)
-{
-    window w;
-    const kernel_tensor *x = &u->inputs[0];
-    const size_t rank = (size_t)x->rank - 2;
-    if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
-    window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
-    for (size_t d = 0; d < AXES; d++) {
-        p->size[d] = p->out[d] = p->kernel[d] = p->stride[d] = p->dilation[d] = 1;
-        if (d + rank < AXES) continue;
-        const size_t i = d + rank - AXES;
-        p->size[d] = w.in[i];
-        p->out[d] = w.out[i];
-        p->kernel[d] = w.kernel[i];
-        p->stride[d] = w.stride[i];
-        p->dilation[d] = w.dilation[i];
-        p->begin[d] = w.begin[i];
-        p->end[d] = w.end[i];
-    }
-    return true;
-}
 
 static uint64_t count_window(const params *p)
 {
-    return extent_mul3((uint64_t)p->kernel[0], (uint64_t)p->kernel[1], (uint64_t)p->kernel[2]);
+    return extent_mul3((uint64_t)p->axes.window[0], (uint64_t)p->axes.window[1],
+                       (uint64_t)p->axes.window[2]);
 }
 
 static bool byte_pool_describe(params *p, const kernel_problem *u)
@@ -66,20 +44,22 @@ static bool byte_pool_describe(params *p, const kernel_problem *u)
         return false;
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
-    if (p->kind == POOL_MAX) return x->rank <= 2 + AXES && read_window(p, u);
+    if (p->kind == POOL_MAX) return x->rank <= 2 + POOL_AXES && pool_axes_read(&p->axes, u);
     if (!byte_pool_scales_read(&p->scales, u)) return false;
     if (p->kind == POOL_MEAN)
-        return x->rank <= 2 + AXES && read_window(p, u) && count_window(p) <= MAX_TAPS;
-    p->size[0] = p->size[1] = p->out[0] = p->out[1] = p->out[2] = 1;
-    p->size[2] = (int64_t)(kernel_count(x) / p->planes);
+        return x->rank <= 2 + POOL_AXES && pool_axes_read(&p->axes, u) &&
+               count_window(p) <= MAX_TAPS;
+    p->axes.in[0] = p->axes.in[1] = p->axes.out[0] = p->axes.out[1] = p->axes.out[2] = 1;
+    p->axes.in[2] = (int64_t)(kernel_count(x) / p->planes);
     return true;
 }
 
 /* Columns that windows cover, padding included. */
 static size_t padded_width(const params *p)
 {
-    const int64_t met = (p->out[2] - 1) * p->stride[2] + (p->kernel[2] - 1) * p->dilation[2] + 1;
-    const int64_t real = p->begin[2] + p->size[2];
+    const int64_t met = (p->axes.out[2] - 1) * p->axes.stride[2] +
+                        (p->axes.window[2] - 1) * p->axes.dilation[2] + 1;
+    const int64_t real = p->axes.begin[2] + p->axes.in[2];
     return (size_t)(met > real ? met : real);
 }
 
@@ -88,7 +68,7 @@ static uint64_t scratch_bytes(const params *p)
 {
     if (p->kind == POOL_MAX) return 2 * (uint64_t)padded_width(p);
     if (p->kind == POOL_MEAN_OF_ALL) return 0;
-    return (uint64_t)(p->size[2] + p->out[2]) * sizeof(int32_t);
+    return (uint64_t)(p->axes.in[2] + p->axes.out[2]) * sizeof(int32_t);
 }
 
 static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
@@ -100,7 +80,7 @@ static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
     if (p.kind != POOL_MEAN_OF_ALL)
         *cost_ns += (double)kernel_count(&u->outputs[0]) *
-                    (double)(p.kernel[0] * p.kernel[1] * p.kernel[2]) * ns;
+                    (double)(p.axes.window[0] * p.axes.window[1] * p.axes.window[2]) * ns;
     return true;
 }
 
@@ -121,13 +101,14 @@ static bool has_valid_axes(const params *p)
 {
     const int64_t most = INT32_MAX, taps = MAX_TAPS;
     if (p->kind == POOL_MEAN && count_window(p) > MAX_TAPS) return false;
-    for (int d = 0; d < AXES; d++) {
-        if (!extent_between(p->size[d], 1, most) || !extent_between(p->out[d], 1, most))
+    for (int d = 0; d < POOL_AXES; d++) {
+        if (!extent_between(p->axes.in[d], 1, most) || !extent_between(p->axes.out[d], 1, most))
             return false;
         if (p->kind == POOL_MEAN_OF_ALL) continue;
-        if (!extent_between(p->kernel[d], 1, taps) || !extent_between(p->stride[d], 1, most) ||
-            !extent_between(p->dilation[d], 1, most) || !extent_between(p->begin[d], 0, most) ||
-            !extent_between(p->end[d], 0, most))
+        if (!extent_between(p->axes.window[d], 1, taps) ||
+            !extent_between(p->axes.stride[d], 1, most) ||
+            !extent_between(p->axes.dilation[d], 1, most) ||
+            !extent_between(p->axes.begin[d], 0, most) || !extent_between(p->axes.end[d], 0, most))
             return false;
     }
     return true;
@@ -142,8 +123,9 @@ static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
     if (!has_valid_axes(p)) return extent_refuse(e, "window");
     if (!byte_pool_scales_are_valid(&p->scales)) return extent_refuse(e, "zero points");
     const uint64_t in =
-        extent_mul3((uint64_t)p->size[0], (uint64_t)p->size[1], (uint64_t)p->size[2]);
-    const uint64_t out = extent_mul3((uint64_t)p->out[0], (uint64_t)p->out[1], (uint64_t)p->out[2]);
+        extent_mul3((uint64_t)p->axes.in[0], (uint64_t)p->axes.in[1], (uint64_t)p->axes.in[2]);
+    const uint64_t out =
+        extent_mul3((uint64_t)p->axes.out[0], (uint64_t)p->axes.out[1], (uint64_t)p->axes.out[2]);
     extent_tensor(e, 0, p->planes, in);
     extent_tensor(e, p->inputs, p->planes, out);
     e->scratch = scratch_bytes(p);
@@ -156,10 +138,10 @@ static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
  * input coordinate of tap 0. */
 static int64_t byte_pool_find_taps(const params *p, size_t d, int64_t o, int64_t *from, int64_t *to)
 {
-    const int64_t start = o * p->stride[d] - p->begin[d], step = p->dilation[d];
+    const int64_t start = o * p->axes.stride[d] - p->axes.begin[d], step = p->axes.dilation[d];
     *from = start < 0 ? (-start + step - 1) / step : 0;
-    *to = start < p->size[d] ? (p->size[d] - start + step - 1) / step : 0;
-    if (*to > p->kernel[d]) *to = p->kernel[d];
+    *to = start < p->axes.in[d] ? (p->axes.in[d] - start + step - 1) / step : 0;
+    if (*to > p->axes.window[d]) *to = p->axes.window[d];
     if (*from > *to) *from = *to;
     return start;
 }
@@ -168,10 +150,12 @@ static int64_t byte_pool_find_taps(const params *p, size_t d, int64_t o, int64_t
 static int64_t count_taps(const params *p, size_t d, int64_t o)
 {
     int64_t from, to;
-    const int64_t start = byte_pool_find_taps(p, d, o, &from, &to), limit = p->size[d] + p->end[d];
+    const int64_t start = byte_pool_find_taps(p, d, o, &from, &to),
+                  limit = p->axes.in[d] + p->axes.end[d];
     if (!p->count_padding) return to - from;
-    const int64_t fit = start < limit ? (limit - start + p->dilation[d] - 1) / p->dilation[d] : 0;
-    return fit < p->kernel[d] ? fit : p->kernel[d];
+    const int64_t fit =
+        start < limit ? (limit - start + p->axes.dilation[d] - 1) / p->axes.dilation[d] : 0;
+    return fit < p->axes.window[d] ? fit : p->axes.window[d];
 }
 
 /* The rows of the window at an output row: taps [from, to) of the first two axes, which begin at
@@ -183,7 +167,7 @@ typedef struct window_rows {
 static window_rows find_rows(const params *p, int64_t row)
 {
     window_rows w;
-    const int64_t at[2] = {row / p->out[1], row % p->out[1]};
+    const int64_t at[2] = {row / p->axes.out[1], row % p->axes.out[1]};
     for (size_t d = 0; d < 2; d++)
         w.start[d] = byte_pool_find_taps(p, d, at[d], &w.from[d], &w.to[d]);
     return w;
@@ -192,8 +176,9 @@ static window_rows find_rows(const params *p, int64_t row)
 static const uint8_t *row_of(const params *p, const window_rows *w, const uint8_t *x, int64_t z,
                              int64_t y)
 {
-    const int64_t slice = w->start[0] + z * p->dilation[0], line = w->start[1] + y * p->dilation[1];
-    return x + (slice * p->size[1] + line) * p->size[2];
+    const int64_t slice = w->start[0] + z * p->axes.dilation[0],
+                  line = w->start[1] + y * p->axes.dilation[1];
+    return x + (slice * p->axes.in[1] + line) * p->axes.in[2];
 }
 
 /* `line` holds the row with the window's padding, and has room for a second row of the same
@@ -202,31 +187,32 @@ static void byte_pool_max_row(const params *p, const byte_loops *loops, const ui
                               uint8_t *y, int64_t row, uint8_t *line)
 {
     const window_rows w = find_rows(p, row);
-    const size_t width = (size_t)p->size[2], padded = padded_width(p);
+    const size_t width = (size_t)p->axes.in[2], padded = padded_width(p);
     uint8_t *most = line + padded;
-    const size_t reach = (size_t)((p->kernel[2] - 1) * p->dilation[2]);
+    const size_t reach = (size_t)((p->axes.window[2] - 1) * p->axes.dilation[2]);
     memset(line, p->flip, padded); /* the smallest value */
     for (int64_t d = w.from[0]; d < w.to[0]; d++)
         for (int64_t k = w.from[1]; k < w.to[1]; k++)
-            loops->max(line + p->begin[2], row_of(p, &w, x, d, k), width, p->flip);
+            loops->max(line + p->axes.begin[2], row_of(p, &w, x, d, k), width, p->flip);
     memcpy(most, line, padded);
-    for (size_t k = 1; k < (size_t)p->kernel[2]; k++)
-        loops->max(most, line + k * (size_t)p->dilation[2], padded - reach, p->flip);
-    if (p->stride[2] == 1)
-        memcpy(y, most, (size_t)p->out[2]);
-    else if (p->stride[2] == 2)
-        for (int64_t o = 0; o < p->out[2]; o++) y[o] = most[o * 2];
+    for (size_t k = 1; k < (size_t)p->axes.window[2]; k++)
+        loops->max(most, line + k * (size_t)p->axes.dilation[2], padded - reach, p->flip);
+    if (p->axes.stride[2] == 1)
+        memcpy(y, most, (size_t)p->axes.out[2]);
+    else if (p->axes.stride[2] == 2)
+        for (int64_t o = 0; o < p->axes.out[2]; o++) y[o] = most[o * 2];
     else
-        for (int64_t o = 0; o < p->out[2]; o++) y[o] = most[o * p->stride[2]];
+        for (int64_t o = 0; o < p->axes.out[2]; o++) y[o] = most[o * p->axes.stride[2]];
 }
 
 /* The output columns [*from, *to) whose windows lie inside the row. */
 static void inner_columns(const params *p, int64_t *from, int64_t *to)
 {
-    const int64_t room = p->size[2] + p->begin[2] - (p->kernel[2] - 1) * p->dilation[2] - 1;
-    *from = (p->begin[2] + p->stride[2] - 1) / p->stride[2];
-    *to = room < 0 ? 0 : room / p->stride[2] + 1;
-    if (*to > p->out[2]) *to = p->out[2];
+    const int64_t room =
+        p->axes.in[2] + p->axes.begin[2] - (p->axes.window[2] - 1) * p->axes.dilation[2] - 1;
+    *from = (p->axes.begin[2] + p->axes.stride[2] - 1) / p->axes.stride[2];
+    *to = room < 0 ? 0 : room / p->axes.stride[2] + 1;
+    if (*to > p->axes.out[2]) *to = p->axes.out[2];
     if (*from > *to) *from = *to;
 }
 
@@ -245,32 +231,34 @@ static void mean_row(const params *p, const byte_loops *loops, const uint8_t *x,
                      int64_t row, int32_t *line)
 {
     const window_rows w = find_rows(p, row);
-    const size_t width = (size_t)p->size[2];
+    const size_t width = (size_t)p->axes.in[2];
     const int64_t rows = (w.to[0] - w.from[0]) * (w.to[1] - w.from[1]);
-    const int64_t counted = count_taps(p, 0, row / p->out[1]) * count_taps(p, 1, row % p->out[1]);
+    const int64_t counted =
+        count_taps(p, 0, row / p->axes.out[1]) * count_taps(p, 1, row % p->axes.out[1]);
     int32_t *sums = line + width;
     int64_t from, to, inner, inner_end;
-    memset(line, 0, (width + (size_t)p->out[2]) * sizeof *line);
+    memset(line, 0, (width + (size_t)p->axes.out[2]) * sizeof *line);
     for (int64_t d = w.from[0]; d < w.to[0]; d++)
         for (int64_t k = w.from[1]; k < w.to[1]; k++)
             loops->add(line, row_of(p, &w, x, d, k), width, p->flip);
     inner_columns(p, &inner, &inner_end);
-    for (int64_t o = 0; o < p->out[2]; o++) {
+    for (int64_t o = 0; o < p->axes.out[2]; o++) {
         if (o == inner) o = inner_end;
-        if (o >= p->out[2]) break;
+        if (o >= p->axes.out[2]) break;
         int64_t sum = 0;
         const int64_t left = byte_pool_find_taps(p, 2, o, &from, &to);
-        for (int64_t k = from; k < to; k++) sum += line[left + k * p->dilation[2]];
+        for (int64_t k = from; k < to; k++) sum += line[left + k * p->axes.dilation[2]];
         const byte_mean m =
             byte_pool_mean(&p->scales, rows * (to - from), counted * count_taps(p, 2, o));
         y[o] = byte_mean_exact(sum, &m);
     }
     if (inner >= inner_end) return;
-    const int32_t *first = line + inner * p->stride[2] - p->begin[2];
-    for (int64_t k = 0; k < p->kernel[2]; k++)
-        add_columns(sums, first + k * p->dilation[2], (size_t)(inner_end - inner),
-                    (size_t)p->stride[2]);
-    const byte_mean m = byte_pool_mean(&p->scales, rows * p->kernel[2], counted * p->kernel[2]);
+    const int32_t *first = line + inner * p->axes.stride[2] - p->axes.begin[2];
+    for (int64_t k = 0; k < p->axes.window[2]; k++)
+        add_columns(sums, first + k * p->axes.dilation[2], (size_t)(inner_end - inner),
+                    (size_t)p->axes.stride[2]);
+    const byte_mean m =
+        byte_pool_mean(&p->scales, rows * p->axes.window[2], counted * p->axes.window[2]);
     loops->mean(y + inner, sums, (size_t)(inner_end - inner), &m);
 }
 
@@ -278,19 +266,19 @@ static void byte_pool_run(const kernel_run *r)
 {
     const params *p = r->params;
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
-    const size_t in = (size_t)(p->size[0] * p->size[1] * p->size[2]);
-    const int64_t rows = p->out[0] * p->out[1];
+    const size_t in = (size_t)(p->axes.in[0] * p->axes.in[1] * p->axes.in[2]);
+    const int64_t rows = p->axes.out[0] * p->axes.out[1];
     size_t from, to;
     kernel_share(&from, &to, p->planes, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
-        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * (size_t)(rows * p->out[2]);
+        uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * (size_t)(rows * p->axes.out[2]);
         if (p->kind == POOL_MEAN_OF_ALL) {
             const byte_mean m = byte_pool_mean(&p->scales, (int64_t)in, (int64_t)in);
             *y = byte_mean_exact(loops->sum(x, in, p->flip), &m);
             continue;
         }
-        for (int64_t row = 0; row < rows; row++, y += p->out[2]) {
+        for (int64_t row = 0; row < rows; row++, y += p->axes.out[2]) {
             if (p->kind == POOL_MAX)
                 byte_pool_max_row(p, loops, x, y, row, r->scratch);
             else

@@ -198,9 +198,8 @@ static void make_nodes(region *r)
 {
     pattern *p = r->p;
     for (size_t i = 1; i < r->count; i++) {
-        r->flat[i] = value_create_unique(r->wide[i]->graph, r->wide[i]->name, p->err);
-        if (!r->flat[i]) p->status = PGY_E_MEMORY;
-        if (p->status) return;
+        r->flat[i] = pattern_value(p, r->wide[i]->graph, r->wide[i]->name);
+        if (!r->flat[i]) return;
     }
     for (size_t i = 0; i < r->node_count; i++) {
         pgy_node *n = r->nodes[i];

@@ -230,7 +230,7 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
     const size_t element = pgy_dtype_describe(like->dtype)->bits / 8;
     pgy_onnx_tensor *made = NULL;
     int64_t width = 0;
-    pgy_value *v = value_create_unique(like->graph, like->name, p->err);
+    pgy_value *v = pattern_value(p, like->graph, like->name);
     joined_weight *j = pgy_model_alloc(model, 1, sizeof *j);
     if (!v || !j) return graph_no_memory(p->err);
     j->model = model;
@@ -254,14 +254,12 @@ static pgy_status join(pgy_value **out, pattern *p, const group *g, bool bias)
 }
 
 /* A node without a name. */
-static pgy_node *add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
-                     size_t count)
+static pgy_value *add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
+                      size_t count)
 {
-    pgy_value *y = value_create_unique(before->graph, "joined", p->err);
-    if (!y) p->status = PGY_E_MEMORY;
-    pgy_node *n = y ? pattern_add(p, before, op, inputs, count, y) : NULL;
-    if (n) n->name = "";
-    return n;
+    pgy_value *y = pattern_make(p, before, "joined", op, inputs, count);
+    if (y) y->producer->name = "";
+    return y;
 }
 
 /* *product is the node that gets the names of all dropped nodes. */
@@ -273,11 +271,11 @@ static pgy_value *add_product(pgy_node **product, pattern *p, const group *g)
     if (!p->status && m->bias) p->status = join(&bias, p, g, true);
     if (p->status) return NULL;
     pgy_value *inputs[] = {g->x, weight, m->gemm ? bias : NULL};
-    pgy_node *n = add(p, m->product, m->product->op_type, inputs, inputs[2] ? 3 : 2);
-    *product = n;
-    if (m->turned) pattern_set_int(p, n, "transB", 1);
-    if (n && bias && !m->gemm) n = add(p, m->last, "Add", (pgy_value *[]){n->outputs[0], bias}, 2);
-    return n ? n->outputs[0] : NULL;
+    pgy_value *y = add(p, m->product, m->product->op_type, inputs, inputs[2] ? 3 : 2);
+    if (!y) return NULL;
+    *product = y->producer;
+    if (m->turned) pattern_set_int(p, y->producer, "transB", 1);
+    return bias && !m->gemm ? add(p, m->last, "Add", (pgy_value *[]){y, bias}, 2) : y;
 }
 
 /* Before opset 13 the sizes are an attribute. */
@@ -285,13 +283,12 @@ static void add_split(pattern *p, const group *g, pgy_value *y)
 {
     pgy_value *outputs[MAX_MEMBERS], *inputs[2] = {y, NULL};
     int64_t sizes[MAX_MEMBERS];
-    pgy_graph *level = g->x->graph;
-    const bool wide = pgy_graph_opset(level, "") >= 13;
+    const bool wide = pgy_graph_opset(g->x->graph, "") >= 13;
     for (size_t i = 0; i < g->count; i++) {
         outputs[i] = g->members[i].last->outputs[0];
         sizes[i] = g->members[i].width;
     }
-    if (wide) p->status = value_create_ints(&inputs[1], level, "split", sizes, g->count, p->err);
+    if (wide) inputs[1] = pattern_list(p, g->members[0].last, "split", sizes, g->count);
     if (p->status) return;
     pgy_node *split =
         pattern_put_outputs(p, g->members[0].last, "Split", inputs, 1 + wide, outputs, g->count);

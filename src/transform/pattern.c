@@ -242,6 +242,36 @@ pgy_node *pattern_put(pattern *p, pgy_node *last, const char *op, pgy_value *con
     return pattern_put_outputs(p, last, op, inputs, count, last->outputs, 1);
 }
 
+pgy_value *pattern_value(pattern *p, pgy_graph *level, const char *stem)
+{
+    pgy_value *v = p->status ? NULL : value_create_unique(level, stem, p->err);
+    if (!v) fail(p, PGY_E_MEMORY);
+    return v;
+}
+
+static const char *stem_of(const pgy_node *before, const char *stem)
+{
+    return stem ? stem : before->outputs[0]->name;
+}
+
+pgy_value *pattern_list(pattern *p, const pgy_node *before, const char *stem, const int64_t *values,
+                        size_t count)
+{
+    pgy_value *v = NULL;
+    if (!p->status)
+        fail(p, value_create_ints(&v, before->graph, stem_of(before, stem), values, count, p->err));
+    return v;
+}
+
+pgy_value *pattern_make(pattern *p, pgy_node *before, const char *stem, const char *op,
+                        pgy_value *const *inputs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!inputs[i]) return NULL;
+    pgy_value *v = pattern_value(p, before->graph, stem_of(before, stem));
+    return v && pattern_add(p, before, op, inputs, count, v) ? v : NULL;
+}
+
 pgy_node *pattern_add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
                       size_t count, pgy_value *output)
 {
@@ -338,8 +368,7 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
 pgy_value *pattern_tensor(pattern *p, pgy_graph *level, const char *stem, pgy_tensor *t)
 {
     const pgy_onnx_tensor *stored = NULL;
-    pgy_value *v = NULL;
-    if (!p->status && !(v = value_create_unique(level, stem, p->err))) fail(p, PGY_E_MEMORY);
+    pgy_value *v = pattern_value(p, level, stem);
     if (!p->status) fail(p, weight_create(&stored, p->f.graph->model, v->name, t, p->err));
     if (!p->status) fail(p, value_set_weight(v, stored, p->err));
     return p->status ? NULL : v;

@@ -129,6 +129,15 @@ pgy_node *pattern_put(pattern *p, pgy_node *last, const char *op, pgy_value *con
 /* Does the same for other outputs, which `last` or nodes that the caller drops must have made. */
 pgy_node *pattern_put_outputs(pattern *p, pgy_node *last, const char *op, pgy_value *const *inputs,
                               size_t count, pgy_value *const *outputs, size_t output_count);
+/* Adds a node before `before` that makes a new value, and returns the value; its producer is the
+ * node, for attributes. The value is named after `stem`, or if that is NULL after output 0 of
+ * `before`. NULL: an input is NULL, or a failure. */
+pgy_value *pattern_make(pattern *p, pgy_node *before, const char *stem, const char *op,
+                        pgy_value *const *inputs, size_t count);
+/* A new constant list of int64 for a node before `before`, named as pattern_make names. NULL: a
+ * failure. */
+pgy_value *pattern_list(pattern *p, const pgy_node *before, const char *stem, const int64_t *values,
+                        size_t count);
 /* Adds a node before `before` that makes `output`; drops nothing. */
 pgy_node *pattern_add(pattern *p, pgy_node *before, const char *op, pgy_value *const *inputs,
                       size_t count, pgy_value *output);
@@ -151,6 +160,8 @@ void pattern_copy(pattern *p, pgy_node *n, const pgy_node *from, const char *nam
 /* Copies attribute `source` of `from`, if it has one, and names it `name`. */
 void pattern_copy_as(pattern *p, pgy_node *n, const char *name, const pgy_node *from,
                      const char *source);
+/* A new value of a level, for a node that the caller adds. NULL: a failure. */
+pgy_value *pattern_value(pattern *p, pgy_graph *level, const char *stem);
 /* A new weight of a level, rounded from float64 once. NULL: out of memory. */
 pgy_value *pattern_weight(pattern *p, pgy_graph *level, const char *stem, pgy_dtype dtype,
                           size_t rank, const int64_t *shape, const double *values);

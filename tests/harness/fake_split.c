@@ -11,6 +11,7 @@
 #include "engine/tactics/replay.h"
 #include "harness/fake_kernels.h"
 #include "harness/random_network.h"
+#include "harness/test_folder.h"
 
 static const char *const NAMES[FAKE_SPLIT_DEVICES] = {"fake:0", "fake:1"};
 
@@ -151,8 +152,9 @@ program *fake_split_program(const fake_split *s, const fake_split_model *m)
 
 void fake_split_build(fake_split *s, const fake_split_model *m)
 {
-    char path[] = "/tmp/fake_split.XXXXXX";
+    char path[TEST_PATH_SIZE];
     pgy_error err = {0};
+    test_path(path, "fake_split_XXXXXX");
     const int file = mkstemp(path);
     if (file < 0) abort();
     close(file);

@@ -4,6 +4,7 @@
 #ifndef HARNESS_PASS_CASE_H
 #define HARNESS_PASS_CASE_H
 
+#include "engine/passes/pass.h"
 #include "harness/model_builder.h"
 
 /* Starts a model with one float32 input, x. */
@@ -24,5 +25,10 @@ void expect_y(model_builder *b, const char *nodes);
 void expect_y_on(model_builder *b, const char *device, const char *nodes);
 /* Like expect_y, but after all passes including fuse_elementwise. */
 void expect_fused_y(model_builder *b, const char *nodes);
+
+/* From now on the functions above only run the passes up to this one, once for each of its
+ * allocations, which is refused: if the pass writes an error text, it must return an error. NULL:
+ * no longer. False: a build without assertions refuses nothing. */
+bool refuse_allocations_of(const pass *p);
 
 #endif

@@ -148,36 +148,25 @@ static bool read_equation(equation *e, pattern *p, pgy_node *n)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-static pgy_value *add_node(equation *e, const char *op, pgy_value *const *inputs, size_t count,
-                           pgy_node **node)
+static pgy_value *make(equation *e, const char *op, pgy_value *const *inputs, size_t count)
 {
-    pgy_value *v = value_create_unique(e->n->graph, e->n->outputs[0]->name, e->p->err);
-    pgy_node *made = v ? pattern_add(e->p, e->n, op, inputs, count, v) : NULL;
-    if (!made && !e->p->status) e->p->status = PGY_E_MEMORY;
-    if (node) *node = made;
-    return made ? v : NULL;
+    return pattern_make(e->p, e->n, NULL, op, inputs, count);
 }
 
 static pgy_value *int_list(equation *e, const int64_t *values, size_t count)
 {
-    pgy_value *v = NULL;
-    const pgy_status st =
-        value_create_ints(&v, e->n->graph, e->n->outputs[0]->name, values, count, e->p->err);
-    if (st) e->p->status = st;
-    return st ? NULL : v;
+    return pattern_list(e->p, e->n, NULL, values, count);
 }
 
 static pgy_value *reshape(equation *e, pgy_value *v, const int64_t *shape, size_t rank)
 {
-    pgy_value *inputs[] = {v, v ? int_list(e, shape, rank) : NULL};
-    return inputs[1] ? add_node(e, "Reshape", inputs, 2, NULL) : NULL;
+    return make(e, "Reshape", (pgy_value *const[]){v, int_list(e, shape, rank)}, 2);
 }
 
 static pgy_value *permute(equation *e, pgy_value *v, const int64_t *order, size_t count)
 {
-    pgy_node *node = NULL;
-    pgy_value *y = v ? add_node(e, "Transpose", &v, 1, &node) : NULL;
-    if (y) pattern_set_ints(e->p, node, "perm", order, count);
+    pgy_value *y = make(e, "Transpose", &v, 1);
+    if (y) pattern_set_ints(e->p, y->producer, "perm", order, count);
     return y;
 }
 
@@ -233,10 +222,7 @@ static void take_diagonal(equation *e, term *t, size_t i, size_t j)
     shape[i] = end;
     pgy_value *inputs[] = {reshape(e, t->value, shape, n), int_list(e, &zero, 1),
                            int_list(e, &end, 1), int_list(e, &axis, 1), int_list(e, &step, 1)};
-    t->value = NULL;
-    for (size_t k = 0; k < 5; k++)
-        if (!inputs[k]) return;
-    t->value = add_node(e, "Slice", inputs, 5, NULL);
+    t->value = make(e, "Slice", inputs, 5);
 }
 
 /* Does the output, or an operand other than a and b, have this letter? */
@@ -258,10 +244,8 @@ static void sum_lonely(equation *e, size_t k)
         else
             axes[count++] = (int64_t)i;
     if (!count) return;
-    pgy_node *node = NULL;
-    pgy_value *inputs[] = {t->value, int_list(e, axes, count)};
-    rest.value = t->value && inputs[1] ? add_node(e, "ReduceSum", inputs, 2, &node) : NULL;
-    if (node) pattern_set_int(e->p, node, "keepdims", 0);
+    rest.value = make(e, "ReduceSum", (pgy_value *const[]){t->value, int_list(e, axes, count)}, 2);
+    if (rest.value) pattern_set_int(e->p, rest.value->producer, "keepdims", 0);
     *t = rest;
 }
 
@@ -322,7 +306,7 @@ static term multiply(equation *e, term *a, term *b, const groups *g)
         inputs[k] = own.count == y.count ? operands[k]->value
                                          : reshape(e, operands[k]->value, shape, y.count);
     }
-    y.value = inputs[0] && inputs[1] ? add_node(e, "Mul", inputs, 2, NULL) : NULL;
+    y.value = make(e, "Mul", inputs, 2);
     return y;
 }
 
@@ -356,7 +340,7 @@ static term contract(equation *e, term *a, term *b, const groups *g)
     pgy_value *inputs[] = {arrange(e, a, &g->batch, &g->rows, &g->depth),
                            arrange(e, b, &g->batch, &g->depth, &g->columns)};
     term y = joined(&g->batch, &g->rows, &g->columns);
-    y.value = inputs[0] && inputs[1] ? add_node(e, "MatMul", inputs, 2, NULL) : NULL;
+    y.value = make(e, "MatMul", inputs, 2);
     const bool fits = g->rows.count == 1 && g->columns.count == 1 && g->batch.count <= 1;
     if (!fits && y.value) y.value = reshape(e, y.value, shape, sizes_of(e, &y, shape));
     return y;

@@ -96,10 +96,9 @@ static bool take_transpose(pattern *p, pgy_node *n)
         q.turn[i] = !q.turn[i];
         q.inputs[i] = t->inputs[0];
         if (rest) { /* a Transpose with the other axis moves stays before the product */
-            pgy_value *v = value_create_unique(n->graph, t->outputs[0]->name, p->err);
+            pgy_value *v = pattern_make(p, t, NULL, "Transpose", &t->inputs[0], 1);
             if (!v) return false;
-            pgy_node *moved = pattern_add(p, t, "Transpose", &t->inputs[0], 1, v);
-            pattern_set_ints(p, moved, "perm", order, (size_t)rank);
+            pattern_set_ints(p, v->producer, "perm", order, (size_t)rank);
             q.inputs[i] = v;
         }
         return put(p, &q, n, n);
@@ -229,16 +228,13 @@ static pgy_value *with_rows_of(pattern *p, pgy_node *before, const pgy_value *y)
     const size_t rank = (size_t)wanted->rank;
     dim dims[PGY_MAX_RANK];
     int64_t shape[PGY_MAX_RANK];
-    pgy_value *sizes = NULL, *v;
     if (rank > PGY_MAX_RANK) return NULL;
     memcpy(dims, wanted->dims, rank * sizeof *dims);
     dims[rank - 1] = rows->dims[1];
-    if (!fold_constant_shape(shape, fold_known(before->inputs[0]), dims, rank) ||
-        value_create_ints(&sizes, before->graph, before->inputs[1]->name, shape, rank, p->err))
-        return NULL;
-    v = value_create_unique(before->graph, before->outputs[0]->name, p->err);
-    pgy_value *inputs[] = {before->inputs[0], sizes};
-    return v && pattern_add(p, before, "Reshape", inputs, 2, v) ? v : NULL;
+    if (!fold_constant_shape(shape, fold_known(before->inputs[0]), dims, rank)) return NULL;
+    pgy_value *const inputs[] = {before->inputs[0],
+                                 pattern_list(p, before, before->inputs[1]->name, shape, rank)};
+    return pattern_make(p, before, NULL, "Reshape", inputs, 2);
 }
 
 /* Removes the Reshapes around a product whose operand was reshaped to a matrix and whose result

@@ -253,14 +253,6 @@ static pgy_node *move_bytes(pattern *p, pgy_node *before, const pgy_node *move, 
     return made;
 }
 
-/* Makes a value in n's graph, for the 8-bit output of a node before n. */
-static pgy_value *new_value(pattern *p, const pgy_node *n)
-{
-    pgy_value *v = p->status ? NULL : value_create_unique(n->graph, "quantized", p->err);
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v;
-}
-
 static bool pass_move(pattern *p, pgy_node *n)
 {
     quantized end, x;
@@ -275,9 +267,8 @@ static bool pass_move(pattern *p, pgy_node *n)
     /* Quantise before the move, so that the move has only 8-bit elements to copy. */
     if (!pattern_is_inner(move->inputs[0]) || pattern_dtype(move->inputs[0]) != PGY_F32)
         return false;
-    pgy_value *v = new_value(p, n),
-              *inputs[3] = {move->inputs[0], end.scale, quantized_zero(p, n->graph, &end)};
-    if (v) (void)pattern_add(p, n, "QuantizeLinear", inputs, 3, v);
+    pgy_value *const inputs[] = {move->inputs[0], end.scale, quantized_zero(p, n->graph, &end)};
+    pgy_value *v = pattern_make(p, n, "quantized", "QuantizeLinear", inputs, 3);
     if (v) (void)move_bytes(p, n, move, v, NULL);
     return true;
 }

@@ -61,8 +61,10 @@ static pgy_value *join(products *q, pattern *p, pgy_graph *level)
     const int64_t shape[] = {q->rows, q->width};
     pgy_tensor *all = NULL;
     for (size_t i = 0; i < q->count; i++)
-        if (fold_constant(&q->b[i], &p->f, q->at[i]->inputs[B], NULL) || !q->b[i]) return NULL;
-    if (pgy_tensor_create(&all, pattern_dtype(q->at[0]->inputs[B]), 2, shape, NULL)) return NULL;
+        if ((p->status = fold_constant(&q->b[i], &p->f, q->at[i]->inputs[B], p->err)) || !q->b[i])
+            return NULL;
+    p->status = pgy_tensor_create(&all, pattern_dtype(q->at[0]->inputs[B]), 2, shape, p->err);
+    if (p->status) return NULL;
     char *to = pgy_tensor_data(all);
     for (int64_t row = 0; row < q->rows; row++)
         for (size_t i = 0; i < q->count; i++) {
@@ -77,14 +79,12 @@ static pgy_value *join(products *q, pattern *p, pgy_graph *level)
 
 static bool put(products *q, pattern *p, pgy_node *n)
 {
-    pgy_value *outputs[MOST_PARTS], *lengths = NULL;
-    pgy_value *inputs[] = {n->inputs[A], join(q, p, n->graph)};
-    pgy_value *whole = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!inputs[B] || !whole || !pattern_add(p, n, "MatMul", inputs, 2, whole) ||
-        value_create_ints(&lengths, n->graph, n->inputs[B]->name, q->widths, q->count, p->err))
-        return false;
+    pgy_value *outputs[MOST_PARTS];
+    pgy_value *const inputs[] = {n->inputs[A], join(q, p, n->graph)};
+    pgy_value *const parts[] = {pattern_make(p, n, NULL, "MatMul", inputs, 2),
+                                pattern_list(p, n, n->inputs[B]->name, q->widths, q->count)};
+    if (!parts[0] || !parts[1]) return false;
     for (size_t i = 0; i < q->count; i++) outputs[i] = q->at[i]->outputs[0];
-    pgy_value *parts[] = {whole, lengths};
     pgy_node *made = pattern_put_outputs(p, n, "Split", parts, 2, outputs, q->count);
     pattern_set_int(p, made, "axis", -1);
     for (size_t i = 1; i < q->count; i++) pattern_drop(p, q->at[i]);

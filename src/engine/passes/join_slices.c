@@ -69,7 +69,7 @@ static size_t find_pieces(piece out[MOST_PIECES], pattern *p, pgy_node *n)
 static bool join(pattern *p, pgy_node *n)
 {
     piece pieces[MOST_PIECES];
-    pgy_value *outputs[MOST_PIECES], *lengths = NULL;
+    pgy_value *outputs[MOST_PIECES];
     int64_t widths[MOST_PIECES];
     if (!read_piece(&pieces[0], p, n) || pieces[0].start != 0) return false;
     const size_t count = find_pieces(pieces, p, n);
@@ -78,9 +78,9 @@ static bool join(pattern *p, pgy_node *n)
         outputs[i] = pieces[i].node->outputs[0];
         widths[i] = pieces[i].width;
     }
-    if (value_create_ints(&lengths, n->graph, n->inputs[1]->name, widths, count, p->err))
-        return false;
-    pgy_value *inputs[] = {n->inputs[0], lengths};
+    pgy_value *const inputs[] = {n->inputs[0],
+                                 pattern_list(p, n, n->inputs[1]->name, widths, count)};
+    if (!inputs[1]) return false;
     pgy_node *made = pattern_put_outputs(p, n, "Split", inputs, 2, outputs, count);
     pattern_set_int(p, made, "axis", pieces[0].axis);
     for (size_t i = 1; i < count; i++) pattern_drop(p, pieces[i].node);

@@ -7,16 +7,6 @@
 enum { X, WEIGHTS, BIAS, MASK, PAST, SCORES };
 enum { Q_X_SCALE = 3, Q_W_SCALE, Q_MASK, Q_X_ZERO, Q_W_ZERO, Q_PAST };
 
-static pgy_value *emit(pattern *p, pgy_node *n, const char *op, pgy_value *const *inputs,
-                       size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!inputs[i]) return NULL;
-    pgy_value *v = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v && pattern_add(p, n, op, inputs, count, v) ? v : NULL;
-}
-
 static bool fits(const pgy_node *n)
 {
     return n->input_count > WEIGHTS && pattern_rank(n->inputs[X]) == 3 &&
@@ -30,9 +20,9 @@ static bool put(pattern *p, pgy_node *n, pgy_value *x, pgy_value *w, pgy_value *
 {
     static const char *const KEPT[] = {"mask_filter_value", "num_heads", "qkv_hidden_sizes",
                                        "scale", "unidirectional"};
-    pgy_value *y = emit(p, n, "MatMul", (pgy_value *const[]){x, w}, 2);
+    pgy_value *y = pattern_make(p, n, NULL, "MatMul", (pgy_value *const[]){x, w}, 2);
     if (y && pattern_input(n, BIAS))
-        y = emit(p, n, "Add", (pgy_value *const[]){y, n->inputs[BIAS]}, 2);
+        y = pattern_make(p, n, NULL, "Add", (pgy_value *const[]){y, n->inputs[BIAS]}, 2);
     pgy_value *const inputs[] = {y, rest[0], rest[1], rest[2]};
     if (!y) return false;
     pgy_node *made =
@@ -55,7 +45,7 @@ static pgy_value *dequantise(pattern *p, pgy_node *n, size_t input, size_t scale
     pgy_value *s = n->inputs[scale], *z = pattern_input(n, zero);
     const int64_t scales = pattern_rank(s) == 1 ? pattern_size(s, 0) : 1;
     pgy_value *const inputs[] = {n->inputs[input], s, z};
-    pgy_value *y = emit(p, n, "DequantizeLinear", inputs, z ? 3 : 2);
+    pgy_value *y = pattern_make(p, n, NULL, "DequantizeLinear", inputs, z ? 3 : 2);
     if (y && scales > 1) pattern_set_int(p, y->producer, "axis", 1);
     return y;
 }

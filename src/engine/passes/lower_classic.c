@@ -28,7 +28,7 @@ static pgy_value *weight(pattern *p, pgy_node *n, const float *numbers, size_t r
     for (size_t i = 0; i < rank; i++) count *= (size_t)shape[i];
     double *copy = mem_calloc(count, sizeof *copy);
     if (!copy) {
-        p->status = PGY_E_MEMORY;
+        p->status = graph_no_memory(p->err);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) copy[i] = (double)numbers[i];
@@ -37,13 +37,9 @@ static pgy_value *weight(pattern *p, pgy_node *n, const float *numbers, size_t r
     return v;
 }
 
-/* Adds a node before n whose output is a new value. */
-static pgy_value *emit(pattern *p, pgy_node *n, const char *op, pgy_value *a, pgy_value *b)
+static pgy_value *binary(pattern *p, pgy_node *n, const char *op, pgy_value *a, pgy_value *b)
 {
-    pgy_value *const inputs[] = {a, b};
-    pgy_value *v = a ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v && pattern_add(p, n, op, inputs, b ? 2 : 1, v) ? v : NULL;
+    return pattern_make(p, n, NULL, op, (pgy_value *const[]){a, b}, 2);
 }
 
 static bool lower_scaler(pattern *p, pgy_node *n)
@@ -54,7 +50,7 @@ static bool lower_scaler(pattern *p, pgy_node *n)
     const int64_t shape[] = {(int64_t)count};
     if (!count || scales != count) return false;
     pgy_value *by = weight(p, n, scale, 1, shape);
-    pgy_value *moved = emit(p, n, "Sub", n->inputs[0], weight(p, n, offset, 1, shape));
+    pgy_value *moved = binary(p, n, "Sub", n->inputs[0], weight(p, n, offset, 1, shape));
     pgy_value *const inputs[] = {moved, by};
     return moved && by && pattern_put(p, n, "Mul", inputs, 2);
 }
@@ -65,20 +61,17 @@ static bool lower_normalizer(pattern *p, pgy_node *n)
     static const int64_t AXIS[] = {1};
     static const double ONE[] = {1}, ZERO[] = {0};
     const bool length = pattern_text_is(n, "norm", "L2", "MAX");
-    pgy_value *axes = NULL, *x = n->input_count ? n->inputs[0] : NULL;
+    pgy_value *x = n->input_count ? n->inputs[0] : NULL;
     if (!pattern_is(n, "ai.onnx.ml:Normalizer") || !is_matrix(n) ||
         pattern_text_is(n, "norm", "MAX", "MAX"))
         return false;
-    p->status = value_create_ints(&axes, n->graph, n->outputs[0]->name, AXIS, 1, p->err);
-    if (p->status) return false;
+    pgy_value *axes = pattern_list(p, n, NULL, AXIS, 1);
     pgy_value *one = pattern_weight(p, n->graph, n->outputs[0]->name, PGY_F32, 0, NULL, ONE);
     pgy_value *zero = pattern_weight(p, n->graph, n->outputs[0]->name, PGY_F32, 0, NULL, ZERO);
-    pgy_value *norm = emit(p, n, length ? "ReduceL2" : "ReduceL1", x, axes);
-    pgy_value *none = norm && zero ? emit(p, n, "Equal", norm, zero) : NULL;
-    pgy_value *divisor = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    pgy_value *const choices[] = {none, one, norm}, *const inputs[] = {x, divisor};
-    return none && one && divisor && pattern_add(p, n, "Where", choices, 3, divisor) &&
-           pattern_put(p, n, "Div", inputs, 2);
+    pgy_value *norm = binary(p, n, length ? "ReduceL2" : "ReduceL1", x, axes);
+    pgy_value *const choices[] = {binary(p, n, "Equal", norm, zero), one, norm};
+    pgy_value *const inputs[] = {x, pattern_make(p, n, NULL, "Where", choices, 3)};
+    return inputs[1] && pattern_put(p, n, "Div", inputs, 2);
 }
 
 /* The operator of attribute post_transform; NULL: no standard operator computes it. */
@@ -101,11 +94,9 @@ static pgy_value *product(pattern *p, pgy_node *n, int64_t targets)
     if (shape[1] != pattern_size(n->inputs[0], 1)) return NULL;
     pgy_value *inputs[] = {n->inputs[0], weight(p, n, w, 2, shape),
                            intercepts ? weight(p, n, b, 1, shape) : NULL};
-    pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!y || !inputs[1] || (intercepts && !inputs[2])) return NULL;
-    pgy_node *made = pattern_add(p, n, "Gemm", inputs, intercepts ? 3 : 2, y);
-    if (made) pattern_set_int(p, made, "transB", 1);
-    return made ? y : NULL;
+    pgy_value *y = pattern_make(p, n, NULL, "Gemm", inputs, intercepts ? 3 : 2);
+    if (y) pattern_set_int(p, y->producer, "transB", 1);
+    return y;
 }
 
 static bool lower_regressor(pattern *p, pgy_node *n)
@@ -125,7 +116,6 @@ static bool lower_regressor(pattern *p, pgy_node *n)
 static bool lower_classifier(pattern *p, pgy_node *n)
 {
     size_t scores;
-    pgy_value *labels = NULL;
     if (!pattern_is(n, "ai.onnx.ml:LinearClassifier") || !is_matrix(n) || n->output_count != 2 ||
         !n->outputs[0] || !n->outputs[1])
         return false;
@@ -136,16 +126,12 @@ static bool lower_classifier(pattern *p, pgy_node *n)
         node_attribute(n, "classlabels_strings"))
         return false;
     pgy_value *y = product(p, n, (int64_t)scores);
-    pgy_value *best = y ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    pgy_value *best = pattern_make(p, n, NULL, "ArgMax", &y, 1);
     if (!best) return false;
-    p->status =
-        value_create_ints(&labels, n->graph, n->outputs[0]->name, names->ints, scores, p->err);
-    if (p->status) return false;
-    pgy_node *choice = pattern_add(p, n, "ArgMax", &y, 1, best);
-    if (choice) pattern_set_int(p, choice, "axis", 1);
-    if (choice) pattern_set_int(p, choice, "keepdims", 0);
-    pgy_value *const picked[] = {labels, best};
-    if (!choice || !pattern_add(p, n, "Gather", picked, 2, n->outputs[0])) return false;
+    pattern_set_int(p, best->producer, "axis", 1);
+    pattern_set_int(p, best->producer, "keepdims", 0);
+    pgy_value *const picked[] = {pattern_list(p, n, NULL, names->ints, scores), best};
+    if (!pattern_add(p, n, "Gather", picked, 2, n->outputs[0])) return false;
     pgy_node *made = pattern_add(p, n, transform, &y, 1, n->outputs[1]);
     if (made && !strcmp(transform, "Softmax")) pattern_set_int(p, made, "axis", 1);
     if (made) pattern_drop(p, n);
@@ -174,8 +160,9 @@ static bool lower_text_labels(pattern *p, pgy_node *n, const char *op, const cha
     const pgy_onnx_attribute *names = node_attribute(n, "classlabels_strings");
     if (!names || names->string_count < 2 || node_attribute(n, ints)) return false;
     int64_t *places = mem_realloc_array(NULL, names->string_count, sizeof *places);
+    if (!places) p->status = graph_no_memory(p->err);
     pgy_value *texts = places ? label_texts(p, n, names) : NULL;
-    pgy_value *place = texts ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
+    pgy_value *place = texts ? pattern_value(p, n->graph, n->outputs[0]->name) : NULL;
     pgy_value *const outputs[] = {place, n->outputs[1]}, *const picked[] = {texts, place};
     pgy_node *made = place ? pattern_add_outputs(p, n, op, n->inputs, 1, outputs, 2) : NULL;
     for (size_t i = 0; made && i < n->attribute_count; i++)

@@ -83,13 +83,6 @@ static bool read_equation(equation *e, const pgy_node *n)
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-static pgy_value *new_value(const pgy_node *n, pattern *p)
-{
-    pgy_value *v = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!v && !p->status) p->status = PGY_E_MEMORY;
-    return v;
-}
-
 /* Transposes v, whose axes have the letters `from`, to the order `to`. */
 static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters *from,
                             const letters *to)
@@ -103,9 +96,8 @@ static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const letters
         same = same && at == i;
     }
     if (same) return v;
-    pgy_value *moved = new_value(n, p);
-    if (!moved) return NULL;
-    pattern_set_ints(p, pattern_add(p, n, "Transpose", &v, 1, moved), "perm", perm, to->count);
+    pgy_value *moved = pattern_make(p, n, NULL, "Transpose", &v, 1);
+    if (moved) pattern_set_ints(p, moved->producer, "perm", perm, to->count);
     return moved;
 }
 
@@ -169,13 +161,8 @@ static bool can_reshape(const shape *to)
 
 static pgy_value *reshape(pattern *p, pgy_node *n, pgy_value *v, const shape *to)
 {
-    pgy_value *list = NULL, *made = new_value(n, p);
-    if (!made || !v) return NULL;
-    const pgy_status st =
-        value_create_ints(&list, n->graph, n->outputs[0]->name, to->of, to->rank, p->err);
-    if (st) p->status = st;
-    pgy_value *inputs[] = {v, list};
-    return !st && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
+    pgy_value *const inputs[] = {v, pattern_list(p, n, NULL, to->of, to->rank)};
+    return pattern_make(p, n, NULL, "Reshape", inputs, 2);
 }
 
 /* ---- Two operands --------------------------------------------------------------------------- */
@@ -250,9 +237,8 @@ static bool lower_two(pattern *p, pgy_node *n, const equation *e)
         inputs[i] = transpose(p, n, n->inputs[i], &e->in[i], &o[i].order);
         if (o[i].joins) inputs[i] = reshape(p, n, inputs[i], &o[i].joined);
     }
-    pgy_value *y = new_value(n, p);
-    if (!inputs[0] || !inputs[1] || !y || !pattern_add(p, n, "MatMul", inputs, 2, y)) return false;
-    if (splits) y = reshape(p, n, y, &split);
+    pgy_value *y = pattern_make(p, n, NULL, "MatMul", inputs, 2);
+    if (y && splits) y = reshape(p, n, y, &split);
     if (y) y = transpose(p, n, y, &made, &e->out);
     return y && pattern_put(p, n, "Identity", &y, 1);
 }

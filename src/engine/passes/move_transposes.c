@@ -39,17 +39,14 @@ static bool keeps_order(const pgy_node *n, const pgy_value *x)
 static bool become_reshape(pattern *p, pgy_node *n)
 {
     int64_t shape[PGY_MAX_RANK];
-    pgy_value *sizes = NULL, *x = pattern_input(n, 0);
+    pgy_value *x = pattern_input(n, 0);
     if (!pattern_is(n, "Transpose") || pattern_rank(x) < 1 ||
         pattern_rank(n->outputs[0]) != pattern_rank(x) || !keeps_order(n, x))
         return false;
     const op_value *y = fold_known(n->outputs[0]);
-    if (!fold_constant_shape(shape, fold_known(x), y->dims, (size_t)y->rank) ||
-        value_create_ints(&sizes, n->graph, "shape", shape, (size_t)y->rank, p->err))
-        return false;
-    pgy_value *inputs[] = {x, sizes};
-    pattern_put(p, n, "Reshape", inputs, 2);
-    return true;
+    if (!fold_constant_shape(shape, fold_known(x), y->dims, (size_t)y->rank)) return false;
+    pgy_value *const inputs[] = {x, pattern_list(p, n, "shape", shape, (size_t)y->rank)};
+    return inputs[1] && pattern_put(p, n, "Reshape", inputs, 2);
 }
 
 static bool is_elementwise(pattern *p, const pgy_node *n, const pgy_value *x)
@@ -87,18 +84,17 @@ static bool move_behind(pattern *p, pgy_node *t)
 {
     pgy_node *f = pattern_is(t, "Transpose") && is_awaited(p, t) ? pattern_user(t) : NULL;
     if (!f) return false;
-    pgy_value *made = value_create_unique(f->graph, f->outputs[0]->name, p->err);
     pgy_value *inputs[2] = {NULL, NULL};
-    if (!made) return false;
     for (size_t i = 0; i < f->input_count; i++)
         inputs[i] = f->inputs[i] == t->outputs[0] ? t->inputs[0] : f->inputs[i];
     const char *op = f->op_type;
     if (!domain_is_default(f->domain))
         op = arena_printf(&p->f.state->memory, "%s:%s", f->domain, f->op_type);
-    if (!op) return false;
-    pgy_node *first = pattern_add(p, f, op, inputs, f->input_count, made);
+    if (!op) p->status = graph_no_memory(p->err);
+    pgy_value *made = op ? pattern_make(p, f, NULL, op, inputs, f->input_count) : NULL;
+    if (!made) return false;
     for (size_t i = 0; i < f->attribute_count; i++)
-        pattern_copy(p, first, f, f->attributes[i]->name);
+        pattern_copy(p, made->producer, f, f->attributes[i]->name);
     pgy_node *second = pattern_put(p, f, "Transpose", &made, 1);
     pattern_copy(p, second, t, "perm");
     return true;
@@ -134,19 +130,17 @@ static bool is_image_of(const pgy_value *image, const pgy_value *rows)
 }
 
 /* Reshapes x to the image with its channels last. */
-static pgy_value *shape_value(pattern *p, pgy_graph *g, const pgy_value *image, bool channels_last,
-                              const pgy_value *rows)
+static pgy_value *shape_value(pattern *p, const pgy_node *before, const pgy_value *image,
+                              bool channels_last, const pgy_value *rows)
 {
     int64_t shape[PGY_MAX_RANK];
-    pgy_value *sizes = NULL;
     const int32_t rank = channels_last ? pattern_rank(image) : 3;
     for (int32_t i = 0; i < rank; i++)
         shape[i] = !channels_last  ? pattern_size(rows, i)
                    : i == 0        ? pattern_size(image, 0)
                    : i + 1 == rank ? pattern_size(image, 1)
                                    : pattern_size(image, i + 1);
-    (void)!value_create_ints(&sizes, g, "shape", shape, (size_t)rank, p->err);
-    return sizes;
+    return pattern_list(p, before, "shape", shape, (size_t)rank);
 }
 
 static void set_order(pattern *p, pgy_node *n, int32_t rank, bool channels_last)
@@ -165,13 +159,11 @@ static bool turn_behind_conv(pattern *p, pgy_node *t)
         !is_conv(r->inputs[0]->producer) || !is_image_of(r->inputs[0], t->outputs[0]))
         return false;
     pgy_value *image = r->inputs[0];
-    pgy_value *made = value_create_unique(t->graph, t->outputs[0]->name, p->err);
-    pgy_value *sizes = made ? shape_value(p, t->graph, image, false, t->outputs[0]) : NULL;
-    if (!sizes) return false;
-    pgy_node *turned = pattern_add(p, t, "Transpose", &image, 1, made);
-    set_order(p, turned, pattern_rank(image), true);
-    pattern_put(p, t, "Reshape", (pgy_value *[]){made, sizes}, 2);
-    return true;
+    pgy_value *const inputs[] = {pattern_make(p, t, NULL, "Transpose", &image, 1),
+                                 shape_value(p, t, image, false, t->outputs[0])};
+    if (!inputs[0] || !inputs[1]) return false;
+    set_order(p, inputs[0]->producer, pattern_rank(image), true);
+    return pattern_put(p, t, "Reshape", inputs, 2) != NULL;
 }
 
 /* Transpose of [N, P, C] to [N, C, P], Reshape, Conv: the Reshape first. */
@@ -182,11 +174,10 @@ static bool turn_before_conv(pattern *p, pgy_node *r)
     if (!t || !turns_rows(t) || pattern_user(t) != r || !user || !is_conv(user) ||
         user->inputs[0] != r->outputs[0] || !is_image_of(r->outputs[0], t->inputs[0]))
         return false;
-    pgy_value *made = value_create_unique(r->graph, r->outputs[0]->name, p->err);
-    pgy_value *sizes = made ? shape_value(p, r->graph, r->outputs[0], true, NULL) : NULL;
+    pgy_value *const inputs[] = {t->inputs[0], shape_value(p, r, r->outputs[0], true, NULL)};
+    pgy_value *made = pattern_make(p, r, NULL, "Reshape", inputs, 2);
     const int32_t rank = pattern_rank(r->outputs[0]);
-    if (!sizes) return false;
-    pattern_add(p, r, "Reshape", (pgy_value *[]){t->inputs[0], sizes}, 2, made);
+    if (!made) return false;
     pgy_node *turned = pattern_put(p, r, "Transpose", &made, 1);
     set_order(p, turned, rank, false);
     return true;
@@ -211,16 +202,12 @@ static pgy_value *conv_weights(pattern *p, pgy_node *before, pgy_value *w, int32
 {
     static const int64_t TURN[2] = {1, 0};
     int64_t shape[PGY_MAX_RANK] = {pattern_size(w, 1), pattern_size(w, 0)};
-    pgy_value *sizes = NULL;
     for (int32_t i = 2; i < rank; i++) shape[i] = 1;
-    pgy_value *turned = value_create_unique(before->graph, "turned", p->err);
-    pgy_value *made = value_create_unique(before->graph, "weights", p->err);
-    if (!turned || !made ||
-        value_create_ints(&sizes, before->graph, "shape", shape, (size_t)rank, p->err))
-        return NULL;
-    pattern_set_ints(p, pattern_add(p, before, "Transpose", &w, 1, turned), "perm", TURN, 2);
-    pattern_add(p, before, "Reshape", (pgy_value *[]){turned, sizes}, 2, made);
-    return made;
+    pgy_value *turned = pattern_make(p, before, "turned", "Transpose", &w, 1);
+    if (!turned) return NULL;
+    pattern_set_ints(p, turned->producer, "perm", TURN, 2);
+    pgy_value *const inputs[] = {turned, pattern_list(p, before, "shape", shape, (size_t)rank)};
+    return pattern_make(p, before, "weights", "Reshape", inputs, 2);
 }
 
 /* A product of channels between two Transposes that bring them last and back is a convolution of

@@ -158,7 +158,10 @@ static pgy_value *make_weight(pattern *p, const parts *q, size_t input)
     const int64_t matrix[] = {q->turned ? q->width : q->rows, q->turned ? q->rows : q->width};
     const bool bias = input == BIAS;
     double *values = mem_alloc((size_t)(q->width * (bias ? 1 : q->rows)) * sizeof *values);
-    if (!values) return NULL;
+    if (!values) {
+        p->status = graph_no_memory(p->err);
+        return NULL;
+    }
     if (bias)
         join(values, q, q->bias, 1);
     else if (q->turned)
@@ -175,12 +178,9 @@ static bool join_products(pattern *p, pgy_node *n, const parts *q)
 {
     pgy_value *inputs[3] = {q->from[0]->inputs[0], make_weight(p, q, B), NULL};
     if (q->bias[0]) inputs[BIAS] = make_weight(p, q, BIAS);
-    if (!inputs[B] || (q->bias[0] && !inputs[BIAS])) return false;
-    pgy_value *packed = value_create_unique(n->graph, n->inputs[0]->name, p->err);
+    pgy_value *packed = pattern_make(p, n, n->inputs[0]->name, FUSED, inputs, q->bias[0] ? 3 : 2);
     if (!packed) return false;
-    pgy_node *made = pattern_add(p, n, FUSED, inputs, inputs[BIAS] ? 3 : 2, packed);
-    if (!made) return false;
-    if (q->turned) pattern_set_int(p, made, "transB", 1);
+    if (q->turned) pattern_set_int(p, packed->producer, "transB", 1);
     return put(p, n, packed);
 }
 

@@ -52,32 +52,21 @@ static bool read_patches(patches *s, pattern *p, pgy_node *n)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-static pgy_value *add(const patches *s, const char *op, pgy_value *a, pgy_value *b, pgy_value *y,
-                      pgy_node **made)
+static pgy_value *binary(const patches *s, const char *op, pgy_value *a, pgy_value *b)
 {
-    pgy_value *inputs[] = {a, b};
-    if (!y) y = value_create_unique(s->n->graph, s->n->outputs[0]->name, s->p->err);
-    pgy_node *node = a && y ? pattern_add(s->p, s->n, op, inputs, b ? 2 : 1, y) : NULL;
-    if (!node && !s->p->status) s->p->status = PGY_E_MEMORY;
-    if (made) *made = node;
-    return node ? y : NULL;
+    return pattern_make(s->p, s->n, NULL, op, (pgy_value *const[]){a, b}, 2);
 }
 
-/* A size of 0 is that of the input. y NULL: a new value. */
-static pgy_value *reshape(const patches *s, pgy_value *v, const int64_t *shape, size_t rank,
-                          pgy_value *y)
+/* A size of 0 is that of the input. */
+static pgy_value *reshape(const patches *s, pgy_value *v, const int64_t *shape, size_t rank)
 {
-    pgy_value *sizes = NULL;
-    if (v && value_create_ints(&sizes, s->n->graph, s->n->outputs[0]->name, shape, rank, s->p->err))
-        s->p->status = PGY_E_MEMORY;
-    return sizes ? add(s, "Reshape", v, sizes, y, NULL) : NULL;
+    return binary(s, "Reshape", v, pattern_list(s->p, s->n, NULL, shape, rank));
 }
 
 static pgy_value *transpose(const patches *s, pgy_value *v, const int64_t *perm, size_t rank)
 {
-    pgy_node *made = NULL;
-    pgy_value *y = v ? add(s, "Transpose", v, NULL, NULL, &made) : NULL;
-    if (y) pattern_set_ints(s->p, made, "perm", perm, rank);
+    pgy_value *y = pattern_make(s->p, s->n, NULL, "Transpose", &v, 1);
+    if (y) pattern_set_ints(s->p, y->producer, "perm", perm, rank);
     return y;
 }
 
@@ -89,8 +78,8 @@ static pgy_value *rows_of(const patches *s)
     const int64_t cut[] = {0, s->channels, c[0], k[0], c[1], k[1], c[2], k[2]};
     const int64_t rows[] = {0, s->all_counts, s->all_elements};
     pgy_value *v = s->n->inputs[0];
-    if (s->all_counts > 1) v = transpose(s, reshape(s, v, cut, 8, NULL), PERM, 8);
-    return reshape(s, v, rows, 3, NULL);
+    if (s->all_counts > 1) v = transpose(s, reshape(s, v, cut, 8), PERM, 8);
+    return reshape(s, v, rows, 3);
 }
 
 /* The weights with a column for each map. */
@@ -107,7 +96,7 @@ static pgy_value *columns_of(const patches *s)
             for (size_t i = 0; i < rows; i++) turned[i * columns + j] = *from++;
         made = pattern_weight(s->p, s->n->graph, s->n->inputs[1]->name, PGY_F32, 2, shape, turned);
     } else if (!s->p->status) {
-        s->p->status = PGY_E_MEMORY;
+        s->p->status = graph_no_memory(s->p->err);
     }
     mem_free(turned);
     pgy_tensor_release(w);
@@ -120,14 +109,14 @@ static bool rule(pattern *p, pgy_node *n)
     patches s;
     if (!pattern_is(n, "Conv") || !read_patches(&s, p, n)) return false;
     const int64_t image[] = {0, s.maps, s.counts[0], s.counts[1], s.counts[2]};
-    pgy_value *bias = pattern_input(n, 2), *y = n->outputs[0];
+    pgy_value *bias = pattern_input(n, 2);
     pgy_value *v = rows_of(&s), *w = v ? columns_of(&s) : NULL;
-    pgy_node *product = NULL;
-    if (w) v = add(&s, "MatMul", v, w, NULL, &product);
-    if (product) product->name = n->name;
-    if (w && bias) v = add(&s, "Add", v, bias, NULL, NULL);
-    if (w && s.all_counts > 1) v = transpose(&s, v, PERM, 3);
-    const bool done = w && reshape(&s, v, image, RANK, y);
+    v = binary(&s, "MatMul", v, w);
+    if (v) v->producer->name = n->name;
+    if (bias) v = binary(&s, "Add", v, bias);
+    if (s.all_counts > 1) v = transpose(&s, v, PERM, 3);
+    pgy_value *const inputs[] = {v, pattern_list(p, n, NULL, image, RANK)};
+    const bool done = v && pattern_add(p, n, "Reshape", inputs, 2, n->outputs[0]);
     if (done) pattern_drop(p, n);
     return done;
 }

@@ -77,9 +77,8 @@ static pgy_node *widened(const pgy_node *n, size_t output, pgy_dtype t)
 
 static pgy_value *widen(pattern *p, pgy_node *before, pgy_value *v)
 {
-    pgy_value *made = value_create_unique(before->graph, v->name, p->err);
-    pgy_node *cast = made ? pattern_add(p, before, "Cast", &v, 1, made) : NULL;
-    pattern_set_int(p, cast, "to", pgy_dtype_describe(PGY_F32)->onnx);
+    pgy_value *made = pattern_make(p, before, v->name, "Cast", &v, 1);
+    if (made) pattern_set_int(p, made->producer, "to", pgy_dtype_describe(PGY_F32)->onnx);
     return made;
 }
 
@@ -87,7 +86,7 @@ static pgy_value *widen(pattern *p, pgy_node *before, pgy_value *v)
 static bool put_wide(pattern *p, pgy_node *n, pgy_node *const *before, pgy_node *const *behind)
 {
     const pgy_dtype t = pattern_dtype(n->inputs[Q]);
-    pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
+    pgy_value *y = pattern_value(p, n->graph, n->outputs[0]->name);
     pgy_value *inputs[INPUTS] = {NULL};
     pgy_value *outputs[] = {y, behind[0]->outputs[0], behind[1]->outputs[0]};
     for (size_t i = 0; i < n->input_count; i++) {

@@ -59,6 +59,9 @@ typedef struct precision {
 /* The entry of v in x->values; NULL: out of memory, recorded in x->p.status. */
 precision_value *precision_of(precision *x, pgy_value *v);
 pgy_status precision_no_memory(precision *x);
+/* A new value of type t with the shape of `like`, named <name of like>_<suffix>; NULL: out of
+ * memory. */
+pgy_value *precision_create(precision *x, pgy_value *like, const char *suffix, pgy_dtype t);
 
 /* choice.c: the type that --layer-precisions gives a layer, or PGY_DTYPE_NONE. */
 pgy_dtype precision_asked(const precision *x, const pgy_node *n);
@@ -68,7 +71,7 @@ void precision_refuse(precision *x, const pgy_node *n, pgy_dtype asked, const ch
 /* Warns of names that match no layer, and of missing constraints. */
 void precision_check_choices(const precision *x);
 
-/* half.c: layers in float16 and bfloat16. */
+/* half.c, half_choice.c: layers in float16 and bfloat16. */
 void precision_halve(precision *x);
 bool precision_is_activation(const pgy_node *n);
 

@@ -249,42 +249,14 @@ static pgy_value **list_tensors(precision *x, size_t *count)
 
 /* ---- The edits ------------------------------------------------------------------------------ */
 
-static pgy_value *create(precision *x, const char *stem, const char *suffix, pgy_value *like,
-                         pgy_dtype t)
-{
-    str name = {0};
-    str_printf(&name, "%s_%s", stem, suffix);
-    pgy_value *v =
-        name.failed ? NULL : value_create_unique(x->p.f.graph, str_text(&name), x->p.err);
-    str_deinit(&name);
-    if (!v) {
-        precision_no_memory(x);
-        return NULL;
-    }
-    box_of(v)->known = box_of(like)->known;
-    box_of(v)->known.data = NULL;
-    box_of(v)->known.dtype = t;
-    v->kind = PGY_VALUE_TENSOR;
-    v->dtype = t;
-    v->rank = like->rank;
-    v->dims = like->dims;
-    return v;
-}
-
 static pgy_value *add_constant(precision *x, const char *stem, const char *suffix, pgy_tensor *t)
 {
-    pattern *p = &x->p;
-    const pgy_onnx_tensor *stored = NULL;
     str name = {0};
     str_printf(&name, "%s%s", stem, suffix);
-    pgy_value *v = name.failed ? NULL : value_create_unique(p->f.graph, str_text(&name), p->err);
+    if (name.failed) precision_no_memory(x);
+    pgy_value *v = pattern_tensor(&x->p, x->p.f.graph, str_text(&name), t);
     str_deinit(&name);
-    if (!v)
-        precision_no_memory(x);
-    else
-        p->status = weight_create(&stored, p->f.graph->model, v->name, t, p->err);
-    if (!p->status) p->status = value_set_weight(v, stored, p->err);
-    return p->status ? NULL : v;
+    return v;
 }
 
 /* All symmetric tensors share one zero point. */
@@ -330,8 +302,8 @@ static pgy_value *quantize_tensor(precision *x, pgy_value *v)
     if (!entry || entry->dequantized) return entry ? entry->dequantized : NULL;
     pgy_value *scale = scale_constant(x, v->name, entry->scale);
     pgy_value *zero = scale ? zero_point(x, v->name, entry->zero) : NULL;
-    pgy_value *narrow = zero ? create(x, v->name, "quantized", v, PGY_I8) : NULL;
-    pgy_value *wide = narrow ? create(x, v->name, "dequantized", v, PGY_F32) : NULL;
+    pgy_value *narrow = zero ? precision_create(x, v, "quantized", PGY_I8) : NULL;
+    pgy_value *wide = narrow ? precision_create(x, v, "dequantized", PGY_F32) : NULL;
     if (!wide) return NULL;
     add_node(x, "QuantizeLinear", v, scale, zero, narrow);
     add_node(x, "DequantizeLinear", narrow, scale, zero, wide);
@@ -395,7 +367,7 @@ static pgy_value *store_weight(precision *x, const pgy_node *n, pgy_value *v, co
     round_weight(w, axis, pgy_tensor_data(scales), pgy_tensor_data(rounded));
     pgy_value *scale = add_constant(x, v->name, "_scale", scales);
     pgy_value *narrow = scale ? add_constant(x, v->name, "_quantized", rounded) : NULL;
-    pgy_value *to = narrow ? create(x, v->name, "dequantized", v, PGY_F32) : NULL;
+    pgy_value *to = narrow ? precision_create(x, v, "dequantized", PGY_F32) : NULL;
     pgy_node *made = to ? add_node(x, "DequantizeLinear", narrow, scale, NULL, to) : NULL;
     if (made) {
         pattern_set_int(p, made, "axis", (int64_t)axis);

@@ -20,8 +20,10 @@ static pgy_status find_functions(cuda_loaded *l, const cuda_source *s, pgy_error
 pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, pgy_error *err)
 {
     static const char *const NO_OPTIONS[] = {NULL};
+    static const char *const PRELUDE[] = {CUDA_SOURCE_prelude, CUDA_SOURCE_prelude_types,
+                                          CUDA_SOURCE_prelude_functions, CUDA_SOURCE_prelude_block};
     cuda_loaded *l = mem_calloc(1, sizeof *l);
-    str_append(defines, CUDA_SOURCE_prelude);
+    for (size_t i = 0; i < sizeof PRELUDE / sizeof *PRELUDE; i++) str_append(defines, PRELUDE[i]);
     for (size_t i = 0; i < sizeof s->before / sizeof *s->before && s->before[i]; i++)
         str_append(defines, s->before[i]);
     str_append(defines, s->text);

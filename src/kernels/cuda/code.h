@@ -8,10 +8,13 @@
 #include "device/cuda.h"
 #include "kernels/kernel.h"
 
-/* The text of <name>.cu in this folder. prelude.cu is compiled in front of each other one. */
-extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_activate[], CUDA_SOURCE_attention[],
-    CUDA_SOURCE_attention_parts[], CUDA_SOURCE_attention_tensor[], CUDA_SOURCE_barriers[],
-    CUDA_SOURCE_caches[], CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[],
+/* The text of <name>.cu in this folder. prelude.cu and then prelude_types.cu,
+ * prelude_functions.cu and prelude_block.cu are compiled in front of each other one. */
+extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_prelude_types[],
+    CUDA_SOURCE_prelude_functions[], CUDA_SOURCE_prelude_block[];
+extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_attention_parts[],
+    CUDA_SOURCE_attention_tensor[], CUDA_SOURCE_barriers[], CUDA_SOURCE_caches[],
+    CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[],
     CUDA_SOURCE_group_norm[], CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_boxed[],
     CUDA_SOURCE_narrow[], CUDA_SOURCE_packed[], CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[],
     CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];

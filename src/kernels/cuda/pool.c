@@ -6,51 +6,19 @@
 #include "base/alloc.h"
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
-#include "ops/class_window.h"
+#include "kernels/pool_axes.h"
 
-enum { AXES = 3, SMALL_PLANE = 512, MOST_BLOCKS = 1 << 14, PACK = 8 };
+enum { SMALL_PLANE = 512, MOST_BLOCKS = 1 << 14, PACK = 8 };
 
 typedef struct params {
     uint64_t planes;
-    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    pool_axes axes;
     uint32_t count_padding, average, whole; /* whole: 1 if the window covers the whole plane */
     uint32_t type, out_type;
     uint64_t channels; /* of the image if it is in channels last; 0: it is linear */
 } params;
 
 /* ---- The problem ---------------------------------------------------------------------------- */
-
-static void set_global(params *p, const kernel_tensor *x)
-{
-    p->whole = 1;
-    for (int32_t d = 0; d < AXES; d++) {
-        const int32_t axis = x->rank - AXES + d;
-        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
-        if (axis >= 2) p->in[d] = p->window[d] = x->shape[axis];
-    }
-}
-
-static bool read_window(params *p, const kernel_problem *u)
-{
-    window w;
-    const kernel_tensor *x = &u->inputs[0];
-    const size_t rank = (size_t)x->rank - 2;
-    if (window_read(&w, u->node, rank, NULL) || !w.kernel[0]) return false;
-    window_resolve(&w, x->shape + 2, u->outputs[0].shape + 2);
-    for (size_t d = 0; d < AXES; d++) {
-        p->in[d] = p->out[d] = p->window[d] = p->stride[d] = p->dilation[d] = 1;
-        if (d + rank < AXES) continue;
-        const size_t i = d + rank - AXES;
-        p->in[d] = w.in[i];
-        p->out[d] = w.out[i];
-        p->window[d] = w.kernel[i];
-        p->stride[d] = w.stride[i];
-        p->dilation[d] = w.dilation[i];
-        p->begin[d] = w.begin[i];
-        p->end[d] = w.end[i];
-    }
-    return true;
-}
 
 static bool cuda_pool_describe(params *p, const kernel_problem *u)
 {
@@ -60,14 +28,15 @@ static bool cuda_pool_describe(params *p, const kernel_problem *u)
                   .type = x->dtype,
                   .out_type = y->dtype,
                   .count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0};
-    if (!cuda_is_float(x->dtype) || x->dtype != y->dtype || x->rank < 3 || x->rank > 2 + AXES)
+    if (!cuda_is_float(x->dtype) || x->dtype != y->dtype || x->rank < 3 || x->rank > 2 + POOL_AXES)
         return false;
     if (u->input_count != 1 || (u->output_count > 1 && u->outputs[1].dtype)) return false;
     if (!kernel_count(x) || !kernel_count(y)) return false;
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
     if (x->layout == KERNEL_CHANNELS_LAST) p->channels = (uint64_t)x->shape[1];
-    if (strncmp(name, "Global", 6)) return read_window(p, u);
-    set_global(p, x);
+    if (strncmp(name, "Global", 6)) return pool_axes_read(&p->axes, u);
+    p->whole = 1;
+    pool_axes_set_global(&p->axes, x);
     return true;
 }
 
@@ -97,24 +66,6 @@ static pgy_status cuda_pool_prepare(kernel_plan *out, const kernel_problem *u, p
 
 /* ---- Plans from files ----------------------------------------------------------------------- */
 
-/* Sizes and steps below 2^31 keep products of two within int64_t. */
-static bool has_valid_axes(const params *p)
-{
-    const int64_t most = INT32_MAX;
-    for (int d = 0; d < AXES; d++)
-        if (!extent_between(p->in[d], 1, most) || !extent_between(p->out[d], 1, most) ||
-            !extent_between(p->window[d], 1, most) || !extent_between(p->stride[d], 1, most) ||
-            !extent_between(p->dilation[d], 1, most) || !extent_between(p->begin[d], -most, most) ||
-            !extent_between(p->end[d], -most, most))
-            return false;
-    return true;
-}
-
-static uint64_t volume(const int64_t *sizes)
-{
-    return extent_mul3(extent_size(sizes[0]), extent_size(sizes[1]), extent_size(sizes[2]));
-}
-
 static bool cuda_pool_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
@@ -123,15 +74,17 @@ static bool cuda_pool_extent(kernel_extent *e, const kernel_claim *q)
     if (!cuda_is_float((pgy_dtype)p->type) || p->out_type != p->type)
         return extent_refuse(e, "type");
     if (p->average > 1 || p->whole > 1) return extent_refuse(e, "a truth value");
-    if (!has_valid_axes(p) || volume(p->in) > INT64_MAX || volume(p->out) > INT64_MAX ||
-        volume(p->window) > INT64_MAX)
+    if (!pool_axes_are_valid(&p->axes) || pool_axes_volume(p->axes.in) > INT64_MAX ||
+        pool_axes_volume(p->axes.out) > INT64_MAX || pool_axes_volume(p->axes.window) > INT64_MAX)
         return extent_refuse(e, "window");
-    if (p->whole && volume(p->out) != 1) return extent_refuse(e, "window");
+    if (p->whole && pool_axes_volume(p->axes.out) != 1) return extent_refuse(e, "window");
     if (p->channels && (p->channels % PACK || p->planes % p->channels || p->channels > INT32_MAX ||
                         !cuda_is_half((pgy_dtype)p->type)))
         return extent_refuse(e, "channels");
-    extent_tensor(e, 0, extent_mul(p->planes, volume(p->in)), cuda_item((pgy_dtype)p->type));
-    extent_tensor(e, 1, extent_mul(p->planes, volume(p->out)), cuda_item((pgy_dtype)p->type));
+    extent_tensor(e, 0, extent_mul(p->planes, pool_axes_volume(p->axes.in)),
+                  cuda_item((pgy_dtype)p->type));
+    extent_tensor(e, 1, extent_mul(p->planes, pool_axes_volume(p->axes.out)),
+                  cuda_item((pgy_dtype)p->type));
     return true;
 }
 
@@ -140,7 +93,7 @@ static bool cuda_pool_extent(kernel_extent *e, const kernel_claim *q)
 /* Arguments of the kernel in pool.cu: the same struct as there. */
 typedef struct pool_call {
     uint64_t x, y, planes;
-    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    pool_axes axes;
     uint32_t count_padding;
     uint64_t channels;
 } pool_call;
@@ -148,7 +101,7 @@ typedef struct pool_call {
 /* Threads for a plane that is a window: a warp suffices for a small one. */
 static uint32_t plane_threads(const params *p)
 {
-    return volume(p->in) <= SMALL_PLANE ? 32 : 128;
+    return pool_axes_volume(p->axes.in) <= SMALL_PLANE ? 32 : 128;
 }
 
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
@@ -159,9 +112,9 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     str defines = {0};
     (void)self;
     cuda_define_int(&defines, "THREADS", plane_threads(p));
-    cuda_define_int(&defines, "W0", p->window[0]);
-    cuda_define_int(&defines, "W1", p->window[1]);
-    cuda_define_int(&defines, "W2", p->window[2]);
+    cuda_define_int(&defines, "W0", p->axes.window[0]);
+    cuda_define_int(&defines, "W1", p->axes.window[1]);
+    cuda_define_int(&defines, "W2", p->axes.window[2]);
     cuda_define_int(&defines, "AVERAGE", p->average);
     cuda_define_int(&defines, "LAST", p->channels != 0);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);
@@ -176,15 +129,9 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     pool_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
                    .y = (uint64_t)(uintptr_t)r->tensors[1],
                    .planes = p->planes,
+                   .axes = p->axes,
                    .count_padding = p->count_padding,
                    .channels = p->channels};
-    memcpy(c.in, p->in, sizeof c.in);
-    memcpy(c.out, p->out, sizeof c.out);
-    memcpy(c.window, p->window, sizeof c.window);
-    memcpy(c.stride, p->stride, sizeof c.stride);
-    memcpy(c.dilation, p->dilation, sizeof c.dilation);
-    memcpy(c.begin, p->begin, sizeof c.begin);
-    memcpy(c.end, p->end, sizeof c.end);
     if (p->channels) {
         const uint64_t images = p->planes / p->channels, groups = (p->channels + 63) / 64;
         return p->whole
@@ -192,15 +139,16 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                                         extent_mul(images, groups) < MOST_BLOCKS ? images * groups
                                                                                  : MOST_BLOCKS,
                                         CUDA_BLOCK, &c, err)
-                   : cuda_launch_for(stream, l->functions[0], p->planes / PACK * volume(p->out),
-                                     CUDA_BLOCK, &c, err);
+                   : cuda_launch_for(stream, l->functions[0],
+                                     p->planes / PACK * pool_axes_volume(p->axes.out), CUDA_BLOCK,
+                                     &c, err);
     }
     if (p->whole)
         return cuda_launch_blocks(stream, l->functions[0],
                                   p->planes < MOST_BLOCKS ? p->planes : MOST_BLOCKS,
                                   plane_threads(p), &c, err);
-    return cuda_launch_for(stream, l->functions[0], p->planes * volume(p->out), CUDA_BLOCK, &c,
-                           err);
+    return cuda_launch_for(stream, l->functions[0], p->planes * pool_axes_volume(p->axes.out),
+                           CUDA_BLOCK, &c, err);
 }
 
 const kernel KERNELS_cuda_pool[] = {

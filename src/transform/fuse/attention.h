@@ -121,13 +121,10 @@ double attention_floor(pgy_dtype dtype);
 /* May v, a mask that is added to scores, hold the lowest or the largest number of its type? */
 bool attention_needs_floor(pattern *p, pgy_value *v);
 
-/* ---- attention_nodes.c ----------------------------------------------------------------------- */
+/* ---- attention_axis.c ------------------------------------------------------------------------ */
 
-/* Creates a value in n's level; NULL: out of memory. */
-pgy_value *attention_value(pattern *p, const pgy_node *n);
 /* Adds or removes axis 0, of size 1, by operator `op`. */
 pgy_value *attention_axis(pattern *p, pgy_node *n, const char *op, pgy_value *v);
-pgy_value *attention_ints(pattern *p, const pgy_node *n, const int64_t *values, size_t count);
 
 /* ---- attention_make.c ------------------------------------------------------------------------ */
 

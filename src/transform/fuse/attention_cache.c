@@ -83,10 +83,10 @@ static pgy_value *part_of(const pgy_node *joined, size_t i)
 /* Makes a Shape node of one part with the attributes of n. */
 static pgy_value *shape_of(pattern *p, pgy_node *n, pgy_value *part)
 {
-    pgy_value *made = attention_value(p, n);
-    pgy_node *shape = made ? pattern_add(p, n, "Shape", &part, 1, made) : NULL;
-    pattern_copy(p, shape, n, "start");
-    pattern_copy(p, shape, n, "end");
+    pgy_value *made = pattern_make(p, n, NULL, "Shape", &part, 1);
+    if (!made) return NULL;
+    pattern_copy(p, made->producer, n, "start");
+    pattern_copy(p, made->producer, n, "end");
     return made;
 }
 
@@ -110,12 +110,11 @@ static void put_shape(pattern *p, pgy_node *n, const pgy_node *joined)
         return;
     }
     counts[LENGTHS - start] = 1;
-    pgy_value *factors[] = {shape_of(p, n, part_of(joined, 1)),
-                            attention_ints(p, n, counts, (size_t)(end - start))},
-              *terms[] = {shape_of(p, n, part_of(joined, 0)), attention_value(p, n)};
-    if (factors[0] && factors[1] && terms[0] && terms[1] &&
-        pattern_add(p, n, "Mul", factors, 2, terms[1]))
-        (void)pattern_put(p, n, "Add", terms, 2);
+    pgy_value *const factors[] = {shape_of(p, n, part_of(joined, 1)),
+                                  pattern_list(p, n, NULL, counts, (size_t)(end - start))};
+    pgy_value *const terms[] = {shape_of(p, n, part_of(joined, 0)),
+                                pattern_make(p, n, NULL, "Mul", factors, 2)};
+    if (terms[0] && terms[1]) (void)pattern_put(p, n, "Add", terms, 2);
 }
 
 static void free_shapes_of(pattern *p, const pgy_value *v, const pgy_node *joined)

@@ -17,9 +17,8 @@ typedef struct ending {
 
 static pgy_value *transpose(pattern *p, pgy_node *n, pgy_value *v, const int64_t *perm)
 {
-    pgy_value *made = attention_value(p, n);
-    if (!made) return NULL;
-    pattern_set_ints(p, pattern_add(p, n, "Transpose", &v, 1, made), "perm", perm, 4);
+    pgy_value *made = pattern_make(p, n, NULL, "Transpose", &v, 1);
+    if (made) pattern_set_ints(p, made->producer, "perm", perm, 4);
     return made;
 }
 
@@ -48,8 +47,8 @@ static pgy_value *flat(pattern *p, pgy_node *n, pgy_value *v)
         shape[0] = rank == 3 ? 1 : known_size(v, 1);
         shape[1] = known_size(v, -3);
     }
-    pgy_value *inputs[] = {v, attention_ints(p, n, shape, 3)}, *made = attention_value(p, n);
-    return made && inputs[1] && pattern_add(p, n, "Reshape", inputs, 2, made) ? made : NULL;
+    pgy_value *const inputs[] = {v, pattern_list(p, n, NULL, shape, 3)};
+    return pattern_make(p, n, NULL, "Reshape", inputs, 2);
 }
 
 /* The shape input of a Reshape that splits the heads of the result again. */
@@ -60,7 +59,7 @@ static pgy_value *apart_shape(pattern *p, const pgy_node *n, const pgy_value *re
                   five[] = {1, known_size(result, 1), length, heads, last};
     const int64_t *const shapes[] = {three, four, five};
     const size_t rank = (size_t)pattern_rank(result);
-    return attention_ints(p, n, shapes[rank - 3], rank);
+    return pattern_list(p, n, NULL, shapes[rank - 3], rank);
 }
 
 /* Do all operands have the order [batch, length, heads, size], with known sizes? */
@@ -117,7 +116,7 @@ static bool put_apart(const attention *a, pattern *p, pgy_node *n, const ending 
 {
     const int64_t heads = pattern_size(a->of[ATTENTION_Q].apart, -2),
                   shared = pattern_size(a->of[ATTENTION_K].apart, -2);
-    pgy_value *y = attention_value(p, n);
+    pgy_value *y = pattern_value(p, n->graph, n->outputs[0]->name);
     ends put = {.out = {y}};
     bool causal = false;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
@@ -162,14 +161,15 @@ static bool put_view(pattern *p, pgy_node *n, const ending *e, pgy_value *y)
         pattern_set_ints(p, turn, "perm", LEADING, 4);
         return turn != NULL;
     }
-    pgy_value *inputs[] = {y, attention_ints(p, n, FIRST, 1)};
+    pgy_value *inputs[] = {y, pattern_list(p, n, NULL, FIRST, 1)};
     return inputs[1] && pattern_put(p, e->node, e->rank == 3 ? "Squeeze" : "Unsqueeze", inputs, 2);
 }
 
 static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending *e)
 {
     const bool direct = e->rank == 4 && !e->leads;
-    ends put = {.out = {direct ? e->node->outputs[0] : attention_value(p, n)}};
+    ends put = {
+        .out = {direct ? e->node->outputs[0] : pattern_value(p, n->graph, n->outputs[0]->name)}};
     pgy_node *made;
     bool causal = false;
     for (size_t i = 0; i < ATTENTION_OPERANDS; i++) {
@@ -177,9 +177,8 @@ static bool put_whole(const attention *a, pattern *p, pgy_node *n, const ending 
         if (!put.in[i]) return false;
     }
     if (a->gain) {
-        pgy_value *factors[] = {put.in[0], a->gain};
-        put.in[0] = attention_value(p, n);
-        if (!put.in[0] || !pattern_add(p, n, "Mul", factors, 2, put.in[0])) return false;
+        put.in[0] = pattern_make(p, n, NULL, "Mul", (pgy_value *const[]){put.in[0], a->gain}, 2);
+        if (!put.in[0]) return false;
     }
     put.in[3] = attention_make_mask(a, p, n, &causal);
     if (p->status || !put.out[0]) return false;

@@ -40,15 +40,6 @@ static pgy_value *number(pattern *p, const pgy_node *n, pgy_dtype dtype, double 
     return pattern_weight(p, n->graph, n->outputs[0]->name, dtype, 0, NULL, &x);
 }
 
-static pgy_value *operation(pattern *p, pgy_node *n, const char *op, pgy_value *const *inputs,
-                            size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!inputs[i]) return NULL;
-    pgy_value *made = attention_value(p, n);
-    return made && pattern_add(p, n, op, inputs, count, made) ? made : NULL;
-}
-
 /* Makes a Where of condition, `open` and `closed`; a finite `closed` is raised to attention_floor
  * if it is lower. */
 static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pgy_value *condition,
@@ -59,7 +50,7 @@ static pgy_value *make_choice(pattern *p, pgy_node *n, const pgy_value *like, pg
     pgy_value *yes = number(p, n, dtype, opposite ? finite : 0),
               *no = number(p, n, dtype, opposite ? 0 : finite);
     pgy_value *inputs[] = {condition, yes, no};
-    return operation(p, n, "Where", inputs, 3);
+    return pattern_make(p, n, NULL, "Where", inputs, 3);
 }
 
 /* Makes a mask without numbers below the floor; a Where between 0 and such a number is made anew.
@@ -75,7 +66,7 @@ static pgy_value *make_floored(pattern *p, pgy_node *n, pgy_value *v)
             if (number_of[1 - i] == 0)
                 return make_choice(p, n, v, where->inputs[0], i == 0, number_of[i]);
     pgy_value *inputs[] = {v, number(p, n, pattern_dtype(v), attention_floor(pattern_dtype(v)))};
-    return operation(p, n, "Max", inputs, 2);
+    return pattern_make(p, n, NULL, "Max", inputs, 2);
 }
 
 /* Turns mask m into a condition (true keeps the score) or, if `numbers` is set, into numbers to
@@ -86,30 +77,30 @@ static pgy_value *make_term(pattern *p, pgy_node *n, const attention_mask *m, bo
     if (pattern_rank(v) == 5) v = attention_axis(p, n, "Squeeze", v);
     if (!v) return NULL;
     if (m->chooses && numbers) return make_choice(p, n, m->scores, v, m->opposite, m->closed);
-    if (m->chooses) return m->opposite ? operation(p, n, "Not", &v, 1) : v;
+    if (m->chooses) return m->opposite ? pattern_make(p, n, NULL, "Not", &v, 1) : v;
     if (m->factor != 1) {
         pgy_value *factors[] = {
             v, number(p, n, pattern_dtype(m->v), m->negative ? -m->factor : m->factor)};
-        v = operation(p, n, "Mul", factors, 2);
+        v = pattern_make(p, n, NULL, "Mul", factors, 2);
     } else if (m->negative) {
-        v = operation(p, n, "Neg", &v, 1);
+        v = pattern_make(p, n, NULL, "Neg", &v, 1);
     }
     if (!v || v == m->v) return v ? make_floored(p, n, v) : NULL;
     if (!attention_needs_floor(p, m->v)) return v;
     pgy_value *limits[] = {v,
                            number(p, n, pattern_dtype(m->v), attention_floor(pattern_dtype(m->v)))};
-    return operation(p, n, "Max", limits, 2);
+    return pattern_make(p, n, NULL, "Max", limits, 2);
 }
 
 /* The number of queries, as an int64 tensor of one element. */
 static pgy_value *length_of(const attention *a, pattern *p, pgy_node *n)
 {
     const int32_t axis = attention_length_axis(&a->of[ATTENTION_Q]);
-    pgy_value *made = attention_value(p, n), *from = a->of[ATTENTION_Q].v;
-    pgy_node *shape = made ? pattern_add(p, n, "Shape", &from, 1, made) : NULL;
-    pattern_set_int(p, shape, "start", axis);
-    pattern_set_int(p, shape, "end", axis + 1);
-    return shape ? made : NULL;
+    pgy_value *made = pattern_make(p, n, NULL, "Shape", &a->of[ATTENTION_Q].v, 1);
+    if (!made) return NULL;
+    pattern_set_int(p, made->producer, "start", axis);
+    pattern_set_int(p, made->producer, "end", axis + 1);
+    return made;
 }
 
 /* Repeats a mask that has only one row for all queries. */
@@ -120,14 +111,13 @@ static pgy_value *widen(const attention *a, pattern *p, pgy_node *n, pgy_value *
     const int64_t length = pattern_size(q->v, attention_length_axis(q)), sizes[] = {length, 1};
     pgy_value *inputs[] = {mask, NULL};
     if (length > 0) {
-        inputs[1] = attention_ints(p, n, sizes, 2);
+        inputs[1] = pattern_list(p, n, NULL, sizes, 2);
     } else {
-        pgy_value *parts[] = {length_of(a, p, n), attention_ints(p, n, ONES, 1)};
-        pgy_value *shape = parts[0] && parts[1] ? attention_value(p, n) : NULL;
-        pattern_set_int(p, shape ? pattern_add(p, n, "Concat", parts, 2, shape) : NULL, "axis", 0);
-        inputs[1] = shape;
+        pgy_value *const parts[] = {length_of(a, p, n), pattern_list(p, n, NULL, ONES, 1)};
+        inputs[1] = pattern_make(p, n, NULL, "Concat", parts, 2);
+        if (inputs[1]) pattern_set_int(p, inputs[1]->producer, "axis", 0);
     }
-    return operation(p, n, "Expand", inputs, 2);
+    return pattern_make(p, n, NULL, "Expand", inputs, 2);
 }
 
 pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool *causal)
@@ -153,7 +143,7 @@ pgy_value *attention_make_mask(const attention *a, pattern *p, pgy_node *n, bool
     }
     for (size_t i = 0; i < count; i++) {
         pgy_value *terms[] = {mask, make_term(p, n, kept[i], numbers)};
-        mask = mask ? operation(p, n, numbers ? "Add" : "And", terms, 2) : terms[1];
+        mask = mask ? pattern_make(p, n, NULL, numbers ? "Add" : "And", terms, 2) : terms[1];
     }
     return mask && !whole ? widen(a, p, n, mask) : mask;
 }

@@ -178,18 +178,16 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
         return false;
     pgy_value *shift =
         pattern_weight(p, n->graph, "shift", pattern_dtype(weight), 1, &columns, a.shift);
-    pgy_value *product = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    pgy_value *sum = rows ? value_create_unique(n->graph, n->outputs[0]->name, p->err) : NULL;
-    pgy_value *factors[] = {n->inputs[0], weight}, *terms[] = {product, shift};
-    if (!shift || !product || (rows && !sum)) return false;
-    (void)pattern_add(p, n, "MatMul", factors, 2, product);
+    pgy_value *const factors[] = {n->inputs[0], weight};
+    pgy_value *const terms[] = {pattern_make(p, n, NULL, "MatMul", factors, 2), shift};
+    if (!terms[0] || !terms[1]) return false;
     if (!rows) {
         pattern_put(p, last, "Add", terms, 2);
         return true;
     }
-    (void)pattern_add(p, n, "Add", terms, 2, sum);
     const char *op = rows->op_type;
-    pgy_value *cut[] = {sum, pattern_input(rows, 1)};
+    pgy_value *const cut[] = {pattern_make(p, n, NULL, "Add", terms, 2), pattern_input(rows, 1)};
+    if (!cut[0]) return false;
     pgy_node *made = pattern_put(p, last, op, cut, rows->input_count);
     pattern_copy(p, made, rows, "allowzero");
     pattern_copy(p, made, rows, "axis");

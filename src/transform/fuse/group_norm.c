@@ -39,10 +39,13 @@ static pgy_value *fill(pattern *p, const pgy_value *x, double number)
 {
     const int64_t channels = pattern_size(x, 1);
     double *values = arena_alloc_array(&p->f.memory, (size_t)channels, sizeof *values);
-    for (int64_t i = 0; values && i < channels; i++) values[i] = number;
-    return values ? pattern_weight(p, x->graph, number == 0 ? "zeros" : "ones", pattern_dtype(x), 1,
-                                   &channels, values)
-                  : NULL;
+    if (!values) {
+        p->status = graph_no_memory(p->err);
+        return NULL;
+    }
+    for (int64_t i = 0; i < channels; i++) values[i] = number;
+    return pattern_weight(p, x->graph, number == 0 ? "zeros" : "ones", pattern_dtype(x), 1,
+                          &channels, values);
 }
 
 /* The shape input that reshapes x to the result of `last`; NULL: not expressible. */
@@ -50,14 +53,10 @@ static pgy_value *shape_from(pattern *p, const pgy_value *x, const pgy_node *las
 {
     const op_value *to = fold_known(last->outputs[0]);
     int64_t shape[PGY_MAX_RANK];
-    pgy_value *list = NULL;
     if (to->rank < 1 || to->rank > PGY_MAX_RANK ||
         !fold_constant_shape(shape, fold_known(x), to->dims, (size_t)to->rank))
         return NULL;
-    const pgy_status st =
-        value_create_ints(&list, x->graph, x->name, shape, (size_t)to->rank, p->err);
-    if (st && !p->status) p->status = st;
-    return list;
+    return pattern_list(p, last, x->name, shape, (size_t)to->rank);
 }
 
 /* Replaces the nodes where the result has another shape than x: scale and shift behind it then stay
@@ -66,14 +65,11 @@ static bool put_before(pattern *p, pgy_value *x, pgy_node *n, pgy_node *last, in
                        double epsilon)
 {
     pgy_value *inputs[] = {x, fill(p, x, 1), fill(p, x, 0)}, *shape = shape_from(p, x, last);
-    pgy_value *y = value_create_unique(n->graph, n->outputs[0]->name, p->err);
-    if (!y && !p->status) p->status = PGY_E_MEMORY;
-    if (!y || !shape || !inputs[1] || !inputs[2]) return false;
-    pgy_node *made = pattern_add(p, n, "GroupNormalization", inputs, 3, y);
-    pattern_set_int(p, made, "num_groups", groups);
-    pattern_set_float(p, made, "epsilon", epsilon);
-    pgy_value *view[] = {y, shape};
-    return made && pattern_put(p, last, "Reshape", view, 2);
+    pgy_value *y = shape ? pattern_make(p, n, NULL, "GroupNormalization", inputs, 3) : NULL;
+    if (!y) return false;
+    pattern_set_int(p, y->producer, "num_groups", groups);
+    pattern_set_float(p, y->producer, "epsilon", epsilon);
+    return pattern_put(p, last, "Reshape", (pgy_value *const[]){y, shape}, 2) != NULL;
 }
 
 /* Normalised groups: over all axes of `rows` after the second, the mean is 0 and the variance 1. */

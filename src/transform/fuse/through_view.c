@@ -114,13 +114,11 @@ bool fuse_through_view(pattern *p, pgy_node *n)
     site s;
     if (!read_site(&s, p, n) || s.view->input_count > 2) return false;
     pgy_value *c = make_columns(p, &s), *g = s.gemm->outputs[0];
-    pgy_value *y = c ? value_create_unique(n->graph, s.shown->name, p->err) : NULL;
-    if (c && !y) p->status = PGY_E_MEMORY;
-    if (!y) return true;
     const bool first = n->inputs[0] == s.shown;
-    pgy_value *operands[] = {first ? g : c, first ? c : g};
-    pgy_node *moved = pattern_add(p, n, n->op_type, operands, 2, y);
-    if (moved) moved->name = n->name;
+    pgy_value *const operands[] = {first ? g : c, first ? c : g};
+    pgy_value *y = pattern_make(p, n, s.shown->name, n->op_type, operands, 2);
+    if (!y) return true;
+    y->producer->name = n->name;
     pgy_value *inputs[] = {y, pattern_input(s.view, 1)};
     pgy_node *view = pattern_put(p, n, s.view->op_type, inputs, s.view->input_count);
     static const char *const KEPT[] = {"allowzero", "axis", "axes", "shape"};

@@ -107,7 +107,9 @@ static inline void run_object_path(char path[1024], const char *text)
 
 static inline void run_make_object(const char *object, const char *text)
 {
-    char source[] = "/tmp/cuda_kernel.XXXXXX", made[1100];
+    char source[1024], made[1100];
+    snprintf(source, sizeof source, "%s/cuda_kernel_XXXXXX",
+             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     const int file = mkstemp(source);
     if (file < 0 || write(file, text, strlen(text)) != (ssize_t)strlen(text))
         run_give_up("no file for a kernel");

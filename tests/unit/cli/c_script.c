@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/str.h"
+#include "harness/test_folder.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZE " -fsanitize=address,undefined"
@@ -20,7 +21,7 @@
 #define SANITIZE ""
 #endif
 
-static char folder[] = "/tmp/pgy_c_script_XXXXXX";
+static char folder[TEST_PATH_SIZE];
 static char printed[1 << 18];
 
 /* Runs a line in bash, in the folder, with $M (a model), `polygraphy`, and a pkg-config file that
@@ -65,6 +66,7 @@ static void has(const char *text)
 static int group_setup(void **state)
 {
     (void)state;
+    test_path(folder, "c_script_XXXXXX");
     assert_non_null(mkdtemp(folder));
     /* a sanitizer's library fits programs of its own compiler only */
     must("mkdir tools && ln -s \"$(command -v '" TEST_COMPILER "')\" tools/cc");

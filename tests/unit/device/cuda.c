@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "harness/fake_cuda.h"
+#include "harness/test_folder.h"
 
 static const char *const NO_OPTIONS[] = {NULL};
 static const char TWICE[] =
@@ -56,10 +57,10 @@ static void test_cuda__a_missing_driver_is_named(void **state)
 }
 
 /* A folder with one file, which is given as libcuda.so.1. */
-static void use_library(const char *content_of, char folder[64])
+static void use_library(const char *content_of, char folder[TEST_PATH_SIZE])
 {
-    char from[4096], path[128], buffer[4096];
-    snprintf(folder, 64, "/tmp/pgy_cuda.XXXXXX");
+    char from[4096], path[TEST_PATH_SIZE + 16], buffer[4096];
+    test_path(folder, "cuda_XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
     FILE *to = fopen(path, "wb");
@@ -76,7 +77,7 @@ static void use_library(const char *content_of, char folder[64])
 
 static void remove_library(const char *folder)
 {
-    char path[128];
+    char path[TEST_PATH_SIZE + 16];
     snprintf(path, sizeof path, "%s/libcuda.so.1", folder);
     remove(path);
     rmdir(folder);
@@ -85,7 +86,7 @@ static void remove_library(const char *folder)
 static void test_cuda__a_driver_that_does_not_open_tells_why(void **state)
 {
     (void)state;
-    char folder[64];
+    char folder[TEST_PATH_SIZE];
     use();
     use_library(NULL, folder);
     const char *text = fake_cuda_child(open_first);
@@ -97,7 +98,7 @@ static void test_cuda__a_driver_that_does_not_open_tells_why(void **state)
 static void test_cuda__all_missing_functions_are_named(void **state)
 {
     (void)state;
-    char folder[64];
+    char folder[TEST_PATH_SIZE];
     use();
     use_library("libnvrtc.so.13", folder);
     const char *text = fake_cuda_child(open_first);
@@ -135,7 +136,7 @@ static void test_cuda__a_driver_that_does_not_start_says_why(void **state)
 static void test_cuda__a_missing_compiler_is_named(void **state)
 {
     (void)state;
-    char folder[64];
+    char folder[TEST_PATH_SIZE];
     use();
     use_library("libcuda.so.1", folder);
     const char *text = fake_cuda_child(open_first);

@@ -18,17 +18,19 @@
 #include "base/file.h"
 #include "device/cuda.h"
 #include "harness/fake_cuda.h"
+#include "harness/test_folder.h"
 
 static const char *const NO_OPTIONS[] = {NULL};
 static const char SOURCE[] = "extern \"C\" __global__ void twice(float *y) {}";
 
-static char folder[64];
+enum { PATH_SIZE = TEST_PATH_SIZE + 256 };
+static char folder[TEST_PATH_SIZE];
 
 static int make_folder(void **state)
 {
     (void)state;
     fake_cuda_use(TEST_BINARY_DIR);
-    snprintf(folder, sizeof folder, "/tmp/pgy_cubins.XXXXXX");
+    test_path(folder, "cubins_XXXXXX");
     if (!mkdtemp(folder)) return 1;
     setenv("POLYGRAPHY_CUDA_CACHE", folder, 1);
     return 0;
@@ -48,12 +50,12 @@ static size_t count_files(void)
     return count;
 }
 
-static void first_path(char path[256])
+static void first_path(char path[PATH_SIZE])
 {
     strvec names = {0};
     list(&names);
     assert_int_equal(names.count, 1);
-    snprintf(path, 256, "%s/%s", folder, names.items[0]);
+    snprintf(path, PATH_SIZE, "%s/%s", folder, names.items[0]);
     strvec_deinit(&names);
 }
 
@@ -99,7 +101,7 @@ static void check_cached(void **state)
 static void test_cuda_cache__another_process_finds_the_code(void **state)
 {
     struct stat s;
-    char path[256];
+    char path[PATH_SIZE];
     check_cached(state);
     first_path(path);
     assert_int_equal(stat(path, &s), 0);
@@ -152,7 +154,7 @@ static void test_cuda_cache__a_folder_that_others_can_write_to_is_not_used(void 
 
 static void test_cuda_cache__a_file_that_others_can_write_to_is_replaced(void **state)
 {
-    char path[256];
+    char path[PATH_SIZE];
     struct stat s;
     check_cached(state);
     first_path(path);
@@ -193,7 +195,7 @@ static cuda_key key_of(const char *text)
 }
 
 /* The file of a cache entry as the stand-in compiler makes it. */
-static char *good_file(size_t *size, char path[256])
+static char *good_file(size_t *size, char path[PATH_SIZE])
 {
     file_map map = {0};
     first_path(path);
@@ -233,7 +235,7 @@ static bool is_read(const cuda_key *k)
 
 static void test_cuda_cache__each_changed_byte_and_each_cut_is_found(void **state)
 {
-    char path[256];
+    char path[PATH_SIZE];
     size_t size;
     check_cached(state);
     char *bytes = good_file(&size, path);
@@ -263,7 +265,7 @@ static void test_cuda_cache__sections_outside_the_file_are_refused(void **state)
     } CHANGES[] = {
         {0x28, 1u << 20}, {0x3c, 0xffff}, {64 + 0x18, 1u << 20}, {64 + 0x20, UINT64_MAX}, {0, 0}};
     const cuda_cache c = {.folder = folder, .limit_bytes = CUDA_CACHE_LIMIT};
-    char path[256];
+    char path[PATH_SIZE];
     size_t size;
     check_cached(state);
     char *bytes = good_file(&size, path), *code = bytes + 56;
@@ -285,7 +287,7 @@ static void test_cuda_cache__sections_outside_the_file_are_refused(void **state)
 
 static void set_time(const cuda_key *k, time_t seconds)
 {
-    char path[256];
+    char path[PATH_SIZE];
     const struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
     snprintf(path, sizeof path, "%s/%016llx%016llx.cubin", folder, (unsigned long long)k->parts[0],
              (unsigned long long)k->parts[1]);
@@ -296,7 +298,7 @@ static void test_cuda_cache__the_oldest_files_go_first(void **state)
 {
     static const char *const TEXTS[] = {"a", "b", "c", "d"};
     const cuda_cache c = {.folder = folder, .limit_bytes = 3500};
-    char path[256], *code, bytes[1000];
+    char path[PATH_SIZE], *code, bytes[1000];
     size_t size;
     check_cached(state);
     char *whole = good_file(&size, path);

@@ -138,3 +138,10 @@ static void test_cuda_passes__the_host_keeps_products(void **state)
     model_builder b = two_products("1, 3, 8");
     expect_y_on(&b, NULL, "MatMul MatMul Neg Neg");
 }
+
+static void test_cuda_passes__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_join_products)) skip();
+    test_cuda_passes__products_of_few_rows_become_one(state);
+    refuse_allocations_of(NULL);
+}

@@ -148,3 +148,12 @@ static void test_fuse_attention__a_mask_of_one_column(void **state)
     builder_node(&b, "MatMul", "p v", "y");
     expect_y(&b, "Sin Cos Neg Attention");
 }
+
+static void test_fuse_attention__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_fuse_attention)) skip();
+    test_fuse_attention__factors_of_queries_and_keys(state);
+    test_fuse_attention__heads_that_lie_apart(state);
+    test_fuse_attention__caches_that_are_outputs(state);
+    refuse_allocations_of(NULL);
+}

@@ -310,3 +310,11 @@ static void test_fuse_quantized__a_scale_of_zero(void **state)
     end_quantised(&b, "c", 0.05f, PGY_U8, 131);
     expect_y(&b, "QuantizeLinear QLinearConv DequantizeLinear");
 }
+
+static void test_fuse_quantized__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_fuse_quantized)) skip();
+    test_fuse_quantized__moves(state);
+    test_fuse_quantized__quantised_before_it_is_moved(state);
+    refuse_allocations_of(NULL);
+}

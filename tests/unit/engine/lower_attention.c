@@ -87,3 +87,11 @@ static void test_lower_attention__bytes(void **state)
         expect_y(&b, NULL);
     }
 }
+
+static void test_lower_attention__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_lower_attention)) skip();
+    test_lower_attention__product_with_bias(state);
+    test_lower_attention__bytes(state);
+    refuse_allocations_of(NULL);
+}

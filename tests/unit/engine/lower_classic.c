@@ -152,3 +152,13 @@ static void test_lower_classic__text_labels_of_support_vector_machines(void **st
     builder_attr_int(&b, builder_node(&b, "Cast", "place", "y"), "to", 1);
     expect_y(&b, "SVMClassifier Gather LabelEncoder Cast");
 }
+
+static void test_lower_classic__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_lower_classic)) skip();
+    test_lower_classic__scaler(state);
+    test_lower_classic__normalizer(state);
+    test_lower_classic__regressor(state);
+    test_lower_classic__classifier(state);
+    refuse_allocations_of(NULL);
+}

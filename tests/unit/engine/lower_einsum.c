@@ -134,3 +134,13 @@ static void test_lower_einsum__three_operands(void **state)
     builder_attr_string(&b, builder_node(&b, "Einsum", "x w v", "y"), "equation", "abc,cd,de->abe");
     expect_y(&b, "Reshape MatMul Reshape"); /* both weights are multiplied first, once */
 }
+
+static void test_lower_einsum__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_lower_einsum)) skip();
+    test_lower_einsum__products(state);
+    test_lower_einsum__moves(state);
+    test_lower_einsum__diagonals_and_sums(state);
+    test_lower_einsum__two_operands_of_any_form(state);
+    refuse_allocations_of(NULL);
+}

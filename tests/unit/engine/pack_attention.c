@@ -138,3 +138,11 @@ static void test_pack_attention__overlapping_slices_stay(void **state)
     attend(&b, "q", "k", "v");
     expect_y_on(&b, "cuda", "FusedMatMul Slice Slice Slice Attention Reshape Reshape");
 }
+
+static void test_pack_attention__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_pack_attention)) skip();
+    test_pack_attention__products_of_one_tensor(state);
+    test_pack_attention__slices_of_one_tensor(state);
+    refuse_allocations_of(NULL);
+}

@@ -741,3 +741,19 @@ static void test_passes__each_can_be_switched_off(void **state)
     expect_y(&b, "MatMul Add");
     unsetenv("POLYGRAPHY_PASSES");
 }
+
+static void test_passes__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_move_transposes)) skip();
+    test_passes__rows_of_channels_turn_beside_convolutions(state);
+    test_passes__a_product_of_channels_is_a_convolution(state);
+    test_passes__a_transpose_of_small_axes_is_a_view(state);
+    refuse_allocations_of(&PASS_fuse_group_norm);
+    test_passes__group_normalisation(state);
+    refuse_allocations_of(&PASS_fuse_matmul);
+    test_passes__what_stands_before_a_product(state);
+    test_passes__gemm_between_reshapes(state);
+    refuse_allocations_of(&PASS_fold_batch_norm);
+    test_passes__batch_normalisation_goes_into_a_product(state);
+    refuse_allocations_of(NULL);
+}

@@ -63,3 +63,10 @@ static void test_patches_to_matmul__others_stay(void **state)
     builder_attr_ints(&b, conv(&b, "1, 2, 4, 6", "5, 2, 2, 3", 60, false), "strides", 2, STRIDES);
     expect_y(&b, "Conv");
 }
+
+static void test_patches_to_matmul__refused_allocations_are_reported(void **state)
+{
+    if (!refuse_allocations_of(&PASS_patches_to_matmul)) skip();
+    test_patches_to_matmul__rows_of_patches(state);
+    refuse_allocations_of(NULL);
+}

@@ -20,8 +20,9 @@
 
 #include "engine/build/engine.h"
 #include "harness/model_builder.h"
+#include "harness/test_folder.h"
 
-enum { LARGE_MIB = 128, MOST_MIB = 40 };
+enum { LARGE_MIB = 128, MOST_MIB = 40, PATH_SIZE = TEST_PATH_SIZE + 16 };
 
 /* A Gemm of [1, 4096] with a weight in a file of holes, from byte 3 on. */
 static pgy_model *large_model(const char *folder, bool turned)
@@ -38,7 +39,7 @@ static pgy_model *large_model(const char *folder, bool turned)
                                      .external_data = list,
                                      .external_data_count = 3,
                                      .data_location = 1};
-    char path[96];
+    char path[PATH_SIZE];
     pgy_error err = {0};
     pgy_model *m = NULL;
     weight.dims = dims[turned];
@@ -96,8 +97,9 @@ static void expect_peak(bool half, bool measured, long most_mib)
     skip(); /* its own memory grows with what is touched */
 #endif
     for (int turned = 0; turned < 2; turned++) {
-        char folder[] = "/tmp/pgy_peak_XXXXXX", path[64];
+        char folder[TEST_PATH_SIZE], path[PATH_SIZE];
         int status = -1;
+        test_path(folder, "peak_XXXXXX");
         assert_non_null(mkdtemp(folder));
         pgy_model *m = large_model(folder, turned);
         const pid_t child = fork();

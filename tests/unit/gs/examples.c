@@ -15,11 +15,12 @@
 #include "base/file.h"
 #include "evaluate/execute.h"
 #include "harness/gs_text.h"
+#include "harness/test_folder.h"
 
-enum { MODELS = 4 };
+enum { MODELS = 4, PATH_SIZE = TEST_PATH_SIZE + 32 };
 
 typedef struct written {
-    char folder[32];
+    char folder[TEST_PATH_SIZE];
     pgy_model *models[MODELS];
     size_t count;
 } written;
@@ -47,9 +48,10 @@ static void compare_text(pgy_model *model, const char *name, size_t i)
 /* Runs the program and compares all that it writes. */
 static written run_example(const char *name, size_t count)
 {
-    written w = {.folder = "/tmp/pgy-gs-XXXXXX", .count = count};
+    written w = {.count = count};
     str command = {0};
-    char path[64];
+    char path[PATH_SIZE];
+    test_path(w.folder, "gs_XXXXXX");
     assert_non_null(mkdtemp(w.folder));
     str_printf(&command, "'%s/examples/gs/%s'", TEST_BINARY_DIR, name);
     for (size_t i = 0; i < count; i++) {
@@ -71,7 +73,7 @@ static written run_example(const char *name, size_t count)
 static void discard(written *w)
 {
     for (size_t i = 0; i < w->count; i++) {
-        char path[64];
+        char path[PATH_SIZE];
         path_of(path, sizeof path, w, i);
         pgy_model_destroy(w->models[i]);
         unlink(path);
@@ -173,7 +175,7 @@ static void test_examples__walk_a_graph(void **state)
     (void)state;
     written w = run_example("03_remove_a_node", 2);
     str command = {0}, golden = {0}, printed = {0};
-    char path[64];
+    char path[PATH_SIZE];
     str_printf(&command, "'%s/examples/gs/05_walk_a_graph' %s/2.onnx > %s/walk.txt",
                TEST_BINARY_DIR, w.folder, w.folder);
     assert_int_equal(system(str_text(&command)), 0);

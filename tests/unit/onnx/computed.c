@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "harness/model_builder.h"
+#include "harness/test_folder.h"
 #include "onnx/computed.h"
 
 enum { LARGE = 64 * 1024, SMALL = 6 }; /* in floats */
@@ -310,9 +311,10 @@ static void test_computed__another_shape_has_the_same_elements(void **state)
 static void test_computed__a_part_that_cannot_be_made_leaves_no_file(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/pgy_computed_XXXXXX", path[64], data[64];
+    char folder[TEST_PATH_SIZE], path[TEST_PATH_SIZE + 16], data[TEST_PATH_SIZE + 16];
     adder a = {.fails = true};
     pgy_error err = {0};
+    test_path(folder, "computed_XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/m.onnx", folder);
     snprintf(data, sizeof data, "%s/m.onnx.data", folder);

@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/wire.h"
+#include "harness/test_folder.h"
 
 #define DATA_PATH TEST_SOURCE_DIR "/tests/data/onnx/"
 
@@ -54,14 +55,13 @@ __attribute__((unused)) static pgy_model *load(const char *name)
 }
 
 /* A path in a folder of this process, which must be removed with scratch_remove. */
-static char scratch_folder[64];
+static char scratch_folder[TEST_PATH_SIZE];
 __attribute__((unused)) static const char *scratch(const char *name)
 {
     static char paths[8][256];
     static unsigned next;
     if (!*scratch_folder) {
-        snprintf(scratch_folder, sizeof(scratch_folder), "%s/pgy_onnx_XXXXXX",
-                 getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        test_path(scratch_folder, "onnx_XXXXXX");
         assert_non_null(mkdtemp(scratch_folder));
     }
     char *path = paths[next++ % 8];
@@ -71,7 +71,7 @@ __attribute__((unused)) static const char *scratch(const char *name)
 
 __attribute__((unused)) static void scratch_remove(void)
 {
-    char command[128];
+    char command[TEST_PATH_SIZE + 16];
     if (!*scratch_folder) return;
     snprintf(command, sizeof(command), "rm -rf '%s'", scratch_folder);
     assert_int_equal(system(command), 0);

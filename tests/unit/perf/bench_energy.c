@@ -13,13 +13,14 @@
 
 #include <cmocka.h>
 
+#include "harness/test_folder.h"
 #include "perf/bench.h"
 
-static char root[64];
+static char root[TEST_PATH_SIZE];
 
 static void put(const char *folder, const char *file, const char *text)
 {
-    char path[200];
+    char path[TEST_PATH_SIZE + 64];
     snprintf(path, sizeof path, "%s/%s", root, folder);
     (void)mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/%s/%s", root, folder, file);
@@ -31,13 +32,13 @@ static void put(const char *folder, const char *file, const char *text)
 
 static void make_root(void)
 {
-    snprintf(root, sizeof root, "/tmp/bench_energy_XXXXXX");
+    test_path(root, "bench_energy_XXXXXX");
     assert_non_null(mkdtemp(root));
 }
 
 static void remove_root(void)
 {
-    char command[128];
+    char command[TEST_PATH_SIZE + 16];
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
@@ -77,7 +78,7 @@ static void test_bench_energy__says_why_it_is_unknown(void **state)
     bench_energy *e = NULL;
     bench_joules before, after;
     pgy_error err = {0};
-    char wanted[128];
+    char wanted[TEST_PATH_SIZE + 64];
     (void)state;
     make_root();
     assert_int_equal(bench_energy_open(&e, root, &err), PGY_OK);

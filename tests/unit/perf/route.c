@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "harness/test_folder.h"
 #include "perf/route.h"
 
 /* ---- Routes --------------------------------------------------------------------------------- */
@@ -218,19 +219,19 @@ static const char SCRIPT[] =
     "$failed $loss > \"$answer\"\n"
     "case $failed in true) exit 1;; esac\n";
 
-static char folder[64];
+static char folder[TEST_PATH_SIZE];
 static const char *const WORDS[] = {"sh", "-c", SCRIPT, "candidate"};
 
 static void enter_folder(void)
 {
-    strcpy(folder, "/tmp/route-XXXXXX");
+    test_path(folder, "route_XXXXXX");
     assert_non_null(mkdtemp(folder));
     assert_int_equal(chdir(folder), 0);
 }
 
 static void leave_folder(void)
 {
-    char command[128];
+    char command[TEST_PATH_SIZE + 16];
     assert_int_equal(chdir("/"), 0);
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     assert_int_equal(system(command), 0);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rand.h"
+#include "harness/test_folder.h"
 #include "perf/perf.h"
 
 enum { RUNS = 400 };
@@ -36,10 +37,11 @@ static pgy_perf_trace *draw(double ms, uint32_t seed)
 
 static pgy_bench_verdict compare(double before, double after)
 {
-    char path[] = "/tmp/report-XXXXXX";
+    char path[TEST_PATH_SIZE];
     pgy_error err = {0};
     pgy_bench_verdict v;
     pgy_perf_trace *old = draw(before, 1), *now = draw(after, 2);
+    test_path(path, "report_XXXXXX");
     close(mkstemp(path));
     assert_int_equal(pgy_perf_summary_save(path, old, NULL, &err), PGY_OK);
     assert_int_equal(pgy_perf_summary_compare(&v, now, path, &err), PGY_OK);
@@ -84,12 +86,13 @@ static void test_summary__other_files_are_refused(void **state)
 
 static void test_summary__few_runs_are_not_compared(void **state)
 {
-    char path[] = "/tmp/report-XXXXXX";
+    char path[TEST_PATH_SIZE];
     static const pgy_perf_run RUN = {0, 1, 0, 0, 0, 1, 1, 1};
     pgy_perf_trace *few = NULL, *many = draw(1, 1);
     pgy_bench_verdict v;
     pgy_error err = {0};
     (void)state;
+    test_path(path, "report_XXXXXX");
     close(mkstemp(path));
     assert_int_equal(pgy_perf_trace_create(&few, &RUN, 1, &err), PGY_OK);
     assert_int_equal(pgy_perf_summary_save(path, many, NULL, &err), PGY_OK);

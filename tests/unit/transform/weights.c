@@ -21,6 +21,7 @@
 
 #include "base/alloc.h"
 #include "harness/model_builder.h"
+#include "harness/test_folder.h"
 
 /* ---- Helpers -------------------------------------------------------------------------------- */
 
@@ -437,7 +438,7 @@ static void test_weights__marks_that_do_not_fit_are_errors(void **state)
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-enum { LARGE_MIB = 160, MOST_MIB = 40 };
+enum { LARGE_MIB = 160, MOST_MIB = 40, PATH_SIZE = TEST_PATH_SIZE + 16 };
 
 /* A model with one weight of LARGE_MIB of zeros, in a file of holes. */
 static pgy_model *large_model(const char *folder)
@@ -453,7 +454,7 @@ static pgy_model *large_model(const char *folder)
                                      .external_data = list,
                                      .external_data_count = 1,
                                      .data_location = 1};
-    char path[96];
+    char path[PATH_SIZE];
     pgy_error err = {0};
     pgy_model *m = NULL;
     snprintf(path, sizeof path, "%s/w", folder);
@@ -543,7 +544,8 @@ static void test_weights__changes_hold_parts_of_weights(void **state)
     (void)state;
     static pgy_status (*const CHANGES[])(pgy_model **, pgy_model *, pgy_error *) = {
         pgy_model_prune, strip_model, refill_model, fold_model, halve_model};
-    char folder[] = "/tmp/pgy_weights_XXXXXX", path[64];
+    char folder[TEST_PATH_SIZE], path[PATH_SIZE];
+    test_path(folder, "weights_XXXXXX");
     assert_non_null(mkdtemp(folder));
     pgy_model *m = large_model(folder);
     for (size_t i = 0; i < sizeof CHANGES / sizeof *CHANGES; i++) {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "harness/model_builder.h"
+#include "harness/test_folder.h"
 #include "viewer/graph.h"
 
 static strvec warnings;
@@ -246,10 +247,11 @@ static void test_graph__a_renamed_weight_is_no_node(void **state)
 static void test_graph__missing_external_weights_change_values_only(void **state)
 {
     (void)state;
-    char folder[] = "/tmp/pgy_view_XXXXXX", command[512];
+    char folder[TEST_PATH_SIZE], command[2 * TEST_PATH_SIZE];
     pgy_error err = {0};
     pgy_model *m = NULL;
     const pgy_model_load_options options = {.size = sizeof options, .ignore_external_data = true};
+    test_path(folder, "view_XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(command, sizeof command, "cp '%s/tests/data/onnx/external.onnx' '%s/m.onnx'",
              TEST_SOURCE_DIR, folder);
