@@ -84,6 +84,11 @@ function(pgy_unit_tests layer)
       pgy_test_layers(test.${name} ${layer} ${PGY_LAYER_USES_${layer}})
     endif()
     target_link_libraries(test.${name} PRIVATE pgy_harness ${CMOCKA_LIBRARY})
+    if(PGY_LLD AND NOT PGY_SHARED_LAYERS)
+      # Every test contains its layers, whose lines would be a third of it. The builds that report lines, asan and tsan, share the layers. Two
+      # links run at once, so one thread each is cheaper.
+      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1)
+    endif()
     if(layer STREQUAL kernels)
       if(PGY_COVERAGE OR PGY_SANITIZE)
         target_link_libraries(test.${name} PRIVATE pgy_fast) # they compare millions of elements
