@@ -78,8 +78,9 @@ static void make_test(const forest_nodes *m, forest_step *s, uint32_t at, uint32
     s->feature |= mask_of(n) << FOREST_MASK_BIT;
     if (!isnan(n->split)) return;
     /* nothing compares with NaN, or is less than this */
+    const uint32_t never = FOREST_LESS | (n->missing ? FOREST_NAN : 0);
     s->split = -INFINITY;
-    s->feature = n->feature | (FOREST_LESS | (n->missing ? FOREST_NAN : 0)) << FOREST_MASK_BIT;
+    s->feature = n->feature | never << FOREST_MASK_BIT;
 }
 
 void forest_nodes_write(const forest_nodes *m, const forest_view *v)

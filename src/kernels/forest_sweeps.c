@@ -92,11 +92,13 @@ static uint32_t add_set(maker *m, const forest_part_test *t, uint32_t clears)
     while (last && !bits[last]) last--;
     for (uint32_t i = 0; i <= last; i++) {
         if (!bits[i] && i < last) continue;
-        forest_test *to = m->s->tests + m->p->tests + count++;
-        if (!m->write) continue;
-        *to = (forest_test){.column = bits_column(m, t->feature, set[0] + i),
-                            .clears = i < last ? 0 : clears};
-        memcpy(&to->split, &bits[i], sizeof bits[i]);
+        if (m->write) {
+            forest_test *to = &m->s->tests[m->p->tests + count];
+            *to = (forest_test){.column = bits_column(m, t->feature, set[0] + i),
+                                .clears = i < last ? 0 : clears};
+            memcpy(&to->split, &bits[i], sizeof bits[i]);
+        }
+        count++;
     }
     return count;
 }
