@@ -199,13 +199,14 @@ static bool lower_labels_of_svm(pattern *p, pgy_node *n)
     return lower_text_labels(p, n, "ai.onnx.ml:SVMClassifier", "classlabels_ints");
 }
 
-/* A constant list, also one that is a matrix of one row. */
+/* A constant as a list: also a number, and a matrix of one row. */
 static pgy_value *flat(pattern *p, pgy_value *v)
 {
-    const int64_t shape[] = {pattern_size(v, 1)};
-    if (pattern_rank(v) < 2) return v;
-    if (pattern_rank(v) > 2 || pattern_size(v, 0) != 1 || shape[0] < 0) return NULL;
-    return pattern_is_constant(p, v) ? pattern_reshaped(p, v, 1, shape) : NULL;
+    const int32_t rank = pattern_rank(v);
+    const int64_t shape[] = {rank == 0 ? 1 : pattern_size(v, rank - 1)};
+    if (rank < 0 || rank > 2 || shape[0] < 0 || !pattern_is_constant(p, v)) return NULL;
+    if (rank == 2 && pattern_size(v, 0) != 1) return NULL;
+    return rank == 1 ? v : pattern_reshaped(p, v, 1, shape);
 }
 
 /* Columns at constant positions, which must be inside: Gather counts negative ones from the end. */
@@ -217,7 +218,7 @@ static bool lower_extractor(pattern *p, pgy_node *n)
     const int32_t last = pattern_rank(n->inputs[0]) - 1;
     const int64_t size = last > 0 ? pattern_size(n->inputs[0], last) : -1;
     pgy_value *list = size < 0 ? NULL : flat(p, n->inputs[1]);
-    if (!list || pattern_rank(list) != 1 || !pattern_ints(p, list, &at, &count)) return false;
+    if (!list || !pattern_ints(p, list, &at, &count)) return false;
     for (size_t i = 0; i < count; i++)
         if (at[i] < 0 || at[i] >= size) return false;
     pgy_value *const inputs[] = {n->inputs[0], list};

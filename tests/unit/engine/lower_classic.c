@@ -43,10 +43,10 @@ static void test_lower_classic__normalizer(void **state)
 
 static void test_lower_classic__extractor(void **state)
 {
-    static const char *const SHAPES[] = {"4", "1, 4"};
+    static const char *const SHAPES[] = {"4", "1, 4", ""};
     static const int64_t AT[] = {2, 0, 2, 1};
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         model_builder b = start("4, 3");
         builder_opset(&b, "ai.onnx.ml", 1);
         builder_ints(&b, "at", SHAPES[i], AT);
