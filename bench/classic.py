@@ -4,7 +4,7 @@
 
 Each model runs with batches of 1 and 1000 rows; `PROGRAM bench` measures both sides in slices of random order, on one processor, for SECONDS
 (default 0.4). Models: the exports of tests/data/classic_ml that have trees or support vectors, and larger ones that are trained here if
-scikit-learn, XGBoost, LightGBM and their converters can be imported. Medians in microseconds; the factor is ONNX Runtime's time over ours."""
+scikit-learn, XGBoost, LightGBM and their converters can be imported, also as kinds of forests that these do not write (tree_variants.py). Medians in microseconds; the factor is ONNX Runtime's time over ours."""
 import glob
 import json
 import math
@@ -14,12 +14,14 @@ import tempfile
 
 import onnx
 
+import tree_variants
 from words import words
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "data", "classic_ml")
 GIVEN = words(__doc__, 1)
 PROGRAM, SECONDS, NAMES = GIVEN[0], GIVEN[1] if len(GIVEN) > 1 else "0.4", GIVEN[2:]
 FEATURES = 30
+ROWS = (1, 1000)
 
 
 def operators(model):
@@ -34,7 +36,7 @@ def exports():
 
 
 def trained(folder):
-    """Ensembles of 100 trees on 30 features."""
+    """Ensembles of 100 trees, and of 8, on 30 features."""
     import lightgbm
     import numpy as np
     import xgboost
@@ -61,11 +63,35 @@ def trained(folder):
         "SVC, radial, 3 classes": lambda: to_onnx(svm.SVC().fit(x[:1000], classes[:1000]), x[:1], options=plain),
         "SVR, radial": lambda: to_onnx(svm.SVR().fit(x[:1000], y[:1000]), x[:1]),
     }
+
+    def few(model, **more):
+        return to_onnx(model(8, max_depth=4, random_state=0, **more).fit(x, classes if "Classifier" in model.__name__ else y), x[:1], options=plain if "Classifier" in model.__name__ else None)
+
+    bases = {
+        "forest of 8, 3 classes": lambda: few(ensemble.RandomForestClassifier),
+        "forest regressor of 8": lambda: few(ensemble.RandomForestRegressor),
+        "gradient boosting of 100, depth 4": makers["gradient boosting of 100, depth 4"],
+        "forest of 100, 3 classes, depth 10": makers["forest of 100, 3 classes, depth 10"],
+        "forest regressor of 100, depth 12": makers["forest regressor of 100, depth 12"],
+    }
+    for name, make in bases.items():
+        makers.update(tree_variants.kinds_of(name, make))
+    makers.update(tree_variants.with_sets(random))
     for i, (name, make) in enumerate(makers.items()):
         if not NAMES or any(n in name for n in NAMES):
             path = os.path.join(folder, f"{i}.onnx")
-            onnx.save(make(), path)
+            made = make()
+            model, features = made if isinstance(made, tuple) else (made, None)
+            onnx.save(model, path)
+            if features is not None:
+                for rows in ROWS:
+                    np.savez(inputs_of(path, rows), **{model.graph.input[0].name: features[:rows]})
             yield name, path
+
+
+def inputs_of(path, rows):
+    """The file of inputs of a model that has some."""
+    return f"{path[:-5]}_{rows}.npz"
 
 
 def measure(path, rows, folder):
@@ -73,8 +99,9 @@ def measure(path, rows, folder):
     port = onnx.load(path).graph.input[0]
     dims = port.type.tensor_type.shape.dim
     shape = f"{port.name}:[{rows},{dims[1].dim_value}]"
-    saved = os.path.join(folder, "times.json")
-    command = [PROGRAM, "bench", path + "@onnxrt", path, "--onnxrt-threads", "1", "--duration", SECONDS, "--slices", "8", "--warm-up", "20", "--input-shapes", shape, "-o", saved]
+    saved, given = os.path.join(folder, "times.json"), inputs_of(path, rows)
+    inputs = ["--load-inputs", given] if os.path.exists(given) else ["--input-shapes", shape]
+    command = [PROGRAM, "bench", path + "@onnxrt", path, "--onnxrt-threads", "1", "--duration", SECONDS, "--slices", "8", "--warm-up", "20", *inputs, "-o", saved]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(next((line for line in (done.stdout + done.stderr).splitlines() if "[!]" in line), f"exit code {done.returncode}"))
@@ -93,7 +120,7 @@ def models(folder):
 
 def main():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # the engine takes as many threads as it may use processors
-    logs = {1: [], 1000: []}
+    logs = {rows: [] for rows in ROWS}
     with tempfile.TemporaryDirectory() as folder:
         for name, path in models(folder):
             line = f"{name:40}"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The map from strings to pointers: entries in insertion order, and an open-addressed table of
- * entry numbers (0 is empty) that is at most half full. Small maps have no table and are searched
- * in order. */
+ * entry numbers (0 is empty) that is at most half full. Small maps have neither table nor hashes and
+ * are searched in order: the names of a model's inputs and outputs are looked up in every run. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -17,22 +17,23 @@ void strmap_deinit(strmap *m)
     *m = (strmap){0};
 }
 
-static bool entry_is(const strmap_entry *e, span key, uint64_t hash)
+static bool entry_is(const strmap_entry *e, span key)
 {
-    return e->hash == hash && strncmp(e->key, key.data, key.size) == 0 && e->key[key.size] == '\0';
+    return strncmp(e->key, key.data, key.size) == 0 && e->key[key.size] == '\0';
 }
 
-static strmap_entry *lookup(const strmap *m, span key, uint64_t hash)
+static strmap_entry *lookup(const strmap *m, span key)
 {
     if (!m->slots) {
         for (size_t i = 0; i < m->count; i++)
-            if (entry_is(&m->entries[i], key, hash)) return &m->entries[i];
+            if (entry_is(&m->entries[i], key)) return &m->entries[i];
         return NULL;
     }
+    const uint64_t hash = span_hash(key);
     const size_t mask = m->slot_count - 1;
     for (size_t at = hash & mask; m->slots[at]; at = (at + 1) & mask) {
         strmap_entry *e = &m->entries[m->slots[at] - 1];
-        if (entry_is(e, key, hash)) return e;
+        if (e->hash == hash && entry_is(e, key)) return e;
     }
     return NULL;
 }
@@ -53,7 +54,11 @@ static bool make_room(strmap *m)
     const size_t slot_count = m->slot_count ? m->slot_count * 2 : LINEAR_COUNT * 4;
     uint32_t *slots = mem_calloc(slot_count, sizeof *slots);
     if (!slots) return false;
-    for (size_t i = 0; i < m->count; i++) place(slots, slot_count, m->entries[i].hash, i);
+    for (size_t i = 0; i < m->count; i++) {
+        strmap_entry *e = &m->entries[i];
+        if (!m->slots) e->hash = span_hash(span_of(e->key));
+        place(slots, slot_count, e->hash, i);
+    }
     mem_free(m->slots);
     m->slots = slots;
     m->slot_count = slot_count;
@@ -74,8 +79,7 @@ static span key_of(const char *key, size_t key_size)
 bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value)
 {
     const span k = key_of(key, key_size);
-    const uint64_t hash = span_hash(k);
-    strmap_entry *e = lookup(m, k, hash);
+    strmap_entry *e = lookup(m, k);
     if (e) {
         e->value = value;
         return true;
@@ -83,6 +87,7 @@ bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value)
     if (!make_room(m)) return false;
     char *copy = mem_strndup(k.data, k.size);
     if (!copy) return false;
+    const uint64_t hash = m->slots ? span_hash(k) : 0;
     m->entries[m->count] = (strmap_entry){copy, value, hash};
     if (m->slots) place(m->slots, m->slot_count, hash, m->count);
     m->count++;
@@ -97,7 +102,7 @@ void *strmap_get(const strmap *m, const char *key)
 void *strmap_get_n(const strmap *m, const char *key, size_t key_size)
 {
     const span k = key_of(key, key_size);
-    const strmap_entry *e = lookup(m, k, span_hash(k));
+    const strmap_entry *e = lookup(m, k);
     return e ? e->value : NULL;
 }
 
@@ -109,7 +114,7 @@ bool strmap_has(const strmap *m, const char *key)
 strmap_entry *strmap_find(const strmap *m, const char *key)
 {
     const span k = span_of(key);
-    return lookup(m, k, span_hash(k));
+    return lookup(m, k);
 }
 
 /* Empties the slot of an entry and moves later entries of the same probe sequence into the gap. */
@@ -137,7 +142,7 @@ bool strmap_rename(strmap *m, const char *from, const char *to)
     if (m->slots) unplace(m, index);
     mem_free(e->key);
     e->key = copy;
-    e->hash = span_hash(span_of(to));
+    if (m->slots) e->hash = span_hash(span_of(to));
     if (m->slots) place(m->slots, m->slot_count, e->hash, index);
     return true;
 }

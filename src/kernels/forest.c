@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TreeEnsembleClassifier and TreeEnsembleRegressor of float32 features. The upper part of a tree,
+/* TreeEnsembleClassifier, TreeEnsembleRegressor and TreeEnsemble. The upper part of a tree,
  * or all of it, is swept (forest.h): all its tests are made for 16 rows at a time or, for a single
  * row, for 16 words of tests. Below it rows walk: nodes take 16 bytes, and children lie behind
  * their parents, so a walk ends; eight walks are interleaved, because each step waits for two
@@ -11,63 +11,7 @@
 
 #include "base/cancel.h"
 #include "kernels/extent.h"
-
-/* ---- Walks ---------------------------------------------------------------------------------- */
-
-enum { LANES = FOREST_LANES };
-
-static inline uint32_t step(const forest_step *n, const float *x, bool simple)
-{
-    const float v = x[n->feature & FOREST_FEATURE], s = n->split;
-    if (simple) return n->next[v <= s];
-    const uint32_t missing = (v != v) & (n->feature >> FOREST_MISSING_BIT);
-    uint32_t passes = v <= s;
-    switch (n->feature >> FOREST_MODE_BIT & 7) {
-    case FOREST_LT: passes = v < s; break;
-    case FOREST_GTE: passes = v >= s; break;
-    case FOREST_GT: passes = v > s; break;
-    case FOREST_EQ: passes = v == s; break;
-    case FOREST_NEQ: passes = v != s; break;
-    default: break;
-    }
-    return n->next[passes | missing];
-}
-
-/* Walks up to FOREST_GROUP rows or, with `one`, trees for the row x[0] to their leaves, which are
- * at least `depth` steps away. A leaf leads to itself. `depth` may include FOREST_EVEN. */
-static inline __attribute__((always_inline)) void walk_lanes(const forest_step *nodes, uint32_t *at,
-                                                             const float *const *x, uint32_t depth,
-                                                             bool simple, bool one)
-{
-    const int lanes = one ? FOREST_GROUP : LANES; /* more of them hide more of memory's latency */
-    uint32_t moved;
-    for (uint32_t d = 0; d < depth % FOREST_EVEN; d++)
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes; i++) at[i] = step(&nodes[at[i]], x[one ? 0 : i], simple);
-    if (depth & FOREST_EVEN) return;
-    do {
-        moved = 0;
-#pragma GCC unroll 16
-        for (int i = 0; i < lanes; i++) {
-            const uint32_t next = step(&nodes[at[i]], x[one ? 0 : i], simple);
-            moved |= next ^ at[i];
-            at[i] = next;
-        }
-    } while (moved);
-}
-
-static void walk_any(const forest_view *v, uint32_t *at, const float *const *x, uint32_t depth,
-                     bool one)
-{
-    if (!v->p->simple && one)
-        walk_lanes(v->nodes, at, x, depth, false, true);
-    else if (!v->p->simple)
-        walk_lanes(v->nodes, at, x, depth, false, false);
-    else if (one)
-        walk_lanes(v->nodes, at, x, depth, true, true);
-    else
-        walk_lanes(v->nodes, at, x, depth, true, false);
-}
+#include "kernels/forest_walk.h"
 
 /* ---- Scores --------------------------------------------------------------------------------- */
 
@@ -83,13 +27,15 @@ static inline void add_leaf(const forest_view *v, uint32_t at, double *y, bool *
 {
     const forest_params *p = v->p;
     const forest_step *leaf = &v->nodes[at];
-    if (p->targets == 1 && !p->ranked) {
-        *y = joined(p->join, *y, (double)leaf->split, *seen);
+    uint32_t k;
+    memcpy(&k, &leaf->split, sizeof k);
+    if (p->targets == 1) {
+        const bool found = !p->ranked || k < p->leaves;
+        const double value = p->ranked ? v->weights[found ? k : 0].value : (double)leaf->split;
+        *y = joined(p->join, *y, value, *seen);
         *seen = true;
         return;
     }
-    uint32_t k;
-    memcpy(&k, &leaf->split, sizeof k);
     if (k >= p->leaves) return; /* a plan may claim a wrong depth, so this may be no leaf */
     for (uint32_t i = v->ranges[k]; i < v->ranges[k + 1]; i++) {
         const forest_share *w = &v->weights[i];
@@ -99,49 +45,93 @@ static inline void add_leaf(const forest_view *v, uint32_t at, double *y, bool *
     }
 }
 
-/* Scores lie in scratch memory behind ranks and columns of features. */
+/* Adds the weights that all leaves have for `count` targets from `first` on, in registers: sums in
+ * memory would wait for each other's stores. */
+static inline __attribute__((always_inline)) void sum_some(const forest_view *v, double *y,
+                                                           const uint32_t *leaves, size_t first,
+                                                           size_t count)
+{
+    const forest_params *p = v->p;
+    double sums[4] = {0};
+    for (size_t i = 0; i < p->roots; i++) {
+        if (leaves[i] >= p->nodes) continue;
+        const forest_step *leaf = &v->nodes[leaves[i]];
+        const uint32_t k = forest_split_bits(leaf);
+        if (count == 1 && !p->ranked && p->targets == 1) {
+            sums[0] += (double)leaf->split;
+            continue;
+        }
+        if (k >= p->leaves) continue;
+        const forest_share *w = v->weights + k * p->targets + first;
+#pragma GCC unroll 4
+        for (size_t t = 0; t < count; t++) sums[t] += w[t].value;
+    }
+    memcpy(y + first, sums, count * sizeof *sums);
+}
+
+/* The sums of one row, if each leaf has one weight for each target. */
+static void sum_dense(const forest_view *v, double *y, bool *seen, const uint32_t *leaves)
+{
+    const size_t targets = v->p->targets;
+    memset(seen, true, targets * sizeof *seen);
+    for (size_t t = 0; t < targets; t += 4) {
+        switch (targets - t) {
+        case 1: sum_some(v, y, leaves, t, 1); break;
+        case 2: sum_some(v, y, leaves, t, 2); break;
+        case 3: sum_some(v, y, leaves, t, 3); break;
+        default: sum_some(v, y, leaves, t, 4); break;
+        }
+    }
+}
+
+/* Scratch memory: picked numbers, their places, columns, scores. */
+static uint32_t *places_of(const forest_params *p, void *scratch)
+{
+    return (uint32_t *)scratch + (forest_picks_rows(p) ? p->block * p->width : 0);
+}
+
+static float *columns_of(const forest_params *p, void *scratch)
+{
+    return (float *)(places_of(p, scratch) + (forest_walks_sets(p) ? p->block * p->width : 0));
+}
+
 static forest_scores scores_of(const forest_params *p, void *scratch)
 {
-    const size_t ranks = p->ranked ? p->block * p->width : 0;
     forest_scores s;
-    s.y = (double *)((float *)scratch + ranks + p->columns * FOREST_ROWS);
+    s.y = (double *)(columns_of(p, scratch) + (p->columns + p->bit_columns) * FOREST_ROWS);
     s.row_y = s.y + p->block * p->targets;
     s.seen = (bool *)(s.row_y + p->targets);
     s.row_seen = s.seen + p->block * p->targets;
     return s;
 }
 
-/* Rows from `from` on, which tests use: those of the input, or their ranks. */
-static const float *rows_of(const forest_view *v, const kernel_run *r, size_t from, size_t rows)
-{
-    if (!v->p->ranked) return (const float *)r->tensors[0] + from * v->p->features;
-    forest_rank(r->scratch, v, r->tensors[0], from, rows);
-    return r->scratch;
-}
-
 /* ---- Many rows ------------------------------------------------------------------------------ */
 
 /* Walks `rows` rows on from the nodes `at`, which are at least `depth` steps above the leaves. */
-static void walk_rows(const forest_view *v, const float *x, uint32_t *at, uint32_t depth,
-                      size_t rows)
+static void walk_block(const forest_view *v, const float *x, const uint32_t *places, uint32_t *at,
+                       uint32_t depth, size_t rows)
 {
-    for (size_t row = 0; row < rows; row += LANES) {
-        const float *lanes[LANES];
-        for (size_t i = 0; i < LANES; i++)
-            lanes[i] = x + (row + i < rows ? row + i : rows - 1) * v->p->width;
-        walk_any(v, at + row, lanes, depth, false);
+    for (size_t row = 0; row < rows; row += FOREST_LANES) {
+        forest_rows lanes;
+        for (size_t i = 0; i < FOREST_LANES; i++) {
+            const size_t from = (row + i < rows ? row + i : rows - 1) * v->p->width;
+            lanes.x[i] = x + from;
+            lanes.places[i] = v->p->sets ? places + from : NULL;
+        }
+        forest_walk(v, at + row, &lanes, depth, false);
     }
 }
 
 /* The leaves of `rows` rows in a tree. */
 static void find_rows(const forest_view *v, const forest_loops *loops, const forest_tree *tree,
-                      const float *x, const float *columns, uint32_t *at, size_t rows)
+                      const float *x, const uint32_t *places, const float *columns, uint32_t *at,
+                      size_t rows)
 {
     const size_t whole = extent_round_up(rows, FOREST_GROUP);
     const uint32_t *exits = v->exits + (size_t)tree->word * FOREST_WORD;
     if (tree->words) loops->find(at, v, tree, columns, whole);
     for (size_t i = 0; i < whole; i++) at[i] = tree->words ? exits[at[i]] : tree->root;
-    if (!tree->whole) walk_rows(v, x, at, tree->words ? 0 : tree->depth, rows);
+    if (!tree->whole) walk_block(v, x, places, at, tree->words ? 0 : tree->depth, rows);
 }
 
 /* Adds what a tree with tables gives to `rows` rows. */
@@ -149,38 +139,78 @@ static void add_tables(const forest_view *v, const forest_loops *loops, const fo
                        const uint32_t *exits, const forest_scores *s, size_t rows)
 {
     const size_t block = v->p->block;
+    const size_t whole = extent_round_up(rows, FOREST_GROUP);
     for (uint32_t k = tree->table; k < tree->table + tree->tables; k++) {
         const forest_table *t = &v->tables[k];
-        loops->add(s->y + t->target * block, v->values + t->first, exits, tree->words,
-                   extent_round_up(rows, FOREST_GROUP));
+        double *y = s->y + t->target * block;
+        if (v->p->ranked)
+            loops->add_wide(y, v->wide_values + t->first, exits, tree->words, whole);
+        else
+            loops->add(y, v->values + t->first, exits, tree->words, whole);
         if (!s->seen[t->target * block]) memset(s->seen + t->target * block, true, rows);
     }
+}
+
+/* Rows [from, to) of the input, as tests use them, with their columns and scores. */
+typedef struct block {
+    size_t from, to;
+    const float *x;
+    const float *columns;
+    const uint32_t *places;
+    forest_scores s;
+} block;
+
+static void enter_block(block *b, const forest_view *v, const forest_loops *loops,
+                        const kernel_run *r, void *scratch)
+{
+    const forest_params *p = v->p;
+    const size_t rows = b->to - b->from;
+    float *columns = columns_of(p, scratch);
+    uint32_t *places = places_of(p, scratch);
+    b->x = p->picked ? scratch : (const float *)r->tensors[0] + b->from * p->features;
+    b->columns = columns;
+    b->places = places;
+    b->s = scores_of(p, scratch);
+    if (p->picked)
+        forest_pick(p->whole ? NULL : scratch, p->columns ? columns : NULL, v, loops, r->tensors[0],
+                    b->from, rows);
+    else if (p->columns)
+        forest_turn(columns, v, b->x, rows);
+    loops->spread(columns, v, extent_round_up(rows, FOREST_GROUP));
+    if (forest_walks_sets(p)) loops->places(places, b->x, rows * p->width);
+    memset(b->s.y, 0, p->block * p->targets * sizeof *b->s.y);
+    memset(b->s.seen, 0, p->block * p->targets * sizeof *b->s.seen);
+}
+
+static void add_tree(const forest_view *v, const forest_loops *loops, const forest_tree *tree,
+                     const block *b)
+{
+    const forest_params *p = v->p;
+    const size_t rows = b->to - b->from;
+    uint32_t at[FOREST_ROWS + FOREST_LANES];
+    if (p->tables) {
+        loops->find(at, v, tree, b->columns, extent_round_up(rows, FOREST_GROUP));
+        add_tables(v, loops, tree, at, &b->s, rows);
+        return;
+    }
+    find_rows(v, loops, tree, b->x, b->places, b->columns, at, rows);
+    if (p->targets == 1 && !p->ranked && p->join < FOREST_MIN) {
+        for (size_t k = 0; k < rows; k++) b->s.y[k] += (double)v->nodes[at[k]].split;
+        memset(b->s.seen, true, rows * sizeof *b->s.seen);
+        return;
+    }
+    for (size_t k = 0; k < rows; k++) add_leaf(v, at[k], b->s.y + k, b->s.seen + k, p->block);
 }
 
 /* Rows [from, to) are at most one block. */
 static void run_block(const forest_view *v, const forest_loops *loops, const kernel_run *r,
                       size_t from, size_t to)
 {
-    const forest_params *p = v->p;
-    const size_t rows = to - from;
-    const float *x = rows_of(v, r, from, rows);
-    float *columns = (float *)r->scratch + (p->ranked ? p->block * p->width : 0);
-    const forest_scores s = scores_of(p, r->scratch);
-    uint32_t at[FOREST_ROWS + LANES];
-    memset(s.y, 0, p->block * p->targets * sizeof *s.y);
-    memset(s.seen, 0, p->block * p->targets * sizeof *s.seen);
-    if (p->columns) forest_turn(columns, v, x, rows);
-    for (size_t i = 0; i < p->roots && !cancel_requested(); i++) {
-        const forest_tree *tree = &v->trees[i];
-        if (p->tables) {
-            loops->find(at, v, tree, columns, extent_round_up(rows, FOREST_GROUP));
-            add_tables(v, loops, tree, at, &s, rows);
-            continue;
-        }
-        find_rows(v, loops, tree, x, columns, at, rows);
-        for (size_t k = 0; k < rows; k++) add_leaf(v, at[k], s.y + k, s.seen + k, p->block);
-    }
-    forest_finish(v, r, &s, from, to);
+    block b = {.from = from, .to = to};
+    enter_block(&b, v, loops, r, r->scratch);
+    for (size_t i = 0; i < v->p->roots && !cancel_requested(); i++)
+        add_tree(v, loops, &v->trees[i], &b);
+    forest_finish(v, r, &b.s, from, to);
 }
 
 /* ---- Few rows ------------------------------------------------------------------------------- */
@@ -199,22 +229,35 @@ static uint32_t least_depth(const forest_view *v, size_t tree)
 }
 
 /* Finds the leaves of one row in the trees of a group. */
-static void find_leaves(const forest_view *v, const forest_loops *loops, const float *x,
-                        uint32_t *leaves, size_t group)
+static void find_leaves(const forest_view *v, const forest_loops *loops, const forest_rows *row,
+                        const uint32_t *chosen, uint32_t *leaves, size_t group)
 {
     const forest_params *p = v->p;
     const size_t first = group * FOREST_GROUP;
     uint32_t bits[FOREST_GROUP];
-    if (p->groups) loops->bits(bits, v, group, x);
+    if (p->groups) loops->bits(bits, v, group, row->x[0], chosen);
     for (size_t i = 0; i < FOREST_GROUP; i++) {
         const size_t tree = first + i < p->roots ? first + i : first;
         const uint32_t exit = p->groups ? (uint32_t)__builtin_ctz(bits[i] | 1u << 31) : 0;
         leaves[first + i] = p->groups ? v->exits[tree * FOREST_WORD + exit] : v->trees[tree].root;
     }
     if (p->whole) return;
-    const float *rows[FOREST_GROUP];
-    for (size_t i = 0; i < FOREST_GROUP; i++) rows[i] = x;
-    walk_any(v, leaves + first, rows, p->groups ? 0 : least_depth(v, first), true);
+    forest_walk(v, leaves + first, row, p->groups ? 0 : least_depth(v, first), true);
+}
+
+/* One row as tests use it. */
+static forest_rows read_row(const forest_view *v, const forest_loops *loops, const kernel_run *r,
+                            size_t row)
+{
+    const forest_params *p = v->p;
+    uint32_t *places = places_of(p, r->scratch);
+    forest_rows own = {.x = {r->scratch}, .places = {places}};
+    if (p->picked)
+        forest_pick_row(r->scratch, v, loops, r->tensors[0], row);
+    else
+        own.x[0] = (const float *)r->tensors[0] + row * p->features;
+    if (forest_walks_sets(p)) loops->places(places, own.x[0], p->width);
+    return own;
 }
 
 /* Few rows: the first phase finds the leaves, the second adds their weights. */
@@ -223,24 +266,29 @@ static void run_trees(const forest_view *v, const forest_loops *loops, const ker
     const forest_params *p = v->p;
     const size_t found = forest_found(p), groups = found / FOREST_GROUP;
     uint32_t *leaves = r->workspace;
+    uint32_t chosen[FOREST_MOST_CHOICES];
     size_t from, to;
     if (r->phase == 0) {
         kernel_share(&from, &to, groups, r->part, r->parts);
-        const float *x = from < to ? rows_of(v, r, 0, p->rows) : NULL;
-        for (size_t row = 0; row < p->rows; row++)
+        for (size_t row = 0; from < to && row < p->rows; row++) {
+            const forest_rows own = read_row(v, loops, r, row);
+            forest_choose(chosen, v, own.x[0]);
             for (size_t i = from; i < to && !cancel_requested(); i++)
-                find_leaves(v, loops, x + row * p->width, leaves + row * found, i);
+                find_leaves(v, loops, &own, chosen, leaves + row * found, i);
+        }
         return;
     }
     kernel_share(&from, &to, p->rows, r->part, r->parts);
     const forest_scores s = scores_of(p, r->scratch);
     for (size_t row = from; row < to; row++) {
+        const uint32_t *own = leaves + row * found;
         memset(s.row_y, 0, p->targets * sizeof *s.row_y);
         memset(s.row_seen, 0, p->targets * sizeof *s.row_seen);
-        for (size_t i = 0; i < p->roots; i++) {
-            const uint32_t leaf = leaves[row * found + i];
-            if (leaf < p->nodes) add_leaf(v, leaf, s.row_y, s.row_seen, 1);
-        }
+        if (p->dense && p->join < FOREST_MIN)
+            sum_dense(v, s.row_y, s.row_seen, own);
+        else
+            for (size_t i = 0; i < p->roots; i++)
+                if (own[i] < p->nodes) add_leaf(v, own[i], s.row_y, s.row_seen, 1);
         forest_finish_row(v, r, &s, row);
     }
 }
@@ -278,25 +326,48 @@ static void forest_run(const kernel_run *r)
 /* Ranks of more tests need not be whole numbers of float32. */
 enum { MOST_NODES = 1 << 23 };
 
+typedef struct forest_size {
+    size_t nodes, roots;
+} forest_size;
+
+static forest_size size_of(const op_node *n)
+{
+    forest_size s = {0};
+    if (forest_is_version5(n)) {
+        const op_attr *members = op_attr_find(n, "membership_values");
+        (void)op_attr_ints(n, "nodes_featureids", &s.nodes);
+        (void)op_attr_ints(n, "tree_roots", &s.roots);
+        if (members) s.nodes += pgy_tensor_count(members->tensor);
+        return s;
+    }
+    const int64_t *ids = op_attr_ints(n, "nodes_treeids", &s.nodes);
+    for (size_t i = 0; i < s.nodes; i++) s.roots += !i || ids[i] != ids[i - 1];
+    return s;
+}
+
+static bool takes_type(const op_node *n, pgy_dtype type)
+{
+    return type == PGY_F32 || type == PGY_F64 ||
+           (!forest_is_version5(n) && (type == PGY_I32 || type == PGY_I64));
+}
+
 static bool forest_accept(kernel_problem *u, double *cost_ns)
 {
     const kernel_tensor *x = &u->inputs[0];
-    const bool classifies = strcmp(u->node->def->name, "TreeEnsembleClassifier") == 0;
-    const op_attr *modes = op_attr_find(u->node, "nodes_modes");
-    size_t roots = 1, trees;
-    const int64_t *ids = op_attr_ints(u->node, "nodes_treeids", &trees);
-    for (size_t i = 1; i < trees; i++) roots += ids[i] != ids[i - 1];
-    if ((x->dtype != PGY_F32 && x->dtype != PGY_F64) || x->rank < 1 || x->rank > 2 ||
-        !kernel_count(x) || !modes || trees > MOST_NODES)
+    const forest_size size = size_of(u->node);
+    const pgy_dtype score = forest_is_version5(u->node) ? x->dtype : PGY_F32;
+    if (!takes_type(u->node, x->dtype) || x->rank < 1 || x->rank > 2 || !kernel_count(x) ||
+        !size.nodes || !size.roots || size.nodes > MOST_NODES)
         return false;
     for (size_t i = 0; i < u->output_count; i++) {
         const pgy_dtype type = u->outputs[i].dtype;
-        if (type && type != (classifies && i == 0 ? PGY_I64 : PGY_F32)) return false;
+        if (type && type != (forest_is_classifier(u->node) && i == 0 ? PGY_I64 : score))
+            return false;
         u->outputs[i].layout = KERNEL_LINEAR;
     }
     u->inputs[0].layout = KERNEL_LINEAR;
     const double rows = x->rank == 2 ? (double)x->shape[0] : 1;
-    *cost_ns = 200 + rows * (double)roots * 10 * u->self->rates[0];
+    *cost_ns = 200 + rows * (double)size.roots * 10 * u->self->rates[0];
     return true;
 }
 
@@ -308,11 +379,12 @@ static bool forest_extent(kernel_extent *e, const kernel_claim *q)
     if (q->input_count != 1 || q->output_count != (p->classifies ? 2u : 1u))
         return extent_refuse(e, "number of operands");
     extent_tensor(e, 0, extent_mul(p->rows, p->features),
-                  p->doubles ? sizeof(double) : sizeof(float));
+                  pgy_dtype_describe((pgy_dtype)p->type)->bits / 8);
     if (p->classifies && extent_has(q, 1)) extent_tensor(e, 1, p->rows, sizeof(int64_t));
     const uint32_t scores = p->classifies ? 2 : 1;
     if (extent_has(q, scores))
-        extent_tensor(e, scores, extent_mul(p->rows, p->targets), sizeof(float));
+        extent_tensor(e, scores, extent_mul(p->rows, p->targets),
+                      p->wide_scores ? sizeof(double) : sizeof(float));
     e->scratch = forest_scratch(p);
     if (!p->by_trees) return true;
     e->phases = 2;
@@ -322,8 +394,9 @@ static bool forest_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, each)                                                             \
     {                                                                                        \
-        .name = "forest_" #suffix, .version = 1,                                             \
-        .ops = "ai.onnx.ml:TreeEnsembleClassifier ai.onnx.ml:TreeEnsembleRegressor",         \
+        .name = "forest_" #suffix, .version = 2,                                             \
+        .ops = "ai.onnx.ml:TreeEnsembleClassifier ai.onnx.ml:TreeEnsembleRegressor "         \
+               "ai.onnx.ml:TreeEnsemble",                                                    \
         .needs = level, .rates = {each}, .accept = forest_accept, .prepare = forest_prepare, \
         .run = forest_run, .extent = forest_extent                                           \
     }

@@ -55,10 +55,19 @@ static forest forest_of(const forest_view *v)
     const forest_params *p = v->p;
     return (forest){.join = (forest_join)p->join,
                     .transform = (scores_transform)p->transform,
+                    .transforms_one = p->transforms_one,
                     .base = v->base,
                     .base_count = p->base_count,
                     .root_count = p->roots,
                     .target_count = p->targets};
+}
+
+static inline void put_score(const forest_params *p, void *scores, size_t i, double y)
+{
+    if (p->wide_scores)
+        ((double *)scores)[i] = y;
+    else
+        ((float *)scores)[i] = (float)y;
 }
 
 void forest_finish_row(const forest_view *v, const kernel_run *r, const forest_scores *s,
@@ -66,7 +75,7 @@ void forest_finish_row(const forest_view *v, const kernel_run *r, const forest_s
 {
     const forest_params *p = v->p;
     const forest f = forest_of(v);
-    float *z = r->tensors[p->classifies ? 2 : 1];
+    void *z = r->tensors[p->classifies ? 2 : 1];
     int64_t *labels = p->classifies ? r->tensors[1] : NULL;
     double *y = s->row_y;
     size_t label = 0;
@@ -78,13 +87,14 @@ void forest_finish_row(const forest_view *v, const kernel_run *r, const forest_s
         kernel_fault(r);
     if (labels) labels[row] = literal ? (int64_t)label : v->labels[label];
     if (!z) return;
-    for (size_t i = 0; i < p->targets; i++) z[row * p->targets + i] = (float)y[i];
+    for (size_t i = 0; i < p->targets; i++) put_score(p, z, row * p->targets + i, y[i]);
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------- */
 
 /* Sums of regressors without a transform; `seen` must be the same for all rows of a target. */
-static void finish_targets(const forest_view *v, float *z, const forest_scores *s, size_t rows)
+static void finish_targets(const forest_view *v, void *scores, const forest_scores *s, size_t from,
+                           size_t rows)
 {
     const forest_params *p = v->p;
     const double count = p->join == FOREST_AVERAGE ? (double)p->roots : 1;
@@ -92,9 +102,9 @@ static void finish_targets(const forest_view *v, float *z, const forest_scores *
         const double *y = s->y + t * p->block;
         const bool based = p->base_count && (s->seen[t * p->block] || p->targets == 1);
         const double base = based ? v->base[t] : 0;
-        for (size_t i = 0; !based && i < rows; i++) z[i * p->targets + t] = (float)(y[i] / count);
-        for (size_t i = 0; based && i < rows; i++)
-            z[i * p->targets + t] = (float)(y[i] / count + base);
+        const size_t at = from * p->targets + t;
+        for (size_t i = 0; i < rows; i++)
+            put_score(p, scores, at + i * p->targets, based ? y[i] / count + base : y[i] / count);
     }
 }
 
@@ -145,14 +155,14 @@ void forest_finish(const forest_view *v, const kernel_run *r, const forest_score
 {
     const forest_params *p = v->p;
     const bool plain = p->transform == SCORES_NONE && p->tables;
-    float *scores = r->tensors[p->classifies ? 2 : 1];
+    if (plain && !p->classifies) {
+        if (r->tensors[1]) finish_targets(v, r->tensors[1], s, from, to - from);
+        return;
+    }
+    float *scores = p->classifies ? r->tensors[2] : NULL;
     int64_t *labels = p->classifies ? r->tensors[1] : NULL;
     float *z = scores ? scores + from * p->targets : NULL;
     if (labels) labels += from;
-    if (plain && !p->classifies) {
-        if (z) finish_targets(v, z, s, to - from);
-        return;
-    }
     if (plain && p->targets == 2 && p->one_id && !p->base_count && s->seen[0] &&
         !s->seen[p->block]) {
         finish_pairs(v, labels, z, s, to - from);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making the parameters of the kernel for tree ensembles. */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -22,7 +21,7 @@ static const void *next_array(const forest_params *p, uint64_t *at, uint64_t cou
 
 uint64_t forest_place(forest_view *v, const forest_params *p)
 {
-    const uint64_t ranked = p->ranked ? p->width : 0;
+    const uint64_t picked = p->picked ? p->width : 0;
     uint64_t at = sizeof *p;
     v->p = p;
     v->base = next_array(p, &at, p->base_count, sizeof(double));
@@ -31,17 +30,23 @@ uint64_t forest_place(forest_view *v, const forest_params *p)
     v->weights = next_array(p, &at, p->weights, sizeof(forest_share));
     v->nodes = next_array(p, &at, p->nodes, sizeof(forest_step));
     v->ranges = next_array(p, &at, extent_add(p->leaves, 1), sizeof(uint32_t));
-    v->rank_features = next_array(p, &at, ranked, sizeof(uint32_t));
-    v->rank_first = next_array(p, &at, ranked ? extent_add(ranked, 1) : 0, sizeof(uint32_t));
+    v->sets = next_array(p, &at, p->sets, sizeof(uint32_t));
+    v->pick_features = next_array(p, &at, picked, sizeof(uint32_t));
+    v->pick_first = next_array(p, &at, picked ? extent_add(picked, 1) : 0, sizeof(uint32_t));
     v->trees = next_array(p, &at, p->roots, sizeof(forest_tree));
     v->columns = next_array(p, &at, p->columns, sizeof(uint32_t));
+    v->bit_columns = next_array(p, &at, p->bit_columns, sizeof(forest_bits_column));
     v->words = next_array(p, &at, p->words, sizeof(forest_word));
     v->groups = next_array(p, &at, p->groups, sizeof(forest_word));
     v->tests = next_array(p, &at, p->tests, sizeof(forest_test));
     v->lanes = next_array(p, &at, p->lanes, sizeof(forest_lanes));
+    v->choices = next_array(p, &at, p->choices, sizeof(forest_choice));
+    v->choice_words = next_array(p, &at, p->choice_words, sizeof(uint32_t));
     v->exits = next_array(p, &at, extent_mul(p->words, FOREST_WORD), sizeof(uint32_t));
     v->tables = next_array(p, &at, p->tables, sizeof(forest_table));
-    v->values = next_array(p, &at, p->values, sizeof(float));
+    v->values = next_array(p, &at, p->ranked ? 0 : p->values, sizeof(float));
+    if (p->ranked) at = extent_round_up(at, sizeof(double));
+    v->wide_values = next_array(p, &at, p->ranked ? p->values : 0, sizeof(double));
     return at;
 }
 
@@ -54,121 +59,38 @@ forest_view forest_view_of(const void *params)
 
 uint64_t forest_scratch(const forest_params *p)
 {
-    const uint64_t columns = extent_mul3(p->columns, FOREST_ROWS, sizeof(float));
-    const uint64_t ranks = p->ranked ? extent_mul3(p->block, p->width, sizeof(float)) : 0;
+    const uint64_t columns =
+        extent_mul3(extent_add(p->columns, p->bit_columns), FOREST_ROWS, sizeof(float));
+    const uint64_t picked =
+        forest_picks_rows(p) ? extent_mul3(p->block, p->width, sizeof(float)) : 0;
+    const uint64_t places =
+        forest_walks_sets(p) ? extent_mul3(p->block, p->width, sizeof(uint32_t)) : 0;
     const uint64_t scores =
         extent_mul3(extent_add(p->block, 1), p->targets, sizeof(double) + sizeof(bool));
-    return extent_add(extent_add(ranks, columns), scores);
+    return extent_add(extent_add(picked, places), extent_add(columns, scores));
+}
+
+bool forest_is_dense(const forest_view *v)
+{
+    const forest_params *p = v->p;
+    if (p->targets == 1) return true;
+    for (uint64_t i = 0; i <= p->leaves; i++)
+        if (v->ranges[i] != i * p->targets) return false;
+    for (uint64_t i = 0; i < p->weights; i++)
+        if (v->weights[i].target != i % p->targets) return false;
+    return true;
 }
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
 typedef struct maker {
-    const forest *f;
-    uint32_t *order, *number; /* old nodes in their new order; new number + 1 of old nodes */
-    uint32_t *stack;
-    size_t count;
-    const forest_ranks *ranks; /* NULL: none */
+    forest_nodes nodes;
+    const forest_picks *picks; /* NULL: none */
 } maker;
-
-/* Appends the nodes of one tree in the order in which a depth-first walk leaves them: children
- * first. */
-static void list_tree(maker *m, uint32_t root)
-{
-    size_t depth = 0;
-    if (m->number[root]) return;
-    m->stack[depth++] = root;
-    m->number[root] = 1;
-    while (depth) {
-        const uint32_t at = m->stack[depth - 1];
-        const forest_node *n = &m->f->nodes[at];
-        int side = 1;
-        while (n->mode != FOREST_LEAF && side >= 0 && m->number[n->next[side]]) side--;
-        if (n->mode == FOREST_LEAF || side < 0) {
-            m->order[m->count++] = at;
-            depth--;
-            continue;
-        }
-        m->number[n->next[side]] = 1;
-        m->stack[depth++] = n->next[side];
-    }
-}
-
-/* Numbers the nodes so that children come behind their parents, the child of a failed test next to
- * its parent where it can be: the reverse of the list of all trees. */
-static void number_trees(maker *m)
-{
-    for (size_t i = m->f->root_count; i-- > 0;) list_tree(m, m->f->roots[i]);
-    for (size_t i = 0, k = m->count; i + 1 < k; i++) {
-        const uint32_t held = m->order[i];
-        m->order[i] = m->order[--k];
-        m->order[k] = held;
-    }
-    for (size_t i = 0; i < m->count; i++) m->number[m->order[i]] = (uint32_t)i + 1;
-}
-
-/* v < s is v <= the number before s, and so all tests of most ensembles are of one kind. */
-static bool is_shifted(const forest_node *n)
-{
-    return n->mode == FOREST_LT && (float)n->split > -INFINITY;
-}
-
-static void make_steps(const maker *m, forest_step *steps, uint32_t *ranges, forest_share *weights)
-{
-    uint32_t leaves = 0, used = 0;
-    ranges[0] = 0;
-    for (uint32_t i = 0; i < m->count; i++) {
-        const forest_node *n = &m->f->nodes[m->order[i]];
-        forest_step *s = &steps[i];
-        s->split = (float)n->split;
-        if (is_shifted(n)) s->split = nextafterf(s->split, -INFINITY);
-        if (n->mode != FOREST_LEAF) {
-            s->feature = n->feature |
-                         (uint32_t)(is_shifted(n) ? FOREST_LEQ : n->mode) << FOREST_MODE_BIT |
-                         (uint32_t)n->missing << FOREST_MISSING_BIT;
-            for (int side = 0; side < 2; side++) s->next[side] = m->number[n->next[side]] - 1;
-            continue;
-        }
-        s->next[0] = s->next[1] = i;
-        if (m->f->target_count == 1 && m->ranks)
-            weights[used++] = (forest_share){.value = n->split};
-        for (uint32_t k = 0; m->f->target_count > 1 && k < n->next[1]; k++) {
-            const forest_weight *w = &m->f->weights[n->next[0] + k];
-            weights[used++] = (forest_share){.target = w->target, .value = w->value};
-        }
-        if (m->f->target_count > 1 || m->ranks) memcpy(&s->split, &leaves, sizeof leaves);
-        ranges[++leaves] = used;
-    }
-}
-
-static void count_nodes(forest_params *p, const maker *m)
-{
-    p->nodes = m->count;
-    p->simple = true;
-    for (size_t i = 0; i < m->count; i++) {
-        const forest_node *n = &m->f->nodes[m->order[i]];
-        const bool leaf = n->mode == FOREST_LEAF;
-        p->leaves += leaf;
-        if (leaf && m->f->target_count > 1) p->weights += n->next[1];
-        if (leaf && m->f->target_count == 1 && m->ranks) p->weights++;
-        if (!leaf && ((n->mode != FOREST_LEQ && !is_shifted(n)) || n->missing)) p->simple = false;
-    }
-}
 
 static pgy_status no_memory(pgy_error *err)
 {
     return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-}
-
-static pgy_status number_nodes(maker *m, const forest *f, pgy_error *err)
-{
-    m->f = f;
-    m->order = mem_calloc(f->node_count, sizeof *m->order);
-    m->number = mem_calloc(f->node_count, sizeof *m->number);
-    m->stack = mem_calloc(f->node_count + 1, sizeof *m->stack);
-    if (!m->order || !m->number || !m->stack) return no_memory(err);
-    number_trees(m);
-    return PGY_OK;
 }
 
 static void forest_params_describe(forest_params *p, const forest *f, const kernel_problem *u)
@@ -185,7 +107,10 @@ static void forest_params_describe(forest_params *p, const forest *f, const kern
     p->join = f->join;
     p->transform = f->transform;
     p->level = u->self->needs;
-    p->classifies = strcmp(u->node->def->name, "TreeEnsembleClassifier") == 0;
+    p->type = (uint32_t)x->dtype;
+    p->transforms_one = f->transforms_one;
+    p->wide_scores = forest_is_version5(u->node) && x->dtype == PGY_F64;
+    p->classifies = forest_is_classifier(u->node);
     p->one_id = classes.one_id;
     p->positive = classes.positive;
     p->by_trees = p->rows < FOREST_LANES;
@@ -215,6 +140,8 @@ static void put(const void *to, const void *from, uint64_t count, size_t size)
     if (count) memcpy((void *)(uintptr_t)to, from, count * size);
 }
 
+enum { MOST_SETS = 1 << 24 };
+
 /* Parameters without sweeps. */
 static pgy_status make_plain(forest_params **out, const maker *m, const kernel_problem *u,
                              pgy_error *err)
@@ -222,30 +149,34 @@ static pgy_status make_plain(forest_params **out, const maker *m, const kernel_p
     forest_params head = {0};
     forest_view v;
     scores_labels labels = scores_labels_of(u->node, "classlabels_strings", "classlabels_int64s");
-    forest_params_describe(&head, m->f, u);
-    count_nodes(&head, m);
-    head.doubles = u->inputs[0].dtype == PGY_F64;
-    head.ranked = m->ranks != NULL;
-    head.width = m->ranks ? m->ranks->columns : head.features;
-    head.splits = m->ranks ? m->ranks->count : 0;
+    forest_params_describe(&head, m->nodes.f, u);
+    forest_nodes_count(&head, &m->nodes);
+    head.picked = m->picks != NULL;
+    head.ranked = m->nodes.ranked;
+    head.width = m->picks ? m->picks->columns : head.features;
+    head.splits = m->picks ? m->picks->count : 0;
     const uint64_t bytes = forest_place(&v, &head);
+    if (head.sets > MOST_SETS)
+        return pgy_error_set(err, PGY_E_UNSUPPORTED, "%s '%s': sets of nodes are too large",
+                             u->node->def->name, u->node->name);
     forest_params *p = bytes == EXTENT_TOO_MUCH ? NULL : mem_calloc(1, bytes);
     if (!p) return no_memory(err);
     *p = head;
     (void)forest_place(&v, p);
     forest_tree *trees = (forest_tree *)(uintptr_t)v.trees;
-    memcpy((void *)(uintptr_t)v.base, m->f->base, head.base_count * sizeof(double));
+    memcpy((void *)(uintptr_t)v.base, m->nodes.f->base, head.base_count * sizeof(double));
     for (size_t i = 0; i < head.labels; i++)
         ((int64_t *)(uintptr_t)v.labels)[i] = labels.ints ? labels.ints[i] : (int64_t)i;
-    if (m->ranks) {
-        put(v.splits, m->ranks->splits, head.splits, sizeof *v.splits);
-        put(v.rank_features, m->ranks->features, head.width, sizeof *v.rank_features);
-        put(v.rank_first, m->ranks->first, head.width + 1, sizeof *v.rank_first);
+    if (m->picks) {
+        put(v.splits, m->picks->splits, head.splits, sizeof *v.splits);
+        put(v.pick_features, m->picks->features, head.width, sizeof *v.pick_features);
+        put(v.pick_first, m->picks->first, head.width + 1, sizeof *v.pick_first);
     }
-    make_steps(m, (forest_step *)(uintptr_t)v.nodes, (uint32_t *)(uintptr_t)v.ranges,
-               (forest_share *)(uintptr_t)v.weights);
-    for (size_t i = 0; i < head.roots; i++) trees[i].root = m->number[m->f->roots[i]] - 1;
-    measure_depths(&v, trees, m->order, m->stack);
+    forest_nodes_write(&m->nodes, &v);
+    p->dense = forest_is_dense(&v);
+    for (size_t i = 0; i < head.roots; i++)
+        trees[i].root = m->nodes.number[m->nodes.f->roots[i]] - 1;
+    measure_depths(&v, trees, m->nodes.order, m->nodes.stack);
     *out = p;
     return PGY_OK;
 }
@@ -265,13 +196,17 @@ static pgy_status add_sweeps(kernel_plan *out, forest_params *plain, pgy_error *
         (void)forest_place(&v, p);
         put(v.trees, s.trees, head.roots, sizeof *s.trees);
         put(v.columns, s.columns, head.columns, sizeof *s.columns);
+        put(v.bit_columns, s.bit_columns, head.bit_columns, sizeof *s.bit_columns);
         put(v.words, s.words, head.words, sizeof *s.words);
         put(v.groups, s.groups, head.groups, sizeof *s.groups);
         put(v.tests, s.tests, head.tests, sizeof *s.tests);
         put(v.lanes, s.lanes, head.lanes, sizeof *s.lanes);
+        put(v.choices, s.choices, head.choices, sizeof *s.choices);
+        put(v.choice_words, s.choice_words, head.choice_words, sizeof *s.choice_words);
         put(v.exits, s.exits, head.words * FOREST_WORD, sizeof *s.exits);
         put(v.tables, s.tables, head.tables, sizeof *s.tables);
-        put(v.values, s.values, head.values, sizeof *s.values);
+        put(v.values, s.values, head.ranked ? 0 : head.values, sizeof *s.values);
+        put(v.wide_values, s.wide_values, head.ranked ? head.values : 0, sizeof *s.wide_values);
         *out = (kernel_plan){.params = p, .params_bytes = bytes, .phases = 1, .in_place = -1};
     } else {
         mem_free(plain);
@@ -300,33 +235,46 @@ static void share_work(kernel_plan *out, const forest_params *p)
     out->workspace_bytes = p->rows * forest_found(p) * sizeof(uint32_t);
 }
 
+bool forest_is_classifier(const op_node *n)
+{
+    return strcmp(n->def->name, "TreeEnsembleClassifier") == 0;
+}
+
+bool forest_is_version5(const op_node *n)
+{
+    return strcmp(n->def->name, "TreeEnsemble") == 0;
+}
+
+static pgy_status read_forest(forest *f, const op_node *n, pgy_error *err)
+{
+    if (forest_is_version5(n)) return forest_init_version5(f, n, err);
+    if (!forest_is_classifier(n))
+        return forest_init(f, n, false, op_attr_int(n, "n_targets", 1), err);
+    const scores_labels labels = scores_labels_of(n, "classlabels_strings", "classlabels_int64s");
+    return forest_init(f, n, true, (int64_t)labels.count, err);
+}
+
 pgy_status forest_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
-    const bool classes = strcmp(u->node->def->name, "TreeEnsembleClassifier") == 0;
-    const int64_t targets =
-        classes
-            ? (int64_t)scores_labels_of(u->node, "classlabels_strings", "classlabels_int64s").count
-            : op_attr_int(u->node, "n_targets", 1);
     const kernel_tensor *x = &u->inputs[0];
     forest f = {0};
-    forest_ranks ranks = {0};
-    maker m = {0};
-    pgy_status st = forest_init(&f, u->node, classes, targets, err);
+    forest_picks picks = {0};
+    maker m = {.nodes = {.ranked = forest_needs_ranks(u)}};
+    pgy_status st = read_forest(&f, u->node, err);
     if (!st) st = forest_check_features(&f, u->node, (size_t)x->shape[x->rank - 1], err);
     if (!st && f.feature_count > FOREST_FEATURE)
         st = pgy_error_set(err, PGY_E_UNSUPPORTED, "%s '%s': a node tests feature %zu, too many",
                            u->node->def->name, u->node->name, f.feature_count - 1);
-    if (!st && forest_needs_ranks(u)) {
-        if (!forest_ranks_make(&ranks, &f)) st = no_memory(err);
-        m.ranks = &ranks;
+    if (!st && !forest_sets_fit(&f)) m.nodes.ranked = true;
+    if (!st && (m.nodes.ranked || x->dtype != PGY_F32)) {
+        if (!forest_picks_make(&picks, &f, m.nodes.ranked)) st = no_memory(err);
+        m.picks = &picks;
     }
-    if (!st) st = number_nodes(&m, &f, err);
+    if (!st && !forest_nodes_make(&m.nodes, &f)) st = no_memory(err);
     if (!st) st = make_params(out, &m, u, err);
     if (!st) share_work(out, out->params);
-    mem_free(m.order);
-    mem_free(m.number);
-    mem_free(m.stack);
-    forest_ranks_free(&ranks);
+    forest_nodes_free(&m.nodes);
+    forest_picks_free(&picks);
     forest_deinit(&f);
     return st;
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/cancel.h"
 
 void forest_deinit(forest *f)
 {
@@ -14,6 +15,52 @@ void forest_deinit(forest *f)
     mem_free((void *)(uintptr_t)f->base);
     *f = (forest){0};
 }
+
+/* ---- Cycles --------------------------------------------------------------------------------- */
+
+enum colour { NEW, OPEN, DONE };
+
+/* Walks depth first from one root; a node that is met while it is open closes a cycle. */
+static size_t cycle_below(const forest *f, uint32_t root, uint8_t *colour, uint32_t *stack)
+{
+    size_t depth = 0;
+    stack[depth++] = root;
+    while (depth) {
+        const uint32_t at = stack[depth - 1];
+        const forest_node *n = &f->nodes[at];
+        int side = 0;
+        if (n->mode != FOREST_LEAF) {
+            colour[at] = OPEN;
+            while (side < 2 && colour[n->next[side]] == DONE) side++;
+        }
+        if (n->mode == FOREST_LEAF || side == 2) {
+            colour[at] = DONE;
+            depth--;
+            continue;
+        }
+        if (colour[n->next[side]] == OPEN) return at;
+        stack[depth++] = n->next[side];
+    }
+    return f->node_count;
+}
+
+pgy_status forest_find_cycle(size_t *at, const forest *f, const op_node *n, pgy_error *err)
+{
+    pgy_status st = PGY_OK;
+    uint8_t *colour = mem_calloc(f->node_count + 1, 1);
+    uint32_t *stack = mem_calloc(f->node_count + 1, sizeof *stack);
+    *at = f->node_count;
+    if (!colour || !stack) st = rule_no_memory(n, err);
+    for (size_t i = 0; !st && i < f->root_count && *at == f->node_count; i++) {
+        if (colour[f->roots[i]] == NEW) *at = cycle_below(f, f->roots[i], colour, stack);
+        if (i % 1024 == 0) st = cancel_check(err);
+    }
+    mem_free(colour);
+    mem_free(stack);
+    return st;
+}
+
+/* ---- Walks and scores ----------------------------------------------------------------------- */
 
 static bool passes(const forest_node *n, double x)
 {
@@ -71,7 +118,7 @@ void forest_finish_targets(const forest *f, double *y, const bool *seen)
         if (f->join == FOREST_AVERAGE) y[i] /= (double)f->root_count;
         if (f->base_count && (seen[i] || f->target_count == 1)) y[i] += f->base[i];
     }
-    if (f->target_count == 1)
+    if (f->target_count == 1 && !f->transforms_one)
         scores_apply_single(y, f->transform, SCORES_SINGLE);
     else
         scores_apply(y, f->target_count, f->transform);

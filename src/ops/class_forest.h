@@ -42,6 +42,7 @@ typedef struct forest {
     size_t feature_count; /* the features that the tests use: the largest number + 1 */
     forest_join join;
     scores_transform transform;
+    bool transforms_one; /* a single target, too */
 } forest;
 
 /* Attributes that both operators have; `target` is "target" or "class". */
@@ -74,7 +75,14 @@ typedef struct forest {
  * nodes that do not exist or occur twice, cycles. */
 pgy_status forest_init(forest *f, const op_node *n, bool classes, int64_t target_count,
                        pgy_error *err) PGY_MUST_CHECK;
+/* The same for TreeEnsemble, whose tests for membership become chains of tests for equality. */
+pgy_status forest_init_version5(forest *f, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
+int64_t forest_targets_version5(const op_node *n);
 void forest_deinit(forest *f);
+/* *at becomes a node that leads to itself, or node_count if there is none. PGY_E_MEMORY,
+ * PGY_E_CANCELLED. */
+pgy_status forest_find_cycle(size_t *at, const forest *f, const op_node *n,
+                             pgy_error *err) PGY_MUST_CHECK;
 /* Fails if a test uses a feature that rows of `features` numbers lack. */
 pgy_status forest_check_features(const forest *f, const op_node *n, size_t features,
                                  pgy_error *err) PGY_MUST_CHECK;

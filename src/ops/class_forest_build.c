@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cancel.h"
 #include "ops/class_forest.h"
 
 /* A node's ids and its position in the lists; sorted by ids. */
@@ -174,50 +173,14 @@ static pgy_status make_nodes(builder *b, pgy_error *err)
     return st;
 }
 
-enum colour { NEW, OPEN, DONE };
-
-/* Walks depth first from one root; a node that is met while it is open closes a cycle. */
-static pgy_status check_tree(const builder *b, uint32_t root, uint8_t *colour, uint32_t *stack,
-                             pgy_error *err)
-{
-    size_t depth = 0;
-    stack[depth++] = root;
-    while (depth) {
-        const uint32_t at = stack[depth - 1];
-        const forest_node *n = &b->f->nodes[at];
-        int side = 0;
-        if (n->mode != FOREST_LEAF) {
-            colour[at] = OPEN;
-            while (side < 2 && colour[n->next[side]] == DONE) side++;
-        }
-        if (n->mode == FOREST_LEAF || side == 2) {
-            colour[at] = DONE;
-            depth--;
-            continue;
-        }
-        if (colour[n->next[side]] == OPEN)
-            return op_error(b->node, err, PGY_E_ARGUMENT,
-                            "node %" PRId64 " of tree %" PRId64 " is part of a cycle", b->ids[at],
-                            b->trees[at]);
-        stack[depth++] = n->next[side];
-    }
-    return PGY_OK;
-}
-
 static pgy_status check_trees(const builder *b, pgy_error *err)
 {
-    const size_t count = b->f->node_count;
-    pgy_status st = PGY_OK;
-    uint8_t *colour = mem_calloc(count, 1);
-    uint32_t *stack = mem_calloc(count + 1, sizeof *stack);
-    if (!colour || !stack) st = rule_no_memory(b->node, err);
-    for (size_t i = 0; !st && i < b->f->root_count; i++) {
-        if (colour[b->f->roots[i]] == NEW) st = check_tree(b, b->f->roots[i], colour, stack, err);
-        if (!st && i % 1024 == 0) st = cancel_check(err);
-    }
-    mem_free(colour);
-    mem_free(stack);
-    return st;
+    size_t at;
+    const pgy_status st = forest_find_cycle(&at, b->f, b->node, err);
+    if (st || at == b->f->node_count) return st;
+    return op_error(b->node, err, PGY_E_ARGUMENT,
+                    "node %" PRId64 " of tree %" PRId64 " is part of a cycle", b->ids[at],
+                    b->trees[at]);
 }
 
 typedef struct weight_lists {

@@ -109,8 +109,8 @@ static bool attribute(source *s, op_attr *a, const op_attr_def *d)
     if (d->kind == OP_ATTR_STRING) a->s = text(s, d->choices);
     if (d->kind == OP_ATTR_TENSOR) {
         const int64_t shape[] = {(int64_t)length(s)};
-        if (byte(s) % 4) return false;
-        a->tensor_dtype = byte(s) % 2 ? PGY_F32 : PGY_F64;
+        if (!d->required && byte(s) % 4) return false;
+        a->tensor_dtype = strstr(d->name, "modes") ? PGY_U8 : byte(s) % 2 ? PGY_F32 : PGY_F64;
         a->tensor = tensor_of(s, a->tensor_dtype, 1, shape);
         return a->tensor != NULL;
     }
@@ -210,7 +210,7 @@ static const op_def *choose(source *s)
                                         "CategoryMapper",
                                         "DictVectorizer",
                                         "CastMap",
-                                        "TreeEnsembleRegressor"};
+                                        "TreeEnsemble"};
     return op_find("ai.onnx.ml", NAMES[byte(s) % 16], 5);
 }
 

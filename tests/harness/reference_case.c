@@ -62,6 +62,22 @@ void reference_attr_text(reference_case *c, const char *name, const char *text)
     add_attr(c, name, OP_ATTR_STRING)->s = span_of(text);
 }
 
+void reference_attr_tensor(reference_case *c, const char *name, pgy_dtype dtype,
+                           const double *values, size_t count)
+{
+    op_attr *a = add_attr(c, name, OP_ATTR_TENSOR);
+    const int64_t size = (int64_t)count;
+    a->tensor_dtype = dtype;
+    assert_int_equal(pgy_tensor_create(&a->tensor, op_storage(dtype), 1, &size, NULL), PGY_OK);
+    for (size_t i = 0; i < count; i++) {
+        if (pgy_tensor_dtype(a->tensor) == PGY_F64)
+            op_f64(a->tensor)[i] = values[i];
+        else
+            op_i64(a->tensor)[i] = (int64_t)values[i];
+    }
+    op_conform(a->tensor, dtype, true);
+}
+
 static uint64_t next(reference_case *c)
 {
     c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
@@ -330,6 +346,7 @@ size_t reference_run_layout(reference_case *c, size_t outputs, kernel_layout lay
     }
     for (size_t i = 0; i < outputs; i++) pgy_tensor_release(wanted[i]);
     for (size_t i = 0; i < c->input_count; i++) pgy_tensor_release(c->inputs[i]);
+    for (size_t i = 0; i < c->node.attr_count; i++) pgy_tensor_release(c->attrs[i].tensor);
     return ran;
 }
 

@@ -9,7 +9,7 @@
 
 typedef struct reference_case {
     op_node node;
-    op_attr attrs[12];
+    op_attr attrs[16];
     size_t input_count;
     pgy_tensor *inputs[KERNEL_MAX_INPUTS]; /* NULL: omitted */
     bool constant[KERNEL_MAX_INPUTS];
@@ -22,6 +22,9 @@ void reference_attr_float(reference_case *c, const char *name, float value);
 void reference_attr_ints(reference_case *c, const char *name, const int64_t *values, size_t count);
 void reference_attr_floats(reference_case *c, const char *name, const float *values, size_t count);
 void reference_attr_text(reference_case *c, const char *name, const char *text);
+/* The numbers as a tensor of `dtype`, which reference_run releases. */
+void reference_attr_tensor(reference_case *c, const char *name, pgy_dtype dtype,
+                           const double *values, size_t count);
 /* Adds an input with a shape like "2 3 4"; NULL: the input is omitted. Floats are random in [-4,
  * 4), integers in [-9, 9] ([0, 9] if unsigned). @return the elements, which the caller may change
  */

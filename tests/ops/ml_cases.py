@@ -21,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 F32, F64, I32, I64 = np.float32, np.float64, np.int32, np.int64
 NAN = float("nan")
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"]
-VERSIONS = {"TreeEnsembleClassifier": 3, "TreeEnsembleRegressor": 3}
+VERSIONS = {"TreeEnsembleClassifier": 3, "TreeEnsembleRegressor": 3, "TreeEnsemble": 5}
 ROWS, ERRORS = {}, {}
 
 
@@ -222,6 +222,43 @@ error("tree_ensemble_classifier", "no class wins", C, classifier([0, 1, 0, 1], [
       "no leaf that row 0 reaches has a weight", 2)
 error("tree_ensemble_classifier", "base values", C, classifier([0] * 4, [5, 6], MIXED, base_values=[1.0] * 3), [T], "at most 2", 2)
 
+E = "TreeEnsemble"
+V5_MODES = ["LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER"]
+
+
+def tensor(values, dtype):
+    return numpy_helper.from_array(np.array(values, dtype))
+
+
+def ensemble(dtype=F32, modes=(0, 0), splits=(0.0, 1.0), targets=1, members=(), **more):
+    """Two trees of one test and two leaves each."""
+    sets = {"membership_values": tensor(members, dtype)} if members else {}
+    return {**dict(
+        nodes_featureids=[0, 1], nodes_modes=tensor(modes, np.uint8), nodes_splits=tensor(splits, dtype),
+        nodes_truenodeids=[0, 2], nodes_falsenodeids=[1, 3], nodes_trueleafs=[1, 1], nodes_falseleafs=[1, 1], tree_roots=[0, 1],
+        n_targets=targets, leaf_targetids=[0, 0, targets - 1, targets - 1], leaf_weights=tensor([0.25, -0.5, 0.125, 0.75], dtype)),
+        **sets, **more}
+
+
+FILE5 = "tree_ensemble_runtime"
+for i, transform in ((0, "NONE"), (3, "SOFTMAX_ZERO"), (4, "PROBIT")):  # ONNX Runtime takes 1 and 2 for each other
+    add(FILE5, "two targets, " + transform, E, ensemble(targets=2, post_transform=i), [T])
+for i, join in enumerate(("AVERAGE", "SUM", "MIN", "MAX")):
+    for targets in (1, 2):
+        add(FILE5, "%s, %d targets" % (join, targets), E, ensemble(targets=targets, aggregate_function=i), [T])
+TIES = np.array([[1, 3], [2, 2], [NAN, NAN], [0, 7], [0.5, 4]], F32)
+for i, mode in enumerate(V5_MODES):
+    sets = {"members": [1.0, 2.0, 0.5, NAN, 3.0, NAN]} if mode == "MEMBER" else {}
+    for missing in ([], [0, 0], [1, 1], [0, 1]):
+        for dtype in (F32, F64):
+            tracks = {"nodes_missing_value_tracks_true": missing} if missing else {}
+            add(FILE5, "%s, missing values pass: %s, %s" % (mode, missing, np.dtype(dtype).name), E,
+                ensemble(dtype, (i, i), (1.0, 3.0), **sets, **tracks), [TIES.astype(dtype)])
+add(FILE5, "float64 thresholds next to the features", E, ensemble(F64, (0, 1), (1 / 3, 2 / 3)),
+    [np.array([[1 / 3, 2 / 3], [np.nextafter(1 / 3, 1), np.nextafter(2 / 3, 0)], [np.nextafter(1 / 3, 0), np.nextafter(2 / 3, 1)]])])
+add(FILE5, "large and negative members", E, ensemble(modes=(6, 6), members=[-7.0, 1000.0, NAN, 0.0, 64.0, 31.0, NAN]),
+    [np.array([[-7, 64], [1000, 31], [7, 0], [0, -1]], F32)])
+
 # ---- Support vector machines --------------------------------------------------------------------
 random = np.random.RandomState(5)
 
@@ -384,6 +421,46 @@ def random_forest(r, op):
     return attrs, [x], 2 if classes else 1
 
 
+def random_ensemble(r, op):
+    """TreeEnsemble with tests of all modes, and sets."""
+    dtype, targets = (F32, F64)[r.randint(2)], int(r.randint(1, 4))
+    one = int(r.randint(7)) if r.rand() < 0.5 else None
+    tests, leaves, members = [], [], {}
+
+    def grow(depth):
+        at = len(tests)
+        mode = one if one is not None else int(r.randint(7))
+        tests.append([mode, int(r.randint(3)), float(np.round(r.standard_normal() * 2) / 2), None, None])
+        if mode == 6:
+            members[at] = [float(v) for v in 1 + r.permutation(5)[:r.randint(1, 5)]]  # more than ONNX Runtime takes are few
+        for side in (3, 4):
+            if depth < 5 and r.rand() < 0.7:
+                tests[at][side] = (grow(depth + 1), 0)
+            else:
+                leaves.append((int(r.randint(targets)), float(F32(np.round(r.standard_normal() * 32) / 32))))
+                tests[at][side] = (len(leaves) - 1, 1)
+        return at
+
+    roots = [grow(0) for _ in range(r.randint(1, 6))]
+    sets = [v for i in sorted(members) for v in members[i] + [NAN]]
+    attrs = dict(
+        nodes_modes=tensor([t[0] for t in tests], np.uint8), nodes_featureids=[t[1] for t in tests],
+        nodes_splits=tensor([t[2] for t in tests], dtype), tree_roots=roots,
+        nodes_truenodeids=[t[3][0] for t in tests], nodes_trueleafs=[t[3][1] for t in tests],
+        nodes_falsenodeids=[t[4][0] for t in tests], nodes_falseleafs=[t[4][1] for t in tests], n_targets=targets,
+        leaf_targetids=[leaf[0] for leaf in leaves], leaf_weights=tensor([leaf[1] for leaf in leaves], dtype),
+        aggregate_function=int(r.randint(4)), post_transform=[0, 3][r.randint(2)] if targets > 1 else 0)
+    if sets:
+        attrs["membership_values"] = tensor(sets, dtype)
+    if r.rand() < 0.5:
+        attrs["nodes_missing_value_tracks_true"] = [int(r.randint(2)) for _ in tests]
+    x = np.round(r.standard_normal((r.randint(1, 12), 3)) * 2).astype(dtype) / 2
+    if members:
+        x = np.abs(np.round(x * 2))
+    x[r.rand(*x.shape) < 0.1] = np.nan
+    return attrs, [x], 1
+
+
 def random_svm(r, op):
     global random
     random = r
@@ -396,6 +473,7 @@ def random_svm(r, op):
 
 def random_cases(count, folder):
     for file, op, make in (("tree_ensemble_regressor", R, random_forest), ("tree_ensemble_classifier", C, random_forest),
+                           ("tree_ensemble_runtime", E, random_ensemble),
                            ("svm_classifier", "SVMClassifier", random_svm)):
         rows = []
         for seed in range(count):

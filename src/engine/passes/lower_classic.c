@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators of ai.onnx.ml on matrices of float32, as standard operators that have kernels: Scaler
- * as Sub and Mul, Normalizer as a reduction and Div, LinearRegressor and LinearClassifier as Gemm
- * with a transform. Other types, and transforms that no operator computes, stay. */
+ * as Sub and Mul, ArrayFeatureExtractor as Gather, Normalizer as a reduction and Div,
+ * LinearRegressor and LinearClassifier as Gemm with a transform. Other types, and transforms that
+ * no operator computes, stay. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -185,15 +186,39 @@ static bool lower_labels_of_svm(pattern *p, pgy_node *n)
     return lower_text_labels(p, n, "ai.onnx.ml:SVMClassifier", "classlabels_ints");
 }
 
+/* A constant as a list: also a number, and a matrix of one row. */
+static pgy_value *flat(pattern *p, pgy_value *v)
+{
+    const int32_t rank = pattern_rank(v);
+    const int64_t shape[] = {rank == 0 ? 1 : pattern_size(v, rank - 1)};
+    if (rank < 0 || rank > 2 || shape[0] < 0 || !pattern_is_constant(p, v)) return NULL;
+    if (rank == 2 && pattern_size(v, 0) != 1) return NULL;
+    return rank == 1 ? v : pattern_reshaped(p, v, 1, shape);
+}
+
+/* Columns at constant positions, which must be inside: Gather counts negative ones from the end. */
+static bool lower_extractor(pattern *p, pgy_node *n)
+{
+    const int64_t *at;
+    size_t count;
+    if (!pattern_is(n, "ai.onnx.ml:ArrayFeatureExtractor") || n->input_count != 2) return false;
+    const int32_t last = pattern_rank(n->inputs[0]) - 1;
+    const int64_t size = last > 0 ? pattern_size(n->inputs[0], last) : -1;
+    pgy_value *list = size < 0 ? NULL : flat(p, n->inputs[1]);
+    if (!list || !pattern_ints(p, list, &at, &count)) return false;
+    for (size_t i = 0; i < count; i++)
+        if (at[i] < 0 || at[i] >= size) return false;
+    pgy_value *const inputs[] = {n->inputs[0], list};
+    pgy_node *made = pattern_put(p, n, "Gather", inputs, 2);
+    if (made) pattern_set_int(p, made, "axis", last);
+    return made != NULL;
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {lower_scaler,
-                                         lower_normalizer,
-                                         lower_regressor,
-                                         lower_classifier,
-                                         lower_labels_of_trees,
-                                         lower_labels_of_svm,
-                                         NULL};
+    static const pattern_rule RULES[] = {
+        lower_scaler,          lower_normalizer,    lower_regressor, lower_classifier,
+        lower_labels_of_trees, lower_labels_of_svm, lower_extractor, NULL};
     return pattern_run(g, "lower_classic", RULES, changes, err);
 }
 

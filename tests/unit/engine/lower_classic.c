@@ -41,6 +41,20 @@ static void test_lower_classic__normalizer(void **state)
     expect_y(&b, "Normalizer");
 }
 
+static void test_lower_classic__extractor(void **state)
+{
+    static const char *const SHAPES[] = {"4", "1, 4", ""};
+    static const int64_t AT[] = {2, 0, 2, 1};
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        model_builder b = start("4, 3");
+        builder_opset(&b, "ai.onnx.ml", 1);
+        builder_ints(&b, "at", SHAPES[i], AT);
+        builder_node(&b, "ai.onnx.ml:ArrayFeatureExtractor", "x at", "y");
+        expect_y(&b, "Gather");
+    }
+}
+
 static void expect_regressor(int64_t targets, const char *transform, const char *nodes)
 {
     model_builder b;

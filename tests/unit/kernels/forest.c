@@ -25,6 +25,7 @@ typedef struct trees_size {
     uint32_t trees, nodes, stop, features;
     bool all_targets; /* each leaf has a weight for each target */
     bool doubles;     /* thresholds and weights are float64 */
+    bool whole;       /* thresholds and features are whole numbers */
 } trees_size;
 
 /* A node with its attributes. */
@@ -54,6 +55,11 @@ static float small(uint64_t *state)
     return (float)((int)below(state, 17) - 8) / 4;
 }
 
+static float whole(uint64_t *state)
+{
+    return (float)((int)below(state, 40) - 3);
+}
+
 static void put_node(ensemble *e, int64_t tree, int64_t id, int one, uint64_t *state)
 {
     const size_t i = e->count++;
@@ -61,7 +67,7 @@ static void put_node(ensemble *e, int64_t tree, int64_t id, int one, uint64_t *s
     e->tree[i] = tree;
     e->id[i] = id;
     e->feature[i] = leaf ? 0 : below(state, e->size.features);
-    e->value[i] = small(state);
+    e->value[i] = e->size.whole ? whole(state) : small(state);
     e->missing[i] = below(state, 2);
     e->mode[i] = span_of(leaf ? "LEAF" : MODES[one >= 0 ? (uint32_t)one : below(state, 6)]);
     e->next[0][i] = leaf ? 0 : 2 * id + 1;
@@ -168,8 +174,13 @@ static void run_definition(double *scores, int64_t *labels, const ensemble *e, c
     const op_host host = {0};
     const size_t last = e->node.output_count - 1;
     pgy_error err = {0};
-    assert_int_equal(pgy_tensor_create(&in.value, PGY_F64, 2, shape, &err), PGY_OK);
-    for (size_t i = 0; i < pgy_tensor_count(in.value); i++) op_f64(in.value)[i] = x[i];
+    assert_int_equal(pgy_tensor_create(&in.value, op_storage(type), 2, shape, &err), PGY_OK);
+    for (size_t i = 0; i < pgy_tensor_count(in.value); i++) {
+        if (op_storage(type) == PGY_I64)
+            op_i64(in.value)[i] = (int64_t)x[i];
+        else
+            op_f64(in.value)[i] = x[i];
+    }
     if (op_run(&e->node, &in, out, wanted, &host, &err)) fail_msg("%s", err.text);
     memcpy(scores, op_f64(out[last].value), pgy_tensor_size_bytes(out[last].value));
     if (last) memcpy(labels, op_i64(out[0].value), pgy_tensor_size_bytes(out[0].value));
@@ -190,13 +201,18 @@ static void expect_equal(const float *z, const double *wanted, size_t count)
 static void run_kernel(const char *name, const ensemble *e, const double *x, pgy_dtype type,
                        const int64_t *shape, size_t targets)
 {
-    static float narrow[MOST_ROWS * MOST_FEATURES];
+    static union {
+        float floats[MOST_ROWS * MOST_FEATURES];
+        double doubles[MOST_ROWS * MOST_FEATURES];
+        int32_t ints[MOST_ROWS * MOST_FEATURES];
+        int64_t longs[MOST_ROWS * MOST_FEATURES];
+    } own;
     static double wanted[MOST_ROWS * MOST_TARGETS];
     static int64_t wanted_labels[MOST_ROWS], labels[MOST_ROWS];
     static float z[MOST_ROWS * MOST_TARGETS];
     const bool classes = e->node.output_count == 2;
     const int64_t out_shape[] = {shape[0], (int64_t)targets};
-    const kernel *k = kernel_find(name, 1);
+    const kernel *k = kernel_find(name, 2);
     kernel_problem u = {.node = &e->node, .input_count = 1, .output_count = e->node.output_count};
     kernel_plan plan = {0};
     pgy_error err = {0};
@@ -208,9 +224,13 @@ static void run_kernel(const char *name, const ensemble *e, const double *x, pgy
     assert_true(kernel_accept(k, &u, &cost));
     if (k->prepare(&plan, &u, &err)) fail_msg("%s", err.text);
     run_definition(wanted, wanted_labels, e, x, type, shape);
-    for (int64_t i = 0; i < shape[0] * shape[1]; i++) narrow[i] = (float)x[i];
-    void *tensors[] = {type == PGY_F64 ? (void *)(uintptr_t)x : narrow,
-                       classes ? (void *)labels : z, z};
+    for (int64_t i = 0; i < shape[0] * shape[1]; i++) {
+        if (type == PGY_F32) own.floats[i] = (float)x[i];
+        if (type == PGY_F64) own.doubles[i] = x[i];
+        if (type == PGY_I32) own.ints[i] = (int32_t)x[i];
+        if (type == PGY_I64) own.longs[i] = (int64_t)x[i];
+    }
+    void *tensors[] = {&own, classes ? (void *)labels : z, z};
     for (uint32_t parts = 1; parts <= plan.parts; parts += 3) {
         memset(z, 0x55, sizeof z);
         kernel_run_alone(k, &plan, tensors, parts);
@@ -238,8 +258,13 @@ static void run_rounds(int rounds, const trees_size *sizes, uint32_t size_count,
         put_text(&e, "post_transform", TRANSFORMS[below(&seed, 2) * below(&seed, 4)]);
         if (below(&seed, 2)) put_floats(&e, "base_values", e.base, targets);
         for (int64_t i = 0; i < shape[0] * shape[1]; i++)
-            x[i] = below(&seed, 9) ? (double)small(&seed) : (double)NAN;
-        const pgy_dtype type = size->doubles && below(&seed, 4) ? PGY_F64 : PGY_F32;
+            x[i] = size->whole       ? (double)whole(&seed)
+                   : below(&seed, 9) ? (double)small(&seed)
+                                     : (double)NAN;
+        static const pgy_dtype WHOLE[] = {PGY_I32, PGY_I64, PGY_F32};
+        const pgy_dtype type = size->whole                        ? WHOLE[below(&seed, 3)]
+                               : size->doubles && below(&seed, 4) ? PGY_F64
+                                                                  : PGY_F32;
         for (int64_t i = 0; type == PGY_F64 && i < shape[0] * shape[1]; i++)
             x[i] = finer(x[i], below(&seed, 3));
         for (size_t i = 0; i < 3; i++) run_kernel(KERNELS[i], &e, x, type, shape, targets);
@@ -249,8 +274,8 @@ static void run_rounds(int rounds, const trees_size *sizes, uint32_t size_count,
 
 static void test_forest__equals_the_definition(void **state)
 {
-    static const trees_size SIZES[] = {{9, 15, 4, 5, false, false},
-                                       {MOST_TREES, 15, 9, 40, true, false}};
+    static const trees_size SIZES[] = {{9, 15, 4, 5, false, false, false},
+                                       {MOST_TREES, 15, 9, 40, true, false, false}};
     (void)state;
     run_rounds(400, SIZES, 2, 7);
 }
@@ -258,19 +283,28 @@ static void test_forest__equals_the_definition(void **state)
 /* Trees of several words, and ones whose lower parts are walked. */
 static void test_forest__equals_the_definition_for_large_trees(void **state)
 {
-    static const trees_size SIZES[] = {{3, 127, 50, 6, true, false},
-                                       {2, 511, 50, 40, false, false},
-                                       {2, 1023, 90, 7, true, false},
-                                       {2, 2047, 90, 33, false, false}};
+    static const trees_size SIZES[] = {{3, 127, 50, 6, true, false, false},
+                                       {2, 511, 50, 40, false, false, false},
+                                       {2, 1023, 90, 7, true, false, false},
+                                       {2, 2047, 90, 33, false, false, false}};
     (void)state;
     run_rounds(120, SIZES, 4, 11);
 }
 
 static void test_forest__equals_the_definition_in_float64(void **state)
 {
-    static const trees_size SIZES[] = {{9, 15, 4, 5, false, true},
-                                       {MOST_TREES, 31, 9, 40, true, true},
-                                       {2, 1023, 90, 7, true, true}};
+    static const trees_size SIZES[] = {{9, 15, 4, 5, false, true, false},
+                                       {MOST_TREES, 31, 9, 40, true, true, false},
+                                       {2, 1023, 90, 7, true, true, false}};
     (void)state;
     run_rounds(300, SIZES, 3, 13);
+}
+
+static void test_forest__equals_the_definition_for_integers(void **state)
+{
+    static const trees_size SIZES[] = {{9, 15, 4, 5, false, false, true},
+                                       {MOST_TREES, 31, 9, 40, true, true, true},
+                                       {2, 1023, 90, 7, true, false, true}};
+    (void)state;
+    run_rounds(300, SIZES, 3, 17);
 }
