@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers are widened in stretches, and each stretch's pages of the file are given back, so that
+ * opening a plan does not hold both forms of all weights. */
 #include "engine/plan/areas.h"
 
 #include <string.h>
@@ -60,9 +62,7 @@ bool area_pools_add(uint64_t *offset, area_pools *a, const void *data, uint64_t 
 
 bool area_pools_find(uint64_t *offset, const area_pools *a, const void *data, uint64_t size_bytes)
 {
-    for (size_t i = 0; i < PLAN_AREA_END; i++)
-        if (plan_pool_find(offset, &a->pools[i], data, size_bytes)) return true;
-    return false;
+    return plan_pool_find(offset, &a->pools[choose(a, data, size_bytes)], data, size_bytes);
 }
 
 uint64_t area_pools_bytes(const area_pools *a)
@@ -89,10 +89,11 @@ bool area_bytes_hold(const area_bytes *a, uint64_t offset, uint64_t size_bytes)
 
 const void *area_bytes_at(const area_bytes *a, uint64_t offset)
 {
-    return (const unsigned char *)a->at[area_of(offset)].data + area_place(offset);
+    const unsigned char *data = a->at[area_of(offset)].data;
+    return data ? data + area_place(offset) : NULL; /* a plan may name bytes of an absent section */
 }
 
-/* Reads the pages that hold the numbers at once, or gives them back. */
+/* Calls file_map_need or file_map_forget for the pages that hold the numbers. */
 static void touch(const file_map *map, const uint16_t *from, size_t count,
                   void (*with)(const file_map *map, size_t offset, size_t size_bytes))
 {

@@ -46,7 +46,7 @@ typedef struct area_bytes {
 } area_bytes;
 /* Is the range within its area? */
 bool area_bytes_hold(const area_bytes *a, uint64_t offset, uint64_t size_bytes);
-/* The bytes of a range that area_bytes_hold accepts. */
+/* The bytes of a range that area_bytes_hold accepts; NULL: it is empty, in an absent section. */
 const void *area_bytes_at(const area_bytes *a, uint64_t offset);
 /* Widens a section into new memory, a block of huge pages where there are any. `map`: the file that
  * the section lies in; its pages are given back. NULL: it lies in other memory. */

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "engine/context/context.h"
+#include "engine/plan/areas.h"
 #include "engine/plan/format.h"
 #include "engine/plan/plan.h"
 #include "harness/model_builder.h"
@@ -521,6 +522,21 @@ static void test_plan__half_weights_make_it_smaller(void **state)
         if (half > single)
             fail_msg("%zu layers: %zu bytes in 16 bits, %zu in float32", layers, half, single);
     }
+}
+
+/* A plan without 16-bit constants may still name an empty range of them. */
+static void test_plan__empty_ranges_of_absent_sections(void **state)
+{
+    (void)state;
+    const area_bytes none = {0};
+    for (uint64_t area = 0; area < PLAN_AREA_END; area++) {
+        const uint64_t offset = area << PLAN_AREA_SHIFT;
+        assert_true(area_bytes_hold(&none, offset, 0));
+        assert_null(area_bytes_at(&none, offset));
+        assert_false(area_bytes_hold(&none, offset, 1));
+        assert_false(area_bytes_hold(&none, offset + PLAN_ALIGN, 0));
+    }
+    assert_false(area_bytes_hold(&none, (uint64_t)PLAN_AREA_END << PLAN_AREA_SHIFT, 0));
 }
 
 static pgy_tensor_map *gather(context *c, int64_t index)
