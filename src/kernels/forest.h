@@ -28,10 +28,11 @@ enum {
     FOREST_NOWHERE = UINT32_MAX / 2
 };
 
-/* What passes a test: features that compare so with the threshold. None of them: membership. */
+/* Results of comparing a feature with the threshold. A test passes if its mask has the bit of the
+ * result; a mask of 0 marks a test for membership. */
 enum forest_mask { FOREST_LESS = 1, FOREST_EQUAL = 2, FOREST_GREATER = 4, FOREST_NAN = 8 };
 
-/* The test of a leaf does not matter, but must not be for membership. */
+/* The mask of leaves: any comparison, as both children of a leaf are the leaf itself. */
 #define FOREST_ANYTHING ((uint32_t)FOREST_LESS << FOREST_MASK_BIT)
 
 /* A node. Of a leaf both `next` are the leaf itself, and `split` is its value or, with several
@@ -78,7 +79,8 @@ static inline bool forest_has(const uint32_t *set, uint32_t place)
  * behind that test: side 1 of members. */
 bool forest_is_set(const forest_node *n);
 uint32_t forest_child(const forest *f, uint32_t at, int side);
-/* Are all numbers that features must equal small and whole? Ranks are. */
+/* Are the thresholds of all tests for equality small whole numbers, for which bits can stand? Else
+ * features must become ranks. */
 bool forest_sets_fit(const forest *f);
 /* Writes the set of node `at`, unless `to` is NULL; returns its words. They must be 0. */
 size_t forest_put_set(uint32_t *to, const forest *f, uint32_t at);
@@ -134,8 +136,8 @@ typedef struct forest_lanes {
     uint32_t column[FOREST_GROUP], clears[FOREST_GROUP];
 } forest_lanes;
 
-/* For few rows: what all tests of a feature for membership leave of the word of each tree, if the
- * feature has place 0 to `last` or another one. */
+/* For few rows: a table of what all membership tests of a feature together leave of the word of
+ * each tree. It has a line for each place from 0 to `last`, and one for all other places. */
 typedef struct forest_choice {
     uint32_t feature, last;
     uint32_t first; /* word of the first tree and place 0 */
@@ -199,23 +201,23 @@ typedef struct forest_loops {
     void (*add)(double *y, const float *values, const uint32_t *exits, size_t words, size_t rows);
     void (*add_wide)(double *y, const double *values, const uint32_t *exits, size_t words,
                      size_t rows);
-    /* Places of numbers. */
+    /* Writes forest_place_of each number. */
     void (*places)(uint32_t *to, const float *x, size_t count);
     /* Makes columns of bits, behind the turned features. */
     void (*spread)(float *columns, const forest_view *v, size_t rows);
-    /* Numbers of `splits` below x[i]. There are 2^k - 1 sorted splits, k may be 0. */
+    /* Counts the splits below each x[i]. There are 2^k - 1 sorted splits; k may be 0. */
     void (*rank)(float *to, const double *splits, size_t count, const double *x, size_t rows);
     /* The same for one row: x[i] is the feature of column `column` + i. */
     void (*rank_row)(float *to, const forest_view *v, size_t column, const double *x, size_t count);
-    /* The bits that one row leaves of the words of FOREST_GROUP trees. chosen: for each choice, the
-     * word of the first tree */
+    /* Writes which bits of the words of FOREST_GROUP trees are left for one row. chosen: for each
+     * choice, the first word of the row's line */
     void (*bits)(uint32_t *bits, const forest_view *v, size_t group, const float *x,
                  const uint32_t *chosen);
 } forest_loops;
 
 extern const forest_loops forest_loops_portable, forest_loops_avx2, forest_loops_avx512;
 
-/* One number of `rank`. */
+/* The rank of one number, as forest_loops.rank computes it. */
 static inline float forest_rank_of(const double *splits, size_t count, double x)
 {
     size_t at = 0;
@@ -231,17 +233,17 @@ typedef struct forest_picks {
     double *splits;
     size_t columns, count;
 } forest_picks;
-/* Makes features of f columns and, if `ranked`, tests those of ranks. False: out of memory. The
- * caller frees, also then. */
+/* Gives each feature that f tests a column and puts the columns into the nodes; if `ranked`, ranks
+ * replace the thresholds. False: out of memory. The caller frees *r in any case. */
 bool forest_picks_make(forest_picks *r, forest *f, bool ranked);
 void forest_picks_free(forest_picks *r);
 /* Are features, thresholds or weights float64? */
 bool forest_needs_ranks(const kernel_problem *u);
-/* Writes the numbers that tests use of rows from `from` on: rows, and columns of a block as those
- * of forest_turn. Each may be NULL. */
+/* Writes the numbers that tests compare, of `rows` rows from row `from` on: row by row to `to`, and
+ * column by column to `columns`, as forest_turn does. Either may be NULL. */
 void forest_pick(float *to, float *columns, const forest_view *v, const forest_loops *loops,
                  const void *x, size_t from, size_t rows);
-/* The same for a single row, of which `to` is one. */
+/* Writes the numbers of one row to `to`. */
 void forest_pick_row(float *to, const forest_view *v, const forest_loops *loops, const void *x,
                      size_t row);
 /* forest_loops.rank_row without vectors. */
@@ -333,10 +335,11 @@ typedef struct forest_sweeps {
  * of memory. The caller frees, also then. */
 bool forest_sweeps_make(forest_sweeps *s, forest_params *p, const forest_view *v);
 void forest_sweeps_free(forest_sweeps *s);
-/* Choices for sets of a feature. False: they are too many or too large. */
+/* Makes room for a set in the table of its feature. False: there are too many tables, or the set
+ * has too large a place. */
 bool forest_choice_add(forest_sweeps *s, forest_params *p, uint32_t feature, const uint32_t *set);
 bool forest_choices_place(forest_sweeps *s, forest_params *p);
-/* What is not in the set clears bits of a tree's word. */
+/* Clears bits of a tree's word in all lines whose place is not in the set. */
 void forest_choice_clear(forest_sweeps *s, const forest_params *p, size_t tree, uint32_t feature,
                          const uint32_t *set, uint32_t clears);
 /* Finds the words of a row. */

@@ -59,7 +59,7 @@ static uint32_t mask_of(const forest_node *n)
     return MASKS[is_shifted(n) ? FOREST_LEQ : n->mode] | (n->missing ? FOREST_NAN : 0);
 }
 
-/* Makes a test. `sets` are those of former nodes; *used becomes behind its own set. */
+/* Makes a test. `sets` has *used words of former nodes, behind which a set of its own is added. */
 static void make_test(const forest_nodes *m, forest_step *s, uint32_t at, uint32_t *sets,
                       size_t *used)
 {

@@ -15,7 +15,7 @@
 
 enum { NOBODY = UINT32_MAX };
 
-/* What a node compares a feature with. NaN: it only needs the feature. */
+/* What a node compares a feature with. A value of NaN: the node needs the column, but no rank. */
 typedef struct threshold {
     double value;
     uint32_t feature, node; /* node: NOBODY if only ranks need it */
@@ -29,8 +29,8 @@ static int compare_thresholds(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Makes tests <, >=, == and != ones of ranks. A test that no number passes or fails gets a rank
- * that none has. */
+/* Lists the thresholds whose ranks node n tests, and turns < into <= and >= into > of the number
+ * before. A test that all numbers pass, or none, gets a rank that no number has. */
 static size_t add_test(threshold *to, forest_node *n, uint32_t node)
 {
     const double before = nextafter(n->split, -INFINITY);

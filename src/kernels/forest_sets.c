@@ -5,8 +5,8 @@
 
 #include "kernels/forest.h"
 
-/* Larger numbers become ranks, which are below MOST_RANK. Longer chains are several tests, as each
- * of their nodes may be a root, too. */
+/* Larger numbers become ranks, which are below MOST_RANK. A chain is cut after
+ * MOST_CHAIN nodes: each may be a root, too, and then has a set of its own. */
 enum { MOST_NUMBER = 1 << 16, MOST_RANK = 1 << 24, MOST_CHAIN = 256 };
 
 static bool continues(const forest *f, const forest_node *n)

@@ -22,7 +22,7 @@ void reference_attr_float(reference_case *c, const char *name, float value);
 void reference_attr_ints(reference_case *c, const char *name, const int64_t *values, size_t count);
 void reference_attr_floats(reference_case *c, const char *name, const float *values, size_t count);
 void reference_attr_text(reference_case *c, const char *name, const char *text);
-/* The numbers as a tensor of `dtype`, which reference_run releases. */
+/* Makes a tensor of `dtype` from the numbers; reference_run releases it. */
 void reference_attr_tensor(reference_case *c, const char *name, pgy_dtype dtype,
                            const double *values, size_t count);
 /* Adds an input with a shape like "2 3 4"; NULL: the input is omitted. Floats are random in [-4,

@@ -9,7 +9,7 @@
 #include "kernels/kernel.h"
 
 /* The text of <name>.cu in this folder. prelude.cu and then prelude_types.cu,
- * prelude_functions.cu and prelude_block.cu are compiled in front of each other one. */
+ * prelude_functions.cu and prelude_block.cu are compiled in front of every other source. */
 extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_prelude_types[],
     CUDA_SOURCE_prelude_functions[], CUDA_SOURCE_prelude_block[];
 extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_attention_parts[],
