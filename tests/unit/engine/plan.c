@@ -877,6 +877,22 @@ static void test_plan__newer_and_foreign_files_are_refused(void **state)
     str_deinit(&bytes);
 }
 
+/* Plans of the oldest format have no deflated sections. */
+static void test_plan__older_formats(void **state)
+{
+    (void)state;
+    str bytes = plain_bytes();
+    pgy_error err = {0};
+    bytes.data[offsetof(plan_header, major)] = PLAN_OLDEST_MAJOR;
+    sign(&bytes);
+    if (parse(&bytes, bytes.size, false, &err)) fail_msg("%s", err.text);
+    bytes.data[offsetof(plan_header, major)] = PLAN_OLDEST_MAJOR - 1;
+    sign(&bytes);
+    assert_int_equal(parse(&bytes, bytes.size, false, &err), PGY_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "reads versions 4 to 5: convert the model again"));
+    str_deinit(&bytes);
+}
+
 /* The same plan with one more section in its table; what lies behind moves by a page. */
 static void add_section(str *bytes, const plan_section *more)
 {
