@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decoders with key-value caches and random weights: decoder_models.py KIND OUTPUT
+"""Decoders with key-value caches and random weights: decoder_models.py [--checkpoint TYPE] KIND OUTPUT
 
 KIND is llama (62 MB: RMS norm, rotary positions, gated MLP), gpt2 (GPT-2 small) or whisper (the decoder of Whisper tiny). Inputs and outputs are
 named as Optimum's exports name them: input_ids, attention_mask, position_ids, past_key_values.N.key -> logits, present.N.key. The caches of
-whisper's cross attention, past_key_values.N.encoder.key, have no output."""
+whisper's cross attention, past_key_values.N.encoder.key, have no output. --checkpoint rounds the weights, which stay float32: as an exporter
+leaves those of a checkpoint in 16 bits."""
 import argparse
 
 import numpy as np
@@ -17,14 +18,22 @@ SIZES = {  # layers, width, heads, MLP width, vocabulary, positions
 }
 
 
+def rounded(value, checkpoint):
+    if checkpoint == "bfloat16":
+        words = value.view(np.uint32).astype(np.uint64)
+        return (words + 0x7FFF + (words >> 16 & 1) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    return value.astype(checkpoint).astype(np.float32)
+
+
 class Net:
-    def __init__(self):
+    def __init__(self, checkpoint):
+        self.checkpoint = checkpoint
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
         self.rng, self.used, self.scalars = np.random.default_rng(1), set(), {}
 
     def weight(self, name, shape, scale):
         value = (self.rng.standard_normal(shape, np.float32) * np.float32(scale)).astype(np.float32)
-        self.weights.append(numpy_helper.from_array(value, name))
+        self.weights.append(numpy_helper.from_array(rounded(value, self.checkpoint), name))
         return name
 
     def constant(self, value, name=None):
@@ -67,8 +76,8 @@ class Net:
 
 
 class Decoder:
-    def __init__(self, kind):
-        self.kind, self.net = kind, Net()
+    def __init__(self, kind, checkpoint="float32"):
+        self.kind, self.net = kind, Net(checkpoint)
         self.layers, self.width, self.heads, self.mlp, self.vocabulary, self.positions = SIZES[kind]
         self.head = self.width // self.heads
 
@@ -190,8 +199,9 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("kind", choices=SIZES)
     p.add_argument("output")
+    p.add_argument("--checkpoint", choices=["float32", "bfloat16", "float16"], default="float32")
     a = p.parse_args()
-    Decoder(a.kind).build().save(a.output)
+    Decoder(a.kind, a.checkpoint).build().save(a.output)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ static bool gather_matmul_fill(void *to, const kernel_problem *u, const void *us
 {
     const params *p = user;
     const matmul_shape s = shape_of(p, 1);
-    return matmul_pack_products(to, u, &s, tile_of(p), p->length);
+    return matmul_pack_products(to, u, &s, tile_of(p), NULL, p->length);
 }
 
 static pgy_status gather_matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)

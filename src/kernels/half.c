@@ -196,3 +196,19 @@ const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level)
     const cpu_level has = cpu_features(); /* a plan may have been built on another processor */
     return &ALL[level < has ? level : has][dtype == PGY_BF16];
 }
+
+bool half_holds(pgy_dtype dtype, const void *words, size_t size_bytes)
+{
+    enum { CHUNK = 1024 };
+    const half_loops *loops = half_loops_of(dtype, CPU_AVX512);
+    float some[CHUNK], wide[CHUNK];
+    uint16_t narrow[CHUNK];
+    for (size_t i = 0; i < size_bytes; i += sizeof some) {
+        const size_t size = size_bytes - i < sizeof some ? size_bytes - i : sizeof some;
+        memcpy(some, (const char *)words + i, size);
+        loops->narrow(narrow, some, size / sizeof *some);
+        loops->widen(wide, narrow, size / sizeof *some);
+        if (memcmp(some, wide, size) != 0) return false;
+    }
+    return true;
+}

@@ -24,4 +24,8 @@ static inline bool half_is(pgy_dtype dtype)
  * depend on it. */
 const half_loops *half_loops_of(pgy_dtype dtype, cpu_level level);
 
+/* Do narrowing and widening give the same bits for all float32 words? Signs of zeros, NaNs and
+ * denormals count, too. size_bytes is a multiple of 4; the words may lie at any address. */
+bool half_holds(pgy_dtype dtype, const void *words, size_t size_bytes);
+
 #endif

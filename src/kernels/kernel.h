@@ -30,6 +30,9 @@ typedef struct kernel_tensor {
     /* Of a large constant: `data` is no address to read from; kernel_problem.load brings the
      * elements. kernel_prepare and kernel_pack see to it. */
     bool elsewhere;
+    /* Of a large constant of float32 that a kernel with KERNEL_NARROWS_WEIGHTS reads: the 16-bit
+     * type that holds all its elements without loss. NONE: no type does. */
+    pgy_dtype narrow;
     /* Where its memory is: 0 for the host, else an index into the build's list of devices. */
     uint32_t space;
 } kernel_tensor;
@@ -130,6 +133,7 @@ enum {
     /* On a device: the next kernel begins only when this one has ended, while others let it start
      * early. */
     KERNEL_HOLDS_NEXT = 64,
+    KERNEL_NARROWS_WEIGHTS = 128, /* reads kernel_tensor.narrow of input 1 */
 };
 
 typedef struct kernel {

@@ -163,14 +163,15 @@ static bool matmul_accept(kernel_problem *u, double *cost_ns)
     return true;
 }
 
-bool matmul_pack_products(float *to, const kernel_problem *u, const matmul_shape *s,
-                          const matmul_tile *t, size_t products)
+bool matmul_pack_products(void *to, const kernel_problem *u, const matmul_shape *s,
+                          const matmul_tile *t, matmul_narrow *narrow, size_t products)
 {
-    const size_t each = matmul_packed_count(s, t);
+    const size_t each = matmul_packed_count(s, t) * (narrow ? sizeof(uint16_t) : sizeof(float));
     const char *b = u->inputs[1].data;
     for (size_t i = 0; i < products; i++)
-        if (!matmul_pack_bands(to + i * each, b + matmul_offset(s, s->b_batch, i) * sizeof(float),
-                               s, t, u))
+        if (!matmul_pack_bands((char *)to + i * each,
+                               b + matmul_offset(s, s->b_batch, i) * sizeof(float), s, t, narrow,
+                               u))
             return false;
     return true;
 }
@@ -179,7 +180,7 @@ static bool matmul_fill(void *to, const kernel_problem *u, const void *user)
 {
     const params *p = user;
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    return matmul_pack_products(to, u, &p->s, t, p->b_shared ? 1 : p->s.batch);
+    return matmul_pack_products(to, u, &p->s, t, NULL, p->b_shared ? 1 : p->s.batch);
 }
 
 kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared)

@@ -54,14 +54,17 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
 /* Packs panels [from, to) of one B. */
 void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
                  size_t from, size_t to);
-/* Packs the whole of a constant B, which may lie at any address, as in the file of a model: by
- * copies of some of its lines, whose pages u->passed can give back. False: out of memory. */
-bool matmul_pack_bands(float *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
-                       const kernel_problem *u) PGY_MUST_CHECK;
-/* Packs the constant input 1, the matrices B of the first `products` products one after the other.
- * False: out of memory. */
-bool matmul_pack_products(float *to, const kernel_problem *u, const matmul_shape *s,
-                          const matmul_tile *t, size_t products) PGY_MUST_CHECK;
+/* Packs the whole of a constant B of float32, which may lie at any address, as in the file of a
+ * model: by copies of some of its lines, whose pages u->passed can give back. `narrow`, if it is
+ * not NULL, makes 16-bit floats of the packed ones. False: out of memory. */
+typedef void matmul_narrow(uint16_t *to, const float *from, size_t count);
+bool matmul_pack_bands(void *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
+                       matmul_narrow *narrow, const kernel_problem *u) PGY_MUST_CHECK;
+/* Packs the constant input 1, the matrices B of the first `products` products one after the other,
+ * by matmul_pack_bands. */
+bool matmul_pack_products(void *to, const kernel_problem *u, const matmul_shape *s,
+                          const matmul_tile *t, matmul_narrow *narrow,
+                          size_t products) PGY_MUST_CHECK;
 /* Form and numbers of packed B (packing.h): of one B that all products share, or of all. */
 kernel_packing matmul_packed_form(const matmul_shape *s, const matmul_tile *t, bool b_shared);
 size_t matmul_panel_count(const matmul_shape *s, const matmul_tile *t);

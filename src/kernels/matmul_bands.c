@@ -29,26 +29,64 @@ static lines find_lines(const matmul_shape *s, const matmul_tile *t)
     return l;
 }
 
-/* Packs columns from `first` on, which begin a panel. */
-static void pack_columns(float *packed, const float *band, const matmul_shape *s,
-                         const matmul_tile *t, size_t first, size_t count)
+/* Where packed panels go. */
+typedef struct target {
+    const matmul_shape *s;
+    const matmul_tile *t;
+    matmul_narrow *narrow; /* NULL: they stay float32 */
+    void *packed;
+    float *room; /* of panels that are made narrow */
+} target;
+
+/* Packs panels of a part of B, of which the first begins at `at`. */
+static void pack_part(const target *to, size_t at, const float *b, const matmul_shape *part,
+                      size_t panels)
 {
-    matmul_shape part = *s;
+    if (!to->narrow) {
+        matmul_pack((float *)to->packed + at, b, part, to->t, 0, panels);
+        return;
+    }
+    matmul_pack(to->room, b, part, to->t, 0, panels);
+    to->narrow((uint16_t *)to->packed + at, to->room, panels * to->t->columns * part->k);
+}
+
+/* Packs columns from `first` on, which begin a panel. */
+static void pack_columns(const target *to, const float *band, size_t first, size_t count)
+{
+    matmul_shape part = *to->s;
     part.n = count;
-    matmul_pack(packed + first * s->k, band, &part, t, 0, matmul_panel_count(&part, t));
+    pack_part(to, first * part.k, band, &part, matmul_panel_count(&part, to->t));
 }
 
 /* Packs rows from `first` on, each panel's share of them. */
-static void pack_rows(float *packed, const float *band, const matmul_shape *s, const matmul_tile *t,
-                      size_t first, size_t count)
+static void pack_rows(const target *to, const float *band, size_t first, size_t count)
 {
+    const matmul_shape *s = to->s;
+    const size_t wide = to->t->columns;
     matmul_shape part = *s;
     part.k = count;
-    for (size_t panel = 0; panel < matmul_panel_count(s, t); panel++) {
-        const size_t column = panel * t->columns;
-        part.n = s->n - column < t->columns ? s->n - column : t->columns;
-        matmul_pack(packed + column * s->k + first * t->columns, band + column, &part, t, 0, 1);
+    for (size_t panel = 0; panel < matmul_panel_count(s, to->t); panel++) {
+        const size_t column = panel * wide;
+        part.n = s->n - column < wide ? s->n - column : wide;
+        pack_part(to, column * s->k + first * wide, band + column, &part, 1);
     }
+}
+
+static void pack_band(const target *to, const lines *l, const float *band, size_t first,
+                      size_t count)
+{
+    if (l->are_columns)
+        pack_columns(to, band, first, count);
+    else
+        pack_rows(to, band, first, count);
+}
+
+static size_t room_bytes(const lines *l, const matmul_shape *s, const matmul_tile *t)
+{
+    const matmul_shape band = {.n = l->each};
+    const size_t floats =
+        l->are_columns ? matmul_panel_count(&band, t) * t->columns * s->k : t->columns * l->each;
+    return floats * sizeof(float);
 }
 
 static bool is_aligned(const char *b)
@@ -56,29 +94,24 @@ static bool is_aligned(const char *b)
     return (uintptr_t)b % _Alignof(float) == 0;
 }
 
-bool matmul_pack_bands(float *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
-                       const kernel_problem *u)
+bool matmul_pack_bands(void *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
+                       matmul_narrow *narrow, const kernel_problem *u)
 {
     const lines l = find_lines(s, t);
     const bool copied = !is_aligned(b);
-    if (!copied && l.each == l.count) {
-        matmul_pack(packed, (const float *)b, s, t, 0, matmul_panel_count(s, t));
-        return true;
-    }
     const size_t bytes = ((l.each - 1) * l.stride + l.length) * sizeof(float);
+    const size_t room = room_bytes(&l, s, t);
     float *band = copied ? mem_alloc_block(bytes) : NULL;
-    if (copied && !band) return false;
-    for (size_t i = 0; i < l.count; i += l.each) {
+    const target to = {s, t, narrow, packed, narrow ? mem_alloc_block(room) : NULL};
+    const bool has_memory = (band || !copied) && (to.room || !narrow);
+    for (size_t i = 0; has_memory && i < l.count; i += l.each) {
         const size_t count = l.count - i < l.each ? l.count - i : l.each;
         const char *from = b + i * l.stride * sizeof(float);
         if (copied) memcpy(band, from, ((count - 1) * l.stride + l.length) * sizeof(float));
-        const float *x = copied ? band : (const float *)from;
-        if (l.are_columns)
-            pack_columns(packed, x, s, t, i, count);
-        else
-            pack_rows(packed, x, s, t, i, count);
+        pack_band(&to, &l, copied ? band : (const float *)from, i, count);
         if (u->passed && l.each < l.count) u->passed(u->passed_user);
     }
     mem_free_block(band, bytes);
-    return true;
+    mem_free_block(to.room, room);
+    return has_memory;
 }

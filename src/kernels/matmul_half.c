@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MatMul, Gemm and their fusions in float32 with a constant B of float16 or bfloat16. B is packed
+/* MatMul, Gemm and their fusions in float32 with a constant B of float16 or bfloat16, or one of
+ * float32 whose numbers all are 16-bit ones, as in models made from 16-bit checkpoints. B is packed
  * in 16 bits, because the time of products with few rows is bound by reading B. */
 #include <string.h>
 
@@ -18,10 +19,17 @@ typedef struct params {
     uint32_t inputs; /* number of inputs, and so the index of the output operand */
 } params;
 
+/* The type that B is packed in. */
+static pgy_dtype weights_type(const kernel_problem *u)
+{
+    const kernel_tensor *b = &u->inputs[1];
+    return b->dtype == PGY_F32 ? b->narrow : b->dtype;
+}
+
 static bool matmul_half_describe(matmul_shape *s, const kernel_problem *u)
 {
     kernel_problem wide = *u;
-    if (u->input_count < 2 || !u->inputs[1].data || !half_is(u->inputs[1].dtype)) return false;
+    if (u->input_count < 2 || !u->inputs[1].data || !half_is(weights_type(u))) return false;
     if (u->outputs[0].dtype != PGY_F32) return false;
     wide.inputs[1].dtype = PGY_F32;
     return matmul_describe(s, &wide);
@@ -61,6 +69,9 @@ static bool matmul_half_fill(void *to, const kernel_problem *u, const void *user
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const size_t products = p->b_shared ? 1 : p->s.batch, each = matmul_packed_count(&p->s, t);
     const uint16_t *b = u->inputs[1].data;
+    if (u->inputs[1].dtype == PGY_F32)
+        return matmul_pack_products(
+            to, u, &p->s, t, half_loops_of((pgy_dtype)p->dtype, CPU_AVX512)->narrow, products);
     for (size_t i = 0; i < products; i++)
         matmul_half_pack((uint16_t *)to + i * each, b + matmul_offset(&p->s, p->s.b_batch, i),
                          &p->s, t);
@@ -75,7 +86,7 @@ static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u,
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)matmul_half_describe(&p->s, u); /* cannot fail after `accept` */
     p->level = level;
-    p->dtype = (uint32_t)u->inputs[1].dtype;
+    p->dtype = (uint32_t)weights_type(u);
     p->inputs = (uint32_t)u->input_count;
     p->has_residual = u->input_count > 3 && u->inputs[3].dtype;
     p->b_shared = matmul_is_shared(p->s.b_batch, p->s.batch_rank);
@@ -88,6 +99,11 @@ static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u,
     how.size_bytes = products * each * sizeof(uint16_t);
     how.fill = matmul_half_fill;
     how.user = p;
+    if (u->inputs[1].dtype == PGY_F32) {
+        how.form = PACKING_NARROW;
+        how.numbers[PACKING_NARROW_TYPE] = p->dtype;
+        how.any_address = !u->inputs[1].elsewhere;
+    }
     out->packed_inputs = 2;
     const pgy_status st = kernel_pack(out, u, &how, err);
     if (st) kernel_plan_deinit(out);
@@ -147,7 +163,8 @@ static void matmul_half_run(const kernel_run *r)
         .name = "matmul_half_" #suffix, .version = 1,                                         \
         .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .needs = level,       \
         .rates = {flops_per_ns},                                                              \
-        .flags = KERNEL_KEEPS_HALF_WEIGHTS | KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,     \
+        .flags = KERNEL_KEEPS_HALF_WEIGHTS | KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED |    \
+                 KERNEL_NARROWS_WEIGHTS,                                                      \
         .accept = matmul_half_accept, .prepare = matmul_half_prepare, .run = matmul_half_run, \
         .extent = matmul_half_extent                                                          \
     }

@@ -115,10 +115,19 @@ static packed_recipe recipe_of(const kernel_problem *u, const kernel_packing *ho
     return r;
 }
 
+pgy_dtype packed_recipe_narrow(const packed_recipe *r)
+{
+    const uint64_t type = r->numbers[PACKING_NARROW_TYPE];
+    if (strcmp(r->form, PACKING_NARROW) != 0) return PGY_DTYPE_NONE;
+    return type == PGY_F16 ? PGY_F16 : type == PGY_BF16 ? PGY_BF16 : PGY_DTYPE_NONE;
+}
+
 pgy_status packed_table_offer(packed_table *t, const packed_recipe *r, const void *data,
                               uint64_t size_bytes, pgy_error *err)
 {
     char *key = key_of(r, "");
+    if (r->sources[0].dtype == PGY_F32)
+        packed_table_note_narrow(t, r->sources[0].source, packed_recipe_narrow(r));
     return key && packed_table_pin(t, key, r, data, size_bytes) ? PGY_OK : no_memory(err);
 }
 

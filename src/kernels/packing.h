@@ -25,6 +25,11 @@ packed_count packed_table_count(packed_table *t); /* of all live pieces */
  * not copied. For the constants of a plan file. Call it before others use the table. */
 void packed_table_set_lasting(packed_table *t);
 
+/* What kernel_tensor.narrow is of the constant with this source, if somebody noted it. A table that
+ * is out of memory forgets it. */
+bool packed_table_narrow(pgy_dtype *out, packed_table *t, const void *source);
+void packed_table_note_narrow(packed_table *t, const void *source, pgy_dtype narrow);
+
 packed_piece *packed_piece_retain(packed_piece *p);
 void packed_piece_release(packed_piece *p);           /* NULL is fine */
 const void *packed_piece_data(const packed_piece *p); /* 64-byte aligned */
@@ -32,6 +37,9 @@ uint64_t packed_piece_bytes(const packed_piece *p);
 
 /* What a piece was made from; its key in the table. */
 enum { PACKING_NUMBERS = 12, PACKING_SOURCES = 4 };
+/* The form of a float32 matrix in 16 bits, without loss, and the number that is its type. */
+#define PACKING_NARROW "matmul_narrow"
+enum { PACKING_NARROW_TYPE = 8 };
 typedef struct packed_source {
     uint32_t input; /* of the kernel's problem */
     pgy_dtype dtype;
@@ -43,6 +51,8 @@ typedef struct packed_recipe {
     uint32_t source_count;
     packed_source sources[PACKING_SOURCES];
 } packed_recipe;
+/* The type of a matrix that was packed by PACKING_NARROW; else NONE. */
+pgy_dtype packed_recipe_narrow(const packed_recipe *r);
 /* NULL: some elements have no source, so nobody else can ask for this piece by name. */
 const packed_recipe *packed_piece_recipe(const packed_piece *p);
 /* The piece at this address; NULL: the table has none. */

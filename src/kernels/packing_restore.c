@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/extent.h"
+#include "kernels/half.h"
 #include "kernels/int_tile.h"
 #include "kernels/packing.h"
 
@@ -53,6 +54,28 @@ static bool matmul_restore(const restoring *w)
             for (uint64_t j = 0; j < columns && first + j < n; j++)
                 memcpy(w->to + (p * row + (first + j) * column) * w->item, from + j * w->item,
                        w->item);
+    return true;
+}
+
+/* Restores the 16-bit words into the second half of the memory, then widens them. */
+static bool narrow_restore(const restoring *w)
+{
+    enum { CHUNK = 1024 };
+    uint16_t some[CHUNK];
+    restoring own = *w;
+    own.item = sizeof(uint16_t);
+    own.to_bytes /= 2;
+    own.to += own.to_bytes;
+    const pgy_dtype type = packed_recipe_narrow(w->r);
+    if (w->item != sizeof(float) || w->to_bytes % sizeof(float) || !type || !matmul_restore(&own))
+        return false;
+    const half_loops *loops = half_loops_of(type, CPU_AVX512);
+    const uint64_t count = own.to_bytes / sizeof *some;
+    for (uint64_t i = 0, n; i < count; i += n) {
+        n = count - i < CHUNK ? count - i : CHUNK;
+        memcpy(some, own.to + i * sizeof *some, n * sizeof *some);
+        loops->widen((float *)w->to + i, some, n);
+    }
     return true;
 }
 
@@ -193,6 +216,7 @@ typedef struct restored_form {
 
 static const restored_form FORMS[] = {
     {"matmul", is_single, matmul_restore},
+    {PACKING_NARROW, is_single, narrow_restore},
     {"int_matmul", is_one_byte_matrix, int_matmul_restore},
     {"conv", NULL, conv_restore},
     {"conv_flat", NULL, conv_flat_restore},

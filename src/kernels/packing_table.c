@@ -57,6 +57,7 @@ static void leave(packed_table *t)
         }
     pthread_cond_destroy(&t->filled);
     pthread_mutex_destroy(&t->lock);
+    strmap_deinit(&t->narrow);
     mem_free(t->buckets);
     mem_free(t);
 }
@@ -79,6 +80,26 @@ packed_count packed_table_count(packed_table *t)
     const packed_count c = {t->count, t->bytes};
     pthread_mutex_unlock(&t->lock);
     return c;
+}
+
+/* ---- Types that hold constants without loss -------------------------------------------------- */
+
+bool packed_table_narrow(pgy_dtype *out, packed_table *t, const void *source)
+{
+    pthread_mutex_lock(&t->lock);
+    const uintptr_t noted =
+        (uintptr_t)strmap_get_n(&t->narrow, (const char *)&source, sizeof source);
+    pthread_mutex_unlock(&t->lock);
+    if (noted) *out = (pgy_dtype)(noted - 1);
+    return noted != 0;
+}
+
+void packed_table_note_narrow(packed_table *t, const void *source, pgy_dtype narrow)
+{
+    void *const noted = (void *)((uintptr_t)narrow + 1); /* NULL would be no note */
+    pthread_mutex_lock(&t->lock);
+    (void)strmap_put_n(&t->narrow, (const char *)&source, sizeof source, noted);
+    pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- Pieces; the caller holds the lock ------------------------------------------------------- */

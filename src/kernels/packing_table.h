@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "base/str.h"
 #include "kernels/packing.h"
 
 typedef enum piece_state { FILLING, READY, FAILED } piece_state;
@@ -31,7 +32,8 @@ struct packed_table {
     packed_piece **buckets;
     size_t bucket_count, count;
     uint64_t bytes;
-    bool lasts; /* packed_table_set_lasting */
+    bool lasts;    /* packed_table_set_lasting */
+    strmap narrow; /* kernel_tensor.narrow + 1 by the source's address */
 };
 
 /* Retains the piece with this key once it is filled. *made: there was none, so the caller fills the

@@ -55,7 +55,8 @@ static pgy_status build(range **out, engine *e, const range_wish *wish, const ta
                              .replay = replay,
                              .replay_given = replay == e->replay,
                              .timing = measured,
-                             .threads = e->config->threads};
+                             .threads = e->config->threads,
+                             .sizes_vary = true};
     pgy_graph *g = NULL;
     pgy_status st = engine_take_graph(&g, &options.packed, e, err);
     if (st) return st;

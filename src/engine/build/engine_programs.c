@@ -51,6 +51,17 @@ static built *find_built(engine *e, const pgy_metadata *shapes)
 
 /* ---- Builds --------------------------------------------------------------------------------- */
 
+static bool sizes_vary(const engine *e)
+{
+    bool vary = false;
+    for (size_t i = 0; i < pgy_metadata_count(e->inputs); i++) {
+        const pgy_tensor_info *input = pgy_metadata_at(e->inputs, i);
+        vary |= input->rank < 0;
+        for (int32_t d = 0; d < input->rank; d++) vary |= input->shape[d] < 0;
+    }
+    return vary;
+}
+
 /* Builds a program. Only one build measures at a time: concurrent measurements would slow each
  * other's kernels. */
 static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_table *packed,
@@ -61,6 +72,7 @@ static pgy_status build_program(program **out, engine *e, pgy_graph *g, packed_t
                                    .replay_given = replay == e->replay,
                                    .timing = e->timing,
                                    .threads = e->config->threads,
+                                   .sizes_vary = sizes_vary(e),
                                    .packed = packed};
     if (!e->timing) return program_build(out, g, &options, err);
     pthread_mutex_lock(&e->measuring);

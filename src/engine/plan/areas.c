@@ -9,39 +9,26 @@
 #include "base/cancel.h"
 #include "kernels/half.h"
 
-enum {
-    CHUNK = 1024,           /* words that are compared at once */
-    WIDEN_STRETCH = 1 << 22 /* numbers that are widened between two looks at the cancellation */
-};
+enum { WIDEN_STRETCH = 1 << 22 }; /* numbers between two looks at the cancellation */
+
+static pgy_dtype type_of(plan_area area)
+{
+    return area == PLAN_AREA_F16 ? PGY_F16 : PGY_BF16;
+}
 
 static const half_loops *loops_of(plan_area area)
 {
-    return half_loops_of(area == PLAN_AREA_F16 ? PGY_F16 : PGY_BF16, CPU_AVX512);
+    return half_loops_of(type_of(area), CPU_AVX512);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Narrowing and widening must give the same bits: signs of zeros, NaNs and denormals, too. */
-static bool survives(const unsigned char *data, uint64_t size_bytes, plan_area area)
-{
-    const half_loops *loops = loops_of(area);
-    float words[CHUNK], wide[CHUNK];
-    uint16_t narrow[CHUNK];
-    for (uint64_t i = 0; i < size_bytes; i += sizeof words) {
-        const size_t size = size_bytes - i < sizeof words ? (size_t)(size_bytes - i) : sizeof words;
-        memcpy(words, data + i, size); /* the bytes may be of any type */
-        loops->narrow(narrow, words, size / sizeof *words);
-        loops->widen(wide, narrow, size / sizeof *words);
-        if (memcmp(words, wide, size) != 0) return false;
-    }
-    return true;
-}
-
 static plan_area choose(const area_pools *a, const void *data, uint64_t size_bytes)
 {
     if (a->plain_only || !size_bytes || size_bytes % (2 * sizeof(float))) return PLAN_AREA_PLAIN;
-    if (survives(data, size_bytes, PLAN_AREA_F16)) return PLAN_AREA_F16;
-    return survives(data, size_bytes, PLAN_AREA_BF16) ? PLAN_AREA_BF16 : PLAN_AREA_PLAIN;
+    for (plan_area area = PLAN_AREA_F16; area <= PLAN_AREA_BF16; area++)
+        if (half_holds(type_of(area), data, size_bytes)) return area;
+    return PLAN_AREA_PLAIN;
 }
 
 void area_pools_init(area_pools *a, bool plain_only)

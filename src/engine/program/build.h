@@ -73,6 +73,9 @@ uint32_t build_bound(const builder *b, const pgy_value *v);
 bool build_is_constant(const builder *b, pgy_value *v);
 /* A problem without tensors, with the builder's table of packed weights. */
 kernel_problem build_problem(builder *b);
+/* kernel_tensor.narrow of a node's input, which t describes. The weight is read once for all
+ * programs. */
+pgy_dtype build_narrow_weight(builder *b, const pgy_node *n, size_t input, const kernel_tensor *t);
 /* Describes a tensor for kernels. */
 kernel_tensor build_describe(const builder *b, uint32_t tensor);
 /* The elements of a constant are released after the last counted use, because a program holds all

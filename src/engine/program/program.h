@@ -154,6 +154,7 @@ typedef struct build_options {
     bool replay_given;              /* by the caller: warn of nodes that the replay does not name */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
     size_t threads;                 /* number of threads that will run the program */
+    bool sizes_vary; /* programs for other sizes of inputs will share the weights */
     packed_table *packed;           /* where programs share weights; NULL: this one does not */
     struct range *range; /* notes what depends on the sizes of inputs (program/range.h); the graph
                             was inferred with its dims. NULL: all shapes are numbers */

@@ -47,7 +47,8 @@ static bool same_constant(const range *r, const range_operand *a, const range_op
     enum { FEW_BYTES = 256 };
     const uint32_t *x = r->tensors[r->tensors[a->tensor].root].elements,
                    *y = r->tensors[r->tensors[b->tensor].root].elements;
-    if (a->is_large_constant != b->is_large_constant || !a->constant != !b->constant || !x != !y)
+    if (a->is_large_constant != b->is_large_constant || a->narrow != b->narrow ||
+        !a->constant != !b->constant || !x != !y)
         return false;
     if (x) return a->tensor == b->tensor;
     if (!a->constant) return !a->is_large_constant || packed || a->tensor == b->tensor;

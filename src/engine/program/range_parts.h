@@ -42,6 +42,7 @@ typedef struct range_operand {
     const op_value *known;  /* what shape inference knows of an input; NULL: it is omitted */
     pgy_tensor *constant;   /* elements of a constant; NULL: not a constant, or a large one */
     bool is_large_constant; /* kernels read it in `prepare` alone */
+    pgy_dtype narrow;       /* kernel_tensor.narrow */
 } range_operand;
 
 /* A step whose parameters depend on sizes. */

@@ -264,6 +264,7 @@ static kernel_tensor describe(const making *m, const range_operand *o)
                            .shape = t->shape,
                            .layout = o->layout,
                            .data = data_of(m, o),
+                           .narrow = o->narrow,
                            .elsewhere = o->is_large_constant};
 }
 

@@ -278,8 +278,11 @@ static bool describe_use(build_node *n, builder *b)
     if (n->input_count > KERNEL_MAX_INPUTS || n->output_count > KERNEL_MAX_OUTPUTS) return false;
     n->problem.input_count = n->input_count;
     n->problem.output_count = n->output_count;
-    for (size_t i = 0; i < n->input_count; i++)
-        n->problem.inputs[i] = build_describe(b, n->tensors[i]);
+    for (size_t i = 0; i < n->input_count; i++) {
+        kernel_tensor *t = &n->problem.inputs[i];
+        *t = build_describe(b, n->tensors[i]);
+        t->narrow = build_narrow_weight(b, n->node, i, t);
+    }
     for (size_t i = 0; i < n->output_count; i++)
         n->problem.outputs[i] = build_describe(b, outputs[i]);
     return true;

@@ -291,15 +291,38 @@ static void drop_empty_choices(select_node *n)
     n->choice_count = kept;
 }
 
-/* Drops the host's variants of a node if a device has kernels for it. */
-static void keep_devices(select_node *n)
+/* Keeps only the variants that `wanted` accepts, if it accepts any. */
+static void keep_those(select_node *n, bool (*wanted)(const select_variant *v))
 {
     size_t kept = 0;
     for (size_t i = 0; i < n->variant_count; i++)
-        if (n->variants[i].space) n->variants[kept++] = n->variants[i];
+        if (wanted(&n->variants[i])) n->variants[kept++] = n->variants[i];
     if (!kept) return;
     n->variant_count = kept;
     drop_empty_choices(n);
+}
+
+static bool is_on_device(const select_variant *v)
+{
+    return v->space != 0;
+}
+
+static bool may_read_narrow_weights(const select_variant *v)
+{
+    return v->space || v->kernel->flags & KERNEL_NARROWS_WEIGHTS;
+}
+
+/* Should a product on the host read its weight in 16 bits, though another kernel may take less time
+ * when it is measured? Products of few rows wait for weights, which lie in the cache when kernels
+ * are measured. And if sizes vary, products of few rows and of many would hold a weight twice. */
+static bool wants_narrow_weights(const selection *s, const select_node *n)
+{
+    enum { FEW_ROWS = 8 };
+    const kernel_problem *u = &n->n->problem;
+    if (u->input_count < 2 || !u->inputs[1].narrow) return false;
+    const kernel_tensor *c = &u->outputs[0];
+    const int64_t columns = c->rank ? c->shape[c->rank - 1] : 1;
+    return s->b->options->sizes_vary || (int64_t)kernel_count(c) <= columns * FEW_ROWS;
 }
 
 static pgy_status obey(selection *s, select_node *n, pgy_error *err)
@@ -310,18 +333,21 @@ static pgy_status obey(selection *s, select_node *n, pgy_error *err)
         LOG_ONCE(WARNING,
                  "The tactic replay has no entry for node '%s'; the engine chooses its kernel",
                  node_label(n->n->node));
-    if (!t && s->b->options->config->devices_first) keep_devices(n);
+    if (!t && s->b->options->config->devices_first) keep_those(n, is_on_device);
+    if (!t && wants_narrow_weights(s, n)) keep_those(n, may_read_narrow_weights);
     if (!t) return PGY_OK;
     if (tactic_is(t, NULL)) {
         n->variant_count = n->choice_count = 0;
         return PGY_OK;
     }
-    if (!keep_if(n, t, true) && !keep_if(n, t, false))
+    const bool kept = keep_if(n, t, true) || keep_if(n, t, false);
+    if (!kept && s->b->options->replay_given)
         return node_error(n->n->node, err, PGY_E_NOT_FOUND,
                           "the tactic replay names kernel '%s', which is not a candidate for this "
                           "node on this machine",
                           tactic_name(t));
-    drop_empty_choices(n);
+    /* New weights of a refit may not fit a kernel that depended on the old ones. */
+    if (kept) drop_empty_choices(n);
     return PGY_OK;
 }
 

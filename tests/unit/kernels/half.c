@@ -117,3 +117,39 @@ static void test_half__ends_of_arrays_are_kept(void **state)
                     assert_int_equal(half[i] != 0, i >= 5 && i < 5 + count);
             }
 }
+
+/* Numbers that survive in one type, in both, or in none. */
+static void test_half__says_which_type_holds_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t word;
+        bool f16, bf16;
+    } CASES[] = {
+        {0x00000000, true, true},   /* 0 */
+        {0x80000000, true, true},   /* -0 */
+        {0x3f800000, true, true},   /* 1 */
+        {0x3f802000, true, false},  /* 1 + 2^-10 */
+        {0x33800000, true, true},   /* 2^-24, a denormal of float16 */
+        {0x33000000, false, true},  /* 2^-25 */
+        {0x00010000, false, true},  /* a denormal */
+        {0x00000001, false, false}, /* the least denormal */
+        {0x477fe000, true, false},  /* 65504 */
+        {0x47800000, false, true},  /* 65536 */
+        {0x7f7fffff, false, false}, /* the largest number */
+        {0x7f800000, true, true},   /* Inf */
+        {0x7fc00000, true, true},   /* NaN */
+        {0x7f800001, false, false}, /* a signalling NaN */
+        {0x7fc00001, false, false}, /* a NaN with a payload */
+        {0x3f800001, false, false}, /* 1 + 2^-23 */
+    };
+    enum { COUNT = 3000, AT = 2999 };
+    static char bytes[COUNT * sizeof(uint32_t) + 1];
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes + 1 + AT * sizeof(uint32_t), &CASES[i].word, sizeof(uint32_t));
+        assert_int_equal(half_holds(PGY_F16, bytes + 1, sizeof bytes - 1), CASES[i].f16);
+        assert_int_equal(half_holds(PGY_BF16, bytes + 1, sizeof bytes - 1), CASES[i].bf16);
+    }
+    assert_true(half_holds(PGY_F16, bytes, 0));
+}

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "harness/kernel_case.h"
 #include "harness/reference_case.h"
+#include "kernels/half.h"
 #include "kernels/matmul.h"
 
 static const double TOLERANCE = 2e-6;
@@ -245,6 +246,24 @@ static void count_call(void *user)
     ++*(int *)user;
 }
 
+/* In 16 bits, rounded, the panels are those of float32. */
+static void expect_narrow_bands(const char *b, const float *wide, const matmul_shape *s,
+                                const matmul_tile *t)
+{
+    const half_loops *loops = half_loops_of(PGY_BF16, t->level);
+    const size_t count = matmul_packed_count(s, t);
+    const kernel_problem u = {.passed = NULL};
+    uint16_t *wanted = mem_alloc(count * sizeof *wanted),
+             *packed = mem_alloc(count * sizeof *packed);
+    assert_true(wanted && packed);
+    loops->narrow(wanted, wide, count);
+    memset(packed, 0xff, count * sizeof *packed);
+    assert_true(matmul_pack_bands(packed, b, s, t, loops->narrow, &u));
+    assert_memory_equal(packed, wanted, count * sizeof *packed);
+    mem_free(wanted);
+    mem_free(packed);
+}
+
 /* A matrix of k rows and n columns, or turned; at an address that is not aligned. */
 static void expect_bands(size_t k, size_t n, bool turned, int bands)
 {
@@ -263,12 +282,13 @@ static void expect_bands(size_t k, size_t n, bool turned, int bands)
         memcpy(odd + 1, b, k * n * sizeof *b);
         memset(packed, 0xff, count * sizeof *packed);
         matmul_pack(whole, b, &s, t, 0, matmul_panel_count(&s, t));
-        assert_true(matmul_pack_bands(packed, odd + 1, &s, t, &u));
+        assert_true(matmul_pack_bands(packed, odd + 1, &s, t, NULL, &u));
         assert_memory_equal(packed, whole, count * sizeof *packed);
         memset(packed, 0xff, count * sizeof *packed);
-        assert_true(matmul_pack_bands(packed, (const char *)b, &s, t, &u));
+        assert_true(matmul_pack_bands(packed, (const char *)b, &s, t, NULL, &u));
         assert_memory_equal(packed, whole, count * sizeof *packed);
         assert_int_equal(calls, 2 * bands);
+        expect_narrow_bands(odd + 1, whole, &s, t);
         mem_free(b);
         mem_free(whole);
         mem_free(packed);
