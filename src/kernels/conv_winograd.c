@@ -27,9 +27,7 @@ static bool is_possible(const conv_shape *s, size_t block)
         if (s->kernel[d] != 3 || s->stride[d] != 1 || s->dilation[d] != 1 || s->pad[d] > 2 ||
             s->out[d] < WINOGRAD_OUT)
             return false;
-    const size_t lanes = s->out_channels % block;
-    return s->groups == 1 && s->in_channels >= block && s->out_channels >= block &&
-           !conv_must_finish(s, block, lanes ? lanes : block);
+    return s->groups == 1 && s->in_channels >= block && s->out_channels >= block;
 }
 
 /* Divides the work; the result follows from the shape and the processor level. */
@@ -123,7 +121,7 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 5,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 6,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

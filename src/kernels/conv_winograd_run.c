@@ -94,10 +94,9 @@ static void compute_row(const winograd_params *p, conv_tile_call *c, const kerne
         c->y = (float *)r->tensors[p->s.inputs] + at + i * b;
         c->sum = p->s.has_sum ? (const float *)r->tensors[3] + at + i * b : NULL;
         t->run[width][count](c);
-        /* NaN times the zeros of absent channels is not 0. */
-        for (uint64_t k = 0; left < width * b && k < count; k++)
-            memset(c->y + left / b * c->y_block + k * b + left % b, 0,
-                   (b - left % b) * sizeof *c->y);
+        /* Also because NaN times the zeros of absent channels is not 0. */
+        for (uint64_t k = 0; k < width; k++)
+            conv_finish(&p->s, c->y + k * c->y_block, count, b, left - k * b);
     }
 }
 
@@ -251,6 +250,14 @@ static void share_weights(const kernel_run *r)
     }
 }
 
+/* Applies what conv_end does not do to the pixels that were stored. */
+static void finish_tile(const winograd_params *p, const winograd_end *e, uint64_t lanes)
+{
+    if (!conv_must_finish(&p->s, p->block, lanes)) return;
+    for (size_t row = 0; row < e->rows; row++)
+        conv_finish(&p->s, e->y + row * e->row_step, e->columns, p->block, lanes);
+}
+
 static void conv_winograd_store(const winograd_params *p, const scratch *s, const kernel_run *r,
                                 uint64_t first, uint64_t count, uint64_t out_block)
 {
@@ -273,6 +280,7 @@ static void conv_winograd_store(const winograd_params *p, const scratch *s, cons
         e.sum = p->s.has_sum ? (const float *)r->tensors[3] + at : NULL;
         e.sum_step = e.row_step;
         t->out(&e, s->m + (out_block % 2 * p->run + i) * b, 2 * p->run * b);
+        finish_tile(p, &e, p->s.out_channels - out_block * b);
     }
 }
 

@@ -298,12 +298,13 @@ static void test_conv__one_spatial_axis(void **state)
 static void test_conv__strange_numbers_stay_where_they_are(void **state)
 {
     (void)state;
-    static const char *const NAMES[] = {NULL, "Relu", "Clip", "HardSigmoid", "Relu"};
-    for (size_t i = 0; i < 5; i++) { /* the last one with many weights */
-        const int64_t in = i < 4 ? 19 : 150, out = i < 4 ? 35 : 147;
+    static const char *const NAMES[] = {NULL,      "Relu", "Clip", "HardSigmoid",
+                                        "Sigmoid", "Silu", "Relu"};
+    for (size_t i = 0; i < 7; i++) { /* the last one with many weights */
+        const int64_t in = i < 6 ? 19 : 150, out = i < 6 ? 35 : 147;
+        const char *fused = NAMES[i] && !strcmp(NAMES[i], "Silu") ? "pgy" : "com.microsoft";
         kernel_case c;
-        case_start(&c, NAMES[i] ? "com.microsoft" : "", NAMES[i] ? "FusedConv" : "Conv",
-                   NAMES[i] ? 1 : 17);
+        case_start(&c, NAMES[i] ? fused : "", NAMES[i] ? "FusedConv" : "Conv", NAMES[i] ? 1 : 17);
         case_attr_ints(&c, "pads", (const int64_t[]){1, 1, 1, 1}, 4);
         if (NAMES[i]) case_attr_text(&c, "activation", NAMES[i]);
         case_input(&c, false, 4, (const int64_t[]){2, in, 13, 14});
