@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models in float32 on the processor by number of threads, beside ONNX Runtime and OpenVINO.
+
+    cpu_models.py LIBRARY [--threads 1,2] [--seconds 3] [--peak BENCH_PEAK] [--onnx-folder FOLDER] [NAME...]
+
+LIBRARY is libpolygraphy.so. The models and goals are the table in cpu_model_list.py. For each model and number of threads a process that stays, on so many
+processors, runs the engine and both runtimes in turn, in slices of some runs. Prints the medians of the slices in milliseconds, the best other runtime's over
+the engine's, its goal, the largest difference of the outputs from ONNX Runtime's relative to their largest magnitude, and, with --peak, the share of the
+processors' peak that the engine reaches with the model's products. OpenVINO (in float32, for latency) is left out where it is not installed.
+"""
+import argparse
+import ctypes
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import operators
+
+try:
+    import openvino
+except ImportError:
+    openvino = None
+
+SLICE_SECONDS = 0.05
+
+
+class OpenVino:
+    def __init__(self, path, threads, feed):
+        options = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads}
+        self.request, self.feed = openvino.Core().compile_model(path, "CPU", options).create_infer_request(), feed
+
+    def run(self):
+        self.request.infer(self.feed, share_inputs=True, share_outputs=True)
+
+
+def race(sides, seconds, clock):
+    """The median of each side's slices."""
+    for side in sides:
+        side.run()
+    runs = [max(1, int(SLICE_SECONDS / operators.slice_of(side, 1, clock))) for side in sides]
+    slices, end = [[] for _ in sides], time.perf_counter() + seconds * len(sides)
+    while len(slices[0]) < 3 or time.perf_counter() < end:
+        for side, count, times in zip(sides, runs, slices):
+            times.append(operators.slice_of(side, count, clock))
+    return [statistics.median(times) for times in slices]
+
+
+def measure(o):
+    """In a process of its own: prints the times as JSON."""
+    library, path = ctypes.CDLL(o.library), o.names[0]
+    with np.load(path + ".npz") as stored:
+        feed = {name: operators.aligned(stored[name]) for name in stored.files}
+    threads = len(os.sched_getaffinity(0))
+    theirs = operators.Theirs(path, threads, feed)
+    wanted = dict(zip(theirs.names, theirs.results()))
+    got = {name: operators.aligned(np.zeros_like(x)) for name, x in wanted.items()}
+    ours = operators.Ours(library, path, threads, feed, got)
+    ours.run()
+    apart = operators.difference(got, wanted)
+    results = {name: operators.aligned(x) for name, x in wanted.items()}
+    theirs.bind(results, ours.sized)
+    sides = [ours, theirs] + ([OpenVino(path, threads, feed)] if openvino else [])
+    print(json.dumps({"times": race(sides, o.seconds, time.process_time if o.cpu else time.perf_counter), "apart": apart}))
+
+
+def call(o, path, threads):
+    processors = ",".join(str(p) for p in sorted(os.sched_getaffinity(0))[:threads])
+    words = ["taskset", "-c", processors, sys.executable, __file__, o.library, "--one", "--seconds", str(o.seconds), path] + ["--cpu"] * o.cpu
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def peak_of(o):
+    """Floating-point operations a second of one processor."""
+    if not o.peak:
+        return None
+    done = subprocess.run([o.peak], capture_output=True, text=True, check=True)
+    return float(re.search(r"fma ([\d.]+)", done.stdout).group(1)) * 1e9
+
+
+def row(o, name, threads, path, operations, goal):
+    found = call(o, path, threads)
+    ours, *others = (1e3 * t for t in found["times"])
+    cells = [f"{t:.3f}" for t in others] + [f"{ours:.3f}", f"{min(others) / ours:.2f}", f"{goal:g}", f"{found['apart']:.0e}"]
+    if o.peak:
+        cells.append(f"{100 * operations / (ours / 1e3) / (peak_of(o) * threads):.0f} %" if operations else "")
+    print(f"| {name} | {threads} | " + " | ".join(cells) + " |", flush=True)
+    return min(others) / ours
+
+
+def main():
+    a = argparse.ArgumentParser(usage=__doc__)
+    a.add_argument("library")
+    a.add_argument("names", nargs="*")
+    a.add_argument("--threads", default="1,2")
+    a.add_argument("--seconds", type=float, default=3, help="for each side of a row")
+    a.add_argument("--peak", help="build/release/bench/bench.peak")
+    a.add_argument("--onnx-folder", help="keeps the exported models here, and finds them again")
+    a.add_argument("--cpu", action="store_true", help="processor time, for one thread on a busy machine")
+    a.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    o = a.parse_intermixed_args()
+    if o.one:
+        return measure(o)
+    import cpu_model_list
+
+    heads = ["model", "threads", "ONNX Runtime"] + (["OpenVINO"] if openvino else []) + ["engine", "best other / engine", "goal", "difference"] + (["of the peak"] if o.peak else [])
+    print("| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
+    ratios = {int(t): [] for t in o.threads.split(",")}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in o.names or cpu_model_list.MODELS:
+            path, operations = cpu_model_list.export(name, o.onnx_folder or folder)
+            for threads, reached in ratios.items():
+                goal = cpu_model_list.MODELS[name][2 if threads <= 2 else 3]
+                try:
+                    reached.append(row(o, name, threads, path, operations, goal))
+                except RuntimeError as e:  # the others are still measured
+                    print(f"| {name} | {threads} | {e} |", flush=True)
+            if not o.onnx_folder:
+                os.remove(path)
+    for threads, reached in ratios.items():
+        if reached:
+            print(f"\n{threads} threads: geometric mean {np.exp(np.mean(np.log(reached))):.2f}, below 1: {sum(r < 1 for r in reached)} of {len(reached)}")
+
+
+if __name__ == "__main__":
+    main()
