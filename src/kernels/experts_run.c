@@ -32,15 +32,7 @@ static rows rows_of(const experts *p, const kernel_run *r)
 
 /* ---- Sizes ---------------------------------------------------------------------------------- */
 
-/* Bytes that reading one row of A takes, without rounding. */
-static uint64_t row_bytes(const experts_layer *l)
-{
-    const nbits_matmul *q = &l->packed;
-    const uint64_t a = q->copies ? extent_mul3(q->blocks, q->block, sizeof(float)) : 0;
-    return extent_add(a, q->has_zeros ? extent_mul(q->blocks, sizeof(float)) : 0);
-}
-
-enum { SLACK = 256 }; /* for the roundings of one expert */
+enum { SLACK = 448 }; /* for the roundings of one expert */
 
 uint64_t experts_lay_out(experts *p)
 {
@@ -60,7 +52,7 @@ uint64_t experts_lay_out(experts *p)
         experts_layer *l = &p->layers[i];
         if (!l->few_bits) continue;
         (void)nbits_matmul_rows(&l->packed, 1);
-        extent_place(&l->room, &end, extent_mul(pairs, row_bytes(l)), 1);
+        extent_place(&l->room, &end, extent_mul(pairs, nbits_matmul_row_bytes(&l->packed)), 1);
         end = extent_add(end, extent_mul(p->count + 1, SLACK));
     }
     return end;
@@ -154,7 +146,8 @@ static product product_of(const experts *p, const kernel_run *r, const rows *w, 
     float *c = layer == 0 ? w->first : layer == 1 ? w->part : w->third;
     product j = {.packed = l->packed, .first = w->start[expert]};
     j.count = w->start[expert + 1] - j.first;
-    const uint64_t at = (j.first * row_bytes(l) + 63) / 64 * 64 + expert * SLACK;
+    const uint64_t at =
+        (j.first * nbits_matmul_row_bytes(&l->packed) + 63) / 64 * 64 + expert * SLACK;
     j.o = (nbits_operands){.a = a + j.first * l->in,
                            .packed = (const char *)r->packed + l->at + expert * l->each,
                            .c = c + j.first * l->out,

@@ -17,7 +17,8 @@
 #include "kernels/unroll.h"
 
 enum {
-    NBITS_ROWS = 4, /* rows of A that share one pass over packed weights */
+    NBITS_ROWS = 4,   /* rows of A that share one pass over packed weights */
+    NBITS_DIGITS = 4, /* bytes that make a float of A */
     NBITS_KINDS = 3 /* 2, 4 and 8 bits */,
     NBITS_MAX_BLOCK = 256,
     NBITS_AHEAD = 8192, /* bytes of packed weights between a prefetch and its use */
@@ -34,8 +35,8 @@ typedef struct nbits_job {
     /* A in float32; `sums` has the sum of each block, and is read only with zero points. */
     const float *a, *sums;
     size_t a_row, block_row; /* block_row: stride of `sums`, `factors` and `offsets` */
-    /* A as bytes: scale and sum of each block; `offsets` are the sums times minus the middle
-     * code. */
+    /* A as bytes or digits: scale and sum of each block; `offsets` are the sums, one for each
+     * digit, times minus the middle code. */
     const int8_t *bytes;
     const float *factors;
     const int32_t *offsets;
@@ -56,14 +57,24 @@ typedef struct nbits_tile {
     /* Rounds a block of `count` floats to bytes and puts them into the order that `bytes` reads.
      * *sum: of the bytes. @return the scale; NaN if a float is not finite */
     float (*quantise)(int8_t *to, const float *x, size_t count, size_t bits, int32_t *sum);
+    /* Micro-kernels for one row of A in digits, by kind. */
+    nbits_function digits[NBITS_KINDS];
+    /* Rounds a block of `count` floats to multiples of a step, 2^-31 of the largest magnitude, and
+     * writes each as NBITS_DIGITS signed digits of base 256, the highest first, in the order that
+     * `digits` reads. *step: the step. sums: of each digit. False, with zeros: the floats are too
+     * uneven for one step, tiny, or not finite. */
+    bool (*split)(int8_t *to, const float *x, size_t count, size_t bits, float *step,
+                  int32_t *sums);
 } nbits_tile;
 
 extern const nbits_tile nbits_portable, nbits_avx2, nbits_avx512;
 /* The same bits as nbits_avx512.bytes, with the instruction for sums of bytes. */
 extern const nbits_rows nbits_vnni;
+extern const nbits_function nbits_vnni_digits[NBITS_KINDS];
 
 const nbits_tile *nbits_tile_of(cpu_level level);
 nbits_function nbits_bytes_of(cpu_level level, size_t kind, size_t rows);
+nbits_function nbits_digits_of(cpu_level level, size_t kind);
 
 static inline size_t nbits_kind(size_t bits)
 {

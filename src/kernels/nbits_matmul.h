@@ -34,9 +34,12 @@ typedef struct nbits_matmul {
     uint32_t half;      /* scales and zero points are packed as float16 */
     uint32_t has_zeros; /* zero points are packed */
     uint32_t has_bias;
+    uint32_t digits; /* one row of A is multiplied digit by digit */
+    uint32_t unused;
     uint64_t m, n, k;
     uint64_t block, blocks; /* of the packed weights: a power of two, and number along the sum */
     uint64_t at_sums, at_factors, at_offsets; /* in the workspace, behind A */
+    uint64_t at_strange; /* marks of blocks without digits, whose floats are multiplied */
     float table[NBITS_CODES];
 } nbits_matmul;
 
@@ -45,6 +48,8 @@ typedef struct nbits_matmul {
 void nbits_matmul_start(nbits_matmul *p, const nbits_weights *w, cpu_level level, bool a_bytes);
 /* Sets the rows of A and the workspace. @return bytes of workspace */
 uint64_t nbits_matmul_rows(nbits_matmul *p, uint64_t m);
+/* The most bytes of workspace for each row, without rounding. */
+uint64_t nbits_matmul_row_bytes(const nbits_matmul *p);
 /* Counts the packed blocks and bytes. `narrow`: looks at the scales, and packs them as float16 if
  * that keeps them all. */
 pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, bool narrow,

@@ -26,11 +26,22 @@ static uint64_t up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
+/* Do digits take less time than floats? Their codes must be numbers, not places in a table. */
+static bool wants_digits(const nbits_weights *w, cpu_level level, bool a_bytes)
+{
+    const float middle = (float)(1u << (w->bits - 1));
+    bool plain = !a_bytes;
+    for (uint32_t i = 0; w->bits <= 4 && i < NBITS_CODES; i++)
+        plain &= w->table[i] == (float)(i & ((1u << w->bits) - 1)) - middle;
+    return plain && (level >= CPU_AVX512 ? cpu_has_byte_sums() : level == CPU_AVX2 && w->bits <= 4);
+}
+
 void nbits_matmul_start(nbits_matmul *p, const nbits_weights *w, cpu_level level, bool a_bytes)
 {
     *p = (nbits_matmul){.level = level,
                         .bits = w->bits,
                         .a_bytes = a_bytes,
+                        .digits = wants_digits(w, level, a_bytes),
                         .n = w->n,
                         .k = w->k,
                         .has_zeros = w->zeros || w->float_zeros,

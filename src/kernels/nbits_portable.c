@@ -76,3 +76,11 @@ nbits_function nbits_bytes_of(cpu_level level, size_t kind, size_t rows)
 #endif
     return nbits_tile_of(level)->bytes[kind][rows];
 }
+
+nbits_function nbits_digits_of(cpu_level level, size_t kind)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512 && cpu_has_byte_sums()) return nbits_vnni_digits[kind];
+#endif
+    return nbits_tile_of(level)->digits[kind];
+}

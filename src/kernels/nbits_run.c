@@ -17,9 +17,15 @@ static bool is_fused(const nbits_matmul *p)
     return p->a_bytes || p->m <= FUSED_ROWS;
 }
 
+/* With two rows floats take the same time, because they share the work of looking up codes. */
+static bool uses_digits(const nbits_matmul *p)
+{
+    return p->digits && p->m == 1;
+}
+
 bool nbits_matmul_reads(const nbits_matmul *p)
 {
-    return p->a_bytes || p->copies || (p->has_zeros && is_fused(p));
+    return p->a_bytes || p->copies || uses_digits(p) || (p->has_zeros && is_fused(p));
 }
 
 /* The product as kernels/matmul.h sees it. */
@@ -56,13 +62,29 @@ uint64_t nbits_matmul_rows(nbits_matmul *p, uint64_t m)
 {
     const uint64_t codes = extent_mul(p->blocks, p->block);
     p->m = m;
+    const bool digits = uses_digits(p), bytes = p->a_bytes || digits;
     const uint64_t blocks = extent_mul3(m, p->blocks, sizeof(float));
     const uint64_t a = extent_mul3(m, codes, p->a_bytes ? 1 : sizeof(float));
     const uint64_t each = extent_round_up(blocks, 64);
-    p->at_sums = p->a_bytes || p->copies ? extent_round_up(a, 64) : 0;
+    const uint64_t offsets = extent_mul(each, digits ? NBITS_DIGITS : 1);
+    p->at_sums = bytes || p->copies ? extent_round_up(a, 64) : 0;
     p->at_factors = extent_add(p->at_sums, p->has_zeros ? each : 0);
-    p->at_offsets = extent_add(p->at_factors, p->a_bytes ? each : 0);
-    return extent_add(p->at_offsets, p->a_bytes ? each : 0);
+    p->at_offsets = extent_add(p->at_factors, bytes ? each : 0);
+    p->at_strange = extent_add(p->at_offsets, bytes ? offsets : 0);
+    return extent_add(p->at_strange, digits ? extent_round_up(extent_mul(m, p->blocks), 64) : 0);
+}
+
+uint64_t nbits_matmul_row_bytes(const nbits_matmul *p)
+{
+    const bool floats = p->copies && !p->a_bytes;
+    const uint64_t codes = extent_mul3(p->blocks, p->block, floats ? sizeof(float) : 1);
+    const uint64_t numbers = (uint64_t)p->has_zeros + (p->a_bytes ? 2 : 0);
+    const uint64_t a = p->a_bytes || p->copies ? codes : 0;
+    const uint64_t plain = extent_add(a, extent_mul3(p->blocks, numbers, sizeof(float)));
+    const uint64_t each = p->block * NBITS_DIGITS + NBITS_DIGITS * sizeof(int32_t) +
+                          (1 + (uint64_t)p->has_zeros) * sizeof(float) + 1;
+    const uint64_t most = p->digits ? extent_mul(p->blocks, each) : 0;
+    return most > plain ? most : plain;
 }
 
 uint64_t nbits_matmul_scratch_bytes(const nbits_matmul *p)
@@ -81,13 +103,14 @@ uint64_t nbits_matmul_units(const nbits_matmul *p)
 bool nbits_matmul_extent(kernel_extent *e, const nbits_matmul *p)
 {
     const uint64_t most = INT32_MAX;
-    const uint32_t flags[] = {p->a_bytes, p->copies,    p->ordered,
-                              p->half,    p->has_zeros, p->has_bias};
+    const uint32_t flags[] = {p->a_bytes,   p->copies,   p->ordered, p->half,
+                              p->has_zeros, p->has_bias, p->digits};
     if (!extent_level(e, p->level)) return false;
     if (p->bits != 2 && p->bits != 4 && p->bits != 8) return extent_refuse(e, "number of bits");
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (flags[i] > 1) return extent_refuse(e, "flag");
     if (p->half && p->level == CPU_PORTABLE) return extent_refuse(e, "type of the scales");
+    if (p->digits && (p->a_bytes || p->level == CPU_PORTABLE)) return extent_refuse(e, "digits");
     if (!p->m || !p->n || !p->k || p->m > most || p->n > most || p->k > most ||
         p->block < 32 / p->bits || p->block > NBITS_MAX_BLOCK || p->block & (p->block - 1) ||
         !p->blocks || p->blocks > most)
@@ -126,13 +149,34 @@ static float sum_of(const float *x, size_t count)
     return (float)sum;
 }
 
+static const uint32_t *order_of(const nbits_matmul *p, const nbits_operands *o)
+{
+    const uint64_t panels = (p->n + tile_of(p)->columns - 1) / tile_of(p)->columns;
+    return p->ordered ? (const void *)(o->packed + panel_bytes(p) * panels) : NULL;
+}
+
+/* Reads block i of all rows, x, as digits. */
+static void read_digits(const nbits_matmul *p, const nbits_operands *o, const float *x, size_t i)
+{
+    int32_t *offsets = (int32_t *)(o->workspace + p->at_offsets) + i * NBITS_DIGITS;
+    int8_t *to = (int8_t *)o->workspace + i * p->block * NBITS_DIGITS;
+    int32_t sums[NBITS_DIGITS];
+    float *step = (float *)(o->workspace + p->at_factors) + i;
+    const bool possible =
+        nbits_tile_of((cpu_level)p->level)->split(to, x, p->block, p->bits, step, sums);
+    double all = 0;
+    for (size_t d = 0; d < NBITS_DIGITS; d++) {
+        offsets[d] = -sums[d] * (1 << (p->bits - 1));
+        all = all * 256 + sums[d];
+    }
+    if (p->has_zeros) ((float *)(o->workspace + p->at_sums))[i] = (float)all;
+    o->workspace[p->at_strange + i] = !possible;
+}
+
 void nbits_matmul_read(const nbits_matmul *p, const nbits_operands *o, size_t part, size_t parts)
 {
     const nbits_tile *t = nbits_tile_of((cpu_level)p->level);
-    const uint32_t *order =
-        p->ordered ? (const void *)(o->packed + panel_bytes(p) * ((p->n + tile_of(p)->columns - 1) /
-                                                                  tile_of(p)->columns))
-                   : NULL;
+    const uint32_t *order = order_of(p, o);
     float *sums = (float *)(o->workspace + p->at_sums);
     float *factors = (float *)(o->workspace + p->at_factors);
     int32_t *offsets = (int32_t *)(o->workspace + p->at_offsets);
@@ -141,10 +185,12 @@ void nbits_matmul_read(const nbits_matmul *p, const nbits_operands *o, size_t pa
     kernel_share(&from, &to, p->m * p->blocks, (uint32_t)part, (uint32_t)parts);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const float *row = o->a + i / p->blocks * p->k;
-        const bool kept = p->copies && !p->a_bytes;
+        const bool kept = p->copies && !p->a_bytes && !uses_digits(p);
         float *x = kept ? (float *)o->workspace + i * p->block : room;
         gather_block(x, p, row, order, i % p->blocks);
-        if (p->a_bytes) {
+        if (uses_digits(p)) {
+            read_digits(p, o, x, i);
+        } else if (p->a_bytes) {
             int32_t sum;
             factors[i] =
                 t->quantise((int8_t *)o->workspace + i * p->block, x, p->block, p->bits, &sum);
@@ -170,6 +216,40 @@ static void finish_rows(const nbits_matmul *p, const nbits_operands *o, size_t r
     }
 }
 
+/* Adds the products of blocks that have no digits to the row `c`. */
+static void add_strange(const nbits_matmul *p, const nbits_operands *o, const nbits_job *panel,
+                        float *c)
+{
+    const size_t width = tile_of(p)->columns;
+    const char *strange = o->workspace + p->at_strange, *end = strange + p->blocks;
+    float x[NBITS_MAX_BLOCK], sum, *part = o->scratch + width;
+    for (const char *at = strange; (at = memchr(at, 1, (size_t)(end - at))); at++) {
+        const size_t b = (size_t)(at - strange);
+        gather_block(x, p, o->a, order_of(p, o), b);
+        sum = sum_of(x, p->block);
+        nbits_job j = *panel;
+        j.b += b * (panel_bytes(p) / p->blocks);
+        j.blocks = 1;
+        j.a = x;
+        j.sums = &sum;
+        j.c = part;
+        nbits_tile_of((cpu_level)p->level)->floats[nbits_kind(p->bits)][1](&j);
+        for (size_t i = 0; i < width; i++) c[i] += part[i];
+    }
+}
+
+static void digits_unit(const nbits_matmul *p, const nbits_operands *o, nbits_job *j, size_t column)
+{
+    j->sums = (const float *)(o->workspace + p->at_sums);
+    j->factors = (const float *)(o->workspace + p->at_factors);
+    j->offsets = (const int32_t *)(o->workspace + p->at_offsets);
+    j->bytes = (const int8_t *)o->workspace;
+    j->c = o->scratch;
+    nbits_digits_of((cpu_level)p->level, nbits_kind(p->bits))(j);
+    add_strange(p, o, j, o->scratch);
+    finish_rows(p, o, 0, 1, column, o->scratch);
+}
+
 static void fused_unit(const nbits_matmul *p, const nbits_operands *o, size_t unit)
 {
     const size_t width = tile_of(p)->columns, panels = (p->n + width - 1) / width;
@@ -187,6 +267,10 @@ static void fused_unit(const nbits_matmul *p, const nbits_operands *o, size_t un
                    .a_row = p->a_bytes || p->copies ? codes : p->k,
                    .block_row = p->blocks,
                    .c_row = whole ? p->n : width};
+    if (uses_digits(p)) {
+        digits_unit(p, o, &j, panel * width);
+        return;
+    }
     for (size_t row = first, rows; row < last && !cancel_requested(); row += rows) {
         rows = last - row < NBITS_ROWS ? last - row : NBITS_ROWS;
         j.sums = (const float *)(o->workspace + p->at_sums) + row * p->blocks;

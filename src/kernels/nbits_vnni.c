@@ -23,4 +23,5 @@
 
 #include "kernels/nbits_table.inc"
 const nbits_rows nbits_vnni = NBITS_TABLE(bytes);
+const nbits_function nbits_vnni_digits[NBITS_KINDS] = NBITS_DIGIT_ROWS;
 #endif

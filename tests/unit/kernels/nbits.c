@@ -242,6 +242,43 @@ static void test_nbits__special_values(void **state)
     }
 }
 
+/* How the numbers of a row relate to each other; the first one of each block has the weight 0. */
+typedef enum spread { OUTLIERS, HUGE_OUTLIERS, SPARSE, TINY, LARGE, WIDE, SPREADS } spread;
+
+static float spread_number(spread kind, float v, bool first, uint32_t *seed)
+{
+    switch (kind) {
+    case OUTLIERS: return first ? 3e4F : v;
+    case HUGE_OUTLIERS: return first ? 0x1p120F : v;
+    case SPARSE: return first || step(seed) % 16 ? 0 : v;
+    case TINY: return v * 0x1p-110F;
+    case LARGE: return v * 0x1p100F;
+    default: return first ? 0x1p30F : ldexpf(v, (int)(step(seed) % 60) - 30);
+    }
+}
+
+/* The step that a block of one row is rounded to must not show in columns that do not see its
+ * largest numbers. */
+static void test_nbits__numbers_of_all_sizes(void **state)
+{
+    (void)state;
+    enum { BLOCK = 32, N = 40, K = 256 };
+    for (int64_t bits = 4; bits <= 8; bits *= 2)
+        for (spread kind = OUTLIERS; kind < SPREADS; kind++) {
+            const weights_case w = {.bits = bits, .block = BLOCK, .m = 1, .n = N, .k = K};
+            reference_case c;
+            uint32_t seed = 17;
+            make(&c, &w);
+            float *a = pgy_tensor_data(c.inputs[0]);
+            uint8_t *b = pgy_tensor_data(c.inputs[1]);
+            const size_t bytes = (size_t)(BLOCK * bits / 8);
+            for (size_t i = 0; i < N * K / BLOCK; i++)
+                b[i * bytes] = (uint8_t)(bits == 8 ? 0x80 : (b[i * bytes] & 0xf0) | 8);
+            for (size_t i = 0; i < K; i++) a[i] = spread_number(kind, a[i], i % BLOCK == 0, &seed);
+            assert_int_equal(reference_run(&c, 1, 4e-6), 1 + (size_t)cpu_features());
+        }
+}
+
 static void test_nbits__tables(void **state)
 {
     (void)state;
