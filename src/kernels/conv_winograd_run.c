@@ -71,6 +71,12 @@ static void conv_winograd_copy_patch(float *to, const winograd_params *p, const 
     }
 }
 
+static bool is_inside(const winograd_params *p, int64_t row, int64_t column)
+{
+    return row >= 0 && column >= 0 && row + WINOGRAD_IN <= p->s.in[0] &&
+           column + WINOGRAD_IN <= p->s.in[1];
+}
+
 /* ---- Inputs that are not finite ------------------------------------------------------------- */
 
 /* A transform spreads Inf and NaN over the whole tile, and overflows where the convolution does
@@ -79,6 +85,14 @@ static void conv_winograd_copy_patch(float *to, const winograd_params *p, const 
 static bool has_strange(const winograd_params *p, const scratch *s, uint64_t i)
 {
     return memchr(s->strange + i * p->in_blocks, true, p->in_blocks) != NULL;
+}
+
+/* Is there a tile among `count` whose transform serves? */
+static bool has_finite(const winograd_params *p, const scratch *s, uint64_t count)
+{
+    bool all = true;
+    for (uint64_t i = 0; all && i < count; i++) all = has_strange(p, s, i);
+    return !all;
 }
 
 /* Computes a row of a tile directly. x, at: where its inputs, and its outputs in their tensor,
@@ -106,12 +120,17 @@ static void compute_directly(const winograd_params *p, const scratch *s, conv_ti
 {
     const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
     const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
+    const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
     const float *x = (const float *)r->tensors[0] + a.image * p->in_blocks * plane;
-    for (uint64_t block = 0; block < p->in_blocks; block++)
+    const bool inside = is_inside(p, row, column);
+    for (uint64_t block = 0; !inside && block < p->in_blocks; block++)
         conv_winograd_copy_patch(s->patches + block * WINOGRAD_POINTS * b, p, x + block * plane,
-                                 a.row - p->s.pad[0], a.column - p->s.pad[1]);
+                                 row, column);
+    const float *patch = inside ? x + (row * p->s.in[1] + column) * (int64_t)b : s->patches;
+    c->block_step = inside ? plane : WINOGRAD_POINTS * b;
+    c->row_step = (inside ? (uint64_t)p->s.in[1] : WINOGRAD_IN) * b;
     for (int64_t i = 0; i < WINOGRAD_OUT && i < rows; i++)
-        compute_row(p, c, r, s->patches + (uint64_t)i * WINOGRAD_IN * b,
+        compute_row(p, c, r, patch + (uint64_t)i * c->row_step,
                     (a.image * p->out_blocks + 2 * unit) * c->y_block +
                         (uint64_t)((a.row + i) * p->s.out[1] + a.column) * b,
                     (uint64_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT), width,
@@ -131,8 +150,6 @@ static void compute_strange(const winograd_params *p, const scratch *s, const ke
                         .columns = 3,
                         .lanes = b,
                         .last_lanes = p->s.in_channels - (p->in_blocks - 1) * b,
-                        .block_step = WINOGRAD_POINTS * b,
-                        .row_step = WINOGRAD_IN * b,
                         .column_step = b,
                         .w_row_step = 3 * b * width * b,
                         .w_rows = 3,
@@ -155,8 +172,7 @@ static void transform_run(const winograd_params *p, const scratch *s, const floa
     for (uint64_t i = 0; i < count; i++) {
         const place a = conv_winograd_find(p, first + i);
         const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
-        const bool inside = row >= 0 && column >= 0 && row + WINOGRAD_IN <= p->s.in[0] &&
-                            column + WINOGRAD_IN <= p->s.in[1];
+        const bool inside = is_inside(p, row, column);
         for (uint64_t block = 0; block < p->in_blocks; block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;
@@ -317,9 +333,11 @@ void conv_winograd_run(const kernel_run *r)
         const uint64_t width = winograd_unit_width(p, unit);
         if (index != *s.transformed) transform_run(p, &s, r->tensors[0], first, count);
         *s.transformed = index;
-        conv_winograd_multiply(p, &s, r, unit, count);
-        for (uint64_t k = 0; k < width; k++)
-            conv_winograd_store(p, &s, r, first, count, 2 * unit + k);
+        if (has_finite(p, &s, count)) {
+            conv_winograd_multiply(p, &s, r, unit, count);
+            for (uint64_t k = 0; k < width; k++)
+                conv_winograd_store(p, &s, r, first, count, 2 * unit + k);
+        }
         compute_strange(p, &s, r, first, count, unit);
     }
 }

@@ -44,6 +44,8 @@ static bool read_patches(patches *s, pattern *p, pgy_node *n)
         s->all_elements *= s->kernel[d];
         if (s->all_counts > MAX_SIZE || s->all_elements > MAX_SIZE) return false;
     }
+    /* A pointwise convolution reads and writes its images where they lie. */
+    if (s->all_elements == s->channels && s->all_counts > 1) return false;
     return ints_are(n, "strides", s->kernel, AXES, 1) && ints_are(n, "dilations", NULL, AXES, 1) &&
            ints_are(n, "pads", NULL, 2 * AXES, 0) &&
            (pattern_text_is(n, "auto_pad", "NOTSET", "NOTSET") ||
