@@ -13,6 +13,8 @@
 #include <tmmintrin.h>
 #endif
 
+enum { LONG_RUN = 4 }; /* a run of so many indices is copied at once */
+
 /* Sets the members that follow from the shapes. */
 static void axis_tables_place(axis_tables *p)
 {
@@ -165,20 +167,28 @@ bool axis_tables_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-/* Checks that all indices are inside the input: tables come from the plan file, which is not
- * trusted. */
+static bool are_inside(const int32_t *table, uint64_t count, uint64_t size)
+{
+    const int32_t most = (int32_t)size - 1;
+    int outside = 0;
+    for (uint64_t i = 0; i < count; i++) outside |= (table[i] < -1) | (table[i] > most);
+    return !outside;
+}
+
+/* Checks that all indices that are read are inside the input: tables come from the plan file, which
+ * is not trusted. Of a run, only the first one is read. */
 static bool axis_tables_are_inside(const axis_tables *p, const int32_t *tables)
 {
-    for (uint32_t d = 0; d < p->rank; d++) {
-        const int32_t *table = tables + p->tables[d], most = (int32_t)p->in[d] - 1;
-        int outside = 0;
-        for (uint64_t i = 0; i < p->shape[d]; i++) outside |= (table[i] < -1) | (table[i] > most);
-        if (outside) return false;
-    }
     const uint32_t last = p->rank - 1;
-    if (p->run_count < 4) return true;
-    const int32_t first = tables[p->tables[last] + p->run_from];
-    return first >= 0 && (uint64_t)first + p->run_count <= p->in[last];
+    const int32_t *of_last = tables + p->tables[last],
+                  first = of_last[p->run_from % p->shape[last]];
+    const uint64_t end = p->run_from + p->run_count;
+    for (uint32_t d = 0; d < last; d++)
+        if (!are_inside(tables + p->tables[d], p->shape[d], p->in[d])) return false;
+    if (p->run_count < LONG_RUN) return are_inside(of_last, p->shape[last], p->in[last]);
+    return are_inside(of_last, p->run_from, p->in[last]) &&
+           are_inside(of_last + end, p->shape[last] - end, p->in[last]) && first >= 0 &&
+           (uint64_t)first + p->run_count <= p->in[last];
 }
 
 /* Copies indices [from, to) of a row one by one; a negative index stands for the padding. */
@@ -260,7 +270,7 @@ static void axis_tables_row(const axis_tables *p, char *y, const char *x, const 
                             const int32_t *last)
 {
     const uint64_t n = p->shape[p->rank - 1], end = p->run_from + p->run_count;
-    if (p->run_count < 4) {
+    if (p->run_count < LONG_RUN) {
         axis_tables_move(p, y, x, value, last, 0, n);
         return;
     }
@@ -297,14 +307,14 @@ static void shuffle_row(char *y, const char *x, const shuffles *s)
 }
 #endif
 
-/* All indices of the row must be inside. */
+/* Of elements of one byte. All indices of the row must be inside. */
 static void find_shuffles(shuffles *s, const axis_tables *p, const int32_t *last)
 {
     const size_t n = p->shape[p->rank - 1], in = p->in[p->rank - 1];
     const size_t blocks = (n + BLOCK - 1) / BLOCK;
     s->count = 0;
 #if defined(__x86_64__)
-    if (p->item != 1 || n < BLOCK || in < BLOCK || blocks > MAX_BLOCKS) return;
+    if (n < BLOCK || in < BLOCK || blocks > MAX_BLOCKS) return;
     if (cpu_features() < CPU_AVX2) return;
 #else
     return;
@@ -374,9 +384,9 @@ void axis_tables_run(const kernel_run *r)
         kernel_fault(r);
         return;
     }
-    const bool twice = axis_tables_is_twice(p, last);
+    const bool twice = p->run_count < LONG_RUN && axis_tables_is_twice(p, last);
     shuffles s = {.count = 0};
-    if (p->run_count < n && !has_padding(last, n)) find_shuffles(&s, p, last);
+    if (p->item == 1 && p->run_count < n && !has_padding(last, n)) find_shuffles(&s, p, last);
     kernel_share(&from, &to, p->rows, r->part, r->parts);
     for (uint64_t d = p->rank - 1, rest = from; d-- > 0; rest /= p->shape[d])
         w.at[d] = rest % p->shape[d];
