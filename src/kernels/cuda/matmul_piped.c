@@ -46,7 +46,7 @@ static uint64_t units_of(const matmul_shape *s)
 
 static bool piped_accept(kernel_problem *u, double *cost_ns)
 {
-    const double multiprocessors = 132, rate = 3000, tile_end_ns = 700;
+    const double multiprocessors = 132, rate = 4800, tile_end_ns = 700;
     matmul_packed_params p;
     cuda_set_linear(u);
     if (!matmul_packed_describe(&p, u, TILE) || !is_piped(&p.own)) return false;
