@@ -251,6 +251,8 @@ static void test_cuda__rows(void **state)
     CHECK("com.microsoft", "SkipLayerNormalization", "epsilon=0.001", "2x3x64", "2x3x64", "64",
           "64", "64");
     CHECK("", "LayerNormalization", "", "1030x72", "72", "72"); /* a warp for each row */
+    CHECK("", "LayerNormalization", "", "2700x72", "72", "72"); /* and for several */
+    CHECK("", "LayerNormalization", "", "1100x1032", "1032");
     CHECK("com.microsoft", "SkipLayerNormalization", "", "1025x264", "1025x264", "264", "264");
     CHECK("", "RMSNormalization", "", "4x100", "100");
     CHECK("", "ReduceMean", "keepdims=0", "3x4x5");
