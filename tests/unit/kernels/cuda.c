@@ -186,11 +186,11 @@ static void test_cuda__convolutions_copy_windows_by_maps(void **state)
         unsigned long maps; /* of images, one for each tile */
     } CASES[] = {
         {"1x64x5x6", "16x64x3x3", "pads=1,1,1,1", PGY_F16,
-         4}, /* deep ones share k by two at most */
-        {"3x64x9x7", "24x64x3x3", "pads=1,1,1,1 strides=2,2", PGY_BF16, 4},
-        {"2x128x17x9", "136x128x1x1", "", PGY_F16, 7},
-        {"1x64x12x11", "20x64x2x3", "pads=2,0,1,4 dilations=2,3", PGY_F16, 7},
-        {"1x64x70", "16x64x5", "pads=2,2", PGY_F16, 7},
+         5}, /* deep ones share k by two at most */
+        {"3x64x9x7", "24x64x3x3", "pads=1,1,1,1 strides=2,2", PGY_BF16, 5},
+        {"2x128x17x9", "136x128x1x1", "", PGY_F16, 8},
+        {"1x64x12x11", "20x64x2x3", "pads=2,0,1,4 dilations=2,3", PGY_F16, 8},
+        {"1x64x70", "16x64x5", "pads=2,2", PGY_F16, 8},
         {"1x40x5x6", "16x40x3x3", "pads=1,1,1,1", PGY_F16, 0},  /* no whole steps */
         {"1x128x5x6", "16x64x3x3", "group=2", PGY_F16, 0},      /* groups */
         {"1x64x20x20", "16x64x3x3", "strides=9,9", PGY_F16, 0}, /* too far for a map */
@@ -397,6 +397,11 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("", "Attention", "is_causal=1", "1x2x3x32", "1x2x5x32", "1x2x5x32", "3x5");
     CHECK("", "Conv", "pads=1,1,1,1 strides=2,2", "1x32x9x9", "20x32x3x3", "20"); /* taps first */
     CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
+    /* few channels: lines of the image in shared memory, with rows of 4 and 8 elements */
+    CHECK("", "Conv", "strides=2,2 pads=1,1,1,1", "2x3x32x32", "24x3x3x3", "24");
+    CHECK("com.microsoft", "FusedConv", "strides=2,2 pads=3,3,3,3 activation=Relu", "1x3x16x64",
+          "16x3x7x7", "16");
+    CHECK("", "Conv", "strides=4,4 pads=2,2,2,2", "2x2x32x64", "9x2x5x6");
     CHECK("", "Conv", "strides=8,8", "2x3x24x40", "72x3x8x8", "72"); /* patches */
     CHECK("", "Conv", "strides=4,16 pads=0,0,0,8", "1x2x12x40", "9x2x3x16");
     CHECK("", "Conv", "strides=5,8", "2x3x19x48", "16x3x4x24", "16");
