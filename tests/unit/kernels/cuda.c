@@ -227,6 +227,10 @@ static void test_cuda__attention(void **state)
     CHECK("pgy", "PackedAttention", "q_num_heads=2 kv_num_heads=2", "1x150x384");
     CHECK("", "Attention", "", "8x12x33x16", "8x12x33x16", "8x12x33x16", "33x33");
     CHECK("", "Attention", "", "8x12x20x16", "8x12x130x16", "8x12x130x32", "8x1x1x130");
+    /* groups of warps: several times 64 rows of a block */
+    cuda_case_random(c, "", "Attention", "", 3,
+                     (const char *const[]){"22x12x130x64", "22x12x20x64", "22x12x20x64"}, PGY_F16);
+    CHECK("", "Attention", "scale=-0.2", "1x2x70x64", "1x2x90x64", "1x2x90x64", "70x90");
     CHECK("", "Attention", "scale=0.1", "1x1x5x200", "1x1x7x200", "1x1x7x9");
     /* caches: one and two rows of queries, blocks that share the keys, many rows, three axes */
     CHECK("", "Attention", "", "2x4x1x64", "2x2x1x64", "2x2x1x64", "-", "2x2x69x64", "2x2x69x64");
