@@ -403,6 +403,7 @@ static void test_cuda__tensor_cores(void **state)
     CHECK("", "Conv", "group=2 pads=1,1,1,1", "2x64x5x6", "24x32x3x3", "24");
     /* few channels: lines of the image in shared memory, with rows of 4 and 8 elements */
     CHECK("", "Conv", "strides=2,2 pads=1,1,1,1", "2x3x32x32", "24x3x3x3", "24");
+    CHECK("", "Conv", "strides=2,2 pads=1,1,1,1", "1x3x32x32=1500", "24x3x3x3", "24");
     CHECK("com.microsoft", "FusedConv", "strides=2,2 pads=3,3,3,3 activation=Relu", "1x3x16x64",
           "16x3x7x7", "16");
     CHECK("", "Conv", "strides=4,4 pads=2,2,2,2", "2x2x32x64", "9x2x5x6");
