@@ -399,6 +399,8 @@ static op_tensor make_operand(const char *text)
         else
             ((bool *)pgy_tensor_data(t.value))[i] = x & 1;
     }
+    if (t.dtype == PGY_F32 && only)
+        ((double *)pgy_tensor_data(t.value))[strtoull(only + 1, NULL, 10)] = INFINITY;
     return t;
 }
 

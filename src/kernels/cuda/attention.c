@@ -140,14 +140,12 @@ static bool cuda_attention_describe(params *p, const kernel_problem *u)
            p->keys <= INT32_MAX && read_mask(p, u);
 }
 
-/* The warps that share rows if all keys are in shared memory; else 0. */
-static uint32_t whole_split(const kernel *self);
+static attention_way way_of(const kernel *self);
 
 static bool has_cut(const params *p, const kernel *self)
 {
-    const uint32_t split = whole_split(self);
     attention_cut c;
-    return !split || attention_whole_cut(&c, p, split);
+    return attention_cut_of(&c, p, way_of(self));
 }
 
 /* Tensor cores do little of the time of a short attention. */
@@ -157,9 +155,9 @@ static double cost_of(const params *p, const kernel_problem *u)
     const double scores = (double)(p->batch * p->heads * p->rows) * (double)p->keys, blocks = 1500,
                  whole = 1000;
     return cuda_cost(cuda_bytes(u), 2 * scores * (double)(p->size + p->v_size), tensor) +
-           (!tensor                ? 0
-            : whole_split(u->self) ? whole
-                                   : blocks);
+           (!tensor           ? 0
+            : way_of(u->self) ? whole
+                              : blocks);
 }
 
 static bool cuda_attention_accept(kernel_problem *u, double *cost_ns)
@@ -273,7 +271,7 @@ static bool cuda_attention_extent(kernel_extent *e, const kernel_claim *q)
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    return attention_load(out, plan->params, whole_split(self), d, err);
+    return attention_load(out, plan->params, way_of(self), d, err);
 }
 
 #define ROW(row_name)                                                                             \
@@ -287,11 +285,16 @@ const kernel KERNELS_cuda_attention[] = {
     ROW("cuda_attention"),
     ROW("attention_whole_4"),
     ROW("attention_whole_8"),
+    ROW("attention_groups_64"),
+    ROW("attention_groups_128"),
+    ROW("attention_groups_208"),
     {0},
 };
 
-static uint32_t whole_split(const kernel *self)
+static attention_way way_of(const kernel *self)
 {
-    static const uint32_t SPLITS[] = {0, 4, 8};
-    return SPLITS[self - KERNELS_cuda_attention];
+    static const attention_way WAYS[] = {ATTENTION_BLOCKS,     ATTENTION_WHOLE_4,
+                                         ATTENTION_WHOLE_8,    ATTENTION_GROUPS_64,
+                                         ATTENTION_GROUPS_128, ATTENTION_GROUPS_208};
+    return WAYS[self - KERNELS_cuda_attention];
 }

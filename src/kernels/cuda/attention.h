@@ -35,6 +35,7 @@ typedef struct attention_cut {
     uint32_t split; /* warps that share 16 of them */
     uint32_t keys;  /* that are in shared memory at the same time */
     uint32_t room;  /* bytes of SHARED_ROOM; 0: the keys follow each other in blocks */
+    bool groups;    /* attention_groups.cu, where `split` parts of the keys follow each other */
 } attention_cut;
 
 /* Elements from the start of a row to the first of its keys, and of its values. */
@@ -55,8 +56,23 @@ bool attention_whole_cut(attention_cut *out, const attention_params *p, uint32_t
 /* Keys that follow each other in blocks; also that of kernels without tensor cores. */
 attention_cut attention_blocks_cut(const attention_params *p);
 
-/* `split`: the warps of attention_whole_cut; 0: keys follow each other. */
-pgy_status attention_load(void **out, const attention_params *p, uint32_t split, device *d,
+/* Groups of four warps, each with 64 rows and the scores of `most` keys in its registers; false:
+ * rows have other lengths, or all keys and values do not fit into shared memory. */
+bool attention_groups_cut(attention_cut *out, const attention_params *p, uint32_t most);
+
+/* Ways to cut: keys that follow each other; all in shared memory with 4 or 8 warps for 16 rows;
+ * groups of warps, each with the scores of at most 64, 128 or 208 keys in its registers. */
+typedef enum attention_way {
+    ATTENTION_BLOCKS = 0,
+    ATTENTION_WHOLE_4 = 4,
+    ATTENTION_WHOLE_8 = 8,
+    ATTENTION_GROUPS_64 = 64,
+    ATTENTION_GROUPS_128 = 128,
+    ATTENTION_GROUPS_208 = 208
+} attention_way;
+/* False: the problem has no such cut. */
+bool attention_cut_of(attention_cut *out, const attention_params *p, attention_way way);
+pgy_status attention_load(void **out, const attention_params *p, attention_way way, device *d,
                           pgy_error *err);
 void attention_unload(void *loaded);
 pgy_status attention_enqueue(const kernel_run *r, device_stream *stream, pgy_error *err);

@@ -122,7 +122,43 @@ bool attention_whole_cut(attention_cut *out, const params *p, uint32_t split)
                    brought = (uint32_t)tiles * TILE * line + keys * (uint32_t)sizeof(float),
                    joined = rows * split * (uint32_t)(p->v_size + 8) * (uint32_t)sizeof(float);
     const uint64_t blocks = extent_mul3(p->batch, p->heads, (p->rows + rows - 1) / rows);
-    *out = (attention_cut){rows, split, keys, brought > joined ? brought : joined};
+    *out = (attention_cut){
+        .rows = rows, .split = split, .keys = keys, .room = brought > joined ? brought : joined};
     if (blocks <= MULTIPROCESSORS && out->room < HALF) out->room = HALF;
     return out->room <= MOST_BYTES && blocks <= MOST_BLOCKS;
+}
+
+/* ---- Groups of warps --------------------------------------------------------------------------
+ */
+
+bool attention_groups_cut(attention_cut *out, const params *p, uint32_t most)
+{
+    /* ENOUGH: blocks for all multiprocessors. */
+    enum { TILE = 16, GROUP_ROWS = 64, MOST_BYTES = 220 << 10, ENOUGH = 396 };
+    const uint64_t tiles = (p->rows + GROUP_ROWS - 1) / GROUP_ROWS,
+                   all = extent_mul3(p->batch, p->heads, tiles),
+                   parts = (p->keys + most - 1) / most, line = 2 * (64 + 64),
+                   own = extent_round_up((p->keys + parts - 1) / parts, TILE);
+    if (!attention_uses_tensor_cores(p) || p->size != 64 || p->v_size != 64 || p->past ||
+        own * parts * line > MOST_BYTES)
+        return false;
+    const uint64_t shares = all / ENOUGH < 1       ? 1
+                            : all / ENOUGH < tiles ? all / ENOUGH
+                                                   : tiles,
+                   room = own * parts * line + 2 * GROUP_ROWS * 128 +
+                          (p->mask ? own * parts * sizeof(float) : 0) + 1024;
+    *out = (attention_cut){.rows = (uint32_t)shares * GROUP_ROWS,
+                           .split = (uint32_t)parts,
+                           .keys = (uint32_t)(own * parts),
+                           .room = (uint32_t)room,
+                           .groups = true};
+    return room <= MOST_BYTES;
+}
+
+bool attention_cut_of(attention_cut *out, const params *p, attention_way way)
+{
+    if (way >= ATTENTION_GROUPS_64) return attention_groups_cut(out, p, way);
+    if (way != ATTENTION_BLOCKS) return attention_whole_cut(out, p, way);
+    *out = attention_blocks_cut(p);
+    return true;
 }

@@ -8,15 +8,15 @@ typedef attention_params params;
 typedef attention_strides strides;
 
 /* Other GPUs than Hopper may have less shared memory: there the keys follow each other. */
-static attention_cut cut_of(const params *p, uint32_t split, device *d)
+static attention_cut cut_of(const params *p, attention_way way, device *d)
 {
     attention_cut c;
-    if (split && cuda_is_hopper(d) && attention_whole_cut(&c, p, split)) return c;
-    return attention_blocks_cut(p);
+    return cuda_is_hopper(d) && attention_cut_of(&c, p, way) ? c : attention_blocks_cut(p);
 }
 
 static uint32_t block_threads(const params *p, const attention_cut *c)
 {
+    if (c->groups) return 128;
     if (attention_uses_tensor_cores(p)) return c->rows * 2 * c->split;
     return attention_is_decode(p) ? 512 : CUDA_BLOCK;
 }
@@ -33,12 +33,24 @@ static bool has_powers_of_2(const params *p)
     return attention_uses_tensor_cores(p) && !(p->cap > 0) && (!p->mask || is_staged(p));
 }
 
+/* The same for groups of warps, by their shared memory, and by the registers for scores. */
+static uint32_t group_blocks(const attention_cut *c)
+{
+    enum { SHARED_BYTES = 227 << 10 };
+    const uint32_t own = c->keys / c->split, fit = SHARED_BYTES / (c->room + 1024),
+                   most = own <= ATTENTION_GROUPS_64    ? 4
+                          : own <= ATTENTION_GROUPS_128 ? 3
+                                                        : 2;
+    return fit < most ? fit : most;
+}
+
 /* Blocks that a multiprocessor shall run at the same time: 4 if there are so many, which leaves
  * each thread 128 registers. */
 static uint32_t tensor_blocks(const params *p, const attention_cut *c)
 {
     enum { MULTIPROCESSORS = 132, AT_ONCE = 4 };
     const uint64_t tiles = (p->rows + c->rows - 1) / c->rows;
+    if (c->groups) return group_blocks(c);
     const bool few = extent_mul3(p->batch, p->heads, tiles) < MULTIPROCESSORS * AT_ONCE;
     return few || c->rows != 64 || p->size > 64 || p->v_size > 64 ? 1 : AT_ONCE;
 }
@@ -92,6 +104,7 @@ static void define(str *out, const params *p, const attention_cut *c, uint32_t s
     cuda_define_int(out, "V_SIZE", padded(p->v_size));
     cuda_define_int(out, "MASK", p->mask);
     cuda_define_int(out, "STAGED", is_staged(p));
+    cuda_define_int(out, "PLAIN_SCORES", !p->mask && !p->causal && !(p->cap > 0) && p->scale > 0);
     cuda_define_int(out, "BLOCKS", tensor_blocks(p, c));
     cuda_define_int(out, "TENSOR", !tensor ? 0 : p->type == PGY_F16 ? 1 : 2);
     cuda_define_type(out, "X", (pgy_dtype)p->type);
@@ -111,15 +124,24 @@ static pgy_status load_codes(attention_loaded *l, const params *p, device *d, pg
 {
     static const cuda_source PLAIN = {
         "attention", CUDA_SOURCE_attention, {"run"}, {CUDA_SOURCE_attention_parts}};
-    static const cuda_source TENSOR = {"attention_tensor",
-                                       CUDA_SOURCE_attention_tensor,
-                                       {"run"},
-                                       {CUDA_SOURCE_mma, CUDA_SOURCE_attention_parts}};
+    static const cuda_source TENSOR = {
+        "attention_tensor",
+        CUDA_SOURCE_attention_tensor,
+        {"run"},
+        {CUDA_SOURCE_mma, CUDA_SOURCE_attention_parts, CUDA_SOURCE_attention_rows}};
+    static const cuda_source GROUPS = {
+        "attention_groups",
+        CUDA_SOURCE_attention_groups,
+        {"run"},
+        {CUDA_SOURCE_mma, CUDA_SOURCE_attention_parts, CUDA_SOURCE_attention_rows}};
     static const cuda_source COPIES = {"caches", CUDA_SOURCE_caches, {"run"}};
     str defines = {0};
     define(&defines, p, &l->cut, l->shares);
-    pgy_status st =
-        cuda_load(&l->code, d, attention_uses_tensor_cores(p) ? &TENSOR : &PLAIN, &defines, err);
+    pgy_status st = cuda_load(&l->code, d,
+                              l->cut.groups                    ? &GROUPS
+                              : attention_uses_tensor_cores(p) ? &TENSOR
+                                                               : &PLAIN,
+                              &defines, err);
     if (st || (!p->news[0] && !p->news[1])) return st;
     defines = (str){0};
     cuda_define_int(&defines, "VECTOR", copy_vector(p));
@@ -127,12 +149,12 @@ static pgy_status load_codes(attention_loaded *l, const params *p, device *d, pg
     return cuda_load(&l->copies, d, &COPIES, &defines, err);
 }
 
-pgy_status attention_load(void **out, const params *p, uint32_t split, device *d, pgy_error *err)
+pgy_status attention_load(void **out, const params *p, attention_way way, device *d, pgy_error *err)
 {
     attention_loaded *l = mem_calloc(1, sizeof *l);
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     l->shares = cuda_has_clusters(d) ? decode_shares(p) : 1;
-    l->cut = cut_of(p, split, d);
+    l->cut = cut_of(p, way, d);
     const pgy_status st = load_codes(l, p, d, err);
     if (st)
         attention_unload(l);

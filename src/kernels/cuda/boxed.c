@@ -295,15 +295,14 @@ static pgy_status matmul_enqueue(const kernel_run *r, device_stream *stream, pgy
         .load = matmul_load, .unload = unload, .enqueue = matmul_enqueue                  \
     }
 const kernel KERNELS_cuda_boxed[] = {
-    CONV("128x128"),      CONV("128x64"),        CONV("64x64"),
-    CONV("64x128"),       CONV("deep_128x64"),   CONV("deep_64x64"),
-    CONV("deep_64x128"),  MATMUL("128x128"),     MATMUL("128x64"),
-    MATMUL("64x64"),      MATMUL("64x128"),      MATMUL("deep_128x64"),
-    MATMUL("deep_64x64"), MATMUL("deep_64x128"), {0},
+    CONV("128x128"),       CONV("128x64"),       CONV("64x64"),         CONV("64x128"),
+    CONV("deep_128x64"),   CONV("deep_64x64"),   CONV("deep_64x128"),   CONV("thin_64x64"),
+    MATMUL("128x128"),     MATMUL("128x64"),     MATMUL("64x64"),       MATMUL("64x128"),
+    MATMUL("deep_128x64"), MATMUL("deep_64x64"), MATMUL("deep_64x128"), {0},
 };
 
 static uint32_t tile_of(const kernel *self)
 {
-    static const uint32_t TILES[] = {0, 1, 2, 4, 5, 6, 7, 0, 1, 2, 4, 5, 6, 7};
+    static const uint32_t TILES[] = {0, 1, 2, 4, 5, 6, 7, 8, 0, 1, 2, 4, 5, 6, 7};
     return TILES[self - KERNELS_cuda_boxed];
 }

@@ -36,22 +36,17 @@ static uint64_t image_of(const conv_shape *s)
     return extent_mul3(s->in_channels, (uint64_t)s->in[0], (uint64_t)s->in[1]);
 }
 
-/* Do windows of a linear image lie inside it, with rows of whole vectors that begin at multiples of
- * one? Patches of vision transformers do. */
-static bool is_patched(const params *p)
+/* The k of the product as packed.cu counts them. */
+static uint64_t packed_k(const params *p)
 {
-    const conv_shape *s = &p->s;
-    for (int i = 0; i < 2; i++)
-        if (s->pad[i] || s->dilation[i] != 1 ||
-            (s->out[i] - 1) * s->stride[i] + s->kernel[i] > s->in[i])
-            return false;
-    return p->linear && s->groups == 1 && s->kernel[1] % PACKED_VECTOR == 0 &&
-           s->stride[1] % PACKED_VECTOR == 0 && s->in[1] % PACKED_VECTOR == 0;
+    const conv_last_lines l = conv_last_lines_of(p);
+    return l.taps ? l.k : product_k(&p->s);
 }
 
 static bool is_gathered(const params *p)
 {
-    return !is_patched(p) && (p->linear || channels_of(&p->s) % PACKED_VECTOR != 0);
+    return !conv_last_is_patched(p) && !conv_last_lines_of(p).taps &&
+           (p->linear || channels_of(&p->s) % PACKED_VECTOR != 0);
 }
 
 static bool has_types(const kernel_problem *u)
@@ -83,7 +78,8 @@ bool conv_last_describe(params *p, const kernel_problem *u, uint32_t tile)
     if (p->s.has_bias) p->bias_type = u->inputs[2].dtype;
     if (p->s.has_sum) p->sum_type = u->inputs[3].dtype;
     p->linear = u->inputs[0].layout != KERNEL_CHANNELS_LAST;
-    p->cut = packed_cut_of(tile, product_m(&p->s), product_n(&p->s), product_k(&p->s), p->s.groups);
+    p->cut.tile = tile;
+    p->cut = packed_cut_of(tile, product_m(&p->s), product_n(&p->s), packed_k(p), p->s.groups);
     return channels_of(&p->s) > 1 || p->s.groups == 1; /* else cuda_depthwise_last */
 }
 
@@ -104,12 +100,12 @@ static bool conv_last_accept(kernel_problem *u, double *cost_ns)
     if (!conv_last_describe(&p, u, tile_of(u->self))) return false;
     if (offered != KERNEL_CHANNELS_LAST && is_gathered(&p)) {
         u->inputs[0].layout = KERNEL_LINEAR;
-        p.linear = 1;
+        (void)conv_last_describe(&p, u, tile_of(u->self));
     }
     if (!can_gather(&p)) return false;
     const conv_shape *s = &p.s;
     const double moved = cuda_cost(cuda_bytes(u), 0, true),
-                 computed = 2500 + packed_cost(&p.cut, product_m(s), product_n(s), product_k(s),
+                 computed = 2500 + packed_cost(&p.cut, product_m(s), product_n(s), packed_k(&p),
                                                s->groups);
     *cost_ns = moved > computed ? moved : computed;
     return true;
@@ -122,7 +118,11 @@ static void pack_weights(char *to, const char *from, const params *p, uint32_t i
     const conv_shape *s = &p->s;
     const uint64_t channels = channels_of(s), taps = product_k(s) / channels;
     const uint64_t pitch = packed_pitch(product_k(s));
-    if (is_patched(p)) {
+    if (conv_last_lines_of(p).taps) {
+        conv_last_pack_rows(to, from, p, item);
+        return;
+    }
+    if (conv_last_is_patched(p)) {
         memcpy(to, from, s->out_channels * pitch * item);
         return;
     }
@@ -140,7 +140,7 @@ pgy_status conv_last_create(kernel_plan *out, const kernel_problem *u, uint32_t 
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)conv_last_describe(p, u, tile); /* cannot fail after `accept` */
     const uint32_t item = cuda_item((pgy_dtype)p->type);
-    const uint64_t bytes = p->s.out_channels * packed_pitch(product_k(&p->s)) * item;
+    const uint64_t bytes = p->s.out_channels * packed_pitch(packed_k(p)) * item;
     *out = (kernel_plan){.params = p,
                          .params_bytes = sizeof *p,
                          .packed = mem_alloc_aligned(64, bytes),
@@ -180,12 +180,12 @@ bool conv_last_reach(kernel_extent *e, const kernel_claim *q, uint32_t tile)
     if (!p || !conv_extent(e, q, s)) return false;
     if (!has_valid_types(p) || p->linear > 1) return extent_refuse(e, "types");
     if (s->inputs < (s->has_bias ? 3 : 2)) return extent_refuse(e, "number of inputs");
-    if (!has_sizes(s) || !can_gather(p)) return extent_refuse(e, "sizes");
     if (!packed_cut_extent(e, &p->cut, tile)) return false;
+    if (!has_sizes(s) || !can_gather(p)) return extent_refuse(e, "sizes");
     const uint64_t out = extent_mul(product_m(s), s->out_channels);
     const uint32_t item = cuda_item((pgy_dtype)p->type);
     extent_tensor(e, 0, extent_mul(s->batch, image_of(s)), item);
-    e->packed = extent_mul3(s->out_channels, packed_pitch(product_k(s)), item);
+    e->packed = extent_mul3(s->out_channels, packed_pitch(packed_k(p)), item);
     if (s->has_bias) extent_tensor(e, 2, s->out_channels, cuda_item((pgy_dtype)p->bias_type));
     if (s->has_sum) extent_tensor(e, 3, out, cuda_item((pgy_dtype)p->sum_type));
     extent_tensor(e, s->inputs, out, cuda_item((pgy_dtype)p->out_type));
@@ -203,19 +203,35 @@ static bool conv_last_extent(kernel_extent *e, const kernel_claim *q)
 static bool is_plain(const params *p)
 {
     const conv_shape *s = &p->s;
-    return !is_gathered(p) && !is_patched(p) && s->groups == 1 && s->kernel[0] == 1 &&
-           s->kernel[1] == 1 && s->stride[0] == 1 && s->stride[1] == 1 && !s->pad[0] &&
-           !s->pad[1] && s->in[0] == s->out[0] && s->in[1] == s->out[1];
+    return !is_gathered(p) && !conv_last_is_patched(p) && !conv_last_lines_of(p).taps &&
+           s->groups == 1 && s->kernel[0] == 1 && s->kernel[1] == 1 && s->stride[0] == 1 &&
+           s->stride[1] == 1 && !s->pad[0] && !s->pad[1] && s->in[0] == s->out[0] &&
+           s->in[1] == s->out[1];
+}
+
+/* Bytes of shared memory for a place of 8 bytes for each k that is gathered, or for the lines. */
+static uint32_t more_of(const params *p)
+{
+    const uint64_t step = 64, k = extent_round_up(packed_k(p), step);
+    const conv_last_lines l = conv_last_lines_of(p);
+    if (l.taps) return l.bytes;
+    return is_gathered(p) ? (uint32_t)k * 8 : 0;
 }
 
 packed_kind conv_last_kind(const params *p)
 {
+    const conv_last_lines l = conv_last_lines_of(p);
     return (packed_kind){.types = {(pgy_dtype)p->type, (pgy_dtype)p->bias_type,
                                    (pgy_dtype)p->sum_type, (pgy_dtype)p->out_type},
                          .cut = p->cut,
                          .activation = p->s.activation,
+                         .taps = l.taps,
+                         .lead = l.lead,
+                         .width = l.taps ? (uint32_t)p->s.kernel[1] : 0,
+                         .height = l.taps ? (uint32_t)p->s.kernel[0] : 0,
+                         .more = more_of(p),
                          .plain = is_plain(p),
-                         .patched = is_patched(p),
+                         .patched = conv_last_is_patched(p),
                          .gathered = is_gathered(p),
                          .vector = product_n(&p->s) % PACKED_VECTOR == 0,
                          .biased = p->s.has_bias != 0,
@@ -261,6 +277,7 @@ packed_call conv_last_call(const kernel_run *r)
 {
     const params *p = r->params;
     const conv_shape *s = &p->s;
+    const conv_last_lines l = conv_last_lines_of(p);
     packed_call c = {.x = address(r->tensors[0]),
                      .w = address(r->packed),
                      .bias = s->has_bias ? address(r->tensors[2]) : 0,
@@ -268,8 +285,8 @@ packed_call conv_last_call(const kernel_run *r)
                      .y = address(r->tensors[s->inputs]),
                      .m = product_m(s),
                      .n = product_n(s),
-                     .k = product_k(s),
-                     .k_pitch = packed_pitch(product_k(s)),
+                     .k = packed_k(p),
+                     .k_pitch = packed_pitch(packed_k(p)),
                      .x_row = s->in_channels,
                      .y_row = s->out_channels,
                      .image = image_of(s),
@@ -286,10 +303,12 @@ packed_call conv_last_call(const kernel_run *r)
                      .dilation_x = (int32_t)s->dilation[1],
                      .pad_y = (int32_t)s->pad[0],
                      .pad_x = (int32_t)s->pad[1],
+                     .lines = l.lines,
+                     .line = l.line,
                      .alpha = 1,
                      .first = s->parameter[0],
                      .second = s->parameter[1]};
-    if (is_patched(p))
+    if (conv_last_is_patched(p))
         place_patches(&c, s);
     else
         place_image(&c, p);
@@ -305,16 +324,18 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
 
 #define ROW(tile)                                                                             \
     {                                                                                         \
-        .name = "conv_last_" tile, .version = 1,                                              \
+        .name = "conv_last_" tile, .version = 2,                                              \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",                \
         .accept = conv_last_accept, .prepare = conv_last_prepare, .extent = conv_last_extent, \
         .load = load, .unload = packed_unload, .enqueue = enqueue                             \
     }
 const kernel KERNELS_cuda_conv_last[] = {
-    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("short_128x64"), ROW("64x128"), {0},
+    ROW("128x128"), ROW("128x64"),     ROW("64x64"), ROW("short_128x64"),
+    ROW("64x128"),  ROW("thin_64x64"), {0},
 };
 
 static uint32_t tile_of(const kernel *self)
 {
-    return (uint32_t)(self - KERNELS_cuda_conv_last);
+    static const uint32_t TILES[] = {0, 1, 2, 3, 4, 8};
+    return TILES[self - KERNELS_cuda_conv_last];
 }

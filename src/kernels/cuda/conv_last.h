@@ -14,9 +14,27 @@ typedef struct conv_last_params {
     uint32_t linear;                              /* 1: the image is linear */
 } conv_last_params;
 
+/* Do windows of a linear image lie inside it, with rows of whole vectors that begin at multiples of
+ * one? Patches of vision transformers do. */
+bool conv_last_is_patched(const conv_last_params *p);
+
+/* A tile of pixels of a linear image with few channels, whose windows have even distances along a
+ * row: the lines that it covers come to shared memory, where each row of a window becomes `taps`
+ * elements, of which those before `lead` have no weight. taps is 0 if that is not possible. */
+typedef struct conv_last_lines {
+    uint32_t taps, lead;
+    uint32_t lines, line; /* lines of a channel, and elements of one */
+    uint32_t bytes;       /* of all lines */
+    uint32_t k;           /* of the product */
+} conv_last_lines;
+conv_last_lines conv_last_lines_of(const conv_last_params *p);
+/* Packs weights for them, from [n][channel][tap]; what has no weight is zero already. */
+void conv_last_pack_rows(char *to, const char *from, const conv_last_params *p, uint32_t item);
+
 /* False: the problem is no such convolution. */
 bool conv_last_describe(conv_last_params *p, const kernel_problem *u, uint32_t tile);
-/* The `prepare` of a row: params are conv_last_params, packed data is W as [n][tap][channel]. */
+/* The `prepare` of a row: params are conv_last_params, packed data is W as [n][tap][channel], or
+ * with lines as [n][channel][row][taps]. */
 pgy_status conv_last_create(kernel_plan *out, const kernel_problem *u, uint32_t tile,
                             pgy_error *err);
 /* The `extent` of a row. */

@@ -99,8 +99,9 @@ static bool cublaslt_accept(kernel_problem *u, double *cost_ns)
         cuda_blas_version(&version, NULL))
         return false;
     const double work = 2.0 * (double)p.s.m * (double)p.s.n * (double)p.s.k * (double)p.s.batch;
-    *cost_ns = cuda_cost(cuda_bytes(u), work / 2.5, cuda_is_half((pgy_dtype)p.type)) *
-               (1 + 0.01 * rank_of(u->self));
+    const bool half = cuda_is_half((pgy_dtype)p.type);
+    *cost_ns =
+        cuda_cost(cuda_bytes(u), work / (half ? 4.5 : 2.5), half) * (1 + 0.01 * rank_of(u->self));
     if (p.s.activation) /* reads and writes the result once more */
         *cost_ns += cuda_cost(2 * (double)kernel_size_bytes(&u->outputs[0]), 0, false);
     return true;

@@ -5,10 +5,10 @@
 #include "base/alloc.h"
 #include "kernels/cuda/matmul_packed.h"
 
-enum { ROWS = 128, COLUMNS = 256, STEP = 64, GROUP_ROWS = 64, THREADS = 384, STAGES = 3, TILE = 0 };
+enum { ROWS = 128, COLUMNS = 256, STEP = 64, GROUP_ROWS = 64, GROUP = 128, STAGES = 3, TILE = 0 };
 /* The shared memory that piped.cu lays out from a multiple of 1024 on: stages, a tile of Y,
  * barriers. */
-enum { ROOM = (STAGES * (ROWS + COLUMNS) * STEP + ROWS * COLUMNS) * 2 + STAGES * 16 + 1024 };
+enum { ROOM = (STAGES * (ROWS + COLUMNS) * STEP + ROWS * COLUMNS) * 2 + STAGES * 16 + 32 + 1024 };
 
 typedef struct loaded {
     cuda_loaded *code;
@@ -46,7 +46,7 @@ static uint64_t units_of(const matmul_shape *s)
 
 static bool piped_accept(kernel_problem *u, double *cost_ns)
 {
-    const double multiprocessors = 132, rate = 3000, tile_end_ns = 700;
+    const double multiprocessors = 132, rate = 4800, tile_end_ns = 700;
     matmul_packed_params p;
     cuda_set_linear(u);
     if (!matmul_packed_describe(&p, u, TILE) || !is_piped(&p.own)) return false;
@@ -147,6 +147,12 @@ static pgy_status describe_matrices(piped_call *c, const kernel_run *r, device_s
     return st ? st : cuda_tensor_map_encode(&c->y, stream, &y, err);
 }
 
+/* Two groups of warps multiply, one starts copies, and two compute activations. */
+static uint32_t threads_of(const cuda_matmul_params *p)
+{
+    return (cuda_matmul_activation(p) ? 5 : 3) * GROUP;
+}
+
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const loaded *l = r->loaded;
@@ -163,12 +169,13 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
     const pgy_status st = describe_matrices(&c, r, stream, err);
     if (st) return st;
     return cuda_launch_shared(stream, l->code->functions[0],
-                              (units < most ? units : most) * members, THREADS, ROOM, &c, err);
+                              (units < most ? units : most) * members, threads_of(&p->own), ROOM,
+                              &c, err);
 }
 
 const kernel KERNELS_cuda_matmul_piped[] = {
     {.name = "matmul_piped",
-     .version = 1,
+     .version = 2,
      .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul",
      .device = "cuda",
      .accept = piped_accept,

@@ -16,6 +16,8 @@ const packed_tile PACKED_TILE[PACKED_TILES] = {
     {"deep_128x64", 128, 64, 8, 1, 1930},
     {"deep_64x64", 64, 64, 12, 1, 1430},
     {"deep_64x128", 64, 128, 8, 1, 1930},
+    /* many blocks, for products that wait for memory */
+    {"thin_64x64", 64, 64, 2, 5, 1430},
 };
 
 static uint64_t ratio_up(uint64_t a, uint64_t b)
@@ -72,6 +74,10 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "PLAIN", k->plain);
     cuda_define_int(defines, "PATCHED", k->patched);
     cuda_define_int(defines, "GATHERED", k->gathered);
+    cuda_define_int(defines, "TAPS", k->taps);
+    cuda_define_int(defines, "LEAD", k->lead);
+    cuda_define_int(defines, "WINDOW_WIDTH", k->width);
+    cuda_define_int(defines, "WINDOW_HEIGHT", k->height);
     cuda_define_int(defines, "VECTOR", k->vector);
     cuda_define_int(defines, "BIASED", k->biased);
     cuda_define_int(defines, "ADDED", k->added);
@@ -90,7 +96,7 @@ pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error
     str defines = {0};
     void *code = NULL;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
-    l->gathers = kind->gathered;
+    l->more = kind->more;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
     packed_define(&defines, kind, l->splits);
     const pgy_status st = cuda_load(&code, d, &SOURCE, &defines, err);
@@ -122,8 +128,6 @@ pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_
                          packed_call *call, pgy_error *err)
 {
     const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
-    /* packed.cu keeps a place of 8 bytes for each k that is gathered */
-    const uint32_t places = (uint32_t)(ratio_up(call->k, STEP) * STEP * 8);
     return cuda_launch_shared(s, l->code->functions[0], blocks, PACKED_TILE[c->tile].m * 2,
-                              packed_room(c->tile, l->gathers ? places : 0), call, err);
+                              packed_room(c->tile, l->more), call, err);
 }

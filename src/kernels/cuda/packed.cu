@@ -4,7 +4,8 @@
 // packed_sums.cu, whose rows all threads copy to shared memory. The SPLITS blocks of a cluster share k.
 //
 // BLOCKS: that a multiprocessor shall run at the same time; PLAIN: rows of a matrix; PATCHED: windows inside a linear image, rows of
-// which lie together; GATHERED: elements of X are read one by one.
+// which lie together; GATHERED: elements of X are read one by one; TAPS: not 0 if the lines of a linear image that the windows of a
+// tile cover come to shared memory, where a row of a window is TAPS elements from an even one on.
 enum { LINES = PACKED_THREADS / 8, A_ROWS = BM / LINES, B_ROWS = BN / LINES };
 
 // ---- From memory to shared memory ------------------------------------------------------------------
@@ -45,7 +46,7 @@ DEVICE void find_row(source *s, int i, const packed *a, uint32_t group, uint64_t
 #endif
 }
 
-#if !GATHERED
+#if !GATHERED && !TAPS
 DEVICE void go_to(source *s, const packed *a, uint32_t k)
 {
     s->k = k;
@@ -137,6 +138,65 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const tap *taps)
     }
     s->k += BK;
 }
+#elif TAPS
+// Lines of the image in shared memory, with zeros around it, as words of two elements.
+enum { MARGIN = 8, UNITS_OF_CHUNK = 8 / TAPS };
+
+// Which elements of a row of a window, from an even one on, have weights: others may be no numbers.
+DEVICE uint32_t mask_of(uint32_t word)
+{
+    const int low = (int)word * 2 - LEAD, high = low + 1;
+    return (low >= 0 && low < WINDOW_WIDTH ? 0xffffu : 0) | (high >= 0 && high < WINDOW_WIDTH ? 0xffff0000u : 0);
+}
+
+// Pixels of a tile are of the same image. A warp brings whole lines; a lane takes every 32nd pack of 8 elements.
+DEVICE void bring_lines(uint32_t *lines, const packed *a, uint64_t m0)
+{
+    const uint32_t image = (uint32_t)m0 / a->pixels, y0 = ((uint32_t)m0 - image * a->pixels) / a->out_width, packs = a->line / 8;
+    const int32_t top = (int32_t)y0 * a->stride_y - a->pad_y;
+    const X *const x = a->x + image * a->image;
+    uint32_t line = THREAD / 32; // of a channel
+    for (uint32_t i = THREAD / 32, channel = 0; i < a->channels * a->lines; i += PACKED_THREADS / 32, line += PACKED_THREADS / 32) {
+        while (line >= a->lines) {
+            line -= a->lines;
+            channel++;
+        }
+        const int32_t y = top + (int32_t)line, exists = (uint32_t)y < (uint32_t)a->in_height;
+        const X *const from = x + ((int64_t)channel * a->step_c + (int64_t)y * a->step_y - MARGIN); // used only with columns inside
+        for (uint32_t p = THREAD % 32; p < packs; p += 32) {
+            const int inside = exists && p * 8 - MARGIN < (uint32_t)a->in_width; // a margin's columns wrap around
+            copy_16(lines + (i * packs + p) * 4, inside ? from + p * 8 : a->x, inside);
+        }
+    }
+}
+
+// s.at is not used; s.y: the first word of the row's window.
+DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
+{
+    const uint32_t first = (uint32_t)m0 % a->pixels, pixel = first + THREAD % BM;
+    const uint32_t row = pixel / a->out_width, column = pixel - row * a->out_width;
+    source s;
+    (void)group;
+    s.y[0] = (int32_t)(((row - first / a->out_width) * (uint32_t)a->stride_y * a->line + column * (uint32_t)a->stride_x + MARGIN - (uint32_t)a->pad_x - LEAD) / 2);
+    s.k = begin + THREAD / BM * 32;
+    return s;
+}
+
+DEVICE void bring_x(char *tile, source *s, const packed *a, const uint32_t *lines)
+{
+    const uint32_t row = THREAD % BM, first = THREAD / BM * 4;
+    UNROLL for (uint32_t c = 0; c < 4; c++) {
+        quarters v = {{0, 0, 0, 0}};
+        UNROLL for (uint32_t h = 0; h < UNITS_OF_CHUNK; h++) {
+            const uint32_t unit = (s->k / 8 + c) * UNITS_OF_CHUNK + h, channel = unit / WINDOW_HEIGHT; // the same for a warp
+            const uint32_t *const from = lines + s->y[0] + (channel * a->lines + unit - channel * WINDOW_HEIGHT) * (a->line / 2);
+            if (channel >= a->channels) break;
+            UNROLL for (uint32_t w = 0; w < TAPS / 2; w++) v.at[h * TAPS / 2 + w] = from[w] & mask_of(w);
+        }
+        *(quarters *)(tile + chunk_at(row, first + c)) = v;
+    }
+    s->k += BK;
+}
 #else
 DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
 {
@@ -185,7 +245,7 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const uint32_t rank = BLOCK_X % SPLITS;
     const uint64_t columns = (a.n + BN - 1) / BN, rows = (a.m + BM - 1) / BM;
     const uint64_t unit = BLOCK_X / SPLITS, row = quotient(unit, columns), n0 = (unit - row * columns) * BN;
-    const uint32_t group = (uint32_t)quotient(row, rows);
+    const uint32_t group = TAPS ? 0 : (uint32_t)quotient(row, rows);
     const uint64_t m0 = (row - group * rows) * BM;
     const uint32_t all = (uint32_t)((a.k + BK - 1) / BK), each = (all + SPLITS - 1) / SPLITS, begin = rank * each;
     const uint32_t steps = begin >= all ? 0 : begin + each < all ? each : all - begin;
@@ -199,10 +259,18 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     tap *const taps = (tap *)(tiles + STAGES * STAGE_BYTES);
     fill_taps(taps, &a);
     BARRIER();
+#elif TAPS
+    uint32_t *const taps = (uint32_t *)(tiles + STAGES * STAGE_BYTES);
 #else
     const void *const taps = (const void *)0;
 #endif
     WAIT_FOR_LAST();
+#if TAPS
+    bring_lines(taps, &a, m0);
+    COPIES_END();
+    COPIES_WAIT(0);
+    BARRIER();
+#endif
     extras more;
     load_extras(&more, &a, group, m0, n0, rank);
     source x = find_source(&a, group, m0, begin * BK);

@@ -15,11 +15,12 @@ typedef struct packed_call {
     uint32_t groups, channels, pixels, out_width, window;
     int32_t in_height, in_width, stride_y, stride_x, dilation_y, dilation_x, pad_y, pad_x;
     int32_t step_y, step_x, step_c;
+    uint32_t lines, line; /* with TAPS */
     float alpha, first, second;
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
-enum { PACKED_TILES = 8, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
+enum { PACKED_TILES = 9, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
 
 /* How the product of a problem is cut. Plan files store it. */
 typedef struct packed_cut {
@@ -31,7 +32,7 @@ typedef struct packed_cut {
 typedef struct packed_loaded {
     cuda_loaded *code;
     uint32_t splits; /* 1 on GPUs without clusters of blocks */
-    bool gathers;
+    uint32_t more;   /* bytes of shared memory behind the tiles */
 } packed_loaded;
 
 typedef struct packed_types {
@@ -42,6 +43,10 @@ typedef struct packed_kind {
     packed_types types;
     packed_cut cut;
     uint32_t activation; /* a conv_activation */
+    /* of a row of a window whose lines are brought to shared memory, else 0; the first one that has
+     * a weight, and the window */
+    uint32_t taps, lead, width, height;
+    uint32_t more; /* bytes of shared memory behind the tiles */
     bool plain, patched, gathered, vector, biased, added;
 } packed_kind;
 

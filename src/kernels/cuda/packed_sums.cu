@@ -18,6 +18,7 @@ typedef struct packed {
     uint32_t groups, channels, pixels, out_width, window; // channels: of a group; window: width of the window
     int32_t in_height, in_width, stride_y, stride_x, dilation_y, dilation_x, pad_y, pad_x;
     int32_t step_y, step_x, step_c; // elements from one row, column and channel of the image to the next
+    uint32_t lines, line; // with TAPS: lines of a channel that a tile covers, and elements of one in shared memory
     float alpha, first, second;
 } packed;
 
@@ -180,8 +181,9 @@ DEVICE uint32_t unit_row(uint32_t i, uint32_t rank) { return (OWN_ROWS < BM ? ra
 DEVICE uint32_t unit_column(void) { return THREAD % SUMS * 8; }
 
 // What is added to the sums. It is loaded before the products begin, if registers suffice, because nothing hides the wait behind them.
-#define BIAS_EARLY (VECTOR && BIASED && BLOCKS < 3)
-#define ADDED_EARLY (VECTOR && ADDED && BLOCKS < 3 && (BM == 64 || BN == 64))
+#define HAS_ROOM (BLOCKS < 3 || (BM == 64 && BN == 64))
+#define BIAS_EARLY (VECTOR && BIASED && HAS_ROOM)
+#define ADDED_EARLY (VECTOR && ADDED && HAS_ROOM && (BM == 64 || BN == 64))
 typedef struct extras {
 #if BIAS_EARLY
     bias_pack bias;

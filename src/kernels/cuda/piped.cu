@@ -3,13 +3,16 @@
 // W[n, k] + bias[n]), where k lies together in both. A block stays on its multiprocessor and computes tiles of 128 x 256
 // one after the other. One thread lets the copy engine bring steps of 64 k; two groups of four warps multiply 64 rows
 // each. The blocks of a cluster compute tiles below each other, and each brings a part of W for all of them. A finished
-// tile is rounded to Y in shared memory; its activation is computed in pieces beside the products of the next tile.
+// tile is rounded to Y in shared memory. Its activation is computed there beside the products of the next tile, by groups of warps of
+// their own: those that multiply would take longer for it than for the products.
 //
 // STAGES: steps that are in shared memory at the same time; MEMBERS: blocks of a cluster, 1 or 2; TENSOR: 1 and 2 tensor
 // cores in f16 and bf16; X: type of X, W and Y; BIASED: there is a bias.
-enum { BM = 128, BN = 256, BK = 64, GROUP_ROWS = 64, PIPED_THREADS = 384, ROW_BYTES = 128, SLAB = 64 };
+enum { BM = 128, BN = 256, BK = 64, GROUP_ROWS = 64, ROW_BYTES = 128, SLAB = 64 };
 enum { A_BYTES = BM * ROW_BYTES, B_BYTES = BN * ROW_BYTES, STAGE_BYTES = A_BYTES + B_BYTES, PART_BYTES = B_BYTES / MEMBERS };
 enum { CONSUMERS = BM / GROUP_ROWS, SLABS = BN / SLAB, SLAB_BYTES = GROUP_ROWS * ROW_BYTES, KEPT_BYTES = SLABS * SLAB_BYTES, PIECES = KEPT_BYTES / 16 / 128 };
+// The groups of warps: those that multiply, one that starts copies, and those that compute activations.
+enum { PRODUCER = CONSUMERS, FINISHERS = ACTIVATION ? CONSUMERS : 0, PIPED_THREADS = (CONSUMERS + 1 + FINISHERS) * 128 };
 enum { SUMS = BN / 8, WIDTH = 16 }; // WIDTH: columns of tiles that are computed row by row
 
 typedef struct ALIGNED(64) tensor_map { uint64_t at[16]; } tensor_map; // what the driver encodes
@@ -52,6 +55,7 @@ DEVICE void barrier_arrive(uint32_t barrier, uint32_t member)
     asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}"
                  : : "r"(barrier), "r"(member) : "memory");
 }
+DEVICE void barrier_arrive_here(uint32_t barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory"); }
 #define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
 #define GROUP_BARRIER(group) asm volatile("bar.sync %0, 128;" : : "r"((group) + 1) : "memory")
 
@@ -75,7 +79,8 @@ DEVICE void store(const tensor_map *map, uint32_t column, uint32_t row, uint32_t
 
 // ---- Shared memory: stages, tiles that wait for their stores, barriers ------------------------------
 
-typedef struct rooms { uint32_t stages, kept, full, empty; } rooms;
+// Of a tile that waits: `ready` for its activation, `free` for the next one.
+typedef struct rooms { uint32_t stages, kept, full, empty, ready, free; } rooms;
 
 DEVICE void produce(const piped *a, rooms r, uint32_t member, uint32_t cluster, uint32_t clusters)
 {
@@ -111,8 +116,10 @@ typedef struct sums { float at[SUMS][4]; } sums;
 // A tile in shared memory for the tensor cores: rows of 128 bytes, eight of which are permuted together.
 DEVICE uint64_t describe(uint32_t at) { return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62; }
 
-// d = a b, plus d if `more`.
-DEVICE void multiply_256(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
+// d = a b, plus d if `more`. The compiler wants registers for all sums of an instruction before a group of warps has them
+// (setmaxnreg), so with more groups an instruction has half of the columns.
+#if !ACTIVATION
+DEVICE void multiply_all(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
 {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
                  "wgmma.mma_async.sync.aligned.m64n256k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
@@ -124,13 +131,30 @@ DEVICE void multiply_256(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
                  "%128, %129, p, 1, 1, 0, 0;\n}\n"
                  : R32(d, 0), R32(d, 8), R32(d, 16), R32(d, 24) : "l"(a), "l"(b), "r"(more));
 }
+#else
+DEVICE void multiply_128(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
+{
+    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "
+                 "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+                 "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
+                 "%59, %60, %61, %62, %63}, "
+                 "%64, %65, p, 1, 1, 0, 0;\n}\n"
+                 : R32(d, 0), R32(d, 8) : "l"(a), "l"(b), "r"(more));
+}
+DEVICE void multiply_all(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
+{
+    multiply_128(d, a, b, more);
+    multiply_128(d + 16, a, b + 128 * ROW_BYTES / 16, more);
+}
+#endif
 
 // Starts the products of a stage; they run beside what follows.
 DEVICE void start_products(sums *s, uint32_t stage, uint32_t group, uint32_t more)
 {
     const uint64_t a = describe(stage + group * GROUP_ROWS * ROW_BYTES), b = describe(stage + A_BYTES);
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    UNROLL for (int k = 0; k < BK / 16; k++) multiply_256(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, k ? 1 : more);
+    UNROLL for (int k = 0; k < BK / 16; k++) multiply_all(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, k ? 1 : more);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 #define PRODUCTS_WAIT(left) asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(left) : "memory")
@@ -173,15 +197,6 @@ DEVICE void go_on(kept *t, const piped *a, uint32_t group)
 }
 #endif
 
-DEVICE void finish(kept *t, const piped *a, uint32_t group)
-{
-#if ACTIVATION
-    while (t->piece < PIECES) go_on(t, a, group);
-#else
-    (void)t, (void)a, (void)group;
-#endif
-}
-
 // Rounds the sums of a tile and keeps them in shared memory, from which the copy engine has read the last one.
 DEVICE void keep(const kept *t, const sums *s, const piped *a, const uint32_t *bias)
 {
@@ -203,19 +218,25 @@ DEVICE void keep(const kept *t, const sums *s, const piped *a, const uint32_t *b
 
 DEVICE void load_bias(uint32_t *bias, const piped *a, uint32_t n0)
 {
-    UNROLL for (uint32_t j = 0; j < SUMS; j++) {
-        const uint32_t n = n0 + j * 8 + THREAD % 4 * 2; // n is a multiple of 8
-        bias[j] = BIASED && n < a->n ? *(const uint32_t *)(a->bias + n) : 0;
-    }
+#if BIASED
+    const uint32_t *const from = (const uint32_t *)(a->bias + n0 + THREAD % 4 * 2);
+    if (n0 + BN <= a->n)
+        UNROLL for (uint32_t j = 0; j < SUMS; j++) bias[j] = from[j * 4];
+    else
+        UNROLL for (uint32_t j = 0; j < SUMS; j++) bias[j] = n0 + j * 8 < a->n ? from[j * 4] : 0; // n is a multiple of 8
+#else
+    (void)a, (void)n0;
+    UNROLL for (uint32_t j = 0; j < SUMS; j++) bias[j] = 0;
+#endif
 }
 
 DEVICE void consume(const piped *a, rooms r, uint32_t group, uint32_t member, uint32_t cluster, uint32_t clusters)
 {
     const uint32_t units = count_units(a), steps = (a->k + BK - 1) / BK;
-    uint32_t stage = 0, parity = 0;
-    kept t = {r.kept + group * KEPT_BYTES, 0, 0, PIECES};
+    uint32_t stage = 0, parity = 0, odd = 1;
+    kept t = {r.kept + group * KEPT_BYTES, 0, 0, 0};
     sums s;
-    for (uint32_t unit = cluster; unit < units; unit += clusters) {
+    for (uint32_t unit = cluster; unit < units; unit += clusters, odd ^= 1) {
         const place p = place_of(a, unit);
         uint32_t last = 0, bias[SUMS];
         for (uint32_t i = 0; i < steps; i++) {
@@ -230,54 +251,89 @@ DEVICE void consume(const piped *a, rooms r, uint32_t group, uint32_t member, ui
                 stage = 0;
                 parity ^= 1;
             }
-#if ACTIVATION
-            while (t.piece * steps < (i + 1) * PIECES && t.piece < PIECES) go_on(&t, a, group);
-#endif
         }
-        finish(&t, a, group);
         load_bias(bias, a, p.n0);
         PRODUCTS_WAIT(0);
         if (THREAD % 128 < MEMBERS) barrier_arrive(r.empty + last * 8, THREAD % 128);
+#if ACTIVATION
+        barrier_wait(r.free + group * 8, odd);
+        keep(&t, &s, a, bias);
+        barrier_arrive_here(r.ready + group * 8);
+#else
         if (THREAD % 128 == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
         GROUP_BARRIER(group);
         t.m0 = p.m0 + member * BM + group * GROUP_ROWS;
         t.n0 = p.n0;
-        t.piece = 0;
         keep(&t, &s, a, bias);
-#if ACTIVATION
-        GROUP_BARRIER(group);
-#else
         for (uint32_t i = 0; i < SLABS; i++) store_slab(&t, a, group, i);
 #endif
     }
-    finish(&t, a, group);
+    (void)member, (void)odd;
+#if !ACTIVATION
+    if (THREAD % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+#endif
+}
+
+#if ACTIVATION
+// Activations of what group `of` keeps.
+DEVICE void finish(const piped *a, rooms r, uint32_t group, uint32_t of, uint32_t member, uint32_t cluster, uint32_t clusters)
+{
+    const uint32_t units = count_units(a);
+    uint32_t parity = 0;
+    for (uint32_t unit = cluster; unit < units; unit += clusters, parity ^= 1) {
+        const place p = place_of(a, unit);
+        kept t = {r.kept + of * KEPT_BYTES, p.m0 + member * BM + of * GROUP_ROWS, p.n0, 0};
+        barrier_wait(r.ready + of * 8, parity);
+        while (t.piece < PIECES) go_on(&t, a, group);
+        if (THREAD % 128 == 0) {
+            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            barrier_arrive_here(r.free + of * 8);
+        }
+    }
     if (THREAD % 128 == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
+#endif
 
 KERNEL_CLUSTER(run, piped, PIPED_THREADS, 1, MEMBERS)
 {
     SHARED_ROOM(room);
     const uint32_t base = ((uint32_t)__cvta_generic_to_shared(room) + 1023) & ~1023u, group = THREAD / 128;
     const uint32_t member = BLOCK_X % MEMBERS, cluster = BLOCK_X / MEMBERS, clusters = BLOCKS_X / MEMBERS;
-    const rooms r = {base, base + STAGES * STAGE_BYTES, base + STAGES * STAGE_BYTES + CONSUMERS * KEPT_BYTES,
-                     base + STAGES * STAGE_BYTES + CONSUMERS * KEPT_BYTES + STAGES * 8};
+    const uint32_t barriers = base + STAGES * STAGE_BYTES + CONSUMERS * KEPT_BYTES;
+    const rooms r = {base, base + STAGES * STAGE_BYTES, barriers, barriers + STAGES * 8, barriers + STAGES * 16, barriers + STAGES * 16 + CONSUMERS * 8};
     if (THREAD == 0) {
         for (uint32_t i = 0; i < STAGES; i++) {
             barrier_init(r.full + i * 8, 1);
             barrier_init(r.empty + i * 8, CONSUMERS * MEMBERS);
         }
+        for (uint32_t i = 0; i < CONSUMERS; i++) {
+            barrier_init(r.ready + i * 8, 128);
+            barrier_init(r.free + i * 8, 1);
+        }
         barriers_publish();
     }
     CLUSTER_BARRIER();
     WAIT_FOR_LAST();
-    if (group == CONSUMERS) {
+    // Registers of a thread: those of all groups together are what the launch gives them.
+    if (group == PRODUCER) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         if (THREAD % 128 == 0) produce(&a, r, member, cluster, clusters);
         asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+#if ACTIVATION
+    } else if (group > PRODUCER) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 48;");
+        finish(&a, r, group, group - PRODUCER - 1, member, cluster, clusters);
+        asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 176;");
+        consume(&a, r, group, member, cluster, clusters);
+    }
+#else
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
         consume(&a, r, group, member, cluster, clusters);
     }
+#endif
     CLUSTER_BARRIER(); // the others may still write to this block's memory
 }
 #elif defined(EMULATED)

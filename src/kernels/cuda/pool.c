@@ -104,6 +104,14 @@ static uint32_t plane_threads(const params *p)
     return pool_axes_volume(p->axes.in) <= SMALL_PLANE ? 32 : 128;
 }
 
+/* Do windows skip no elements? */
+static bool has_every_element(const pool_axes *a)
+{
+    for (int i = 0; i < POOL_AXES; i++)
+        if (a->dilation[i] != 1) return false;
+    return true;
+}
+
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
@@ -115,6 +123,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_int(&defines, "W0", p->axes.window[0]);
     cuda_define_int(&defines, "W1", p->axes.window[1]);
     cuda_define_int(&defines, "W2", p->axes.window[2]);
+    cuda_define_int(&defines, "EVERY", has_every_element(&p->axes));
     cuda_define_int(&defines, "AVERAGE", p->average);
     cuda_define_int(&defines, "LAST", p->channels != 0);
     cuda_define_type(&defines, "X", (pgy_dtype)p->type);

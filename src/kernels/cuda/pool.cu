@@ -11,7 +11,7 @@ typedef struct pool {
 } pool;
 
 // Taps at output `o` of axis d that fall inside the input: [from, to); counted: those of the mean. All sizes
-// are below 2^31, but a place behind the padding may not be.
+// are below 2^31, but a place behind the padding may not be. EVERY: no window skips elements, which saves divisions.
 typedef struct reach {
     int64_t start;
     int32_t from, to, counted;
@@ -19,7 +19,7 @@ typedef struct reach {
 
 DEVICE int32_t taps_until(int64_t limit, int64_t start, int64_t step, int64_t most)
 {
-    const int64_t count = start < limit ? (int64_t)quotient((uint64_t)(limit - start + step - 1), (uint64_t)step) : 0;
+    const int64_t rest = limit - start, count = rest <= 0 ? 0 : EVERY ? rest : (int64_t)quotient((uint64_t)(rest + step - 1), (uint64_t)step);
     return (int32_t)(count < most ? count : most);
 }
 
@@ -27,7 +27,7 @@ DEVICE reach find_reach(const pool *a, int d, uint64_t o, int64_t window)
 {
     reach r;
     r.start = (int64_t)o * a->stride[d] - a->begin[d];
-    r.from = r.start < 0 ? (int32_t)quotient((uint64_t)(-r.start + a->dilation[d] - 1), (uint64_t)a->dilation[d]) : 0;
+    r.from = r.start >= 0 ? 0 : EVERY ? (int32_t)(-r.start < window ? -r.start : window) : (int32_t)quotient((uint64_t)(-r.start + a->dilation[d] - 1), (uint64_t)a->dilation[d]);
     r.to = taps_until(a->in[d], r.start, a->dilation[d], window);
     if (r.to < r.from) r.to = r.from;
     r.counted = a->count_padding ? taps_until(a->in[d] + a->end[d], r.start, a->dilation[d], window) : r.to - r.from;
@@ -54,6 +54,84 @@ DEVICE void take(wide *y, const X *x)
     }
 }
 
+#if W1 * W2 <= 16
+// The taps of a small window in one slice: all are loaded before one is used, without branches.
+typedef struct window { quarters at[W1 * W2]; } window;
+
+DEVICE int is_inside(int32_t tap, const reach *v, const reach *h)
+{
+    const int32_t tv = tap / W2, th = tap % W2;
+    return tv >= v->from && tv < v->to && th >= h->from && th < h->to;
+}
+
+DEVICE window load_window(const pool *a, const X *x, const reach *v, const reach *h)
+{
+    window w;
+    UNROLL for (int32_t i = 0; i < W1 * W2; i++) {
+        const int64_t at = i / W2 * a->dilation[1] * a->in[2] + i % W2 * a->dilation[2];
+        const int inside = is_inside(i, v, h);
+        w.at[i] = load_quarters(inside ? x + at * (int64_t)a->channels : a->x, inside);
+    }
+    return w;
+}
+
+#if AVERAGE
+typedef wide total;
+DEVICE total nothing_yet(void) { return nothing(); }
+
+DEVICE void add_window(total *y, const window *w, const reach *v, const reach *h)
+{
+    typedef union either { quarters bits; pack numbers; } either;
+    UNROLL for (int32_t i = 0; i < W1 * W2; i++) {
+        either p;
+        p.bits = w->at[i];
+        UNROLL for (int e = 0; e < 8; e++) y->at[e] += is_inside(i, v, h) ? WIDEN(X, p.numbers.at[e]) : 0;
+    }
+}
+#else
+// Two numbers at a time, where an infinity stands for what is outside.
+typedef quarters total;
+#define lowest_f16 0xfc00fc00u
+#define lowest_bf16 0xff80ff80u
+#if !defined(EMULATED) && __CUDA_ARCH__ >= 800
+DEVICE uint32_t most_f16(uint32_t x, uint32_t y)
+{
+    asm("max.NaN.f16x2 %0, %0, %1;" : "+r"(x) : "r"(y));
+    return x;
+}
+DEVICE uint32_t most_bf16(uint32_t x, uint32_t y)
+{
+    asm("max.NaN.bf16x2 %0, %0, %1;" : "+r"(x) : "r"(y));
+    return x;
+}
+#else
+#define MOST_OF(type)                                                                                                    \
+    DEVICE uint32_t most_##type(uint32_t x, uint32_t y)                                                                  \
+    {                                                                                                                    \
+        type a, b, c, d;                                                                                                 \
+        a.bits = (uint16_t)x, b.bits = (uint16_t)y, c.bits = (uint16_t)(x >> 16), d.bits = (uint16_t)(y >> 16);          \
+        const float low = max_f32(widen_##type(b), widen_##type(a)), high = max_f32(widen_##type(d), widen_##type(c));   \
+        return two_##type(low, high);                                                                                    \
+    }
+MOST_OF(f16)
+MOST_OF(bf16)
+#endif
+
+DEVICE total nothing_yet(void)
+{
+    const total y = {{JOIN(lowest_, X), JOIN(lowest_, X), JOIN(lowest_, X), JOIN(lowest_, X)}};
+    return y;
+}
+
+DEVICE void add_window(total *y, const window *w, const reach *v, const reach *h)
+{
+    UNROLL for (int32_t i = 0; i < W1 * W2; i++)
+        UNROLL for (int q = 0; q < 4; q++)
+            y->at[q] = JOIN(most_, X)(y->at[q], is_inside(i, v, h) ? w->at[i].at[q] : JOIN(lowest_, X));
+}
+#endif
+#endif
+
 DEVICE void give(Y *to, const wide *y, float divisor)
 {
     pack p;
@@ -70,6 +148,20 @@ KERNEL(run, pool, 256)
         const reach z = find_reach(&a, 0, slice, W0), v = find_reach(&a, 1, row - slice * (uint64_t)a.out[1], W1);
         const reach h = find_reach(&a, 2, at - row * (uint64_t)a.out[2], W2);
         const X *x = a.x + image * (uint64_t)(a.in[0] * a.in[1] * a.in[2]) * a.channels + chunk * 8;
+        Y *const to = a.y + pixel * a.channels + chunk * 8;
+#if W1 * W2 <= 16
+        total y = nothing_yet();
+        for (int32_t tz = z.from; tz < z.to; tz++) {
+            const int64_t from = ((z.start + tz * a.dilation[0]) * a.in[1] + v.start) * a.in[2] + h.start;
+            const window w = load_window(&a, x + from * (int64_t)a.channels, &v, &h);
+            add_window(&y, &w, &v, &h);
+        }
+#if AVERAGE
+        give(to, &y, (float)z.counted * (float)v.counted * (float)h.counted);
+#else
+        store_quarters(to, y);
+#endif
+#else
         wide y = nothing();
         for (int32_t tz = z.from; tz < z.to; tz++)
             for (int32_t tv = v.from; tv < v.to; tv++) {
@@ -77,7 +169,8 @@ KERNEL(run, pool, 256)
                 UNROLL_4 for (int32_t th = 0; th < W2; th++)
                     if (th >= h.from && th < h.to) take(&y, x + (from + th * a.dilation[2]) * (int64_t)a.channels);
             }
-        give(a.y + pixel * a.channels + chunk * 8, &y, (float)z.counted * (float)v.counted * (float)h.counted);
+        give(to, &y, (float)z.counted * (float)v.counted * (float)h.counted);
+#endif
     }
 }
 

@@ -69,6 +69,7 @@ typedef unsigned long long uint64_t;
 #define SHARED_ROOM(name) extern __shared__ __align__(16) char name[] // as large as the launch says
 #define UNROLL _Pragma("unroll")
 #define UNROLL_4 _Pragma("unroll 4")
+#define UNROLL_1 _Pragma("unroll 1") // not at all
 #define BARRIER() __syncthreads()
 #define SHUFFLE_XOR(x, lanes) __shfl_xor_sync(0xffffffffu, x, lanes)
 #define SHUFFLE(x, lane) __shfl_sync(0xffffffffu, x, lane)

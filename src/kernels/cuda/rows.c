@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA kernels in which a block of threads computes a row: Softmax, normalisations, reductions. The
- * structs match those in rows.cu. */
+ * structs match those in rows.cu and layer_norm.cu. */
 #include <string.h>
 
 #include "kernels/cuda/adapted.h"
@@ -116,25 +116,54 @@ static uint32_t norm_threads(const norm_params *p)
     return threads_for(is_layer(p) ? p->length / layer_vector(p) * 4 : p->length);
 }
 
+/* Packs of a row that a thread keeps in registers. */
+static uint32_t norm_kept(const norm_params *p)
+{
+    const uint32_t vector = is_layer(p) ? layer_vector(p) : plane_vector(p);
+    const uint64_t packs = p->length / vector, line = is_warped(p) ? 32 : norm_threads(p),
+                   each = packs ? (packs + line - 1) / line : 1,
+                   most = is_warped(p) ? 8 : 8 / vector + 2;
+    return (uint32_t)(each < most ? each : most);
+}
+
+/* Blocks of warps with rows that a multiprocessor runs at the same time, by their registers. */
+static uint32_t warped_blocks(const norm_params *p)
+{
+    static const uint32_t BLOCKS[] = {8, 8, 7, 7, 5};
+    const uint32_t kept = norm_kept(p);
+    return kept < sizeof BLOCKS / sizeof *BLOCKS ? BLOCKS[kept] : 3;
+}
+
+static uint64_t norm_blocks(const norm_params *p)
+{
+    enum { MULTIPROCESSORS = 132 };
+    const uint64_t lines = norm_threads(p) / 32, blocks = (p->rows + lines - 1) / lines,
+                   at_once = (uint64_t)MULTIPROCESSORS * warped_blocks(p);
+    return !is_warped(p) ? blocks_for(p->rows) : blocks < at_once ? blocks : at_once;
+}
+
 static void load_norm(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const norm_params *p = inner;
-    const uint32_t threads = norm_threads(p),
-                   vector = is_layer(p) ? layer_vector(p) : plane_vector(p);
-    const uint64_t packs = p->length / vector, line = is_warped(p) ? 32 : threads,
-                   each = packs ? (packs + line - 1) / line : 1,
-                   most = is_warped(p) ? 8 : 8 / vector + 2;
-    *s = (cuda_source){.name = "rows", .text = CUDA_SOURCE_rows, .entries = {"run"}};
-    cuda_define_int(defines, "THREADS", threads);
+    *s = (cuda_source){.name = is_layer(p) ? "layer_norm" : "rows",
+                       .text = is_layer(p) ? CUDA_SOURCE_layer_norm : CUDA_SOURCE_rows,
+                       .entries = {"run"}};
+    cuda_define_int(defines, "THREADS", norm_threads(p));
     define_operand(defines, "X", a, 0);
     define_operand(defines, "Y", a, p->y);
     define_operand(defines, "SCALE", a, p->scale);
     define_operand(defines, "BIAS", a, p->bias);
-    cuda_define_int(defines, "VECTOR", vector);
-    cuda_define_int(defines, "KEPT", (int64_t)(each < most ? each : most));
+    cuda_define_int(defines, "VECTOR", is_layer(p) ? layer_vector(p) : plane_vector(p));
+    cuda_define_int(defines, "KEPT", norm_kept(p));
     if (is_layer(p)) {
-        cuda_define(defines, "LAYER", "");
         cuda_define_int(defines, "WARPED", is_warped(p));
+        cuda_define_int(defines, "BLOCKS", warped_blocks(p));
+        cuda_define_int(defines, "FULL", p->length == 32 * layer_vector(p) * norm_kept(p));
+        cuda_define_int(defines, "SKIPPED", p->skip_count != 0);
+        cuda_define_int(defines, "EXTRAS", p->extra != NORM_NO_TENSOR);
+        cuda_define_int(defines, "SCALED", p->scale != NORM_NO_TENSOR);
+        cuda_define_int(defines, "BIASED", p->bias != NORM_NO_TENSOR);
+        cuda_define_int(defines, "SUMMED", p->sum != NORM_NO_TENSOR);
         define_operand(defines, "SKIP", a, p->skip_count ? 1 : KERNEL_TENSORS);
         define_operand(defines, "EXTRA", a, p->extra);
         define_operand(defines, "MEAN", a, p->mean);
@@ -177,9 +206,7 @@ static pgy_status launch_norm(const adapted_run *r, pgy_error *err)
                 .plane = p->plane,
                 .groups = p->channels * p->plane / p->length,
                 .epsilon = p->epsilon};
-    const uint64_t lines = is_warped(p) ? norm_threads(p) / 32 : 1;
-    return cuda_launch_blocks(r->stream, r->loaded->functions[0],
-                              blocks_for((p->rows + lines - 1) / lines), norm_threads(p),
+    return cuda_launch_blocks(r->stream, r->loaded->functions[0], norm_blocks(p), norm_threads(p),
                               is_layer(p) ? (void *)&l : (void *)&q, err);
 }
 

@@ -184,6 +184,7 @@ static void emulated_exchange(void *out, const void *in, size_t size, uint32_t l
 #define SHARED_ROOM(name) static char name[1 << 18] __attribute__((aligned(16)))
 #define UNROLL
 #define UNROLL_4
+#define UNROLL_1
 #define ALIGNED(bytes) __attribute__((aligned(bytes)))
 #define BARRIER() emulated_wait(&emulated_block)
 #define THREAD (emulated_now->index)
