@@ -10,6 +10,11 @@
 
 #include "base/processors.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 static const char *const LEVEL_NAMES[] = {"portable", "avx2", "avx512"};
 enum { LEVEL_COUNT = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
 
@@ -72,6 +77,36 @@ bool cpu_has_byte_permutes(void)
 #else
     return false;
 #endif
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+/* Linux gives a process the registers of tiles only when it asks for them. */
+static bool find_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    const char *mask = getenv("POLYGRAPHY_CPU");
+    for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
+        if (strcmp(mask, LEVEL_NAMES[i]) == 0) return false;
+    return cpu_has_byte_sums() && __builtin_cpu_supports("amx-tile") &&
+           __builtin_cpu_supports("amx-int8") &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+#else
+static bool find_tiles(void)
+{
+    return false;
+}
+#endif
+
+bool cpu_has_tiles(void)
+{
+    static atomic_int known = -1; /* two threads may both determine it, with the same result */
+    int found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (found < 0) {
+        found = find_tiles();
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return found;
 }
 
 const char *cpu_level_name(cpu_level level)

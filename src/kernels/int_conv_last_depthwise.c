@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft QLinearConv with attribute channels_last and one channel per group. */
+/* QLinearConv of com.microsoft and pgy with attribute channels_last and one channel per group. */
 #include "kernels/int_conv_last_depthwise.h"
 
 #include "base/alloc.h"
@@ -229,12 +229,13 @@ static void int_conv_last_depthwise_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) last_depthwise_line(p, r, i);
 }
 
-#define ROW(suffix, level, products_per_ns)                                                   \
-    {                                                                                         \
-        .name = "conv_int8_last_depthwise_" #suffix, .version = 1,                            \
-        .ops = "com.microsoft:QLinearConv", .needs = level, .rates = {products_per_ns},       \
-        .accept = int_conv_last_depthwise_accept, .prepare = int_conv_last_depthwise_prepare, \
-        .run = int_conv_last_depthwise_run, .extent = int_conv_last_depthwise_extent          \
+#define ROW(suffix, level, products_per_ns)                                             \
+    {                                                                                   \
+        .name = "conv_int8_last_depthwise_" #suffix, .version = 1,                      \
+        .ops = "com.microsoft:QLinearConv pgy:QLinearConv", .needs = level,             \
+        .rates = {products_per_ns}, .accept = int_conv_last_depthwise_accept,           \
+        .prepare = int_conv_last_depthwise_prepare, .run = int_conv_last_depthwise_run, \
+        .extent = int_conv_last_depthwise_extent                                        \
     }
 const kernel KERNELS_int_conv_last_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 1),

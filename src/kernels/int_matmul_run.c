@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "kernels/int_amx.h"
 #include "kernels/int_matmul.h"
 #include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
@@ -294,14 +295,14 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
                .first = first,
                .count = p->n - first < width ? p->n - first : width,
                .column_sums = (const int32_t *)(b + p->b_bytes),
-               .offsets = sums + INT_MAX_ROWS * INT_MAX_COLUMNS,
-               .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
+               .offsets = sums + INT_AMX_MOST_ROWS * INT_MAX_COLUMNS,
+               .scales = (double *)(sums + (INT_AMX_MOST_ROWS + 1) * INT_MAX_COLUMNS)};
     c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
     c.zeros = (int32_t *)(c.factors + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
     int_matmul_prepare_columns(&c);
+    const int_amx_use amx = int_amx_begin((cpu_level)p->level, p->groups, to - from);
     for (size_t i = from, rows, kind; i < to && !cancel_requested(); i += rows) {
-        rows = int_tile_rows(t, to - i, &kind);
         const int_job j = {.a = int_matmul_row_of(p, r, product * p->m + i),
                            .b = b + first * p->groups * INT_GROUP,
                            .tap_count = 1,
@@ -310,10 +311,15 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
                            .a_step = INT_GROUP,
                            .b_step = vectors * t->lanes * INT_GROUP,
                            .c = sums};
-        t->run[0][kind][vectors - 1](&j);
+        rows = int_amx_run(&amx, &j, to - i, vectors);
+        if (!rows) {
+            rows = int_tile_rows(t, to - i, &kind);
+            t->run[0][kind][vectors - 1](&j);
+        }
         for (size_t k = 0; k < rows; k++)
             int_matmul_finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
     }
+    int_amx_end(&amx);
 }
 
 /* Phases: 0 finds the range of A if it must be quantised; 1 packs B and copies rows of A; 2
