@@ -11,6 +11,7 @@
 #include "base/processors.h"
 
 #if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -84,11 +85,13 @@ bool cpu_has_byte_permutes(void)
 static bool find_tiles(void)
 {
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    const unsigned needed = 1u << 24 | 1u << 25; /* in EDX of leaf 7: AMX-TILE, AMX-INT8 */
+    unsigned a, b, c, d;
     const char *mask = getenv("POLYGRAPHY_CPU");
     for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
         if (strcmp(mask, LEVEL_NAMES[i]) == 0) return false;
-    return cpu_has_byte_sums() && __builtin_cpu_supports("amx-tile") &&
-           __builtin_cpu_supports("amx-int8") &&
+    return cpu_has_byte_sums() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & needed) == needed &&
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 #else
