@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A product or sum of bytes with a table's results for the same bytes, as quantised x * sigmoid(x)
- * is, depends on one byte only: it becomes a table, too. */
+/* Sums, products and tables of bytes that depend on one byte only become one table: a product of
+ * bytes with a table's results for the same bytes, as quantised x * sigmoid(x) is; a sum or product
+ * with one constant; a table of a table's results. Gelu that is written out is all of these. */
 #include "engine/passes/pass.h"
 #include "evaluate/execute.h"
 #include "transform/pattern.h"
+
+static const char LOOKUP[] = "pgy:Lookup";
 
 enum { VALUES = 256, A = 0, B = 3, INPUTS = 8 };
 
@@ -29,13 +32,14 @@ static bool list_bytes(op_tensor *out, pgy_dtype dtype)
     return true;
 }
 
-/* Computes n for all bytes of input `plain`, where the other operand is `lookup` of them. */
-static bool fill_table(pattern *p, pgy_node *n, size_t plain, const pgy_node *lookup, double *table)
+/* Computes n for all bytes of input `plain`; the other operand is `other`, one number, or one for
+ * each byte. */
+static bool fill_table(pattern *p, pgy_node *n, size_t plain, pgy_value *other, double *table)
 {
     const execute_limits limits = {0};
     op_tensor in[INPUTS] = {{0}}, out = {0};
     bool fine = list_bytes(&in[plain], pattern_dtype(n->inputs[plain])) &&
-                read_constant(p, lookup->inputs[1], &in[A + B - plain]);
+                read_constant(p, other, &in[A + B - plain]);
     for (size_t i = 0; fine && i < n->input_count; i++)
         if (i != A && i != B && n->inputs[i]) fine = read_constant(p, n->inputs[i], &in[i]);
     fine = fine && execute_node(n, in, NULL, &out, true, &limits, NULL) == PGY_OK && out.value &&
@@ -46,9 +50,29 @@ static bool fill_table(pattern *p, pgy_node *n, size_t plain, const pgy_node *lo
     return fine;
 }
 
-static bool join(pattern *p, pgy_node *n)
+static bool put_table(pattern *p, pgy_node *n, pgy_value *x, const double *table)
 {
     static const int64_t SHAPE[1] = {VALUES};
+    pgy_value *inputs[2] = {
+        x, pattern_weight(p, n->graph, "table", pattern_dtype(n->outputs[0]), 1, SHAPE, table)};
+    return inputs[1] && pattern_put(p, n, LOOKUP, inputs, 2);
+}
+
+/* The constant on which, with input `plain`, n depends: the table whose results are the other
+ * operand, or the other operand; NULL: there is none. */
+static pgy_value *find_other(pattern *p, const pgy_node *n, size_t plain)
+{
+    pgy_value *other = n->inputs[A + B - plain];
+    const pgy_node *lookup = pattern_from(other, LOOKUP);
+    if (lookup && lookup->inputs[0] == n->inputs[plain])
+        return pattern_is_constant(p, lookup->inputs[1]) ? lookup->inputs[1] : NULL;
+    const bool one = pattern_is_constant(p, other) && pattern_has_at_most(other, 1) &&
+                     pattern_same_shape(n->inputs[plain], n->outputs[0]);
+    return one ? other : NULL;
+}
+
+static bool join_operands(pattern *p, pgy_node *n)
+{
     double table[VALUES];
     if (!pattern_is(n, "com.microsoft:QLinearMul") && !pattern_is(n, "com.microsoft:QLinearAdd"))
         return false;
@@ -56,24 +80,36 @@ static bool join(pattern *p, pgy_node *n)
     for (size_t i = 0; i < n->input_count; i++)
         if (i != A && i != B && n->inputs[i] && !pattern_is_constant(p, n->inputs[i])) return false;
     for (size_t plain = A; plain <= B; plain += B) {
-        const pgy_node *lookup = pattern_from(n->inputs[A + B - plain], "pgy:Lookup");
-        if (!lookup || lookup->inputs[0] != n->inputs[plain]) continue;
-        if (!pattern_is_constant(p, lookup->inputs[1]) || !fill_table(p, n, plain, lookup, table))
-            return false;
-        pgy_value *inputs[2] = {
-            n->inputs[plain],
-            pattern_weight(p, n->graph, "table", pattern_dtype(n->outputs[0]), 1, SHAPE, table)};
-        return inputs[1] && pattern_put(p, n, "pgy:Lookup", inputs, 2);
+        pgy_value *other = find_other(p, n, plain);
+        if (!other || pattern_is_constant(p, n->inputs[plain])) continue;
+        return fill_table(p, n, plain, other, table) && put_table(p, n, n->inputs[plain], table);
     }
     return false;
 }
 
+static bool join_tables(pattern *p, pgy_node *n)
+{
+    double table[VALUES];
+    const pgy_node *first = pattern_is(n, LOOKUP) ? pattern_from(n->inputs[0], LOOKUP) : NULL;
+    if (!first || !pattern_is_constant(p, first->inputs[1]) ||
+        !pattern_is_constant(p, n->inputs[1]))
+        return false;
+    op_tensor inner = {0}, outer = {0};
+    const bool fine =
+        read_constant(p, first->inputs[1], &inner) && read_constant(p, n->inputs[1], &outer);
+    for (int i = 0; fine && i < VALUES; i++)
+        table[i] = (double)op_i64(outer.value)[(uint64_t)op_i64(inner.value)[i] & (VALUES - 1)];
+    op_tensor_release(&inner);
+    op_tensor_release(&outer);
+    return fine && put_table(p, n, first->inputs[0], table);
+}
+
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {join, NULL};
+    static const pattern_rule RULES[] = {join_operands, join_tables, NULL};
     return pattern_run(g, "fuse_lookups", RULES, changes, err);
 }
 
 const pass PASS_fuse_lookups = {.name = "fuse_lookups",
-                                .summary = "products of bytes and a table of them, as tables",
+                                .summary = "sums, products and tables of one byte, as one table",
                                 .run = run};
