@@ -261,20 +261,24 @@ static void int_matmul_finish_floats(const panel *c, size_t at, const int32_t *s
     for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
 }
 
-/* Applies the epilogue to row `row`, counted over all products. */
-static void int_matmul_finish_row(const panel *c, size_t row, int32_t *sums)
+/* Applies the epilogue to `rows` rows from `row` on, counted over all products. */
+static void int_matmul_finish_rows(const panel *c, size_t row, size_t rows, int32_t *sums)
 {
     const int_matmul *p = c->p;
     const size_t at = row * p->n + c->first;
-    shift_row(c, row, sums);
-    if (p->kind == INT_MATMUL_TO_FLOAT) {
-        int_matmul_finish_floats(c, at, sums);
-    } else if (p->kind == INT_MATMUL_TO_BYTES) {
+    for (size_t i = 0; i < rows; i++) shift_row(c, row + i, sums + i * INT_MAX_COLUMNS);
+    if (p->kind == INT_MATMUL_TO_BYTES) {
         int_tile_of((cpu_level)p->level)
-            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, 0, sums, 1, c->count,
+            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, p->n, sums, rows, c->count,
                              &p->finish, c->offsets, c->scales, c->factors);
-    } else {
-        int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at;
+        return;
+    }
+    for (size_t i = 0; i < rows; i++, sums += INT_MAX_COLUMNS) {
+        if (p->kind == INT_MATMUL_TO_FLOAT) {
+            int_matmul_finish_floats(c, at + i * p->n, sums);
+            continue;
+        }
+        int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at + i * p->n;
         for (size_t j = 0; j < c->count; j++)
             y[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)c->offsets[j]);
     }
@@ -316,8 +320,7 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
             rows = int_tile_rows(t, to - i, &kind);
             t->run[0][kind][vectors - 1](&j);
         }
-        for (size_t k = 0; k < rows; k++)
-            int_matmul_finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
+        int_matmul_finish_rows(&c, product * p->m + i, rows, sums);
     }
     int_amx_end(&amx);
 }
