@@ -169,6 +169,7 @@ static void int_matmul_run_pack(const int_matmul *p, const kernel_run *r)
 typedef struct panel {
     const int_matmul *p;
     const kernel_run *r;
+    const int_tile *tile;
     size_t first, count;
     const int32_t *column_sums;
     int32_t *offsets;
@@ -256,7 +257,7 @@ static void int_matmul_finish_floats(const panel *c, size_t at, const int32_t *s
     const float *more = p->at.sum ? (const float *)c->r->tensors[p->at.sum] + at : NULL;
     float *y = (float *)c->r->tensors[p->inputs] + at;
     if (bias) bias += c->first;
-    int_tile_of((cpu_level)p->level)->column_floats(y, sums, c->count, c->offsets, c->scales, bias);
+    c->tile->column_floats(y, sums, c->count, c->offsets, c->scales, bias);
     for (size_t j = 0; more && j < c->count; j++) y[j] += more[j];
     for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
 }
@@ -268,9 +269,8 @@ static void int_matmul_finish_rows(const panel *c, size_t row, size_t rows, int3
     const size_t at = row * p->n + c->first;
     for (size_t i = 0; i < rows; i++) shift_row(c, row + i, sums + i * INT_MAX_COLUMNS);
     if (p->kind == INT_MATMUL_TO_BYTES) {
-        int_tile_of((cpu_level)p->level)
-            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, p->n, sums, rows, c->count,
-                             &p->finish, c->offsets, c->scales, c->factors);
+        c->tile->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, p->n, sums, rows,
+                                c->count, &p->finish, c->offsets, c->scales, c->factors);
         return;
     }
     for (size_t i = 0; i < rows; i++, sums += INT_MAX_COLUMNS) {
@@ -296,6 +296,7 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
     b += (p->b_count > 1 ? product : 0) * p->b_stride;
     panel c = {.p = p,
                .r = r,
+               .tile = t,
                .first = first,
                .count = p->n - first < width ? p->n - first : width,
                .column_sums = (const int32_t *)(b + p->b_bytes),
