@@ -6,8 +6,9 @@
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-/* LEAST_CHANNELS: with fewer in a group, most of a group of four bytes would be empty. */
-enum { RANK = 4, LEAST_CHANNELS = 4, MOST_INPUTS = 64 };
+/* LEAST_CHANNELS: with fewer in a group, most of a group of four bytes would be empty. LEAST_MAPS:
+ * with fewer in one of several groups, most of a vector of output channels would be. */
+enum { RANK = 4, LEAST_CHANNELS = 4, LEAST_MAPS = 16, MOST_INPUTS = 64 };
 
 static const int64_t TO_LAST[RANK] = {0, 2, 3, 1}, TO_FIRST[RANK] = {0, 3, 1, 2};
 
@@ -102,9 +103,10 @@ static bool conv_gains(pattern *p, const pgy_node *n)
     enum { W = 3 };
     for (size_t i = 1; i < n->input_count; i++)
         if (n->inputs[i] && !pattern_is_constant(p, n->inputs[i])) return false;
-    return pattern_size(n->inputs[W], 1) >= LEAST_CHANNELS ||
-           (pattern_size(n->inputs[W], 1) == 1 &&
-            pattern_size(n->inputs[W], 0) == pattern_int(n, "group", 1));
+    const int64_t channels = pattern_size(n->inputs[W], 1), maps = pattern_size(n->inputs[W], 0);
+    const int64_t groups = pattern_int(n, "group", 1);
+    if (channels == 1 && maps == groups) return true; /* depthwise */
+    return channels >= LEAST_CHANNELS && (groups == 1 || maps / LEAST_MAPS >= groups);
 }
 
 /* Can a node that reads n's result be rewritten, too? */
@@ -153,6 +155,8 @@ static bool gains(pattern *p, const form *f, const pgy_node *n)
     if (is_conv(n))
         return !pattern_int(n, "channels_last", 0) && conv_gains(p, n) && has_company(n);
     if (f->last && pattern_int(n, "channels_last", 0)) return false;
+    const int64_t axis = pattern_int(n, "axis", 1);
+    if (!f->images && (axis < -RANK || axis >= RANK)) return false;
     if (pattern_is(n, "MaxPool")) return pool_gains(n) || behind;
     return behind;
 }

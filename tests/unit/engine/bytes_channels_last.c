@@ -90,6 +90,21 @@ static void test_bytes_channels_last__few_channels_stay(void **state)
                  "DequantizeLinear");
 }
 
+static void test_bytes_channels_last__small_groups_stay(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start_quantised("1, 8, 6, 6", PGY_U8);
+        builder_node(&b, "Identity", "xd", "xqd");
+        conv(&b, "xq", "p", 8, form ? 32 : 30, 2);
+        builder_node(&b, "Tanh", "pd", "t");
+        quantise(&b, "t", "q", 0.01f, PGY_U8, 128);
+        builder_node(&b, "DequantizeLinear", "q qs qz", "y");
+        expect_y(&b, form ? "QuantizeLinear Transpose QLinearConv Lookup Transpose DequantizeLinear"
+                          : "QuantizeLinear QLinearConv Lookup DequantizeLinear");
+    }
+}
+
 static void test_bytes_channels_last__alone_it_stays(void **state)
 {
     (void)state;
