@@ -10,6 +10,12 @@
 
 #include "base/processors.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 static const char *const LEVEL_NAMES[] = {"portable", "avx2", "avx512"};
 enum { LEVEL_COUNT = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0] };
 
@@ -72,6 +78,38 @@ bool cpu_has_byte_permutes(void)
 #else
     return false;
 #endif
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+/* Linux gives a process the registers of tiles only when it asks for them. */
+static bool find_tiles(void)
+{
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    const unsigned needed = 1u << 24 | 1u << 25; /* in EDX of leaf 7: AMX-TILE, AMX-INT8 */
+    unsigned a, b, c, d;
+    const char *mask = getenv("POLYGRAPHY_CPU");
+    for (size_t i = 0; mask && i < LEVEL_COUNT; i++)
+        if (strcmp(mask, LEVEL_NAMES[i]) == 0) return false;
+    return cpu_has_byte_sums() && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & needed) == needed &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+#else
+static bool find_tiles(void)
+{
+    return false;
+}
+#endif
+
+bool cpu_has_tiles(void)
+{
+    static atomic_int known = -1; /* two threads may both determine it, with the same result */
+    int found = atomic_load_explicit(&known, memory_order_relaxed);
+    if (found < 0) {
+        found = find_tiles();
+        atomic_store_explicit(&known, found, memory_order_relaxed);
+    }
+    return found;
 }
 
 const char *cpu_level_name(cpu_level level)

@@ -9,7 +9,8 @@
 
 int64_t clock_ns(void); /* monotonic time */
 
-/* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 hides the higher levels. */
+/* Processor features, lowest first. POLYGRAPHY_CPU=portable|avx2|avx512 hides the higher levels,
+ * and AMX. */
 typedef enum cpu_level { CPU_PORTABLE, CPU_AVX2, CPU_AVX512 } cpu_level;
 cpu_level cpu_features(void);
 const char *cpu_level_name(cpu_level level);
@@ -18,6 +19,8 @@ const char *cpu_level_name(cpu_level level);
 bool cpu_has_byte_sums(void);
 /* The same for AVX-512 VBMI (permutations of bytes). */
 bool cpu_has_byte_permutes(void);
+/* The same for AMX-INT8 (products of tiles of bytes), if the kernel lets this process use it. */
+bool cpu_has_tiles(void);
 /* The number of processors that this process may use (base/processors.h), at least 1.
  * POLYGRAPHY_THREADS overrides it. */
 size_t cpu_count(void);

@@ -14,6 +14,7 @@
 
 /* If the factors sum to at most 4: three units of error for each, two for the sum. */
 #define FIXED_SLACK 16
+#include "kernels/byte_binary.inc"
 #include "kernels/byte_pack_avx512.inc"
 
 /* Scale factors in fixed point; `fits`: no result can overflow the fixed-point range. */
@@ -91,8 +92,12 @@ TARGET static void byte_loop_binary(uint8_t *y, const uint8_t *a, const uint8_t 
     uint8_t rest[3][64] = {{0}};
     size_t i = 0;
     if (!f.fits) {
-        for (; i < n; i++)
-            y[i] = byte_binary_exact(a[i * steps[0]] ^ q->a_flip, b[i * steps[1]] ^ q->b_flip, q);
+        /* Not to y, which may be the same memory as `a`: compilers do not vectorise that. */
+        for (size_t count; i < n; i += count) {
+            count = n - i < 64 ? n - i : 64;
+            byte_loop_exact(rest[0], a + i * steps[0], b + i * steps[1], steps, count, q);
+            memcpy(y + i, rest[0], count);
+        }
         return;
     }
     for (; i + 64 <= n; i += 64)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft QLinearConv with attribute channels_last: reading and planning the problem. */
+/* QLinearConv of com.microsoft and pgy with attribute channels_last: reading and planning the
+ * problem. */
 #include "kernels/int_conv_last.h"
 
 #include "base/alloc.h"
+#include "kernels/int_amx.h"
 #include "kernels/int_problem.h"
 
 /* Does any output position read beyond the image, or its channels need another form? */
@@ -53,17 +55,17 @@ static void int_conv_last_plan(int_conv_last *p, cpu_level level)
     if (p->chunks > panels) p->chunks = panels;
 }
 
-/* Bytes of the copy; a tile reads up to INT_MAX_ROWS positions behind the last one. */
+/* Bytes of the copy; a tile reads up to INT_AMX_ROWS positions behind the last one. */
 static uint64_t copy_bytes(const int_conv_last *p)
 {
-    const uint64_t behind = INT_MAX_ROWS * (uint64_t)p->c.stride[2] * p->pixel;
+    const uint64_t behind = INT_AMX_ROWS * (uint64_t)p->c.stride[2] * p->pixel;
     const uint64_t bytes = p->c.batch * int_conv_last_image_bytes(p) + behind;
     return p->copies ? (bytes + 63) / 64 * 64 : 0;
 }
 
 static uint64_t scratch_bytes(void)
 {
-    return 2 * INT_MAX_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
+    return 2 * INT_AMX_MOST_ROWS * INT_MAX_COLUMNS * sizeof(int32_t);
 }
 
 static bool int_conv_last_accept(kernel_problem *u, double *cost_ns)
@@ -125,12 +127,13 @@ static bool int_conv_last_extent(kernel_extent *e, const kernel_claim *q)
     return true;
 }
 
-#define ROW(suffix, level, products_per_ns)                                                  \
-    {                                                                                        \
-        .name = "conv_int8_last_" #suffix, .version = 1, .ops = "com.microsoft:QLinearConv", \
-        .needs = level, .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,          \
-        .accept = int_conv_last_accept, .prepare = int_conv_last_prepare,                    \
-        .run = int_conv_last_run, .extent = int_conv_last_extent                             \
+#define ROW(suffix, level, products_per_ns)                                 \
+    {                                                                       \
+        .name = "conv_int8_last_" #suffix, .version = 2,                    \
+        .ops = "com.microsoft:QLinearConv pgy:QLinearConv", .needs = level, \
+        .rates = {products_per_ns}, .flags = KERNEL_SHARES_WEIGHTS,         \
+        .accept = int_conv_last_accept, .prepare = int_conv_last_prepare,   \
+        .run = int_conv_last_run, .extent = int_conv_last_extent            \
     }
 const kernel KERNELS_int_conv_last[] = {
     ROW(portable, CPU_PORTABLE, 2),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft QLinearConv with attribute channels_last and one channel per group. */
+/* QLinearConv of com.microsoft and pgy with attribute channels_last and one channel per group. */
 #include "kernels/int_conv_last_depthwise.h"
 
 #include "base/alloc.h"
@@ -188,10 +188,12 @@ static void last_depthwise_plain(const last_position *a, int32_t *sums)
 
 static void last_depthwise_line(const last_depthwise *p, const kernel_run *r, size_t index)
 {
-    const last_depthwise_function run = last_depthwise_find((cpu_level)p->c.level);
+    const last_depthwise_functions functions = last_depthwise_find((cpu_level)p->c.level);
     const size_t per_image = (size_t)(p->w.out[0] * p->w.out[1]), channels = p->c.groups;
     const char *packed = r->packed;
-    const uint8_t *list[LAST_DEPTHWISE_TAPS];
+    const size_t rest = channels % LAST_DEPTHWISE_BLOCK;
+    const bool pairs = functions.pair && rest && rest <= LAST_DEPTHWISE_BLOCK / 2;
+    const uint8_t *list[LAST_DEPTHWISE_TAPS], *before[LAST_DEPTHWISE_TAPS];
     last_position a = {.p = p,
                        .list = list,
                        .weights = r->packed,
@@ -209,11 +211,15 @@ static void last_depthwise_line(const last_depthwise *p, const kernel_run *r, si
     /* Those that fill up the last four have weights of 0. */
     for (size_t t = p->c.taps; t < 4 * p->fours; t++) list[t] = outside;
     for (int64_t o = 0; o < p->w.out[2]; o++, a.y += channels) {
+        const bool waits = pairs && o % 2 == 0 && o + 1 < p->w.out[2], ends = pairs && o % 2;
+        a.channels = waits || ends ? channels - rest : channels;
         pixel_line_list(&line, list, o);
-        if (run)
-            run(&a);
-        else
+        if (!functions.run)
             last_depthwise_plain(&a, r->scratch);
+        else if (a.channels)
+            functions.run(&a);
+        if (waits) memcpy(before, list, 4 * p->fours * sizeof *list);
+        if (ends) functions.pair(&a, before, a.y - channels);
     }
 }
 
@@ -229,12 +235,13 @@ static void int_conv_last_depthwise_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) last_depthwise_line(p, r, i);
 }
 
-#define ROW(suffix, level, products_per_ns)                                                   \
-    {                                                                                         \
-        .name = "conv_int8_last_depthwise_" #suffix, .version = 1,                            \
-        .ops = "com.microsoft:QLinearConv", .needs = level, .rates = {products_per_ns},       \
-        .accept = int_conv_last_depthwise_accept, .prepare = int_conv_last_depthwise_prepare, \
-        .run = int_conv_last_depthwise_run, .extent = int_conv_last_depthwise_extent          \
+#define ROW(suffix, level, products_per_ns)                                             \
+    {                                                                                   \
+        .name = "conv_int8_last_depthwise_" #suffix, .version = 1,                      \
+        .ops = "com.microsoft:QLinearConv pgy:QLinearConv", .needs = level,             \
+        .rates = {products_per_ns}, .accept = int_conv_last_depthwise_accept,           \
+        .prepare = int_conv_last_depthwise_prepare, .run = int_conv_last_depthwise_run, \
+        .extent = int_conv_last_depthwise_extent                                        \
     }
 const kernel KERNELS_int_conv_last_depthwise[] = {
     ROW(portable, CPU_PORTABLE, 1),

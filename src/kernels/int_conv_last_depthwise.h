@@ -27,10 +27,17 @@ typedef struct last_position {
     const double *scales;
     const float *factors;
     uint8_t *y;
+    size_t channels; /* the first ones, to be computed */
 } last_position;
 
-typedef void (*last_depthwise_function)(const last_position *a);
 /* NULL: the processor lacks the instructions. */
-last_depthwise_function last_depthwise_find(cpu_level level);
+typedef struct last_depthwise_functions {
+    void (*run)(const last_position *a);
+    /* The channels behind the last LAST_DEPTHWISE_BLOCK, at most half as many, of `a` and of a
+     * second position with this list and output. */
+    void (*pair)(const last_position *a, const uint8_t *const *list, uint8_t *y);
+} last_depthwise_functions;
+
+last_depthwise_functions last_depthwise_find(cpu_level level);
 
 #endif

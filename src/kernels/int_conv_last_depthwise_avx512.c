@@ -10,6 +10,7 @@
 #define RUN_NAME(a, b) RUN_JOIN(a, b)
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #include "kernels/int_finish_avx512.inc"
+#define LOAD_TWICE(p) _mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)(p)))
 
 /* Unsigned a, signed b: even and odd bytes are widened to 16 bits in separate vectors. */
 TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
@@ -34,12 +35,14 @@ TARGET static inline __m512i dot_16_bits(__m512i sum, __m512i a, __m512i b)
 #include "kernels/int_conv_last_depthwise.inc"
 #endif
 
-last_depthwise_function last_depthwise_find(cpu_level level)
+last_depthwise_functions last_depthwise_find(cpu_level level)
 {
 #if defined(__x86_64__)
+    if (level >= CPU_AVX512 && cpu_has_byte_sums())
+        return (last_depthwise_functions){last_depthwise_vnni, last_depthwise_vnni_pair};
     if (level >= CPU_AVX512)
-        return cpu_has_byte_sums() ? last_depthwise_vnni : last_depthwise_avx512;
+        return (last_depthwise_functions){last_depthwise_avx512, last_depthwise_avx512_pair};
 #endif
     (void)level;
-    return NULL;
+    return (last_depthwise_functions){NULL, NULL};
 }

@@ -2,6 +2,7 @@
 /* Convolution of bytes whose channels are last: the copy of the image, and tiles of positions and
  * output channels. */
 #include "base/cancel.h"
+#include "kernels/int_amx.h"
 #include "kernels/int_conv_last.h"
 
 /* ---- The image ------------------------------------------------------------------------------ */
@@ -76,6 +77,7 @@ typedef struct strip {
     const int_conv_last *p;
     const kernel_run *r;
     const int_tile *tile;
+    const int_amx_use *amx;
     size_t group, first, count, vectors; /* channels of the group */
 } strip;
 
@@ -102,61 +104,111 @@ static void subtract_zeros(const strip *s, int_job j, size_t kind, size_t rows)
         }
 }
 
-/* Computes `count` positions: x is the first one's pixel, y its output. */
-static void int_conv_last_piece(const strip *s, const uint8_t *x, uint8_t *y, size_t count)
+/* Computes the sums of up to `left` positions. @return their number */
+static size_t int_conv_last_sums(const strip *s, const int_job *j, size_t left)
+{
+    enum { FEW = 4 };
+    /* Behind the copy there is room for positions that do not count. */
+    const bool fills = s->p->copies && left > FEW && left < INT_AMX_ROWS;
+    size_t kind, rows = int_amx_run(s->amx, j, fills ? INT_AMX_ROWS : left, s->vectors);
+    if (rows) return rows < left ? rows : left;
+    rows = int_tile_rows(s->tile, left, &kind);
+    if (s->p->copies && rows < left && left < s->tile->rows) {
+        rows = left;
+        kind++;
+        while ((size_t)1 << kind < left) kind++;
+    }
+    s->tile->run[0][kind][s->vectors - 1](j);
+    if (s->p->c.w_has_zero) subtract_zeros(s, *j, kind, rows);
+    return rows;
+}
+
+/* Lines of the output, computed in one go: x is the pixel of the first position, y its output. Of
+ * `pitch` positions in the image, the first `line` belong to a line, and the others do not count.
+ */
+typedef struct lines_of {
+    const uint8_t *x;
+    uint8_t *y;
+    size_t lines, line, pitch;
+} lines_of;
+
+/* Finishes `rows` positions from `at` on. */
+static void int_conv_last_finish(const strip *s, const lines_of *l, const int32_t *sums, size_t at,
+                                 size_t rows)
+{
+    const int_conv *c = &s->p->c;
+    const char *packed = s->r->packed;
+    const size_t channels = c->groups * c->out, channel = s->group * c->out + s->first;
+    const int32_t *offsets =
+        (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
+    for (size_t n; rows > 0; rows -= n, at += n, sums += n * INT_MAX_COLUMNS) {
+        const size_t line = l->lines == 1 ? 0 : at / l->pitch, column = at - line * l->pitch;
+        n = l->pitch - column < rows ? l->pitch - column : rows;
+        if (column >= l->line) continue;
+        const size_t counted = l->line - column < n ? l->line - column : n;
+        s->tile->finish_columns(l->y + (line * l->line + column) * channels + channel, channels,
+                                sums, counted, s->count, &c->finish, offsets,
+                                (const double *)(packed + c->at_scales) + channel,
+                                (const float *)(packed + c->at_factors) + channel);
+    }
+}
+
+static void int_conv_last_lines(const strip *s, const lines_of *l)
 {
     const int_conv_last *p = s->p;
     const int_conv *c = &p->c;
-    const int_tile *t = s->tile;
-    const char *packed = s->r->packed;
-    const size_t width = t->vectors * t->lanes, channels = c->groups * c->out;
-    const size_t channel = s->group * c->out + s->first;
-    const int32_t *offsets =
-        (const int32_t *)((const char *)s->r->workspace + c->at_offsets) + channel;
-    int_job j = {.b = (const uint8_t *)packed +
+    const size_t width = s->tile->vectors * s->tile->lanes;
+    const size_t count = (l->lines - 1) * l->pitch + l->line;
+    int_job j = {.b = (const uint8_t *)s->r->packed +
                       (s->group * c->tiles * width + s->first) * c->taps * c->quads * INT_GROUP,
                  .a_taps = c->tap_offsets,
                  .tap_count = c->taps,
                  .groups = c->quads,
                  .a_row = (size_t)c->stride[2] * p->pixel,
                  .a_step = INT_GROUP,
-                 .b_step = s->vectors * t->lanes * INT_GROUP,
+                 .b_step = s->vectors * s->tile->lanes * INT_GROUP,
                  .c = s->r->scratch};
-    for (size_t at = 0, rows, kind; at < count; at += rows) {
-        const size_t left = count - at;
-        rows = int_tile_rows(t, left, &kind);
-        /* Behind the copy there is room for positions that do not count. */
-        if (p->copies && rows < left && left < t->rows) {
-            rows = left;
-            kind++;
-            while ((size_t)1 << kind < left) kind++;
-        }
-        j.a = x + at * j.a_row;
-        t->run[0][kind][s->vectors - 1](&j);
-        if (c->w_has_zero) subtract_zeros(s, j, kind, rows);
-        t->finish_columns(y + at * channels + channel, channels, j.c, rows, s->count, &c->finish,
-                          offsets, (const double *)(packed + c->at_scales) + channel,
-                          (const float *)(packed + c->at_factors) + channel);
+    for (size_t at = 0, rows; at < count; at += rows) {
+        j.a = l->x + at * j.a_row;
+        rows = int_conv_last_sums(s, &j, count - at);
+        int_conv_last_finish(s, l, j.c, at, rows);
     }
 }
 
+/* Positions between the starts of two lines, if lines are so short that tiles of 16 rows (AMX) gain
+ * from going through the margin between them; else 0. */
+static size_t int_conv_last_pitch(const int_conv_last *p, const int_amx_use *amx)
+{
+    const int_conv *c = &p->c;
+    const size_t apart = (size_t)c->stride[1] * p->width[2];
+    if (!amx->amx || !p->copies || p->pieces > 1 || p->per_slice == 1) return 0;
+    if (apart % (size_t)c->stride[2]) return 0;
+    const size_t pitch = apart / (size_t)c->stride[2];
+    return pitch < 2 * p->line || p->line < INT_AMX_ROWS ? pitch : 0;
+}
+
 /* Computes pieces [from, to). */
-static void int_conv_last_strip(const strip *s, size_t from, size_t to)
+static void int_conv_last_strip(const strip *s, size_t from, size_t to, size_t pitch)
 {
     const int_conv_last *p = s->p;
     const int_conv *c = &p->c;
     const uint8_t *all = p->copies ? s->r->workspace : s->r->tensors[0];
     const size_t group = p->copies ? c->quads * INT_GROUP : c->in;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from, lines; i < to; i += lines) {
         const size_t at = i % p->pieces * INT_CONV_LAST_PIECE, line = i / p->pieces;
         const size_t n = p->line - at < INT_CONV_LAST_PIECE ? p->line - at : INT_CONV_LAST_PIECE;
-        const size_t y = line % p->per_slice * (size_t)c->stride[1];
+        const size_t row = line % p->per_slice, y = row * (size_t)c->stride[1];
         const size_t z = line % p->lines / p->per_slice * (size_t)c->stride[0];
         const size_t image = line / p->lines;
         const size_t pixel = (z * p->width[1] + y) * p->width[2] + at * (size_t)c->stride[2];
-        int_conv_last_piece(
-            s, all + image * int_conv_last_image_bytes(p) + pixel * p->pixel + s->group * group,
-            (uint8_t *)s->r->tensors[c->inputs] + (line * p->line + at) * c->groups * c->out, n);
+        lines = !pitch ? 1 : p->per_slice - row < to - i ? p->per_slice - row : to - i;
+        const lines_of l = {
+            .x = all + image * int_conv_last_image_bytes(p) + pixel * p->pixel + s->group * group,
+            .y = (uint8_t *)s->r->tensors[c->inputs] + (line * p->line + at) * c->groups * c->out,
+            .lines = lines,
+            .line = n,
+            .pitch = pitch ? pitch : n};
+        int_conv_last_lines(s, &l);
     }
 }
 
@@ -165,22 +217,30 @@ static void int_conv_last_strip(const strip *s, size_t from, size_t to)
 static void int_conv_last_chunk(const int_conv_last *p, const kernel_run *r, size_t chunk,
                                 size_t from, size_t to)
 {
-    enum { BLOCK = 4 };
+    enum { BLOCK = 4, POSITIONS = 2 * INT_CONV_LAST_PIECE };
     const int_tile *t = int_tile_of((cpu_level)p->c.level);
     const size_t width = t->vectors * t->lanes;
+    const int_amx_use amx = int_amx_begin((cpu_level)p->c.level, p->c.quads,
+                                          p->c.w_has_zero ? 0
+                                          : p->copies     ? INT_AMX_ROWS
+                                                          : p->line);
+    const size_t pitch = int_conv_last_pitch(p, &amx);
+    const size_t block = pitch && pitch < POSITIONS / BLOCK ? POSITIONS / pitch : BLOCK;
     size_t begin, end;
     kernel_share(&begin, &end, p->c.groups * p->c.tiles, (uint32_t)chunk, (uint32_t)p->chunks);
-    for (size_t i = from; i < to && !cancel_requested(); i += BLOCK)
+    for (size_t i = from; i < to && !cancel_requested(); i += block)
         for (size_t k = begin; k < end; k++) {
             strip s = {.p = p,
                        .r = r,
                        .tile = t,
+                       .amx = &amx,
                        .group = k / p->c.tiles,
                        .first = k % p->c.tiles * width};
             s.count = p->c.out - s.first < width ? p->c.out - s.first : width;
             s.vectors = (s.count + t->lanes - 1) / t->lanes;
-            int_conv_last_strip(&s, i, i + BLOCK < to ? i + BLOCK : to);
+            int_conv_last_strip(&s, i, i + block < to ? i + block : to, pitch);
         }
+    int_amx_end(&amx);
 }
 
 void int_conv_last_run(const kernel_run *r)

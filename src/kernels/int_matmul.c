@@ -8,13 +8,14 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "kernels/extent.h"
+#include "kernels/int_amx.h"
 #include "kernels/int_problem.h"
 #include "kernels/packing.h"
 
 /* A thread's scratch memory: sums of a tile, then offsets, scales, scales in float32 and zero
  * points of its columns. */
 enum {
-    SCRATCH_BYTES = (INT_MAX_ROWS + 2) * INT_MAX_COLUMNS * sizeof(int32_t) +
+    SCRATCH_BYTES = (INT_AMX_MOST_ROWS + 2) * INT_MAX_COLUMNS * sizeof(int32_t) +
                     INT_MAX_COLUMNS * (sizeof(double) + sizeof(float))
 };
 
@@ -394,7 +395,7 @@ static bool int_matmul_accept(kernel_problem *u, double *cost_ns)
 
 #define ROW(suffix, level, products_per_ns)                                                \
     {                                                                                      \
-        .name = "matmul_int8_" #suffix, .version = 1,                                      \
+        .name = "matmul_int8_" #suffix, .version = 2,                                      \
         .ops = "MatMulInteger QLinearMatMul com.microsoft:QGemm "                          \
                "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeMatMul "   \
                "pgy:QuantizedMatMul",                                                      \

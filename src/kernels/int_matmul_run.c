@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "kernels/int_amx.h"
 #include "kernels/int_matmul.h"
 #include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
@@ -168,6 +169,7 @@ static void int_matmul_run_pack(const int_matmul *p, const kernel_run *r)
 typedef struct panel {
     const int_matmul *p;
     const kernel_run *r;
+    const int_tile *tile;
     size_t first, count;
     const int32_t *column_sums;
     int32_t *offsets;
@@ -255,25 +257,28 @@ static void int_matmul_finish_floats(const panel *c, size_t at, const int32_t *s
     const float *more = p->at.sum ? (const float *)c->r->tensors[p->at.sum] + at : NULL;
     float *y = (float *)c->r->tensors[p->inputs] + at;
     if (bias) bias += c->first;
-    int_tile_of((cpu_level)p->level)->column_floats(y, sums, c->count, c->offsets, c->scales, bias);
+    c->tile->column_floats(y, sums, c->count, c->offsets, c->scales, bias);
     for (size_t j = 0; more && j < c->count; j++) y[j] += more[j];
     for (size_t j = 0; p->relu && j < c->count; j++) y[j] = y[j] < 0 ? 0 : y[j];
 }
 
-/* Applies the epilogue to row `row`, counted over all products. */
-static void int_matmul_finish_row(const panel *c, size_t row, int32_t *sums)
+/* Applies the epilogue to `rows` rows from `row` on, counted over all products. */
+static void int_matmul_finish_rows(const panel *c, size_t row, size_t rows, int32_t *sums)
 {
     const int_matmul *p = c->p;
     const size_t at = row * p->n + c->first;
-    shift_row(c, row, sums);
-    if (p->kind == INT_MATMUL_TO_FLOAT) {
-        int_matmul_finish_floats(c, at, sums);
-    } else if (p->kind == INT_MATMUL_TO_BYTES) {
-        int_tile_of((cpu_level)p->level)
-            ->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, 0, sums, 1, c->count,
-                             &p->finish, c->offsets, c->scales, c->factors);
-    } else {
-        int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at;
+    for (size_t i = 0; i < rows; i++) shift_row(c, row + i, sums + i * INT_MAX_COLUMNS);
+    if (p->kind == INT_MATMUL_TO_BYTES) {
+        c->tile->finish_columns((uint8_t *)c->r->tensors[p->inputs] + at, p->n, sums, rows,
+                                c->count, &p->finish, c->offsets, c->scales, c->factors);
+        return;
+    }
+    for (size_t i = 0; i < rows; i++, sums += INT_MAX_COLUMNS) {
+        if (p->kind == INT_MATMUL_TO_FLOAT) {
+            int_matmul_finish_floats(c, at + i * p->n, sums);
+            continue;
+        }
+        int32_t *y = (int32_t *)c->r->tensors[p->inputs] + at + i * p->n;
         for (size_t j = 0; j < c->count; j++)
             y[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)c->offsets[j]);
     }
@@ -291,17 +296,18 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
     b += (p->b_count > 1 ? product : 0) * p->b_stride;
     panel c = {.p = p,
                .r = r,
+               .tile = t,
                .first = first,
                .count = p->n - first < width ? p->n - first : width,
                .column_sums = (const int32_t *)(b + p->b_bytes),
-               .offsets = sums + INT_MAX_ROWS * INT_MAX_COLUMNS,
-               .scales = (double *)(sums + (INT_MAX_ROWS + 1) * INT_MAX_COLUMNS)};
+               .offsets = sums + INT_AMX_MOST_ROWS * INT_MAX_COLUMNS,
+               .scales = (double *)(sums + (INT_AMX_MOST_ROWS + 1) * INT_MAX_COLUMNS)};
     c.factors = (float *)(c.scales + INT_MAX_COLUMNS);
     c.zeros = (int32_t *)(c.factors + INT_MAX_COLUMNS);
     const size_t vectors = (c.count + t->lanes - 1) / t->lanes;
     int_matmul_prepare_columns(&c);
+    const int_amx_use amx = int_amx_begin((cpu_level)p->level, p->groups, to - from);
     for (size_t i = from, rows, kind; i < to && !cancel_requested(); i += rows) {
-        rows = int_tile_rows(t, to - i, &kind);
         const int_job j = {.a = int_matmul_row_of(p, r, product * p->m + i),
                            .b = b + first * p->groups * INT_GROUP,
                            .tap_count = 1,
@@ -310,10 +316,14 @@ static void int_matmul_unit(const int_matmul *p, const kernel_run *r, size_t ind
                            .a_step = INT_GROUP,
                            .b_step = vectors * t->lanes * INT_GROUP,
                            .c = sums};
-        t->run[0][kind][vectors - 1](&j);
-        for (size_t k = 0; k < rows; k++)
-            int_matmul_finish_row(&c, product * p->m + i + k, sums + k * INT_MAX_COLUMNS);
+        rows = int_amx_run(&amx, &j, to - i, vectors);
+        if (!rows) {
+            rows = int_tile_rows(t, to - i, &kind);
+            t->run[0][kind][vectors - 1](&j);
+        }
+        int_matmul_finish_rows(&c, product * p->m + i, rows, sums);
     }
+    int_amx_end(&amx);
 }
 
 /* Phases: 0 finds the range of A if it must be quantised; 1 packs B and copies rows of A; 2

@@ -4,8 +4,11 @@
 
 #include "base/alloc.h"
 #include "kernels/byte_loops.h"
+#include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
 #include "kernels/walk.h"
+
+enum { SHORT = 512 }; /* elements of a run that is too short by itself */
 
 typedef struct params {
     walk w;
@@ -93,6 +96,36 @@ static void run_by_table(const params *p, uint8_t *y, const uint8_t *a, const ui
     loops->map(y, steps[0] ? a : b, n, table);
 }
 
+/* A run's operand as `n` elements. */
+static void gather_operand(uint8_t *to, const uint8_t *from, uint32_t step, size_t n)
+{
+    if (step)
+        int_conv_copy(to, from, n);
+    else
+        memset(to, *from, n);
+}
+
+/* Short runs, as of channels with one number each: the operands of many are gathered first. */
+static void run_short(const params *p, const kernel_run *r, const uint32_t *steps)
+{
+    static const uint32_t BOTH[2] = {1, 1};
+    const byte_loops *loops = byte_loops_of((cpu_level)p->level);
+    uint8_t a[WALK_PIECE], b[WALK_PIECE], *y = (uint8_t *)r->tensors[p->inputs];
+    walk_at at;
+    size_t n, have = 0;
+    walk_begin(&at, &p->w, r->part, r->parts);
+    for (; walk_run(&at, &p->w, SHORT, &n); walk_next(&at, &p->w, n)) {
+        if (have + n > WALK_PIECE) {
+            loops->binary(y + at.done - have, a, b, BOTH, have, &p->q);
+            have = 0;
+        }
+        gather_operand(a + have, (const uint8_t *)r->tensors[0] + at.offset[0], steps[0], n);
+        gather_operand(b + have, (const uint8_t *)r->tensors[3] + at.offset[1], steps[1], n);
+        have += n;
+    }
+    loops->binary(y + at.done - have, a, b, BOTH, have, &p->q);
+}
+
 static void qlinear_run(const kernel_run *r)
 {
     enum { LONG = 1024 };
@@ -100,6 +133,10 @@ static void qlinear_run(const kernel_run *r)
     const byte_loops *loops = byte_loops_of((cpu_level)p->level);
     const uint32_t last = p->w.rank - 1;
     const uint32_t steps[2] = {(uint32_t)p->w.strides[0][last], (uint32_t)p->w.strides[1][last]};
+    if (p->w.rank > 1 && p->w.shape[last] <= SHORT) {
+        run_short(p, r, steps);
+        return;
+    }
     const bool tables = steps[0] != steps[1] && cpu_has_byte_permutes();
     walk_at at;
     size_t n;

@@ -21,5 +21,8 @@ typedef struct nhwc_spec {
 } nhwc_spec;
 pgy_status nhwc_infer(op_infer *c, pgy_error *err);
 pgy_status nhwc_eval(op_eval *c, pgy_error *err);
+/* QLinearConv, for nodes with attribute channels_last, too. */
+pgy_status qlinear_conv_infer(op_infer *c, pgy_error *err);
+pgy_status qlinear_conv_eval(op_eval *c, pgy_error *err);
 
 #endif

@@ -24,7 +24,7 @@ static op_def definition(const op_node *n, bool *last)
     return def;
 }
 
-static pgy_status infer(op_infer *c, pgy_error *err)
+pgy_status qlinear_conv_infer(op_infer *c, pgy_error *err)
 {
     bool last;
     const op_def def = definition(c->node, &last);
@@ -38,7 +38,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return st;
 }
 
-static pgy_status eval(op_eval *c, pgy_error *err)
+pgy_status qlinear_conv_eval(op_eval *c, pgy_error *err)
 {
     bool last;
     const op_def def = definition(c->node, &last);
@@ -51,7 +51,8 @@ static pgy_status eval(op_eval *c, pgy_error *err)
 }
 
 const op_def OP_contrib_qlinear_conv[] = {
-    {"QLinearConv", "com.microsoft", 1, 0, 8, 9, 1, 1, 0, ATTRS, "int8 uint8", infer, eval, NULL,
+    {"QLinearConv", "com.microsoft", 1, 0, 8, 9, 1, 1, 0, ATTRS, "int8 uint8", qlinear_conv_infer,
+     qlinear_conv_eval, NULL,
      .signature = "T1 = int8 uint8; T2 = int8 uint8; T3 = int8 uint8; T4 = int32; x:T1, "
                   "x_scale:float32, x_zero_point:T1, w:T2, w_scale:float32, w_zero_point:T2, "
                   "y_scale:float32, y_zero_point:T3, ?B:T4 -> y:T3"},

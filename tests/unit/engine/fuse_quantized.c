@@ -11,50 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/pass_case.h"
-
-/* An initializer of integers. */
-static void bytes(model_builder *b, const char *name, pgy_dtype dtype, size_t rank,
-                  const int64_t *shape, int64_t least, int64_t step)
-{
-    pgy_tensor *wide = NULL, *t = NULL;
-    assert_int_equal(pgy_tensor_create(&wide, PGY_I64, rank, shape, NULL), 0);
-    for (size_t i = 0; i < pgy_tensor_count(wide); i++)
-        ((int64_t *)pgy_tensor_data(wide))[i] = least + (int64_t)(i * 7919 % 251) * step % 253;
-    assert_int_equal(pgy_tensor_cast(&t, pgy_tensor_view(wide), dtype, NULL), 0);
-    builder_initializer(b, name, t);
-    pgy_tensor_release(t);
-    pgy_tensor_release(wide);
-}
-
-/* Scale and zero point with these names. */
-static void grid(model_builder *b, const char *scale, float value, const char *zero,
-                 pgy_dtype dtype, int64_t at)
-{
-    scalar(b, scale, value);
-    bytes(b, zero, dtype, 0, NULL, at, 0);
-}
-
-/* x and its bytes: xd is a float again. */
-static model_builder start_quantised(const char *shape, pgy_dtype dtype)
-{
-    model_builder b = start(shape);
-    grid(&b, "xs", 0.017f, "xz", dtype, dtype == PGY_U8 ? 120 : -3);
-    builder_node(&b, "QuantizeLinear", "x xs xz", "xq");
-    builder_node(&b, "DequantizeLinear", "xq xs xz", "xd");
-    return b;
-}
-
-/* y from v, by way of bytes. */
-static void end_quantised(model_builder *b, const char *v, float scale, pgy_dtype dtype,
-                          int64_t zero)
-{
-    char names[64];
-    grid(b, "ys", scale, "yz", dtype, zero);
-    snprintf(names, sizeof names, "%s ys yz", v);
-    builder_node(b, "QuantizeLinear", names, "yq");
-    builder_node(b, "DequantizeLinear", "yq ys yz", "y");
-}
+#include "harness/quantized_case.h"
 
 /* Weights [6, 4, 3, 3] with a scale for each output channel: wd. */
 static void conv_weights(model_builder *b)
@@ -207,7 +164,7 @@ static void test_fuse_quantized__quantised_before_it_is_moved(void **state)
     builder_node(&b, "Conv", "xd wd", "c");
     builder_attr_ints(&b, builder_node(&b, "MaxPool", "c", "m"), "kernel_shape", 2, size);
     end_quantised(&b, "m", 0.05f, PGY_U8, 131);
-    expect_y(&b, "QuantizeLinear QLinearConv MaxPool DequantizeLinear");
+    expect_y(&b, "QuantizeLinear Transpose QLinearConv NhwcMaxPool Transpose DequantizeLinear");
 }
 
 static void test_fuse_quantized__functions_become_tables(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of three axes over patches that do not overlap become products. Others stay. */
+/* Convolutions over patches that do not overlap become products. Others stay. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "harness/pass_case.h"
+#include "harness/quantized_case.h"
 
 static const int64_t STRIDES[3] = {2, 3, 2};
 
@@ -64,9 +64,28 @@ static void test_patches_to_matmul__others_stay(void **state)
     expect_y(&b, "Conv");
 }
 
+/* Of bytes with two axes, if the patches are larger than the kernels of bytes support. */
+static void test_patches_to_matmul__bytes(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        const int64_t size = form == 3 ? 8 : 16, strides[2] = {size, size};
+        static const char *const INPUTS[] = {"q w", "q w z", "q w z wz", "q w z"};
+        model_builder b = start("2, 3, 16, 32");
+        bytes(&b, "w", PGY_I8, 4, (const int64_t[]){5, 3, size, size}, -126, 1);
+        bytes(&b, "wz", PGY_I8, 0, NULL, 3, 0);
+        builder_node(&b, "DynamicQuantizeLinear", "x", "q s z");
+        pgy_onnx_node *n = builder_node(&b, "ConvInteger", INPUTS[form], "c");
+        builder_attr_ints(&b, n, "strides", 2, strides);
+        builder_attr_int(&b, builder_node(&b, "Cast", "c", "y"), "to", 1);
+        expect_y(&b, form == 3 ? "DynamicQuantizeLinear ConvInteger Cast" : NULL);
+    }
+}
+
 static void test_patches_to_matmul__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_patches_to_matmul)) skip();
     test_patches_to_matmul__rows_of_patches(state);
+    test_patches_to_matmul__bytes(state);
     refuse_allocations_of(NULL);
 }
