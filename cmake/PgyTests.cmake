@@ -91,7 +91,7 @@ function(pgy_unit_tests layer)
     if(PGY_LLD AND NOT PGY_SHARED_LAYERS)
       # Every test contains its layers, whose lines would be a third of it. The builds that report lines, asan and tsan, share the layers. Two
       # links run at once, so one thread each is cheaper.
-      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1)
+      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1,-O0)
     endif()
     if(layer STREQUAL kernels)
       if(PGY_COVERAGE OR PGY_SANITIZE)
