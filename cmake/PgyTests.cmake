@@ -120,7 +120,8 @@ set_tests_properties(kernels.cuda kernels.cuda_convolutions PROPERTIES TIMEOUT 1
 # Long tests start first, so that no processor waits for the last of them.
 set_tests_properties(kernels.cuda PROPERTIES COST 200)
 set_tests_properties(kernels.cuda_convolutions kernels.conv kernels.int_conv kernels.half_adapter kernels.elementwise PROPERTIES COST 100)
-set_tests_properties(kernels.bytes graph.infer transform.weights engine.program_place engine.fake_splits viewer.layout_limits PROPERTIES COST 50)
+set_tests_properties(kernels.bytes kernels.attention kernels.forest kernels.shapes kernels.nbits graph.infer transform.weights engine.peak engine.passes engine.select
+  engine.program_place engine.fake_splits decode.decode compare.simple perf.bench cli.c_script viewer.serve viewer.layout_limits viewer.source_trace PROPERTIES COST 50)
 
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)
