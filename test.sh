@@ -64,8 +64,8 @@ mkdir -p build/logs
 export PGY_TEST_PYTHON="$PWD/build/python-test/bin/python" POLYGRAPHY_PYTHON="$PWD/build/python/bin/python"
 
 aside setup tools/setup runtime test browser # mostly downloads, which the build does not need
+aside style sh -c 'tools/check_style && tools/check_cycles && tests/tools/check_cycles' # uses one processor
 step layers tools/check_layers
-step style sh -c 'tools/check_style && tools/check_cycles && tests/tools/check_cycles'
 step commands tools/check_commands
 step build sh -c 'cmake --preset release -DPGY_TESTS=ON -DPGY_BENCH=ON && cmake --build --preset release'
 join

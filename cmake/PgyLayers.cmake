@@ -21,7 +21,10 @@ function(pgy_layer layer)
     # Loops over elements take most of the tests' time, but with sanitizers -O1 takes three times as long to compile as -O0.
     # Only these files have loops in which the tests spend seconds.
     set(loops ${sources})
-    list(FILTER loops INCLUDE REGEX "/tensor/|/ops/(class_|vmath)|/kernels/(byte_loops|byte_pool\\.c|int_tile|conv_flat|conv_tile|elementwise|matmul(_avx2|_avx512|_portable)?\\.c|vec_math|conv_linear|half|int_conv)")
+    set(kernels byte_loops "byte_pool\\.c" int_tile conv_flat conv_tile elementwise "matmul(_avx2|_avx512|_blocked|_half|_portable)?\\.c" vec_math conv_linear half int_conv
+      forest_)
+    list(JOIN kernels "|" kernels)
+    list(FILTER loops INCLUDE REGEX "/tensor/|/ops/(class_|vmath)|/kernels/(${kernels})|/viewer/layout/(order|simplex)\\.c|/(rand|json_scan|half_data|weights_reconstruct)\\.c")
     set_source_files_properties(${loops} PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   set(PGY_LAYER_USES_${layer} "${ARG_USES}" PARENT_SCOPE)

@@ -29,12 +29,16 @@ endforeach()
 set_target_properties(fake_cuda PROPERTIES SUFFIX .so.1)
 set_target_properties(fake_nvrtc PROPERTIES SUFFIX .so.13)
 add_custom_target(fake_cuda_libraries DEPENDS fake_cuda fake_nvrtc)
-# The same driver, which compiles kernels with GCC and runs them on the host.
+# The same driver, which compiles kernels with GCC and runs them on the host. What the kernels share is compiled here, without sanitizers, as they are.
+add_library(cuda_emulation MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.c)
+set_target_properties(cuda_emulation PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
+target_compile_options(cuda_emulation PRIVATE -O2 -Wall -Wextra)
+target_link_libraries(cuda_emulation PRIVATE -Wl,--no-as-needed m)
 find_program(PGY_GCC NAMES gcc ${CMAKE_C_COMPILER} REQUIRED)
 add_library(running_cuda MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcuda.c)
 set_target_properties(running_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
 target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${PGY_GCC}" FAKE_CUDA_EMULATION="${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.h"
-  FAKE_CUDA_OBJECTS="${CMAKE_SOURCE_DIR}/build/cuda_objects")
+  FAKE_CUDA_EMULATION_LIBRARY="$<TARGET_FILE:cuda_emulation>" FAKE_CUDA_OBJECTS="${CMAKE_SOURCE_DIR}/build/cuda_objects")
 target_link_libraries(running_cuda PRIVATE pgy_settings)
 add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/libnvrtc.so.13
   ${CMAKE_BINARY_DIR}/tests/cuda_running/libnvrtc.so.13)
@@ -42,7 +46,7 @@ add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E cr
 add_library(fake_cublaslt MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcublaslt.c)
 set_target_properties(fake_cublaslt PROPERTIES PREFIX "" OUTPUT_NAME libcublasLt SUFFIX .so.13 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
 target_link_libraries(fake_cublaslt PRIVATE pgy_settings m)
-add_dependencies(running_cuda fake_nvrtc fake_cublaslt)
+add_dependencies(running_cuda cuda_emulation fake_nvrtc fake_cublaslt)
 
 # Operators from outside, as a user would build them: the header is all they know.
 file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/examples/hooks/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
@@ -87,7 +91,7 @@ function(pgy_unit_tests layer)
     if(PGY_LLD AND NOT PGY_SHARED_LAYERS)
       # Every test contains its layers, whose lines would be a third of it. The builds that report lines, asan and tsan, share the layers. Two
       # links run at once, so one thread each is cheaper.
-      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1)
+      target_link_options(test.${name} PRIVATE -Wl,--strip-debug,--threads=1,-O0)
     endif()
     if(layer STREQUAL kernels)
       if(PGY_COVERAGE OR PGY_SANITIZE)
@@ -116,7 +120,8 @@ set_tests_properties(kernels.cuda kernels.cuda_convolutions PROPERTIES TIMEOUT 1
 # Long tests start first, so that no processor waits for the last of them.
 set_tests_properties(kernels.cuda PROPERTIES COST 200)
 set_tests_properties(kernels.cuda_convolutions kernels.conv kernels.int_conv kernels.half_adapter kernels.elementwise PROPERTIES COST 100)
-set_tests_properties(kernels.bytes graph.infer transform.weights engine.program_place engine.fake_splits viewer.layout_limits PROPERTIES COST 50)
+set_tests_properties(kernels.bytes kernels.attention kernels.forest kernels.shapes kernels.nbits graph.infer transform.weights engine.peak engine.passes engine.select
+  engine.program_place engine.fake_splits decode.decode compare.simple perf.bench cli.c_script viewer.serve viewer.layout_limits viewer.source_trace PROPERTIES COST 50)
 
 # Which option a word is taken for, to be held beside the original (tests/parity/options.py).
 add_executable(option_runner ${CMAKE_SOURCE_DIR}/tests/parity/option_runner.c)

@@ -249,65 +249,92 @@ static void check(const kernel *k, size_t output, const kernel_tensor *y, const 
     }
 }
 
-/* Runs a kernel once. `in_place`: output 0 uses the memory of input plan->in_place. */
-static void run_once(const kernel *k, const kernel_plan *plan, const reference_case *c,
-                     const kernel_problem *problem, bool in_place, uint32_t parts,
-                     pgy_tensor *const *want, double tolerance, void **first)
+/* Runs of one kernel: the inputs as it reads them, NULL if absent or packed, and the outputs of the
+ * first run. */
+typedef struct variant {
+    const kernel *k;
+    const kernel_problem *problem;
+    kernel_plan plan;
+    void *given[KERNEL_MAX_INPUTS], *first[KERNEL_MAX_OUTPUTS];
+} variant;
+
+static void start(variant *v, const reference_case *c)
 {
-    void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
-    for (size_t i = 0; i < problem->input_count; i++) {
-        if (!c->inputs[i] || (plan->packed_inputs >> i & 1)) continue;
-        tensors[i] = guarded(kernel_size_bytes(&problem->inputs[i]));
-        arrange(tensors[i], &problem->inputs[i], c->inputs[i]);
-    }
-    for (size_t i = 0; i < problem->output_count; i++) {
-        const size_t size = kernel_size_bytes(&problem->outputs[i]);
-        if (i == 0 && in_place) {
-            tensors[problem->input_count] = tensors[plan->in_place];
-            continue;
-        }
-        tensors[problem->input_count + i] = guarded(size);
-        memset(tensors[problem->input_count + i], 0xff, size);
-    }
-    kernel_run_alone(k, plan, tensors, parts);
-    if (parts == 1) extent_check(k, plan, problem, tensors);
-    for (size_t i = 0; i < problem->output_count; i++) {
-        void *out = tensors[problem->input_count + i];
-        const size_t size = kernel_size_bytes(&problem->outputs[i]);
-        check(k, i, &problem->outputs[i], out, want[i], tolerance);
-        if (!first[i]) {
-            first[i] = mem_alloc(size + 1);
-            memcpy(first[i], out, size);
-        } else if (memcmp(first[i], out, size)) {
-            fail_msg("%s: %u parts%s give other bits", k->name, parts, in_place ? " in place" : "");
-        }
-        if (i > 0 || !in_place) release(out, size, "output", k);
-    }
-    for (size_t i = 0; i < problem->input_count; i++) {
-        if (!tensors[i]) continue;
-        const size_t size = kernel_size_bytes(&problem->inputs[i]);
-        void *again = mem_alloc(size + 1);
-        arrange(again, &problem->inputs[i], c->inputs[i]);
-        if (memcmp(again, tensors[i], size) && !(in_place && i == (size_t)plan->in_place))
-            fail_msg("%s changes input %zu", k->name, i);
-        mem_free(again);
-        release(tensors[i], size, "input", k);
+    for (size_t i = 0; i < v->problem->input_count; i++) {
+        if (!c->inputs[i] || (v->plan.packed_inputs >> i & 1)) continue;
+        v->given[i] = mem_alloc(kernel_size_bytes(&v->problem->inputs[i]) + 1);
+        assert_non_null(v->given[i]);
+        arrange(v->given[i], &v->problem->inputs[i], c->inputs[i]);
     }
 }
 
-static void run_variant(const kernel *k, reference_case *c, const kernel_problem *problem,
+/* The outputs of the first run are near the wanted ones, those of all others equal them. */
+static void check_output(variant *v, size_t i, const void *out, const pgy_tensor *wanted,
+                         double tolerance, uint32_t parts, bool in_place)
+{
+    const kernel_tensor *y = &v->problem->outputs[i];
+    const size_t size = kernel_size_bytes(y);
+    if (v->first[i] && !memcmp(v->first[i], out, size)) return;
+    check(v->k, i, y, out, wanted, tolerance);
+    if (v->first[i])
+        fail_msg("%s: %u parts%s give other bits", v->k->name, parts, in_place ? " in place" : "");
+    v->first[i] = mem_alloc(size + 1);
+    assert_non_null(v->first[i]);
+    memcpy(v->first[i], out, size);
+}
+
+static void check_input(const variant *v, size_t i, void *data, bool in_place)
+{
+    const size_t size = kernel_size_bytes(&v->problem->inputs[i]);
+    const bool written = in_place && i == (size_t)v->plan.in_place;
+    if (!written && memcmp(v->given[i], data, size))
+        fail_msg("%s changes input %zu", v->k->name, i);
+    release(data, size, "input", v->k);
+}
+
+/* Runs a kernel once. `in_place`: output 0 uses the memory of input plan.in_place. */
+static void run_once(variant *v, bool in_place, uint32_t parts, pgy_tensor *const *want,
+                     double tolerance)
+{
+    const size_t inputs = v->problem->input_count;
+    void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
+    for (size_t i = 0; i < inputs; i++) {
+        const size_t size = v->given[i] ? kernel_size_bytes(&v->problem->inputs[i]) : 0;
+        if (v->given[i]) tensors[i] = memcpy(guarded(size), v->given[i], size);
+    }
+    for (size_t i = 0; i < v->problem->output_count; i++) {
+        const size_t size = kernel_size_bytes(&v->problem->outputs[i]);
+        if (i == 0 && in_place)
+            tensors[inputs] = tensors[v->plan.in_place];
+        else
+            tensors[inputs + i] = memset(guarded(size), 0xff, size);
+    }
+    kernel_run_alone(v->k, &v->plan, tensors, parts);
+    if (parts == 1) extent_check(v->k, &v->plan, v->problem, tensors);
+    for (size_t i = 0; i < v->problem->output_count; i++) {
+        check_output(v, i, tensors[inputs + i], want[i], tolerance, parts, in_place);
+        if (i > 0 || !in_place)
+            release(tensors[inputs + i], kernel_size_bytes(&v->problem->outputs[i]), "output",
+                    v->k);
+    }
+    for (size_t i = 0; i < inputs; i++)
+        if (tensors[i]) check_input(v, i, tensors[i], in_place);
+}
+
+static void run_variant(const kernel *k, const reference_case *c, const kernel_problem *problem,
                         pgy_tensor *const *wanted, double tolerance)
 {
     static const uint32_t PARTS[] = {1, 2, 3, 7};
-    kernel_plan plan = {0};
-    void *first[KERNEL_MAX_OUTPUTS] = {0};
+    variant v = {.k = k, .problem = problem};
     pgy_error err = {0};
-    if (k->prepare(&plan, problem, &err)) fail_msg("%s: %s", k->name, err.text);
+    if (k->prepare(&v.plan, problem, &err)) fail_msg("%s: %s", k->name, err.text);
+    start(&v, c);
     for (size_t p = 0; p < sizeof PARTS / sizeof *PARTS; p++)
-        run_once(k, &plan, c, problem, false, PARTS[p], wanted, tolerance, first);
-    if (plan.in_place >= 0) run_once(k, &plan, c, problem, true, 3, wanted, tolerance, first);
-    for (size_t i = 0; i < problem->output_count; i++) mem_free(first[i]);
-    kernel_plan_deinit(&plan);
+        run_once(&v, false, PARTS[p], wanted, tolerance);
+    if (v.plan.in_place >= 0) run_once(&v, true, 3, wanted, tolerance);
+    for (size_t i = 0; i < problem->input_count; i++) mem_free(v.given[i]);
+    for (size_t i = 0; i < problem->output_count; i++) mem_free(v.first[i]);
+    kernel_plan_deinit(&v.plan);
 }
 
 static kernel_tensor describe(const pgy_tensor *t, bool constant, kernel_layout layout)

@@ -19,7 +19,9 @@ import warnings
 warnings.simplefilter("ignore")
 import onnx  # noqa: E402
 from onnx import TensorProto, helper  # noqa: E402
-from polygraphy.tools._main import main as original  # noqa: E402
+import one_tool  # noqa: E402
+
+original = one_tool.keep("debug")
 
 UNARY, BINARY = ("Relu", "Neg", "Abs", "Identity", "Tanh"), ("Add", "Sub", "Mul", "Max")
 WAYS = [(mode, phase) for mode in ("bisect", "linear") for phase in ([], ["--no-reduce-inputs"], ["--no-reduce-outputs"])]

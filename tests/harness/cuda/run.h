@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For libcuda.c with FAKE_CUDA_RUNS: the C compiler makes a shared object of a module's text, and
- * launches run in it (emulation.h). */
+ * launches run in it (emulation.h, emulation.c). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <spawn.h>
@@ -18,16 +18,18 @@ static inline void run_give_up(const char *what)
     abort();
 }
 
-/* A fork would copy the page tables of gigabytes for each of hundreds of kernels. */
+/* A fork would copy the page tables of gigabytes for each of hundreds of kernels. Most of the time
+ * is the compiler's, so it optimises little and links nothing. */
 static inline void run_compiler(const char *source, const char *object)
 {
     const char *const words[] = {FAKE_CUDA_RUNS,
                                  "-x",
                                  "c",
                                  "-std=gnu11",
-                                 "-O1",
+                                 "-Og",
                                  "-w",
                                  "-shared",
+                                 "-nostdlib",
                                  "-Wno-psabi",
                                  "-fPIC",
                                  "-fvisibility=hidden",
@@ -40,7 +42,6 @@ static inline void run_compiler(const char *source, const char *object)
                                  "-o",
                                  object,
                                  source,
-                                 "-lm",
                                  NULL};
     pid_t child;
     int status;
@@ -91,7 +92,7 @@ static inline uint64_t run_hash(uint64_t hash, const void *data, size_t size_byt
 static inline void run_object_path(char path[1024], const char *text)
 {
     struct stat emulation, compiler; /* the compiler of kernels is not that of this file */
-    const int options_version = 1;   /* raise it whenever the options in run_compiler change */
+    const int options_version = 2;   /* raise it whenever the options in run_compiler change */
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     if (stat(FAKE_CUDA_EMULATION, &emulation)) run_give_up("no emulation");
     if (stat(FAKE_CUDA_RUNS, &compiler)) run_give_up("no compiler");
@@ -120,6 +121,16 @@ static inline void run_make_object(const char *object, const char *text)
     unlink(source);
 }
 
+/* A name of emulation.c. Kernels find its names and libm's because its object is global. */
+static inline void *run_emulation(const char *name)
+{
+    static void *library;
+    if (!library) library = dlopen(FAKE_CUDA_EMULATION_LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) run_give_up(dlerror());
+    return found;
+}
+
 /* Compiles a module's source, which begins with one line per option, and opens the object.
  */
 static inline void *run_compile(const char *text)
@@ -133,6 +144,7 @@ static inline void *run_compile(const char *text)
     if (!o) run_give_up("out of memory");
     run_object_path(object, text);
     if (access(object, R_OK)) run_make_object(object, text);
+    run_emulation("emulated_launch");
     void *handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
     if (!handle) run_give_up(dlerror());
     o->next = known;
@@ -155,7 +167,7 @@ static inline run_call run_call_of(void *object, const char *entry, void **argum
     run_call c;
     char name[160];
     snprintf(name, sizeof name, "%s_argument_bytes", entry);
-    *(void **)&c.launch = dlsym(object, "emulated_launch");
+    *(void **)&c.launch = run_emulation("emulated_launch");
     *(void **)&c.kernel = dlsym(object, entry);
     const size_t *size = dlsym(object, name);
     if (!c.launch || !c.kernel || !size || *size > sizeof c.argument) run_give_up(entry);

@@ -300,21 +300,22 @@ static void test_conv__strange_numbers_stay_where_they_are(void **state)
     (void)state;
     static const char *const NAMES[] = {NULL,      "Relu", "Clip", "HardSigmoid",
                                         "Sigmoid", "Silu", "Relu"};
-    for (size_t i = 0; i < 7; i++) { /* the last one with many weights */
+    for (size_t i = 0; i < 7; i++) { /* the last one with many weights, and so with few tiles */
         const int64_t in = i < 6 ? 19 : 150, out = i < 6 ? 35 : 147;
+        const int64_t rows = i < 6 ? 13 : 7, columns = i < 6 ? 14 : 6, plane = rows * columns;
         const char *fused = NAMES[i] && !strcmp(NAMES[i], "Silu") ? "pgy" : "com.microsoft";
         kernel_case c;
         case_start(&c, NAMES[i] ? fused : "", NAMES[i] ? "FusedConv" : "Conv", NAMES[i] ? 1 : 17);
         case_attr_ints(&c, "pads", (const int64_t[]){1, 1, 1, 1}, 4);
         if (NAMES[i]) case_attr_text(&c, "activation", NAMES[i]);
-        case_input(&c, false, 4, (const int64_t[]){2, in, 13, 14});
+        case_input(&c, false, 4, (const int64_t[]){2, in, rows, columns});
         case_input(&c, true, 4, (const int64_t[]){out, in, 3, 3});
         case_input(&c, true, 1, &out);
         float *x = c.inputs[0];
         x[0] = NAN;
-        x[5 * 13 * 14 + 6 * 14 + 7] = NAN;
-        x[18 * 13 * 14 + 12 * 14 + 13] = INFINITY;
-        x[(in + 3) * 13 * 14 + 5 * 14 + 2] = -INFINITY;
+        x[5 * plane + rows / 2 * columns + columns / 2] = NAN;
+        x[18 * plane + (rows - 1) * columns + columns - 1] = INFINITY;
+        x[(in + 3) * plane + 5 * columns + 2] = -INFINITY;
         case_output_of_reference(&c);
         assert_true(case_run_layouts(&c, NAMES[i] ? 10 * TOLERANCE : TOLERANCE) > 0);
         case_end(&c);
