@@ -198,15 +198,17 @@ static bool axis_tables_are_inside(const axis_tables *p, const int32_t *tables)
     {                                                                                     \
         for (size_t i = from; i < to; i++) y[i] = last[i] >= 0 ? x[last[i]] : fill;       \
     }
-/* Writes each element twice: nearest Resize by 2. */
-#define TWICE(name, type)                                       \
-    static void name(type *restrict y, const type *x, size_t n) \
-    {                                                           \
-        for (size_t i = 0; i < n / 2; i++) {                    \
-            y[2 * i] = x[i];                                    \
-            y[2 * i + 1] = x[i];                                \
-        }                                                       \
-        if (n % 2) y[n - 1] = x[n / 2];                         \
+/* Writes each element twice, into a row and, unless that is NULL, the one below: nearest Resize by
+ * 2. */
+#define TWICE(name, type)                                                                      \
+    static void name(type *restrict y, type *restrict below, const type *restrict x, size_t n) \
+    {                                                                                          \
+        const size_t pairs = n / 2;                                                            \
+        for (size_t i = 0; below && i < pairs; i++)                                            \
+            y[2 * i] = y[2 * i + 1] = below[2 * i] = below[2 * i + 1] = x[i];                  \
+        for (size_t i = 0; !below && i < pairs; i++) y[2 * i] = y[2 * i + 1] = x[i];           \
+        if (n % 2) y[n - 1] = x[pairs];                                                        \
+        if (n % 2 && below) below[n - 1] = x[pairs];                                           \
     }
 TWICE(twice_1, uint8_t)
 TWICE(twice_2, uint16_t)
@@ -248,14 +250,14 @@ static void axis_tables_move(const axis_tables *p, char *y, const char *x, const
     }
 }
 
-static void axis_tables_twice(const axis_tables *p, char *y, const char *x)
+static void axis_tables_twice(const axis_tables *p, char *y, char *below, const char *x)
 {
     const uint64_t n = p->shape[p->rank - 1];
     switch (p->item) {
-    case 1: twice_1((uint8_t *)y, (const uint8_t *)x, n); break;
-    case 2: twice_2((uint16_t *)y, (const uint16_t *)x, n); break;
-    case 4: twice_4((uint32_t *)y, (const uint32_t *)x, n); break;
-    default: twice_8((uint64_t *)y, (const uint64_t *)x, n);
+    case 1: twice_1((uint8_t *)y, (uint8_t *)below, (const uint8_t *)x, n); break;
+    case 2: twice_2((uint16_t *)y, (uint16_t *)below, (const uint16_t *)x, n); break;
+    case 4: twice_4((uint32_t *)y, (uint32_t *)below, (const uint32_t *)x, n); break;
+    default: twice_8((uint64_t *)y, (uint64_t *)below, (const uint64_t *)x, n);
     }
 }
 
@@ -344,67 +346,91 @@ static bool has_padding(const int32_t *last, size_t n)
 
 /* ---- Rows in order --------------------------------------------------------------------------- */
 
-/* The place of an output row: its index along each axis but the last, and for each axis the input's
- * offset by the axes up to it. */
-typedef struct row_place {
-    uint64_t at[WALK_AXES], offset[WALK_AXES + 1];
-    bool padded[WALK_AXES + 1]; /* one of these indices is padding */
-} row_place;
+/* How the rows of a run are copied. */
+typedef struct row_copy {
+    const axis_tables *p;
+    const int32_t *last;
+    const void *value;
+    size_t bytes; /* of an output row */
+    bool twice;
+    shuffles s;
+} row_copy;
 
-/* Computes the offsets from axis `d` on. */
-static void row_place_from(row_place *w, const axis_tables *p, const int32_t *tables, uint32_t d)
+/* Makes a row of the input row x, and unless `below` is NULL also that one. */
+static void copy_row(const row_copy *c, char *y, char *below, const char *x)
 {
-    for (; d + 1 < p->rank; d++) {
-        const int32_t from = tables[p->tables[d] + w->at[d]];
-        w->padded[d + 1] = w->padded[d] || from < 0;
-        w->offset[d + 1] = w->offset[d] + (from < 0 ? 0 : (uint64_t)from * p->strides[d]);
+    if (c->twice && !c->s.count) {
+        axis_tables_twice(c->p, y, below, x);
+        return;
+    }
+    if (c->s.count)
+        shuffle_row(y, x, &c->s);
+    else
+        axis_tables_row(c->p, y, x, c->value, c->last);
+    if (below) memcpy(below, y, c->bytes);
+}
+
+/* Makes rows [from, to) along the axis before the last. x: input index 0 of both axes; NULL: an
+ * index of the other axes is padding. */
+static void copy_rows(const row_copy *c, char *y, const char *x, const int32_t *table,
+                      uint64_t stride, size_t from, size_t to)
+{
+    for (size_t i = from, count; i < to; i += count, y += count * c->bytes) {
+        const bool again = i + 1 < to && table[i + 1] == table[i];
+        count = again ? 2 : 1;
+        if (x && table[i] >= 0) {
+            copy_row(c, y, again ? y + c->bytes : NULL, x + (uint64_t)table[i] * stride);
+            continue;
+        }
+        axis_tables_fill(c->p, y, c->value);
+        if (again) axis_tables_fill(c->p, y + c->bytes, c->value);
     }
 }
 
-static void row_place_next(row_place *w, const axis_tables *p, const int32_t *tables)
+/* Adds the input's offset of the axes before the last two, of which `at` counts all indices. False:
+ * one is padding. */
+static bool find_plane(uint64_t *offset, const axis_tables *p, const int32_t *tables, uint64_t at)
 {
-    uint32_t d = p->rank - 1;
-    while (d-- > 0) {
-        if (++w->at[d] < p->shape[d]) break;
-        w->at[d] = 0;
+    bool inside = true;
+    *offset = 0;
+    for (uint32_t d = p->rank - 1; d-- > 1; at /= p->shape[d - 1]) {
+        const int32_t from = tables[p->tables[d - 1] + at % p->shape[d - 1]];
+        inside &= from >= 0;
+        *offset += from < 0 ? 0 : (uint64_t)from * p->strides[d - 1];
     }
-    row_place_from(w, p, tables, d > p->rank ? 0 : d);
+    return inside;
 }
 
 void axis_tables_run(const kernel_run *r)
 {
+    static const int32_t ONLY[1] = {0};
+    enum { AT_ONCE = 64 }; /* rows between two looks at the cancellation */
     const axis_tables *p = r->params;
     const int32_t *tables = r->packed, *last = tables + p->tables[p->rank - 1];
-    const void *value = p->value ? r->tensors[p->value] : NULL;
-    const size_t n = p->shape[p->rank - 1], bytes = n * p->item;
-    uint64_t before = UINT64_MAX; /* the input row of the output row above */
-    row_place w = {.at = {0}};
-    size_t from, to;
+    const size_t n = p->shape[p->rank - 1];
+    row_copy c = {.p = p,
+                  .last = last,
+                  .value = p->value ? r->tensors[p->value] : NULL,
+                  .bytes = n * p->item};
     if (!axis_tables_are_inside(p, tables)) {
         kernel_fault(r);
         return;
     }
-    const bool twice = p->run_count < LONG_RUN && axis_tables_is_twice(p, last);
-    shuffles s = {.count = 0};
-    if (p->item == 1 && p->run_count < n && !has_padding(last, n)) find_shuffles(&s, p, last);
+    c.twice = p->run_count < LONG_RUN && axis_tables_is_twice(p, last);
+    if (p->item == 1 && p->run_count < n && !has_padding(last, n)) find_shuffles(&c.s, p, last);
+    const uint32_t axis = p->rank < 2 ? 0 : p->rank - 2;
+    const int32_t *table = p->rank < 2 ? ONLY : tables + p->tables[axis];
+    const size_t rows = p->rank < 2 ? 1 : p->shape[axis];
+    size_t from, to, count;
     kernel_share(&from, &to, p->rows, r->part, r->parts);
-    for (uint64_t d = p->rank - 1, rest = from; d-- > 0; rest /= p->shape[d])
-        w.at[d] = rest % p->shape[d];
-    row_place_from(&w, p, tables, 0);
-    for (size_t row = from; row < to && !cancel_requested(); row++) {
-        char *y = (char *)r->tensors[p->inputs] + row * bytes;
-        const uint64_t at = w.padded[p->rank - 1] ? UINT64_MAX : w.offset[p->rank - 1];
-        if (at == UINT64_MAX)
-            axis_tables_fill(p, y, value);
-        else if (at == before)
-            memcpy(y, y - bytes, bytes);
-        else if (s.count)
-            shuffle_row(y, (const char *)r->tensors[0] + at * p->item, &s);
-        else if (twice)
-            axis_tables_twice(p, y, (const char *)r->tensors[0] + at * p->item);
-        else
-            axis_tables_row(p, y, (const char *)r->tensors[0] + at * p->item, value, last);
-        before = at;
-        row_place_next(&w, p, tables);
+    for (size_t row = from; row < to && !cancel_requested(); row += count) {
+        const size_t first = row % rows;
+        uint64_t offset;
+        const bool inside = find_plane(&offset, p, tables, row / rows);
+        const char *x = (const char *)r->tensors[0] + offset * p->item;
+        count = rows - first < to - row ? rows - first : to - row;
+        if (count > AT_ONCE) count = AT_ONCE;
+        copy_rows(&c, (char *)r->tensors[p->inputs] + row * c.bytes, inside ? x : NULL, table,
+                  p->strides[axis] * p->item, first, first + count);
     }
 }

@@ -13,7 +13,8 @@ static bool is_scale(const pgy_value *v, int64_t columns)
 {
     if (!v || pattern_dtype(v) != PGY_F32) return false;
     if (pattern_rank(v) == 0) return true;
-    return pattern_rank(v) == 1 && (pattern_size(v, 0) == 1 || pattern_size(v, 0) == columns);
+    const int64_t count = pattern_rank(v) == 1 ? pattern_size(v, 0) : -1;
+    return count == 1 || (count > 1 && count == columns); /* not if both are unknown */
 }
 
 static bool is_one(const pgy_value *v)
