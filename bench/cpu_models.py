@@ -4,8 +4,9 @@
 
     cpu_models.py LIBRARY [--threads 1,2] [--seconds 3] [--peak BENCH_PEAK] [--onnx-folder FOLDER] [NAME...]
 
-LIBRARY is libpolygraphy.so. The models and goals are the table in cpu_model_list.py. For each model and number of threads a process that stays, on so many
-processors, runs the engine and both runtimes in turn, in slices of some runs. Prints the medians of the slices in milliseconds, the best other runtime's over
+LIBRARY is libpolygraphy.so. The models and goals are the table in cpu_model_list.py. For each model and number of threads, the engine and both runtimes run in turn
+on so many processors, in slices of some runs, each in a process that stays. A process is stopped while others run, because threads of some runtimes spin when they have
+nothing to do. Prints the medians of the slices in milliseconds, the best other runtime's over
 the engine's, its goal, the largest difference of the outputs from ONNX Runtime's relative to their largest magnitude, and, with --peak, the share of the
 processors' peak that the engine reaches with the model's products. OpenVINO (in float32, for latency) is left out where it is not installed.
 """
@@ -14,6 +15,7 @@ import ctypes
 import json
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -30,6 +32,7 @@ except ImportError:
     openvino = None
 
 SLICE_SECONDS = 0.05
+SIDES = ["engine", "ONNX Runtime"] + (["OpenVINO"] if openvino else [])
 
 
 class OpenVino:
@@ -41,43 +44,75 @@ class OpenVino:
         self.request.infer(self.feed, share_inputs=True, share_outputs=True)
 
 
-def race(sides, seconds, clock):
-    """The median of each side's slices."""
-    for side in sides:
-        side.run()
-    runs = [max(1, int(SLICE_SECONDS / operators.slice_of(side, 1, clock))) for side in sides]
-    slices, end = [[] for _ in sides], time.perf_counter() + seconds * len(sides)
-    while len(slices[0]) < 3 or time.perf_counter() < end:
-        for side, count, times in zip(sides, runs, slices):
-            times.append(operators.slice_of(side, count, clock))
-    return [statistics.median(times) for times in slices]
-
-
-def measure(o):
-    """In a process of its own: prints the times as JSON."""
-    library, path = ctypes.CDLL(o.library), o.names[0]
+def serve(o):
+    """One side in a process of its own: makes a slice for each line that it reads, and prints the seconds of a run."""
+    path, threads = o.names[0], len(os.sched_getaffinity(0))
+    clock = time.process_time if o.cpu else time.perf_counter
     with np.load(path + ".npz") as stored:
         feed = {name: operators.aligned(stored[name]) for name in stored.files}
-    threads = len(os.sched_getaffinity(0))
     theirs = operators.Theirs(path, threads, feed)
     wanted = dict(zip(theirs.names, theirs.results()))
-    got = {name: operators.aligned(np.zeros_like(x)) for name, x in wanted.items()}
-    ours = operators.Ours(library, path, threads, feed, got)
-    ours.run()
-    apart = operators.difference(got, wanted)
-    results = {name: operators.aligned(x) for name, x in wanted.items()}
-    theirs.bind(results, ours.sized)
-    sides = [ours, theirs] + ([OpenVino(path, threads, feed)] if openvino else [])
-    print(json.dumps({"times": race(sides, o.seconds, time.process_time if o.cpu else time.perf_counter), "apart": apart}))
+    results = {name: operators.aligned(np.zeros_like(x)) for name, x in wanted.items()}
+    apart = 0.0
+    if o.one == "engine":
+        side = operators.Ours(ctypes.CDLL(o.library), path, threads, feed, results)
+        side.run()
+        apart = operators.difference(results, wanted)
+    elif o.one == "OpenVINO":
+        side = OpenVino(path, threads, feed)
+    else:
+        side = theirs
+        side.bind(results, True)
+    if side is not theirs:
+        del theirs
+    side.run()
+    runs = max(1, int(SLICE_SECONDS / operators.slice_of(side, 1, clock)))
+    print(json.dumps(apart), flush=True)
+    for _ in sys.stdin:
+        print(json.dumps(operators.slice_of(side, runs, clock)), flush=True)
+
+
+class Side:
+    """A process that serves, and is stopped but for its slices."""
+
+    def __init__(self, o, name, path, processors):
+        words = ["taskset", "-c", processors, sys.executable, __file__, o.library, "--one", name, path] + ["--cpu"] * o.cpu
+        self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.times, self.apart = [], self.read()
+        self.child.send_signal(signal.SIGSTOP)
+
+    def read(self):
+        line = self.child.stdout.readline()
+        if not line:
+            raise RuntimeError((self.child.stderr.read().strip().splitlines() or ["no message"])[-1])
+        return json.loads(line)
+
+    def slice(self):
+        self.child.send_signal(signal.SIGCONT)
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        self.times.append(self.read())
+        self.child.send_signal(signal.SIGSTOP)
+
+    def end(self):
+        self.child.kill()
+        self.child.wait()
 
 
 def call(o, path, threads):
-    processors = ",".join(str(p) for p in sorted(os.sched_getaffinity(0))[:threads])
-    words = ["taskset", "-c", processors, sys.executable, __file__, o.library, "--one", "--seconds", str(o.seconds), path] + ["--cpu"] * o.cpu
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or ["no message"])[-1])
-    return json.loads(done.stdout.splitlines()[-1])
+    """The median seconds of a run of each side, and the difference of the engine's outputs."""
+    processors, sides = ",".join(str(p) for p in sorted(os.sched_getaffinity(0))[:threads]), []
+    try:
+        for name in SIDES:
+            sides.append(Side(o, name, path, processors))
+        end = time.perf_counter() + o.seconds * len(sides)
+        while len(sides[0].times) < 3 or time.perf_counter() < end:
+            for side in sides:
+                side.slice()
+    finally:
+        for side in sides:
+            side.end()
+    return {"times": [statistics.median(side.times) for side in sides], "apart": sides[0].apart}
 
 
 def peak_of(o):
@@ -107,10 +142,10 @@ def main():
     a.add_argument("--peak", help="build/release/bench/bench.peak")
     a.add_argument("--onnx-folder", help="keeps the exported models here, and finds them again")
     a.add_argument("--cpu", action="store_true", help="processor time, for one thread on a busy machine")
-    a.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    a.add_argument("--one", help=argparse.SUPPRESS)
     o = a.parse_intermixed_args()
     if o.one:
-        return measure(o)
+        return serve(o)
     import cpu_model_list
 
     heads = ["model", "threads", "ONNX Runtime"] + (["OpenVINO"] if openvino else []) + ["engine", "best other / engine", "goal", "difference"] + (["of the peak"] if o.peak else [])

@@ -27,7 +27,8 @@ static bool holds_all(pgy_dtype half, pgy_model *m, const pgy_onnx_tensor *weigh
 static bool is_asked_for(const pgy_node *n)
 {
     const kernel *k;
-    for (size_t i = 0; (k = kernel_for(n->domain, n->op_type, i)); i++)
+    const char *domain = domain_is_default(n->domain) ? "" : n->domain;
+    for (size_t i = 0; (k = kernel_for(domain, n->op_type, i)); i++)
         if (k->flags & KERNEL_NARROWS_WEIGHTS) return true;
     return false;
 }
