@@ -320,7 +320,7 @@ static bool experts_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
-        .name = "experts_" #suffix, .version = 1, .ops = "com.microsoft:MoE com.microsoft:QMoE", \
+        .name = "experts_" #suffix, .version = 2, .ops = "com.microsoft:MoE com.microsoft:QMoE", \
         .needs = level, .rates = {flops_per_ns}, .accept = experts_accept,                       \
         .prepare = experts_prepare, .run = experts_run, .extent = experts_extent                 \
     }
