@@ -387,8 +387,8 @@ static void copy_rows(const row_copy *c, char *y, const char *x, const int32_t *
     }
 }
 
-/* Adds the input's offset of the axes before the last two, of which `at` counts all indices. False:
- * one is padding. */
+/* Finds plane `at`, counted over all axes but the last two: its offset in the input. False: the
+ * plane is padding. */
 static bool find_plane(uint64_t *offset, const axis_tables *p, const int32_t *tables, uint64_t at)
 {
     bool inside = true;

@@ -339,7 +339,7 @@ void forest_sweeps_free(forest_sweeps *s);
  * has too large a place. */
 bool forest_choice_add(forest_sweeps *s, forest_params *p, uint32_t feature, const uint32_t *set);
 bool forest_choices_place(forest_sweeps *s, forest_params *p);
-/* Clears bits of a tree's word in all lines whose place is not in the set. */
+/* Clears these bits of a tree's word in each line whose place is not in the set. */
 void forest_choice_clear(forest_sweeps *s, const forest_params *p, size_t tree, uint32_t feature,
                          const uint32_t *set, uint32_t clears);
 /* Finds the words of a row. */

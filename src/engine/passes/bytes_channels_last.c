@@ -49,8 +49,8 @@ static bool is_byte_image(const pgy_value *v)
 
 /* ---- Nodes ---------------------------------------------------------------------------------- */
 
-/* How a node changes: `images` counts its inputs that are images, `step` apart from `first` on; 0:
- * all the others. */
+/* An operator, and the one that replaces it. The inputs first, first + step, ... are images: as
+ * many as `images` says; 0: up to the last input. */
 typedef struct form {
     const char *from, *to;
     size_t first, step, images;
@@ -118,8 +118,8 @@ static bool has_successor(const pgy_node *n)
     return false;
 }
 
-/* Can a neighbour of n be rewritten, too? Alone, a convolution gains nothing from two Transposes.
- */
+/* Can a neighbour of n be rewritten, too? A convolution alone would only get two
+ * Transposes. */
 static bool has_company(const pgy_node *n)
 {
     const pgy_node *before = n->inputs[0]->producer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums, products and tables of bytes that depend on one byte only become one table: a product of
- * bytes with a table's results for the same bytes, as quantised x * sigmoid(x) is; a sum or product
- * with one constant; a table of a table's results. Gelu that is written out is all of these. */
+/* Replaces nodes whose results depend on one byte by one table (pgy:Lookup): the product of a byte
+ * with a table's result for it, as in quantised x * sigmoid(x); a sum or product with a constant; a
+ * table behind a table. A Gelu that is written out has all of these. */
 #include "engine/passes/pass.h"
 #include "evaluate/execute.h"
 #include "transform/pattern.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of MatMulInteger that Cast and Mul turn into floats, and a bias added to them, as dynamic
- * quantisation makes them: MatMulIntegerToFloat of com.microsoft. */
+/* Replaces MatMulInteger, a Cast to float32, a Mul by the scale and an Add of a bias, as dynamic
+ * quantisation writes them, by MatMulIntegerToFloat of com.microsoft. */
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 

@@ -80,7 +80,7 @@ const void *area_bytes_at(const area_bytes *a, uint64_t offset)
     return data ? data + area_place(offset) : NULL; /* a plan may name bytes of an absent section */
 }
 
-/* Calls file_map_need or file_map_forget for the pages that hold the numbers. */
+/* Calls `with`, which is file_map_need or file_map_forget, for the pages that hold the numbers. */
 static void touch(const file_map *map, const uint16_t *from, size_t count,
                   void (*with)(const file_map *map, size_t offset, size_t size_bytes))
 {

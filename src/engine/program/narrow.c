@@ -9,7 +9,7 @@
 
 enum { PIECE_BYTES = 64 << 10 };
 
-/* Weights that are no 16-bit floats are known after their first piece. */
+/* Weights that need float32 nearly always show it in their first piece. */
 static bool holds_all(pgy_dtype half, pgy_model *m, const pgy_onnx_tensor *weight)
 {
     char piece[PIECE_BYTES];

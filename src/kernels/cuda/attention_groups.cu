@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of 16-bit floats for Hopper, with rows of 64 elements: a group of four warps computes 64 query rows of a head at a time. All
-// keys and values of the head lie in shared memory, so that a block brings them once for its ROWS rows. KEYS: the keys, up to a multiple
-// of 16 * SPLIT; SPLIT parts of them follow each other, as their scores must fit into registers. PLAIN_SCORES: scores have no mask but
-// the end of the keys, and a positive factor. BLOCKS: that a multiprocessor shall run at the same time, each at another point of its work.
+// Attention of 16-bit floats for Hopper, with rows of 64 elements. A block of four warps computes ROWS query rows of a head, 64 at a
+// time. It copies all keys and values of the head to shared memory once. KEYS is the number of keys, rounded up to a multiple of
+// 16 * SPLIT. They are taken in SPLIT parts, one after the other, because the scores of a part must fit into registers. PLAIN_SCORES:
+// there is no mask, and the factor of the scores is positive. BLOCKS: how many blocks a multiprocessor runs at the same time.
 enum { GROUP_THREADS = 128, GROUP_ROWS = 64, LINE_BYTES = 128, Q_BYTES = GROUP_ROWS * LINE_BYTES, KEYS_BYTES = KEYS * LINE_BYTES };
 enum { AT_ONCE = 132 * BLOCKS }; // blocks that run at the same time
 
-// The 16 bytes of row `row` that hold the elements 8 * chunk and on, as the tensor cores want them.
+// Where the elements 8 * chunk to 8 * chunk + 7 of a row lie: the tensor cores want the chunks of a row permuted by its number.
 DEVICE uint32_t chunk_at(uint32_t row, uint32_t chunk) { return row * LINE_BYTES + (chunk ^ (row & 7)) * 16; }
 
 // Copies rows of a head, `from` on, into a tile; zeros behind row `end`.
@@ -142,7 +142,7 @@ DEVICE void add_values(float (*sum)[4], float (*s)[4], const char *values)
 // As `weigh`, for scores without their factor, of which those behind the last key do not count. `from`: the thread's first key.
 DEVICE float weigh_plain(query_row *q, float (*s)[4], int half, uint32_t from, float scale)
 {
-    float most, mosts[4] = {q->largest, q->largest, q->largest, q->largest}, added[4] = {0, 0, 0, 0}; // short chains
+    float most, mosts[4] = {q->largest, q->largest, q->largest, q->largest}, added[4] = {0, 0, 0, 0}; // four of each, so that few instructions wait for each other
     UNROLL for (int j = 0; j < SLICE / 8; j++)
         UNROLL for (int e = 0; e < 2; e++) {
             float *const x = &s[j][half * 2 + e];

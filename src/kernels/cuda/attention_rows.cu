@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention_tensor.cu and attention_groups.cu share; text in front of both: how scores of SLICE = KEYS / SPLIT keys, of which a
-// thread has two neighbours of each eight for two query rows, become weights; and how sums are stored. STAGED: all rows have the same mask
-// and keys, so that the mask comes to shared memory.
+// Text in front of attention_tensor.cu and attention_groups.cu: it turns scores into weights, and stores sums. A thread has the scores
+// of two query rows, for two of each eight keys among SLICE = KEYS / SPLIT. STAGED: all rows have the same mask, which is copied to
+// shared memory.
 enum { SLICE = KEYS / SPLIT };
 
 // Scores are in units of ln(2), so that weights are powers of 2, unless each thread adds its own mask: the lowest number
@@ -106,7 +106,7 @@ DEVICE void add_staged(const attention *a, const float *mask, float (*s)[4])
 // Turns the scores of one row into weights against its largest score; the factor for what was summed before.
 DEVICE float weigh(query_row *q, float (*s)[4], int half)
 {
-    float most, mosts[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, added[4] = {0, 0, 0, 0}; // short chains
+    float most, mosts[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY}, added[4] = {0, 0, 0, 0}; // four of each, so that few instructions wait for each other
     UNROLL for (int j = 0; j < SLICE / 8; j++)
         UNROLL for (int e = 0; e < 2; e++) mosts[j % 2 * 2 + e] = fmaxf(s[j][half * 2 + e], mosts[j % 2 * 2 + e]); // NaN: its weight is NaN
     most = fmaxf(fmaxf(mosts[0], mosts[1]), fmaxf(mosts[2], mosts[3]));

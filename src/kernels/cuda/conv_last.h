@@ -18,9 +18,9 @@ typedef struct conv_last_params {
  * one? Patches of vision transformers do. */
 bool conv_last_is_patched(const conv_last_params *p);
 
-/* A tile of pixels of a linear image with few channels, whose windows have even distances along a
- * row: the lines that it covers come to shared memory, where each row of a window becomes `taps`
- * elements, of which those before `lead` have no weight. taps is 0 if that is not possible. */
+/* How a convolution with few channels and an even stride reads a linear image: a block copies the
+ * lines that its tile of pixels covers to shared memory. A row of a window is `taps` elements
+ * there, of which the first `lead` have no weight. taps 0: the problem cannot be computed so. */
 typedef struct conv_last_lines {
     uint32_t taps, lead;
     uint32_t lines, line; /* lines of a channel, and elements of one */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Concat of many tensors is made of several that kernels take. */
+/* A Concat with more inputs than kernels take becomes several. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
