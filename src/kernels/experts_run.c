@@ -32,8 +32,6 @@ static rows rows_of(const experts *p, const kernel_run *r)
 
 /* ---- Sizes ---------------------------------------------------------------------------------- */
 
-enum { SLACK = 448 }; /* for the roundings of one expert */
-
 uint64_t experts_lay_out(experts *p)
 {
     const uint64_t pairs = p->tokens * p->k;
@@ -51,9 +49,8 @@ uint64_t experts_lay_out(experts *p)
     for (size_t i = 0; i < EXPERTS_LAYERS; i++) {
         experts_layer *l = &p->layers[i];
         if (!l->few_bits) continue;
-        (void)nbits_matmul_rows(&l->packed, 1);
-        extent_place(&l->room, &end, extent_mul(pairs, nbits_matmul_row_bytes(&l->packed)), 1);
-        end = extent_add(end, extent_mul(p->count + 1, SLACK));
+        const uint64_t row = nbits_matmul_rows(&l->packed, 1);
+        extent_place(&l->room, &end, extent_mul(pairs, row), 1);
     }
     return end;
 }
@@ -146,8 +143,7 @@ static product product_of(const experts *p, const kernel_run *r, const rows *w, 
     float *c = layer == 0 ? w->first : layer == 1 ? w->part : w->third;
     product j = {.packed = l->packed, .first = w->start[expert]};
     j.count = w->start[expert + 1] - j.first;
-    const uint64_t at =
-        (j.first * nbits_matmul_row_bytes(&l->packed) + 63) / 64 * 64 + expert * SLACK;
+    const uint64_t at = l->few_bits ? j.first * nbits_matmul_rows(&j.packed, 1) : 0;
     j.o = (nbits_operands){.a = a + j.first * l->in,
                            .packed = (const char *)r->packed + l->at + expert * l->each,
                            .c = c + j.first * l->out,

@@ -46,10 +46,9 @@ typedef struct nbits_matmul {
 /* Chooses blocks and formats for `w`, whose data need not be given except for `groups`. Sets what
  * does not depend on m. */
 void nbits_matmul_start(nbits_matmul *p, const nbits_weights *w, cpu_level level, bool a_bytes);
-/* Sets the rows of A and the workspace. @return bytes of workspace */
+/* Sets the rows of A and the workspace. @return bytes of workspace, a multiple of 64; for several
+ * rows at most so many times those of one */
 uint64_t nbits_matmul_rows(nbits_matmul *p, uint64_t m);
-/* The most bytes of workspace for each row, without rounding. */
-uint64_t nbits_matmul_row_bytes(const nbits_matmul *p);
 /* Counts the packed blocks and bytes. `narrow`: looks at the scales, and packs them as float16 if
  * that keeps them all. */
 pgy_status nbits_matmul_measure(nbits_matmul *p, const nbits_weights *w, bool narrow,

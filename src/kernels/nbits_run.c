@@ -74,19 +74,6 @@ uint64_t nbits_matmul_rows(nbits_matmul *p, uint64_t m)
     return extent_add(p->at_strange, digits ? extent_round_up(extent_mul(m, p->blocks), 64) : 0);
 }
 
-uint64_t nbits_matmul_row_bytes(const nbits_matmul *p)
-{
-    const bool floats = p->copies && !p->a_bytes;
-    const uint64_t codes = extent_mul3(p->blocks, p->block, floats ? sizeof(float) : 1);
-    const uint64_t numbers = (uint64_t)p->has_zeros + (p->a_bytes ? 2 : 0);
-    const uint64_t a = p->a_bytes || p->copies ? codes : 0;
-    const uint64_t plain = extent_add(a, extent_mul3(p->blocks, numbers, sizeof(float)));
-    const uint64_t each = p->block * NBITS_DIGITS + NBITS_DIGITS * sizeof(int32_t) +
-                          (1 + (uint64_t)p->has_zeros) * sizeof(float) + 1;
-    const uint64_t most = p->digits ? extent_mul(p->blocks, each) : 0;
-    return most > plain ? most : plain;
-}
-
 uint64_t nbits_matmul_scratch_bytes(const nbits_matmul *p)
 {
     const matmul_shape s = shape_of(p);
