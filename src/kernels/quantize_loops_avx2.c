@@ -3,7 +3,7 @@
 #include "kernels/quantize_loops.h"
 
 #if defined(__x86_64__)
-#define TARGET __attribute__((target("avx2,fma")))
+#include "kernels/vector_avx2.h"
 #define SET quantize_loops_avx2
 #include "kernels/quantize_loops.inc"
 #endif

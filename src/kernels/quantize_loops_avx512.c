@@ -4,6 +4,8 @@
 
 #if defined(__x86_64__)
 #include "kernels/target_avx512.h"
+#include "kernels/vector_avx512.h"
+#undef TARGET
 #define TARGET TARGET_AVX512
 #define SET quantize_loops_avx512
 #include "kernels/quantize_loops.inc"

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "kernels/quantize_loops.h"
+#include "kernels/vector_portable.h"
 
-#define TARGET
 #define SET quantize_loops_portable
 #include "kernels/quantize_loops.inc"
 

@@ -150,7 +150,12 @@ static void strided_copy_line(const strided_copy *c, void *y, const void *x, uin
 
 /* ---- Two axes at once ----------------------------------------------------------------------- */
 
-enum { LONG_GROUP = 16, LONG_REPEAT = 1024 }; /* elements, bytes */
+enum {
+    LONG_GROUP = 16,    /* elements */
+    LONG_REPEAT = 1024, /* bytes */
+    LONG_ROW = 4096,    /* bytes: a step of the walk takes little time beside a copy of so many */
+    JOINED_PIECE = 1 << 18 /* elements between two looks at pgy_cancel */
+};
 
 /* Is the last axis so short that one run along it is little work? Groups: the axis before it has
  * stride 1, as where pixels are shuffled. Repeats: that axis has stride 0. */
@@ -164,6 +169,11 @@ static bool has_repeats(const walk *w, uint32_t item)
 {
     return w->rank > 1 && w->shape[w->rank - 1] * item <= LONG_REPEAT &&
            w->strides[0][w->rank - 2] == 0 && w->strides[0][w->rank - 1] == 1;
+}
+
+static bool has_short_rows(const walk *w, uint32_t item)
+{
+    return w->rank > 1 && w->shape[w->rank - 1] * item <= LONG_ROW;
 }
 
 /* The walk with the last two axes as one, whose elements the caller finds. */
@@ -223,7 +233,24 @@ static void copy_repeated(const strided_copy *c, char *y, const char *x, uint64_
     }
 }
 
-static void copy_joined(const strided_copy *c, const kernel_run *r, bool groups)
+/* Elements [first, first + n) of rows whose first one begins at x. Strides may be negative. */
+static void copy_rows(const strided_copy *c, char *y, const char *x, uint64_t first, size_t n)
+{
+    const uint64_t size = c->w.shape[c->w.rank - 1], stride = c->w.strides[0][c->w.rank - 1];
+    const uint64_t row = c->w.strides[0][c->w.rank - 2];
+    uint64_t within = first % size, from = first / size * row + within * stride;
+    for (size_t done = 0; done < n;) {
+        const size_t some = size - within < n - done ? size - within : n - done;
+        strided_copy_line(c, y + done * c->item, x + (int64_t)(from * c->item), stride, some);
+        from += row - within * stride;
+        done += some;
+        within = 0;
+    }
+}
+
+typedef void copy_pair(const strided_copy *c, char *y, const char *x, uint64_t first, size_t n);
+
+static void copy_joined(const strided_copy *c, const kernel_run *r, copy_pair *copy)
 {
     const walk w = joined(&c->w);
     const char *x = r->tensors[0];
@@ -231,21 +258,20 @@ static void copy_joined(const strided_copy *c, const kernel_run *r, bool groups)
     walk_at at;
     size_t n;
     walk_begin(&at, &w, r->part, r->parts);
-    for (; walk_run(&at, &w, SIZE_MAX, &n); walk_next(&at, &w, n)) {
-        const char *from = x + (c->offset + at.offset[0]) * c->item;
-        const uint64_t first = at.index[w.rank - 1];
-        if (groups)
-            copy_grouped(c, y + at.done * c->item, from, first, n);
-        else
-            copy_repeated(c, y + at.done * c->item, from, first, n);
-    }
+    for (; walk_run(&at, &w, JOINED_PIECE, &n); walk_next(&at, &w, n))
+        copy(c, y + at.done * c->item, x + (c->offset + at.offset[0]) * c->item,
+             at.index[w.rank - 1], n);
 }
 
 void strided_copy_run(const strided_copy *c, const kernel_run *r)
 {
-    const bool groups = has_groups(&c->w);
-    if (c->w.count && (groups || has_repeats(&c->w, c->item))) {
-        copy_joined(c, r, groups);
+    copy_pair *const pair = has_groups(&c->w)                ? copy_grouped
+                            : has_repeats(&c->w, c->item)    ? copy_repeated
+                            : has_short_rows(&c->w, c->item) ? copy_rows
+                                                             : NULL;
+    if (!c->w.count) return;
+    if (pair) {
+        copy_joined(c, r, pair);
         return;
     }
     const char *x = r->tensors[0];
@@ -253,7 +279,6 @@ void strided_copy_run(const strided_copy *c, const kernel_run *r)
     const uint64_t stride = c->w.strides[0][c->w.rank - 1];
     walk_at at;
     size_t n;
-    if (!c->w.count) return;
     walk_begin(&at, &c->w, r->part, r->parts);
     for (; walk_run(&at, &c->w, SIZE_MAX, &n); walk_next(&at, &c->w, n))
         strided_copy_line(c, y + at.done * c->item, x + (c->offset + at.offset[0]) * c->item,
