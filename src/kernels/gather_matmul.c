@@ -124,7 +124,7 @@ static pgy_status gather_matmul_prepare(kernel_plan *out, const kernel_problem *
     kernel_packing how = matmul_packed_form(&s, t, false);
     how.size_bytes = p->length * matmul_packed_count(&s, t) * sizeof(float);
     how.fill = gather_matmul_fill;
-    how.any_address = !u->inputs[TABLE].elsewhere;
+    how.any_address = true;
     how.user = p;
     const pgy_status st = kernel_pack(out, u, &how, err);
     if (st) kernel_plan_deinit(out);

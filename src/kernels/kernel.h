@@ -59,8 +59,8 @@ typedef struct kernel_problem {
     bool keeps_packed;
     const void *kept; /* these bytes, for a kernel that finds parameters in them */
     size_t kept_bytes;
-    /* Copies the elements of a constant that is elsewhere. False: they cannot be had. */
-    bool (*load)(void *to, size_t size_bytes, const void *source, void *user);
+    /* Copies bytes of the elements of a constant that is elsewhere. False: they cannot be had. */
+    bool (*load)(void *to, size_t offset, size_t size_bytes, const void *source, void *user);
     void *load_user;
     /* Told after some MiB of a large constant have been read, so that the memory that they came
      * from can be given back. May be NULL. */

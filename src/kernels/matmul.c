@@ -167,11 +167,9 @@ bool matmul_pack_products(void *to, const kernel_problem *u, const matmul_shape 
                           const matmul_tile *t, matmul_narrow *narrow, size_t products)
 {
     const size_t each = matmul_packed_count(s, t) * (narrow ? sizeof(uint16_t) : sizeof(float));
-    const char *b = u->inputs[1].data;
     for (size_t i = 0; i < products; i++)
         if (!matmul_pack_bands((char *)to + i * each,
-                               b + matmul_offset(s, s->b_batch, i) * sizeof(float), s, t, narrow,
-                               u))
+                               matmul_offset(s, s->b_batch, i) * sizeof(float), s, t, narrow, u))
             return false;
     return true;
 }
@@ -200,7 +198,7 @@ static pgy_status matmul_pack_constant(kernel_plan *out, const params *p, const 
     kernel_packing how = matmul_packed_form(&p->s, t, p->b_shared);
     how.size_bytes = (p->b_shared ? 1 : p->s.batch) * matmul_packed_count(&p->s, t) * sizeof(float);
     how.fill = matmul_fill;
-    how.any_address = !u->inputs[1].elsewhere;
+    how.any_address = true;
     how.user = p;
     out->packed_inputs = 2;
     return kernel_pack(out, u, &how, err);

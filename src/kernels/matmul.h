@@ -54,11 +54,12 @@ size_t matmul_packed_count(const matmul_shape *s, const matmul_tile *t);
 /* Packs panels [from, to) of one B. */
 void matmul_pack(float *packed, const float *b, const matmul_shape *s, const matmul_tile *t,
                  size_t from, size_t to);
-/* Packs the whole of a constant B of float32, which may lie at any address, as in the file of a
- * model: by copies of some of its lines, whose pages u->passed can give back. `narrow`, if it is
- * not NULL, makes 16-bit floats of the packed ones. False: out of memory. */
+/* Packs the whole of a B of float32 that begins `offset` bytes into the constant input 1. That may
+ * lie at any address, as in the file of a model, or elsewhere: some of its lines are copied at a
+ * time, and u->passed can give back their pages. `narrow`, if it is not NULL, makes 16-bit floats
+ * of the packed ones. False: out of memory, or the elements cannot be had. */
 typedef void matmul_narrow(uint16_t *to, const float *from, size_t count);
-bool matmul_pack_bands(void *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
+bool matmul_pack_bands(void *packed, size_t offset, const matmul_shape *s, const matmul_tile *t,
                        matmul_narrow *narrow, const kernel_problem *u) PGY_MUST_CHECK;
 /* Packs the constant input 1, the matrices B of the first `products` products one after the other,
  * by matmul_pack_bands. */

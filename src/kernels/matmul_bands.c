@@ -94,24 +94,29 @@ static bool is_aligned(const char *b)
     return (uintptr_t)b % _Alignof(float) == 0;
 }
 
-bool matmul_pack_bands(void *packed, const char *b, const matmul_shape *s, const matmul_tile *t,
+bool matmul_pack_bands(void *packed, size_t offset, const matmul_shape *s, const matmul_tile *t,
                        matmul_narrow *narrow, const kernel_problem *u)
 {
     const lines l = find_lines(s, t);
-    const bool copied = !is_aligned(b);
+    const kernel_tensor *b = &u->inputs[1];
+    const bool copied = b->elsewhere || !is_aligned(b->data);
     const size_t bytes = ((l.each - 1) * l.stride + l.length) * sizeof(float);
     const size_t room = room_bytes(&l, s, t);
     float *band = copied ? mem_alloc_block(bytes) : NULL;
     const target to = {s, t, narrow, packed, narrow ? mem_alloc_block(room) : NULL};
-    const bool has_memory = (band || !copied) && (to.room || !narrow);
-    for (size_t i = 0; has_memory && i < l.count; i += l.each) {
+    bool fine = (band || !copied) && (to.room || !narrow);
+    for (size_t i = 0; fine && i < l.count; i += l.each) {
         const size_t count = l.count - i < l.each ? l.count - i : l.each;
-        const char *from = b + i * l.stride * sizeof(float);
-        if (copied) memcpy(band, from, ((count - 1) * l.stride + l.length) * sizeof(float));
-        pack_band(&to, &l, copied ? band : (const float *)from, i, count);
+        const size_t from = offset + i * l.stride * sizeof(float);
+        if (copied)
+            fine = kernel_read_part(band, u, b, from,
+                                    ((count - 1) * l.stride + l.length) * sizeof(float));
+        if (fine)
+            pack_band(&to, &l, copied ? band : (const float *)((const char *)b->data + from), i,
+                      count);
         if (u->passed && l.each < l.count) u->passed(u->passed_user);
     }
     mem_free_block(band, bytes);
     mem_free_block(to.room, room);
-    return has_memory;
+    return fine;
 }

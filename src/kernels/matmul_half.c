@@ -102,7 +102,7 @@ static pgy_status matmul_half_prepare(kernel_plan *out, const kernel_problem *u,
     if (u->inputs[1].dtype == PGY_F32) {
         how.form = PACKING_NARROW;
         how.numbers[PACKING_NARROW_TYPE] = p->dtype;
-        how.any_address = !u->inputs[1].elsewhere;
+        how.any_address = true;
     }
     out->packed_inputs = 2;
     const pgy_status st = kernel_pack(out, u, &how, err);

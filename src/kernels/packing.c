@@ -24,12 +24,17 @@ void kernel_plan_deinit(kernel_plan *p)
     *p = (kernel_plan){0};
 }
 
+bool kernel_read_part(void *to, const kernel_problem *u, const kernel_tensor *t, size_t offset,
+                      size_t size_bytes)
+{
+    if (t->elsewhere) return u->load(to, offset, size_bytes, t->source, u->load_user);
+    if (size_bytes) memcpy(to, (const char *)t->data + offset, size_bytes);
+    return true;
+}
+
 bool kernel_read_constant(void *to, const kernel_problem *u, const kernel_tensor *t)
 {
-    const size_t size_bytes = kernel_size_bytes(t);
-    if (t->elsewhere) return u->load(to, size_bytes, t->source, u->load_user);
-    if (size_bytes) memcpy(to, t->data, size_bytes);
-    return true;
+    return kernel_read_part(to, u, t, 0, kernel_size_bytes(t));
 }
 
 /* A problem whose constants are aligned. */

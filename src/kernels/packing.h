@@ -74,6 +74,9 @@ pgy_status kernel_prepare(kernel_plan *out, const kernel *k, const kernel_proble
 
 /* Copies the elements of a constant, wherever they are. False: out of memory. */
 bool kernel_read_constant(void *to, const kernel_problem *u, const kernel_tensor *t);
+/* Copies only bytes [offset, offset + size_bytes) of them. */
+bool kernel_read_part(void *to, const kernel_problem *u, const kernel_tensor *t, size_t offset,
+                      size_t size_bytes);
 
 /* How `prepare` packs constant inputs. */
 typedef struct kernel_packing {
@@ -88,7 +91,8 @@ typedef struct kernel_packing {
     /* Fills all bytes, gaps included. False: out of memory. */
     bool (*fill)(void *to, const kernel_problem *u, const void *user);
     const void *user;
-    bool any_address; /* `fill` reads elements whose address is not aligned, too */
+    bool any_address; /* `fill` reads elements whose address is not aligned, too, and those that are
+                         elsewhere */
 } kernel_packing;
 /* Sets out->packed, packed_bytes and piece: finds the same packing in the problem's table, or fills
  * it. Does not set packed_inputs. If the problem keeps its packed bytes, out->packed stays NULL. */

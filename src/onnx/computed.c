@@ -315,6 +315,14 @@ pgy_status computed_parts_tensor(pgy_onnx_tensor **out, pgy_model *m, const pgy_
     return create(out, &c, like, err);
 }
 
+bool computed_maker(parts_maker *out, pgy_model *m, pgy_bytes bytes)
+{
+    computed_tensor at;
+    if (!find(&at, m, bytes) || at.whole) return false;
+    *out = at.parts;
+    return true;
+}
+
 bool computed_has(pgy_model *m, pgy_bytes bytes)
 {
     computed_tensor at;

@@ -28,6 +28,8 @@ typedef struct parts_maker {
     size_t unit_bytes;   /* every part begins and ends at a multiple of this, except at the tensor's
                             end; a part has at most PART_BYTES, or one unit if that is larger */
     size_t memory_bytes; /* scratch of a reading, zeroed at its start */
+    bool by_types; /* an element depends on `make`, the same element of the source, and the types of
+                      both alone */
 } parts_maker;
 enum { PART_BYTES = 512 * 1024, PICK_BYTES = 1024 };
 
@@ -59,6 +61,8 @@ void computed_reading_destroy(computed_reading *r); /* NULL is fine */
 
 /* True if these are the raw bytes of a computed tensor, which must not be read. */
 bool computed_has(pgy_model *m, pgy_bytes bytes);
+/* If these are the raw bytes of a computed tensor that is made in parts, sets *out to its maker. */
+bool computed_maker(parts_maker *out, pgy_model *m, pgy_bytes bytes);
 /* If these are the raw bytes of a computed tensor, makes its elements in the shape of record t; the
  * caller releases *out. Else *out is NULL. */
 pgy_status computed_tensor_make(pgy_tensor **out, pgy_model *m, pgy_bytes bytes,

@@ -12,7 +12,8 @@ enum {
     LATER_BYTES = 1 << 20, /* results smaller than this are computed at once */
     PIECE_BYTES = 4096,    /* wanted size of contiguous reads from the source of a Transpose */
     LEAST_BYTES = 512,     /* least size of these reads */
-    SLAB_BYTES = 8 << 20,  /* limit for the part of a transposed result made at once */
+    SLAB_BYTES = 8 << 20,  /* wanted limit for the part of a transposed result made at once */
+    LEAST_SLABS = 2,       /* least number of parts of one that needs more for its reads */
     STRING = 8             /* code of STRING in TensorProto.DataType */
 };
 
@@ -66,6 +67,7 @@ static bool plan_cast(parts_maker *maker, pgy_onnx_tensor *like, pgy_model *m, c
     like->data_type = (int32_t)a->i;
     maker->make = cast_part;
     maker->user = c;
+    maker->by_types = true;
     maker->unit_bytes = c->to_bytes;
     return true;
 }
@@ -152,9 +154,11 @@ static bool plan_transpose(parts_maker *maker, pgy_onnx_tensor *like, pgy_model 
     t.length = (size_t)t.from[t.axis];
     t.slab_bytes = t.outer * t.inner_bytes;
     size_t places = (PIECE_BYTES + t.inner_bytes - 1) / t.inner_bytes;
-    if (places > t.length) places = t.length;
     if (places > SLAB_BYTES / t.slab_bytes) places = SLAB_BYTES / t.slab_bytes;
-    if (!places || (places < t.length && places * t.inner_bytes < LEAST_BYTES)) return false;
+    if (places * t.inner_bytes < LEAST_BYTES)
+        places = (LEAST_BYTES + t.inner_bytes - 1) / t.inner_bytes;
+    if (places > t.length) places = t.length;
+    if (t.slab_bytes > SLAB_BYTES / places && places > t.length / LEAST_SLABS) return false;
     turning *kept = pgy_model_alloc(m, 1, sizeof *kept);
     int64_t *dims = pgy_model_alloc(m, t.rank, sizeof *dims);
     if (!kept || !dims) return false;
@@ -167,6 +171,19 @@ static bool plan_transpose(parts_maker *maker, pgy_onnx_tensor *like, pgy_model 
     maker->unit_bytes = places * t.slab_bytes;
     maker->memory_bytes = maker->unit_bytes > PART_BYTES ? maker->unit_bytes : PART_BYTES;
     return true;
+}
+
+bool fold_is_turned(pgy_model *m, const pgy_onnx_tensor *t, const pgy_onnx_tensor *of)
+{
+    parts_maker made, other;
+    for (; computed_maker(&made, m, t->raw_data); t = made.source, of = other.source) {
+        const turning *turn = made.make == turn_part ? made.user : NULL;
+        if (turn) return made.source == of && turn->rank == 2 && turn->perm[0] == 1;
+        if (!made.by_types || t->data_type != of->data_type ||
+            !computed_maker(&other, m, of->raw_data) || other.make != made.make)
+            return false;
+    }
+    return false;
 }
 
 /* ---- Both ----------------------------------------------------------------------------------- */

@@ -106,6 +106,31 @@ static bool take_transpose(pattern *p, pgy_node *n)
     return false;
 }
 
+/* The weight of which v is the transposed matrix, or NULL. */
+static pgy_value *turned_from(const pgy_value *v)
+{
+    const pgy_graph *level = v->graph;
+    for (size_t i = 0; v->initializer && i < level->initializer_count; i++)
+        if (level->initializers[i]->initializer &&
+            fold_is_turned(level->model, v->initializer, level->initializers[i]->initializer))
+            return level->initializers[i];
+    return NULL;
+}
+
+/* Reads a large weight that is the transposed matrix of another one, such as a classifier's that is
+ * tied to an embedding, from that one: it is not stored twice, nor transposed before it is
+ * packed. */
+static bool take_turned_weight(pattern *p, pgy_node *n)
+{
+    product q;
+    if (!is_product(n) || !read(&q, p, n)) return false;
+    pgy_value *from = turned_from(q.inputs[B]);
+    if (!from) return false;
+    q.inputs[B] = from;
+    q.turn[B] = !q.turn[B];
+    return put(p, &q, n, n);
+}
+
 /* Takes in a constant factor of an operand, or of the result of a product without bias. */
 static bool take_factor(pattern *p, pgy_node *n)
 {
@@ -257,8 +282,9 @@ static bool take_reshapes(pattern *p, pgy_node *n)
 
 static pgy_status run(pgy_graph *g, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {take_reshapes, take_transpose,  take_factor, take_scale,
-                                         take_sum,      take_activation, NULL};
+    static const pattern_rule RULES[] = {
+        take_reshapes, take_transpose, take_turned_weight, take_factor,
+        take_scale,    take_sum,       take_activation,    NULL};
     return pattern_run(g, "fuse_matmul", RULES, changes, err);
 }
 

@@ -169,7 +169,8 @@ static pgy_status convert_later(pgy_model *m, const pgy_value *from, pgy_value *
                                .user = t,
                                .source = from->initializer,
                                .unit_bytes = sizeof(uint16_t),
-                               .memory_bytes = PIECE * sizeof(float)};
+                               .memory_bytes = PIECE * sizeof(float),
+                               .by_types = true};
     const pgy_status st = computed_parts_tensor(&made, m, &like, &maker, err);
     return st ? st : value_set_weight(to, made, err);
 }

@@ -144,13 +144,14 @@ kernel_tensor build_describe(const builder *b, uint32_t tensor)
 }
 
 /* kernel_problem.load */
-static bool load_elements(void *to, size_t size_bytes, const void *source, void *user)
+static bool load_elements(void *to, size_t offset, size_t size_bytes, const void *source,
+                          void *user)
 {
     const builder *b = user;
     element_reader r = {0};
     const bool loaded = !element_reader_open(&r, b->graph->model, source, NULL) &&
-                        r.size_bytes == size_bytes &&
-                        !element_reader_get(&r, to, 0, size_bytes, NULL);
+                        offset <= r.size_bytes && size_bytes <= r.size_bytes - offset &&
+                        !element_reader_get(&r, to, offset, size_bytes, NULL);
     element_reader_close(&r);
     return loaded;
 }

@@ -246,25 +246,40 @@ static void count_call(void *user)
     ++*(int *)user;
 }
 
+/* kernel_problem.load of elements at `source`. */
+static bool load_bytes(void *to, size_t offset, size_t size_bytes, const void *source, void *user)
+{
+    ++*(int *)user;
+    memcpy(to, (const char *)source + offset, size_bytes);
+    return true;
+}
+
+static bool load_nothing(void *to, size_t offset, size_t size_bytes, const void *source, void *user)
+{
+    (void)to, (void)offset, (void)size_bytes, (void)source, (void)user;
+    return false;
+}
+
 /* In 16 bits, rounded, the panels are those of float32. */
 static void expect_narrow_bands(const char *b, const float *wide, const matmul_shape *s,
                                 const matmul_tile *t)
 {
     const half_loops *loops = half_loops_of(PGY_BF16, t->level);
     const size_t count = matmul_packed_count(s, t);
-    const kernel_problem u = {.passed = NULL};
+    const kernel_problem u = {.inputs = {[1] = {.data = b}}};
     uint16_t *wanted = mem_alloc(count * sizeof *wanted),
              *packed = mem_alloc(count * sizeof *packed);
     assert_true(wanted && packed);
     loops->narrow(wanted, wide, count);
     memset(packed, 0xff, count * sizeof *packed);
-    assert_true(matmul_pack_bands(packed, b, s, t, loops->narrow, &u));
+    assert_true(matmul_pack_bands(packed, 0, s, t, loops->narrow, &u));
     assert_memory_equal(packed, wanted, count * sizeof *packed);
     mem_free(wanted);
     mem_free(packed);
 }
 
-/* A matrix of k rows and n columns, or turned; at an address that is not aligned. */
+/* A matrix of k rows and n columns, or turned; at an address that is not aligned, at one that is,
+ * and where it must be loaded. */
 static void expect_bands(size_t k, size_t n, bool turned, int bands)
 {
     for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
@@ -275,19 +290,25 @@ static void expect_bands(size_t k, size_t n, bool turned, int bands)
         float *b = mem_alloc(k * n * sizeof *b), *whole = mem_alloc(count * sizeof *whole),
               *packed = mem_alloc(count * sizeof *packed);
         char *odd = mem_alloc(k * n * sizeof *b + 1);
-        int calls = 0;
-        const kernel_problem u = {.passed = count_call, .passed_user = &calls};
+        int calls = 0, loads = 0;
+        kernel_problem u = {
+            .passed = count_call, .passed_user = &calls, .load = load_bytes, .load_user = &loads};
         assert_true(b && whole && packed && odd);
         for (size_t i = 0; i < k * n; i++) b[i] = (float)(i * 7919 % 65521);
         memcpy(odd + 1, b, k * n * sizeof *b);
-        memset(packed, 0xff, count * sizeof *packed);
         matmul_pack(whole, b, &s, t, 0, matmul_panel_count(&s, t));
-        assert_true(matmul_pack_bands(packed, odd + 1, &s, t, NULL, &u));
-        assert_memory_equal(packed, whole, count * sizeof *packed);
-        memset(packed, 0xff, count * sizeof *packed);
-        assert_true(matmul_pack_bands(packed, (const char *)b, &s, t, NULL, &u));
-        assert_memory_equal(packed, whole, count * sizeof *packed);
-        assert_int_equal(calls, 2 * bands);
+        const kernel_tensor ways[] = {
+            {.data = odd + 1}, {.data = b}, {.source = b, .elsewhere = true}};
+        for (size_t i = 0; i < 3; i++) {
+            u.inputs[1] = ways[i];
+            memset(packed, 0xff, count * sizeof *packed);
+            assert_true(matmul_pack_bands(packed, 0, &s, t, NULL, &u));
+            assert_memory_equal(packed, whole, count * sizeof *packed);
+        }
+        assert_int_equal(calls, 3 * bands);
+        assert_int_equal(loads, bands ? bands : 1);
+        u.load = load_nothing;
+        assert_false(matmul_pack_bands(packed, 0, &s, t, NULL, &u));
         expect_narrow_bands(odd + 1, whole, &s, t);
         mem_free(b);
         mem_free(whole);
