@@ -205,7 +205,7 @@ static void nbits_run(const kernel_run *r)
 
 #define ROW(suffix, level, flops_per_ns, bytes_per_ns)                                             \
     {                                                                                              \
-        .name = "nbits_" #suffix, .version = 3,                                                    \
+        .name = "nbits_" #suffix, .version = 4,                                                    \
         .ops = "com.microsoft:MatMulNBits com.microsoft:MatMulBnb4", .needs = level,               \
         .rates = {flops_per_ns, bytes_per_ns}, .flags = KERNEL_KEEPS_PACKED,                       \
         .accept = nbits_accept, .prepare = nbits_prepare, .run = nbits_run, .extent = nbits_extent \

@@ -18,7 +18,7 @@
 
 enum {
     NBITS_ROWS = 4,   /* rows of A that share one pass over packed weights */
-    NBITS_DIGITS = 4, /* bytes that make a float of A */
+    NBITS_DIGITS = 3, /* bytes that make a float of A */
     NBITS_KINDS = 3 /* 2, 4 and 8 bits */,
     NBITS_MAX_BLOCK = 256,
     NBITS_AHEAD = 8192, /* bytes of packed weights between a prefetch and its use */
@@ -59,10 +59,10 @@ typedef struct nbits_tile {
     float (*quantise)(int8_t *to, const float *x, size_t count, size_t bits, int32_t *sum);
     /* Micro-kernels for one row of A in digits, by kind. */
     nbits_function digits[NBITS_KINDS];
-    /* Rounds a block of `count` floats to multiples of a step, 2^-31 of the largest magnitude, and
-     * writes each as NBITS_DIGITS signed digits of base 256, the highest first, in the order that
-     * `digits` reads. *step: the step. sums: of each digit. False, with zeros: the floats are too
-     * uneven for one step, tiny, or not finite. */
+    /* Rounds a block of `count` floats to multiples of a step, about 2^-23 of the largest
+     * magnitude, and writes each as NBITS_DIGITS signed digits of base 256, the highest first, in
+     * the order that `digits` reads. *step: the step. sums: of each digit. False, with zeros: the
+     * floats are too uneven for one step, tiny, or not finite. */
     bool (*split)(int8_t *to, const float *x, size_t count, size_t bits, float *step,
                   int32_t *sums);
 } nbits_tile;
