@@ -59,6 +59,7 @@ static pgy_status blocked_concat_prepare(kernel_plan *out, const kernel_problem 
     for (size_t i = 0; i < u->input_count; i++)
         p->bytes[i] = kernel_size_bytes(&u->inputs[i]) / p->batch;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    if (p->batch == 1) out->copies = KERNEL_COPIES_JOINED;
     out->parts = (uint32_t)(p->whole < 256 << 12 ? p->whole / 4096 + 1 : 256);
     return PGY_OK;
 }

@@ -52,6 +52,7 @@ static pgy_status concat_prepare(kernel_plan *out, const kernel_problem *u, pgy_
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)concat_describe(p, u); /* cannot fail after `accept` */
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
+    if (p->rows == 1) out->copies = p->splits ? KERNEL_COPIES_SPLIT : KERNEL_COPIES_JOINED;
     const uint64_t parts = p->rows * p->row_bytes / 32768 + 1;
     out->parts = (uint32_t)(parts < 256 ? parts : 256);
     return PGY_OK;

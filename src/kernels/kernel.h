@@ -72,6 +72,13 @@ typedef struct kernel_problem {
     kernel_tensor outputs[KERNEL_MAX_OUTPUTS]; /* layout: accept sets the one it writes */
 } kernel_problem;
 
+/* What a step only copies: a program may place its tensors so that nothing is left to copy. */
+typedef enum kernel_copies {
+    KERNEL_COPIES_NOTHING,
+    KERNEL_COPIES_JOINED, /* output 0 is the inputs, one after the other */
+    KERNEL_COPIES_SPLIT   /* the outputs, one after the other, are input 0 */
+} kernel_copies;
+
 /* The result of `prepare`. Neither blob may hold pointers: plan files store them, and kernels read
  * them in the mapped file. */
 typedef struct kernel_plan {
@@ -88,6 +95,7 @@ typedef struct kernel_plan {
     uint32_t phases;            /* at least 1; separated by barriers */
     uint32_t parts;             /* upper bound of the number of parts of each phase, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
+    uint8_t copies;  /* a kernel_copies */
 } kernel_plan;
 
 /* An index that a kernel found out of range, for the message. */

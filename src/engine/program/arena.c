@@ -7,11 +7,6 @@
 #include "base/alloc.h"
 #include "engine/program/range_parts.h"
 
-typedef struct life {
-    uint32_t first, last;
-    bool written, read;
-} life;
-
 static size_t read_count(const program_step *s)
 {
     return (size_t)s->input_count + s->captured_count;
@@ -26,7 +21,7 @@ static uint32_t last_read(const builder *b, uint32_t i, size_t k)
     return later ? build_last_use(b, i) : i;
 }
 
-static void find_lives(const builder *b, life *lives)
+void build_find_lives(const builder *b, build_life *lives)
 {
     const program *p = b->p;
     for (uint32_t i = 0; i < p->step_count; i++) {
@@ -34,7 +29,7 @@ static void find_lives(const builder *b, life *lives)
         const size_t reads = read_count(s);
         for (size_t k = 0; k < reads + s->output_count; k++) {
             if (s->tensors[k] == PROGRAM_NO_TENSOR) continue;
-            life *l = &lives[build_root(b, s->tensors[k])];
+            build_life *l = &lives[build_root(b, s->tensors[k])];
             if (k >= reads && !l->written) l->first = i;
             if (k >= reads) l->written = true;
             const uint32_t last = last_read(b, i, k);
@@ -53,7 +48,7 @@ static bool is_read_once(const builder *b, const program_step *s, uint32_t root)
     return reads == 1;
 }
 
-static void share(builder *b, life *lives, uint32_t index)
+static void share(builder *b, build_life *lives, uint32_t index)
 {
     const program_step *s = &b->p->steps[index];
     if (!s->kernel || s->plan.in_place < 0 || (uint32_t)s->plan.in_place >= s->input_count ||
@@ -65,6 +60,7 @@ static void share(builder *b, life *lives, uint32_t index)
     const build_tensor *x = &b->tensors[source], *y = &b->tensors[to];
     if (x->t.place != PROGRAM_ARENA || y->t.place != PROGRAM_ARENA || y->root != to ||
         lives[source].last != index || x->t.size_bytes != y->t.size_bytes ||
+        build_within(b, from) || b->tensors[from].t.size_bytes != x->t.size_bytes ||
         x->t.space != y->t.space || !is_read_once(b, s, source))
         return;
     b->tensors[to].root = source;
@@ -78,8 +74,8 @@ static uint64_t round_up(uint64_t size_bytes, uint64_t unit)
 
 /* Collects what needs an offset in the arena of a space: tensors that own memory, and workspaces,
  * which live for one step. An owner is a tensor, or the number of tensors + a step. */
-static size_t gather(const builder *b, uint32_t space, const life *lives, program_interval *items,
-                     uint32_t *owners)
+static size_t gather(const builder *b, uint32_t space, const build_life *lives,
+                     program_interval *items, uint32_t *owners)
 {
     const program *p = b->p;
     const uint64_t unit = space ? PROGRAM_DEVICE_ALIGNMENT : 1;
@@ -104,7 +100,7 @@ static size_t gather(const builder *b, uint32_t space, const life *lives, progra
     return count;
 }
 
-static pgy_status place_space(builder *b, uint32_t space, const life *lives, pgy_error *err)
+static pgy_status place_space(builder *b, uint32_t space, const build_life *lives, pgy_error *err)
 {
     program *p = b->p;
     program_space *to = &p->spaces[space];
@@ -130,16 +126,16 @@ static pgy_status place_space(builder *b, uint32_t space, const life *lives, pgy
 
 pgy_status build_arena(builder *b, pgy_error *err)
 {
-    life *lives = mem_calloc(b->tensor_count + 1, sizeof *lives);
+    build_life *lives = mem_calloc(b->tensor_count + 1, sizeof *lives);
     if (!lives) return pgy_error_set(err, PGY_E_MEMORY, "out of memory while planning the arena");
-    find_lives(b, lives);
+    build_find_lives(b, lives);
     for (uint32_t i = 0; i < b->p->step_count; i++) share(b, lives, i);
     pgy_status st = PGY_OK;
     for (uint32_t i = 0; !st && i < b->p->space_count; i++) st = place_space(b, i, lives, err);
     for (uint32_t i = 0; i < b->tensor_count; i++) {
         const program_tensor *root = &b->tensors[build_root(b, i)].t;
         b->tensors[i].t.place = root->place;
-        b->tensors[i].t.offset = root->offset;
+        b->tensors[i].t.offset = root->offset + build_within(b, i);
         b->tensors[i].t.data = root->data;
     }
     mem_free(lives);

@@ -75,6 +75,7 @@ static pgy_status build_all(builder *b, pgy_error *err)
     const pgy_build_config *config = b->options->config;
     pgy_status st = build_steps(b, err);
     if (!st) st = progress_step(config, PROGRESS_PROGRAM, 0, err);
+    if (!st) st = build_joins(b, err);
     if (!st) st = build_order(b, err);
     if (!st) st = debug_find_marks(b, err);
     if (!st) st = progress_step(config, PROGRESS_PROGRAM, 1, err);

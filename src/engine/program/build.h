@@ -12,6 +12,7 @@
 typedef struct build_tensor {
     program_tensor t;
     uint32_t root;
+    uint64_t within; /* where its bytes begin in those of `root` */
     pgy_tensor *constant; /* elements in the declared type, linear; NULL: not a constant, or not
                              needed any more */
     const void *source;   /* of a constant: kernel_tensor.source */
@@ -88,6 +89,8 @@ void build_give_back(builder *b);
 pgy_status build_store_constant(builder *b, uint32_t tensor, pgy_error *err) PGY_MUST_CHECK;
 /* The tensor whose memory this tensor uses: itself, or the root of its views. */
 uint32_t build_root(const builder *b, uint32_t tensor);
+/* Where its bytes begin in those of build_root. */
+uint64_t build_within(const builder *b, uint32_t tensor);
 
 /* ---- steps.c ---- */
 /* Appends the steps of all nodes, in this order: reorders of a node's inputs, then the node, by the
@@ -105,7 +108,18 @@ pgy_status build_order(builder *b, pgy_error *err) PGY_MUST_CHECK;
 /* The last step during which copy `step` may still read its source on the host. */
 uint32_t build_last_use(const builder *b, uint32_t step);
 
+/* ---- joins.c ---- */
+/* Places what steps only copy where they would copy it to, and drops these steps. */
+pgy_status build_joins(builder *b, pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- arena.c ---- */
+/* The steps during which the memory of a root must be kept, in any of its tensors. */
+typedef struct build_life {
+    uint32_t first, last;
+    bool written;
+} build_life;
+/* Finds the lives of roots, indexed by tensor. */
+void build_find_lives(const builder *b, build_life *lives);
 /* Lets outputs overwrite dead inputs where kernels can work in place, and places every tensor. */
 pgy_status build_arena(builder *b, pgy_error *err) PGY_MUST_CHECK;
 

@@ -129,6 +129,14 @@ uint32_t build_root(const builder *b, uint32_t tensor)
     return tensor;
 }
 
+uint64_t build_within(const builder *b, uint32_t tensor)
+{
+    uint64_t within = 0;
+    for (; b->tensors[tensor].root != tensor; tensor = b->tensors[tensor].root)
+        within += b->tensors[tensor].within;
+    return within;
+}
+
 kernel_tensor build_describe(const builder *b, uint32_t tensor)
 {
     if (tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
