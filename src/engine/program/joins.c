@@ -175,18 +175,19 @@ static bool split(joiner *j, const program_step *s)
 static void drop_steps(joiner *j)
 {
     program *p = j->b->p;
-    const size_t before = p->step_count;
     size_t kept = 0;
     for (size_t i = 0; i < p->step_count; i++) {
-        if (j->dropped[i])
+        if (j->dropped[i]) {
             kernel_plan_deinit(&p->steps[i].plan);
-        else
+            p->left_out[p->left_out_count++] = p->steps[i];
+        } else {
             p->steps[kept++] = p->steps[i];
+        }
     }
     p->step_count = kept;
-    if (kept < before)
+    if (p->left_out_count)
         LOG(VERBOSE, "%zu Concats and Splits have nothing to copy: their pieces are made in place",
-            before - kept);
+            p->left_out_count);
 }
 
 static bool copies(const program_step *s, kernel_copies what)
@@ -224,7 +225,8 @@ pgy_status build_joins(builder *b, pgy_error *err)
     j.lives = mem_calloc(b->tensor_count + 1, sizeof *j.lives);
     j.changes = mem_calloc(steps + 2, sizeof *j.changes);
     j.dropped = mem_calloc(steps + 1, sizeof *j.dropped);
-    const bool has_memory = j.lives && j.changes && j.dropped;
+    b->p->left_out = arena_alloc_array(&b->p->memory, steps, sizeof *b->p->left_out);
+    const bool has_memory = j.lives && j.changes && j.dropped && b->p->left_out;
     if (has_memory) join_all(&j);
     mem_free(j.lives);
     mem_free(j.changes);

@@ -104,6 +104,10 @@ typedef struct program {
     size_t tensor_count;
     program_step *steps;
     size_t step_count;
+    /* Steps that had nothing to copy (joins.c), without parameters. Their kernels are a part of the
+     * choice that a tactic replay repeats. A program of a plan has none. */
+    program_step *left_out;
+    size_t left_out_count;
     program_space spaces[PROGRAM_MAX_SPACES]; /* the host first */
     uint32_t space_count, event_count;
     bool mapped;    /* parameters lie in a plan file or belong to another program */

@@ -126,13 +126,19 @@ static bool is_move(const program_step *s)
            (s->kernel && (!strcmp(s->op_type, "Reorder") || !strcmp(s->op_type, "Copy")));
 }
 
+/* Step i, or one that was left out after the others. */
+static const program_step *step_at(const program *p, size_t i)
+{
+    return i < p->step_count ? &p->steps[i] : &p->left_out[i - p->step_count];
+}
+
 /* Writes the steps; of several steps with the same label only the first. */
 static pgy_status write_steps(json_writer *w, const program *p, pgy_error *err)
 {
     strmap seen = {0};
     bool room = true;
-    for (size_t i = 0; room && i < p->step_count; i++) {
-        const program_step *s = &p->steps[i];
+    for (size_t i = 0; room && i < p->step_count + p->left_out_count; i++) {
+        const program_step *s = step_at(p, i);
         if (is_move(s) || strmap_has(&seen, s->label)) continue;
         room = strmap_put(&seen, s->label, &seen);
         write_step(w, p, s);
@@ -273,8 +279,8 @@ pgy_status tactics_of(tactics **out, const program *p, pgy_error *err)
 {
     tactics *t = NULL;
     pgy_status st = tactics_create(&t, err);
-    for (size_t i = 0; !st && i < p->step_count; i++)
-        st = tactics_add(t, p, &p->steps[i], p->steps[i].kernel, err);
+    for (size_t i = 0; !st && i < p->step_count + p->left_out_count; i++)
+        st = tactics_add(t, p, step_at(p, i), step_at(p, i)->kernel, err);
     if (st)
         tactics_destroy(t);
     else

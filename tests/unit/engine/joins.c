@@ -11,6 +11,7 @@
 
 #include "engine/build/engine.h"
 #include "engine/context/context.h"
+#include "engine/tactics/replay.h"
 #include "harness/model_builder.h"
 
 /* A model of one input x, [16, 16]. */
@@ -32,6 +33,16 @@ static void split(model_builder *b, const char *input)
     builder_attr_int(b, builder_node(b, "Split", input, "p q"), "num_outputs", 2);
 }
 
+/* A tactic replay names the kernels of steps that are left out, too. */
+static void expect_tactics(const program *p)
+{
+    tactics *t = NULL;
+    assert_int_equal(tactics_of(&t, p, NULL), PGY_OK);
+    for (size_t i = 0; i < p->left_out_count; i++)
+        assert_non_null(tactics_find(t, p->left_out[i].label));
+    tactics_destroy(t);
+}
+
 /* A run of the model on numbers from -2 to 2; *copies: its steps of Concat and Split. */
 static pgy_tensor_map *run(pgy_model *model, bool unfused, size_t *copies)
 {
@@ -48,6 +59,7 @@ static pgy_tensor_map *run(pgy_model *model, bool unfused, size_t *copies)
     *copies = 0;
     for (size_t i = 0; i < p->step_count; i++)
         *copies += !strcmp(p->steps[i].op_type, "Concat") || !strcmp(p->steps[i].op_type, "Split");
+    expect_tactics(p);
     program_release(p);
     assert_int_equal(pgy_tensor_map_create(&feed, NULL), PGY_OK);
     assert_int_equal(pgy_tensor_map_create(&got, NULL), PGY_OK);
