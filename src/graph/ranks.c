@@ -25,7 +25,7 @@ static int64_t find_int(const pgy_node *n, const char *name, int64_t otherwise)
 
 static bool is_collective(const pgy_node *n)
 {
-    return !strcmp(n->op_type, "DistCollective") && domain_is_default(n->domain);
+    return node_is(n, "DistCollective");
 }
 
 static pgy_status set_nb_rank(pgy_node *n, int64_t ranks, pgy_error *err)
@@ -73,7 +73,11 @@ pgy_status pgy_graph_set_ranks(pgy_graph *g, int64_t ranks, size_t *count, pgy_e
                              PGY_MAX_RANKS);
     for (size_t i = 0; !st && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
-        if (is_collective(n)) {
+        if (node_is(n, "Attention") && find(n, "nb_rank") && ranks > 1)
+            st = node_error(n, err, PGY_E_UNSUPPORTED,
+                            "with nb_rank it gathers keys and values of other ranks itself, which "
+                            "only TensorRT does; divide the model without fused attention");
+        if (!st && is_collective(n)) {
             st = set_node(n, ranks, err);
             ++*count;
         }

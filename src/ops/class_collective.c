@@ -79,10 +79,9 @@ static pgy_status read_group(collective *c, const op_node *n, pgy_error *err)
     size_t count;
     const int64_t *groups = op_attr_ints(n, "groups", &count);
     for (size_t i = 0; i < count; i++) {
-        if (groups[i] < 0 || groups[i] >= PGY_MAX_RANKS || c->members >> groups[i] & 1)
-            return op_error(n, err, PGY_E_FORMAT,
-                            "groups has %lld; expected different ranks from 0 to %d",
-                            (long long)groups[i], PGY_MAX_RANKS - 1);
+        if (c->members >> groups[i] & 1)
+            return op_error(n, err, PGY_E_FORMAT, "groups has rank %lld twice",
+                            (long long)groups[i]);
         c->members |= UINT64_C(1) << groups[i];
     }
     c->ranks = (uint32_t)count;
@@ -95,10 +94,6 @@ static pgy_status read_size(collective *c, const op_node *n, pgy_error *err)
 {
     const int64_t given = op_attr_int(n, "group_size", 0), nb_rank = op_attr_int(n, "nb_rank", 1);
     const int64_t size = given > 0 ? given : nb_rank;
-    if (given < 0 || given > PGY_MAX_RANKS || nb_rank < 1 || nb_rank > PGY_MAX_RANKS)
-        return op_error(n, err, PGY_E_FORMAT,
-                        "group_size is %lld and nb_rank %lld; expected 0 to %d and 1 to %d",
-                        (long long)given, (long long)nb_rank, PGY_MAX_RANKS, PGY_MAX_RANKS);
     if (c->ranks && given && given != (int64_t)c->ranks)
         return op_error(n, err, PGY_E_FORMAT, "group_size is %lld, but groups has %u ranks",
                         (long long)given, c->ranks);

@@ -45,8 +45,8 @@ static cuda_nccl library;
 static pgy_status opened;
 static pgy_error why;
 
-/* NCCL reads its variables when it starts. Multicast over NVLink (NVLS) needs a fabric manager, and
- * a part of it that fails leaves ranks waiting; it is used only if the user asks for it. */
+/* NCCL reads its variables when it starts. Multicast over NVLink (NVLS) is used only if the user
+ * asks for it: a program that fails with it can leave the GPUs of a host unusable for others. */
 static void open_once(void)
 {
     static const char *const NAMES[] = {"libnccl.so.2", NULL};
