@@ -159,6 +159,9 @@ pgy_status run_ranks_load(run_ranks *r, const args *line, pgy_error *err)
     size_t collectives = 0;
     if (!ranks_are_asked(line) || !ARGS_OF(line, model_args)->path) return PGY_OK;
     r->count = (size_t)ARGS_OF(line, ranks_args)->ranks;
+    /* As the library does (device/cuda/nccl.c), but before there are other threads that may read
+     * the environment. */
+    setenv("NCCL_NVLS_ENABLE", "0", 0);
     for (size_t i = 0; !st && i < r->count; i++) st = load_rank(r, i, line, &collectives, err);
     if (!st) st = pgy_graph_find_parts(&r->parts, &r->part_count, r->graphs, r->count, err);
     if (!st) st = pgy_timing_cache_create(&r->times, err);
