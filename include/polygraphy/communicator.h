@@ -37,7 +37,8 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_communicator_create(pgy_communicator **out
 PGY_API void pgy_communicator_destroy(pgy_communicator *c);
 PGY_API int64_t pgy_communicator_ranks(const pgy_communicator *c);
 /** Makes the calling thread the rank of one run. Every rank enters once for each run. A run that a
- * pgy_stream does is not in the calling thread, so it is no rank's.
+ * pgy_stream does is not in the calling thread, so it is no rank's. Contexts of two ranks must not
+ * share a team: one would wait for it, and the other for the rank.
  * @return PGY_E_ARGUMENT if there is no such rank, or if it or the thread is inside already */
 PGY_API PGY_MUST_CHECK pgy_status pgy_communicator_enter(pgy_communicator *c, int64_t rank,
                                                          pgy_error *err);
