@@ -52,7 +52,7 @@ typedef struct transfer {
     nccl_comm comm;
 } transfer;
 static __thread transfer transfers[4 * MOST];
-static __thread int transfer_count, grouped;
+static __thread int transfer_count, grouped, group_error; /* the first error of a group ends it */
 
 __attribute__((noreturn)) static void give_up(const char *text)
 {
@@ -308,12 +308,14 @@ EXPORT int ncclGroupStart(void)
     BEGIN("ncclGroupStart");
     if (grouped) give_up("groups within groups");
     grouped = 1;
-    transfer_count = 0;
+    transfer_count = group_error = 0;
     return 0;
 }
 
-static int collect(transfer t)
+static int collect(const char *name, transfer t)
 {
+    const int code = fault_of(name);
+    if (code) return group_error = code;
     if (!grouped || transfer_count == 4 * MOST) give_up("a transfer outside of a group");
     transfers[transfer_count++] = t;
     return 0;
@@ -322,16 +324,14 @@ static int collect(transfer t)
 EXPORT int ncclSend(const void *in, size_t count, int type, int peer, nccl_comm comm,
                     cu_stream stream)
 {
-    BEGIN("ncclSend");
     (void)stream;
-    return collect((transfer){1, peer, reach(in), count * item_of(type), comm});
+    return collect("ncclSend", (transfer){1, peer, reach(in), count * item_of(type), comm});
 }
 
 EXPORT int ncclRecv(void *out, size_t count, int type, int peer, nccl_comm comm, cu_stream stream)
 {
-    BEGIN("ncclRecv");
     (void)stream;
-    return collect((transfer){0, peer, reach(out), count * item_of(type), comm});
+    return collect("ncclRecv", (transfer){0, peer, reach(out), count * item_of(type), comm});
 }
 
 static void wait_for_post(group *g, const post *p, int wanted)
@@ -354,7 +354,7 @@ EXPORT int ncclGroupEnd(void)
 {
     grouped = 0;
     BEGIN("ncclGroupEnd");
-    if (!transfer_count) return 0;
+    if (group_error || !transfer_count) return group_error;
     nccl_comm comm = transfers[0].comm;
     group *g = comm->g;
     pthread_mutex_lock(&g->lock);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "device/cuda_ranks.h"
 #include "harness/fake_cuda.h"
@@ -26,20 +27,23 @@ typedef struct rank {
     pthread_t thread;
 } rank;
 
+static size_t rank_count = RANKS;
 static device *devices[RANKS];
 static bool shared_gpu; /* all ranks on one GPU */
+static bool last_fails; /* the last rank fails when the others begin */
 
 static void connect(const void *const *data, size_t count, size_t self, void *user)
 {
     device *all[RANKS];
     rank *r = user;
     for (size_t i = 0; i < count; i++) all[i] = (device *)data[i];
-    if (!self) cuda_ranks_join(r->c, 7, all, count);
+    if (!self) cuda_ranks_join(r->c, (UINT64_C(1) << rank_count) - 1, all, count);
 }
 
 static pgy_status run_on(rank *r, device_stream *s, void *in, void *out)
 {
-    const communicator_call call = {.members = 7, .name = "test", .on_device = true};
+    const communicator_call call = {
+        .members = (UINT64_C(1) << rank_count) - 1, .name = "test", .on_device = true};
     float x[COUNT];
     cuda_ranks *group = NULL;
     for (size_t i = 0; i < COUNT; i++) x[i] = (float)(10 * (r->index + 1) + i);
@@ -47,9 +51,13 @@ static pgy_status run_on(rank *r, device_stream *s, void *in, void *out)
     pgy_status st = device_copy(s, in, x, sizeof x, DEVICE_FROM_HOST, &r->err);
     if (!st) st = device_copy(s, out, r->out, sizeof r->out, DEVICE_FROM_HOST, &r->err);
     if (!st) st = communicator_meet(&call, s->device, connect, r, &r->err);
-    if (!st) st = cuda_ranks_find(&group, r->c, 7, &r->err);
+    if (!st) st = cuda_ranks_find(&group, r->c, call.members, &r->err);
     r->call.in = in;
     r->call.out = out;
+    if (!st && last_fails && r->index + 1 == rank_count) {
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+        return pgy_error_set(&r->err, PGY_E_MEMORY, "the last rank fails");
+    }
     if (!st) st = cuda_ranks_enqueue(group, r->index, &r->call, s, &r->err);
     if (!st) st = device_copy(s, r->out, out, sizeof r->out, DEVICE_TO_HOST, &r->err);
     return st ? st : device_stream_synchronize(s, &r->err);
@@ -76,8 +84,8 @@ static void *run_rank(void *user)
 static bool open_devices(str *out)
 {
     pgy_error err = {0};
-    for (size_t i = 0; i < RANKS; i++) {
-        char name[16];
+    for (size_t i = 0; i < rank_count; i++) {
+        char name[32];
         snprintf(name, sizeof name, "cuda:%zu", i);
         if (device_open(&devices[i], name, &err)) {
             str_append(out, err.text);
@@ -89,9 +97,9 @@ static bool open_devices(str *out)
 
 static void run_all(rank *all, pgy_communicator *c, const cuda_ranks_call *call)
 {
-    for (size_t i = 0; i < RANKS; i++) all[i] = (rank){.c = c, .index = i, .call = *call};
-    for (size_t i = 0; i < RANKS; i++) pthread_create(&all[i].thread, NULL, run_rank, &all[i]);
-    for (size_t i = 0; i < RANKS; i++) pthread_join(all[i].thread, NULL);
+    for (size_t i = 0; i < rank_count; i++) all[i] = (rank){.c = c, .index = i, .call = *call};
+    for (size_t i = 0; i < rank_count; i++) pthread_create(&all[i].thread, NULL, run_rank, &all[i]);
+    for (size_t i = 0; i < rank_count; i++) pthread_join(all[i].thread, NULL);
 }
 
 static cuda_ranks_call call_of(cuda_ranks_operation o)
@@ -119,7 +127,7 @@ static void run_operations(str *out)
     pgy_error err = {0};
     pgy_communicator *c = NULL;
     rank all[RANKS];
-    if (!open_devices(out) || pgy_communicator_create(&c, RANKS, &err)) return;
+    if (!open_devices(out) || pgy_communicator_create(&c, (int64_t)rank_count, &err)) return;
     for (int o = 0; o <= CUDA_RANKS_ALL_TO_ALL; o++) {
         const cuda_ranks_call call = call_of((cuda_ranks_operation)o);
         run_all(all, c, &call);
@@ -156,7 +164,7 @@ static void run_failing(str *out)
     pgy_error err = {0};
     pgy_communicator *c = NULL;
     rank all[RANKS];
-    if (!open_devices(out) || pgy_communicator_create(&c, RANKS, &err)) return;
+    if (!open_devices(out) || pgy_communicator_create(&c, (int64_t)rank_count, &err)) return;
     const char *operation = getenv("TEST_OPERATION");
     const cuda_ranks_call call =
         call_of((cuda_ranks_operation)(operation ? atoi(operation) : CUDA_RANKS_ALL_REDUCE));
@@ -211,6 +219,27 @@ static void test_nccl__ranks_need_their_own_gpu(void **state)
     setenv("FAKE_CUDA_GPUS", "3", 1);
     assert_string_equal(fake_cuda_child(run_on_one_gpu),
                         "two ranks are on device 'cuda:0'; each needs a GPU of its own");
+}
+
+/* The others wait for the last rank: in NCCL's call, or in a kernel on the GPU. With CUDA_TEST_GPU
+ * they are two GPUs. */
+static void run_until_the_last_fails(str *out)
+{
+    last_fails = true;
+    run_failing(out);
+}
+
+static void test_nccl__an_abort_ends_ranks_that_wait(void **state)
+{
+    (void)state;
+    if (getenv("CUDA_TEST_GPU")) {
+        rank_count = 2;
+    } else {
+        fake_cuda_use(TEST_BINARY_DIR);
+        setenv("FAKE_CUDA_GPUS", "3", 1);
+    }
+    assert_string_equal(fake_cuda_child(run_until_the_last_fails), "the last rank fails");
+    rank_count = RANKS;
 }
 
 static void open_nccl(str *out)
