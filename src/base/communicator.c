@@ -123,12 +123,16 @@ void *communicator_attached(pgy_communicator *c)
     return state;
 }
 
-void communicator_attach(pgy_communicator *c, const communicator_attachment *a)
+void *communicator_attach(pgy_communicator *c, const communicator_attachment *a)
 {
     pthread_mutex_lock(&c->lock);
-    c->attached = *a;
-    if (c->failed && a->stop) a->stop(a->state);
+    const bool is_first = !c->attached.state;
+    if (is_first) c->attached = *a;
+    if (is_first && c->failed && a->stop) a->stop(a->state);
+    void *state = c->attached.state;
     pthread_mutex_unlock(&c->lock);
+    if (!is_first && a->destroy) a->destroy(a->state);
+    return state;
 }
 
 /* ---- Runs ----------------------------------------------------------------------------------- */
@@ -258,7 +262,8 @@ static pgy_status come_together(pgy_communicator *c, int64_t rank, const communi
     if (own->state == READING) return PGY_OK;
     own->state = INSIDE;
     /* A request comes first: that others have heard it may look like their failure. */
-    if (c->failed && !cancel_requested()) return pgy_error_set(err, PGY_E_DEVICE, "%s", c->why.text);
+    if (c->failed && !cancel_requested())
+        return pgy_error_set(err, PGY_E_DEVICE, "%s", c->why.text);
     return cancel_check(err);
 }
 

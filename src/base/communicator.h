@@ -40,8 +40,8 @@ typedef struct communicator_attachment {
 } communicator_attachment;
 /* Borrowed; NULL: nothing is attached. */
 void *communicator_attached(pgy_communicator *c);
-/* Takes over what `a` has; only one rank calls it, before the others use the state. If the
- * communicator has failed already, `stop` is called at once. */
-void communicator_attach(pgy_communicator *c, const communicator_attachment *a);
+/* Attaches `a`, unless something is attached already: then `a` is destroyed. Returns the state that
+ * is attached. If the communicator has failed already, `stop` is called at once. */
+void *communicator_attach(pgy_communicator *c, const communicator_attachment *a);
 
 #endif

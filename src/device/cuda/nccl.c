@@ -155,9 +155,8 @@ static groups *groups_of(pgy_communicator *c)
     g = mem_calloc(1, sizeof *g);
     if (!g) return NULL;
     pthread_mutex_init(&g->lock, NULL);
-    communicator_attach(c,
-                        &(communicator_attachment){.state = g, .stop = stop, .destroy = destroy});
-    return g;
+    return communicator_attach(
+        c, &(communicator_attachment){.state = g, .stop = stop, .destroy = destroy});
 }
 
 static cuda_ranks *find(groups *g, uint64_t members)

@@ -164,17 +164,19 @@ static float half_to_float(uint16_t h, int bf16)
     return u.f;
 }
 
+/* To nearest even. */
 static uint16_t float_to_half(float f, int bf16)
 {
     union {
         float f;
         uint32_t bits;
-    } u = {f};
+    } u = {f}, small = {f < 0 ? 0.5F - f : 0.5F + f}; /* a step of `small` is 2^-24, as of f16 */
+    const uint32_t sign = u.bits >> 16 & 0x8000, size = u.bits & 0x7fffffff;
     if (bf16) return (uint16_t)((u.bits + 0x7fff + (u.bits >> 16 & 1)) >> 16);
-    const _Float16 h = (_Float16)f;
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return bits;
+    if (size > 0x7f800000) return (uint16_t)(sign | 0x7e00);
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00);
+    if (size < 0x38800000) return (uint16_t)(sign | (small.bits - 0x3f000000));
+    return (uint16_t)(sign | ((size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13));
 }
 
 static double load(const void *data, size_t i, int type)

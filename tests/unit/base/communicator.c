@@ -314,6 +314,10 @@ static void test_communicator__attachment(void **state)
     assert_null(communicator_attached(c));
     communicator_attach(c, &(communicator_attachment){.state = &a, .stop = stop, .destroy = end});
     assert_ptr_equal(communicator_attached(c), &a);
+    const communicator_attachment second = {.state = &b, .stop = stop, .destroy = end};
+    assert_ptr_equal(communicator_attach(c, &second), &a); /* the first one stays */
+    assert_int_equal(b.ends, 1);
+    b = (kept){0};
     pgy_communicator_fail(c, "x");
     pgy_communicator_fail(c, "y");
     assert_int_equal(a.stops, 1);
