@@ -21,14 +21,15 @@ if(PGY_SHARED_LAYERS)
 endif()
 
 # Stand-ins for NVIDIA's driver and compiler, which tests find through POLYGRAPHY_CUDA_PATH.
-foreach(library cuda nvrtc)
+foreach(library cuda nvrtc nccl)
   add_library(fake_${library} MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/lib${library}.c)
   set_target_properties(fake_${library} PROPERTIES PREFIX "" OUTPUT_NAME lib${library} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda)
   target_link_libraries(fake_${library} PRIVATE pgy_settings)
 endforeach()
 set_target_properties(fake_cuda PROPERTIES SUFFIX .so.1)
 set_target_properties(fake_nvrtc PROPERTIES SUFFIX .so.13)
-add_custom_target(fake_cuda_libraries DEPENDS fake_cuda fake_nvrtc)
+set_target_properties(fake_nccl PROPERTIES SUFFIX .so.2)
+add_custom_target(fake_cuda_libraries DEPENDS fake_cuda fake_nvrtc fake_nccl)
 # The same driver, which compiles kernels with GCC and runs them on the host. What the kernels share is compiled here, without sanitizers, as they are.
 add_library(cuda_emulation MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.c)
 set_target_properties(cuda_emulation PROPERTIES C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
@@ -40,13 +41,15 @@ set_target_properties(running_cuda PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFF
 target_compile_definitions(running_cuda PRIVATE FAKE_CUDA_RUNS="${PGY_GCC}" FAKE_CUDA_EMULATION="${CMAKE_SOURCE_DIR}/tests/harness/cuda/emulation.h"
   FAKE_CUDA_EMULATION_LIBRARY="$<TARGET_FILE:cuda_emulation>" FAKE_CUDA_OBJECTS="${CMAKE_SOURCE_DIR}/build/cuda_objects")
 target_link_libraries(running_cuda PRIVATE pgy_settings)
-add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/libnvrtc.so.13
-  ${CMAKE_BINARY_DIR}/tests/cuda_running/libnvrtc.so.13)
+foreach(library nvrtc.so.13 nccl.so.2)
+  add_custom_command(TARGET running_cuda POST_BUILD COMMAND ${CMAKE_COMMAND} -E create_symlink ../cuda/lib${library}
+    ${CMAKE_BINARY_DIR}/tests/cuda_running/lib${library})
+endforeach()
 # cuBLASLt only stands beside the driver that runs kernels: its products need memory that the host reaches.
 add_library(fake_cublaslt MODULE ${CMAKE_SOURCE_DIR}/tests/harness/cuda/libcublaslt.c)
 set_target_properties(fake_cublaslt PROPERTIES PREFIX "" OUTPUT_NAME libcublasLt SUFFIX .so.13 LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/cuda_running)
 target_link_libraries(fake_cublaslt PRIVATE pgy_settings m)
-add_dependencies(running_cuda cuda_emulation fake_nvrtc fake_cublaslt)
+add_dependencies(running_cuda cuda_emulation fake_nvrtc fake_nccl fake_cublaslt)
 
 # Operators from outside, as a user would build them: the header is all they know.
 file(GLOB plugins CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/operators/*.c ${CMAKE_SOURCE_DIR}/examples/hooks/*.c ${CMAKE_SOURCE_DIR}/tests/data/operators/*.c)
@@ -111,7 +114,7 @@ foreach(layer ${PGY_ALL_LAYERS} cli)
   pgy_unit_tests(${layer})
 endforeach()
 
-foreach(test device.cuda device.cuda_cache engine.cuda)
+foreach(test device.cuda device.cuda_cache device.nccl engine.cuda)
   add_dependencies(test.${test} fake_cuda_libraries)
 endforeach()
 add_dependencies(test.kernels.cuda running_cuda)

@@ -71,6 +71,7 @@ typedef enum pgy_backend_trait {
     PGY_BACKEND_BUILDS_PLANS = 4,  /**< builds plans from a pgy_build_config; its network may have
                                       other outputs than the model of the other runners */
     PGY_BACKEND_IS_REFERENCE = 8,  /**< computes what the standard defines, in float64 */
+    PGY_BACKEND_RUNS_RANKS = 32,   /**< its runners can be the ranks of pgy_runner_create_ranks */
     PGY_BACKEND_TAKES_CONFIG = 16  /**< the options struct begins with a `const pgy_build_config *`
                                       (NULL: defaults), which pgy_engine_runner_configure sets */
 } pgy_backend_trait;

@@ -120,6 +120,18 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_graph_value_data(pgy_tensor **out, pgy_val
  * node of a cycle */
 PGY_API PGY_MUST_CHECK pgy_status pgy_graph_sort(pgy_graph *g, pgy_error *err);
 
+/** Sets nb_rank of every DistCollective node, subgraphs included, whose group is all ranks, so that
+ * the model is for this number of ranks. *count: of DistCollective nodes. @return PGY_E_ARGUMENT if
+ * a node states another number */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_set_ranks(pgy_graph *g, int64_t ranks, size_t *count,
+                                                      pgy_error *err);
+/** The outputs that differ between the ranks of a divided model, because they are parts of a tensor
+ * or only the root has them. @param graphs  one for each rank, or one for all ranks. @param out
+ * their names, in the memory of graphs[0] */
+PGY_API PGY_MUST_CHECK pgy_status pgy_graph_find_parts(const char *const **out, size_t *out_count,
+                                                       pgy_graph *const *graphs, size_t count,
+                                                       pgy_error *err);
+
 typedef struct pgy_infer_options {
     size_t size; /**< sizeof(pgy_infer_options) */
     const pgy_metadata

@@ -11,6 +11,7 @@
 #include <polygraphy/bench_sweep.h>
 #include <polygraphy/bisect_rewrites.h>
 #include <polygraphy/capability.h>
+#include <polygraphy/communicator.h>
 #include <polygraphy/compare.h>
 #include <polygraphy/cut.h>
 #include <polygraphy/data.h>

@@ -98,6 +98,18 @@ PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create_callback(pgy_runner **out, c
                                                              pgy_infer_callback infer, void *user,
                                                              pgy_error *err);
 
+/** Joins runners to one, whose inference runs all of them, each as a rank in a thread of its own,
+ * on the same inputs, so that the DistCollective nodes of their models meet. Its outputs are those
+ * of rank 0. An inference fails if an output of another rank differs beyond rounding, unless it is
+ * one of `parts`.
+ * @param ranks  taken over, also on failure, but not the array; of backends that have
+ * PGY_BACKEND_RUNS_RANKS
+ * @param parts  names of outputs that may differ, as pgy_graph_find_parts finds them; copied */
+PGY_API PGY_MUST_CHECK pgy_status pgy_runner_create_ranks(pgy_runner **out,
+                                                          pgy_runner *const *ranks, size_t count,
+                                                          const char *const *parts,
+                                                          size_t part_count, pgy_error *err);
+
 PGY_API const char *pgy_runner_name(const pgy_runner *r);
 PGY_API const pgy_backend *pgy_runner_backend(const pgy_runner *r);
 PGY_API bool pgy_runner_is_active(const pgy_runner *r);

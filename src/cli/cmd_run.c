@@ -22,6 +22,7 @@
 #include "cli/progress.h"
 #include "cli/run_decode.h"
 #include "cli/run_page.h"
+#include "cli/run_ranks.h"
 #include "cli/script/script.h"
 
 static const char LOG_PATH[] = "tools/run/run.py";
@@ -33,25 +34,11 @@ static const option_group *const *groups(void)
     static const option_group *all[MAX_GROUPS];
     if (all[0]) return all;
     const option_group *const fixed[] = {
-        &GROUP_SCRIPT,
-        &GROUP_LOGGING,
-        group_runners(),
-        &GROUP_MODEL_RUN,
-        &GROUP_ONNX_LOAD,
-        &GROUP_ONNX_SHAPE,
-        &GROUP_ONNX_SAVE,
-        &GROUP_DECODE,
-        &GROUP_DATA,
-        &GROUP_INFERENCE,
-        &GROUP_POSTPROCESS,
-        &GROUP_COMPARE,
-        &GROUP_FUNCTIONS,
-        &GROUP_TRACE,
-        &GROUP_OPERATORS,
-        &GROUP_TRT_CONFIG,
-        &GROUP_TRT_NETWORK,
-        &GROUP_TRT_ENGINE,
-        NULL,
+        &GROUP_SCRIPT,     &GROUP_LOGGING,     group_runners(),   &GROUP_RANKS,
+        &GROUP_MODEL_RUN,  &GROUP_ONNX_LOAD,   &GROUP_ONNX_SHAPE, &GROUP_ONNX_SAVE,
+        &GROUP_DECODE,     &GROUP_DATA,        &GROUP_INFERENCE,  &GROUP_POSTPROCESS,
+        &GROUP_COMPARE,    &GROUP_FUNCTIONS,   &GROUP_TRACE,      &GROUP_OPERATORS,
+        &GROUP_TRT_CONFIG, &GROUP_TRT_NETWORK, &GROUP_TRT_ENGINE, NULL,
     };
     size_t n = 0;
     while (fixed[n]) all[n] = fixed[n], n++;
@@ -175,6 +162,8 @@ typedef struct run_models {
     const pgy_build_config *config; /* of --trt and --trtexec; NULL: neither is used */
     /* models for the other runners and for --trt; NULL: the unchanged file */
     pgy_model *edited, *edited_trt;
+    run_ranks ranks;
+    size_t rank; /* whose runner is being made */
 } run_models;
 
 static pgy_status make_source(pgy_model_source *out, const char *backend, void *user,
@@ -182,7 +171,9 @@ static pgy_status make_source(pgy_model_source *out, const char *backend, void *
 {
     const run_models *m = user;
     const model_args *model = ARGS_OF(m->line, model_args);
-    pgy_model *edited = runner_has(backend, PGY_BACKEND_BUILDS_PLANS) ? m->edited_trt : m->edited;
+    pgy_model *edited = m->ranks.count                                  ? m->ranks.models[m->rank]
+                        : runner_has(backend, PGY_BACKEND_BUILDS_PLANS) ? m->edited_trt
+                                                                        : m->edited;
     if (!model->path) {
         *out = (pgy_model_source){0};
         return PGY_OK;
@@ -223,10 +214,12 @@ static pgy_status edit_models(run_models *m, pgy_error *err)
 
 static pgy_status configure(pgy_backend_options *o, const char *backend, void *user, pgy_error *err)
 {
-    const run_models *m = user;
-    return runner_has(backend, PGY_BACKEND_TAKES_CONFIG)
-               ? pgy_engine_runner_configure(o, m->config, err)
-               : PGY_OK;
+    run_models *m = user;
+    const pgy_build_config *config = m->config;
+    pgy_status st = PGY_OK;
+    if (!runner_has(backend, PGY_BACKEND_TAKES_CONFIG)) return PGY_OK;
+    if (m->ranks.count) st = run_ranks_config(&config, &m->ranks, m->rank, m->config, err);
+    return st ? st : pgy_engine_runner_configure(o, config, err);
 }
 
 /* The configuration of the runners that build engines. Functions of shared objects change that of
@@ -326,7 +319,10 @@ static pgy_status run_all(args *line, bool *passed, pgy_error *err)
     if (!st && post->script) st = pgy_postprocess_script_create(&script, post->script, err);
     if (!st) st = make_config(&models.config, line, err);
     if (!st) st = edit_models(&models, err);
-    if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);
+    if (!st) st = run_ranks_load(&models.ranks, line, err);
+    if (!st)
+        st = run_ranks_create(&runners, &runner_count, line, &maker, &models.ranks, &models.rank,
+                              err);
     if (!st && runner_count) st = data_loader_create(&loader, line, model->shapes, err);
     if (st) goto done;
     fill_options(&options, &parts, line, &functions, script);
@@ -346,6 +342,7 @@ done:
     run_page_end(&page);
     pgy_run_report_destroy(report);
     runners_destroy(runners, runner_count);
+    run_ranks_release(&models.ranks);
     trt_config_release(line);
     pgy_data_loader_destroy(loader);
     pgy_model_destroy(models.edited);
@@ -409,6 +406,7 @@ static pgy_status run(args *line, bool *passed, pgy_error *err)
 {
     pgy_status st = check_model(line, err);
     if (!st) st = check_paths(line, err);
+    if (!st) st = run_ranks_check(line, err);
     if (!st && script_is_asked_for(line)) return write_script(line, err);
     return st ? st : run_traced(line, passed, err);
 }

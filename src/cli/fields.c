@@ -50,6 +50,7 @@ static const struct {
     {"pgy_operators_load", "--op-library"},
     {"pgy_precision_save_times", "--save-layer-times"},
     {"pgy_refitter_refit", "'convert PLAN --refit-from MODEL.onnx'"},
+    {"pgy_runner_create_ranks", "--ranks"},
     {"pgy_script_loader_create", "--data-loader-script"},
     {"pgy_set_max_memory", "--max-memory"},
     {"pgy_shard_suggest", "'template shard-hints'"},

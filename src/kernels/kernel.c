@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "base/communicator.h"
+
 /* ---- Axes ----------------------------------------------------------------------------------- */
 
 int32_t kernel_all_axes(const kernel_problem *u)
@@ -50,6 +52,7 @@ void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_
 pgy_status kernel_fault_status(int kind)
 {
     if (kind == KERNEL_FAULT_LENGTH) return PGY_E_ARGUMENT;
+    if (kind == KERNEL_FAULT_RANKS) return PGY_E_DEVICE;
     return kind == KERNEL_FAULT_PLUGIN ? PGY_E_BACKEND : PGY_E_SHAPE;
 }
 
@@ -57,6 +60,7 @@ static const char *fault_text(pgy_status status)
 {
     if (status == PGY_E_ARGUMENT)
         return "a sequence length or position does not fit its caches or tables";
+    if (status == PGY_E_DEVICE) return communicator_why(); /* of this thread, which ran it alone */
     return status == PGY_E_BACKEND ? "its plug-in failed"
                                    : "an index is out of range, or a shape does not fit";
 }

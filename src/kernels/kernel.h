@@ -142,6 +142,8 @@ enum {
      * early. */
     KERNEL_HOLDS_NEXT = 64,
     KERNEL_NARROWS_WEIGHTS = 128, /* reads kernel_tensor.narrow of input 1 */
+    /* Waits for other ranks: it is neither measured nor captured in a graph. */
+    KERNEL_JOINS_RANKS = 256,
 };
 
 typedef struct kernel {
@@ -212,10 +214,11 @@ typedef enum kernel_fault_kind {
     KERNEL_FAULT_INDEX,  /* an index in the input data is out of range, or a shape does not fit */
     KERNEL_FAULT_LENGTH, /* a sequence length or position does not fit caches or tables */
     KERNEL_FAULT_PLUGIN, /* a plug-in kernel failed; it has logged the reason */
+    KERNEL_FAULT_RANKS,  /* a collective failed; communicator_why has the reason */
 } kernel_fault_kind;
 
 pgy_status kernel_fault_status(int kind);
-enum { KERNEL_FAULT_BYTES = 96 };
+enum { KERNEL_FAULT_BYTES = 512 };
 /* Writes "index 7 is not in [-5, 5)" if the run noted one, else what the status stands for. */
 void kernel_fault_print(char text[KERNEL_FAULT_BYTES], pgy_status status,
                         const kernel_bad_index *bad);

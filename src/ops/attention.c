@@ -184,6 +184,10 @@ static pgy_status check_mask(const op_infer *c, const dim *scores, pgy_error *er
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     head_dims h[3];
+    if (op_attr_int(c->node, "nb_rank", 1) > 1) /* of TensorRT, for ranks that share the keys */
+        return op_error(c->node, err, PGY_E_UNSUPPORTED,
+                        "nb_rank is %lld, but attention across several ranks is not supported",
+                        (long long)op_attr_int(c->node, "nb_rank", 1));
     pgy_status st = rank_check(c, Q, 3, 4, err);
     for (size_t i = K; !st && rank_known(c, Q) && i <= V; i++)
         st = rank_check(c, i, c->inputs[Q].rank, c->inputs[Q].rank, err);

@@ -264,7 +264,8 @@ const pgy_backend BACKEND_native = {
     .deactivate = deactivate,
     .destroy = destroy,
     .version = pgy_version,
-    .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS | PGY_BACKEND_TAKES_CONFIG,
+    .traits = PGY_BACKEND_RUNS_PLANS | PGY_BACKEND_BUILDS_PLANS | PGY_BACKEND_TAKES_CONFIG |
+              PGY_BACKEND_RUNS_RANKS,
     .preparation_ns = preparation_ns,
     .infer_keeping = infer_keeping,
 };

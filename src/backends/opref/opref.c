@@ -210,5 +210,5 @@ const pgy_backend BACKEND_opref = {
     .deactivate = deactivate,
     .destroy = destroy,
     .version = pgy_version,
-    .traits = PGY_BACKEND_IS_REFERENCE,
+    .traits = PGY_BACKEND_IS_REFERENCE | PGY_BACKEND_RUNS_RANKS,
 };

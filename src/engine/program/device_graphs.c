@@ -43,6 +43,7 @@ static bool has_fixed_operands(const program *p, const program_step *s)
 static bool can_capture(const program *p, const program_step *s)
 {
     return s->act == PROGRAM_RUN && s->space && s->kernel &&
+           !(s->kernel->flags & KERNEL_JOINS_RANKS) &&
            device_has_graphs(p->spaces[s->space].device) && has_fixed_operands(p, s);
 }
 

@@ -192,6 +192,8 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
  * levels. */
 static bool is_worth(const selection *s, const select_node *n)
 {
+    for (size_t i = 0; i < n->variant_count; i++)
+        if (n->variants[i].kernel->flags & KERNEL_JOINS_RANKS) return false;
     return n->variant_count > 1 && (s->timing->level >= 4 || n->variants[n->usual].space ||
                                     n->variants[n->usual].estimate_ns >= PROGRAM_SHORT_NS);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the small models beside it; needs numpy and onnx. attention.onnx has two attention layers, scaled.onnx one with scaled q and k, decoder.onnx
-an AttentionPlugin and a gated MLP, quantized.onnx the same with int8 weights behind two DequantizeLinear each. hints_*.json are of Polygraphy 0.53.6
+an AttentionPlugin and a gated MLP, quantized.onnx the same with int8 weights behind two DequantizeLinear each, loops.onnx collectives in the body of a
+Loop and behind a NonZero. hints_*.json are of Polygraphy 0.53.6
 (template shard-hints attention.onnx), old.json is hints_attention.json in the layout of 0.49."""
 import os
 
@@ -94,6 +95,20 @@ def quantized():
     save("quantized", before + nodes, inputs, outputs, stored, 23)
 
 
+def collective(name, x, y, operation, reduction="none"):
+    return node("DistCollective", [x], [y], name, collective_operation=operation, reduce_op=reduction)
+
+
+def loops():
+    body = helper.make_graph([collective("sum", "p_in", "s", "all_reduce", "sum"), node("Mul", ["s", "half"], ["p_out"]), node("Identity", ["c_in"], ["c_out"])],
+                             "body", [value("i", TensorProto.INT64, []), value("c_in", TensorProto.BOOL, []), floats("p_in", None)],
+                             [value("c_out", TensorProto.BOOL, []), floats("p_out", None)])
+    nodes = [collective("split", "x", "p", "reduce_scatter", "max"), node("Loop", ["n", "", "p"], ["q"], "loop", body=body), collective("join", "q", "y", "all_gather"),
+             node("NonZero", ["x"], ["places"]), node("Transpose", ["places"], ["turned"], perm=[1, 0]), collective("count", "turned", "z", "all_gather")]
+    save("loops", nodes, [floats("x", [4, 3])], [floats("y", None), value("z", TensorProto.INT64, None)],
+         [numpy_helper.from_array(np.int64(3), "n"), numpy_helper.from_array(np.float32(0.5), "half")])
+
+
 if __name__ == "__main__":
-    for make in (attention, scaled, decoder, quantized):
+    for make in (attention, scaled, decoder, quantized, loops):
         make()

@@ -9,6 +9,7 @@
 #ifndef HARNESS_CUDA_FAULT_H
 #define HARNESS_CUDA_FAULT_H
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ static fault_counter *fault_counter_of(const char *name)
 }
 
 /* Counts a call. @return the error code that FAKE_CUDA_FAIL plants for it; 0: none */
-static int fault_of(const char *name)
+static int fault_count_call(const char *name)
 {
     const char *rule = getenv("FAKE_CUDA_FAIL");
     const size_t size = strlen(name);
@@ -49,6 +50,16 @@ static int fault_of(const char *name)
         if (rule) rule++;
     }
     return 0;
+}
+
+/* The same, from any thread. */
+static int fault_of(const char *name)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    const int code = fault_count_call(name);
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 #endif

@@ -10,6 +10,7 @@
  *     FAKE_CUDA_FAIL                fault.h
  *
  * A call that is wrong on any driver prints a sentence and aborts. */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -120,16 +121,28 @@ static int begin_in_context(const char *name)
     return code ? code : depth ? 0 : 201;
 }
 
-#define BEGIN(name)                   \
-    do {                              \
-        const int code = begin(name); \
-        if (code) return code;        \
-    } while (0)
-#define BEGIN_IN_CONTEXT(name)                   \
-    do {                                         \
-        const int code = begin_in_context(name); \
-        if (code) return code;                   \
-    } while (0)
+/* One thread at a time is inside. */
+static pthread_mutex_t inside = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static int come_in(void)
+{
+    return pthread_mutex_lock(&inside);
+}
+
+static void go_out(const int *unused)
+{
+    (void)unused;
+    pthread_mutex_unlock(&inside);
+}
+
+#define ALONE __attribute__((cleanup(go_out), unused)) const int alone = come_in()
+#define BEGIN(name)                 \
+    ALONE;                          \
+    const int begun_ = begin(name); \
+    if (begun_) return begun_
+#define BEGIN_IN_CONTEXT(name)                 \
+    ALONE;                                     \
+    const int begun_ = begin_in_context(name); \
+    if (begun_) return begun_
 
 /* ---- For tests ------------------------------------------------------------------------------ */
 
@@ -377,6 +390,7 @@ EXPORT int cuMemHostAlloc(void **out, size_t bytes, unsigned flags)
 /* Functions that release do so even when they fail, so that a lost device is no leak. */
 EXPORT int cuMemFreeHost(void *memory)
 {
+    ALONE;
     const int code = begin_in_context("cuMemFreeHost");
     free(memory);
     return code;
@@ -425,6 +439,7 @@ EXPORT int cuStreamCreate(cu_stream *stream, unsigned flags)
 
 EXPORT int cuStreamDestroy_v2(cu_stream stream)
 {
+    ALONE;
     const int code = begin_in_context("cuStreamDestroy_v2");
     free(stream);
     return code;
@@ -453,6 +468,7 @@ EXPORT int cuEventCreate(cu_event *event, unsigned flags)
 
 EXPORT int cuEventDestroy_v2(cu_event event)
 {
+    ALONE;
     const int code = begin_in_context("cuEventDestroy_v2");
     free(event);
     return code;
@@ -499,6 +515,7 @@ EXPORT int cuModuleLoadData(cu_module *module, const void *image)
 
 EXPORT int cuModuleUnload(cu_module module)
 {
+    ALONE;
     const int code = begin_in_context("cuModuleUnload");
     free(module->text);
     free(module);
@@ -681,6 +698,7 @@ static void destroy_graph(cu_graph g)
 EXPORT int cuStreamEndCapture(cu_stream stream, cu_graph *graph)
 {
     cu_graph captured = stream->captured;
+    ALONE;
     const int code = begin_in_context("cuStreamEndCapture");
     stream->captured = NULL;
     if (code || !captured) destroy_graph(captured);
@@ -710,6 +728,7 @@ EXPORT int cuGraphLaunch(cu_graph_exec graph, cu_stream stream)
 
 EXPORT int cuGraphExecDestroy(cu_graph_exec graph)
 {
+    ALONE;
     const int code = begin_in_context("cuGraphExecDestroy");
     free(graph->graph.items);
     free(graph);
@@ -718,6 +737,7 @@ EXPORT int cuGraphExecDestroy(cu_graph_exec graph)
 
 EXPORT int cuGraphDestroy(cu_graph graph)
 {
+    ALONE;
     const int code = begin_in_context("cuGraphDestroy");
     destroy_graph(graph);
     return code;
