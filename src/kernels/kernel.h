@@ -85,7 +85,7 @@ typedef struct kernel_plan {
     uint32_t packed_inputs;     /* bit i: input i is inside `packed` and not read when it runs */
     size_t workspace_bytes;     /* shared by all parts, 64-byte aligned, not cleared */
     size_t scratch_bytes;       /* for each thread, 64-byte aligned, not cleared */
-    uint32_t phases;            /* at least 1; separated by barriers */
+    uint32_t phases;            /* at least 1; each sees what the ones before it wrote */
     uint32_t parts;             /* upper bound of the number of parts of each phase, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
 } kernel_plan;
