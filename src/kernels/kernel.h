@@ -240,7 +240,8 @@ int32_t kernel_all_axes(const kernel_problem *u);
 int32_t kernel_axes_before(const kernel_problem *u, int64_t axis);
 size_t kernel_count(const kernel_tensor *t);      /* number of elements */
 size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout, padding lanes included */
-/* Divides `count` items evenly into `parts` contiguous ranges; [*from, *to) is that of `part`. */
+/* Divides `count` items evenly into `parts` contiguous ranges; [*from, *to) is that of `part`.
+ * Ranges of neighbouring parts, which one thread runs, have even sums, too. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
 /* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);

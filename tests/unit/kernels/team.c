@@ -174,6 +174,9 @@ static void test_team__shares_are_even_and_complete(void **state)
                 next = to;
             }
             assert_int_equal(next, items);
+            size_t from, to;
+            kernel_share(&from, &to, items, parts / 2, parts);
+            assert_int_equal(from, items * (parts / 2) / parts);
         }
     }
 }
