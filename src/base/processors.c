@@ -67,3 +67,19 @@ size_t processors_allowed(void)
     const size_t mask = in_affinity_mask(), quota = processors_quota("");
     return quota < mask ? quota : mask;
 }
+
+int processors_current(void)
+{
+    return sched_getcpu();
+}
+
+/* A thread moves at once when its mask forbids where it is, and stays when the mask is back. */
+void processors_leave(int processor)
+{
+    cpu_set_t all, others;
+    if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof all, &all)) return;
+    others = all;
+    CPU_CLR(processor, &others);
+    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+        (void)sched_setaffinity(0, sizeof all, &all);
+}

@@ -45,8 +45,8 @@ size_t kernel_size_bytes(const kernel_tensor *t)
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts)
 {
     const size_t each = count / parts, rest = count % parts;
-    *from = each * part + (part < rest ? part : rest);
-    *to = *from + each + (part < rest);
+    *from = part * each + part * rest / parts;
+    *to = (part + 1) * each + (part + 1) * rest / parts;
 }
 
 pgy_status kernel_fault_status(int kind)

@@ -92,7 +92,7 @@ typedef struct kernel_plan {
     uint32_t packed_inputs;     /* bit i: input i is inside `packed` and not read when it runs */
     size_t workspace_bytes;     /* shared by all parts, 64-byte aligned, not cleared */
     size_t scratch_bytes;       /* for each thread, 64-byte aligned, not cleared */
-    uint32_t phases;            /* at least 1; separated by barriers */
+    uint32_t phases;            /* at least 1; each sees what the ones before it wrote */
     uint32_t parts;             /* upper bound of the number of parts of each phase, at least 1 */
     int8_t in_place; /* input whose memory output 0 may take if no later step reads it; -1: none */
     uint8_t copies;  /* a kernel_copies */
@@ -251,7 +251,8 @@ int32_t kernel_all_axes(const kernel_problem *u);
 int32_t kernel_axes_before(const kernel_problem *u, int64_t axis);
 size_t kernel_count(const kernel_tensor *t);      /* number of elements */
 size_t kernel_size_bytes(const kernel_tensor *t); /* in its layout, padding lanes included */
-/* Divides `count` items evenly into `parts` contiguous ranges; [*from, *to) is that of `part`. */
+/* Divides `count` items evenly into `parts` contiguous ranges; [*from, *to) is that of `part`.
+ * Ranges of neighbouring parts, which one thread runs, have even sums, too. */
 void kernel_share(size_t *from, size_t *to, size_t count, uint32_t part, uint32_t parts);
 /* Runs a prepared kernel of the host on this thread alone, all phases and parts: for tests. */
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts);

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops over phases and parts. A failure becomes visible to all threads before the barrier
- * behind its phase, so no thread starts a phase after a check failed in another thread. */
+/* The loops over phases and parts. A failure becomes visible to all threads before its phase is
+ * complete, so no thread runs a part of a later phase after a check failed in another thread. */
 #include "kernels/launch.h"
 
 #include "base/alloc.h"
 #include "base/cancel.h"
+#include "base/system.h"
+
+enum { MOST_PARTS = 65535 }; /* that a team counts */
 
 launch launch_of(const kernel *k, const kernel_plan *p, uint32_t parts)
 {
+    if (parts > MOST_PARTS) parts = MOST_PARTS;
     return (launch){.run = {.self = k,
                             .params = p->params,
                             .packed = p->packed,
@@ -47,35 +51,37 @@ pgy_status launch_alone(const launch *l)
     return st;
 }
 
-/* Runs this thread's parts of a phase. */
-static pgy_status share_phase(const launch *l, team *t, size_t thread, uint32_t phase,
-                              const atomic_int *failed)
+static void note_failure(const launch_notes *n, pgy_status st)
 {
-    pgy_status st = PGY_OK;
-    uint32_t part;
-    bool resumed = false;
-    if (l->run.parts <= team_size(t))
-        return thread < l->run.parts ? run_part(l, phase, (uint32_t)thread, thread, false) : PGY_OK;
-    while (!st && !atomic_load_explicit(failed, memory_order_relaxed) &&
-           team_share_next(t, thread, l->run.parts, &part)) {
-        st = run_part(l, phase, part, thread, resumed);
-        resumed = true;
-    }
-    return st;
+    int none = PGY_OK;
+    if (atomic_compare_exchange_strong(n->failed, &none, (int)st) && n->faulty)
+        atomic_store_explicit(n->faulty, n->number, memory_order_relaxed);
 }
 
-bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed)
+/* Runs this thread's parts of a phase. Parts behind a failure are taken, too, but not run: the
+ * round ends when none is left. */
+static void share_phase(const launch *l, team *t, size_t thread, uint32_t phase,
+                        const launch_notes *n)
 {
-    bool first = false;
-    for (uint32_t phase = 0; phase < l->phases; phase++) {
-        if (phase && l->run.parts > 1) team_barrier(t, thread);
-        if (l->run.parts > team_size(t)) team_share_begin(t, thread);
-        if (atomic_load_explicit(failed, memory_order_relaxed)) continue;
-        const pgy_status st = share_phase(l, t, thread, phase, failed);
-        int none = PGY_OK;
-        if (st) first |= atomic_compare_exchange_strong(failed, &none, (int)st);
+    uint32_t part;
+    bool resumed = false;
+    while (team_share_next(t, thread, l->run.parts, &part)) {
+        if (atomic_load_explicit(n->failed, memory_order_relaxed)) continue;
+        const pgy_status st = run_part(l, phase, part, thread, resumed);
+        if (st) note_failure(n, st);
+        if (n->end_ns) *n->end_ns = clock_ns();
+        resumed = true;
     }
-    return first;
+}
+
+bool launch_in_team(const launch *l, team *t, size_t thread, const launch_notes *n)
+{
+    for (uint32_t phase = 0; phase < l->phases; phase++) {
+        if (!team_share_begin(t, thread)) return false;
+        if (!phase && n->begin_ns) *n->begin_ns = clock_ns();
+        share_phase(l, t, thread, phase, n);
+    }
+    return true;
 }
 
 void kernel_run_alone(const kernel *k, const kernel_plan *p, void *const *tensors, uint32_t parts)
@@ -101,14 +107,14 @@ static void run_job(size_t thread, size_t size, void *user)
 {
     job *j = user;
     (void)size;
-    (void)launch_in_team(j->l, j->team, thread, &j->failed);
+    (void)launch_in_team(j->l, j->team, thread, &(launch_notes){.failed = &j->failed});
 }
 
 pgy_status launch_on_team(const launch *l, team *t)
 {
     job j = {.l = l, .team = t};
     atomic_init(&j.failed, PGY_OK);
-    team_run(t, run_job, &j);
+    team_run(t, true, run_job, &j);
     return (pgy_status)atomic_load_explicit(&j.failed, memory_order_relaxed);
 }
 

@@ -2,11 +2,14 @@
 /* Runs a prepared kernel. Programs, interpretation, measuring and tests all use it; no other code
  * calls a kernel's `run` or `enqueue`.
  *
- * A host kernel has one or more phases with barriers between them; each phase is cut into parts
- * that several threads may share. A device kernel is one call that enqueues all work on a stream.
+ * A host kernel has one or more phases, each of which begins when the one before it is complete,
+ * each phase is cut into parts that several threads may share. A device kernel is one call that
+ * enqueues all work on a stream.
  */
 #ifndef KERNELS_LAUNCH_H
 #define KERNELS_LAUNCH_H
+
+#include <stdatomic.h>
 
 #include "kernels/kernel.h"
 #include "kernels/team.h"
@@ -15,7 +18,8 @@ typedef struct launch {
     /* Without phase, part, scratch and fault, which differ between calls of `run`. */
     kernel_run run;
     uint32_t phases;
-    char *scratch; /* that of thread 0; that of thread i lies i strides behind it */
+    double shared_ns; /* for programs: the estimate, if several threads share the launch */
+    char *scratch;    /* that of thread 0; that of thread i lies i strides behind it */
     size_t scratch_stride;
 } launch;
 
@@ -33,11 +37,19 @@ pgy_status launch_part(const launch *l, uint32_t phase, uint32_t part, bool resu
 pgy_status launch_alone(const launch *l);
 /* Runs all phases and parts on a team that runs no task; the caller is the team's first thread. */
 pgy_status launch_on_team(const launch *l, team *t);
-/* Does the work of one thread inside a team's task; every thread of the team must call it. With
- * more parts than threads, a thread that is done takes parts that others have not begun. Phases
- * do not run once *failed holds a status, from this launch or an earlier one. Returns true if this
- * call has set *failed. */
-bool launch_in_team(const launch *l, team *t, size_t thread, atomic_int *failed);
+/* What a thread of a team notes while it takes part in a launch. */
+typedef struct launch_notes {
+    atomic_int *failed;    /* status of the first failure, of this launch or an earlier one */
+    atomic_size_t *faulty; /* gets `number` with that status; may be NULL */
+    size_t number;
+    int64_t *begin_ns, *end_ns; /* when the thread could begin, and ended its parts, if it had any;
+                                   may be NULL */
+} launch_notes;
+
+/* Does the work of one thread inside a team's task: a round of the team for each phase. A thread
+ * that is done takes parts that others have not begun. Parts do not run once *failed holds a
+ * status. False: the task is over, and the thread must return without a look at its data. */
+bool launch_in_team(const launch *l, team *t, size_t thread, const launch_notes *n);
 
 /* Enqueues a device kernel. The caller sets l->run.fault to NULL or to memory that the device
  * reaches. */

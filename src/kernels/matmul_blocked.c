@@ -10,7 +10,13 @@
 #include "kernels/matmul.h"
 #include "kernels/vec_math.h"
 
-enum { UNIT_ROWS = 216, LEAST_TILES = 4, UNIT_PANELS = 8, DEPTH = 1024 };
+enum {
+    UNIT_ROWS = 216,
+    LEAST_TILES = 4,
+    UNIT_PANELS = 8,
+    DEPTH = 1024,
+    PARTS_OF_UNIT = 2 /* the most parts for each unit of panels that are read side by side */
+};
 
 const matmul_tile *matmul_tile_of(cpu_level level)
 {
@@ -127,13 +133,22 @@ static cut cut_into(const matmul_shape *s, const matmul_tile *t, size_t rows, si
                  .across = (matmul_panel_count(s, t) + panels - 1) / panels};
 }
 
+/* Panels that few rows read side by side stay together, if that leaves enough units. */
+static size_t least_panels(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
+{
+    const cut c = cut_into(s, t, UNIT_ROWS, MATMUL_ABREAST);
+    const bool few = s->m <= MATMUL_ABREAST_ROWS;
+    return few && s->batch * c.across * PARTS_OF_UNIT >= parts ? MATMUL_ABREAST : 1;
+}
+
 /* Panels are divided first, because rows that are divided read a panel more than once. No tile of
  * the micro-kernels is divided, so all cuts give the same bits. */
 static cut cut_for(const matmul_shape *s, const matmul_tile *t, uint32_t parts)
 {
     size_t panels = UNIT_PANELS, rows = UNIT_ROWS;
+    const size_t least = least_panels(s, t, parts);
     cut c = cut_into(s, t, rows, panels);
-    while (panels > 1 && s->batch * c.row_units * c.across < parts)
+    while (panels > least && s->batch * c.row_units * c.across < parts)
         c = cut_into(s, t, rows, panels /= 2);
     if (s->batch * c.row_units * c.across >= parts) return c;
     const size_t wanted = (parts + s->batch * c.across - 1) / (s->batch * c.across);

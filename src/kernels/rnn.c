@@ -234,7 +234,7 @@ static pgy_status rnn_prepare(kernel_plan *out, const kernel_problem *u, pgy_err
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)rnn_describe(p, u, level); /* cannot fail after `accept` */
     const matmul_tile *t = matmul_tile_of(level);
-    /* Each step ends in a barrier, so small steps get few parts. */
+    /* Threads wait for each other behind each step, so small steps get few parts. */
     const double worth = step_flops(p) / 200000 + 1;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->phases = phase_count(p);

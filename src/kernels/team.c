@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread team. A thread waits for a number to change: the round of tasks, or the round of the
- * barrier. It spins first, because the next step is usually microseconds away; then it sleeps on
- * the number (futex). The thread that changes a number wakes sleepers only if there are any.
- * Threads do not spin while the process has more runnable team threads than processors, because a
- * thread that has work may need the waiter's processor. Load from other processes shows in long
- * waits: a wait longer than SPIN_NS halves the time that the thread spins, and a shorter sleep
- * restores it. */
+/* The thread team. A thread waits for a number to grow: the number of tasks, or the number of
+ * rounds that are complete. It spins first, because the next round is usually microseconds away;
+ * then it sleeps on the number (futex). The thread that changes a number wakes sleepers only if
+ * there are any. Threads do not spin while the process has more runnable team threads than
+ * processors, because a thread that has work may need the waiter's processor. Load from other
+ * processes shows in long waits: a wait longer than SPIN_NS halves the time that the thread spins,
+ * and a shorter sleep restores it.
+ *
+ * Nobody waits for a thread that has not come: a round is complete when its parts are done, whoever
+ * did them, and a task when its rounds are. So a worker that the system runs late finds nothing
+ * left to do, or even that the task is over and its data are gone. Therefore a worker is `inside`
+ * only while it looks at the task's data, never while it waits, and the task ends when it has been
+ * closed and nobody is inside. */
 #include "kernels/team.h"
 
 #include <linux/futex.h>
@@ -13,36 +19,56 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/processors.h"
 #include "base/system.h"
 
-enum { CACHE_LINE = 64, SPIN_NS = 100000, SPIN_LEAST_NS = 2000, SPINS_PER_LOOK = 64 };
+enum {
+    CACHE_LINE = 64,
+    SPIN_NS = 100000,
+    SPIN_LEAST_NS = 2000,
+    SPINS_PER_LOOK = 64,
+    MOVES_NS = 10000000, /* a thread leaves the caller's processor no sooner than this again */
+    COUNT_BITS = 16      /* of a thread's `taken` */
+};
 
 /* A number that threads wait on, alone on its cache line. */
 typedef struct signal_word {
     _Alignas(CACHE_LINE) atomic_uint value;
-    atomic_uint sleepers;
+    atomic_bool asleep; /* has a thread gone to sleep since somebody last woke all? */
 } signal_word;
 
 typedef struct worker {
     team *team;
     size_t index;
     pthread_t thread;
-    /* Number of parts taken from this thread's range, in this share and, 0, in the next one. Which
-     * of both is this share's only this thread's own `share` says, which is equal in all threads.
-     */
-    _Alignas(CACHE_LINE) atomic_uint taken[2];
-    unsigned share;
+    /* The round of this thread, and whether thread 0 runs it alone. Each thread counts the rounds
+     * of a task by itself, and all come to the same numbers. */
+    uint64_t round;
+    bool alone;
+    bool helped;      /* took a part of another's range in the last small round */
+    uint32_t undone;  /* parts taken, but not yet counted as done */
+    unsigned entered; /* number of the task that this thread looks at */
+    int64_t moved_ns; /* when this thread last left the caller's processor */
+    /* The last round in which somebody took parts of this thread's range, and how many, in the
+     * lower COUNT_BITS. Rounds never come to their end there: 48 bits last for years. */
+    _Alignas(CACHE_LINE) _Atomic uint64_t taken;
+    _Alignas(CACHE_LINE) atomic_bool inside;
 } worker;
 
 struct team {
-    signal_word start, arrived, passed; /* numbers of tasks, threads at the barrier, barriers */
-    _Alignas(CACHE_LINE) atomic_uint running;
-    signal_word done; /* number of tasks that all workers have finished */
+    signal_word start;                     /* odd: a task runs; even: none */
+    signal_word passed;                    /* number of complete rounds, its lower 32 bits */
+    _Alignas(CACHE_LINE) atomic_uint done; /* parts of the current round */
+    _Alignas(CACHE_LINE) uint64_t first;   /* number of rounds before this task */
     void (*task)(size_t thread, size_t size, void *user);
     void *user;
+    atomic_int processor; /* where the caller began the task */
+    atomic_bool running;
+    int64_t ended_ns; /* when the last task ended */
     bool stopping;
     size_t size, started;
     size_t processors;
@@ -66,44 +92,55 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Are there processors for `more` threads besides those that run a task? */
-static bool may_spin(const team *t, size_t more)
+/* Are there processors for this team's threads besides those of other teams that run a task? A
+ * thread also asks when its own team's task is nearly over, and will spin until the next one. */
+static bool may_spin(const team *t)
 {
-    return atomic_load_explicit(&busy_threads, memory_order_relaxed) + more <= t->processors;
+    const size_t busy = atomic_load_explicit(&busy_threads, memory_order_relaxed);
+    const bool own = atomic_load_explicit(&t->running, memory_order_relaxed);
+    return busy + (own ? 0 : t->size) <= t->processors;
+}
+
+/* Both are close to each other, so the difference tells which one is ahead. */
+static bool has_reached(const signal_word *w, unsigned value)
+{
+    return (int)(atomic_load_explicit(&w->value, memory_order_acquire) - value) >= 0;
 }
 
 /* Returns false if the time is over. */
-static bool spin(const signal_word *w, unsigned old, int64_t until)
+static bool spin(const signal_word *w, unsigned value, int64_t until)
 {
     do {
         for (int i = 0; i < SPINS_PER_LOOK; i++) {
-            if (atomic_load_explicit(&w->value, memory_order_acquire) != old) return true;
+            if (has_reached(w, value)) return true;
             pause_briefly();
         }
     } while (clock_ns() < until);
     return false;
 }
 
-static void sleep_on(signal_word *w, unsigned old)
+static void sleep_on(signal_word *w, unsigned value)
 {
-    atomic_fetch_add(&w->sleepers, 1);
-    while (atomic_load(&w->value) == old)
-        syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
-    atomic_fetch_sub(&w->sleepers, 1);
+    for (;;) {
+        atomic_store(&w->asleep, true);
+        const unsigned now = atomic_load(&w->value);
+        if ((int)(now - value) >= 0) return;
+        syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+    }
 }
 
 /* Waits for a task. How soon it comes is unknown, so waits do not change the thread's patience. */
-static void wait_long(const team *t, signal_word *w, unsigned old)
+static void wait_long(const team *t, signal_word *w, unsigned value)
 {
-    if (!spin(w, old, clock_ns() + (may_spin(t, t->size) ? SPIN_NS : 0))) sleep_on(w, old);
+    if (!spin(w, value, clock_ns() + (may_spin(t) ? SPIN_NS : 0))) sleep_on(w, value);
 }
 
 /* Waits for other threads within a task, and adapts how long this thread spins next time. */
-static void wait_change(const team *t, signal_word *w, unsigned old)
+static void wait_change(const team *t, signal_word *w, unsigned value)
 {
     const int64_t start = clock_ns();
-    if (spin(w, old, start + (may_spin(t, 0) ? patience_ns : 0))) return;
-    sleep_on(w, old);
+    if (spin(w, value, start + (may_spin(t) ? patience_ns : 0))) return;
+    sleep_on(w, value);
     const int64_t halved = patience_ns / 2 > SPIN_LEAST_NS ? patience_ns / 2 : SPIN_LEAST_NS;
     patience_ns = clock_ns() - start < SPIN_NS ? SPIN_NS : halved;
 }
@@ -111,89 +148,218 @@ static void wait_change(const team *t, signal_word *w, unsigned old)
 static void change(signal_word *w, unsigned value)
 {
     atomic_store(&w->value, value);
-    if (atomic_load(&w->sleepers))
+    if (atomic_load(&w->asleep) && atomic_exchange(&w->asleep, false))
         syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 
-void team_barrier(team *t, size_t thread)
+/* ---- Entering a task ------------------------------------------------------------------------ */
+
+static bool enter(worker *w)
 {
-    (void)thread;
-    if (t->size == 1) return;
-    const unsigned round = atomic_load_explicit(&t->passed.value, memory_order_relaxed);
-    if (atomic_fetch_add(&t->arrived.value, 1) + 1 == t->size) {
-        atomic_store_explicit(&t->arrived.value, 0, memory_order_relaxed);
-        change(&t->passed, round + 1);
-    } else {
-        wait_change(t, &t->passed, round);
-    }
+    atomic_store(&w->inside, true);
+    if (atomic_load(&w->team->start.value) == w->entered) return true;
+    atomic_store_explicit(&w->inside, false, memory_order_release);
+    return false;
 }
 
-/* ---- Shares --------------------------------------------------------------------------------- */
+static void leave(worker *w)
+{
+    atomic_store_explicit(&w->inside, false, memory_order_release);
+}
 
-/* All threads have passed a barrier since the share before this one, so nobody reads its numbers
- * any more, and they can become those of the next share. */
-void team_share_begin(team *t, size_t thread)
+/* Closes the task to those that come late, and waits for those inside. They have no part left, so
+ * they leave at once, unless the system has stopped them there. */
+static void close_task(team *t)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    atomic_store(&t->start.value, atomic_load(&t->start.value) + 1);
+    for (size_t i = 1; i < t->size; i++)
+        for (int n = 0; atomic_load(&t->workers[i].inside); n++)
+            if (n < SPINS_PER_LOOK * SPINS_PER_LOOK)
+                pause_briefly();
+            else
+                nanosleep(&pause, NULL);
+}
+
+/* ---- Rounds --------------------------------------------------------------------------------- */
+
+/* Waits until the rounds before this thread's are complete. False: the task is over. */
+static bool await_turn(worker *w)
+{
+    team *t = w->team;
+    const unsigned before = (unsigned)(w->round - 1);
+    if (has_reached(&t->passed, before)) return true;
+    if (w->index == 0) {
+        wait_change(t, &t->passed, before);
+        return true;
+    }
+    leave(w);
+    wait_change(t, &t->passed, before);
+    return enter(w);
+}
+
+static void end_alone(worker *w)
+{
+    if (!w->alone) return;
+    w->alone = false;
+    if (w->index == 0) change(&w->team->passed, (unsigned)w->round);
+}
+
+bool team_alone(team *t, size_t thread)
 {
     worker *w = &t->workers[thread];
-    w->share ^= 1;
-    atomic_store_explicit(&w->taken[w->share ^ 1], 0, memory_order_relaxed);
+    if (w->alone) return thread == 0;
+    w->round++;
+    w->alone = true;
+    return thread == 0 && await_turn(w);
 }
 
-static bool take(worker *from, unsigned share, uint32_t count, uint32_t *index)
+bool team_share_begin(team *t, size_t thread)
 {
-    atomic_uint *taken = &from->taken[share];
-    if (atomic_load_explicit(taken, memory_order_relaxed) >= count) return false;
-    *index = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
-    return *index < count;
+    worker *w = &t->workers[thread];
+    end_alone(w);
+    w->round++;
+    return await_turn(w);
+}
+
+/* A complete round has left its number, or a later one, in all ranges with parts, so a thread that
+ * comes late takes none. */
+static bool take(worker *from, uint64_t round, uint32_t count, uint32_t *index)
+{
+    const uint64_t none = round << COUNT_BITS;
+    uint64_t taken = atomic_load_explicit(&from->taken, memory_order_relaxed), more;
+    do {
+        if (!count || taken >= none + count) return false;
+        more = (taken < none ? none : taken) + 1;
+    } while (!atomic_compare_exchange_weak_explicit(&from->taken, &taken, more,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *index = (uint32_t)(more - none - 1);
+    return true;
+}
+
+/* Counts the parts that this thread has taken as done. */
+static void count_done(worker *w, uint32_t parts)
+{
+    team *t = w->team;
+    const uint32_t more = w->undone;
+    w->undone = 0;
+    if (!more || atomic_fetch_add(&t->done, more) + more != parts) return;
+    atomic_store_explicit(&t->done, 0, memory_order_relaxed);
+    change(&t->passed, (unsigned)w->round);
+}
+
+/* In a small round, of one part for each thread, all usually come in time. To look at the ranges of
+ * others costs as much as the round, so a thread does so only if the round stays incomplete, or if
+ * it had to help in the last one. */
+static bool is_over(const worker *w, uint32_t parts)
+{
+    const team *t = w->team;
+    const int looks = parts <= t->size && !w->helped ? SPINS_PER_LOOK : 1;
+    for (int i = 0; i < looks; i++) {
+        if (has_reached(&t->passed, (unsigned)w->round)) return true;
+        if (looks > 1) pause_briefly();
+    }
+    return false;
+}
+
+static bool take_of(worker *w, size_t owner, uint32_t parts, uint32_t *part)
+{
+    team *t = w->team;
+    const uint32_t each = parts / (uint32_t)t->size, rest = parts % (uint32_t)t->size;
+    const uint32_t i = (uint32_t)owner;
+    uint32_t index;
+    if (!take(&t->workers[owner], w->round, each + (i < rest), &index)) return false;
+    *part = i * each + (i < rest ? i : rest) + index;
+    w->undone++;
+    return true;
 }
 
 bool team_share_next(team *t, size_t thread, uint32_t parts, uint32_t *part)
 {
-    const uint32_t each = parts / (uint32_t)t->size, rest = parts % (uint32_t)t->size;
-    const unsigned share = t->workers[thread].share;
-    for (size_t i = 0; i < t->size; i++) {
-        const uint32_t owner = (uint32_t)((thread + i) % t->size);
-        uint32_t index;
-        if (!take(&t->workers[owner], share, each + (owner < rest), &index)) continue;
-        *part = owner * each + (owner < rest ? owner : rest) + index;
-        return true;
-    }
+    worker *w = &t->workers[thread];
+    if (take_of(w, thread, parts, part)) return true;
+    count_done(w, parts);
+    if (is_over(w, parts)) return false;
+    w->helped = true;
+    for (size_t i = 1; i < t->size; i++)
+        if (take_of(w, (thread + i) % t->size, parts, part)) return true;
+    w->helped = false;
     return false;
 }
 
 /* ---- Workers -------------------------------------------------------------------------------- */
 
+static void begin_task(worker *w)
+{
+    w->round = w->team->first;
+    w->alone = false;
+    w->undone = 0;
+}
+
+/* On a busy machine the system often wakes a thread on the processor of the one that wakes it, and
+ * leaves it there. Both would take turns instead of sharing the work. */
+static void keep_apart(worker *w)
+{
+    const team *t = w->team;
+    const int taken = atomic_load_explicit(&t->processor, memory_order_relaxed);
+    if (t->size > t->processors || taken < 0 || taken != processors_current()) return;
+    const int64_t now = clock_ns();
+    if (w->moved_ns && now - w->moved_ns < MOVES_NS) return;
+    w->moved_ns = now;
+    processors_leave(taken);
+}
+
 static void *worker_main(void *arg)
 {
-    const worker *w = arg;
+    worker *w = arg;
     team *t = w->team;
-    for (unsigned round = 0;; round++) {
-        wait_long(t, &t->start, round);
+    for (;;) {
+        wait_long(t, &t->start, w->entered + 1);
+        w->entered = atomic_load(&t->start.value);
+        if (w->entered % 2 == 0) continue;
+        keep_apart(w);
+        if (!enter(w)) continue;
         if (t->stopping) return NULL;
+        begin_task(w);
         t->task(w->index, t->size, t->user);
-        if (atomic_fetch_sub(&t->running, 1) == 1) change(&t->done, round + 1);
+        leave(w);
     }
 }
 
-static void run_task(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
+/* Sleepers are woken for a short task only if tasks follow each other so fast that they will spin
+ * until the next one. */
+static bool wants_workers(const team *t, bool is_long)
 {
-    if (t->size == 1) {
-        task(0, 1, user);
-        return;
-    }
-    const unsigned round = atomic_load_explicit(&t->start.value, memory_order_relaxed);
+    return t->size > 1 &&
+           (is_long || !atomic_load(&t->start.asleep) || clock_ns() - t->ended_ns < SPIN_NS);
+}
+
+static void run_task(team *t, bool is_long, void (*task)(size_t thread, size_t size, void *user),
+                     void *user)
+{
+    worker *w = &t->workers[0];
+    const bool open = wants_workers(t, is_long);
+    if (open) atomic_store_explicit(&t->processor, processors_current(), memory_order_relaxed);
     t->task = task;
     t->user = user;
-    atomic_store_explicit(&t->running, (unsigned)t->size - 1, memory_order_relaxed);
-    change(&t->start, round + 1);
+    begin_task(w);
+    if (open) change(&t->start, atomic_load(&t->start.value) + 1);
     task(0, t->size, user);
-    wait_change(t, &t->done, round);
+    end_alone(w);
+    w->round++;
+    (void)await_turn(w);
+    if (open) close_task(t);
+    t->first = w->round - 1;
+    if (t->size > 1) t->ended_ns = clock_ns();
 }
 
-void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user)
+void team_run(team *t, bool is_long, void (*task)(size_t thread, size_t size, void *user),
+              void *user)
 {
     atomic_fetch_add_explicit(&busy_threads, t->size, memory_order_relaxed);
-    run_task(t, task, user);
+    atomic_store_explicit(&t->running, true, memory_order_relaxed);
+    run_task(t, is_long, task, user);
+    atomic_store_explicit(&t->running, false, memory_order_relaxed);
     atomic_fetch_sub_explicit(&busy_threads, t->size, memory_order_relaxed);
 }
 
@@ -218,6 +384,7 @@ pgy_status team_create(team **out, size_t size, pgy_error *err)
     t->workers = mem_alloc_aligned(CACHE_LINE, size * sizeof *t->workers);
     if (t->workers) memset(t->workers, 0, size * sizeof *t->workers);
     pgy_status st = t->workers ? PGY_OK : pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    if (!st) t->workers[0].team = t;
     for (; !st && t->started < size; t->started++) {
         worker *w = &t->workers[t->started];
         w->team = t;

@@ -13,18 +13,25 @@ typedef struct team team;
 pgy_status team_create(team **out, size_t size, pgy_error *err) PGY_MUST_CHECK;
 void team_destroy(team *t); /* `t` may be NULL; no task may be running */
 size_t team_size(const team *t);
-/* Calls task(thread, size, user) on every thread and returns when all have returned. Not reentrant:
- * one caller at a time. */
-void team_run(team *t, void (*task)(size_t thread, size_t size, void *user), void *user);
-/* Inside a task: waits until all threads have called it. Writes before the barrier are visible
- * behind it. */
-void team_barrier(team *t, size_t thread);
+/* Calls task(thread, size, user) on the caller, as thread 0, and on each other thread that comes in
+ * time, and returns when all rounds are complete and no thread looks at `user` any more. Not
+ * reentrant: one caller at a time. `is_long`: it pays to wake threads that sleep. */
+void team_run(team *t, bool is_long, void (*task)(size_t thread, size_t size, void *user),
+              void *user);
 
-/* Inside a task: the threads share numbered parts. Each takes those of its own range first, then
- * what others have not begun, so a slow thread delays nobody. All threads begin the same shares in
- * the same order, with a barrier between two of them. */
-void team_share_begin(team *t, size_t thread);
-/* Gives this thread one of `parts` parts that nobody has. False: there is none left. */
+/* A task is a list of rounds, the same in all threads. A round begins when the ones before it are
+ * complete, and sees what was written in them. It is complete when all of its parts are done;
+ * nobody waits for a thread that has taken none. */
+
+/* Begins a round that thread 0 runs alone, or continues it if it was the last. Returns true to
+ * thread 0; the others go on to the next round that is shared. */
+bool team_alone(team *t, size_t thread);
+/* Begins a round of numbered parts, at most 65535 for each thread. False: the task is over, and the
+ * thread must return without a look at its data. Never false for thread 0. */
+bool team_share_begin(team *t, size_t thread) PGY_MUST_CHECK;
+/* Gives this thread one of `parts` parts that nobody has: of its own range first, then what others
+ * have not begun, so a slow thread delays nobody. The parts that it got before count as done.
+ * False: there is none left. Call it until then. */
 bool team_share_next(team *t, size_t thread, uint32_t parts, uint32_t *part);
 
 #endif

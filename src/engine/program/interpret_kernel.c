@@ -169,7 +169,7 @@ static pgy_status run_job(call *c, const prepared *p, void **tensors, pgy_error 
     const size_t workspace = (p->plan.workspace_bytes + 63) / 64 * 64;
     launch l = launch_of(p->kernel, &p->plan, (uint32_t)threads);
     l.scratch_stride = (p->plan.scratch_bytes + 63) / 64 * 64;
-    pgy_status st = interpret_hold_memory(it, workspace + l.scratch_stride * l.run.parts + 64, err);
+    pgy_status st = interpret_hold_memory(it, workspace + l.scratch_stride * threads + 64, err);
     if (st) return st;
     kernel_bad_index bad = {0};
     char text[KERNEL_FAULT_BYTES];

@@ -133,9 +133,10 @@ typedef struct program {
 } program;
 
 enum {
-    PROGRAM_SHORT_NS = 3000, /* one thread runs shorter steps: a barrier costs as much */
-    PROGRAM_PART_NS = 4000,  /* a part is no shorter, if there are more parts than threads */
-    PROGRAM_PARTS = 4,       /* the most parts for each thread */
+    PROGRAM_SHORT_NS = 3000,  /* one thread runs shorter steps: it costs as much to share one */
+    PROGRAM_WAKE_NS = 100000, /* threads that sleep are not woken for less, as they come too late */
+    PROGRAM_PART_NS = 4000,   /* a part is no shorter, if there are more parts than threads */
+    PROGRAM_PARTS = 4,        /* the most parts for each thread */
 };
 /* The number of parts that a step is cut into, when its kernel allows up to `parts`. Long steps
  * have several for each thread, so that a thread that is done can take those of a slower one. */
@@ -158,7 +159,7 @@ typedef struct build_options {
     bool replay_given;              /* by the caller: warn of nodes that the replay does not name */
     struct timing *timing;          /* measured times (tactics/timing.h); NULL: estimates only */
     size_t threads;                 /* number of threads that will run the program */
-    bool sizes_vary; /* programs for other sizes of inputs will share the weights */
+    bool sizes_vary;                /* programs for other sizes of inputs will share the weights */
     packed_table *packed;           /* where programs share weights; NULL: this one does not */
     struct range *range; /* notes what depends on the sizes of inputs (program/range.h); the graph
                             was inferred with its dims. NULL: all shapes are numbers */

@@ -5,18 +5,17 @@
 #include "base/tracer.h"
 #include "engine/program/run_parts.h"
 
-/* No barrier is needed between two steps that the same single thread runs. */
+/* Steps of one part are for the first thread, and nobody else looks at them. */
 static void walk(size_t thread, size_t size, void *user)
 {
     const program_stretch *part = user;
     program_context *c = part->c;
-    bool alone = true;
-    (void)size;
     for (size_t i = part->first; i < part->end; i++) {
-        const bool single = c->launches[i].run.parts == 1;
-        if (!(alone && single)) team_barrier(c->team, thread);
-        alone = single;
-        program_run_step(c, i, thread);
+        if (c->launches[i].run.parts > 1) {
+            if (!program_share_step(c, i, thread, NULL, NULL)) return;
+        } else if (size == 1 || team_alone(c->team, thread)) {
+            program_run_step(c, i);
+        }
     }
 }
 

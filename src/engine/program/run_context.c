@@ -193,12 +193,20 @@ void program_context_stop_by(program_context *c, atomic_int *failed)
     c->failed = failed;
 }
 
+/* Counts a step among those that threads share, or no longer. */
+static void count_shared(program_context *c, const launch *l, bool counts)
+{
+    if (l->run.parts <= 1) return;
+    c->shared += counts ? 1 : (size_t)-1;
+    c->shared_ns += counts ? l->shared_ns : -l->shared_ns;
+}
+
 static pgy_status prepare_launch(program_context *c, size_t index, size_t first_address,
                                  pgy_error *err)
 {
     const program_step *s = &c->p->steps[index];
     launch *l = &c->launches[index];
-    c->shared -= l->run.parts > 1;
+    count_shared(c, l, false);
     l->run.parts = 1;
     if (!s->kernel) return PGY_OK;
     const uint32_t parts =
@@ -210,7 +218,8 @@ static pgy_status prepare_launch(program_context *c, size_t index, size_t first_
         l->run.packed = s->space ? device_side_constants(c->devices, s->space) + s->packed_offset
                                  : s->plan.packed;
     l->scratch_stride = c->scratch_stride;
-    c->shared += l->run.parts > 1;
+    l->shared_ns = s->cost_ns;
+    count_shared(c, l, true);
     return s->space ? device_side_prepare(c->devices, l, index, err) : PGY_OK;
 }
 
@@ -274,11 +283,12 @@ static void renew_launch(program_context *c, size_t index)
     launch *l = &c->launches[index];
     if (!s->kernel) return;
     const uint32_t parts = program_parts(s->cost_ns, s->plan.parts, team_size(c->team));
-    c->shared -= l->run.parts > 1;
+    count_shared(c, l, false);
     l->run.params = s->plan.params;
     l->run.parts = parts;
     l->phases = s->plan.phases;
-    c->shared += parts > 1;
+    l->shared_ns = s->cost_ns;
+    count_shared(c, l, true);
 }
 
 /* Renews the steps that differ between the programs of a range. */

@@ -41,6 +41,7 @@ struct program_context {
     size_t *starts;   /* indexed by step: index of its first entry in `addresses` */
     launch *launches; /* indexed by step: its kernel, ready to run; empty for reference steps */
     size_t shared;    /* steps that are cut into parts; 0: one thread runs everything */
+    double shared_ns; /* what they take on one thread, as estimated */
     patch *patches;
     size_t patch_count;
     context_user *users;   /* the last one of each input, then output, for caches.c; NULL: not found
@@ -52,7 +53,7 @@ struct program_context {
     size_t *stretches;  /* steps with subgraphs, then the number of steps: where the team pauses */
     uint32_t *labels;   /* indexed by step: its label in the trace of `epoch` */
     int64_t *ends;      /* indexed by step: when it ended in the last recorded run */
-    int64_t *part_ends; /* of the threads that share a step (end_slot) */
+    int64_t *part_ends; /* when each thread last ended parts of a step (end_slot) */
     uint32_t epoch, row;
     device_trace
         *on_devices; /* records steps on devices; NULL: the program has none, or it failed */
@@ -76,7 +77,12 @@ pgy_status program_context_take_memory(program_context *c, pgy_error *err) PGY_M
 bool program_has_bodies(const program_step *s);
 
 /* ---- run_steps.c ---- */
-void program_run_step(program_context *c, size_t index, size_t thread);
+/* Runs a step on this thread alone. */
+void program_run_step(program_context *c, size_t index);
+/* Takes part in a step of several parts, and notes when (launch_notes). False: the task is over,
+ * and the thread must return without a look at the context. */
+bool program_share_step(program_context *c, size_t index, size_t thread, int64_t *begin_ns,
+                        int64_t *end_ns) PGY_MUST_CHECK;
 /* Waits for device work after a step: profiled times include it, and debugged tensors must be
  * complete. */
 void program_run_settle(program_context *c, uint32_t step);

@@ -43,29 +43,41 @@ static void run_on_device(program_context *c, size_t index)
     if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st)) c->error = why;
 }
 
-/* Runs a step that one thread runs alone. */
-static void run_alone(program_context *c, size_t index)
+static void run_kernel(program_context *c, size_t index)
+{
+    int none = PGY_OK;
+    if (atomic_load_explicit(c->failed, memory_order_relaxed)) return;
+    const pgy_status st = launch_alone(&c->launches[index]);
+    if (st && atomic_compare_exchange_strong(c->failed, &none, (int)st))
+        atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
+}
+
+/* Steps after a failure do nothing. */
+void program_run_step(program_context *c, size_t index)
 {
     const program_step *s = &c->p->steps[index];
-    if (s->act == PROGRAM_RUN && !s->space)
+    if (program_has_bodies(s))
+        run_bodies(c, index);
+    else if (s->kernel && !s->space)
+        run_kernel(c, index);
+    else if (atomic_load_explicit(c->failed, memory_order_relaxed))
+        return;
+    else if (s->act == PROGRAM_RUN && !s->space)
         run_reference(c, index);
     else
         run_on_device(c, index);
 }
 
-/* Steps after a failure do nothing. All threads still reach the same barriers, whether they have
- * seen the failure or not. */
-void program_run_step(program_context *c, size_t index, size_t thread)
+/* All threads count the same rounds, whether they have seen a failure or not. */
+bool program_share_step(program_context *c, size_t index, size_t thread, int64_t *begin_ns,
+                        int64_t *end_ns)
 {
-    const program_step *s = &c->p->steps[index];
-    if (program_has_bodies(s)) {
-        run_bodies(c, index);
-    } else if (s->kernel && !s->space) {
-        if (launch_in_team(&c->launches[index], c->team, thread, c->failed))
-            atomic_store_explicit(&c->faulty, index + 1, memory_order_relaxed);
-    } else if (thread == 0 && !atomic_load_explicit(c->failed, memory_order_relaxed)) {
-        run_alone(c, index);
-    }
+    const launch_notes notes = {.failed = c->failed,
+                                .faulty = &c->faulty,
+                                .number = index + 1,
+                                .begin_ns = begin_ns,
+                                .end_ns = end_ns};
+    return launch_in_team(&c->launches[index], c->team, thread, &notes);
 }
 
 void program_run_settle(program_context *c, uint32_t step)
@@ -85,7 +97,7 @@ void program_run_stretches(program_context *c, void (*walk_part)(size_t, size_t,
         if (first < ends[i] && !c->shared)
             walk_part(0, 1, user);
         else if (first < ends[i])
-            team_run(c->team, walk_part, user);
+            team_run(c->team, !(c->shared_ns < PROGRAM_WAKE_NS), walk_part, user);
         first = ends[i];
         if (first == c->p->step_count) break;
         *part = (program_stretch){c, first, first + 1};

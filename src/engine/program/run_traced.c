@@ -17,7 +17,7 @@ static void make_labels(program_context *c)
     c->epoch = tracer_epoch();
     if (!c->ends) c->ends = mem_calloc(c->p->step_count + 1, sizeof *c->ends);
     if (!c->part_ends)
-        c->part_ends = mem_calloc(2 * team_size(c->team) * TRACE_LINE, sizeof *c->part_ends);
+        c->part_ends = mem_calloc(team_size(c->team) * TRACE_LINE, sizeof *c->part_ends);
     c->labels =
         c->ends && c->part_ends ? traced_labels(c->p, c->launches, team_size(c->team)) : NULL;
     if (c->labels && c->devices) c->on_devices = device_trace_create(c->p, c->devices, c->labels);
@@ -52,36 +52,25 @@ typedef struct traced_run {
     int64_t start_ns; /* before any thread began */
 } traced_run;
 
-/* Where thread `thread` writes when it ended its part of a shared step; each has a cache line. */
-static int64_t *end_slot(const program_context *c, size_t index, size_t thread)
+/* Where thread `thread` writes when it ended its parts of a step; each has a cache line. */
+static int64_t *end_slot(const program_context *c, size_t thread)
 {
-    return c->part_ends + (2 * thread + (index & 1)) * TRACE_LINE;
+    return c->part_ends + thread * TRACE_LINE;
 }
 
-/* Number of threads that share a step. */
+/* Number of threads that may share a step. */
 static uint32_t sharers(const program_context *c, size_t index)
 {
     const size_t parts = c->launches[index].run.parts, size = team_size(c->team);
     return (uint32_t)(parts < size ? parts : size);
 }
 
-/* Has this thread a part of the step, or its own range of parts? */
-static bool takes_part(const program_context *c, size_t index, size_t thread)
+/* When the last of the threads that shared a step ended it. Others wrote earlier times. */
+static int64_t last_end(const program_context *c)
 {
-    const program_step *s = &c->p->steps[index];
-    return thread == 0 || (s->kernel && !s->space && thread < sharers(c, index));
-}
-
-/* When the last of the threads that shared a step ended it. They wrote the times before the barrier
- * behind the step; those of the next step have other slots, because it may have begun. */
-static int64_t last_end(const program_context *c, size_t index)
-{
-    const uint32_t threads = sharers(c, index);
     int64_t last = 0;
-    for (uint32_t i = 0; i < threads; i++) {
-        const int64_t end = *end_slot(c, index, i);
-        if (end > last) last = end;
-    }
+    for (size_t i = 0; i < team_size(c->team); i++)
+        if (*end_slot(c, i) > last) last = *end_slot(c, i);
     return last;
 }
 
@@ -102,50 +91,60 @@ static void trace_enqueued(const traced_run *r, size_t index)
     program_context *c = r->c;
     device_trace_before(c->on_devices, index);
     const int64_t begin = clock_ns();
-    program_run_step(c, index, 0);
+    program_run_step(c, index);
     const int64_t end = clock_ns();
     ranges_pop();
     device_trace_after(c->on_devices, index, begin, end);
     c->ends[index] = end;
 }
 
-/* Like walk, with clocks. A barrier stands behind each shared step instead of before the next one,
- * so that the first thread knows when all threads have ended the step. */
+/* Records this thread's parts of a shared step, if it had any. */
+static void trace_parts(const traced_run *r, size_t index, size_t thread, int64_t begin)
+{
+    const int64_t end = r->labels ? *end_slot(r->c, thread) : 0;
+    if (end < begin || !r->labels) return;
+    tracer_work(r->labels[index], r->run, begin, end, (uint32_t)thread, sharers(r->c, index));
+}
+
+/* Runs a step of the first thread, and returns its end. */
+static int64_t run_traced_alone(const traced_run *r, size_t index)
+{
+    program_context *c = r->c;
+    const int64_t begin = clock_ns();
+    program_run_step(c, index);
+    if (c->devices && !r->on_devices) program_run_settle(c, (uint32_t)index);
+    const int64_t end = clock_ns();
+    if (r->labels && c->shared) tracer_work(r->labels[index], r->run, begin, end, 0, 1);
+    return end;
+}
+
+/* Like walk, with clocks. Behind each step comes a round of the first thread, who then knows when
+ * all have ended the step. */
 static void walk_traced(size_t thread, size_t size, void *user)
 {
     const traced_run *r = user;
     program_context *c = r->c;
-    bool together = true; /* no thread is ahead of another */
-    int64_t begin = clock_ns(), layer_begin = r->part.first ? begin : r->start_ns;
-    (void)size;
+    int64_t layer_begin = r->part.first ? clock_ns() : r->start_ns;
     for (size_t i = r->part.first; i < r->part.end; i++) {
-        const uint32_t threads = sharers(c, i);
-        if (!together && threads > 1) {
-            team_barrier(c->team, thread);
-            begin = clock_ns();
-        }
+        const bool shared = c->launches[i].run.parts > 1;
+        int64_t begin = 0, end;
+        if (!shared && size > 1 && !team_alone(c->team, thread)) continue;
         if (thread == 0) ranges_push(c->p->steps[i].label);
-        if (r->on_devices && device_trace_takes(c->on_devices, i)) {
-            if (thread == 0) trace_enqueued(r, i);
-            together = false;
-            layer_begin = begin = clock_ns();
+        if (shared) {
+            int64_t *slot = r->labels ? end_slot(c, thread) : NULL;
+            if (!program_share_step(c, i, thread, &begin, slot)) return;
+            trace_parts(r, i, thread, begin);
+            if (!team_alone(c->team, thread)) continue;
+            end = r->labels ? last_end(c) : 0;
+        } else if (r->on_devices && device_trace_takes(c->on_devices, i)) {
+            trace_enqueued(r, i);
+            layer_begin = clock_ns();
             continue;
+        } else {
+            end = run_traced_alone(r, i);
         }
-        program_run_step(c, i, thread);
-        if (c->devices && thread == 0 && !r->on_devices) program_run_settle(c, (uint32_t)i);
-        const int64_t end = clock_ns();
-        int64_t all_end = end;
-        together = threads > 1;
-        if (threads > 1) {
-            if (r->labels && thread < threads) *end_slot(c, i, thread) = end;
-            team_barrier(c->team, thread);
-            if (r->labels && thread == 0) all_end = last_end(c, i);
-        }
-        if (r->labels && c->shared && takes_part(c, i, thread))
-            tracer_work(r->labels[i], r->run, begin, end, (uint32_t)thread, threads);
-        if (thread == 0) trace_layer(r, i, layer_begin, all_end);
-        layer_begin = all_end;
-        begin = threads > 1 ? clock_ns() : end;
+        trace_layer(r, i, layer_begin, end);
+        layer_begin = end;
     }
 }
 

@@ -71,17 +71,23 @@ static void show_step(const watched_run *r, uint32_t index)
     }
 }
 
+/* Behind each step comes a round of the first thread, who shows what there is before others go on.
+ */
 static void walk_watched(size_t thread, size_t size, void *user)
 {
     watched_run *r = user;
     program_context *c = r->c;
     if (thread == 0 && !r->part.first) show_marks(r, PROGRAM_NO_STEP);
     for (uint32_t i = (uint32_t)r->part.first; i < r->part.end; i++) {
-        if (size > 1) team_barrier(c->team, thread);
-        const int64_t start = thread == 0 ? clock_ns() : 0;
-        program_run_step(c, i, thread);
-        if (size > 1) team_barrier(c->team, thread);
-        if (thread != 0) continue;
+        int64_t start = 0;
+        if (c->launches[i].run.parts > 1) {
+            if (!program_share_step(c, i, thread, &start, NULL)) return;
+        } else if (thread == 0) {
+            if (size > 1) (void)team_alone(c->team, 0);
+            start = clock_ns();
+            program_run_step(c, i);
+        }
+        if (size > 1 && !team_alone(c->team, thread)) continue;
         program_run_settle(c, i);
         if (r->watch->times) r->watch->times[i] = clock_ns() - start;
         show_step(r, i);

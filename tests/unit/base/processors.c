@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <sched.h>
+
 #include "base/file.h"
 #include "base/processors.h"
 #include "base/system.h"
@@ -80,4 +82,34 @@ static void test_processors__of_this_process(void **state)
     const size_t allowed = processors_allowed(), quota = processors_quota("");
     assert_true(allowed >= 1 && allowed <= quota);
     if (!getenv("POLYGRAPHY_THREADS")) assert_int_equal(cpu_count(), allowed);
+}
+
+static void test_processors__a_thread_moves_and_keeps_its_mask(void **state)
+{
+    cpu_set_t before, after;
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    const int here = processors_current();
+    processors_leave(here);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    processors_leave(-1);
+    processors_leave(CPU_SETSIZE);
+    assert_int_equal(sched_getaffinity(0, sizeof after, &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+}
+
+/* A thread that is asked to leave the only processor that it may use stays. */
+static void test_processors__the_only_one_is_kept(void **state)
+{
+    cpu_set_t all, one;
+    (void)state;
+    const int here = processors_current();
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    processors_leave(here);
+    assert_int_equal(processors_current(), here);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }

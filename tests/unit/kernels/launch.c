@@ -12,7 +12,7 @@
 #include "device/host.h"
 #include "kernels/launch.h"
 
-enum { PARTS = 3, PHASES = 3 };
+enum { PARTS = 3, PHASES = 3, THREADS = 4 };
 
 /* What the kernels below were called for. */
 typedef struct record {
@@ -27,7 +27,7 @@ static void run_record(const kernel_run *r)
     for (uint32_t p = 0; r->phase && p < r->parts; p++)
         if (!atomic_load(&to->calls[r->phase - 1][p])) atomic_fetch_add(&to->before, 1);
     atomic_fetch_add(&to->calls[r->phase][r->part], 1);
-    *(uint32_t *)r->scratch = r->part; /* of one's own */
+    *(uint32_t *)r->scratch = r->part;
     if (to->fails_in == (int)r->phase && r->part == 1) kernel_fault(r);
 }
 
@@ -54,10 +54,10 @@ static int calls_of(record *r, int phase)
 static void test_launch__every_part_of_every_phase_runs_once(void **state)
 {
     (void)state;
-    _Alignas(64) char scratch[PARTS * 64];
+    _Alignas(64) char scratch[THREADS * 64];
     void *tensors[1];
     team *t = NULL;
-    assert_int_equal(team_create(&t, 4, NULL), PGY_OK);
+    assert_int_equal(team_create(&t, THREADS, NULL), PGY_OK);
     for (int alone = 0; alone < 2; alone++) {
         record r = {.fails_in = -1};
         const launch l = launch_record(&r, tensors, scratch);
@@ -65,8 +65,6 @@ static void test_launch__every_part_of_every_phase_runs_once(void **state)
         assert_int_equal(alone ? launch_alone(&l) : launch_on_team(&l, t), PGY_OK);
         for (int phase = 0; phase < PHASES; phase++) assert_int_equal(calls_of(&r, phase), PARTS);
         assert_int_equal(atomic_load(&r.before), 0);
-        for (uint32_t p = 0; p < PARTS && !alone; p++)
-            assert_int_equal(*(uint32_t *)(scratch + 64 * (size_t)p), p);
     }
     team_destroy(t);
 }
@@ -120,10 +118,10 @@ static void test_launch__threads_share_more_parts_than_threads(void **state)
 static void test_launch__no_phase_runs_behind_a_fault(void **state)
 {
     (void)state;
-    _Alignas(64) char scratch[PARTS * 64];
+    _Alignas(64) char scratch[THREADS * 64];
     void *tensors[1];
     team *t = NULL;
-    assert_int_equal(team_create(&t, 4, NULL), PGY_OK);
+    assert_int_equal(team_create(&t, THREADS, NULL), PGY_OK);
     for (int i = 0; i < 40; i++) {
         record r = {.fails_in = 1};
         const launch l = launch_record(&r, tensors, scratch);
