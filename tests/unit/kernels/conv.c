@@ -171,6 +171,32 @@ static void test_conv__groups_and_depthwise(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
 
+/* Depthwise convolutions that conv_plane computes: all its kernels, rows of one to several tiles,
+ * numbers of rows that do not fill tiles, windows without any row or column of the image. */
+static void test_conv__planes(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {2, 3, 3, 9, 16, 3, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 2, 2, 13, 70, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
+        {1, 2, 2, 6, 200, 2, {5, 5}, {1, 1}, {1, 1}, {2, 0, 1, 4}, "Clip", true},
+        {1, 2, 2, 11, 45, 2, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, "Silu", true, true},
+        {1, 2, 2, 3, 33, 2, {9, 7}, {1, 1}, {1, 1}, {6, 3, 4, 3}, NULL, false},
+        {2, 3, 3, 23, 57, 3, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 2, 2, 14, 131, 2, {5, 5}, {2, 2}, {1, 1}, {1, 2, 2, 1}, "HardSwish", true},
+        {1, 2, 2, 21, 64, 2, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}, NULL, true, true},
+        {1, 2, 2, 19, 40, 2, {1, 3}, {2, 2}, {1, 1}, {0, 0, 0, 1}, NULL, true},
+        {1, 3, 3, 28, 28, 3, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}, NULL, true},
+        {1, 2, 2, 17, 35, 2, {3, 3}, {1, 1}, {5, 2}, {5, 0, 6, 7}, "LeakyRelu", true, true},
+        {1, 2, 2, 2, 20, 2, {3, 5}, {1, 1}, {7, 1}, {7, 2, 7, 2}, NULL, true},
+        {1, 2, 2, 4, 5, 2, {3, 3}, {1, 1}, {1, 1}, {11, 16, 9, 16}, NULL, true},
+        {1, 2, 2, 3, 40, 2, {3, 3}, {2, 2}, {1, 1}, {9, 16, 9, 40}, NULL, true},
+        {1, 1, 1, 10, 2048, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 1, 1, 5, 2100, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
 static void test_conv__groups_of_few_channels(void **state)
 {
     (void)state;
