@@ -342,6 +342,8 @@ static void test_conv__strange_numbers_stay_where_they_are(void **state)
         x[5 * plane + rows / 2 * columns + columns / 2] = NAN;
         x[18 * plane + (rows - 1) * columns + columns - 1] = INFINITY;
         x[(in + 3) * plane + 5 * columns + 2] = -INFINITY;
+        /* Strange tiles side by side: all of a row, also at the edges. */
+        for (int64_t k = 0; i % 2 && k < columns; k++) x[7 * plane + 6 * columns + k] = NAN;
         case_output_of_reference(&c);
         assert_true(case_run_layouts(&c, NAMES[i] ? 10 * TOLERANCE : TOLERANCE) > 0);
         case_end(&c);
