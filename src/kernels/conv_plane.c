@@ -123,12 +123,43 @@ static void find_spans(uint8_t spans[CONV_PLANE_READS], const conv_flat *p, int6
 
 typedef struct plane_run {
     const conv_flat *p;
-    const kernel_run *r;
     conv_plane_geometry g;
     const conv_plane_function *tiles;
     conv_plane_columns columns[CONV_PLANE_COLUMNS];
     uint8_t spans[CONV_PLANE_ROWS + 1][CONV_PLANE_READS];
+    conv_plane_call call; /* what all tiles of a plane have in common */
+    const float *x, *sum; /* the plane in each tensor; sum may be NULL */
+    float *y;
 } plane_run;
+
+static void begin_run(plane_run *z, const conv_flat *p)
+{
+    (void)conv_plane_divide(&z->g, p); /* it did when the kernel was prepared */
+    z->p = p;
+    z->tiles = conv_plane_tiles(p->kernel[2], p->stride[2], p->dilation[2]);
+    find_columns(z->columns, p, z->g.columns);
+    for (int64_t rows = 1; rows <= CONV_PLANE_ROWS; rows++) find_spans(z->spans[rows], p, rows);
+    const int64_t apart = (int64_t)z->g.apart;
+    z->call =
+        (conv_plane_call){.x_step = (size_t)(apart * p->from[2]),
+                          .y_step = (size_t)(apart * p->to[2]),
+                          .ahead = (size_t)(CONV_PLANE_ROWS * p->stride[2] * apart * p->from[2]),
+                          .activation = p->activation,
+                          .parameter = {p->parameter[0], p->parameter[1]}};
+}
+
+static void begin_plane(plane_run *z, const kernel_run *r, uint64_t plane)
+{
+    const conv_flat *p = z->p;
+    const uint64_t channel = plane % p->groups, in = (uint64_t)(p->from[1] * p->from[2]);
+    const uint64_t out = (uint64_t)(p->to[1] * p->to[2]);
+    const float *packed = r->packed;
+    z->call.bias = packed + channel;
+    z->call.w = packed + p->groups + channel * (uint64_t)(p->kernel[1] * p->kernel[2]);
+    z->x = (const float *)r->tensors[0] + plane * in;
+    z->y = (float *)r->tensors[p->inputs] + plane * out;
+    z->sum = p->has_sum ? (const float *)r->tensors[3] + plane * out : NULL;
+}
 
 static void activate_rows(const conv_flat *p, float *y, int64_t step, int64_t rows)
 {
@@ -136,59 +167,57 @@ static void activate_rows(const conv_flat *p, float *y, int64_t step, int64_t ro
     for (int64_t i = 0; i < rows; i++) conv_activate(p->activation, y + i * step, (size_t)p->to[2]);
 }
 
+/* Steps from 0 that do not reach `length`. A division takes as long as many products. */
+static int64_t steps_below(int64_t length, int64_t step)
+{
+    if (length <= 0) return 0;
+    return step == 1 ? length : (length + step - 1) / step;
+}
+
 /* Computes the tiles of output rows from `row` on. */
-static void compute_rows(const plane_run *z, uint64_t plane, int64_t row)
+static void compute_rows(const plane_run *z, int64_t row)
 {
     const conv_flat *p = z->p;
-    const int64_t apart = (int64_t)z->g.apart, left = (p->to[1] - row + apart - 1) / apart;
+    conv_plane_call c = z->call;
+    const int64_t apart = (int64_t)z->g.apart, left = steps_below(p->to[1] - row, apart);
     const int64_t rows = left < CONV_PLANE_ROWS ? left : CONV_PLANE_ROWS;
-    const int64_t top = row * p->stride[1] - p->pad[1], below = p->from[1] - top;
+    const int64_t top = row * p->stride[1] - p->pad[1];
     const int64_t reads = (rows - 1) * p->stride[2] + p->kernel[1];
-    const int64_t first = top < 0 ? (-top + apart - 1) / apart : 0;
-    const int64_t last = below < 0 ? 0 : (below + apart - 1) / apart;
-    const uint64_t channel = plane % p->groups;
-    const uint64_t at = (plane * (uint64_t)p->to[1] + (uint64_t)row) * (uint64_t)p->to[2];
-    const float *packed = z->r->packed;
-    const float *x = (const float *)z->r->tensors[0] + plane * (uint64_t)(p->from[1] * p->from[2]);
-    float *y = (float *)z->r->tensors[p->inputs] + at;
-    const float *sum = p->has_sum ? (const float *)z->r->tensors[3] + at : NULL;
-    conv_plane_call c = {.w =
-                             packed + p->groups + channel * (uint64_t)(p->kernel[1] * p->kernel[2]),
-                         .bias = packed + channel,
-                         .last = (size_t)(last < reads ? last : reads),
-                         .x_step = (size_t)(apart * p->from[2]),
-                         .rows = (size_t)rows,
-                         .y_step = (size_t)(apart * p->to[2]),
-                         .ahead = (size_t)(CONV_PLANE_ROWS * p->stride[2] * apart * p->from[2]),
-                         .spans = z->spans[rows],
-                         .activation = p->activation,
-                         .parameter = {p->parameter[0], p->parameter[1]}};
-    c.first = first < (int64_t)c.last ? (size_t)first : c.last;
+    const int64_t first = steps_below(-top, apart), below = steps_below(p->from[1] - top, apart);
+    const int64_t last = below < reads ? below : reads, at = row * p->to[2];
+    c.rows = (size_t)rows;
+    c.spans = z->spans[rows];
+    c.last = (size_t)last;
+    c.first = (size_t)(first < last ? first : last);
+    const float *x = first < last ? z->x + (top + first * apart) * p->from[2] : z->x;
     for (uint64_t i = 0; i < z->g.columns; i++) {
-        c.columns = &z->columns[i];
-        c.x =
-            c.first < c.last ? x + (top + (int64_t)c.first * apart) * p->from[2] + c.columns->x : x;
-        c.y = y + c.columns->y;
-        c.sum = sum ? sum + c.columns->y : NULL;
-        z->tiles[c.columns->width](&c);
+        const conv_plane_columns *columns = &z->columns[i];
+        c.columns = columns;
+        c.x = x + columns->x;
+        c.y = z->y + at + columns->y;
+        c.sum = z->sum ? z->sum + at + columns->y : NULL;
+        z->tiles[columns->width](&c);
     }
-    activate_rows(p, y, (int64_t)c.y_step, rows);
+    activate_rows(p, z->y + at, (int64_t)c.y_step, rows);
 }
 
 static void conv_plane_run(const kernel_run *r)
 {
-    plane_run z = {.p = r->params, .r = r};
+    plane_run z;
     size_t from, to;
-    (void)conv_plane_divide(&z.g, z.p); /* it did when the kernel was prepared */
-    z.tiles = conv_plane_tiles(z.p->kernel[2], z.p->stride[2], z.p->dilation[2]);
-    find_columns(z.columns, z.p, z.g.columns);
-    for (int64_t rows = 1; rows <= CONV_PLANE_ROWS; rows++) find_spans(z.spans[rows], z.p, rows);
-    const uint64_t each = z.g.phases * z.g.groups;
+    begin_run(&z, r->params);
+    const uint64_t phases = z.g.phases, each = phases * z.g.groups;
     kernel_share(&from, &to, z.p->batch * z.p->groups * each, r->part, r->parts);
+    uint64_t plane = from / each, phase = from % each % phases, group = from % each / phases;
+    if (from < to) begin_plane(&z, r, plane);
     for (size_t i = from; i < to && !cancel_requested(); i++) {
-        const uint64_t tile = i % each, group = tile / z.g.phases, phase = tile % z.g.phases;
         const int64_t row = (int64_t)(phase + group * CONV_PLANE_ROWS * z.g.apart);
-        if (row < z.p->to[1]) compute_rows(&z, i / each, row);
+        if (row < z.p->to[1]) compute_rows(&z, row);
+        if (++phase < phases) continue;
+        phase = 0;
+        if (++group < z.g.groups) continue;
+        group = 0;
+        if (i + 1 < to) begin_plane(&z, r, ++plane);
     }
 }
 
