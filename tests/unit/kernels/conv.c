@@ -135,6 +135,21 @@ static void test_conv__kernels_strides_dilations_and_pads(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
 
+/* Kernels dilated so far that many of their columns read only padding at most pixels. */
+static void test_conv__columns_in_padding_are_left_out(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 24, 40, 28, 28, 1, {3, 3}, {1, 1}, {12, 12}, {12, 12, 12, 12}, NULL, true},
+        {2, 16, 16, 9, 5, 1, {3, 3}, {1, 1}, {7, 7}, {7, 7, 7, 7}, "Relu", true, true},
+        {1, 20, 16, 13, 40, 1, {3, 5}, {2, 3}, {6, 8}, {6, 16, 6, 16}, NULL, true},
+        {1, 16, 33, 6, 30, 1, {1, 4}, {1, 2}, {1, 6}, {0, 25, 0, 40}, "Silu", true},
+        {1, 150, 32, 10, 20, 1, {3, 3}, {1, 1}, {6, 9}, {6, 30, 6, 2}, NULL, true, true},
+        {1, 32, 32, 4, 3, 2, {1, 2}, {1, 1}, {1, 64}, {0, 70, 0, 70}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
 static void test_conv__first_layers_read_linear_images(void **state)
 {
     (void)state;
