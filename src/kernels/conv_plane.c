@@ -140,12 +140,10 @@ static void begin_run(plane_run *z, const conv_flat *p)
     find_columns(z->columns, p, z->g.columns);
     for (int64_t rows = 1; rows <= CONV_PLANE_ROWS; rows++) find_spans(z->spans[rows], p, rows);
     const int64_t apart = (int64_t)z->g.apart;
-    z->call =
-        (conv_plane_call){.x_step = (size_t)(apart * p->from[2]),
-                          .y_step = (size_t)(apart * p->to[2]),
-                          .ahead = (size_t)(CONV_PLANE_ROWS * p->stride[2] * apart * p->from[2]),
-                          .activation = p->activation,
-                          .parameter = {p->parameter[0], p->parameter[1]}};
+    z->call = (conv_plane_call){.x_step = (size_t)(apart * p->from[2]),
+                                .y_step = (size_t)(apart * p->to[2]),
+                                .activation = p->activation,
+                                .parameter = {p->parameter[0], p->parameter[1]}};
 }
 
 static void begin_plane(plane_run *z, const kernel_run *r, uint64_t plane)

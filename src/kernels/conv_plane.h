@@ -31,7 +31,6 @@ typedef struct conv_plane_call {
     float *y;
     size_t first, last, x_step; /* rows [first, last) are inside the image */
     size_t rows, y_step;        /* of the output; sum is laid out like y and may be NULL */
-    size_t ahead;               /* floats from a row to the one to fetch into the cache */
     /* For each input row the output rows that it serves: CONV_PLANE_SPAN. */
     const uint8_t *spans;
     const conv_plane_columns *columns;

@@ -49,8 +49,7 @@ TARGET PLANE_INLINE void plane_row(VEC acc[CONV_PLANE_ROWS][CONV_PLANE_WIDTH],
 
 /* Loads a row; with stride 2, its even and odd columns. */
 TARGET PLANE_INLINE void plane_load(VEC line[2][CONV_PLANE_WIDTH + 1], const float *x,
-                                    const __mmask16 *loads, const size_t ahead, const size_t stride,
-                                    const size_t width)
+                                    const __mmask16 *loads, const size_t stride, const size_t width)
 {
     const __m512i even =
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
@@ -60,13 +59,11 @@ TARGET PLANE_INLINE void plane_load(VEC line[2][CONV_PLANE_WIDTH + 1], const flo
     for (size_t j = 0; j <= width; j++) {
         const float *at = x + j * stride * LANES;
         const VEC low = _mm512_maskz_loadu_ps(loads[j * stride], at);
-        _mm_prefetch(at + ahead, _MM_HINT_T0);
         if (stride == 1) {
             line[0][j] = low;
             continue;
         }
         const VEC high = _mm512_maskz_loadu_ps(loads[j * stride + 1], at + LANES);
-        _mm_prefetch(at + ahead + LANES, _MM_HINT_T0);
         line[0][j] = _mm512_permutex2var_ps(low, even, high);
         line[1][j] = _mm512_permutex2var_ps(low, odd, high);
     }
@@ -114,7 +111,7 @@ TARGET PLANE_INLINE void plane_tile(const conv_plane_call *c, const size_t colum
     for (size_t i = 0; i < stride * (width + 1); i++) loads[i] = c->columns->loads[i];
     const float *x = c->x, *w = c->w + c->first * columns;
     for (size_t i = c->first; i < c->last; i++, x += c->x_step, w += columns) {
-        plane_load(line, x, loads, c->ahead, stride, width);
+        plane_load(line, x, loads, stride, width);
         switch (c->spans[i]) {
             ROW(0, 4)
             ROW(0, 1)
