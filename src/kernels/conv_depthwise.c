@@ -161,12 +161,17 @@ static pgy_status conv_depthwise_prepare(kernel_plan *out, const kernel_problem 
     return st;
 }
 
+static bool is_same(kernel_extent *e, const conv_depthwise_plan *p, const conv_depthwise_plan *own)
+{
+    return (p->block == own->block && p->blocks == own->blocks && p->from == own->from &&
+            p->to == own->to && p->width == own->width && p->band == own->band) ||
+           extent_refuse(e, "blocks");
+}
+
 bool conv_depthwise_extent_of(kernel_extent *e, const conv_depthwise_plan *p,
                               const conv_depthwise_plan *own)
 {
-    if (p->block != own->block || p->blocks != own->blocks || p->from != own->from ||
-        p->to != own->to || p->width != own->width || p->band != own->band)
-        return extent_refuse(e, "blocks");
+    if (!is_same(e, p, own)) return false;
     const conv_shape *s = &p->s;
     const uint64_t block = extent_mul(p->blocks, p->block), all = extent_mul(s->batch, block);
     const uint64_t taps = (uint64_t)(s->kernel[0] * s->kernel[1]);
@@ -191,17 +196,86 @@ static void conv_depthwise_run(const kernel_run *r)
     conv_depthwise_run_plan(r, r->params);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                               \
+/* ---- Linear tensors ------------------------------------------------------------------------- */
+
+/* Blocks of small images are transposed in the cache. Larger ones would pass through memory. */
+enum { MOST_LINEAR_BYTES = 256 << 10 };
+
+size_t conv_depthwise_linear_scratch(const conv_depthwise_plan *p)
+{
+    const size_t pixels = (size_t)(p->s.in[0] * p->s.in[1] + p->s.out[0] * p->s.out[1]);
+    return conv_depthwise_copy_bytes(p) + pixels * p->block * sizeof(float);
+}
+
+static bool is_small(const conv_depthwise_plan *p)
+{
+    const int64_t most = MOST_LINEAR_BYTES;
+    return !p->s.has_sum && p->s.in[0] <= most && p->s.in[1] <= most && p->s.out[0] <= most &&
+           p->s.out[1] <= most && conv_depthwise_linear_scratch(p) <= MOST_LINEAR_BYTES;
+}
+
+static bool conv_depthwise_linear_accept(kernel_problem *u, double *cost_ns)
+{
+    conv_shape s;
+    conv_depthwise_plan p;
+    if (!conv_depthwise_accept(u, cost_ns) || !conv_describe(&s, u)) return false;
+    conv_depthwise_make(&p, &s, u->self->needs);
+    if (!is_small(&p)) return false;
+    conv_set_layouts(u, KERNEL_LINEAR, KERNEL_LINEAR);
+    *cost_ns +=
+        (double)(kernel_size_bytes(&u->inputs[0]) + kernel_size_bytes(&u->outputs[0])) * 0.03;
+    return true;
+}
+
+static pgy_status conv_depthwise_linear_prepare(kernel_plan *out, const kernel_problem *u,
+                                                pgy_error *err)
+{
+    const pgy_status st = conv_depthwise_prepare(out, u, err);
+    if (st) return st;
+    const conv_depthwise_plan *p = out->params;
+    const uint64_t units = p->s.batch * p->blocks;
+    out->parts = (uint32_t)(units < 256 ? units : 256);
+    out->scratch_bytes = conv_depthwise_linear_scratch(p);
+    return PGY_OK;
+}
+
+static bool conv_depthwise_linear_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const conv_depthwise_plan *p = extent_params(e, q, sizeof *p);
+    conv_depthwise_plan own;
+    if (!p || !extent_level(e, p->level) || !conv_extent(e, q, &p->s)) return false;
+    conv_depthwise_make(&own, &p->s, (cpu_level)p->level);
+    if (!is_same(e, p, &own)) return false;
+    if (!is_small(&own)) return extent_refuse(e, "sizes");
+    const conv_shape *s = &p->s;
+    const uint64_t planes = extent_mul(s->batch, s->groups);
+    const uint64_t taps = (uint64_t)(s->kernel[0] * s->kernel[1]);
+    conv_extent_tensors(e, s, extent_mul(planes, (uint64_t)(s->in[0] * s->in[1])),
+                        extent_mul(planes, (uint64_t)(s->out[0] * s->out[1])));
+    e->packed = extent_mul3(extent_mul(p->blocks, p->block), taps + 1, sizeof(float));
+    e->scratch = conv_depthwise_linear_scratch(&own);
+    return true;
+}
+
+static void conv_depthwise_linear_run(const kernel_run *r)
+{
+    conv_depthwise_run_linear(r, r->params);
+}
+
+#define ROW(suffix, level, flops_per_ns, version_, function)                           \
     {                                                                                  \
-        .name = "conv_f32_depthwise_" #suffix, .version = 2,                           \
+        .name = "conv_f32_" #function "_" #suffix, .version = version_,                \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,           \
         .rates = {flops_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, \
-        .accept = conv_depthwise_accept, .prepare = conv_depthwise_prepare,            \
-        .run = conv_depthwise_run, .extent = conv_depthwise_extent                     \
+        .accept = conv_##function##_accept, .prepare = conv_##function##_prepare,      \
+        .run = conv_##function##_run, .extent = conv_##function##_extent               \
     }
 const kernel KERNELS_conv_depthwise[] = {
-    ROW(portable, CPU_PORTABLE, 6),
-    ROW(avx2, CPU_AVX2, 60),
-    ROW(avx512, CPU_AVX512, 75),
+    ROW(portable, CPU_PORTABLE, 6, 2, depthwise),
+    ROW(avx2, CPU_AVX2, 60, 2, depthwise),
+    ROW(avx512, CPU_AVX512, 75, 2, depthwise),
+    ROW(portable, CPU_PORTABLE, 6, 1, depthwise_linear),
+    ROW(avx2, CPU_AVX2, 60, 1, depthwise_linear),
+    ROW(avx512, CPU_AVX512, 75, 1, depthwise_linear),
     {0},
 };

@@ -39,6 +39,9 @@ size_t conv_depthwise_packed_floats(const conv_depthwise_plan *p);
 void conv_depthwise_fill(float *to, const conv_depthwise_plan *p, const float *w,
                          const float *bias);
 void conv_depthwise_run_plan(const kernel_run *r, const conv_depthwise_plan *p);
+/* Between linear tensors: each plane of a block is transposed to scratch memory and back. */
+void conv_depthwise_run_linear(const kernel_run *r, const conv_depthwise_plan *p);
+size_t conv_depthwise_linear_scratch(const conv_depthwise_plan *p);
 
 /* ---- Rows of one plane ----------------------------------------------------------------------- */
 

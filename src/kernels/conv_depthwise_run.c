@@ -4,6 +4,7 @@
 
 #include "base/cancel.h"
 #include "kernels/conv_depthwise.h"
+#include "kernels/squares.h"
 
 /* Sets the taps of an output row; returns column 0 of the first input row that they read. */
 static const float *conv_depthwise_place(conv_depthwise_stretch *z, int64_t row)
@@ -132,9 +133,23 @@ static void conv_depthwise_copy(conv_depthwise_stretch *z, const float *plane, f
         memcpy(to, plane + i * s->in[1] * b, bytes);
 }
 
+/* Computes output rows [row, end) of a plane. The caller has set sum and y, and cleared the padding
+ * of `copy`. */
+static void conv_depthwise_bands(conv_depthwise_stretch *z, const float *plane, float *copy,
+                                 int64_t row, int64_t end)
+{
+    const int64_t most = z->p->band ? z->p->band : 1;
+    z->x = plane;
+    for (int64_t count; row < end && !cancel_requested(); row += count) {
+        count = end - row < most ? end - row : most;
+        if (z->p->band) conv_depthwise_copy(z, plane, copy, row, count);
+        conv_depthwise_rows(z, row, count);
+    }
+}
+
 void conv_depthwise_run_plan(const kernel_run *r, const conv_depthwise_plan *p)
 {
-    const int64_t height = p->s.out[0], most = p->band ? p->band : 1;
+    const int64_t height = p->s.out[0];
     const uint64_t in = (uint64_t)(p->s.in[0] * p->s.in[1]) * p->block;
     const uint64_t out = (uint64_t)(height * p->s.out[1]) * p->block;
     conv_depthwise_stretch z;
@@ -144,16 +159,33 @@ void conv_depthwise_run_plan(const kernel_run *r, const conv_depthwise_plan *p)
     for (uint64_t plane = from / (uint64_t)height; from < to; plane++) {
         const int64_t row = (int64_t)(from - plane * (uint64_t)height), left = (int64_t)(to - from);
         const int64_t end = left < height - row ? row + left : height;
-        const float *x = (const float *)r->tensors[0] + plane * in;
         conv_depthwise_begin(&z, p, r->packed, plane);
-        z.x = x;
         z.sum = p->s.has_sum ? (const float *)r->tensors[3] + plane * out : NULL;
         z.y = (float *)r->tensors[p->s.inputs] + plane * out;
-        for (int64_t i = row, count; i < end && !cancel_requested(); i += count) {
-            count = end - i < most ? end - i : most;
-            if (p->band) conv_depthwise_copy(&z, x, r->scratch, i, count);
-            conv_depthwise_rows(&z, i, count);
-        }
+        conv_depthwise_bands(&z, (const float *)r->tensors[0] + plane * in, r->scratch, row, end);
         from += (size_t)(end - row);
+    }
+}
+
+/* ---- Linear tensors ------------------------------------------------------------------------- */
+
+void conv_depthwise_run_linear(const kernel_run *r, const conv_depthwise_plan *p)
+{
+    const size_t in = (size_t)(p->s.in[0] * p->s.in[1]), b = p->block;
+    const size_t out = (size_t)(p->s.out[0] * p->s.out[1]);
+    float *x = r->scratch, *y = x + in * b, *copy = y + out * b;
+    conv_depthwise_stretch z;
+    size_t from, to;
+    kernel_share(&from, &to, p->s.batch * p->blocks, r->part, r->parts);
+    if (p->band && !r->resumed) conv_depthwise_pad(p, copy);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        const size_t channel = i / p->blocks * p->s.groups + i % p->blocks * b;
+        conv_depthwise_begin(&z, p, r->packed, i);
+        const size_t lanes = z.lanes < b ? (size_t)z.lanes : b;
+        if (lanes < b) memset(x, 0, in * b * sizeof *x);
+        squares_transpose(x, b, (const float *)r->tensors[0] + channel * in, in, lanes, in);
+        z.y = y;
+        conv_depthwise_bands(&z, x, copy, 0, p->s.out[0]);
+        squares_transpose((float *)r->tensors[p->s.inputs] + channel * out, out, y, b, out, lanes);
     }
 }

@@ -65,7 +65,7 @@ static bool turn_axes(conv_flat *p, const kernel_problem *u)
     return true;
 }
 
-static bool conv_flat_describe(conv_flat *p, const kernel_problem *u)
+bool conv_flat_describe(conv_flat *p, const kernel_problem *u)
 {
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[1], *y = &u->outputs[0];
     *p = (conv_flat){.level = u->self->needs, .inputs = (uint32_t)u->input_count};
@@ -169,6 +169,21 @@ static bool conv_flat_fill(void *packed, const kernel_problem *u, const void *us
     return true;
 }
 
+pgy_status conv_flat_pack(kernel_plan *out, const conv_flat *p, const kernel_problem *u,
+                          pgy_error *err)
+{
+    const uint64_t taps = p->in * (uint64_t)(p->kernel[0] * p->kernel[1] * p->kernel[2]);
+    const kernel_packing how = {.form = p->turned ? "conv_flat_turned" : "conv_flat",
+                                .numbers = {conv_flat_loops_of(p->level)->widths[3] ? 8 : 4,
+                                            p->groups, p->out, taps, p->in},
+                                .inputs = p->has_bias ? 6 : 2,
+                                .size_bytes = p->groups * p->out * (taps + 1) * sizeof(float),
+                                .fill = conv_flat_fill,
+                                .user = p};
+    out->packed_inputs = how.inputs;
+    return kernel_pack(out, u, &how, err);
+}
+
 static pgy_status conv_flat_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     conv_flat_geometry g;
@@ -180,38 +195,39 @@ static pgy_status conv_flat_prepare(kernel_plan *out, const kernel_problem *u, p
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
     out->parts = (uint32_t)(units < 256 ? units : 256);
     out->scratch_bytes = g.scratch_bytes;
-    const kernel_packing how = {.form = p->turned ? "conv_flat_turned" : "conv_flat",
-                                .numbers = {conv_flat_loops_of(p->level)->widths[3] ? 8 : 4,
-                                            p->groups, p->out, g.taps, p->in},
-                                .inputs = p->has_bias ? 6 : 2,
-                                .size_bytes = p->groups * p->out * (g.taps + 1) * sizeof(float),
-                                .fill = conv_flat_fill,
-                                .user = p};
-    out->packed_inputs = how.inputs;
-    const pgy_status st = kernel_pack(out, u, &how, err);
+    const pgy_status st = conv_flat_pack(out, p, u, err);
     if (st) kernel_plan_deinit(out);
     return st;
+}
+
+bool conv_flat_claim(kernel_extent *e, const kernel_claim *q, const conv_flat *p)
+{
+    if (!extent_level(e, p->level) ||
+        !extent_enum(e, p->activation, CONV_FAST_GELU + 1, "activation"))
+        return false;
+    if (p->inputs != q->input_count || p->inputs < (p->has_sum ? 4 : 1))
+        return extent_refuse(e, "number of inputs");
+    if (!has_valid_sizes(p)) return extent_refuse(e, "sizes");
+    const uint64_t in =
+        extent_mul3((uint64_t)p->from[0], (uint64_t)p->from[1], (uint64_t)p->from[2]);
+    const uint64_t out = extent_mul3((uint64_t)p->to[0], (uint64_t)p->to[1], (uint64_t)p->to[2]);
+    const uint64_t taps =
+        extent_mul3((uint64_t)p->kernel[0], (uint64_t)p->kernel[1], (uint64_t)p->kernel[2]);
+    const uint64_t channels = extent_mul(p->groups, p->out);
+    const uint64_t y = extent_mul3(p->batch, channels, out);
+    extent_tensor(e, 0, extent_mul3(extent_mul(p->batch, p->groups), p->in, in), sizeof(float));
+    if (p->has_sum) extent_tensor(e, 3, y, sizeof(float));
+    extent_tensor(e, p->inputs, y, sizeof(float));
+    e->packed = extent_mul3(channels, extent_add(extent_mul(p->in, taps), 1), sizeof(float));
+    return true;
 }
 
 static bool conv_flat_extent(kernel_extent *e, const kernel_claim *q)
 {
     const conv_flat *p = extent_params(e, q, sizeof *p);
     conv_flat_geometry g;
-    if (!p || !extent_level(e, p->level) ||
-        !extent_enum(e, p->activation, CONV_FAST_GELU + 1, "activation"))
-        return false;
-    if (p->inputs != q->input_count || p->inputs < (p->has_sum ? 4 : 1))
-        return extent_refuse(e, "number of inputs");
-    if (!has_valid_sizes(p) || !conv_flat_divide(&g, p)) return extent_refuse(e, "sizes");
-    const uint64_t in =
-        extent_mul3((uint64_t)p->from[0], (uint64_t)p->from[1], (uint64_t)p->from[2]);
-    const uint64_t out = extent_mul3((uint64_t)p->to[0], (uint64_t)p->to[1], (uint64_t)p->to[2]);
-    const uint64_t channels = extent_mul(p->groups, p->out);
-    const uint64_t y = extent_mul3(p->batch, channels, out);
-    extent_tensor(e, 0, extent_mul3(extent_mul(p->batch, p->groups), p->in, in), sizeof(float));
-    if (p->has_sum) extent_tensor(e, 3, y, sizeof(float));
-    extent_tensor(e, p->inputs, y, sizeof(float));
-    e->packed = extent_mul3(channels, g.taps + 1, sizeof(float));
+    if (!p || !conv_flat_claim(e, q, p)) return false;
+    if (!conv_flat_divide(&g, p)) return extent_refuse(e, "sizes");
     e->scratch = g.scratch_bytes;
     return true;
 }

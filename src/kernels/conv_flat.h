@@ -79,6 +79,12 @@ typedef struct conv_flat_loops {
 extern const conv_flat_loops conv_flat_portable, conv_flat_avx2, conv_flat_avx512;
 const conv_flat_loops *conv_flat_loops_of(uint32_t level);
 
+/* What conv_plane.h shares. describe: false if this is no such convolution. claim: refuses invalid
+ * parameters from a plan file; else states which tensors and weights a kernel with them touches. */
+bool conv_flat_describe(conv_flat *p, const kernel_problem *u);
+pgy_status conv_flat_pack(kernel_plan *out, const conv_flat *p, const kernel_problem *u,
+                          pgy_error *err) PGY_MUST_CHECK;
+bool conv_flat_claim(kernel_extent *e, const kernel_claim *q, const conv_flat *p);
 /* False: the sizes are too large for this kernel. The parameters may come from a plan file. */
 bool conv_flat_divide(conv_flat_geometry *g, const conv_flat *p);
 /* Block i of output channels: its first channel and the binary logarithm of their number. */

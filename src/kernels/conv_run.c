@@ -86,6 +86,33 @@ typedef struct slice {
     uint64_t from, to;
 } slice;
 
+/* Sets the kernel columns that fall inside the input at output column i, where the kernel is
+ * dilated so far that many do not. Returns the first. *end: the end of the output columns, up to
+ * `to`, that use the same. */
+static uint64_t conv_column_taps(conv_tile_call *c, const conv_plan *p, uint64_t i, uint64_t to,
+                                 uint64_t *end)
+{
+    enum { LEAST_DILATION = 6 };
+    const conv_shape *s = &p->s;
+    const int64_t step = s->dilation[1], start = (int64_t)i * s->stride[1] - s->pad[1];
+    *end = to;
+    if (step < LEAST_DILATION || !p->copied || p->linear) return 0;
+    int64_t first = start < 0 ? (-start + step - 1) / step : 0;
+    int64_t last = start < s->in[1] ? (s->in[1] - start + step - 1) / step : 0;
+    if (last > s->kernel[1]) last = s->kernel[1];
+    if (first > last) first = last;
+    /* Pixels until tap first - 1 comes in, and until tap last - 1 goes out. */
+    const int64_t in = first > 0 ? -(start + (first - 1) * step) : INT64_MAX;
+    const int64_t out = last > first ? s->in[1] - (start + (last - 1) * step) : INT64_MAX;
+    const int64_t room = (in < out ? in : out) - 1;
+    if ((uint64_t)(room / s->stride[1]) < to - i - 1)
+        *end = i + 1 + (uint64_t)(room / s->stride[1]);
+    c->columns = (size_t)(last - first);
+    c->w_skip = (size_t)s->kernel[1] - c->columns;
+    c->w_column = (size_t)first;
+    return (uint64_t)first;
+}
+
 static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c, const slice *part,
                           const float *sum, float *y, uint64_t tile)
 {
@@ -107,10 +134,15 @@ static void conv_run_tile(const conv_plan *p, const place *a, conv_tile_call *c,
     const uint64_t plane = (uint64_t)s->out[0] * out * p->block;
     const uint64_t at = ((a->image * s->groups + a->group) * p->out_blocks + 2 * a->unit) * plane +
                         ((uint64_t)row * out + from) * p->block;
-    c->y = y + at;
-    c->sum = sum && ends ? sum + at : NULL;
-    t->run[width][to - from](c);
-    if (ends) conv_run_finish(p, c, width, to - from, 2 * a->unit);
+    const float *x = c->x;
+    for (uint64_t i = from, end; i < to; i = end) {
+        const uint64_t column = conv_column_taps(c, p, i, to, &end);
+        c->x = x + ((i - from) * (uint64_t)s->stride[1] + column * (uint64_t)s->dilation[1]) * item;
+        c->y = y + at + (i - from) * p->block;
+        c->sum = sum && ends ? sum + at + (i - from) * p->block : NULL;
+        t->run[width][end - i](c);
+        if (ends) conv_run_finish(p, c, width, end - i, 2 * a->unit);
+    }
 }
 
 /* Many tiles read the weights of a unit, so their sums are divided into slices whose weights stay

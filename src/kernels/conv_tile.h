@@ -27,6 +27,8 @@ typedef struct conv_tile_call {
     size_t w_row_step;                        /* floats of w for one row of taps of a full block */
     /* Number of kernel rows in w, and the first of them that this call uses. */
     size_t w_rows, w_first;
+    /* Number of kernel columns in w that this call does not use, and the first that it uses. */
+    size_t w_skip, w_column;
     size_t y_block; /* step in y between blocks of output channels */
     bool resumed;   /* y holds the sums of earlier taps, and the bias */
     /* Weights that later tiles read: for each lane, a tile fetches the next ahead_step floats. */

@@ -121,7 +121,7 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 6,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 7,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

@@ -21,9 +21,16 @@ winograd_params winograd_cut_finer(const winograd_params *p, uint32_t parts)
     return own;
 }
 
+/* Tiles side by side that are computed directly at once, and the pixels of their inputs. */
+enum {
+    STRETCH = 3,
+    STRETCH_IN = STRETCH * WINOGRAD_OUT + 2,
+    STRETCH_PIXELS = WINOGRAD_IN * STRETCH_IN
+};
+
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
- * [36][2][run][block]; patches: one tile with its padding [in_blocks][6][6][block]; w: transformed
- * weights of some input channels, see winograd_transform_chunk. */
+ * [36][2][run][block]; patches: a stretch of tiles with its padding [in_blocks][6][14][block]; w:
+ * transformed weights of some input channels, see winograd_transform_chunk. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
     float *w, *v, *m, *patches;
@@ -33,8 +40,8 @@ typedef struct scratch {
 /* Bytes of the buffers in `struct scratch`. */
 uint64_t winograd_scratch_bytes(const winograd_params *p)
 {
-    const uint64_t tiles = extent_add(extent_mul(p->run, p->in_blocks + 2), p->in_blocks);
-    const uint64_t numbers = extent_mul(tiles, WINOGRAD_POINTS);
+    const uint64_t points = extent_mul3(p->run, p->in_blocks + 2, WINOGRAD_POINTS);
+    const uint64_t numbers = extent_add(points, extent_mul(p->in_blocks, STRETCH_PIXELS));
     const uint64_t fixed = WINOGRAD_NOTE_FLOATS +
                            (winograd_is_shared(p) ? 0 : WINOGRAD_POINTS * winograd_chunk_step(p));
     return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
@@ -56,25 +63,24 @@ static place conv_winograd_find(const winograd_params *p, uint64_t tile)
                    .column = (int64_t)(at % p->columns) * WINOGRAD_OUT};
 }
 
-/* Copies the 6 x 6 inputs from (row, column); zeros stand for padding. */
+/* Copies 6 rows of `width` inputs from (row, column); zeros stand for padding. */
 static void conv_winograd_copy_patch(float *to, const winograd_params *p, const float *x,
-                                     int64_t row, int64_t column)
+                                     int64_t row, int64_t column, int64_t width)
 {
-    const int64_t b = (int64_t)p->block;
-    memset(to, 0, WINOGRAD_POINTS * p->block * sizeof *to);
-    for (int64_t r = 0; r < WINOGRAD_IN; r++) {
-        if (row + r < 0 || row + r >= p->s.in[0]) continue;
-        for (int64_t c = 0; c < WINOGRAD_IN; c++)
-            if (column + c >= 0 && column + c < p->s.in[1])
-                memcpy(to + (r * WINOGRAD_IN + c) * b,
-                       x + ((row + r) * p->s.in[1] + column + c) * b, p->block * sizeof *to);
-    }
+    const int64_t b = (int64_t)p->block, left = p->s.in[1] - column;
+    const int64_t from = column < 0 ? -column : 0, end = left < width ? left : width;
+    memset(to, 0, (size_t)(WINOGRAD_IN * width * b) * sizeof *to);
+    for (int64_t r = 0; r < WINOGRAD_IN && from < end; r++)
+        if (row + r >= 0 && row + r < p->s.in[0])
+            memcpy(to + (r * width + from) * b, x + ((row + r) * p->s.in[1] + column + from) * b,
+                   (size_t)((end - from) * b) * sizeof *to);
 }
 
-static bool is_inside(const winograd_params *p, int64_t row, int64_t column)
+/* Are the inputs of `count` tiles side by side inside the image? */
+static bool is_inside(const winograd_params *p, int64_t row, int64_t column, uint64_t count)
 {
     return row >= 0 && column >= 0 && row + WINOGRAD_IN <= p->s.in[0] &&
-           column + WINOGRAD_IN <= p->s.in[1];
+           column + (int64_t)count * WINOGRAD_OUT + 2 <= p->s.in[1];
 }
 
 /* ---- Inputs that are not finite ------------------------------------------------------------- */
@@ -114,27 +120,42 @@ static void compute_row(const winograd_params *p, conv_tile_call *c, const kerne
     }
 }
 
-/* Computes one tile directly. c: all but the addresses of the tile; unit: of output channels. */
+/* Computes `count` tiles side by side directly. c: all but their addresses; unit: of output
+ * channels. */
 static void compute_directly(const winograd_params *p, const scratch *s, conv_tile_call *c,
-                             const kernel_run *r, place a, uint64_t unit, uint64_t width)
+                             const kernel_run *r, place a, uint64_t count, uint64_t unit,
+                             uint64_t width)
 {
     const uint64_t b = p->block, plane = (uint64_t)(p->s.in[0] * p->s.in[1]) * b;
-    const int64_t rows = p->s.out[0] - a.row, columns = p->s.out[1] - a.column;
+    const int64_t rows = p->s.out[0] - a.row, left = p->s.out[1] - a.column;
+    const int64_t columns = (int64_t)count * WINOGRAD_OUT, reads = columns + 2;
     const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
     const float *x = (const float *)r->tensors[0] + a.image * p->in_blocks * plane;
-    const bool inside = is_inside(p, row, column);
+    const bool inside = is_inside(p, row, column, count);
+    c->block_step = inside ? plane : WINOGRAD_IN * (uint64_t)reads * b;
+    c->row_step = (uint64_t)(inside ? p->s.in[1] : reads) * b;
     for (uint64_t block = 0; !inside && block < p->in_blocks; block++)
-        conv_winograd_copy_patch(s->patches + block * WINOGRAD_POINTS * b, p, x + block * plane,
-                                 row, column);
+        conv_winograd_copy_patch(s->patches + block * c->block_step, p, x + block * plane, row,
+                                 column, reads);
     const float *patch = inside ? x + (row * p->s.in[1] + column) * (int64_t)b : s->patches;
-    c->block_step = inside ? plane : WINOGRAD_POINTS * b;
-    c->row_step = (inside ? (uint64_t)p->s.in[1] : WINOGRAD_IN) * b;
     for (int64_t i = 0; i < WINOGRAD_OUT && i < rows; i++)
         compute_row(p, c, r, patch + (uint64_t)i * c->row_step,
                     (a.image * p->out_blocks + 2 * unit) * c->y_block +
                         (uint64_t)((a.row + i) * p->s.out[1] + a.column) * b,
-                    (uint64_t)(columns < WINOGRAD_OUT ? columns : WINOGRAD_OUT), width,
+                    (uint64_t)(columns < left ? columns : left), width,
                     p->s.out_channels - 2 * unit * b);
+}
+
+/* Of the tiles of a run from tile i on, the number of those that are strange and lie side by side,
+ * up to STRETCH. */
+static uint64_t strange_side_by_side(const winograd_params *p, const scratch *s, uint64_t first,
+                                     uint64_t i, uint64_t count)
+{
+    const uint64_t row = p->columns - (first + i) % p->columns;
+    uint64_t most = count - i < row ? count - i : row, found = 0;
+    if (most > STRETCH) most = STRETCH;
+    while (found < most && has_strange(p, s, i + found)) found++;
+    return found;
 }
 
 /* Computes the tiles of a run that have strange inputs. */
@@ -156,9 +177,11 @@ static void compute_strange(const winograd_params *p, const scratch *s, const ke
                         .y_block = (uint64_t)(p->s.out[0] * p->s.out[1]) * b,
                         .activation = p->s.activation,
                         .parameter = {p->s.parameter[0], p->s.parameter[1]}};
-    for (uint64_t i = 0; i < count; i++)
-        if (has_strange(p, s, i))
-            compute_directly(p, s, &c, r, conv_winograd_find(p, first + i), unit, width);
+    for (uint64_t i = 0, side; i < count; i += side + !side) {
+        side = strange_side_by_side(p, s, first, i, count);
+        if (side)
+            compute_directly(p, s, &c, r, conv_winograd_find(p, first + i), side, unit, width);
+    }
 }
 
 /* ---- Tiles ---------------------------------------------------------------------------------- */
@@ -172,8 +195,11 @@ static void transform_run(const winograd_params *p, const scratch *s, const floa
     for (uint64_t i = 0; i < count; i++) {
         const place a = conv_winograd_find(p, first + i);
         const int64_t row = a.row - p->s.pad[0], column = a.column - p->s.pad[1];
-        const bool inside = is_inside(p, row, column);
-        for (uint64_t block = 0; block < p->in_blocks; block++) {
+        const bool inside = is_inside(p, row, column, 1);
+        bool *strange = s->strange + i * p->in_blocks;
+        memset(strange, 0, p->in_blocks * sizeof *strange);
+        /* What would be made of a tile behind a strange block is not used. */
+        for (uint64_t block = 0; block < p->in_blocks && !(block && strange[block - 1]); block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;
             const float *patch = s->patches;
@@ -182,9 +208,9 @@ static void transform_run(const winograd_params *p, const scratch *s, const floa
                 patch = from + (row * p->s.in[1] + column) * (int64_t)b;
                 row_step = (size_t)p->s.in[1] * b;
             } else {
-                conv_winograd_copy_patch(s->patches, p, from, row, column);
+                conv_winograd_copy_patch(s->patches, p, from, row, column, WINOGRAD_IN);
             }
-            s->strange[i * p->in_blocks + block] = !t->in(v, v_step, patch, row_step);
+            strange[block] = !t->in(v, v_step, patch, row_step);
         }
     }
 }
@@ -311,7 +337,7 @@ static scratch divide_scratch(const winograd_params *p, void *memory)
                      .v = v,
                      .m = m,
                      .patches = patches,
-                     .strange = (bool *)(patches + points * p->in_blocks)};
+                     .strange = (bool *)(patches + STRETCH_PIXELS * p->block * p->in_blocks)};
 }
 
 void conv_winograd_run(const kernel_run *r)

@@ -135,6 +135,21 @@ static void test_conv__kernels_strides_dilations_and_pads(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
 
+/* Kernels dilated so far that many of their columns read only padding at most pixels. */
+static void test_conv__columns_in_padding_are_left_out(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {1, 24, 40, 28, 28, 1, {3, 3}, {1, 1}, {12, 12}, {12, 12, 12, 12}, NULL, true},
+        {2, 16, 16, 9, 5, 1, {3, 3}, {1, 1}, {7, 7}, {7, 7, 7, 7}, "Relu", true, true},
+        {1, 20, 16, 13, 40, 1, {3, 5}, {2, 3}, {6, 8}, {6, 16, 6, 16}, NULL, true},
+        {1, 16, 33, 6, 30, 1, {1, 4}, {1, 2}, {1, 6}, {0, 25, 0, 40}, "Silu", true},
+        {1, 150, 32, 10, 20, 1, {3, 3}, {1, 1}, {6, 9}, {6, 30, 6, 2}, NULL, true, true},
+        {1, 32, 32, 4, 3, 2, {1, 2}, {1, 1}, {1, 64}, {0, 70, 0, 70}, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
 static void test_conv__first_layers_read_linear_images(void **state)
 {
     (void)state;
@@ -167,6 +182,32 @@ static void test_conv__groups_and_depthwise(void **state)
         /* More padding than image. */
         {1, 16, 16, 6, 5, 16, {3, 3}, {1, 1}, {1, 1}, {9, 11, 1, 8}, NULL, true},
         {2, 9, 9, 3, 2, 9, {1, 9}, {1, 1}, {1, 1}, {0, 4, 0, 4}, NULL, false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+/* Depthwise convolutions that conv_plane computes: all its kernels, rows of one to several tiles,
+ * numbers of rows that do not fill tiles, windows without any row or column of the image. */
+static void test_conv__planes(void **state)
+{
+    (void)state;
+    static const conv_case CASES[] = {
+        {2, 3, 3, 9, 16, 3, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 2, 2, 13, 70, 2, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, "Relu", true, true},
+        {1, 2, 2, 6, 200, 2, {5, 5}, {1, 1}, {1, 1}, {2, 0, 1, 4}, "Clip", true},
+        {1, 2, 2, 11, 45, 2, {7, 7}, {1, 1}, {1, 1}, {3, 3, 3, 3}, "Silu", true, true},
+        {1, 2, 2, 3, 33, 2, {9, 7}, {1, 1}, {1, 1}, {6, 3, 4, 3}, NULL, false},
+        {2, 3, 3, 23, 57, 3, {3, 3}, {2, 2}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 2, 2, 14, 131, 2, {5, 5}, {2, 2}, {1, 1}, {1, 2, 2, 1}, "HardSwish", true},
+        {1, 2, 2, 21, 64, 2, {7, 7}, {2, 2}, {1, 1}, {3, 3, 3, 3}, NULL, true, true},
+        {1, 2, 2, 19, 40, 2, {1, 3}, {2, 2}, {1, 1}, {0, 0, 0, 1}, NULL, true},
+        {1, 3, 3, 28, 28, 3, {3, 3}, {1, 1}, {2, 2}, {2, 2, 2, 2}, NULL, true},
+        {1, 2, 2, 17, 35, 2, {3, 3}, {1, 1}, {5, 2}, {5, 0, 6, 7}, "LeakyRelu", true, true},
+        {1, 2, 2, 2, 20, 2, {3, 5}, {1, 1}, {7, 1}, {7, 2, 7, 2}, NULL, true},
+        {1, 2, 2, 4, 5, 2, {3, 3}, {1, 1}, {1, 1}, {11, 16, 9, 16}, NULL, true},
+        {1, 2, 2, 3, 40, 2, {3, 3}, {2, 2}, {1, 1}, {9, 16, 9, 40}, NULL, true},
+        {1, 1, 1, 10, 2048, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
+        {1, 1, 1, 5, 2100, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
 }
@@ -316,6 +357,8 @@ static void test_conv__strange_numbers_stay_where_they_are(void **state)
         x[5 * plane + rows / 2 * columns + columns / 2] = NAN;
         x[18 * plane + (rows - 1) * columns + columns - 1] = INFINITY;
         x[(in + 3) * plane + 5 * columns + 2] = -INFINITY;
+        /* Strange tiles side by side: all of a row, also at the edges. */
+        for (int64_t k = 0; i % 2 && k < columns; k++) x[7 * plane + 6 * columns + k] = NAN;
         case_output_of_reference(&c);
         assert_true(case_run_layouts(&c, NAMES[i] ? 10 * TOLERANCE : TOLERANCE) > 0);
         case_end(&c);
