@@ -2,8 +2,8 @@
 /* Runs a prepared kernel. Programs, interpretation, measuring and tests all use it; no other code
  * calls a kernel's `run` or `enqueue`.
  *
- * A host kernel has one or more phases, each of which begins when the one before it is complete,
- * each phase is cut into parts that several threads may share. A device kernel is one call that
+ * A host kernel has one or more phases, each of which begins when the one before it is complete and
+ * is cut into parts that several threads may share. A device kernel is one call that
  * enqueues all work on a stream.
  */
 #ifndef KERNELS_LAUNCH_H
