@@ -6,7 +6,7 @@ PROGRAM is polygraphy. A line is a model and a batch, such as resnet50:1; --list
 events on the device, of the model as it is (eager), compiled (compile) and compiled with max-autotune; convolutions in channels_last; attention
 by scaled_dot_product_attention. The engine: the mean time of a whole inference of a plan, with the copies of input and output and the wait
 for them. Large inputs are made on the device, in torch and in the engine alike: a constant plus an input of one element per channel.
-Random weights and inputs. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
+Random weights and inputs. --int8: int8 models have no torch's figure, because torch runs none on a GPU. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
 """
 import argparse
 import base64
@@ -374,6 +374,67 @@ def export(model, inputs, path):
     EXPORTING = False
 
 
+INT8 = {"resnet50": "resnet50", "vit_b16": "vit_b_16", "bert_base_s128": "bert_base_128"}  # names of int8_models.py
+
+
+def export_int8(name, batch, path):
+    """The model as onnxruntime.quantization writes it for one image or text, calibrated by random inputs, made wide enough for `batch`."""
+    import int8_models
+    import onnx
+    from onnx import helper, numpy_helper
+    folder = os.path.dirname(path)
+    for other, make, sample in int8_models.float_models():
+        if other == INT8[name]:
+            ready, feeds = int8_models.exported(folder, other, make, sample)
+            single = int8_models.quantised(ready, feeds, "static", {"activation_type": int8_models.QuantType.QInt8})
+    model = onnx.load(single)
+    g = model.graph
+    del g.value_info[:]
+    for n in [n for n in g.node if n.op_type == "Constant"]:
+        g.initializer.append(n.attribute[0].t)
+        g.initializer[-1].name = n.output[0]
+        g.node.remove(n)
+    weights = {w.name: w for w in g.initializer}
+    makers = {y: n for n in g.node for y in n.output}
+
+    def constant(value):
+        while value in makers and makers[value].op_type in ("DequantizeLinear", "QuantizeLinear"):
+            value = makers[value].input[0]
+        return weights.get(value)
+
+    def rewrite(w, a):
+        w.CopyFrom(numpy_helper.from_array(numpy.ascontiguousarray(a), w.name))
+
+    for n in g.node:
+        if n.op_type == "Reshape" and n.input[1] in weights:
+            shape = numpy_helper.to_array(weights[n.input[1]]).copy()
+            if len(shape) == 2 or (len(shape) > 2 and shape[0] == 1):  # rows of all items, or items
+                shape[0] = 0 if -1 in shape[1:] else -1
+                rewrite(weights[n.input[1]], shape)
+        for w in filter(None, map(constant, n.input if n.op_type == "Concat" else [])):
+            if len(w.dims) > 2 and w.dims[0] == 1:
+                rewrite(w, numpy.repeat(numpy_helper.to_array(w), batch, 0))
+    for x in list(g.input) + list(g.output):
+        x.type.tensor_type.shape.dim[0].dim_value = batch
+    if g.input[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT and batch > 1:  # as Images: a constant plus a number of each channel
+        image, old = numpy.random.default_rng(0).standard_normal((batch, 3, 224, 224), numpy.float32), g.input[0].name
+        for n in g.node:
+            n.input[:] = [f"{old}_of_{batch}" if i == old else i for i in n.input]
+        g.initializer.append(numpy_helper.from_array(image, "image"))
+        g.node.insert(0, helper.make_node("Add", ["image", old], [f"{old}_of_{batch}"]))
+        for d, size in zip(g.input[0].type.tensor_type.shape.dim, (1, 3, 1, 1)):
+            d.dim_value = size
+    onnx.save(model, path)
+
+
+def int8_times(name, batch, folder, o):
+    path = os.path.join(folder, f"{name}_b{batch}_int8.onnx")
+    export_int8(name, batch, path)
+    row = engine_times(o.program, path, o)
+    print(f"  engine in int8: {row['engine']:.3f} ms, built in {row['build_s']:.1f} s, {row['layers']}", flush=True)
+    return {"int8": row["engine"]}
+
+
 def run(words, limit=300):
     done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
     if done.returncode:
@@ -478,6 +539,11 @@ def measure(line, o, folder):
         print(f"  engine: {row['engine']:.3f} ms, built in {row['build_s']:.1f} s, {row['layers']}", flush=True)
     except Exception as e:
         print(f"  engine: {str(e)[:500]}", flush=True)
+    if o.int8 and name in INT8:
+        try:
+            row.update(int8_times(name, int(batch), folder, o))
+        except Exception as e:
+            print(f"  engine in int8: {str(e)[:500]}", flush=True)
     if o.errors and row.get("engine"):
         try:
             row.update(errors(o.program, path, model))
@@ -506,6 +572,7 @@ def main():
     p.add_argument("--folder", help="folder for models and plans (default: a temporary one)")
     p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
     p.add_argument("--errors", action="store_true", help="also compare results with torch in float32")
+    p.add_argument("--int8", action="store_true", help="also measure the engine with models that onnxruntime.quantization has quantised; needs onnxruntime")
     p.add_argument("--memory", action="store_true", help="also measure memory on the device: of the engine's process without that of a process with a tiny model, and torch's peak")
     p.add_argument("--seconds", type=float, default=1e9, help="begin no line after this time")
     p.add_argument("--json", help="write the figures to this file")
@@ -526,13 +593,13 @@ def main():
                 with open(o.json, "w", encoding="utf-8") as f:
                     json.dump(rows, f, indent=1)
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, float16; milliseconds")
-    print("| line | eager | compile | max-autotune | engine | best of torch / engine | arithmetic at 790 TFLOP/s | build s | error | torch's | MiB: engine, eager, compile |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| line | eager | compile | max-autotune | engine | best of torch / engine | engine in int8 | arithmetic at 790 TFLOP/s | build s | error | torch's | MiB: engine, eager, compile |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for r in rows:
         torch_ms = [r[m] for m in ("eager", "compile", "autotune") if r.get(m)]
         ratio = f"{min(torch_ms) / r['engine']:.2f}" if torch_ms and r.get("engine") else "-"
         print(f"| {r['line']} | {text_of(r, 'eager')} | {text_of(r, 'compile')} | {text_of(r, 'autotune')} | {text_of(r, 'engine')} | {ratio} | "
-              f"{text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
+              f"{text_of(r, 'int8')} | {text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
               f"{text_of(r, 'error', '{:.1e}')} | {text_of(r, 'torch_error', '{:.1e}')} | "
               f"{', '.join(text_of(r, k, '{:.0f}') for k in ('engine_MiB', 'eager_MiB', 'compile_MiB'))} |")
 

@@ -46,15 +46,17 @@ bool cuda_has_clusters(device *d);
 bool cuda_is_hopper(device *d);
 uint32_t cuda_multiprocessors(device *d);
 
-/* A matrix of 16-bit floats in device memory, for the copy engine of Hopper GPUs: it copies boxes
- * of box_rows x box_columns elements between there and shared memory, where the rows of a box are
- * 128 bytes whose 16-byte parts are permuted within 8 rows. What lies outside the matrix is 0 when
- * it is read, and not written. */
+typedef enum cuda_element { CUDA_F16, CUDA_BF16, CUDA_BYTE } cuda_element;
+
+/* A matrix of 16-bit floats or bytes in device memory, for the copy engine of Hopper GPUs: it
+ * copies boxes of box_rows x box_columns elements between there and shared memory, where the rows
+ * of a box are 128 bytes whose 16-byte parts are permuted within 8 rows, or 64 bytes. What lies outside the
+ * matrix is 0 when it is read, and not written. */
 typedef struct cuda_matrix {
     uint64_t address, row_bytes; /* multiples of 16 */
     uint64_t rows, columns;      /* below 2^32 */
     uint32_t box_rows, box_columns;
-    bool bf16; /* else float16 */
+    cuda_element type;
 } cuda_matrix;
 /* CUtensorMap: a member of a kernel's argument. */
 typedef struct cuda_tensor_map {
@@ -63,16 +65,17 @@ typedef struct cuda_tensor_map {
 pgy_status cuda_tensor_map_encode(cuda_tensor_map *out, device_stream *s, const cuda_matrix *m,
                                   pgy_error *err) PGY_MUST_CHECK;
 
-/* An image of 16-bit floats, [batch][height][width][channels], for windows of convolutions: the
- * copy engine brings box_channels channels from box_pixels places where windows start, in their
- * order over rows and images, moved by the place of a tap. What lies outside the image is 0. */
+/* An image of 16-bit floats or bytes, [batch][height][width][channels], for windows of
+ * convolutions: the copy engine brings box_channels channels from box_pixels places where windows
+ * start, in their order over rows and images, moved by the place of a tap. What lies outside the
+ * image is 0. */
 typedef struct cuda_image {
     uint64_t address;                        /* a multiple of 16 */
-    uint64_t batch, height, width, channels; /* channels: a multiple of 8 */
+    uint64_t batch, height, width, channels; /* of a pixel: whole 16 bytes */
     int32_t first[2], last[2];               /* y and x where the first and last windows start */
     uint32_t stride[2];                      /* from one window to the next: 1 to 8 */
     uint32_t box_pixels, box_channels;
-    bool bf16; /* else float16 */
+    cuda_element type;
 } cuda_image;
 /* Can the copy engine count the places of these windows? farthest: of a tap from the start. */
 bool cuda_image_fits(const cuda_image *m, const uint32_t farthest[2]);

@@ -9,19 +9,12 @@
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 #include "kernels/pool_axes.h"
+#include "kernels/shared_params.h"
 
 /* MAX_TAPS: of a mean's window, so that its sum fits int32. */
 enum { MAX_TAPS = 1 << 22 };
 
-typedef enum pool_kind { POOL_MAX, POOL_MEAN, POOL_MEAN_OF_ALL } pool_kind;
-
-typedef struct params {
-    uint32_t level, kind, inputs, count_padding;
-    uint8_t flip;
-    byte_pool_scales scales;
-    uint64_t planes;
-    pool_axes axes;
-} params;
+typedef byte_pool_params params;
 
 static uint64_t count_window(const params *p)
 {
@@ -36,17 +29,17 @@ static bool byte_pool_describe(params *p, const kernel_problem *u)
     *p = (params){.inputs = (uint32_t)u->input_count,
                   .flip = x->dtype == PGY_I8 ? 0x80 : 0,
                   .count_padding = op_attr_int(u->node, "count_include_pad", 0) != 0};
-    p->kind = strcmp(name, "MaxPool") == 0              ? POOL_MAX
-              : strcmp(name, "QLinearAveragePool") == 0 ? POOL_MEAN
-                                                        : POOL_MEAN_OF_ALL;
+    p->kind = strcmp(name, "MaxPool") == 0              ? BYTE_POOL_MAX
+              : strcmp(name, "QLinearAveragePool") == 0 ? BYTE_POOL_MEAN
+                                                        : BYTE_POOL_MEAN_OF_ALL;
     if (!int_problem_is_byte(x) || !int_problem_is_byte(y) || x->rank < 3 || !kernel_count(x) ||
         !kernel_count(y) || op_attr_int(u->node, "channels_last", 0))
         return false;
     if (u->output_count > 1 && u->outputs[1].dtype) return false; /* Indices output of MaxPool */
     p->planes = (uint64_t)(x->shape[0] * x->shape[1]);
-    if (p->kind == POOL_MAX) return x->rank <= 2 + POOL_AXES && pool_axes_read(&p->axes, u);
+    if (p->kind == BYTE_POOL_MAX) return x->rank <= 2 + POOL_AXES && pool_axes_read(&p->axes, u);
     if (!byte_pool_scales_read(&p->scales, u)) return false;
-    if (p->kind == POOL_MEAN)
+    if (p->kind == BYTE_POOL_MEAN)
         return x->rank <= 2 + POOL_AXES && pool_axes_read(&p->axes, u) &&
                count_window(p) <= MAX_TAPS;
     p->axes.in[0] = p->axes.in[1] = p->axes.out[0] = p->axes.out[1] = p->axes.out[2] = 1;
@@ -66,8 +59,8 @@ static size_t padded_width(const params *p)
 /* Two rows: maxima or sums over the window's rows, then over its columns, too. */
 static uint64_t scratch_bytes(const params *p)
 {
-    if (p->kind == POOL_MAX) return 2 * (uint64_t)padded_width(p);
-    if (p->kind == POOL_MEAN_OF_ALL) return 0;
+    if (p->kind == BYTE_POOL_MAX) return 2 * (uint64_t)padded_width(p);
+    if (p->kind == BYTE_POOL_MEAN_OF_ALL) return 0;
     return (uint64_t)(p->axes.in[2] + p->axes.out[2]) * sizeof(int32_t);
 }
 
@@ -78,7 +71,7 @@ static bool byte_pool_accept(kernel_problem *u, double *cost_ns)
     if (!byte_pool_describe(&p, u)) return false;
     int_problem_linear(u);
     *cost_ns = 200 + (double)kernel_count(&u->inputs[0]) * ns;
-    if (p.kind != POOL_MEAN_OF_ALL)
+    if (p.kind != BYTE_POOL_MEAN_OF_ALL)
         *cost_ns += (double)kernel_count(&u->outputs[0]) *
                     (double)(p.axes.window[0] * p.axes.window[1] * p.axes.window[2]) * ns;
     return true;
@@ -100,11 +93,11 @@ static pgy_status byte_pool_prepare(kernel_plan *out, const kernel_problem *u, p
 static bool has_valid_axes(const params *p)
 {
     const int64_t most = INT32_MAX, taps = MAX_TAPS;
-    if (p->kind == POOL_MEAN && count_window(p) > MAX_TAPS) return false;
+    if (p->kind == BYTE_POOL_MEAN && count_window(p) > MAX_TAPS) return false;
     for (int d = 0; d < POOL_AXES; d++) {
         if (!extent_between(p->axes.in[d], 1, most) || !extent_between(p->axes.out[d], 1, most))
             return false;
-        if (p->kind == POOL_MEAN_OF_ALL) continue;
+        if (p->kind == BYTE_POOL_MEAN_OF_ALL) continue;
         if (!extent_between(p->axes.window[d], 1, taps) ||
             !extent_between(p->axes.stride[d], 1, most) ||
             !extent_between(p->axes.dilation[d], 1, most) ||
@@ -117,7 +110,8 @@ static bool has_valid_axes(const params *p)
 static bool byte_pool_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
-    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->kind, POOL_MEAN_OF_ALL + 1, "kind"))
+    if (!p || !extent_level(e, p->level) ||
+        !extent_enum(e, p->kind, BYTE_POOL_MEAN_OF_ALL + 1, "kind"))
         return false;
     if (p->inputs != q->input_count) return extent_refuse(e, "number of inputs");
     if (!has_valid_axes(p)) return extent_refuse(e, "window");
@@ -273,13 +267,13 @@ static void byte_pool_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) {
         const uint8_t *x = (const uint8_t *)r->tensors[0] + i * in;
         uint8_t *y = (uint8_t *)r->tensors[p->inputs] + i * (size_t)(rows * p->axes.out[2]);
-        if (p->kind == POOL_MEAN_OF_ALL) {
+        if (p->kind == BYTE_POOL_MEAN_OF_ALL) {
             const byte_mean m = byte_pool_mean(&p->scales, (int64_t)in, (int64_t)in);
             *y = byte_mean_exact(loops->sum(x, in, p->flip), &m);
             continue;
         }
         for (int64_t row = 0; row < rows; row++, y += p->axes.out[2]) {
-            if (p->kind == POOL_MAX)
+            if (p->kind == BYTE_POOL_MAX)
                 byte_pool_max_row(p, loops, x, y, row, r->scratch);
             else
                 mean_row(p, loops, x, y, row, r->scratch);

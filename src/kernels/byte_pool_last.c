@@ -9,19 +9,13 @@
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 #include "kernels/pixel_taps.h"
+#include "kernels/shared_params.h"
 #include "ops/class_window.h"
 
 /* MAX_PIXELS: of an image whose sums fit int32. */
 enum { MAX_TAPS = BYTE_LINES, MAX_PIXELS = 1 << 22 };
 
-typedef struct params {
-    uint32_t level, inputs, mean, global, count_padding;
-    uint8_t flip;
-    byte_pool_scales scales;
-    uint64_t batch, channels;
-    int64_t end[PIXEL_AXES]; /* padding */
-    pixel_window w;
-} params;
+typedef byte_pool_last_params params;
 
 static bool read_window(params *p, const kernel_problem *u)
 {

@@ -14,12 +14,9 @@
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Indices of the operator's inputs; 0: the operator has no such input. */
-typedef struct places {
-    size_t w, x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, bias, sum;
-} places;
+typedef int_conv_places places;
 
-static const places PLACES[] = {
+const int_conv_places INT_CONV_PLACES[] = {
     [INT_CONV_TO_BYTES] = {3, 1, 2, 4, 5, 6, 7, 8, 0},
     [INT_CONV_TO_INT32] = {1, 0, 2, 0, 3, 0, 0, 0, 0},
     [INT_CONV_TO_FLOAT] = {3, 1, 2, 4, 5, 0, 0, 6, 7},
@@ -113,7 +110,7 @@ static bool has_zeros(const int_conv *p, const kernel_problem *u, const places *
 bool int_conv_describe(int_conv *p, const kernel_problem *u)
 {
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
-    const places *at = &PLACES[p->kind];
+    const places *at = &INT_CONV_PLACES[p->kind];
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[at->w], *y = &u->outputs[0];
     if (u->input_count <= at->w) return false;
     p->last = op_attr_int(u->node, "channels_last", 0) != 0;
@@ -284,7 +281,7 @@ static uint8_t *find_weights(uint8_t *packed, const int_conv *p, size_t channel,
 static void int_conv_pack_channel(uint8_t *packed, const int_conv *p, const kernel_problem *u,
                                   size_t channel)
 {
-    const places *at = &PLACES[p->kind];
+    const places *at = &INT_CONV_PLACES[p->kind];
     const kernel_tensor *w = &u->inputs[at->w];
     const size_t shift = w->dtype == PGY_U8 ? 128 : 0;
     const uint8_t *from = (const uint8_t *)w->data + channel * p->in * p->taps;
@@ -306,7 +303,7 @@ static void int_conv_pack_channel(uint8_t *packed, const int_conv *p, const kern
 
 static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_problem *u, size_t channel)
 {
-    const places *at = &PLACES[p->kind];
+    const places *at = &INT_CONV_PLACES[p->kind];
     double *scale = &((double *)(packed + p->at_scales))[channel];
     if (p->kind == INT_CONV_TO_INT32) return;
     *scale = int_problem_float(u, at->x_scale, 0) * int_problem_float(u, at->w_scale, channel);
@@ -320,8 +317,8 @@ static void pack_scales(uint8_t *packed, const int_conv *p, const kernel_problem
 static double find_most(const uint8_t *packed, const int_conv *p, const kernel_problem *u,
                         size_t channel)
 {
-    const uint8_t *w = (const uint8_t *)u->inputs[PLACES[p->kind].w].data;
-    const int shift = u->inputs[PLACES[p->kind].w].dtype == PGY_U8 ? 128 : 0;
+    const uint8_t *w = (const uint8_t *)u->inputs[INT_CONV_PLACES[p->kind].w].data;
+    const int shift = u->inputs[INT_CONV_PLACES[p->kind].w].dtype == PGY_U8 ? 128 : 0;
     const size_t depth = p->in * p->taps;
     const int32_t zero = ((const int32_t *)(packed + p->at_zeros))[channel];
     const int32_t bias = ((const int32_t *)(packed + p->at_bias))[channel];
@@ -345,7 +342,7 @@ static bool int_conv_fill(void *packed, const kernel_problem *u, const void *use
 /* The inputs whose elements are packed. */
 static uint32_t packed_of(const int_conv *p)
 {
-    const places *at = &PLACES[p->kind];
+    const places *at = &INT_CONV_PLACES[p->kind];
     const size_t read[] = {at->w, at->x_scale, at->w_scale, at->w_zero, at->y_scale, at->bias};
     uint32_t bits = 0;
     for (size_t i = 0; i < sizeof read / sizeof *read; i++)
@@ -364,7 +361,7 @@ pgy_status int_conv_pack(kernel_plan *out, int_conv *p, const kernel_problem *u,
                                 .size_bytes = p->at_scales + channels * sizeof(double),
                                 .fill = int_conv_fill,
                                 .user = p};
-    out->packed_inputs = UINT32_C(1) << PLACES[p->kind].w;
+    out->packed_inputs = UINT32_C(1) << INT_CONV_PLACES[p->kind].w;
     const pgy_status st = kernel_pack(out, u, &how, err);
     const void *packed = u->keeps_packed ? u->kept : out->packed;
     p->small = !st && packed && (!u->keeps_packed || u->kept_bytes >= how.size_bytes);
@@ -415,7 +412,7 @@ static uint64_t offsets_place(const int_conv *p)
     return p->batch * p->groups * int_conv_image_bytes(p) + INT_MAX_COLUMNS * INT_GROUP;
 }
 
-static void extent_tensors(kernel_extent *e, const int_conv *p)
+void int_conv_extent_tensors(kernel_extent *e, const int_conv *p)
 {
     const uint64_t planes = p->batch * p->groups, channels = p->groups * p->out;
     const uint64_t out = planes * p->out * int_conv_out_plane(p);
@@ -442,7 +439,7 @@ static bool int_conv_extent(kernel_extent *e, const kernel_claim *q)
     own.at_offsets = offsets_place(&own);
     if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "places of taps and weights");
     const uint64_t channels = p->groups * p->out;
-    extent_tensors(e, p);
+    int_conv_extent_tensors(e, p);
     e->packed = p->at_scales + channels * sizeof(double);
     e->workspace = p->at_offsets + channels * sizeof(int32_t);
     e->scratch = scratch_bytes(p);

@@ -27,6 +27,12 @@ typedef enum int_conv_kind {
     INT_CONV_TO_FLOAT  /* pgy:QuantizedConv */
 } int_conv_kind;
 
+/* Indices of the operator's inputs; 0: the operator has no such input. */
+typedef struct int_conv_places {
+    size_t w, x_scale, x_zero, w_scale, w_zero, y_scale, y_zero, bias, sum;
+} int_conv_places;
+extern const int_conv_places INT_CONV_PLACES[]; /* by int_conv_kind */
+
 typedef struct int_conv {
     uint32_t level, kind, inputs;
     uint32_t x_zero_input; /* index of the input that holds the zero point of X; 0: absent */
@@ -69,6 +75,8 @@ uint8_t int_conv_x_zero(const int_conv *p, const kernel_run *r);
 void int_conv_find_offsets(const int_conv *p, const kernel_run *r);
 double int_conv_product_count(const int_conv *p);
 void int_conv_run(const kernel_run *r);
+/* States which elements of the tensors are touched. */
+void int_conv_extent_tensors(kernel_extent *e, const int_conv *p);
 /* Are the sizes from a plan file small enough that nothing computed from them overflows? */
 bool int_conv_has_valid_sizes(const int_conv *p);
 

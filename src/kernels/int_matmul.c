@@ -193,7 +193,7 @@ bool int_matmul_describe(int_matmul *p, const kernel_problem *u)
 /* ---- Planning ------------------------------------------------------------------------------- */
 
 /* Are all zero points of B known to be zero? */
-static bool has_no_zeros(const int_matmul *p, const kernel_problem *u)
+bool int_matmul_has_no_zeros(const int_matmul *p, const kernel_problem *u)
 {
     /* Unsigned bytes are packed minus 128, which acts as a zero point. */
     if (!p->b_signed) return false;
@@ -334,6 +334,17 @@ static bool are_inputs(const int_matmul *p)
     return at->b && (!p->bias_ints || at->bias);
 }
 
+bool int_matmul_reach(kernel_extent *e, const kernel_claim *q, const int_matmul *p)
+{
+    if (p->inputs != q->input_count || !are_inputs(p))
+        return extent_refuse(e, "numbers of operands");
+    if (!has_valid_sizes(p)) return extent_refuse(e, "shape");
+    if (!int_finish_is_valid(&p->finish)) return extent_refuse(e, "zero points");
+    extent_inputs(e, p);
+    extent_tensor(e, p->inputs, p->batch * p->m * p->n, p->kind == INT_MATMUL_TO_BYTES ? 1 : 4);
+    return true;
+}
+
 static bool int_matmul_extent(kernel_extent *e, const kernel_claim *q)
 {
     const int_matmul *p = extent_params(e, q, sizeof *p);
@@ -341,17 +352,11 @@ static bool int_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (!p || !extent_level(e, p->level) ||
         !extent_enum(e, p->kind, INT_MATMUL_TO_FLOAT + 1, "kind"))
         return false;
-    if (p->inputs != q->input_count || !are_inputs(p))
-        return extent_refuse(e, "numbers of operands");
-    if (!has_valid_sizes(p)) return extent_refuse(e, "shape");
-    if (!int_finish_is_valid(&p->finish)) return extent_refuse(e, "zero points");
+    if (!int_matmul_reach(e, q, p)) return false;
     memcpy(&own, p, sizeof own);
     e->workspace = int_matmul_plan(&own, (cpu_level)p->level);
     own.first_phase = first_phase_of(&own);
     if (memcmp(&own, p, sizeof own)) return extent_refuse(e, "places in the workspace");
-    extent_inputs(e, p);
-    const uint64_t item = p->kind == INT_MATMUL_TO_BYTES ? 1 : 4;
-    extent_tensor(e, p->inputs, p->batch * p->m * p->n, item);
     if (p->b_constant) e->packed = p->b_count * p->b_stride;
     e->scratch = SCRATCH_BYTES;
     e->phases = 3 - p->first_phase;
@@ -366,7 +371,7 @@ static pgy_status int_matmul_prepare(kernel_plan *out, const kernel_problem *u, 
     int_matmul *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)int_matmul_describe(p, u); /* cannot fail after `accept` */
-    p->sums_rows = !has_no_zeros(p, u);
+    p->sums_rows = !int_matmul_has_no_zeros(p, u);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
     out->workspace_bytes = int_matmul_plan(p, u->self->needs);
     p->first_phase = first_phase_of(p);

@@ -3,6 +3,7 @@
 #ifndef KERNELS_INT_MATMUL_H
 #define KERNELS_INT_MATMUL_H
 
+#include "kernels/extent.h"
 #include "kernels/int_tile.h"
 #include "kernels/kernel.h"
 
@@ -50,5 +51,10 @@ static inline uint64_t int_matmul_unit_count(const int_matmul *p)
 void int_matmul_pack(const int_matmul *p, uint8_t *packed, const uint8_t *b, size_t from,
                      size_t to);
 void int_matmul_run(const kernel_run *r);
+/* Are all zero points of B known to be zero, for B as it is packed: uint8 minus 128? */
+bool int_matmul_has_no_zeros(const int_matmul *p, const kernel_problem *u);
+/* Refuses parameters from a plan file that contradict each other, and states which elements of the
+ * tensors are touched. */
+bool int_matmul_reach(kernel_extent *e, const kernel_claim *q, const int_matmul *p);
 
 #endif

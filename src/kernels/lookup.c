@@ -8,19 +8,12 @@
 #include "kernels/byte_loops.h"
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
+#include "kernels/shared_params.h"
 #include "ops/class_quantize.h"
 
-enum { VALUES = 256, MAX_SEGMENTS = 15 };
+enum { VALUES = LOOKUP_VALUES, MAX_SEGMENTS = LOOKUP_SEGMENTS };
 
-/* The output consists of rows; each segment of a row comes from one input. */
-typedef struct params {
-    uint32_t level, inputs, segments;
-    uint64_t rows, row_bytes, ends[MAX_SEGMENTS];
-    uint32_t place[MAX_SEGMENTS]; /* index of the segment's input */
-    /* 1: the table maps each byte to itself, so the segment is only copied. */
-    uint32_t copies[MAX_SEGMENTS];
-    uint8_t table[MAX_SEGMENTS][VALUES]; /* indexed by the byte as stored, int8 or uint8 */
-} params;
+typedef lookup_params params;
 
 /* ---- Tables --------------------------------------------------------------------------------- */
 

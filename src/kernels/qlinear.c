@@ -6,15 +6,12 @@
 #include "kernels/byte_loops.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
+#include "kernels/shared_params.h"
 #include "kernels/walk.h"
 
 enum { SHORT = 512 }; /* elements of a run that is too short by itself */
 
-typedef struct params {
-    walk w;
-    byte_binary q;
-    uint32_t level, inputs;
-} params;
+typedef qlinear_params params;
 
 static bool qlinear_describe(params *p, const kernel_problem *u)
 {

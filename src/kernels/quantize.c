@@ -8,16 +8,12 @@
 #include "kernels/extent.h"
 #include "kernels/int_problem.h"
 #include "kernels/quantize_loops.h"
+#include "kernels/shared_params.h"
 #include "tensor/convert.h"
 
 enum { PIECE = 16384 }; /* elements in a unit of work */
 
-/* x is seen as [outer, size, inner], the scales as [outer or 1, blocks, inner or 1]. */
-typedef struct params {
-    uint32_t level, quantises, type, inputs, has_zero, per_tensor, blocked;
-    int32_t low, high;
-    uint64_t count, size, inner, block, blocks;
-} params;
+typedef quantize_params params;
 
 static bool read_axis(params *p, const kernel_problem *u)
 {

@@ -4,6 +4,9 @@
 #ifndef KERNELS_SHARED_PARAMS_H
 #define KERNELS_SHARED_PARAMS_H
 
+#include "kernels/byte_pool_scales.h"
+#include "kernels/pixel_taps.h"
+#include "kernels/pool_axes.h"
 #include "kernels/strided_copy.h"
 #include "kernels/walk.h"
 #include "ops/class_chain.h"
@@ -93,5 +96,53 @@ typedef struct concat_params {
     uint32_t segments, splits; /* splits: the kernel is Split, so the whole tensor is the input */
     uint32_t first, whole;     /* operand indices of the first piece and of the whole tensor */
 } concat_params;
+
+/* ---- Quantised bytes ------------------------------------------------------------------------ */
+
+/* x is seen as [outer, size, inner], the scales as [outer or 1, blocks, inner or 1]. */
+typedef struct quantize_params {
+    uint32_t level, quantises, type, inputs, has_zero, per_tensor, blocked;
+    int32_t low, high;
+    uint64_t count, size, inner, block, blocks;
+} quantize_params;
+
+enum { LOOKUP_VALUES = 256, LOOKUP_SEGMENTS = 15 };
+
+/* The output consists of rows; each segment of a row comes from one input. */
+typedef struct lookup_params {
+    uint32_t level, inputs, segments;
+    uint64_t rows, row_bytes, ends[LOOKUP_SEGMENTS];
+    uint32_t place[LOOKUP_SEGMENTS]; /* index of the segment's input */
+    /* 1: the table maps each byte to itself, so the segment is only copied. */
+    uint32_t copies[LOOKUP_SEGMENTS];
+    uint8_t table[LOOKUP_SEGMENTS][LOOKUP_VALUES]; /* indexed by the byte as stored */
+} lookup_params;
+
+typedef struct qlinear_params {
+    walk w;
+    byte_binary q;
+    uint32_t level, inputs;
+} qlinear_params;
+
+typedef enum byte_pool_kind { BYTE_POOL_MAX, BYTE_POOL_MEAN, BYTE_POOL_MEAN_OF_ALL } byte_pool_kind;
+
+/* Pooling plane by plane. */
+typedef struct byte_pool_params {
+    uint32_t level, kind, inputs, count_padding;
+    uint8_t flip;
+    byte_pool_scales scales;
+    uint64_t planes;
+    pool_axes axes;
+} byte_pool_params;
+
+/* Pooling of images whose channels are last. */
+typedef struct byte_pool_last_params {
+    uint32_t level, inputs, mean, global, count_padding;
+    uint8_t flip;
+    byte_pool_scales scales;
+    uint64_t batch, channels;
+    int64_t end[PIXEL_AXES]; /* padding */
+    pixel_window w;
+} byte_pool_last_params;
 
 #endif

@@ -323,13 +323,14 @@ static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t cons
 
 static void ask_all(cuda_checker *c, const trial *t)
 {
-    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0};
+    /* Of QLinearConcat, every third operand from the third on is a tensor. */
+    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0, ~UINT32_C(0x24924924)};
     const op_def *def = t->node->def;
     const kernel *k;
     for (size_t n = 0; (k = kernel_for(def->domain, def->name, n)); n++) {
         const size_t before = c->accepted;
         if (!k->device || strcmp(k->device, c->device->kind) != 0) continue;
-        for (size_t i = 0; i < 3 && c->accepted == before; i++)
+        for (size_t i = 0; i < sizeof CONSTANTS / sizeof *CONSTANTS && c->accepted == before; i++)
             for (kernel_layout l = KERNEL_LINEAR; l <= KERNEL_CHANNELS_LAST;
                  l += KERNEL_CHANNELS_LAST)
                 ask(c, t, k, CONSTANTS[i], l);
@@ -375,24 +376,43 @@ static uint64_t draw(void)
     return seed >> 33;
 }
 
+static pgy_dtype type_of(char mark)
+{
+    static const struct {
+        char mark;
+        pgy_dtype type;
+    } TYPES[] = {{'?', PGY_BOOL}, {'#', PGY_I64}, {'b', PGY_I8}, {'u', PGY_U8}, {'i', PGY_I32}};
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
+        if (TYPES[i].mark == mark) return TYPES[i].type;
+    return PGY_F32;
+}
+
 static op_tensor make_operand(const char *text)
 {
     int64_t shape[PGY_MAX_RANK];
     size_t rank = 0;
-    op_tensor t = {.dtype = *text == '?' ? PGY_BOOL : *text == '#' ? PGY_I64 : PGY_F32};
+    op_tensor t = {.dtype = type_of(*text)};
+    const char *about = strchr(text, '~');
     const char *below = strchr(text, '<'), *only = strchr(text, '=');
     const uint64_t limit = below ? strtoull(below + 1, NULL, 10) : 2;
     if (strcmp(text, "-") == 0) return (op_tensor){0};
     if (t.dtype != PGY_F32) text++;
-    for (char *end; *text && *text != '<' && *text != '='; text = *end == 'x' ? end + 1 : end)
+    for (char *end; *text && !strchr("<=~", *text); text = *end == 'x' ? end + 1 : end)
         shape[rank++] = strtoll(text, &end, 10);
-    const pgy_dtype held = t.dtype == PGY_F32 ? PGY_F64 : t.dtype;
+    const pgy_dtype held = t.dtype == PGY_F32 ? PGY_F64 : t.dtype == PGY_BOOL ? PGY_BOOL : PGY_I64;
     if (pgy_tensor_create(&t.value, held, rank, shape, NULL)) abort();
     for (size_t i = 0; i < pgy_tensor_count(t.value); i++) {
         const uint64_t x = draw();
-        if (t.dtype == PGY_F32)
+        if (about)
+            ((double *)pgy_tensor_data(t.value))[i] =
+                (double)(float)(strtod(about + 1, NULL) * (0.5 + (double)(x % 65536) / 65536));
+        else if (t.dtype == PGY_F32)
             ((double *)pgy_tensor_data(t.value))[i] =
                 (double)(float)((double)(x % 65536) / 32768 - 1);
+        else if (t.dtype == PGY_I8 || t.dtype == PGY_U8 || t.dtype == PGY_I32)
+            ((int64_t *)pgy_tensor_data(t.value))[i] =
+                only ? strtoll(only + 1, NULL, 10)
+                     : (int64_t)(x % 256) - (t.dtype == PGY_U8 ? 0 : 128);
         else if (t.dtype == PGY_I64)
             ((int64_t *)pgy_tensor_data(t.value))[i] =
                 only ? strtoll(only + 1, NULL, 10) : (int64_t)(x % limit);

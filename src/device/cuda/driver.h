@@ -63,8 +63,10 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_CAPTURE_THREAD_LOCAL =
         1,          /* capture mode: calls of other threads do not disturb the capture */
-    CU_MAP_F16 = 6, /* types of a tensor map */
+    CU_MAP_U8 = 0, /* types of a tensor map */
+    CU_MAP_F16 = 6,
     CU_MAP_BF16 = 9,
+    CU_MAP_SWIZZLE_64 = 2,
     CU_MAP_SWIZZLE_128 = 3,
     CU_MAP_PROMOTE_128 = 2, /* whole lines of 128 bytes come to the second-level cache */
     CU_HOST_PORTABLE = 1,   /* flags of cuMemHostAlloc */

@@ -98,7 +98,7 @@ static bool is_conv(const pgy_node *n)
 }
 
 /* Does a convolution, whose inputs may all be read when the plan is made, gain? */
-static bool conv_gains(pattern *p, const pgy_node *n)
+static bool conv_gains(pattern *p, const pgy_node *n, bool for_cuda)
 {
     enum { W = 3 };
     for (size_t i = 1; i < n->input_count; i++)
@@ -106,6 +106,7 @@ static bool conv_gains(pattern *p, const pgy_node *n)
     const int64_t channels = pattern_size(n->inputs[W], 1), maps = pattern_size(n->inputs[W], 0);
     const int64_t groups = pattern_int(n, "group", 1);
     if (channels == 1 && maps == groups) return true; /* depthwise */
+    if (for_cuda) return true;
     return channels >= LEAST_CHANNELS && (groups == 1 || maps / LEAST_MAPS >= groups);
 }
 
@@ -142,7 +143,7 @@ static size_t image_count(const form *f, const pgy_node *n)
 
 /* May n be rewritten? Convolutions are; other nodes are if all their images have the channels last
  * already, from whose Transposes they set them free. */
-static bool gains(pattern *p, const form *f, const pgy_node *n)
+static bool gains(pattern *p, const form *f, const pgy_node *n, bool for_cuda)
 {
     if (!is_byte_image(n->outputs[0]) || n->input_count <= f->first) return false;
     const size_t count = image_count(f, n);
@@ -153,7 +154,7 @@ static bool gains(pattern *p, const form *f, const pgy_node *n)
         if (!image_behind(v)) behind = false;
     }
     if (is_conv(n))
-        return !pattern_int(n, "channels_last", 0) && conv_gains(p, n) && has_company(n);
+        return !pattern_int(n, "channels_last", 0) && conv_gains(p, n, for_cuda) && has_company(n);
     if (f->last && pattern_int(n, "channels_last", 0)) return false;
     const int64_t axis = pattern_int(n, "axis", 1);
     if (!f->images && (axis < -RANK || axis >= RANK)) return false;
@@ -161,11 +162,11 @@ static bool gains(pattern *p, const form *f, const pgy_node *n)
     return behind;
 }
 
-static bool turn(pattern *p, pgy_node *n)
+static bool turn_node(pattern *p, pgy_node *n, bool for_cuda)
 {
     const form *f = find_form(n);
     pgy_value *inputs[MOST_INPUTS];
-    if (!f || n->input_count > MOST_INPUTS || !gains(p, f, n)) return false;
+    if (!f || n->input_count > MOST_INPUTS || !gains(p, f, n, for_cuda)) return false;
     for (size_t i = 0; i < n->input_count; i++) inputs[i] = n->inputs[i];
     const size_t count = image_count(f, n);
     for (size_t i = 0; i < count; i++) {
@@ -190,11 +191,22 @@ static bool turn(pattern *p, pgy_node *n)
     return true;
 }
 
+static bool turn(pattern *p, pgy_node *n)
+{
+    return turn_node(p, n, false);
+}
+
+/* There, bytes of channels side by side are one access, however few they are. */
+static bool turn_for_cuda(pattern *p, pgy_node *n)
+{
+    return turn_node(p, n, true);
+}
+
 static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
 {
-    static const pattern_rule RULES[] = {turn, NULL};
-    if (pass_is_for_cuda(target)) return PGY_OK;
-    return pattern_run(g, "bytes_channels_last", RULES, changes, err);
+    static const pattern_rule RULES[] = {turn, NULL}, FOR_CUDA[] = {turn_for_cuda, NULL};
+    return pattern_run(g, "bytes_channels_last", pass_is_for_cuda(target) ? FOR_CUDA : RULES,
+                       changes, err);
 }
 
 const pass PASS_bytes_channels_last = {

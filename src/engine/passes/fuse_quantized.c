@@ -148,6 +148,23 @@ static bool fuse_gemm(pattern *p, pgy_node *n)
 
 /* ---- Sums, joins, means --------------------------------------------------------------------- */
 
+/* The operator before a Relu: bytes below the zero point become the zero point by a table, which
+ * gives the same as if they were no results of the sum. */
+static void put_above_zero(pattern *p, pgy_node *n, const char *op, pgy_value **inputs,
+                           const quantized *end)
+{
+    static const int64_t SHAPE[1] = {256};
+    double table[256];
+    for (int i = 0; i < 256; i++) {
+        const double byte = end->type == PGY_I8 ? (int8_t)i : i, zero = (double)end->one_zero;
+        table[i] = byte > zero ? byte : zero;
+    }
+    pgy_value *sum = pattern_make(p, n, "sum", op, inputs, 8);
+    pgy_value *const map[] = {sum,
+                              pattern_weight(p, n->graph, "table", end->type, 1, SHAPE, table)};
+    if (sum) (void)pattern_put(p, n, "pgy:Lookup", map, 2);
+}
+
 static bool fuse_sum(pattern *p, pgy_node *n)
 {
     static const char *const OPS[][2] = {{"Add", "com.microsoft:QLinearAdd"},
@@ -157,7 +174,7 @@ static bool fuse_sum(pattern *p, pgy_node *n)
     pgy_value *inputs[8];
     if (!quantized_read_end(p, n, &end)) return false;
     for (size_t i = 0; i < 2; i++) {
-        if (!find_source(p, &end, OPS[i][0], false, &s)) continue;
+        if (!find_source(p, &end, OPS[i][0], true, &s)) continue;
         if (!quantized_read(p, s.n->inputs[0], &a) || !quantized_read(p, s.n->inputs[1], &b))
             return false;
         if (a.type != end.type || b.type != end.type) return false;
@@ -165,7 +182,10 @@ static bool fuse_sum(pattern *p, pgy_node *n)
         quantized_put(p, n->graph, inputs + 3, &b);
         inputs[6] = end.scale;
         inputs[7] = quantized_zero(p, n->graph, &end);
-        (void)pattern_put(p, n, OPS[i][1], inputs, 8);
+        if (s.relu)
+            put_above_zero(p, n, OPS[i][1], inputs, &end);
+        else
+            (void)pattern_put(p, n, OPS[i][1], inputs, 8);
         return true;
     }
     return false;

@@ -43,64 +43,26 @@ DEVICE void prefetch_next(const attention *a)
 #endif
 }
 
-#if !defined(EMULATED) && __CUDA_ARCH__ == 900
-#if TENSOR == 1
-#define HALF_PAIR "f16.f16"
-#else
-#define HALF_PAIR "bf16.bf16"
-#endif
-#define R4(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])
-#define R8(d, i) R4(d, i), R4(d, i + 1)
-#define SHOW_TILES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
-#define PRODUCTS_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
-#define PRODUCTS_END() asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;" ::: "memory")
-
-// A tile in shared memory for the tensor cores: rows of 128 bytes, eight of which are permuted together.
-DEVICE uint64_t describe(const char *at)
-{
-    return (uint64_t)((uint32_t)__cvta_generic_to_shared(at) >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62;
-}
-
-// d = a b for 64 rows and 64, 32 or 16 columns, plus d if `more`.
-DEVICE void multiply_64(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-                 : R8(d, 0), R8(d, 2), R8(d, 4), R8(d, 6) : "l"(a), "l"(b), "r"(more));
-}
-DEVICE void multiply_32(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %18, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n32k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15}, %16, %17, p, 1, 1, 0, 0;\n}\n"
-                 : R8(d, 0), R8(d, 2) : "l"(a), "l"(b), "r"(more));
-}
-DEVICE void multiply_16(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %10, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n16k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7}, %8, %9, p, 1, 1, 0, 0;\n}\n"
-                 : R8(d, 0) : "l"(a), "l"(b), "r"(more));
-}
+#if HAS_GROUPS
 // d += weights of 16 keys and their values, which lie in rows of keys.
 DEVICE void multiply_values(float (*d)[4], const uint32_t *w, uint64_t b)
 {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}\n"
-                 : R8(d, 0), R8(d, 2), R8(d, 4), R8(d, 6) : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "l"(b));
+                 "wgmma.mma_async.sync.aligned.m64n64" GROUP_FORM " {" NAMES_32 "}, {%32, %33, %34, %35}, %36, p, 1, 1, 1;\n}\n"
+                 : SUMS_8(d, 0) : "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]), "l"(b));
 }
 
 DEVICE void find_scores(float (*s)[4], const char *queries, const char *keys)
 {
     PRODUCTS_BEGIN();
     UNROLL for (uint32_t d = 0; d < SIZE / 16; d++) {
-        const uint64_t a = describe(queries) + d * 2;
-        UNROLL for (int j = 0; j < SLICE / 64; j++) multiply_64(s + j * 8, a, describe(keys + j * 64 * LINE_BYTES) + d * 2, d > 0);
-        if (SLICE % 64 >= 32) multiply_32(s + SLICE / 64 * 8, a, describe(keys + SLICE / 64 * 64 * LINE_BYTES) + d * 2, d > 0);
-        if (SLICE % 32) multiply_16(s + SLICE / 32 * 4, a, describe(keys + SLICE / 32 * 32 * LINE_BYTES) + d * 2, d > 0);
+        const uint64_t a = describe(shared_at(queries)) + d * 2;
+        UNROLL for (int j = 0; j < SLICE / 64; j++) multiply_64(s + j * 8, a, describe(shared_at(keys + j * 64 * LINE_BYTES)) + d * 2, d > 0);
+        if (SLICE % 64 >= 32) multiply_32(s + SLICE / 64 * 8, a, describe(shared_at(keys + SLICE / 64 * 64 * LINE_BYTES)) + d * 2, d > 0);
+        if (SLICE % 32) multiply_16(s + SLICE / 32 * 4, a, describe(shared_at(keys + SLICE / 32 * 32 * LINE_BYTES)) + d * 2, d > 0);
     }
     PRODUCTS_END();
+    PRODUCTS_WAIT(0);
 }
 
 DEVICE void add_values(float (*sum)[4], float (*s)[4], const char *values)
@@ -109,11 +71,11 @@ DEVICE void add_values(float (*sum)[4], float (*s)[4], const char *values)
     UNROLL for (int i = 0; i < SLICE / 16; i++)
         UNROLL for (int e = 0; e < 4; e++) w[i][e] = narrow_pair(s[2 * i + e / 2][e % 2 * 2], s[2 * i + e / 2][e % 2 * 2 + 1]);
     PRODUCTS_BEGIN();
-    UNROLL for (int i = 0; i < SLICE / 16; i++) multiply_values(sum, w[i], describe(values + i * 16 * LINE_BYTES));
+    UNROLL for (int i = 0; i < SLICE / 16; i++) multiply_values(sum, w[i], describe(shared_at(values + i * 16 * LINE_BYTES)));
     PRODUCTS_END();
+    PRODUCTS_WAIT(0);
 }
 #elif defined(EMULATED)
-#define SHOW_TILES() ((void)0)
 DEVICE float element(const char *tile, uint32_t row, uint32_t column) { return WIDEN(X, ((const X *)(tile + chunk_at(row, column / 8)))[column % 8]); }
 
 DEVICE void find_scores(float (*s)[4], const char *queries, const char *keys)

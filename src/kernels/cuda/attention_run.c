@@ -129,11 +129,11 @@ static pgy_status load_codes(attention_loaded *l, const params *p, device *d, pg
         CUDA_SOURCE_attention_tensor,
         {"run"},
         {CUDA_SOURCE_mma, CUDA_SOURCE_attention_parts, CUDA_SOURCE_attention_rows}};
-    static const cuda_source GROUPS = {
-        "attention_groups",
-        CUDA_SOURCE_attention_groups,
-        {"run"},
-        {CUDA_SOURCE_mma, CUDA_SOURCE_attention_parts, CUDA_SOURCE_attention_rows}};
+    static const cuda_source GROUPS = {"attention_groups",
+                                       CUDA_SOURCE_attention_groups,
+                                       {"run"},
+                                       {CUDA_SOURCE_mma, CUDA_SOURCE_groups,
+                                        CUDA_SOURCE_attention_parts, CUDA_SOURCE_attention_rows}};
     static const cuda_source COPIES = {"caches", CUDA_SOURCE_caches, {"run"}};
     str defines = {0};
     define(&defines, p, &l->cut, l->shares);

@@ -3,22 +3,24 @@
  * the copy engine brings as boxes of tensor maps (boxed.cu). Other GPUs compute the same with
  * packed.cu. A row for each tile; deep ones fill the shared memory of a multiprocessor with
  * stages, so that copies wait less, but the next kernel finds no room beside them. */
+#include "kernels/cuda/boxed.h"
+
 #include "base/alloc.h"
 #include "kernels/cuda/conv_last.h"
 #include "kernels/cuda/matmul_packed.h"
 
-enum { STEP = 64, WARP = 32, BARRIERS = 16 }; /* bytes of a stage's barriers */
+enum {
+    STEP = 64,
+    STEP_BYTES = 128,
+    WARP = 32,
+    BARRIERS = 32
+}; /* bytes of the barriers of a stage, or of two slim ones */
 
-typedef struct loaded {
+struct boxed_loaded {
     cuda_loaded *code;
     packed_loaded *other; /* of GPUs other than Hopper; NULL on Hopper */
-} loaded;
-
-/* Arguments of the kernel in boxed.cu: the same struct as there. */
-typedef struct boxed_call {
-    cuda_tensor_map x, w;
-    packed_call own;
-} boxed_call;
+    uint32_t step_bytes;  /* of each row */
+};
 
 /* The tile of a row, as in packed.c. */
 static uint32_t tile_of(const kernel *self);
@@ -31,7 +33,7 @@ static bool is_deep(const packed_cut *c)
 }
 
 /* Clusters of more blocks wait long for whole multiprocessors beside each other. */
-static bool is_useful(const packed_cut *c)
+bool boxed_is_useful(const packed_cut *c)
 {
     return !is_deep(c) || c->splits <= 2;
 }
@@ -47,14 +49,13 @@ static packed_cut shallow(const packed_cut *c)
     return other;
 }
 
-static bool has_sizes(uint64_t m, uint64_t n)
+bool boxed_has_sizes(uint64_t m, uint64_t n)
 {
     return m <= INT32_MAX / 2 && n <= INT32_MAX / 2;
 }
 
 /* Nanoseconds: a multiprocessor takes about 113 bytes per ns, and multiplies 6000 flop. */
-static double cost_of(const kernel_problem *u, const packed_cut *c, uint64_t m, uint64_t n,
-                      uint64_t k)
+double boxed_cost(const kernel_problem *u, const packed_cut *c, uint64_t m, uint64_t n, uint64_t k)
 {
     const double multiprocessors = 132, launch = 2500, cluster = 2000, wait = 1.2;
     const packed_tile *t = &PACKED_TILE[c->tile];
@@ -71,25 +72,27 @@ static double cost_of(const kernel_problem *u, const packed_cut *c, uint64_t m, 
 
 /* ---- Loading and launching ------------------------------------------------------------------- */
 
-static pgy_status load(loaded **out, const packed_kind *kind, device *d, pgy_error *err)
+pgy_status boxed_load(boxed_loaded **out, const packed_kind *kind, device *d, pgy_error *err)
 {
-    static const cuda_source SOURCE = {
-        "boxed",
-        CUDA_SOURCE_boxed,
-        {"run"},
-        {CUDA_SOURCE_mma, CUDA_SOURCE_packed_sums, CUDA_SOURCE_barriers}};
+    cuda_source source = packed_text(kind, "boxed", CUDA_SOURCE_boxed);
+    size_t count = 0;
     str defines = {0};
     void *code = NULL;
-    loaded *l = mem_calloc(1, sizeof *l);
+    boxed_loaded *l = mem_calloc(1, sizeof *l);
     pgy_status st = PGY_OK;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    while (source.before[count]) count++;
+    source.before[count] = CUDA_SOURCE_barriers;
+    l->step_bytes = kind->slim ? STEP_BYTES / 2 : STEP_BYTES;
     if (cuda_is_hopper(d)) {
         packed_define(&defines, kind, kind->cut.splits);
-        st = cuda_load(&code, d, &SOURCE, &defines, err);
+        st = cuda_load(&code, d, &source, &defines, err);
         l->code = code;
     } else {
         packed_kind other = *kind;
         other.cut = shallow(&kind->cut);
+        other.mapped = false; /* it brings zero points */
+        other.slim = false;
         st = packed_load(&code, &other, d, err);
         l->other = code;
     }
@@ -100,39 +103,55 @@ static pgy_status load(loaded **out, const packed_kind *kind, device *d, pgy_err
     return st;
 }
 
-static void unload(void *given)
+void boxed_unload(void *given)
 {
-    loaded *l = given;
+    boxed_loaded *l = given;
     if (!l) return;
     cuda_unload(l->code);
     packed_unload(l->other);
     mem_free(l);
 }
 
-static pgy_status launch_other(const loaded *l, const packed_cut *cut, packed_call *c,
-                               device_stream *stream, pgy_error *err)
+bool boxed_uses_maps(const boxed_loaded *l)
 {
-    const packed_cut other = shallow(cut);
-    return packed_launch(stream, l->other, &other, c, err);
+    return !l->other;
 }
 
 /* Describes the weights and launches; the image or matrix is described already. */
-static pgy_status launch(const loaded *l, const packed_cut *cut, boxed_call *c, bool bf16,
-                         device_stream *stream, pgy_error *err)
+pgy_status boxed_launch(const boxed_loaded *l, const packed_cut *cut, boxed_call *c, pgy_dtype type,
+                        device_stream *stream, pgy_error *err)
 {
     const packed_tile *t = &PACKED_TILE[cut->tile];
+    const packed_cut other = shallow(cut);
+    const uint32_t item = cuda_item(type);
     const cuda_matrix w = {.address = c->own.w,
-                           .row_bytes = c->own.k_pitch * 2,
+                           .row_bytes = c->own.k_pitch * item,
                            .rows = c->own.n,
                            .columns = c->own.k,
                            .box_rows = t->n,
-                           .box_columns = STEP,
-                           .bf16 = bf16};
+                           .box_columns = l->step_bytes / item,
+                           .type = cuda_element_of(type)};
+    if (l->other) return packed_launch(stream, l->other, &other, &c->own, err);
     const pgy_status st = cuda_tensor_map_encode(&c->w, stream, &w, err);
     if (st) return st;
     return cuda_launch_shared(stream, l->code->functions[0],
                               packed_blocks(cut, c->own.m, c->own.n, 1), t->m * 2 + WARP,
                               packed_room(cut->tile, t->stages * BARRIERS), c, err);
+}
+
+pgy_status boxed_launch_matrix(const boxed_loaded *l, const packed_cut *cut, boxed_call *c,
+                               pgy_dtype type, device_stream *stream, pgy_error *err)
+{
+    const uint32_t item = cuda_item(type);
+    const cuda_matrix x = {.address = c->own.x,
+                           .row_bytes = c->own.x_row * item,
+                           .rows = c->own.m,
+                           .columns = c->own.k,
+                           .box_rows = PACKED_TILE[cut->tile].m,
+                           .box_columns = l->step_bytes / item,
+                           .type = cuda_element_of(type)};
+    const pgy_status st = l->other ? PGY_OK : cuda_tensor_map_encode(&c->x, stream, &x, err);
+    return st ? st : boxed_launch(l, cut, c, type, stream, err);
 }
 
 /* ---- Convolutions ---------------------------------------------------------------------------- */
@@ -152,7 +171,7 @@ static cuda_image image_of(const conv_last_params *p, const void *data)
                     .channels = s->in_channels,
                     .box_pixels = PACKED_TILE[p->cut.tile].m,
                     .box_channels = STEP,
-                    .bf16 = p->type == PGY_BF16};
+                    .type = cuda_element_of((pgy_dtype)p->type)};
     for (int i = 0; i < 2; i++) {
         m.first[i] = (int32_t)-s->pad[i];
         m.last[i] = (int32_t)((s->out[i] - 1) * s->stride[i] - s->pad[i]);
@@ -168,7 +187,7 @@ static bool can_bring(const conv_last_params *p)
     const int64_t most = 1 << 20; /* keeps the products below in their types */
     uint32_t farthest[2];
     if (s->groups != 1 || p->linear || s->in_channels % STEP || s->in_channels > INT32_MAX ||
-        !has_sizes(conv_rows(s), s->out_channels))
+        !boxed_has_sizes(conv_rows(s), s->out_channels))
         return false;
     for (int i = 0; i < 2; i++) {
         if (s->in[i] > most || s->out[i] > most || s->pad[i] < 0 || s->pad[i] > 128 ||
@@ -184,10 +203,10 @@ static bool conv_accept(kernel_problem *u, double *cost_ns)
 {
     conv_last_params p;
     conv_set_layouts(u, KERNEL_CHANNELS_LAST, KERNEL_CHANNELS_LAST);
-    if (!conv_last_describe(&p, u, tile_of(u->self)) || !can_bring(&p) || !is_useful(&p.cut))
+    if (!conv_last_describe(&p, u, tile_of(u->self)) || !can_bring(&p) || !boxed_is_useful(&p.cut))
         return false;
-    *cost_ns = cost_of(u, &p.cut, conv_rows(&p.s), p.s.out_channels,
-                       p.s.in_channels * (uint64_t)(p.s.kernel[0] * p.s.kernel[1]));
+    *cost_ns = boxed_cost(u, &p.cut, conv_rows(&p.s), p.s.out_channels,
+                          p.s.in_channels * (uint64_t)(p.s.kernel[0] * p.s.kernel[1]));
     return true;
 }
 
@@ -207,23 +226,22 @@ static pgy_status conv_load(void **out, const kernel *self, const kernel_plan *p
 {
     const conv_last_params *p = plan->params;
     packed_kind kind = conv_last_kind(p);
-    loaded *l = NULL;
+    boxed_loaded *l = NULL;
     (void)self;
     if (cuda_is_hopper(d)) kind.plain = false; /* the image's map serves all windows */
-    const pgy_status st = load(&l, &kind, d, err);
+    const pgy_status st = boxed_load(&l, &kind, d, err);
     if (!st) *out = l;
     return st;
 }
 
 static pgy_status conv_enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
-    const loaded *l = r->loaded;
+    const boxed_loaded *l = r->loaded;
     const conv_last_params *p = r->params;
     boxed_call c = {.own = conv_last_call(r)};
-    if (l->other) return launch_other(l, &p->cut, &c.own, stream, err);
     const cuda_image m = image_of(p, r->tensors[0]);
-    const pgy_status st = cuda_tensor_map_encode_image(&c.x, stream, &m, err);
-    return st ? st : launch(l, &p->cut, &c, m.bf16, stream, err);
+    const pgy_status st = l->other ? PGY_OK : cuda_tensor_map_encode_image(&c.x, stream, &m, err);
+    return st ? st : boxed_launch(l, &p->cut, &c, (pgy_dtype)p->type, stream, err);
 }
 
 /* ---- Matrix products ------------------------------------------------------------------------- */
@@ -234,8 +252,8 @@ static bool matmul_accept(kernel_problem *u, double *cost_ns)
     cuda_set_linear(u);
     if (!matmul_packed_describe(&p, u, tile_of(u->self))) return false;
     const matmul_shape *s = &p.own.s;
-    if (!has_sizes(s->m, s->n) || !is_useful(&p.cut)) return false;
-    *cost_ns = cost_of(u, &p.cut, s->m, s->n, s->k);
+    if (!boxed_has_sizes(s->m, s->n) || !boxed_is_useful(&p.cut)) return false;
+    *cost_ns = boxed_cost(u, &p.cut, s->m, s->n, s->k);
     return true;
 }
 
@@ -248,7 +266,7 @@ static bool matmul_reach(kernel_extent *e, const kernel_claim *q)
 {
     if (!matmul_packed_reach(e, q, tile_of(q->self))) return false;
     const matmul_packed_params *p = q->params;
-    return has_sizes(p->own.s.m, p->own.s.n) || extent_refuse(e, "sizes");
+    return boxed_has_sizes(p->own.s.m, p->own.s.n) || extent_refuse(e, "sizes");
 }
 
 static pgy_status matmul_load(void **out, const kernel *self, const kernel_plan *plan, device *d,
@@ -256,28 +274,19 @@ static pgy_status matmul_load(void **out, const kernel *self, const kernel_plan 
 {
     const matmul_packed_params *p = plan->params;
     const packed_kind kind = matmul_packed_kind(p);
-    loaded *l = NULL;
+    boxed_loaded *l = NULL;
     (void)self;
-    const pgy_status st = load(&l, &kind, d, err);
+    const pgy_status st = boxed_load(&l, &kind, d, err);
     if (!st) *out = l;
     return st;
 }
 
 static pgy_status matmul_enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
-    const loaded *l = r->loaded;
+    const boxed_loaded *l = r->loaded;
     const matmul_packed_params *p = r->params;
     boxed_call c = {.own = matmul_packed_call(r)};
-    if (l->other) return launch_other(l, &p->cut, &c.own, stream, err);
-    const cuda_matrix x = {.address = c.own.x,
-                           .row_bytes = c.own.x_row * 2,
-                           .rows = c.own.m,
-                           .columns = c.own.k,
-                           .box_rows = PACKED_TILE[p->cut.tile].m,
-                           .box_columns = STEP,
-                           .bf16 = p->own.type == PGY_BF16};
-    const pgy_status st = cuda_tensor_map_encode(&c.x, stream, &x, err);
-    return st ? st : launch(l, &p->cut, &c, x.bf16, stream, err);
+    return boxed_launch_matrix(l, &p->cut, &c, (pgy_dtype)p->own.type, stream, err);
 }
 
 #define CONV(tile)                                                                               \
@@ -285,14 +294,14 @@ static pgy_status matmul_enqueue(const kernel_run *r, device_stream *stream, pgy
         .name = "conv_boxed_" tile, .version = 1,                                                \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .device = "cuda",                   \
         .accept = conv_accept, .prepare = conv_prepare, .extent = conv_reach, .load = conv_load, \
-        .unload = unload, .enqueue = conv_enqueue                                                \
+        .unload = boxed_unload, .enqueue = conv_enqueue                                          \
     }
 #define MATMUL(tile)                                                                      \
     {                                                                                     \
         .name = "matmul_boxed_" tile, .version = 1,                                       \
         .ops = "MatMul Gemm pgy:FusedMatMul com.microsoft:FusedMatMul", .device = "cuda", \
         .accept = matmul_accept, .prepare = matmul_prepare, .extent = matmul_reach,       \
-        .load = matmul_load, .unload = unload, .enqueue = matmul_enqueue                  \
+        .load = matmul_load, .unload = boxed_unload, .enqueue = matmul_enqueue            \
     }
 const kernel KERNELS_cuda_boxed[] = {
     CONV("128x128"),       CONV("128x64"),       CONV("64x64"),         CONV("64x128"),

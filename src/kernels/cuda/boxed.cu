@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products of packed.cu on Hopper GPUs, whose tiles the copy engine brings, described by tensor maps. One thread of a warp of its own
-// starts the copies: of W before the kernel waits for the one before it, because weights are constants. A step of 64 k of X is a box of a
+// starts the copies: of W before the kernel waits for the one before it, because weights are constants. A step of BK k of X is a box of a
 // matrix (PLAIN), or the channels that one tap of the window sees from each pixel of the result. SPLITS blocks of a cluster share k.
 // Parts of W that blocks of a cluster bring for each other were slower: a tile waits for copies, not for the second-level cache, and a
 // cluster for free multiprocessors beside each other.
@@ -131,7 +131,7 @@ DEVICE void consume(sums *s, const char *tiles, uint32_t steps, rooms r)
         barrier_wait(r.full + stage * 8, parity);
         start_products(s, tiles + stage * STAGE_BYTES);
         if (i) {
-            asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+            PRODUCTS_WAIT(1);
             if (THREAD % 128 == 0) barrier_arrive(r.empty + last * 8);
         }
         last = stage;
@@ -171,9 +171,9 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
         consume(&s, tiles, p.steps, r);
     }
     BARRIER();
-    if (THREAD < PACKED_THREADS) keep_sums((float *)tiles, &s);
+    if (THREAD < PACKED_THREADS) keep_sums((sum_type *)tiles, &s);
     CLUSTER_BARRIER();
-    if (THREAD < PACKED_THREADS) store_sums(&a.own, &more, (const float *)tiles, 0, p.m0, p.n0);
+    if (THREAD < PACKED_THREADS) store_sums(&a.own, &more, (const sum_type *)tiles, 0, p.m0, p.n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
 #endif
@@ -184,7 +184,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
 
 // Element k of row m of X: a matrix's map has two axes; an image's map keeps address, channels, width, height, images, the corners where
 // windows start (first x and y, last x and y), strides and the size of a box.
-DEVICE float x_element(const boxed *a, uint64_t m, uint32_t k)
+DEVICE sum_type x_element(const boxed *a, uint64_t m, uint32_t k)
 {
     const uint64_t *const map = a->x.at;
 #if PLAIN
@@ -202,23 +202,23 @@ DEVICE float x_element(const boxed *a, uint64_t m, uint32_t k)
 #endif
 }
 
-DEVICE float w_element(const boxed *a, uint64_t n, uint32_t k)
+DEVICE sum_type w_element(const boxed *a, uint64_t n, uint32_t k)
 {
     const uint64_t *const map = a->w.at;
     if (map[4] != BK || map[5] != BN) abort();
-    return k < map[1] && n < map[2] ? WIDEN(X, ((const X *)((const char *)(uintptr_t)map[0] + n * map[3]))[k]) : 0;
+    return k < map[1] && n < map[2] ? WIDEN(WEIGHT, ((const WEIGHT *)((const char *)(uintptr_t)map[0] + n * map[3]))[k]) : 0;
 }
 
 KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
 {
-    SHARED float parts[SPLITS * BM * OUT_PITCH];
+    SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
     const place p = find_place(&a.own);
     const uint32_t row = THREAD / 32 * 16 + THREAD % 32 / 4, end = (p.begin + p.steps) * BK;
     extras more;
     sums s;
     load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
     for (uint32_t i = 0; i < SUMS * 4; i++) {
-        float *const sum = &s.at[i / 4][i % 4];
+        sum_type *const sum = &s.at[i / 4][i % 4];
         *sum = 0;
         for (uint32_t k = p.begin * BK; k < end && THREAD < PACKED_THREADS; k++)
             *sum += x_element(&a, p.m0 + row + i % 4 / 2 * 8, k) * w_element(&a, p.n0 + i / 4 * 8 + THREAD % 4 * 2 + i % 2, k);

@@ -22,9 +22,14 @@ static bool rounds_once(pgy_dtype from, pgy_dtype to)
            from == PGY_BOOL || (to == PGY_F16 && from != PGY_F64);
 }
 
+static bool has_cast(pgy_dtype type)
+{
+    return type != PGY_I16 && type != PGY_U16 && cuda_type(type);
+}
+
 static bool is_known(uint32_t from, uint32_t to)
 {
-    return cuda_type((pgy_dtype)from) && cuda_type((pgy_dtype)to) &&
+    return has_cast((pgy_dtype)from) && has_cast((pgy_dtype)to) &&
            rounds_once((pgy_dtype)from, (pgy_dtype)to);
 }
 

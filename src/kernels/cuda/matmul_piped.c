@@ -84,7 +84,8 @@ static void unload(void *given)
 
 static pgy_status load_piped(loaded *l, const cuda_matmul_params *p, device *d, pgy_error *err)
 {
-    static const cuda_source SOURCE = {"piped", CUDA_SOURCE_piped, {"run"}, {CUDA_SOURCE_barriers}};
+    static const cuda_source SOURCE = {
+        "piped", CUDA_SOURCE_piped, {"run"}, {CUDA_SOURCE_groups, CUDA_SOURCE_barriers}};
     str defines = {0};
     void *code = NULL;
     cuda_define_int(&defines, "STAGES", STAGES);
@@ -128,7 +129,7 @@ static cuda_matrix matrix_of(const cuda_matmul_params *p, const void *data, uint
                          .rows = rows,
                          .columns = columns,
                          .box_columns = STEP,
-                         .bf16 = p->type == PGY_BF16};
+                         .type = cuda_element_of((pgy_dtype)p->type)};
 }
 
 static pgy_status describe_matrices(piped_call *c, const kernel_run *r, device_stream *stream,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor cores and copies to shared memory that run beside arithmetic; text in front of the sources that
-// use them. TENSOR: 0 none, 1 and 2: in f16 and bf16. Without them, as in tests, they are imitated by
+// use them. TENSOR: 0 none, 1 and 2: in f16 and bf16, 3: in bytes, of which X_KIND and W_KIND are "s8" or "u8". Without them, as in tests, they are imitated by
 // exchanges within a warp.
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 800
 #define HAS_MMA 1
@@ -42,15 +42,7 @@ DEVICE void copy_8(void *shared, const void *global, int valid)
 #endif
 
 #if TENSOR
-#if TENSOR == 1
-typedef f16 half_type;
-#else
-typedef bf16 half_type;
-#endif
-
 DEVICE uint32_t pair(const uint16_t *low, const uint16_t *high) { return *low | (uint32_t)*high << 16; }
-
-DEVICE uint32_t narrow_pair(float low, float high) { return JOIN(two_, X)(low, high); }
 
 // Loads four matrices of 8 x 8: lane 8 i + j gives the address of row j of matrix i. A lane gets two
 // neighbours of row lane / 4; `turned`: two neighbours of column lane / 4.
@@ -81,6 +73,24 @@ DEVICE void load_turned(uint32_t *r, const uint16_t *at)
     }
 #endif
 }
+
+#if TENSOR == 3
+#if HAS_MMA
+// d += a * b for 16 x 8 bytes with k = 32.
+DEVICE void multiply(int32_t *d, const uint32_t *a, const uint32_t *b)
+{
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." X_KIND "." W_KIND ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+#else
+#if TENSOR == 1
+typedef f16 half_type;
+#else
+typedef bf16 half_type;
+#endif
+DEVICE uint32_t narrow_pair(float low, float high) { return JOIN(two_, X)(low, high); }
 
 #if !HAS_MMA
 DEVICE float dot2(uint32_t x, uint32_t y, float sum)
@@ -115,4 +125,5 @@ DEVICE void multiply(float *d, const uint32_t *a, const uint32_t *b)
     }
 #endif
 }
+#endif
 #endif

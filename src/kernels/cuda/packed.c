@@ -63,14 +63,31 @@ bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile)
     return true;
 }
 
+/* The types of bytes as instructions name them. */
+static void define_kinds(str *defines, const packed_kind *k)
+{
+    const bool x = k->types.x == PGY_I8, w = k->types.w == PGY_I8;
+    cuda_define(defines, "X_KIND", x ? "\"s8\"" : "\"u8\"");
+    cuda_define(defines, "W_KIND", w ? "\"s8\"" : "\"u8\"");
+    cuda_define_int(defines, "X_SIGNED", x);
+    cuda_define_int(defines, "W_SIGNED", w);
+}
+
 void packed_define(str *defines, const packed_kind *k, uint32_t splits)
 {
     cuda_define_int(defines, "BM", PACKED_TILE[k->cut.tile].m);
     cuda_define_int(defines, "BN", PACKED_TILE[k->cut.tile].n);
-    cuda_define_int(defines, "STAGES", PACKED_TILE[k->cut.tile].stages);
+    cuda_define_int(defines, "STAGES", PACKED_TILE[k->cut.tile].stages * (k->slim ? 2 : 1));
     cuda_define_int(defines, "BLOCKS", PACKED_TILE[k->cut.tile].blocks);
     cuda_define_int(defines, "SPLITS", splits);
-    cuda_define_int(defines, "TENSOR", k->types.x == PGY_F16 ? 1 : 2);
+    const bool bytes = k->finish != PACKED_FLOATS;
+    cuda_define_int(defines, "TENSOR", bytes ? 3 : k->types.x == PGY_F16 ? 1 : 2);
+    cuda_define_int(defines, "FINISH", k->finish);
+    cuda_define_int(defines, "PLANES", k->planes);
+    cuda_define_int(defines, "LOOSE", k->loose);
+    cuda_define_int(defines, "MAPPED", k->mapped);
+    cuda_define_int(defines, "SLIM", k->slim);
+    if (bytes) define_kinds(defines, k);
     cuda_define_int(defines, "PLAIN", k->plain);
     cuda_define_int(defines, "PATCHED", k->patched);
     cuda_define_int(defines, "GATHERED", k->gathered);
@@ -83,15 +100,25 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "ADDED", k->added);
     cuda_define_int(defines, "ACTIVATION", k->activation);
     cuda_define_type(defines, "X", k->types.x);
+    cuda_define_type(defines, "WEIGHT", bytes ? k->types.w : k->types.x);
     cuda_define_type(defines, "BIAS", k->types.bias);
     cuda_define_type(defines, "RESIDUAL", k->types.residual);
     cuda_define_type(defines, "Y", k->types.y);
 }
 
+cuda_source packed_text(const packed_kind *kind, const char *name, const char *text)
+{
+    cuda_source s = {name, text, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_groups}};
+    size_t count = 2;
+    if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
+    s.before[count] = CUDA_SOURCE_packed_sums;
+    return s;
+}
+
 pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error *err)
 {
-    static const cuda_source SOURCE = {
-        "packed", CUDA_SOURCE_packed, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_packed_sums}};
+    const cuda_source source = packed_text(kind, kind->loose ? "loose" : "packed",
+                                           kind->loose ? CUDA_SOURCE_loose : CUDA_SOURCE_packed);
     packed_loaded *l = mem_calloc(1, sizeof *l);
     str defines = {0};
     void *code = NULL;
@@ -99,7 +126,7 @@ pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error
     l->more = kind->more;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
     packed_define(&defines, kind, l->splits);
-    const pgy_status st = cuda_load(&code, d, &SOURCE, &defines, err);
+    const pgy_status st = cuda_load(&code, d, &source, &defines, err);
     l->code = code;
     if (st)
         mem_free(l);

@@ -93,7 +93,7 @@ DEVICE int is_inside(const source *s, int i, const packed *a)
 #endif
 
 #if GATHERED
-typedef struct ALIGNED(16) chunk { X at[8]; } chunk;
+typedef struct ALIGNED(16) chunk { X at[CHUNK]; } chunk;
 
 // An element of a window: its distance from the start, also as an index. A table in shared memory, behind the tiles,
 // has one for each k.
@@ -119,7 +119,7 @@ DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t
 {
     source s;
     find_row(&s, 0, a, group, m0 + THREAD % BM);
-    s.k = begin + THREAD / BM * 32;
+    s.k = begin + THREAD / BM * (4 * CHUNK);
     return s;
 }
 
@@ -128,9 +128,13 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const tap *taps)
     const uint32_t row = THREAD % BM, first = THREAD / BM * 4;
     UNROLL for (uint32_t c = 0; c < 4; c++) {
         chunk v;
-        UNROLL for (int e = 0; e < 8; e++) {
+        UNROLL for (int e = 0; e < CHUNK; e++) {
+#if FINISH
+            const X zero = *a->outside;
+#else
             const X zero = {0};
-            const tap t = taps[s->k + c * 8 + (uint32_t)e];
+#endif
+            const tap t = taps[s->k + c * CHUNK + (uint32_t)e];
             const int inside = (uint32_t)(s->y[0] + t.dy) < (uint32_t)a->in_height && (uint32_t)(s->x[0] + t.dx) < (uint32_t)a->in_width;
             v.at[e] = inside ? s->at[0][t.offset] : zero;
         }
@@ -202,7 +206,7 @@ DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t
 {
     source s;
     UNROLL for (int i = 0; i < A_ROWS; i++) find_row(&s, i, a, group, m0 + THREAD / 8 + (uint32_t)(i * LINES));
-    go_to(&s, a, begin + THREAD % 8 * 8);
+    go_to(&s, a, begin + THREAD % 8 * CHUNK);
     return s;
 }
 
@@ -217,15 +221,19 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const void *unused)
 #endif
     UNROLL for (int i = 0; i < A_ROWS; i++) {
         const int inside = is_inside(s, i, a);
+#if FINISH
+        copy_16(tile + chunk_at(line + (uint32_t)(i * LINES), chunk), inside ? s->at[i] + at : a->outside, s->k < a->k); // weights behind the last k are 0
+#else
         copy_16(tile + chunk_at(line + (uint32_t)(i * LINES), chunk), inside ? s->at[i] + at : a->x, inside);
+#endif
     }
     go_on(s, a, BK);
 }
 #endif
 
-DEVICE void bring_w(char *tile, const packed *a, const X *w, uint64_t n0, uint32_t k0)
+DEVICE void bring_w(char *tile, const packed *a, const WEIGHT *w, uint64_t n0, uint32_t k0)
 {
-    const uint32_t line = THREAD / 8, chunk = THREAD % 8, k = k0 + chunk * 8;
+    const uint32_t line = THREAD / 8, chunk = THREAD % 8, k = k0 + chunk * CHUNK;
     UNROLL for (int i = 0; i < B_ROWS; i++) {
         const uint64_t n = n0 + line + (uint32_t)(i * LINES);
         const int inside = n < a->n && k < a->k_pitch;
@@ -237,7 +245,7 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 {
     SHARED_ROOM(room);
 #ifdef EMULATED
-    SHARED float parts[SPLITS * BM * OUT_PITCH];
+    SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
     char *const tiles = room;
 #else
     char *const tiles = room + (-(uint32_t)__cvta_generic_to_shared(room) & 1023);
@@ -249,7 +257,7 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const uint64_t m0 = (row - group * rows) * BM;
     const uint32_t all = (uint32_t)((a.k + BK - 1) / BK), each = (all + SPLITS - 1) / SPLITS, begin = rank * each;
     const uint32_t steps = begin >= all ? 0 : begin + each < all ? each : all - begin;
-    const X *const w = a.w + (uint64_t)group * a.n * a.k_pitch;
+    const WEIGHT *const w = a.w + (uint64_t)group * a.n * a.k_pitch;
     sums s;
     UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
 #define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
@@ -297,9 +305,9 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     BARRIER();
     if (rank + 1 == SPLITS) store_sums(&a, &more, parts, group, m0, n0);
 #else
-    keep_sums((float *)tiles, &s);
+    keep_sums((sum_type *)tiles, &s);
     CLUSTER_BARRIER();
-    store_sums(&a, &more, (const float *)tiles, group, m0, n0);
+    store_sums(&a, &more, (const sum_type *)tiles, group, m0, n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
 #endif

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of rows of 16-bit floats and weights that are packed when the plan is made (packed.cu):
- * convolutions in channels last, and matrix products with constant B. Each tile is a tactic. */
+/* Products of rows of 16-bit floats or bytes and weights that are packed when the plan is made
+ * (packed.cu): convolutions in channels last, and matrix products with constant B. Each tile is a
+ * tactic. */
 #ifndef KERNELS_CUDA_PACKED_H
 #define KERNELS_CUDA_PACKED_H
 
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
+
+enum { PACKED_BATCH_AXES = 6 };
 
 /* Arguments of the kernel in packed.cu: the same struct as there. */
 typedef struct packed_call {
@@ -17,6 +20,18 @@ typedef struct packed_call {
     int32_t step_y, step_x, step_c;
     uint32_t lines, line; /* with TAPS */
     float alpha, first, second;
+    uint64_t offsets, scales, factors, outside; /* of bytes, from here on */
+    int32_t zero, low, high;
+    uint64_t mapped, row_kinds, column_kinds; /* with packed_kind.mapped */
+    uint32_t kinds, kind_pitch;
+    struct packed_loose {
+        uint64_t a_scale, b_scale, y_scale, a_zero, b_zero, bias;
+        double alpha;
+        uint64_t a_row, a_k, b_column, b_k;
+        uint64_t batch_shape[PACKED_BATCH_AXES], a_batch[PACKED_BATCH_AXES],
+            b_batch[PACKED_BATCH_AXES];
+        uint32_t batch_rank, b_scales, b_zeros;
+    } loose; /* with packed_kind.loose */
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
@@ -37,7 +52,17 @@ typedef struct packed_loaded {
 
 typedef struct packed_types {
     pgy_dtype x, bias, residual, y;
+    pgy_dtype w; /* of bytes; else that of x */
 } packed_types;
+
+/* What results of sums of bytes are made of; the numbers are those in packed_sums.cu. */
+typedef enum packed_finish {
+    PACKED_FLOATS, /* sums are no sums of bytes */
+    PACKED_TO_BYTES,
+    PACKED_TO_INT32,
+    PACKED_CONV_TO_FLOAT,  /* as pgy:QuantizedConv rounds */
+    PACKED_MATMUL_TO_FLOAT /* as pgy:QuantizedMatMul does */
+} packed_finish;
 
 typedef struct packed_kind {
     packed_types types;
@@ -47,7 +72,13 @@ typedef struct packed_kind {
      * a weight, and the window */
     uint32_t taps, lead, width, height;
     uint32_t more; /* bytes of shared memory behind the tiles */
+    packed_finish finish;
     bool plain, patched, gathered, vector, biased, added;
+    bool planes, loose; /* planes: Y is linear; loose: see loose.cu */
+    /* Bytes from outside of the image are 0 instead of its zero point, so what is added to a sum
+     * depends on the place. */
+    bool mapped;
+    bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */
@@ -66,7 +97,7 @@ typedef struct packed_tile {
 } packed_tile;
 extern const packed_tile PACKED_TILE[PACKED_TILES];
 
-/* m, n, k: sizes of the product of each of `groups` groups. */
+/* m, n, k: sizes of the product of each of `groups` groups; k counts 16 bits, also of bytes. */
 packed_cut packed_cut_of(uint32_t tile, uint64_t m, uint64_t n, uint64_t k, uint64_t groups);
 /* Estimates nanoseconds by arithmetic alone. */
 double packed_cost(const packed_cut *c, uint64_t m, uint64_t n, uint64_t k, uint64_t groups);
@@ -74,6 +105,8 @@ double packed_cost(const packed_cut *c, uint64_t m, uint64_t n, uint64_t k, uint
 bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile);
 /* The macros of packed_sums.cu. `splits` blocks share k. */
 void packed_define(str *defines, const packed_kind *k, uint32_t splits);
+/* The source `text` of a kernel on tiles of packed_sums.cu. */
+cuda_source packed_text(const packed_kind *kind, const char *name, const char *text);
 /* The shared memory of a block, from a multiple of 1024 on: stages and `more` bytes, later the
  * sums. */
 uint32_t packed_room(uint32_t tile, uint32_t more);

@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packed.cu and boxed.cu share; text in front of both: arguments, products of tiles of BM x BN in steps of 64 k that lie in shared
-// memory, and results. Each 64 rows belong to four warps. Sums are float32. The SPLITS blocks of a cluster share k, and add their
-// parts in a fixed order through each other's shared memory.
+// What packed.cu and boxed.cu share; text in front of both: arguments, products of tiles of BM x BN in steps of BK k that lie in shared
+// memory, 128 bytes of each row, and results. Each 64 rows belong to four warps. Sums are float32, of bytes int32. The SPLITS blocks
+// of a cluster share k, and add their parts in a fixed order through each other's shared memory.
 //
-// BM, BN; STAGES: steps that are in shared memory at the same time; SPLITS; TENSOR: 1 and 2 tensor cores in f16 and bf16;
-// VECTOR: rows of Y are whole vectors of 8; X, BIAS, RESIDUAL, Y: types; BIASED, ADDED: there is a bias, a residual.
-enum { BK = 64, ROW_BYTES = 128, PACKED_THREADS = BM * 2 };
+// BM, BN; STAGES: steps that are in shared memory at the same time; SPLITS; TENSOR: as in groups.cu;
+// VECTOR: rows of Y are whole vectors of 8; X, WEIGHT, BIAS, RESIDUAL, Y: types; BIASED, ADDED: there is a bias, a residual. FINISH:
+// what results are made of, of bytes: 1 bytes, 2 int32, 3 and 4 float32 of QuantizedConv and QuantizedMatMul. PLANES: Y is linear. MAPPED: of bytes, what lies outside of
+// the image counts as 0, not as its zero point.
+// SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes.
+enum { ROW_BYTES = SLIM ? 64 : 128, CHUNK = 16 / sizeof(X), BK = ROW_BYTES / sizeof(X), PACKED_THREADS = BM * 2 };
 enum { A_BYTES = BM * ROW_BYTES, STAGE_BYTES = (BM + BN) * ROW_BYTES, SUMS = BN / 8, OUT_PITCH = BN + 8 };
 
+// Of products with operands that are no whole vectors or not constant (LOOSE), and of their zero points, scales and batches.
+typedef struct loose {
+    const float *a_scale, *b_scale, *y_scale;
+    const X *a_zero;
+    const WEIGHT *b_zero;
+    const int32_t *bias;
+    double alpha;
+    uint64_t a_row, a_k, b_column, b_k; // elements from one row, column and k to the next
+    uint64_t batch_shape[6], a_batch[6], b_batch[6];
+    uint32_t batch_rank, b_scales, b_zeros, unused; // scales and zero points of B: 0, 1, or one for each column
+} loose;
+
 typedef struct packed {
-    const X *x, *w;
+    const X *x;
+    const WEIGHT *w;
     const BIAS *bias;
     const RESIDUAL *residual;
     Y *y;
@@ -20,80 +36,56 @@ typedef struct packed {
     int32_t step_y, step_x, step_c; // elements from one row, column and channel of the image to the next
     uint32_t lines, line; // with TAPS: lines of a channel that a tile covers, and elements of one in shared memory
     float alpha, first, second;
+    // Of bytes, for each column: what is added to a sum, its scale, and that in float32; limits of results; 16 bytes for what lies
+    // outside of the image.
+    const int32_t *offsets;
+    const double *scales;
+    const float *factors;
+    const X *outside;
+    int32_t zero, low, high;
+    // With MAPPED, offsets depend on which taps lie inside the image: the kinds of rows and columns of Y, and offsets of each kind
+    const int32_t *mapped;
+    const u8 *row_kinds, *column_kinds;
+    uint32_t kinds, kind_pitch; // kinds of columns; elements from one kind's offsets to the next
+    loose loose;
 } packed;
 
-// ---- Warp groups -----------------------------------------------------------------------------------
+// ---- Products --------------------------------------------------------------------------------------
 
-#if !defined(EMULATED) && __CUDA_ARCH__ == 900 // other architectures lack these instructions
-#define HAS_GROUPS 1
-#else
-#define HAS_GROUPS 0
-#endif
+typedef struct sums { sum_type at[SUMS][4]; } sums;
 
-typedef struct sums { float at[SUMS][4]; } sums;
-
-// The 16 bytes of row `row` that hold the elements k = 8 * chunk and on: rows of 128 bytes, whose chunks are permuted
+// The 16 bytes of row `row` that hold the elements k = CHUNK * chunk and on: rows of 128 bytes, whose chunks are permuted
 // so that eight neighbouring rows use all banks.
 DEVICE uint32_t chunk_at(uint32_t row, uint32_t chunk) { return row * ROW_BYTES + (chunk ^ (row & 7)) * 16; }
 
 #if HAS_GROUPS
-#if TENSOR == 1
-#define HALF_PAIR "f16.f16"
-#else
-#define HALF_PAIR "bf16.bf16"
-#endif
-#define R8(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3]), "+f"(d[i + 1][0]), "+f"(d[i + 1][1]), "+f"(d[i + 1][2]), "+f"(d[i + 1][3])
-
-// A tile in shared memory for the tensor cores: rows of 128 bytes, eight of which are permuted together.
-DEVICE uint64_t describe(uint32_t at) { return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62; }
-
-DEVICE void multiply_64(float (*d)[4], uint64_t a, uint64_t b)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n64k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-                 : R8(d, 0), R8(d, 2), R8(d, 4), R8(d, 6) : "l"(a), "l"(b));
-}
-
-DEVICE void multiply_128(float (*d)[4], uint64_t a, uint64_t b)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, "
-                 "%39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
-                 "%63}, %64, %65, p, 1, 1, 0, 0;\n}\n"
-                 : R8(d, 0), R8(d, 2), R8(d, 4), R8(d, 6), R8(d, 8), R8(d, 10), R8(d, 12), R8(d, 14) : "l"(a), "l"(b));
-}
-
 // Starts the products of a stage; they run beside what follows.
 DEVICE void start_products(sums *s, const char *tile)
 {
-    const uint32_t base = (uint32_t)__cvta_generic_to_shared(tile);
+    const uint32_t base = shared_at(tile);
     const uint64_t a = describe(base + THREAD / 128 * 64 * ROW_BYTES), b = describe(base + A_BYTES);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-    UNROLL for (int k = 0; k < BK / 16; k++) {
+    PRODUCTS_BEGIN();
+    UNROLL for (int k = 0; k < ROW_BYTES / 32; k++) {
 #if BN == 64
-        multiply_64(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2);
+        multiply_64(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, 1);
 #else
         UNROLL for (int h = 0; h < BN / 128; h++)
-            multiply_128(s->at + h * 16, a + (uint64_t)k * 2, b + (uint64_t)(h * 128 * ROW_BYTES / 16 + k * 2));
+            multiply_128(s->at + h * 16, a + (uint64_t)k * 2, b + (uint64_t)(h * 128 * ROW_BYTES / 16 + k * 2), 1);
 #endif
     }
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    PRODUCTS_END();
 }
 DEVICE void finish_products(sums *s)
 {
-    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    PRODUCTS_WAIT(0);
     (void)s;
 }
-// Makes what this thread wrote to shared memory visible to the tensor cores.
-#define SHOW_TILES() asm volatile("fence.proxy.async.shared::cta;" ::: "memory")
 #else
 DEVICE void start_products(sums *s, const char *tile)
 {
     const uint32_t row = THREAD / 32 * 16, lane = THREAD % 32;
 #if HAS_MMA
-    UNROLL for (uint32_t k = 0; k < BK / 16; k++) {
+    UNROLL for (uint32_t k = 0; k < ROW_BYTES / 32; k++) {
         uint32_t x[4], y[4];
         load_matrices(x, (const uint16_t *)(tile + chunk_at(row + lane % 16, k * 2 + lane / 16)));
         UNROLL for (int j = 0; j < SUMS; j += 2) {
@@ -108,39 +100,42 @@ DEVICE void start_products(sums *s, const char *tile)
             for (uint32_t e = 0; e < 2; e++)
                 for (uint32_t k = 0; k < BK; k++) {
                     const uint32_t m = row + lane / 4 + h * 8, n = j * 8 + lane % 4 * 2 + e;
-                    const X a = ((const X *)(tile + chunk_at(m, k / 8)))[k % 8];
-                    const X b = ((const X *)(tile + A_BYTES + chunk_at(n, k / 8)))[k % 8];
-                    s->at[j][h * 2 + e] += WIDEN(X, a) * WIDEN(X, b);
+                    const X a = ((const X *)(tile + chunk_at(m, k / CHUNK)))[k % CHUNK];
+                    const WEIGHT b = ((const WEIGHT *)(tile + A_BYTES + chunk_at(n, k / CHUNK)))[k % CHUNK];
+                    s->at[j][h * 2 + e] += WIDEN(X, a) * WIDEN(WEIGHT, b);
                 }
 #endif
 }
 DEVICE void finish_products(sums *s) { (void)s; }
-#define SHOW_TILES() ((void)0)
 #endif
 
 // ---- Clusters --------------------------------------------------------------------------------------
 
+#if TENSOR == 3
+#define SUM_OF_BITS(x) ((int32_t)(x))
+#else
+#define SUM_OF_BITS(x) bits_f32(x)
+#endif
 #if SPLITS > 1 && !defined(EMULATED)
 #define CLUSTER_BARRIER() asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory")
 #else
 #define CLUSTER_BARRIER() BARRIER()
 #endif
 
-typedef struct ALIGNED(16) quad { float at[4]; } quad;
+typedef struct ALIGNED(16) quad { sum_type at[4]; } quad;
 
 // Four sums at this place of the block's memory, added over all blocks of the cluster.
-DEVICE quad add_parts(const float *at)
+DEVICE quad add_parts(const sum_type *at)
 {
 #if SPLITS > 1 && !defined(EMULATED)
     const uint32_t own = (uint32_t)__cvta_generic_to_shared(at);
     quad total = {{0, 0, 0, 0}};
     UNROLL for (uint32_t r = 0; r < SPLITS; r++) {
-        uint32_t there;
-        quad q;
+        uint32_t there, q[4];
         asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(r));
-        asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(q.at[0]), "=f"(q.at[1]), "=f"(q.at[2]), "=f"(q.at[3]) : "r"(there) : "memory");
-        UNROLL for (int e = 0; e < 4; e++) total.at[e] += q.at[e];
+        asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(q[0]), "=r"(q[1]), "=r"(q[2]), "=r"(q[3]) : "r"(there) : "memory");
+        UNROLL for (int e = 0; e < 4; e++) total.at[e] += SUM_OF_BITS(q[e]);
     }
     return total;
 #elif SPLITS > 1
@@ -158,12 +153,12 @@ DEVICE quad add_parts(const float *at)
 typedef struct ALIGNED(16) bias_pack { BIAS at[8]; } bias_pack;
 typedef struct ALIGNED(16) added_pack { RESIDUAL at[8]; } added_pack;
 
-DEVICE void keep_sums(float *out, const sums *s)
+DEVICE void keep_sums(sum_type *out, const sums *s)
 {
     const uint32_t row = THREAD / 32 * 16 + THREAD % 32 / 4, column = THREAD % 4 * 2;
     UNROLL for (int j = 0; j < SUMS; j++)
         UNROLL for (int h = 0; h < 2; h++) {
-            typedef struct ALIGNED(8) two { float at[2]; } two;
+            typedef struct ALIGNED(8) two { sum_type at[2]; } two;
             const two v = {{s->at[j][h * 2], s->at[j][h * 2 + 1]}};
             *(two *)(out + (row + (uint32_t)h * 8) * OUT_PITCH + (uint32_t)j * 8 + column) = v;
         }
@@ -177,13 +172,52 @@ enum { OWN_ROWS = BM };
 #endif
 enum { UNITS = (OWN_ROWS * SUMS + PACKED_THREADS - 1) / PACKED_THREADS };
 
+#if PLANES // neighbours of Y are rows
+DEVICE uint32_t unit_row(uint32_t i, uint32_t rank) { return (OWN_ROWS < BM ? rank * OWN_ROWS : 0) + (i * PACKED_THREADS + THREAD) % OWN_ROWS; }
+DEVICE uint32_t unit_column(uint32_t i) { return (i * PACKED_THREADS + THREAD) / OWN_ROWS * 8; }
+#else
 DEVICE uint32_t unit_row(uint32_t i, uint32_t rank) { return (OWN_ROWS < BM ? rank * OWN_ROWS : 0) + (i * PACKED_THREADS + THREAD) / SUMS; }
-DEVICE uint32_t unit_column(void) { return THREAD % SUMS * 8; }
+DEVICE uint32_t unit_column(uint32_t i) { return (void)i, THREAD % SUMS * 8; }
+#endif
 
 // What is added to the sums. It is loaded before the products begin, if registers suffice, because nothing hides the wait behind them.
 #define HAS_ROOM (BLOCKS < 3 || (BM == 64 && BN == 64))
-#define BIAS_EARLY (VECTOR && BIASED && HAS_ROOM)
-#define ADDED_EARLY (VECTOR && ADDED && HAS_ROOM && (BM == 64 || BN == 64))
+#define BIAS_EARLY (!FINISH && VECTOR && BIASED && HAS_ROOM)
+#define ADDED_EARLY (!FINISH && VECTOR && ADDED && HAS_ROOM && (BM == 64 || BN == 64))
+#if FINISH
+// What eight columns have of their own. There is room behind the last column.
+typedef struct columns {
+    int32_t offsets[8];
+#if FINISH == 4
+    double scales[8];
+#else
+    float factors[8];
+    const double *scales;
+#endif
+} columns;
+
+DEVICE void load_columns(columns *c, const int32_t *offsets, const double *scales, const float *factors, uint64_t at)
+{
+    UNROLL for (int e = 0; e < 8; e++) c->offsets[e] = offsets[at + (uint32_t)e];
+#if FINISH == 4
+    (void)factors;
+    UNROLL for (int e = 0; e < 8; e++) c->scales[e] = scales[at + (uint32_t)e];
+#else
+    UNROLL for (int e = 0; e < 8; e++) c->factors[e] = factors[at + (uint32_t)e];
+    c->scales = scales + at;
+#endif
+}
+#endif
+
+#if LOOSE
+// Of a tile: sums of the elements of rows and columns, and what columns have of their own.
+typedef struct loose_room {
+    double scales[BN];
+    float factors[BN];
+    int32_t row_sums[BM], column_sums[BN], offsets[BN], zeros[BN];
+} loose_room;
+#endif
+
 typedef struct extras {
 #if BIAS_EARLY
     bias_pack bias;
@@ -191,12 +225,17 @@ typedef struct extras {
 #if ADDED_EARLY
     added_pack added[UNITS];
 #endif
+#if LOOSE
+    loose_room *room;
+#elif FINISH
+    columns columns;
+#endif
     uint32_t rank;
 } extras;
 
 DEVICE void load_extras(extras *x, const packed *a, uint32_t group, uint64_t m0, uint64_t n0, uint32_t rank)
 {
-    const uint64_t n = n0 + unit_column(), column = group * a->n + n;
+    const uint64_t n = n0 + unit_column(0), column = group * a->n + n;
     x->rank = rank;
 #if BIAS_EARLY
     if (n < a->n) x->bias = *(const bias_pack *)(a->bias + column);
@@ -207,9 +246,110 @@ DEVICE void load_extras(extras *x, const packed *a, uint32_t group, uint64_t m0,
         if (m < a->m && n < a->n) x->added[i] = *(const added_pack *)(a->residual + m * a->y_row + column);
     }
 #endif
+#if FINISH && !LOOSE && !PLANES
+    if (n < a->n) load_columns(&x->columns, a->offsets, a->scales, a->factors, column);
+#endif
     (void)m0, (void)n, (void)column;
 }
 
+#if FINISH
+DEVICE Y finish_one(const packed *a, const columns *c, uint32_t e, int32_t sum, float bias, float more)
+{
+    const int32_t whole = (int32_t)((uint32_t)sum + (uint32_t)c->offsets[e]);
+    (void)a, (void)bias, (void)more;
+#if FINISH <= 2
+    return (Y)whole;
+#else
+#if FINISH == 3
+    float v = MUL_F32((float)whole, c->factors[e]);
+    if (BIASED) v = ADD_F32(v, bias);
+#else
+    float v = (float)ADD_F64(MUL_F64(exact_f64(whole), c->scales[e]), (double)bias);
+#endif
+    if (ADDED) v = ADD_F32(v, more);
+    return activate(v, 0, 0);
+#endif
+}
+
+// Eight neighbours of a row of Y, `step` elements apart, of which `count` exist.
+DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t step, uint64_t column, uint32_t count, const int32_t *sum)
+{
+#if FINISH == 1
+    const byte_limits l = {a->zero, a->low, a->high};
+    int32_t whole[8];
+    UNROLL for (int e = 0; e < 8; e++) whole[e] = (int32_t)((uint32_t)sum[e] + (uint32_t)c->offsets[e]);
+    const byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
+    (void)column;
+#if VECTOR
+    *(byte_pack *)(a->y + at) = p;
+#else
+    UNROLL for (uint32_t e = 0; e < 8; e++)
+        if (e < count) a->y[at + e * step] = (Y)p.at[e];
+#endif
+#else
+    Y y[8];
+    float bias[8] = {0}, more[8] = {0};
+    (void)column;
+#if VECTOR
+    if (BIASED) {
+        const bias_pack p = *(const bias_pack *)(a->bias + column);
+        UNROLL for (int e = 0; e < 8; e++) bias[e] = WIDEN(BIAS, p.at[e]);
+    }
+    if (ADDED) {
+        const added_pack p = *(const added_pack *)(a->residual + at);
+        UNROLL for (int e = 0; e < 8; e++) more[e] = WIDEN(RESIDUAL, p.at[e]);
+    }
+#else
+    UNROLL for (uint32_t e = 0; e < 8; e++) {
+        if (BIASED && e < count) bias[e] = WIDEN(BIAS, a->bias[column + e]);
+        if (ADDED && e < count) more[e] = WIDEN(RESIDUAL, a->residual[at + e * step]);
+    }
+#endif
+    UNROLL for (uint32_t e = 0; e < 8; e++) y[e] = finish_one(a, c, e, sum[e], bias[e], more[e]);
+#if VECTOR && FINISH > 2
+    STORE_8(Y, a->y + at, y);
+#else
+    UNROLL for (uint32_t e = 0; e < 8; e++)
+        if (e < count) a->y[at + e * step] = y[e];
+#endif
+#endif
+}
+
+DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group, uint64_t m, uint64_t n, const int32_t *from)
+{
+    const uint64_t column = (LOOSE ? 0 : group * a->n) + n, left = a->n - n;
+    const uint32_t count = VECTOR || left > 8 ? 8 : (uint32_t)left;
+    int32_t v[8];
+    if (m >= a->m || n >= a->n) return; // all that is read from other blocks is used: see CLUSTER_LEAVE
+    const quad low = add_parts(from), high = add_parts(from + 4);
+    UNROLL for (int e = 0; e < 8; e++) v[e] = e < 4 ? low.at[e % 4] : high.at[e % 4];
+    (void)x, (void)i;
+#if LOOSE
+    columns c;
+    load_columns(&c, x->room->offsets, x->room->scales, x->room->factors, (uint32_t)(n % BN));
+    UNROLL for (int e = 0; e < 8; e++) v[e] -= x->room->zeros[n % BN + (uint32_t)e] * x->room->row_sums[m % BM];
+    finish_8(a, &c, (group * a->m + m) * a->y_row + n, 1, column, count, v);
+#elif PLANES
+    const uint64_t image = quotient(m, a->pixels);
+    columns c;
+    load_columns(&c, a->offsets, a->scales, a->factors, column);
+    finish_8(a, &c, (image * a->y_row + column) * a->pixels + m - image * a->pixels, a->pixels, column, count, v);
+#else
+#if MAPPED
+    columns c = x->columns;
+    const uint32_t pixel = (uint32_t)(m - quotient(m, a->pixels) * a->pixels), row = pixel / a->out_width;
+    const uint32_t kind = a->row_kinds[row] * a->kinds + a->column_kinds[pixel - row * a->out_width];
+    typedef struct ALIGNED(16) four { int32_t at[4]; } four;
+    const four *const own = (const four *)(a->mapped + (uint64_t)kind * a->kind_pitch + column);
+    const four f[2] = {own[0], own[1]};
+    UNROLL for (int e = 0; e < 8; e++) c.offsets[e] = f[e / 4].at[e % 4];
+    finish_8(a, &c, m * a->y_row + column, 1, column, count, v);
+#else
+    finish_8(a, &x->columns, m * a->y_row + column, 1, column, count, v);
+#endif
+#endif
+}
+#else
 // Eight neighbours of a row of Y.
 DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group, uint64_t m, uint64_t n, const float *from)
 {
@@ -251,11 +391,12 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
     }
 #endif
 }
+#endif
 
-DEVICE void store_sums(const packed *a, const extras *x, const float *out, uint32_t group, uint64_t m0, uint64_t n0)
+DEVICE void store_sums(const packed *a, const extras *x, const sum_type *out, uint32_t group, uint64_t m0, uint64_t n0)
 {
     UNROLL for (uint32_t i = 0; i < UNITS; i++) {
-        const uint32_t row = unit_row(i, x->rank), column = unit_column();
+        const uint32_t row = unit_row(i, x->rank), column = unit_column(i);
         if (i * PACKED_THREADS + THREAD < OWN_ROWS * SUMS) store_8(a, x, i, group, m0 + row, n0 + column, out + row * OUT_PITCH + column);
     }
 }

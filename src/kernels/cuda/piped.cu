@@ -41,13 +41,7 @@ DEVICE place place_of(const piped *a, uint32_t unit)
     return p;
 }
 
-#if !defined(EMULATED) && __CUDA_ARCH__ == 900
-#if TENSOR == 1
-#define HALF_PAIR "f16.f16"
-#else
-#define HALF_PAIR "bf16.bf16"
-#endif
-
+#if HAS_GROUPS
 // ---- Barriers that count bytes and arrivals --------------------------------------------------------
 
 DEVICE void barrier_arrive(uint32_t barrier, uint32_t member)
@@ -110,54 +104,26 @@ DEVICE void produce(const piped *a, rooms r, uint32_t member, uint32_t cluster, 
 
 typedef struct sums { float at[SUMS][4]; } sums;
 
-#define R8(d, i) "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3]), "+f"(d[i + 1][0]), "+f"(d[i + 1][1]), "+f"(d[i + 1][2]), "+f"(d[i + 1][3])
-#define R32(d, i) R8(d, i), R8(d, i + 2), R8(d, i + 4), R8(d, i + 6)
-
-// A tile in shared memory for the tensor cores: rows of 128 bytes, eight of which are permuted together.
-DEVICE uint64_t describe(uint32_t at) { return (uint64_t)(at >> 4 & 0x3fff) | (uint64_t)1 << 16 | (uint64_t)64 << 32 | (uint64_t)1 << 62; }
-
 // d = a b, plus d if `more`. The compiler wants registers for all sums of an instruction before a group of warps has them
 // (setmaxnreg), so with more groups an instruction has half of the columns.
+DEVICE void multiply_all(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
+{
 #if !ACTIVATION
-DEVICE void multiply_all(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, "
-                 "%39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, "
-                 "%63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, "
-                 "%87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, "
-                 "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, "
-                 "%128, %129, p, 1, 1, 0, 0;\n}\n"
-                 : R32(d, 0), R32(d, 8), R32(d, 16), R32(d, 24) : "l"(a), "l"(b), "r"(more));
-}
+    multiply_256(d, a, b, more);
 #else
-DEVICE void multiply_128(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." HALF_PAIR " {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, "
-                 "%13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
-                 "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
-                 "%59, %60, %61, %62, %63}, "
-                 "%64, %65, p, 1, 1, 0, 0;\n}\n"
-                 : R32(d, 0), R32(d, 8) : "l"(a), "l"(b), "r"(more));
-}
-DEVICE void multiply_all(float (*d)[4], uint64_t a, uint64_t b, uint32_t more)
-{
     multiply_128(d, a, b, more);
     multiply_128(d + 16, a, b + 128 * ROW_BYTES / 16, more);
-}
 #endif
+}
 
 // Starts the products of a stage; they run beside what follows.
 DEVICE void start_products(sums *s, uint32_t stage, uint32_t group, uint32_t more)
 {
     const uint64_t a = describe(stage + group * GROUP_ROWS * ROW_BYTES), b = describe(stage + A_BYTES);
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    PRODUCTS_BEGIN();
     UNROLL for (int k = 0; k < BK / 16; k++) multiply_all(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, k ? 1 : more);
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    PRODUCTS_END();
 }
-#define PRODUCTS_WAIT(left) asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(left) : "memory")
 
 // ---- Results ---------------------------------------------------------------------------------------
 
@@ -170,7 +136,7 @@ typedef struct kept {
 
 DEVICE void store_slab(const kept *t, const piped *a, uint32_t group, uint32_t slab)
 {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    SHOW_TILES();
     GROUP_BARRIER(group);
     if (THREAD % 128 == 0 && t->n0 + slab * SLAB < a->n && t->m0 < a->m) store(&a->y, t->n0 + slab * SLAB, t->m0, t->at + slab * SLAB_BYTES);
 }

@@ -75,7 +75,7 @@ void pointwise_write(cuda_source *s, str *defines, const pointwise *p, const cha
     write_packs(defines, p);
 }
 
-enum { MOST_WORDS = 2 + WALK_AXES + KERNEL_MAX_INPUTS * (1 + WALK_AXES) };
+enum { MOST_WORDS = 2 + WALK_AXES + KERNEL_MAX_INPUTS * (1 + WALK_AXES) + POINTWISE_MORE / 8 };
 
 pgy_status pointwise_launch(device_stream *s, const cuda_loaded *l, const pointwise *p, void *y,
                             void *const *x, pgy_error *err)
@@ -89,6 +89,7 @@ pgy_status pointwise_launch(device_stream *s, const cuda_loaded *l, const pointw
         *to++ = (uint64_t)(uintptr_t)x[i];
         for (uint32_t d = 0; d < rank; d++) *to++ = p->w->strides[i][d];
     }
+    if (p->more_bytes) memcpy(to, p->more, p->more_bytes);
     return cuda_launch_for(s, l->functions[0], p->w->count / pointwise_vector(p), CUDA_BLOCK, words,
                            err);
 }

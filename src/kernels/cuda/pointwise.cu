@@ -12,6 +12,9 @@ typedef struct pointwise {
     void *y;
     uint64_t count, shape[RANK];
     operand x[COUNT];
+#ifdef MORE // more arguments of the program, if it has some
+    MORE more;
+#endif
 } pointwise;
 
 #define PACK(type) JOIN(pack_, type)

@@ -6,12 +6,18 @@
 #include "kernels/cuda/code.h"
 #include "kernels/walk.h"
 
+enum { POINTWISE_MORE = 128 };
+
 typedef struct pointwise {
     const walk *w;
     uint32_t operands;
     /* Type names in the sources, of operands and output (see cuda_type). */
     const char *types[KERNEL_MAX_INPUTS], *out;
     uint32_t items[KERNEL_MAX_INPUTS], out_item; /* bytes of an element of operands and output */
+    /* What the program reads as `a.more`, of the type MORE in the source; multiples of 8 bytes, at
+     * most POINTWISE_MORE. 0: nothing. */
+    const void *more;
+    size_t more_bytes;
 } pointwise;
 
 /* Number of neighbouring elements that a thread computes at once, so that one memory access has up

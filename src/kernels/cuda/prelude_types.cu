@@ -7,6 +7,7 @@ typedef struct f16 { uint16_t bits; } f16;
 typedef struct bf16 { uint16_t bits; } bf16;
 typedef int64_t i64;
 typedef int32_t i32;
+typedef int16_t i16;
 typedef int8_t i8;
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -74,6 +75,7 @@ DEVICE i64 widen_i64(i64 x) { return x; }
 DEVICE i64 narrow_i64(i64 x) { return x; }
 DEVICE i32 widen_i32(i32 x) { return x; }
 DEVICE i32 narrow_i32(i64 x) { return (i32)x; }
+DEVICE i32 widen_i16(i16 x) { return x; }
 DEVICE i32 widen_i8(i8 x) { return x; }
 DEVICE i8 narrow_i8(i64 x) { return (i8)x; }
 DEVICE u8 widen_u8(u8 x) { return x; }
@@ -153,7 +155,7 @@ DEVICE void store_8_f32(f32 *to, const float *v)
 typedef float wide_f32, wide_f16, wide_bf16;
 typedef double wide_f64;
 typedef i64 wide_i64;
-typedef i32 wide_i32, wide_i8;
+typedef i32 wide_i32, wide_i16, wide_i8;
 typedef u8 wide_u8, wide_b8;
 typedef u16 wide_u16;
 typedef u32 wide_u32;

@@ -619,6 +619,17 @@ EXPORT int cuLaunchKernelEx(const cu_launch *l, cu_function function, void **arg
 
 /* The copy engine's view of a matrix. It keeps, as 64-bit numbers: address, columns, rows, bytes of
  * a row, columns and rows of a box. */
+/* Bytes of an element of a map; 0: no type that kernels use. */
+static unsigned map_item(int type)
+{
+    return type == CU_MAP_F16 || type == CU_MAP_BF16 ? 2 : type == CU_MAP_U8;
+}
+
+static int swizzle_of(unsigned bytes)
+{
+    return bytes <= 64 ? CU_MAP_SWIZZLE_64 : CU_MAP_SWIZZLE_128;
+}
+
 EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, cu_address address,
                                   const uint64_t *sizes, const uint64_t *strides,
                                   const unsigned *box, const unsigned *steps, int interleave,
@@ -626,13 +637,14 @@ EXPORT int cuTensorMapEncodeTiled(void *out, int type, unsigned rank, cu_address
 {
     BEGIN_IN_CONTEXT("cuTensorMapEncodeTiled");
     const uint64_t most = UINT64_C(1) << 32;
-    if ((uintptr_t)out % 64 || rank != 2 || (type != CU_MAP_F16 && type != CU_MAP_BF16)) return 1;
+    const unsigned item = map_item(type);
+    if ((uintptr_t)out % 64 || rank != 2 || !item) return 1;
     if (address % 16 || strides[0] % 16 || strides[0] >= most << 8 || interleave || fill) return 1;
     for (int i = 0; i < 2; i++)
         if (!sizes[i] || sizes[i] > most || !box[i] || box[i] > 256 || steps[i] != 1) return 1;
-    if (swizzle != CU_MAP_SWIZZLE_128 || box[0] * 2 > 128 || promotion < 0 || promotion > 3)
+    if (swizzle != swizzle_of(box[0] * item) || box[0] * item > 128 || promotion < 0 || promotion > 3)
         return 1;
-    reach(address, (sizes[1] - 1) * strides[0] + sizes[0] * 2);
+    reach(address, (sizes[1] - 1) * strides[0] + sizes[0] * item);
     const uint64_t kept[16] = {address & ~TAG, sizes[0], sizes[1], strides[0], box[0], box[1]};
     memcpy(out, kept, sizeof kept);
     return 0;
@@ -649,9 +661,10 @@ EXPORT int cuTensorMapEncodeIm2col(void *out, int type, unsigned rank, cu_addres
 {
     BEGIN_IN_CONTEXT("cuTensorMapEncodeIm2col");
     const uint64_t most = UINT64_C(1) << 32;
-    if ((uintptr_t)out % 64 || rank != 4 || (type != CU_MAP_F16 && type != CU_MAP_BF16)) return 1;
-    if (address % 16 || interleave || fill || swizzle != CU_MAP_SWIZZLE_128) return 1;
-    if (!channels || channels * 2 > 128 || !pixels || pixels > 1024 || promotion < 0 ||
+    const unsigned item = map_item(type);
+    if ((uintptr_t)out % 64 || rank != 4 || !item) return 1;
+    if (address % 16 || interleave || fill || swizzle != swizzle_of(channels * item)) return 1;
+    if (!channels || channels * item > 128 || !pixels || pixels > 1024 || promotion < 0 ||
         promotion > 3 || steps[0] != 1 || steps[3] != 1)
         return 1;
     for (int i = 0; i < 4; i++)

@@ -73,10 +73,9 @@ static void test_bytes_channels_last__joins_and_pools(void **state)
     }
 }
 
-/* A first convolution of three channels stays; its pool turns for those behind it. */
-static void test_bytes_channels_last__few_channels_stay(void **state)
+/* A first convolution of three channels, a pool, and another convolution. */
+static model_builder first_layers(void)
 {
-    (void)state;
     static const int64_t SIZE[2] = {2, 2};
     model_builder b = start_quantised("1, 3, 8, 8", PGY_U8);
     builder_node(&b, "Identity", "xd", "xqd");
@@ -86,8 +85,25 @@ static void test_bytes_channels_last__few_channels_stay(void **state)
     builder_node(&b, "DequantizeLinear", "mq ps pz", "mqd");
     conv(&b, "mq", "q", 8, 8, 1);
     builder_node(&b, "DequantizeLinear", "q qs qz", "y");
+    return b;
+}
+
+/* The first convolution stays; its pool turns for those behind it. */
+static void test_bytes_channels_last__few_channels_stay(void **state)
+{
+    (void)state;
+    model_builder b = first_layers();
     expect_y(&b, "QuantizeLinear QLinearConv Transpose NhwcMaxPool QLinearConv Transpose "
                  "DequantizeLinear");
+}
+
+static void test_bytes_channels_last__few_channels_turn_on_a_gpu(void **state)
+{
+    (void)state;
+    model_builder b = first_layers();
+    expect_y_on(&b, "cuda",
+                "QuantizeLinear Transpose QLinearConv NhwcMaxPool QLinearConv Transpose "
+                "DequantizeLinear");
 }
 
 static void test_bytes_channels_last__small_groups_stay(void **state)

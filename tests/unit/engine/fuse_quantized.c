@@ -107,6 +107,23 @@ static void test_fuse_quantized__gemm(void **state)
     }
 }
 
+/* A Relu above the zero point is a table behind the sum. */
+static void test_fuse_quantized__a_sum_and_its_relu(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        model_builder b = start_quantised("2, 5, 8", PGY_U8);
+        grid(&b, "bs", 0.03f, "bz", PGY_U8, 99);
+        bytes(&b, "b", PGY_U8, 3, (const int64_t[]){2, 5, 8}, 1, 1);
+        builder_node(&b, "DequantizeLinear", "b bs bz", "bd");
+        builder_node(&b, form ? "Mul" : "Add", "xd bd", "s");
+        builder_node(&b, "Relu", "s", "r");
+        end_quantised(&b, "r", 0.05f, PGY_U8, 120);
+        expect_y(&b, form ? "QuantizeLinear QLinearMul Lookup DequantizeLinear"
+                          : "QuantizeLinear QLinearAdd Lookup DequantizeLinear");
+    }
+}
+
 static void test_fuse_quantized__sums_and_joins(void **state)
 {
     (void)state;

@@ -111,6 +111,101 @@ static void test_cuda__operators_give_what_their_definitions_say(void **state)
     report(c);
 }
 
+/* Quantised bytes: results are exact. */
+static void test_cuda__bytes(void **state)
+{
+    static const char *const FILES[] = {"quantize_linear",
+                                        "dequantize_linear",
+                                        "pgy_lookup",
+                                        "qlinear_add",
+                                        "qlinear_mul",
+                                        "qlinear_concat",
+                                        "qlinear_sigmoid",
+                                        "qlinear_leaky_relu",
+                                        "qlinear_average_pool",
+                                        "qlinear_global_average_pool",
+                                        "nhwc_max_pool",
+                                        "max_pool",
+                                        "matmul_integer",
+                                        "qlinear_matmul",
+                                        "q_gemm",
+                                        "mat_mul_integer_to_float",
+                                        "pgy_quantized_mat_mul",
+                                        "qlinear_conv",
+                                        "contrib_qlinear_conv",
+                                        "pgy_qlinear_conv",
+                                        "pgy_quantized_conv",
+                                        "conv_integer"};
+    cuda_checker *c = open_checker();
+    (void)state;
+    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
+        if (is_chosen()) check_file(c, FILES[i]);
+    report(c);
+}
+
+/* Tiles of products of bytes: several of them, steps of k, parts of k, zero points of either side.
+ */
+static void test_cuda__products_of_bytes(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+#define BYTES(domain, op, attributes, ...)                                              \
+    if (is_chosen())                                                                    \
+    cuda_case_random(c, domain, op, attributes,                                         \
+                     sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \
+                     (const char *const[]){__VA_ARGS__}, PGY_F32)
+    BYTES("", "QLinearMatMul", "", "b70x144", "~0.02", "b", "b144x72", "72~0.01", "b=0", "~0.1",
+          "b");
+    BYTES("", "QLinearMatMul", "", "u130x272", "~0.02", "u", "b272x136", "~0.01", "b=0", "~0.1",
+          "u");
+    BYTES("", "QLinearMatMul", "", "b70x2064", "~0.02", "b=0", "b2064x20", "20~0.01", "b=0", "~0.3",
+          "b");
+    BYTES("", "QLinearMatMul", "", "b2x3x70x50", "~0.02", "b", "b2x3x50x70", "~0.01", "b", "~0.1",
+          "b");
+    BYTES("", "QLinearMatMul", "", "u2x3x9x200", "~0.02", "u", "u1x3x200x66", "~0.01", "u", "~0.1",
+          "u");
+    BYTES("com.microsoft", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b40x160", "40~0.01",
+          "b=0", "i40", "~0.1", "b");
+    BYTES("com.microsoft", "QGemm", "transA=1 alpha=0.5", "b160x70", "~0.02", "b", "b160x40",
+          "~0.01", "b", "i40", "~0.1", "b");
+    BYTES("", "MatMulInteger", "", "u70x160", "b160x40", "u", "b");
+    BYTES("", "MatMulInteger", "", "u70x160", "b160x40", "u");
+    BYTES("pgy", "QuantizedMatMul", "activation=Relu", "b70x160", "~0.02", "b", "b160x72",
+          "72~0.01", "b=0", "72", "70x72");
+    BYTES("pgy", "QuantizedMatMul", "", "b70x160", "~0.02", "b", "b160x71", "71~0.01", "b=0");
+    report(c);
+}
+
+/* Windows of bytes that leave the image, where its zero point lies, and cross into the next one;
+ * bytes gathered one by one; groups. */
+static void test_cuda__convolutions_of_bytes(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1 activation=Relu", "b2x9x7x64",
+          "~0.02", "b", "b40x64x3x3", "40~0.01", "b=0", "~0.1", "b", "i40");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1", "b2x9x7x128", "~0.02", "b=0",
+          "b40x128x3x3", "40~0.01", "b=0", "~0.1", "b", "i40");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,2,1,1 strides=2,1", "b2x9x7x128", "~0.02",
+          "b", "b44x128x3x3", "44~0.01", "b=0", "~0.1", "b", "i44");
+    BYTES("pgy", "QLinearConv", "channels_last=1 strides=2,2", "u3x9x7x256", "~0.02", "u",
+          "b136x256x1x1", "~0.01", "b=0", "~0.1", "u");
+    BYTES("pgy", "QLinearConv", "channels_last=1", "b2x9x7x48", "~0.02", "b", "b72x48x1x1",
+          "72~0.01", "b=0", "~0.1", "b", "i72");
+    BYTES("pgy", "QLinearConv", "channels_last=1 group=2 pads=0,2,1,0 dilations=2,1", "b1x9x7x64",
+          "~0.02", "b", "b24x32x3x2", "~0.01", "b=0", "~0.1", "b");
+    BYTES("pgy", "QLinearConv", "channels_last=1 group=24 pads=1,1,1,1", "b2x9x7x24", "~0.02", "b",
+          "b24x1x3x3", "24~0.01", "b=0", "~0.1", "b", "i24");
+    BYTES("", "QLinearConv", "strides=2,2 pads=3,3,3,3", "b2x3x21x20", "~0.02", "b", "b24x3x7x7",
+          "24~0.01", "b=0", "~0.1", "b", "i24");
+    BYTES("", "QLinearConv", "pads=1,1,1,1", "u1x24x6x7", "~0.02", "u", "u10x24x3x3", "~0.01", "u",
+          "~0.1", "u");
+    BYTES("", "ConvInteger", "pads=1,1,1,1", "u1x24x6x7", "b10x24x3x3", "u");
+    BYTES("pgy", "QuantizedConv", "pads=1,1,1,1 activation=Relu", "b2x20x6x7", "~0.02", "b",
+          "b10x20x3x3", "10~0.01", "b=0", "10", "2x10x6x7");
+    report(c);
+}
+
 /* ---- Larger problems ------------------------------------------------------------------------ */
 
 static void test_cuda__products(void **state)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cuda/byte_columns.h"
+
+enum { MORE = 8, LINE = 64 }; /* MORE: columns that a kernel may read behind the last one */
+
+byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns)
+{
+    const uint64_t count = extent_round_up(extent_add(columns, MORE), MORE);
+    byte_columns at;
+    at.scales = extent_round_up(weight_bytes, LINE);
+    at.offsets = extent_add(at.scales, extent_mul(count, sizeof(double)));
+    at.factors = extent_add(at.offsets, extent_mul(count, sizeof(int32_t)));
+    at.zeros = extent_add(at.factors, extent_mul(count, sizeof(float)));
+    at.outside = extent_round_up(extent_add(at.zeros, extent_mul(count, sizeof(int32_t))), LINE);
+    at.bytes = extent_add(at.outside, LINE);
+    return at;
+}
+
+void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
+                       int32_t offset, int32_t zero)
+{
+    char *base = packed;
+    ((double *)(base + at->scales))[column] = scale;
+    ((float *)(base + at->factors))[column] = (float)scale;
+    ((int32_t *)(base + at->offsets))[column] = offset;
+    ((int32_t *)(base + at->zeros))[column] = zero;
+}
+
+void byte_columns_place(packed_call *c, const byte_columns *at, const void *packed,
+                        const int_finish *f)
+{
+    const uint64_t base = (uint64_t)(uintptr_t)packed;
+    c->scales = base + at->scales;
+    c->offsets = base + at->offsets;
+    c->factors = base + at->factors;
+    c->outside = base + at->outside;
+    c->zero = f->zero;
+    c->low = f->low;
+    c->high = f->high;
+}

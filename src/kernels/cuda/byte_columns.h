@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lies behind the packed weights of products of bytes: for each column what is added to a sum
+ * of products, the scale of the sum, also in float32, and the zero point of the weights; and the
+ * bytes that stand for what lies outside of an image. */
+#ifndef KERNELS_CUDA_BYTE_COLUMNS_H
+#define KERNELS_CUDA_BYTE_COLUMNS_H
+
+#include "kernels/cuda/packed.h"
+#include "kernels/int_tile.h"
+
+typedef struct byte_columns {
+    uint64_t scales, offsets, factors, zeros, outside; /* byte offsets in the packed data */
+    uint64_t bytes;                                    /* of all packed data */
+} byte_columns;
+
+enum { BYTE_CHUNK = 16 }; /* bytes of one access; rows of weights are whole chunks */
+
+byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns);
+void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
+                       int32_t offset, int32_t zero);
+/* Sets the pointers and limits of a call. */
+void byte_columns_place(packed_call *c, const byte_columns *at, const void *packed,
+                        const int_finish *f);
+/* k of a product of bytes as packed_cut_of counts it. */
+static inline uint64_t byte_columns_k(uint64_t k)
+{
+    return k / 2 + k % 2;
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products of bytes on CUDA devices, exact in int32: those with constant B, whose rows are
+ * whole vectors, on packed weights (packed.h, boxed.h), all others as they lie (loose.cu). The
+ * problems are those of the host's kernel, and results that are no floats are equal bit for bit. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/conv.h"
+#include "kernels/cuda/boxed.h"
+#include "kernels/cuda/byte_columns.h"
+#include "kernels/int_matmul.h"
+#include "kernels/int_problem.h"
+
+enum { THIN = 8, SQUARE = 64 }; /* THIN: the tile of loose products, with two stages */
+
+typedef enum way { PACKED, BOXED, LOOSE } way;
+
+typedef struct params {
+    int_matmul m;
+    packed_cut cut;
+    uint32_t y_signed, unused;
+} params;
+
+static uint32_t tile_of(const kernel *self);
+static way way_of(const kernel *self);
+
+/* ---- The problem ---------------------------------------------------------------------------- */
+
+static bool is_constant(const kernel_problem *u, size_t place)
+{
+    return !place || u->inputs[place].data;
+}
+
+/* Is B packed when the plan is made, with all that belongs to its columns? */
+static bool is_packed(const int_matmul *p, const kernel_problem *u)
+{
+    const int_matmul_places *at = &p->at;
+    return p->b_constant && p->b_count == 1 && p->batch == 1 && !p->turn_a &&
+           int_matmul_has_no_zeros(p, u) && p->k % BYTE_CHUNK == 0 && is_constant(u, at->a_zero) &&
+           is_constant(u, at->a_scale) && is_constant(u, at->b_scale) &&
+           is_constant(u, at->y_scale) && (!p->bias_ints || is_constant(u, at->bias));
+}
+
+static bool has_sizes(const int_matmul *p)
+{
+    return p->m <= INT32_MAX / 2 && p->n <= INT32_MAX / 2 && p->k <= INT32_MAX / 2 &&
+           p->batch_rank <= PACKED_BATCH_AXES;
+}
+
+static bool byte_matmul_describe(params *p, const kernel_problem *u, const kernel *self)
+{
+    memset(p, 0, sizeof *p);
+    if (!int_matmul_describe(&p->m, u) || p->m.a_float || p->m.a_zeros > 1 || !has_sizes(&p->m))
+        return false;
+    p->y_signed = u->outputs[0].dtype == PGY_I8;
+    p->cut = (packed_cut){.tile = THIN, .splits = 1};
+    if (way_of(self) == LOOSE) {
+        p->m.b_constant = 0;
+        return true;
+    }
+    p->cut = packed_cut_of(tile_of(self), p->m.m, p->m.n, byte_columns_k(p->m.k), 1);
+    return is_packed(&p->m, u);
+}
+
+static bool byte_matmul_accept(kernel_problem *u, double *cost_ns)
+{
+    params p;
+    if (!byte_matmul_describe(&p, u, u->self)) return false;
+    const int_matmul *m = &p.m;
+    const uint64_t k = byte_columns_k(m->k);
+    cuda_set_linear(u);
+    const double moved = cuda_cost(cuda_bytes(u), 0, true);
+    if (way_of(u->self) == BOXED) {
+        *cost_ns = boxed_cost(u, &p.cut, m->m, m->n, k);
+        return boxed_is_useful(&p.cut);
+    }
+    const double slower = way_of(u->self) == LOOSE ? 8 : 1,
+                 computed = 2500 + slower * packed_cost(&p.cut, m->m, m->n, k, m->batch);
+    *cost_ns = moved > computed ? moved : computed;
+    return true;
+}
+
+/* ---- Packing -------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* To [n][k], in squares that stay in the cache. */
+static void pack_b(int8_t *to, const int8_t *from, const int_matmul *m)
+{
+    const uint64_t row = m->turn_b ? 1 : m->n, column = m->turn_b ? m->k : 1;
+    for (uint64_t n0 = 0; n0 < m->n; n0 += SQUARE)
+        for (uint64_t k0 = 0; k0 < m->k; k0 += SQUARE)
+            for (uint64_t n = n0; n < least(n0 + SQUARE, m->n); n++)
+                for (uint64_t k = k0; k < least(k0 + SQUARE, m->k); k++)
+                    to[n * m->k + k] = from[k * row + n * column];
+}
+
+static double scale_of(const int_matmul *m, const kernel_problem *u, uint64_t column)
+{
+    const int_matmul_places *at = &m->at;
+    if (!at->b_scale) return 1;
+    double scale = m->alpha;
+    if (at->a_scale) scale *= int_problem_float(u, at->a_scale, 0);
+    scale *= int_problem_float(u, at->b_scale, column);
+    if (m->kind == INT_MATMUL_TO_BYTES) scale /= int_problem_float(u, at->y_scale, 0);
+    return scale;
+}
+
+static void pack_columns(void *packed, const byte_columns *at, const int_matmul *m,
+                         const kernel_problem *u)
+{
+    const uint32_t a_zero = m->at.a_zero ? (uint32_t)int_problem_int(u, m->at.a_zero, 0) : 0;
+    const int8_t *b = packed;
+    for (uint64_t n = 0; n < m->n; n++) {
+        uint32_t sum = 0, bias = 0;
+        for (uint64_t k = 0; k < m->k; k++) sum += (uint32_t)(int32_t)b[n * m->k + k];
+        if (m->bias_ints) bias = (uint32_t)int_problem_int(u, m->at.bias, n);
+        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum), 0);
+    }
+}
+
+/* The inputs that the packed data holds. */
+static uint32_t packed_inputs_of(const int_matmul *m)
+{
+    const int_matmul_places *at = &m->at;
+    const uint32_t places[] = {at->b,      at->a_scale, at->a_zero, at->b_scale,
+                               at->b_zero, at->y_scale, at->y_zero, m->bias_ints ? at->bias : 0};
+    uint32_t bits = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) bits |= UINT32_C(1) << places[i];
+    return bits & ~UINT32_C(1);
+}
+
+static pgy_status byte_matmul_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
+{
+    params *p = mem_calloc(1, sizeof *p);
+    if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    (void)byte_matmul_describe(p, u, u->self); /* cannot fail after `accept` */
+    *out = (kernel_plan){
+        .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
+    if (way_of(u->self) == LOOSE) return PGY_OK;
+    const byte_columns at = byte_columns_of(p->m.n * p->m.k, p->m.n);
+    out->packed = mem_alloc_aligned(64, at.bytes);
+    out->packed_bytes = at.bytes;
+    out->packed_inputs = packed_inputs_of(&p->m);
+    if (!out->packed) {
+        kernel_plan_deinit(out);
+        return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    }
+    memset(out->packed, 0, at.bytes);
+    pack_b(out->packed, u->inputs[p->m.at.b].data, &p->m);
+    pack_columns(out->packed, &at, &p->m, u);
+    return PGY_OK;
+}
+
+/* ---- Plans from files ----------------------------------------------------------------------- */
+
+static bool byte_matmul_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const params *p = extent_params(e, q, sizeof *p);
+    const bool loose = way_of(q->self) == LOOSE;
+    if (!p || !extent_enum(e, p->m.kind, INT_MATMUL_TO_FLOAT + 1, "kind") ||
+        !int_matmul_reach(e, q, &p->m))
+        return false;
+    const int_matmul *m = &p->m;
+    if (m->a_float || m->a_zeros > 1 || !has_sizes(m)) return extent_refuse(e, "product");
+    if (m->kind != INT_MATMUL_TO_INT32 && !m->at.b_scale) return extent_refuse(e, "scales");
+    if (m->kind == INT_MATMUL_TO_BYTES && !m->at.y_scale) return extent_refuse(e, "scales");
+    if (!packed_cut_extent(e, &p->cut, loose ? THIN : tile_of(q->self))) return false;
+    if (loose) return (p->cut.splits == 1 && !m->b_constant) || extent_refuse(e, "parts");
+    if (m->batch != 1 || m->turn_a || m->k % BYTE_CHUNK) return extent_refuse(e, "product");
+    for (uint32_t i = 1; i < m->inputs; i++)
+        if (packed_inputs_of(m) >> i & 1) e->tensors[i] = 0;
+    e->packed = byte_columns_of(extent_mul(m->n, m->k), m->n).bytes;
+    return true;
+}
+
+/* ---- Running -------------------------------------------------------------------------------- */
+
+static packed_kind kind_of(const params *p, way w)
+{
+    static const packed_finish FINISH[] = {
+        [INT_MATMUL_TO_BYTES] = PACKED_TO_BYTES,
+        [INT_MATMUL_TO_INT32] = PACKED_TO_INT32,
+        [INT_MATMUL_TO_FLOAT] = PACKED_MATMUL_TO_FLOAT,
+    };
+    static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
+    const int_matmul *m = &p->m;
+    const bool floats = m->kind == INT_MATMUL_TO_FLOAT;
+    return (packed_kind){.types = {.x = m->a_signed ? PGY_I8 : PGY_U8,
+                                   .bias = PGY_F32,
+                                   .residual = PGY_F32,
+                                   .y = Y[m->kind],
+                                   .w = m->b_signed ? PGY_I8 : PGY_U8},
+                         .cut = p->cut,
+                         .finish = FINISH[m->kind],
+                         .activation = floats && m->relu ? CONV_RELU : 0,
+                         .plain = true,
+                         .loose = w == LOOSE,
+                         .vector = m->n % PACKED_VECTOR == 0,
+                         .biased = floats && m->at.bias && !m->bias_ints,
+                         .added = floats && m->at.sum};
+}
+
+static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
+                       pgy_error *err)
+{
+    const packed_kind kind = kind_of(plan->params, way_of(self));
+    boxed_loaded *l = NULL;
+    if (way_of(self) != BOXED) return packed_load(out, &kind, d, err);
+    const pgy_status st = boxed_load(&l, &kind, d, err);
+    if (!st) *out = l;
+    return st;
+}
+
+static uint64_t operand(const kernel_run *r, size_t place)
+{
+    return place ? (uint64_t)(uintptr_t)r->tensors[place] : 0;
+}
+
+static void set_loose(packed_call *c, const kernel_run *r)
+{
+    const int_matmul *m = &((const params *)r->params)->m;
+    struct packed_loose *l = &c->loose;
+    c->w = operand(r, m->at.b);
+    c->groups = (uint32_t)m->batch;
+    l->a_scale = operand(r, m->at.a_scale);
+    l->b_scale = operand(r, m->at.b_scale);
+    l->y_scale = m->kind == INT_MATMUL_TO_BYTES ? operand(r, m->at.y_scale) : 0;
+    l->a_zero = operand(r, m->at.a_zero);
+    l->b_zero = operand(r, m->at.b_zero);
+    l->bias = m->bias_ints ? operand(r, m->at.bias) : 0;
+    l->alpha = m->alpha;
+    l->a_row = m->turn_a ? 1 : m->k;
+    l->a_k = m->turn_a ? m->m : 1;
+    l->b_column = m->turn_b ? m->k : 1;
+    l->b_k = m->turn_b ? 1 : m->n;
+    l->batch_rank = m->batch_rank;
+    l->b_scales = m->b_scales;
+    l->b_zeros = m->b_zeros;
+    memcpy(l->batch_shape, m->batch_shape, sizeof l->batch_shape);
+    memcpy(l->a_batch, m->a_batch, sizeof l->a_batch);
+    memcpy(l->b_batch, m->b_batch, sizeof l->b_batch);
+}
+
+static packed_call call_of(const kernel_run *r)
+{
+    const int_matmul *m = &((const params *)r->params)->m;
+    const byte_columns at = byte_columns_of(m->n * m->k, m->n);
+    packed_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
+                     .w = (uint64_t)(uintptr_t)r->packed,
+                     .bias = m->bias_ints ? 0 : operand(r, m->at.bias),
+                     .residual = operand(r, m->at.sum),
+                     .y = operand(r, m->inputs),
+                     .m = m->m,
+                     .n = m->n,
+                     .k = m->k,
+                     .k_pitch = m->k,
+                     .x_row = m->k,
+                     .y_row = m->n,
+                     .groups = 1,
+                     .channels = (uint32_t)m->k,
+                     .alpha = 1};
+    byte_columns_place(&c, &at, r->packed, &m->finish);
+    return c;
+}
+
+static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
+{
+    const params *p = r->params;
+    const pgy_dtype type = p->m.a_signed ? PGY_I8 : PGY_U8;
+    boxed_call c = {.own = call_of(r)};
+    if (way_of(r->self) == LOOSE) set_loose(&c.own, r);
+    if (way_of(r->self) != BOXED) return packed_launch(stream, r->loaded, &p->cut, &c.own, err);
+    return boxed_launch_matrix(r->loaded, &p->cut, &c, type, stream, err);
+}
+
+#define OPS                                            \
+    "MatMulInteger QLinearMatMul com.microsoft:QGemm " \
+    "com.microsoft:MatMulIntegerToFloat pgy:QuantizedMatMul"
+#define ROW(name_, unload_)                                                               \
+    {                                                                                     \
+        .name = "matmul_bytes_" name_, .version = 1, .ops = OPS, .device = "cuda",        \
+        .accept = byte_matmul_accept, .prepare = byte_matmul_prepare,                     \
+        .extent = byte_matmul_extent, .load = load, .unload = unload_, .enqueue = enqueue \
+    }
+const kernel KERNELS_cuda_byte_matmul[] = {
+    ROW("loose", packed_unload),
+    ROW("128x128", packed_unload),
+    ROW("128x64", packed_unload),
+    ROW("64x64", packed_unload),
+    ROW("boxed_128x128", boxed_unload),
+    ROW("boxed_128x64", boxed_unload),
+    ROW("boxed_64x64", boxed_unload),
+    ROW("boxed_64x128", boxed_unload),
+    ROW("boxed_deep_128x64", boxed_unload),
+    ROW("boxed_deep_64x64", boxed_unload),
+    ROW("boxed_thin_64x64", boxed_unload),
+    ROW("boxed_short_128x64", boxed_unload),
+    {0},
+};
+
+/* Of each row. */
+static const struct {
+    way way;
+    uint32_t tile;
+} TACTICS[] = {{LOOSE, THIN}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {BOXED, 0}, {BOXED, 1},
+               {BOXED, 2},    {BOXED, 4},  {BOXED, 5},  {BOXED, 6},  {BOXED, 8}, {BOXED, 3}};
+
+static uint32_t tile_of(const kernel *self)
+{
+    return TACTICS[self - KERNELS_cuda_byte_matmul].tile;
+}
+
+static way way_of(const kernel *self)
+{
+    return TACTICS[self - KERNELS_cuda_byte_matmul].way;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooling of bytes: images [batch][z][y][x][channels]; planes are images of one channel. A thread computes VECTOR channels of a
+// position. MEAN: means, else maxima. PLACE: signed type of element numbers.
+enum { AXES = 3 };
+
+typedef struct byte_pool {
+    const u8 *x;
+    u8 *y;
+    uint64_t batch, units; // units: of VECTOR channels
+    int64_t in[AXES], out[AXES], window[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES]; // begin, end: padding
+    double x_scale, y_scale;
+    byte_limits limits;
+    int32_t x_zero; // of bytes after the flip
+    uint32_t flip, count_padding;
+} byte_pool;
+
+typedef struct ALIGNED(VECTOR) pack { u8 at[VECTOR]; } pack;
+
+// The taps of an axis at an output position: those inside the image, where tap 0 is, and how many count for a mean.
+typedef struct taps { PLACE from, to, start, counted; } taps;
+
+DEVICE taps find_taps(const byte_pool *a, int d, PLACE at)
+{
+    const PLACE step = (PLACE)a->dilation[d], in = (PLACE)a->in[d], limit = in + (PLACE)a->end[d], window = (PLACE)a->window[d];
+    taps t;
+    t.start = at * (PLACE)a->stride[d] - (PLACE)a->begin[d];
+    t.from = t.start < 0 ? (-t.start + step - 1) / step : 0;
+    t.to = t.start < in ? (in - t.start + step - 1) / step : 0;
+    if (t.to > window) t.to = window;
+    if (t.from > t.to) t.from = t.to;
+    t.counted = t.to - t.from;
+    if (!a->count_padding) return t;
+    t.counted = t.start < limit ? (limit - t.start + step - 1) / step : 0;
+    if (t.counted > window) t.counted = window;
+    return t;
+}
+
+KERNEL(run, byte_pool, 256)
+{
+    const uint64_t places = (uint64_t)(a.out[0] * a.out[1] * a.out[2]), count = a.batch * places * a.units;
+    const PLACE in_y = (PLACE)a.in[1], in_x = (PLACE)a.in[2];
+    for (uint64_t i = (uint64_t)BLOCK_X * 256 + THREAD; i < count; i += (uint64_t)BLOCKS_X * 256) {
+        const uint64_t pixel = quotient(i, a.units), image = quotient(pixel, places), unit = i - pixel * a.units;
+        const uint64_t place = pixel - image * places, line = quotient(place, (uint64_t)a.out[2]), slice = quotient(line, (uint64_t)a.out[1]);
+        taps t[AXES];
+        t[0] = find_taps(&a, 0, (PLACE)slice);
+        t[1] = find_taps(&a, 1, (PLACE)(line - slice * (uint64_t)a.out[1]));
+        t[2] = find_taps(&a, 2, (PLACE)(place - line * (uint64_t)a.out[2]));
+        int32_t all[VECTOR];
+        UNROLL for (int v = 0; v < VECTOR; v++) all[v] = 0;
+        for (PLACE z = t[0].from; z < t[0].to; z++)
+            for (PLACE y = t[1].from; y < t[1].to; y++)
+                for (PLACE x = t[2].from; x < t[2].to; x++) {
+                    const PLACE at = (((PLACE)image * (PLACE)a.in[0] + t[0].start + z * (PLACE)a.dilation[0]) * in_y + t[1].start + y * (PLACE)a.dilation[1]) * in_x +
+                                     t[2].start + x * (PLACE)a.dilation[2];
+                    const pack p = ((const pack *)a.x)[(uint64_t)at * a.units + unit];
+                    UNROLL for (int v = 0; v < VECTOR; v++) {
+                        const int32_t value = (int32_t)(p.at[v] ^ a.flip);
+#if MEAN
+                        all[v] += value;
+#else
+                        if (value > all[v]) all[v] = value;
+#endif
+                    }
+                }
+        pack result;
+#if MEAN
+        const PLACE inside = (t[0].to - t[0].from) * (t[1].to - t[1].from) * (t[2].to - t[2].from);
+        const double counted = (double)(t[0].counted * t[1].counted * t[2].counted);
+        UNROLL for (int v = 0; v < VECTOR; v++)
+            result.at[v] = (u8)exact_byte(MUL_F64((double)((int64_t)all[v] - (int64_t)inside * a.x_zero), a.x_scale) / counted / a.y_scale, a.limits);
+#else
+        UNROLL for (int v = 0; v < VECTOR; v++) result.at[v] = (u8)((uint32_t)all[v] ^ a.flip);
+#endif
+        ((pack *)a.y)[i] = result;
+    }
+}
