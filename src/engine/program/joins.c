@@ -11,7 +11,7 @@
 
 static const char LOG_PATH[] = "engine/program/joins.c";
 
-/* The memory of a tensor is a multiple of this, so that each part begins as kernels expect. */
+/* PART_ALIGNMENT: kernels expect tensors at multiples of so many bytes. GROWTH: see above. */
 enum { PART_ALIGNMENT = 64, MOST_STEPS = 1 << 14, GROWTH = 16 };
 
 typedef struct joiner {
@@ -68,7 +68,7 @@ static void detach(joiner *j)
     }
 }
 
-/* Bytes of the inputs from `first` on that lie in `root` where they must if it begins at `start` of
+/* Bytes of the inputs that lie in `root` where the output has them, if `root` begins at `start` of
  * the output. */
 static uint64_t covered(const builder *b, const program_step *s, uint32_t root, uint64_t start)
 {
