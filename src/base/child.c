@@ -101,7 +101,7 @@ bool child_reap(pid_t child, bool wait, int *status)
 /* Waits a moment; false: the child still runs. */
 static bool ends_soon(pid_t child)
 {
-    enum { MOMENT_MS = 50 };
+    enum { MOMENT_MS = 100 };
     for (int i = 0; i < MOMENT_MS; i++) {
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | WNOHANG) || info.si_pid)
