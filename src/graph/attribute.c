@@ -38,6 +38,24 @@ pgy_onnx_attribute *attribute_renamed(pgy_model *m, const pgy_onnx_attribute *fr
     return a;
 }
 
+pgy_status node_replace_attribute(pgy_node *n, const char *name, const pgy_onnx_attribute *a,
+                                  pgy_error *err)
+{
+    const pgy_onnx_attribute **list =
+        arena_alloc_array(&state_of(n->graph)->memory, n->attribute_count + 1, sizeof *list);
+    size_t count = 0;
+    if (!list) return graph_no_memory(err);
+    for (size_t i = 0; i < n->attribute_count; i++)
+        if (strcmp(n->attributes[i]->name, name) != 0) list[count++] = n->attributes[i];
+    if (a) list[count++] = a;
+    n->attributes = list;
+    n->attribute_count = count;
+    node_box_of(n)->changed = true;
+    node_box_of(n)->prepared = false;
+    graph_mark_changed(n->graph);
+    return PGY_OK;
+}
+
 pgy_status node_set_only_attribute(pgy_node *n, const pgy_onnx_attribute *a, pgy_error *err)
 {
     const pgy_onnx_attribute **list = arena_alloc(&state_of(n->graph)->memory, sizeof *list);

@@ -39,6 +39,9 @@ pgy_onnx_attribute *attribute_create_ints(pgy_model *m, const char *name, const 
  * anew. */
 pgy_onnx_attribute *attribute_renamed(pgy_model *m, const pgy_onnx_attribute *from,
                                       const char *name);
+/* Replaces the attribute `name` of n by `a`, or adds it; NULL removes it. Marks n as changed. */
+pgy_status node_replace_attribute(pgy_node *n, const char *name, const pgy_onnx_attribute *a,
+                                  pgy_error *err) PGY_MUST_CHECK;
 /* Replaces all attributes of n by `a`; NULL removes them all. */
 pgy_status node_set_only_attribute(pgy_node *n, const pgy_onnx_attribute *a,
                                    pgy_error *err) PGY_MUST_CHECK;

@@ -10,16 +10,9 @@
 
 /* ---- The number ----------------------------------------------------------------------------- */
 
-static const pgy_onnx_attribute *find(const pgy_node *n, const char *name)
-{
-    for (size_t i = 0; i < n->attribute_count; i++)
-        if (!strcmp(n->attributes[i]->name, name)) return n->attributes[i];
-    return NULL;
-}
-
 static int64_t find_int(const pgy_node *n, const char *name, int64_t otherwise)
 {
-    const pgy_onnx_attribute *a = find(n, name);
+    const pgy_onnx_attribute *a = node_attribute(n, name);
     return a ? a->i : otherwise;
 }
 
@@ -30,27 +23,14 @@ static bool is_collective(const pgy_node *n)
 
 static pgy_status set_nb_rank(pgy_node *n, int64_t ranks, pgy_error *err)
 {
-    graph_state *s = state_of(n->graph);
-    const pgy_onnx_attribute **list =
-        arena_alloc_array(&s->memory, n->attribute_count + 1, sizeof *list);
-    pgy_onnx_attribute *a = attribute_create(
+    const pgy_onnx_attribute *a = attribute_create(
         n->graph->model, "nb_rank", &(pgy_onnx_attribute){.type = PGY_ATTR_INT, .i = ranks});
-    size_t count = 0;
-    if (!list || !a) return graph_no_memory(err);
-    for (size_t i = 0; i < n->attribute_count; i++)
-        if (strcmp(n->attributes[i]->name, "nb_rank")) list[count++] = n->attributes[i];
-    list[count++] = a;
-    n->attributes = list;
-    n->attribute_count = count;
-    node_box_of(n)->changed = true;
-    node_box_of(n)->prepared = false;
-    graph_mark_changed(n->graph);
-    return PGY_OK;
+    return a ? node_replace_attribute(n, "nb_rank", a, err) : graph_no_memory(err);
 }
 
 static pgy_status set_node(pgy_node *n, int64_t ranks, pgy_error *err)
 {
-    const pgy_onnx_attribute *groups = find(n, "groups");
+    const pgy_onnx_attribute *groups = node_attribute(n, "groups");
     const int64_t nb_rank = find_int(n, "nb_rank", 1), size = find_int(n, "group_size", 0);
     if (nb_rank != 1 && nb_rank != ranks)
         return node_error(n, err, PGY_E_ARGUMENT,
@@ -73,7 +53,7 @@ pgy_status pgy_graph_set_ranks(pgy_graph *g, int64_t ranks, size_t *count, pgy_e
                              PGY_MAX_RANKS);
     for (size_t i = 0; !st && i < g->node_count; i++) {
         pgy_node *n = g->nodes[i];
-        if (node_is(n, "Attention") && find(n, "nb_rank") && ranks > 1)
+        if (node_is(n, "Attention") && node_attribute(n, "nb_rank") && ranks > 1)
             st = node_error(n, err, PGY_E_UNSUPPORTED,
                             "with nb_rank it gathers keys and values of other ranks itself, which "
                             "only TensorRT does; divide the model without fused attention");
@@ -135,7 +115,8 @@ typedef enum effect { FOLLOWS, JOINS, PARTS } effect;
 static effect effect_of(const pgy_node *n)
 {
     static const char *const JOINING[] = {"all_reduce", "all_gather", "broadcast"};
-    const pgy_onnx_attribute *a = find(n, "collective_operation"), *groups = find(n, "groups");
+    const pgy_onnx_attribute *a = node_attribute(n, "collective_operation"),
+                             *groups = node_attribute(n, "groups");
     if (!a || (groups && groups->int_count)) return PARTS;
     for (size_t i = 0; i < sizeof JOINING / sizeof *JOINING; i++)
         if (strlen(JOINING[i]) == a->s.size && !memcmp(a->s.data, JOINING[i], a->s.size))

@@ -168,30 +168,15 @@ static void touch(rewrite *r, pgy_node *n)
     graph_mark_changed(r->graph);
 }
 
-/* Copies the list of attributes without `name`, with room for one more. */
-static const pgy_onnx_attribute **without(rewrite *r, pgy_node *n, const char *name, size_t *count)
+static void replace(rewrite *r, pgy_node *n, const char *name, const pgy_onnx_attribute *a)
 {
-    const pgy_onnx_attribute **list =
-        arena_alloc_array(&state_of(r->graph)->memory, n->attribute_count + 1, sizeof *list);
-    *count = 0;
-    if (!list) {
-        rw_no_memory(r);
-        return NULL;
-    }
-    for (size_t i = 0; i < n->attribute_count; i++)
-        if (strcmp(n->attributes[i]->name, name) != 0) list[(*count)++] = n->attributes[i];
-    return list;
+    r->status = node_replace_attribute(n, name, a, r->err);
+    if (!r->status) rw_note_rewritten(r, n);
 }
 
 void rw_drop(rewrite *r, const char *name)
 {
-    size_t count;
-    if (r->status || !node_attribute(r->node, name)) return;
-    const pgy_onnx_attribute **list = without(r, r->node, name, &count);
-    if (!list) return;
-    r->node->attributes = list;
-    r->node->attribute_count = count;
-    touch(r, r->node);
+    if (!r->status && node_attribute(r->node, name)) replace(r, r->node, name, NULL);
 }
 
 static void *keep(rewrite *r, const void *data, size_t count, size_t item_bytes)
@@ -204,20 +189,14 @@ static void *keep(rewrite *r, const void *data, size_t count, size_t item_bytes)
 
 static void put(rewrite *r, pgy_node *n, const char *name, pgy_onnx_attribute value)
 {
-    size_t count;
     if (r->status || !n) return;
     pgy_model *m = r->graph->model;
     const char *kept = pgy_model_strdup(m, name);
-    pgy_onnx_attribute *a = kept ? attribute_create(m, kept, &value) : NULL;
-    const pgy_onnx_attribute **list = without(r, n, name, &count);
-    if (!a || !list) {
+    const pgy_onnx_attribute *a = kept ? attribute_create(m, kept, &value) : NULL;
+    if (a)
+        replace(r, n, name, a);
+    else
         rw_no_memory(r);
-        return;
-    }
-    list[count++] = a;
-    n->attributes = list;
-    n->attribute_count = count;
-    touch(r, n);
 }
 
 void rw_set_int(rewrite *r, pgy_node *n, const char *name, int64_t value)
