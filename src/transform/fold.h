@@ -180,7 +180,9 @@ bool fold_permutation(size_t *perm, const pgy_node *n, size_t rank);
  * elements are computed when the model is written. *out is NULL where that is not supported. */
 pgy_status fold_later(const pgy_onnx_tensor **out, folder *f, pgy_node *n,
                       const pgy_onnx_tensor *source, pgy_error *err) PGY_MUST_CHECK;
-/* Has fold_later made `t` as the transposed matrix of `of`, or are both conversions of such? */
-bool fold_is_turned(pgy_model *m, const pgy_onnx_tensor *t, const pgy_onnx_tensor *of);
+/* Has fold_later made `t`, or the weight that `t` is a conversion of, by transposing a matrix? */
+bool fold_is_turned(pgy_model *m, const pgy_onnx_tensor *t);
+/* Is `of` that matrix, converted in the same way? `t` must be such a weight. */
+bool fold_is_turned_from(pgy_model *m, const pgy_onnx_tensor *t, const pgy_onnx_tensor *of);
 
 #endif

@@ -173,14 +173,24 @@ static bool plan_transpose(parts_maker *maker, pgy_onnx_tensor *like, pgy_model 
     return true;
 }
 
-bool fold_is_turned(pgy_model *m, const pgy_onnx_tensor *t, const pgy_onnx_tensor *of)
+bool fold_is_turned(pgy_model *m, const pgy_onnx_tensor *t)
+{
+    parts_maker made;
+    for (; computed_maker(&made, m, t->raw_data); t = made.source) {
+        const turning *turn = made.make == turn_part ? made.user : NULL;
+        if (turn) return turn->rank == 2 && turn->perm[0] == 1;
+        if (!made.by_types) return false;
+    }
+    return false;
+}
+
+bool fold_is_turned_from(pgy_model *m, const pgy_onnx_tensor *t, const pgy_onnx_tensor *of)
 {
     parts_maker made, other;
     for (; computed_maker(&made, m, t->raw_data); t = made.source, of = other.source) {
-        const turning *turn = made.make == turn_part ? made.user : NULL;
-        if (turn) return made.source == of && turn->rank == 2 && turn->perm[0] == 1;
-        if (!made.by_types || t->data_type != of->data_type ||
-            !computed_maker(&other, m, of->raw_data) || other.make != made.make)
+        if (made.make == turn_part) return made.source == of;
+        if (t->data_type != of->data_type || !computed_maker(&other, m, of->raw_data) ||
+            other.make != made.make)
             return false;
     }
     return false;

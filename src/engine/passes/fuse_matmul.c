@@ -110,10 +110,12 @@ static bool take_transpose(pattern *p, pgy_node *n)
 static pgy_value *turned_from(const pgy_value *v)
 {
     const pgy_graph *level = v->graph;
-    for (size_t i = 0; v->initializer && i < level->initializer_count; i++)
-        if (level->initializers[i]->initializer &&
-            fold_is_turned(level->model, v->initializer, level->initializers[i]->initializer))
+    if (!v->initializer || !fold_is_turned(level->model, v->initializer)) return NULL;
+    for (size_t i = 0; i < level->initializer_count; i++) {
+        const pgy_onnx_tensor *other = level->initializers[i]->initializer;
+        if (other && fold_is_turned_from(level->model, v->initializer, other))
             return level->initializers[i];
+    }
     return NULL;
 }
 
