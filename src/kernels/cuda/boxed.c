@@ -72,7 +72,7 @@ double boxed_cost(const kernel_problem *u, const packed_cut *c, uint64_t m, uint
 
 /* ---- Loading and launching ------------------------------------------------------------------- */
 
-pgy_status boxed_load(boxed_loaded **out, const packed_kind *kind, device *d, pgy_error *err)
+pgy_status boxed_load(void **out, const packed_kind *kind, device *d, pgy_error *err)
 {
     cuda_source source = packed_text(kind, "boxed", CUDA_SOURCE_boxed);
     size_t count = 0;
@@ -91,7 +91,7 @@ pgy_status boxed_load(boxed_loaded **out, const packed_kind *kind, device *d, pg
     } else {
         packed_kind other = *kind;
         other.cut = shallow(&kind->cut);
-        other.mapped = false; /* it brings zero points */
+        other.mapped = false; /* packed.cu reads zero points outside of the image */
         other.slim = false;
         st = packed_load(&code, &other, d, err);
         l->other = code;
@@ -226,12 +226,9 @@ static pgy_status conv_load(void **out, const kernel *self, const kernel_plan *p
 {
     const conv_last_params *p = plan->params;
     packed_kind kind = conv_last_kind(p);
-    boxed_loaded *l = NULL;
     (void)self;
     if (cuda_is_hopper(d)) kind.plain = false; /* the image's map serves all windows */
-    const pgy_status st = boxed_load(&l, &kind, d, err);
-    if (!st) *out = l;
-    return st;
+    return boxed_load(out, &kind, d, err);
 }
 
 static pgy_status conv_enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
@@ -274,11 +271,8 @@ static pgy_status matmul_load(void **out, const kernel *self, const kernel_plan 
 {
     const matmul_packed_params *p = plan->params;
     const packed_kind kind = matmul_packed_kind(p);
-    boxed_loaded *l = NULL;
     (void)self;
-    const pgy_status st = boxed_load(&l, &kind, d, err);
-    if (!st) *out = l;
-    return st;
+    return boxed_load(out, &kind, d, err);
 }
 
 static pgy_status matmul_enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)

@@ -19,7 +19,7 @@ bool boxed_is_useful(const packed_cut *c);
 bool boxed_has_sizes(uint64_t m, uint64_t n);
 /* Estimates nanoseconds; k counts 16 bits. */
 double boxed_cost(const kernel_problem *u, const packed_cut *c, uint64_t m, uint64_t n, uint64_t k);
-pgy_status boxed_load(boxed_loaded **out, const packed_kind *kind, device *d, pgy_error *err);
+pgy_status boxed_load(void **out, const packed_kind *kind, device *d, pgy_error *err);
 void boxed_unload(void *given);
 /* False: no map of X is needed. */
 bool boxed_uses_maps(const boxed_loaded *l);

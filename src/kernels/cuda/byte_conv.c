@@ -61,7 +61,7 @@ static bool is_product(const int_conv *c)
            (!is_gathered(c) || (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
 }
 
-/* Are steps of the copy engine half as long, because a pixel has no whole ones? */
+/* Does the copy engine bring 64 channels at a time, because a pixel has no multiple of 128? */
 static bool is_slim(const int_conv *c)
 {
     return c->in % STEP != 0;
@@ -109,7 +109,7 @@ static bool is_matrix(const int_conv *c)
            c->size[2] == c->out_size[2];
 }
 
-/* Whole steps of k in each tap, places that the copy engine can count. */
+/* Does each tap have whole steps of k, and can the copy engine count all places? */
 static bool can_bring(const params *p)
 {
     const int_conv *c = &p->c;
@@ -348,12 +348,11 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
                        pgy_error *err)
 {
     const packed_kind kind = kind_of(plan->params, way_of(self));
-    boxed_loaded *l = NULL;
-    if (way_of(self) == DIRECT) return load_direct(out, &kind, d, err);
-    if (way_of(self) == PACKED) return packed_load(out, &kind, d, err);
-    const pgy_status st = boxed_load(&l, &kind, d, err);
-    if (!st) *out = l;
-    return st;
+    switch (way_of(self)) {
+    case DIRECT: return load_direct(out, &kind, d, err);
+    case PACKED: return packed_load(out, &kind, d, err);
+    default: return boxed_load(out, &kind, d, err);
+    }
 }
 
 static uint64_t address(const void *p)

@@ -208,11 +208,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
                        pgy_error *err)
 {
     const packed_kind kind = kind_of(plan->params, way_of(self));
-    boxed_loaded *l = NULL;
-    if (way_of(self) != BOXED) return packed_load(out, &kind, d, err);
-    const pgy_status st = boxed_load(&l, &kind, d, err);
-    if (!st) *out = l;
-    return st;
+    return way_of(self) == BOXED ? boxed_load(out, &kind, d, err) : packed_load(out, &kind, d, err);
 }
 
 static uint64_t operand(const kernel_run *r, size_t place)
