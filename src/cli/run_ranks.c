@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models, devices and runners of ranks. A file "<stem>_tp<N>_rank<i>.onnx", as 'multi-device shard'
- * writes them, stands for the files of all ranks; any other file is that of every rank. */
+/* Models, devices and runners of ranks. If the line names a file "<stem>_tp<N>_rank<i>.onnx", as
+ * 'multi-device shard' writes them, each rank loads the one with its own number; all ranks load any
+ * other file. */
 #include "cli/run_ranks.h"
 
 #include <polygraphy/timing_cache.h>

@@ -29,7 +29,7 @@
         }                                                                               \
     }
 
-/* Sums of integers for averages do not wrap below 64 bits. */
+/* Averages of integers are summed in 64 bits: sums of the narrower type could wrap. */
 #define REDUCE(type, wide, sum)                                                                 \
     JOIN(type, wide)                                                                            \
     static void reduce_##type(void *out, const void *const *data, const collective *c,          \

@@ -165,7 +165,8 @@ static void activate_rows(const conv_flat *p, float *y, int64_t step, int64_t ro
     for (int64_t i = 0; i < rows; i++) conv_activate(p->activation, y + i * step, (size_t)p->to[2]);
 }
 
-/* Steps from 0 that do not reach `length`. A division takes as long as many products. */
+/* The number of multiples of `step` below `length`. Steps of 1 need no division, which takes as
+ * long as many products. */
 static int64_t steps_below(int64_t length, int64_t step)
 {
     if (length <= 0) return 0;

@@ -198,7 +198,7 @@ static void transform_run(const winograd_params *p, const scratch *s, const floa
         const bool inside = is_inside(p, row, column, 1);
         bool *strange = s->strange + i * p->in_blocks;
         memset(strange, 0, p->in_blocks * sizeof *strange);
-        /* What would be made of a tile behind a strange block is not used. */
+        /* A tile with a strange block is computed directly, so its later blocks are left out. */
         for (uint64_t block = 0; block < p->in_blocks && !(block && strange[block - 1]); block++) {
             const float *from = x + (a.image * p->in_blocks + block) * plane;
             float *v = s->v + (block * p->run + i) * b;

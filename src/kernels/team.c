@@ -38,7 +38,7 @@ enum {
 /* A number that threads wait on, alone on its cache line. */
 typedef struct signal_word {
     _Alignas(CACHE_LINE) atomic_uint value;
-    atomic_bool asleep; /* has a thread gone to sleep since somebody last woke all? */
+    atomic_bool asleep; /* a thread has gone to sleep since all were last woken */
 } signal_word;
 
 typedef struct worker {
@@ -248,9 +248,9 @@ static void count_done(worker *w, uint32_t parts)
     change(&t->passed, (unsigned)w->round);
 }
 
-/* In a small round, of one part for each thread, all usually come in time. To look at the ranges of
- * others costs as much as the round, so a thread does so only if the round stays incomplete, or if
- * it had to help in the last one. */
+/* A small round has one part for each thread, and usually each thread takes its own in time.
+ * Looking for parts of others costs as much as the round. So a thread looks only if the round stays
+ * incomplete for a while, or if it took such a part in the last small round. */
 static bool is_over(const worker *w, uint32_t parts)
 {
     const team *t = w->team;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runner made of the runners of all ranks. It is a normal backend whose "model" is the ranks,
- * which a source owns. Each inference runs every rank in a thread of its own, within one
- * communicator; after a failure the next inference makes a new one. */
+ * which a source owns. Each inference runs every rank in a thread of its own. They share a
+ * communicator; one that has failed is of no further use, so the next inference makes another. */
 #include <polygraphy/communicator.h>
 #include <polygraphy/runner.h>
 

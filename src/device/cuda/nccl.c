@@ -14,7 +14,8 @@
 #include "device/cuda/libraries.h"
 #include "device/cuda_ranks.h"
 
-enum { LONGEST_CALL_MS = 100 }; /* of a call that waits for no other rank */
+/* A call of NCCL that waits for no other rank is over by then. */
+enum { LONGEST_CALL_MS = 100 };
 
 typedef struct member {
     pthread_mutex_t lock;

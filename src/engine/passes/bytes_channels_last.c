@@ -196,7 +196,8 @@ static bool turn(pattern *p, pgy_node *n)
     return turn_node(p, n, false);
 }
 
-/* There, bytes of channels side by side are one access, however few they are. */
+/* A CUDA kernel reads several channels of a pixel at once only if they lie side by side, so also
+ * images of few channels turn. */
 static bool turn_for_cuda(pattern *p, pgy_node *n)
 {
     return turn_node(p, n, true);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A Concat whose output is its inputs, one after the other, has nothing to do if they lie there
- * already: the steps that make them write them into its output. The pieces of a Split likewise are
- * views of its input. Concats come last first, because the last one of a dense block has the inputs
- * of all others. A Concat is left alone where the memory that is needed at once would grow by more
- * than a sixteenth: joined, its output lives from the first of its inputs on. */
+/* Leaves out Concats and Splits that only copy. If the output of a Concat is its inputs, one after
+ * the other, the steps that compute the inputs write them to their places in the output. The pieces
+ * of such a Split are views of its input. The last Concat comes first, because in a dense block it
+ * has the inputs of all others. A Concat stays where the program would need more than a sixteenth
+ * more memory at once: without the step, its output must be kept from its first input on. */
 #include "base/alloc.h"
 #include "base/log.h"
 #include "engine/build/debug.h"

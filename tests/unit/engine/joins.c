@@ -135,7 +135,7 @@ static void test_joins__pieces_of_split_are_views(void **state)
     b = start_model();
     builder_node(&b, "Relu", "x", "a");
     split(&b, "a");
-    join(&b, "q p", 0, "j"); /* in another order than they lie in */
+    join(&b, "q p", 0, "j"); /* not in the order in which they lie in memory */
     builder_node(&b, "Transpose", "j", "y");
     expect(&b, "16, 16", 1);
 }

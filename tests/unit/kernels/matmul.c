@@ -278,8 +278,8 @@ static void expect_narrow_bands(const char *b, const float *wide, const matmul_s
     mem_free(packed);
 }
 
-/* A matrix of k rows and n columns, or turned; at an address that is not aligned, at one that is,
- * and where it must be loaded. */
+/* Packs a matrix of k rows and n columns, or its transposed one, from an address that is not
+ * aligned, from one that is, and by kernel_problem.load. */
 static void expect_bands(size_t k, size_t n, bool turned, int bands)
 {
     for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
