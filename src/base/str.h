@@ -65,7 +65,8 @@ bool strvec_push(strvec *v,
 bool strvec_push_n(strvec *v, const char *text, size_t size);
 bool strvec_contains(const strvec *v, const char *text);
 
-/* A hash map that keeps the order of insertion. It copies keys; the caller owns the values. */
+/* A hash map that keeps the order of insertion. It copies keys, into `names` if that is set; the
+ * caller owns the values. */
 typedef struct strmap_entry {
     char *key;
     void *value;
@@ -76,6 +77,7 @@ typedef struct strmap {
     size_t count, capacity;
     uint32_t *slots;
     size_t slot_count;
+    struct arena *names; /* the caller's; NULL: each key is an allocation of its own */
 } strmap;
 void strmap_deinit(strmap *m);
 bool strmap_put(strmap *m, const char *key,

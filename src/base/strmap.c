@@ -5,16 +5,22 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/str.h"
 
 enum { LINEAR_COUNT = 8 };
 
 void strmap_deinit(strmap *m)
 {
-    for (size_t i = 0; i < m->count; i++) mem_free(m->entries[i].key);
+    for (size_t i = 0; !m->names && i < m->count; i++) mem_free(m->entries[i].key);
     mem_free(m->entries);
     mem_free(m->slots);
     *m = (strmap){0};
+}
+
+static char *copy_key(const strmap *m, span key)
+{
+    return m->names ? arena_strndup(m->names, key.data, key.size) : mem_strndup(key.data, key.size);
 }
 
 static bool entry_is(const strmap_entry *e, span key)
@@ -85,7 +91,7 @@ bool strmap_put_n(strmap *m, const char *key, size_t key_size, void *value)
         return true;
     }
     if (!make_room(m)) return false;
-    char *copy = mem_strndup(k.data, k.size);
+    char *copy = copy_key(m, k);
     if (!copy) return false;
     const uint64_t hash = m->slots ? span_hash(k) : 0;
     m->entries[m->count] = (strmap_entry){copy, value, hash};
@@ -136,11 +142,11 @@ bool strmap_rename(strmap *m, const char *from, const char *to)
 {
     strmap_entry *e = strmap_find(m, from);
     if (!e || strmap_has(m, to)) return false;
-    char *copy = mem_strdup(to);
+    char *copy = copy_key(m, span_of(to));
     if (!copy) return false;
     const size_t index = (size_t)(e - m->entries);
     if (m->slots) unplace(m, index);
-    mem_free(e->key);
+    if (!m->names) mem_free(e->key);
     e->key = copy;
     if (m->slots) e->hash = span_hash(span_of(to));
     if (m->slots) place(m->slots, m->slot_count, e->hash, index);

@@ -17,6 +17,7 @@ pgy_status pgy_metadata_create(pgy_metadata **out, pgy_error *err)
 {
     pgy_metadata *m = mem_calloc(1, sizeof *m);
     if (!m) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
+    m->infos.names = &m->memory;
     *out = m;
     return PGY_OK;
 }
@@ -82,15 +83,15 @@ pgy_status pgy_metadata_set(pgy_metadata *m, const pgy_tensor_info *info, pgy_er
     pgy_tensor_info *copy = arena_alloc(a, sizeof *copy);
     bool good = copy != NULL;
     if (good) {
-        *copy = (pgy_tensor_info){.name = arena_strdup(a, info->name),
-                                  .dtype = info->dtype,
+        *copy = (pgy_tensor_info){.dtype = info->dtype,
                                   .rank = info->rank < 0 ? -1 : info->rank,
                                   .form = info->form};
-        good = copy->name && copy_dims(&copy->shape, a, info->shape, rank) &&
+        good = copy_dims(&copy->shape, a, info->shape, rank) &&
                copy_dims(&copy->min_shape, a, info->min_shape, rank) &&
                copy_dims(&copy->max_shape, a, info->max_shape, rank) &&
                copy_names(&copy->dim_names, a, info->dim_names, rank) &&
-               strmap_put(&m->infos, copy->name, copy);
+               strmap_put(&m->infos, info->name, copy);
+        if (good) copy->name = strmap_find(&m->infos, info->name)->key;
     }
     return good
                ? PGY_OK

@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/str.h"
 
 static void test_str__appends(void **state)
@@ -261,4 +262,24 @@ static void test_str__map_renames_in_place(void **state)
         assert_string_equal(m.entries[i].key, key);
     }
     strmap_deinit(&m);
+}
+
+static void test_str__map_keeps_keys_in_an_arena(void **state)
+{
+    (void)state;
+    enum { COUNT = 30 };
+    arena names = {0};
+    strmap m = {.names = &names};
+    int values[COUNT];
+    char key[24];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(key, sizeof key, "key%d", i);
+        assert_true(strmap_put(&m, key, &values[i]));
+    }
+    assert_true(strmap_rename(&m, "key3", "renamed"));
+    assert_ptr_equal(strmap_get(&m, "renamed"), &values[3]);
+    const char *kept = m.entries[7].key;
+    strmap_deinit(&m); /* a sanitizer tells if it frees keys */
+    assert_string_equal(kept, "key7");
+    arena_deinit(&names);
 }
