@@ -80,6 +80,16 @@ TARGET static inline __m256i nbits_dot_high(__m256i sum, __m256i w, __m256i a)
 #define BITS 8
 #define PICK(w, i, table) ((void)(table), nbits_byte_at(w, i))
 #define PLANE(w, i) (w)
+#define NARROW_ROW(to, from, order) nbits_narrow_row(to, from, order)
+TARGET static inline void nbits_narrow_row(int8_t *to, const int32_t *from, const uint8_t *order)
+{
+    const __m128i_u *x = (const __m128i_u *)from;
+    const __m128i low = _mm_packs_epi32(_mm_loadu_si128(x), _mm_loadu_si128(x + 1));
+    const __m128i high = _mm_packs_epi32(_mm_loadu_si128(x + 2), _mm_loadu_si128(x + 3));
+    const __m128i bytes = _mm_packs_epi16(low, high); /* no number needs more than 8 bits */
+    const __m128i places = _mm_loadu_si128((const __m128i_u *)order);
+    _mm_storeu_si128((__m128i_u *)to, _mm_shuffle_epi8(bytes, places));
+}
 #include "kernels/nbits_quantise.inc"
 #include "kernels/nbits_set.inc"
 

@@ -55,6 +55,13 @@ TARGET static inline __m512i nbits_dot_high(__m512i sum, __m512i w, __m512i a)
 #define BITS 8
 #define PICK(w, i, table) ((void)(table), nbits_byte_at(w, i))
 #define PLANE PLANE_8
+#define NARROW_ROW(to, from, order) nbits_narrow_row(to, from, order)
+TARGET static inline void nbits_narrow_row(int8_t *to, const int32_t *from, const uint8_t *order)
+{
+    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_loadu_si512(from));
+    const __m128i places = _mm_loadu_si128((const __m128i_u *)order);
+    _mm_storeu_si128((__m128i_u *)to, _mm_shuffle_epi8(bytes, places));
+}
 #include "kernels/nbits_quantise.inc"
 #include "kernels/nbits_set.inc"
 

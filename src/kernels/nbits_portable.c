@@ -53,6 +53,11 @@ static inline vector_words nbits_dot(vector_words sum, const vector_words *w, nb
 #define BITS 8
 #define PICK(w, i, table) ((void)(table), FLOATS((w) >> 8 * (i)&255) - 128)
 #define PLANE(w, i) (w)
+#define NARROW_ROW(to, from, order) nbits_narrow_row(to, from, order)
+static inline void nbits_narrow_row(int8_t *to, const int32_t *from, const uint8_t *order)
+{
+    for (size_t t = 0; t < 16; t++) to[t] = (int8_t)from[order[t]];
+}
 #include "kernels/nbits_quantise.inc"
 #include "kernels/nbits_set.inc"
 
