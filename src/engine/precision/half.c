@@ -51,20 +51,27 @@ static pgy_value *behind_cast(const pgy_value *v, pgy_dtype t)
                : NULL;
 }
 
-static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
+pgy_value *half_value(precision *x, pgy_value *v, pgy_dtype t)
 {
     precision_value *entry = precision_of(x, v);
     if (!entry) return NULL;
     pgy_value **made = &entry->as[slot_of(t)];
     if (!*made) *made = behind_cast(v, t);
-    if (*made) return *made;
+    return *made;
+}
+
+static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
+{
+    pgy_value *made = half_value(x, v, t);
+    precision_value *entry = precision_of(x, v);
+    if (made || !entry) return made;
     pgy_value *half = create_as(x, v, t);
     if (!half) return NULL;
     if (pattern_is_constant(&x->p, v))
         precision_convert_weight(x, v, half);
     else
         narrow(x, v, half);
-    *made = half;
+    entry->as[slot_of(t)] = half;
     return half;
 }
 

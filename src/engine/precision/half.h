@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers in 16-bit floats: which layers get which type (half_choice.c). */
+/* Layers in 16-bit floats: which layers get which type (half_choice.c), and values in that type
+ * (half.c). */
 #ifndef ENGINE_PRECISION_HALF_H
 #define ENGINE_PRECISION_HALF_H
 
@@ -16,6 +17,9 @@ bool half_changes(const op_signature *s, const op_parameter *p, const pgy_value 
 /* Bit set of the signature's type variables for which some input of n must be converted to t; 0:
  * none. */
 uint32_t half_variables(const op_signature *s, const pgy_node *n, pgy_dtype t);
+
+/* v in type t, if it exists already; else NULL. */
+pgy_value *half_value(precision *x, pgy_value *v, pgy_dtype t);
 
 /* The type in which layer n is to run; NONE: it stays unchanged. */
 pgy_dtype half_choose(precision *x, const pgy_node *n);

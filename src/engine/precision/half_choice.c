@@ -70,24 +70,13 @@ static const char *const HALVED[] = {
     "ReduceSum",
     "Attention",
     "RotaryEmbedding",
-    /* operators that only move elements */
-    "Reshape",
-    "Transpose",
-    "Concat",
-    "Split",
-    "Slice",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Squeeze",
-    "Unsqueeze",
-    "Flatten",
-    "Expand",
-    "Tile",
-    "Pad",
-    "Identity",
-    "Dropout",
-    "Trilu",
+};
+
+/* More of them, which only move elements. */
+static const char *const MOVES[] = {
+    "Reshape",        "Transpose", "Concat",   "Split",     "Slice",   "Gather",
+    "GatherElements", "GatherND",  "Squeeze",  "Unsqueeze", "Flatten", "Expand",
+    "Tile",           "Pad",       "Identity", "Dropout",   "Trilu",
 };
 
 static const char *const PRODUCTS[] = {"Conv", "ConvTranspose", "MatMul", "Gemm", "Einsum"};
@@ -261,6 +250,40 @@ static bool is_last(const pgy_node *n)
     return true;
 }
 
+/* Does n, for which no type was asked, have one of the operators that run in 16-bit floats, at a
+ * place where that may pay? */
+static bool may_be_halved(const precision *x, const pgy_node *n)
+{
+    if (!IN_LIST(n, HALVED) && !IN_LIST(n, MOVES)) return false;
+    if (is_quantized_around(n) || is_last(n)) return false;
+    return !n->outputs[0] || !id_marks_get(&x->sizes, value_id(n->outputs[0]));
+}
+
+static bool reads_in_float32(const precision *x, const pgy_value *v)
+{
+    for (size_t i = 0; i < v->consumer_count; i++) {
+        const pgy_node *reader = v->consumers[i];
+        const pgy_dtype asked = precision_asked(x, reader);
+        if (half_is_float(asked) ? asked != PGY_F32 : may_be_halved(x, reader)) return false;
+    }
+    return true;
+}
+
+/* Does n move elements that are float32 before and behind it? In 16 bits it would only round them,
+ * unless they are weights, which become smaller. */
+static bool is_move_in_float32(precision *x, const pgy_node *n, pgy_dtype t)
+{
+    if (!IN_LIST(n, MOVES)) return false;
+    for (size_t i = 0; i < n->input_count; i++) {
+        pgy_value *v = n->inputs[i];
+        if (!v || pattern_dtype(v) != PGY_F32) continue;
+        if (pattern_is_constant(&x->p, v) || half_value(x, v, t)) return false;
+    }
+    for (size_t i = 0; i < n->output_count; i++)
+        if (n->outputs[i] && !reads_in_float32(x, n->outputs[i])) return false;
+    return true;
+}
+
 static bool reads_float32(const pgy_node *n)
 {
     for (size_t i = 0; i < n->input_count; i++)
@@ -292,11 +315,9 @@ pgy_dtype half_choose(precision *x, const pgy_node *n)
     if (asked == PGY_I8) return PGY_DTYPE_NONE;
     if (!half_is_float(asked)) {
         if (!reads_float32(n)) return PGY_DTYPE_NONE;
-        if (!IN_LIST(n, HALVED) || (!c->fp16 && !c->bf16) || is_quantized_around(n) || is_last(n))
-            return PGY_DTYPE_NONE;
-        if (n->outputs[0] && id_marks_get(&x->sizes, value_id(n->outputs[0])))
-            return PGY_DTYPE_NONE;
+        if ((!c->fp16 && !c->bf16) || !may_be_halved(x, n)) return PGY_DTYPE_NONE;
         t = c->fp16 ? PGY_F16 : PGY_BF16;
+        if (is_move_in_float32(x, n, t)) return PGY_DTYPE_NONE;
     }
     if (!half_signature(n, t)) {
         if (half_is_float(asked) && !has_type(n, t))

@@ -431,6 +431,31 @@ static void test_precision__shape_arithmetic_is_exact(void **state)
     pgy_graph_destroy(g);
 }
 
+/* Between layers in float32, elements are moved without rounding them. */
+static void test_precision__moves_in_float32(void **state)
+{
+    (void)state;
+    static const int64_t flat[1] = {-1}, shape[2] = {-1, 4};
+    model_builder b = builder_start(17);
+    builder_input(&b, "x", PGY_F32, "N, 4");
+    weights(&b, "w", "4, 4", 16);
+    builder_ints(&b, "flat", "1", flat);
+    builder_ints(&b, "shape", "2", shape);
+    builder_node(&b, "Reshape", "x flat", "alone");
+    builder_node(&b, "Exp", "alone", "y");
+    builder_node(&b, "Reshape", "x shape", "square");
+    builder_node(&b, "MatMul", "square w", "m");
+    builder_node(&b, "Transpose", "m", "moved");
+    builder_node(&b, "Exp", "moved", "z");
+    builder_output(&b, "y", PGY_F32, "M");
+    builder_output(&b, "z", PGY_F32, "4, N");
+    pgy_graph *g = expect_close(b, &FP16, 4e-3);
+    assert_int_equal(type_of(g, "alone"), PGY_F32);
+    assert_int_equal(type_of(g, "square"), PGY_F16);
+    assert_int_equal(type_of(g, "moved"), PGY_F16); /* its input is float16 already */
+    pgy_graph_destroy(g);
+}
+
 /* Casts lie at the borders of bodies; a value from outside is cast once, outside. */
 static void test_precision__bodies(void **state)
 {
