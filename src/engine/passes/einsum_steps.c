@@ -249,17 +249,30 @@ static void sum_lonely(equation *e, size_t k)
     *t = rest;
 }
 
-static void simplify(equation *e, size_t k)
+static void take_diagonals(equation *e, term *t)
 {
-    term *t = &e->in[k];
-    drop_repeating(e, t);
     for (size_t i = 0; i < t->count; i++)
         for (size_t j = i + 1; j < t->count;)
             if (t->at[i] == t->at[j])
                 take_diagonal(e, t, i, j);
             else
                 j++;
-    sum_lonely(e, k);
+}
+
+static bool are_present(const equation *e)
+{
+    for (size_t k = 0; k < e->count; k++)
+        if (!e->in[k].value) return false;
+    return true;
+}
+
+/* A letter may be lonely only once others have lost the axes that repeat them. */
+static bool simplify(equation *e)
+{
+    for (size_t k = 0; k < e->count; k++) drop_repeating(e, &e->in[k]);
+    for (size_t k = 0; are_present(e) && k < e->count; k++) take_diagonals(e, &e->in[k]);
+    for (size_t k = 0; are_present(e) && k < e->count; k++) sum_lonely(e, k);
+    return are_present(e);
 }
 
 /* ---- Two operands --------------------------------------------------------------------------- */
@@ -428,13 +441,6 @@ static bool find_pair(const equation *e, size_t *a, size_t *b)
     return true;
 }
 
-static bool are_present(const equation *e)
-{
-    for (size_t k = 0; k < e->count; k++)
-        if (!e->in[k].value) return false;
-    return true;
-}
-
 bool einsum_lower_steps(pattern *p, pgy_node *n)
 {
     equation e;
@@ -445,10 +451,7 @@ bool einsum_lower_steps(pattern *p, pgy_node *n)
     if ((dtype != PGY_F32 && dtype != PGY_F64) || !read_equation(&e, p, n) ||
         !find_pair(&e, &a, &b))
         return false;
-    for (size_t k = 0; k < e.count; k++) {
-        simplify(&e, k);
-        if (!are_present(&e)) return false;
-    }
+    if (!simplify(&e)) return false;
     while (e.count > 1) {
         if (!find_pair(&e, &a, &b)) return false;
         join(&e, a, b);

@@ -106,6 +106,8 @@ typedef struct sizes {
     int64_t of[256];
 } sizes;
 
+/* Are axes of one letter of the same size? An axis of size 1 repeats, which MatMul does not know;
+ * axes of unknown sizes are taken to be equal. */
 static bool read_sizes(sizes *s, const equation *e, const pgy_node *n)
 {
     for (size_t i = 0; i < 256; i++) s->of[i] = -1;
@@ -116,6 +118,13 @@ static bool read_sizes(sizes *s, const equation *e, const pgy_node *n)
             if (own >= 0 && *size >= 0 && own != *size) return false;
             if (own >= 0) *size = own;
         }
+    for (size_t i = 0; i < e->in[0].count; i++) {
+        size_t at;
+        if (!has(&e->in[1], e->in[0].at[i], &at)) continue;
+        const int64_t a = pattern_size(n->inputs[0], (int32_t)i);
+        const int64_t b = pattern_size(n->inputs[1], (int32_t)at);
+        if ((a == 1) != (b == 1)) return false;
+    }
     return true;
 }
 

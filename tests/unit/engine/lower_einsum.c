@@ -82,19 +82,33 @@ static void test_lower_einsum__two_operands_of_any_form(void **state)
     expect_einsum("3, 4", "5, 4", 20, "ij,kj->", "ReduceSum Reshape MatMul Reshape");
 }
 
-/* Random equations of up to five operands: the nodes differ, the results must not. */
+/* An axis of size 1 repeats: who has the letter in full must not keep it for the other. */
+static void test_lower_einsum__axes_of_size_one(void **state)
+{
+    (void)state;
+    expect_einsum("3, 4", "1", 1, "ij,j->i", "ReduceSum Mul");
+    expect_einsum("3, 4", "1, 5", 5, "ij,jk->ik", "ReduceSum Reshape Mul");
+    expect_einsum("3, 1", "4, 5", 20, "ij,jk->ik", "Mul");
+    expect_einsum("2, 3, 4", "2, 1, 5", 10, "bij,bjk->bik", "ReduceSum Reshape Mul");
+    expect_einsum("3, 4", "3, 1", 3, "ij,ij->i", "ReduceSum Mul");
+    expect_einsum("3, N", "1, 5", 5, "ij,jk->ik", "Einsum"); /* N may be more than 1 */
+}
+
+/* Random equations of up to five operands: the nodes differ, the results must not. Some axes have
+ * size 1 in one operand alone. */
 static void test_lower_einsum__random_equations(void **state)
 {
     (void)state;
     static const char *const SIZES[] = {"2", "3", "4", "1", "5"};
     static const size_t NUMBERS[] = {2, 3, 4, 1, 5};
     uint32_t random = 1;
-    for (size_t round = 0; round < 120; round++) {
+    for (size_t round = 0; round < 240; round++) {
         char equation[128] = "", shapes[5][64], names[32] = "x";
         size_t count = 1 + round % 5, counts[5], at = 0;
         bool used[5] = {false};
         for (size_t k = 0; k < count; k++) {
             const size_t rank = 1 + (random = random * 1664525u + 1013904223u) / 65536 % 3;
+            const uint32_t ones = (random = random * 1664525u + 1013904223u) / 65536;
             shapes[k][0] = 0;
             counts[k] = 1;
             if (k) equation[at++] = ',';
@@ -102,9 +116,10 @@ static void test_lower_einsum__random_equations(void **state)
                 const size_t c = (random = random * 1664525u + 1013904223u) / 65536 % 5;
                 equation[at++] = (char)('a' + c);
                 used[c] = true;
-                counts[k] *= NUMBERS[c];
+                const bool one = round >= 60 && (ones >> 3 * c & 7) == 0;
+                counts[k] *= one ? 1 : NUMBERS[c];
                 if (i) strcat(shapes[k], ", ");
-                strcat(shapes[k], SIZES[c]);
+                strcat(shapes[k], one ? "1" : SIZES[c]);
             }
         }
         equation[at++] = '-';
