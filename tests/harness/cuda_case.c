@@ -393,7 +393,8 @@ static op_tensor make_operand(const char *text)
     size_t rank = 0;
     op_tensor t = {.dtype = type_of(*text)};
     const char *about = strchr(text, '~');
-    const char *below = strchr(text, '<'), *only = strchr(text, '=');
+    const bool exactly = about && about[1] == '=';
+    const char *below = strchr(text, '<'), *only = about ? NULL : strchr(text, '=');
     const uint64_t limit = below ? strtoull(below + 1, NULL, 10) : 2;
     if (strcmp(text, "-") == 0) return (op_tensor){0};
     if (t.dtype != PGY_F32) text++;
@@ -403,7 +404,9 @@ static op_tensor make_operand(const char *text)
     if (pgy_tensor_create(&t.value, held, rank, shape, NULL)) abort();
     for (size_t i = 0; i < pgy_tensor_count(t.value); i++) {
         const uint64_t x = draw();
-        if (about)
+        if (exactly)
+            ((double *)pgy_tensor_data(t.value))[i] = strtod(about + 2, NULL);
+        else if (about)
             ((double *)pgy_tensor_data(t.value))[i] =
                 (double)(float)(strtod(about + 1, NULL) * (0.5 + (double)(x % 65536) / 65536));
         else if (t.dtype == PGY_F32)

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cuda/byte_columns.h"
 
+#include <float.h>
+
 enum { MORE = 8, LINE = 64 }; /* MORE: columns that a kernel may read behind the last one */
+/* Of float32, which rounds a sum and a scale by 2^-24 each: the product of the rounded sum and the
+ * smaller scale is nearer to 0 than the exact one, that of the larger scale is farther. */
+#define MARGIN 0x3p-24
 
 byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns)
 {
@@ -10,10 +15,17 @@ byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns)
     at.scales = extent_round_up(weight_bytes, LINE);
     at.offsets = extent_add(at.scales, extent_mul(count, sizeof(double)));
     at.factors = extent_add(at.offsets, extent_mul(count, sizeof(int32_t)));
-    at.zeros = extent_add(at.factors, extent_mul(count, sizeof(float)));
+    at.least = extent_add(at.factors, extent_mul(count, sizeof(float)));
+    at.most = extent_add(at.least, extent_mul(count, sizeof(float)));
+    at.zeros = extent_add(at.most, extent_mul(count, sizeof(float)));
     at.outside = extent_round_up(extent_add(at.zeros, extent_mul(count, sizeof(int32_t))), LINE);
     at.bytes = extent_add(at.outside, LINE);
     return at;
+}
+
+static float within_f32(double scale)
+{
+    return scale > FLT_MAX ? FLT_MAX : scale < -FLT_MAX ? -FLT_MAX : (float)scale;
 }
 
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
@@ -22,6 +34,8 @@ void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, do
     char *base = packed;
     ((double *)(base + at->scales))[column] = scale;
     ((float *)(base + at->factors))[column] = (float)scale;
+    ((float *)(base + at->least))[column] = within_f32(scale * (1 - MARGIN));
+    ((float *)(base + at->most))[column] = within_f32(scale * (1 + MARGIN));
     ((int32_t *)(base + at->offsets))[column] = offset;
     ((int32_t *)(base + at->zeros))[column] = zero;
 }
@@ -33,8 +47,17 @@ void byte_columns_place(packed_call *c, const byte_columns *at, const void *pack
     c->scales = base + at->scales;
     c->offsets = base + at->offsets;
     c->factors = base + at->factors;
+    c->least = base + at->least;
+    c->most = base + at->most;
     c->outside = base + at->outside;
     c->zero = f->zero;
     c->low = f->low;
     c->high = f->high;
+}
+
+void byte_columns_limit(packed_kind *k, const int_finish *f)
+{
+    k->y_signed = f->high <= INT8_MAX;
+    k->above = f->low > (k->y_signed ? INT8_MIN : 0);
+    k->below = f->high < (k->y_signed ? INT8_MAX : UINT8_MAX);
 }

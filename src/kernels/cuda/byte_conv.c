@@ -16,7 +16,7 @@
 /* FEW: output channels of a group, below which most of a tile would be empty. */
 enum { STEP = 128, FEW = 8 };
 
-typedef enum way { DIRECT, PACKED, BOXED } way;
+typedef enum way { EACH, PACKED, BOXED } way;
 
 typedef struct params {
     int_conv c;
@@ -139,7 +139,7 @@ static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel 
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
     p->w_signed = u->inputs[at->w].dtype == PGY_I8;
     p->cut = (packed_cut){.splits = 1};
-    if (way_of(self) == DIRECT) return true;
+    if (way_of(self) == EACH) return true;
     if (!is_product(c) || c->out < FEW || !int_problem_is_fixed(u, at->x_zero, 1)) return false;
     p->x_zero = int_problem_has(u, at->x_zero) ? (uint8_t)int_problem_int(u, at->x_zero, 0) : 0;
     p->w_signed = 1; /* as they are packed */
@@ -177,10 +177,31 @@ static uint64_t pitch_of(const int_conv *c)
     return extent_round_up(product_k(c), BYTE_CHUNK);
 }
 
-static byte_columns columns_of(const int_conv *c, way w)
+/* Do results go from registers to whole vectors of Y? */
+static bool is_stored_at_once(const params *p, way w)
 {
-    return byte_columns_of(w == DIRECT ? 0 : extent_mul(channels_of(c), pitch_of(c)),
-                           channels_of(c));
+    const int_conv *c = &p->c;
+    return w != EACH && c->kind == INT_CONV_TO_BYTES && c->last && c->out % BYTE_CHUNK == 0 &&
+           p->cut.splits == 1;
+}
+
+static uint64_t rows_of(const params *p, way w)
+{
+    return byte_columns_rows(p->c.out, is_stored_at_once(p, w));
+}
+
+/* The row of a channel's packed weights. */
+static uint64_t row_of(const params *p, way w, uint64_t channel)
+{
+    const uint64_t n = channel % p->c.out;
+    return channel / p->c.out * rows_of(p, w) + byte_columns_row(n, is_stored_at_once(p, w));
+}
+
+static byte_columns columns_of(const params *p, way w)
+{
+    const int_conv *c = &p->c;
+    return byte_columns_of(
+        w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(c)), channels_of(c));
 }
 
 /* From [channel][tap] to [tap][channel], as int8. Returns the sum of the weights. */
@@ -207,7 +228,7 @@ static double scale_of(const int_conv *c, const kernel_problem *u, uint64_t chan
 
 static uint64_t packed_bytes(const params *p, way w)
 {
-    const uint64_t bytes = columns_of(&p->c, w).bytes;
+    const uint64_t bytes = columns_of(p, w).bytes;
     return is_mapped(p, w) ? byte_border_of(&p->c, bytes).bytes : bytes;
 }
 
@@ -215,28 +236,29 @@ static void pack(char *packed, const params *p, const kernel_problem *u, way w)
 {
     const int_conv *c = &p->c;
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const byte_columns columns = columns_of(c, w);
+    const byte_columns columns = columns_of(p, w);
     const uint8_t flip = u->inputs[at->w].dtype == PGY_U8 ? 0x80 : 0,
                   *weights = u->inputs[at->w].data;
     const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
     for (uint64_t i = 0; i < channels_of(c); i++) {
         uint32_t offset = 0;
         if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
-        if (w != DIRECT)
-            offset -= x_zero * pack_channel((int8_t *)packed + i * pitch_of(c),
+        if (w != EACH)
+            offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(c),
                                             weights + i * product_k(c), c, flip);
         byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
                           (int32_t)int_problem_int(u, at->w_zero, i));
     }
     memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
-    if (is_mapped(p, w)) byte_border_pack(packed, c, columns.bytes, pitch_of(c), x_zero, u);
+    if (is_mapped(p, w))
+        byte_border_pack(packed, c, columns.bytes, pitch_of(c), x_zero, is_stored_at_once(p, w), u);
 }
 
 /* The inputs that the packed data holds. */
 static uint32_t packed_inputs_of(const int_conv *c, way w)
 {
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const size_t places[] = {w == DIRECT ? 0 : at->w,
+    const size_t places[] = {w == EACH ? 0 : at->w,
                              at->x_scale,
                              at->w_scale,
                              at->w_zero,
@@ -287,12 +309,12 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
     if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
-    if (w == DIRECT && p->cut.splits != 1) return extent_refuse(e, "parts");
-    if (w != DIRECT && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
+    if (w == EACH && p->cut.splits != 1) return extent_refuse(e, "parts");
+    if (w != EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
         return extent_refuse(e, "product");
     if (w == BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
     int_conv_extent_tensors(e, c);
-    if (w == DIRECT) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
+    if (w == EACH) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
     e->packed = packed_bytes(p, w);
     return true;
 }
@@ -309,7 +331,7 @@ static packed_kind kind_of(const params *p, way w)
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_conv *c = &p->c;
     const uint64_t steps = extent_round_up(product_k(c), STEP);
-    return (packed_kind){.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
+    packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
                                    .bias = PGY_F32,
                                    .residual = PGY_F32,
                                    .y = Y[c->kind],
@@ -325,7 +347,10 @@ static packed_kind kind_of(const params *p, way w)
                          .slim = w == BOXED && !is_matrix(c) && is_slim(c),
                          .vector = c->last && c->out % PACKED_VECTOR == 0,
                          .biased = c->bias_input != 0,
-                         .added = c->sum_input != 0};
+                         .added = c->sum_input != 0,
+                         .direct = is_stored_at_once(p, w)};
+    byte_columns_limit(&k, &c->finish);
+    return k;
 }
 
 static pgy_status load_direct(void **out, const packed_kind *k, device *d, pgy_error *err)
@@ -349,7 +374,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
 {
     const packed_kind kind = kind_of(plan->params, way_of(self));
     switch (way_of(self)) {
-    case DIRECT: return load_direct(out, &kind, d, err);
+    case EACH: return load_direct(out, &kind, d, err);
     case PACKED: return packed_load(out, &kind, d, err);
     default: return boxed_load(out, &kind, d, err);
     }
@@ -362,8 +387,9 @@ static uint64_t address(const void *p)
 
 static packed_call call_of(const kernel_run *r, way w)
 {
-    const int_conv *c = &((const params *)r->params)->c;
-    const byte_columns at = columns_of(c, w);
+    const params *p = r->params;
+    const int_conv *c = &p->c;
+    const byte_columns at = columns_of(p, w);
     const int32_t channels = (int32_t)(c->groups * c->in), width = (int32_t)c->size[2];
     packed_call call = {.x = address(r->tensors[0]),
                         .w = address(r->packed),
@@ -374,6 +400,7 @@ static packed_call call_of(const kernel_run *r, way w)
                         .n = c->out,
                         .k = product_k(c),
                         .k_pitch = pitch_of(c),
+                        .w_rows = rows_of(p, w),
                         .x_row = (uint64_t)channels,
                         .y_row = channels_of(c),
                         .image = c->groups * c->in * int_conv_in_plane(c),
@@ -395,7 +422,7 @@ static packed_call call_of(const kernel_run *r, way w)
                         .alpha = 1};
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
-    if (is_mapped(r->params, w)) {
+    if (is_mapped(p, w)) {
         const byte_border b = byte_border_of(c, at.bytes);
         call.mapped = call.w + b.table;
         call.row_kinds = call.w + b.at[0];
@@ -418,11 +445,11 @@ typedef struct direct_call {
 static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const int_conv *c = &((const params *)r->params)->c;
-    const packed_call p = call_of(r, DIRECT);
+    const packed_call p = call_of(r, EACH);
     direct_call d = {.x = p.x,
                      .w = address(r->tensors[INT_CONV_PLACES[c->kind].w]),
                      .x_zero = c->x_zero_input ? address(r->tensors[c->x_zero_input]) : 0,
-                     .zeros = address(r->packed) + columns_of(c, DIRECT).zeros,
+                     .zeros = address(r->packed) + columns_of(r->params, EACH).zeros,
                      .offsets = p.offsets,
                      .scales = p.scales,
                      .factors = p.factors,
@@ -450,7 +477,7 @@ static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const params *p = r->params;
-    if (way_of(r->self) == DIRECT) return enqueue_direct(r, stream, err);
+    if (way_of(r->self) == EACH) return enqueue_direct(r, stream, err);
     boxed_call c = {.own = call_of(r, way_of(r->self))};
     if (way_of(r->self) == PACKED) return packed_launch(stream, r->loaded, &p->cut, &c.own, err);
     if (is_matrix(&p->c)) return boxed_launch_matrix(r->loaded, &p->cut, &c, PGY_I8, stream, err);
@@ -488,7 +515,7 @@ const kernel KERNELS_cuda_byte_conv[] = {
 static const struct {
     way way;
     uint32_t tile;
-} TACTICS[] = {{DIRECT, 0}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
+} TACTICS[] = {{EACH, 0}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
                {PACKED, 8}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},  {BOXED, 4},
                {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
 

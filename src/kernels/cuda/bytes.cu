@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding to quantised bytes, as the operators define it in float64; text in front of the sources that use it. No multiplication is
-// fused with an addition: the results must be those of the host.
+// Rounding to quantised bytes, as the operators define it in float64; text in front of the sources that use it. The compiler fuses no
+// multiplication with an addition: the results must be those of the host.
 #ifndef EMULATED
 #define ADD_F32(x, y) __fadd_rn(x, y)
+#define FMA_F32(x, y, z) __fmaf_rn(x, y, z)
 #define MUL_F32(x, y) __fmul_rn(x, y)
 #define ADD_F64(x, y) __dadd_rn(x, y)
 #define MUL_F64(x, y) __dmul_rn(x, y)
 #else
 #define ADD_F32(x, y) ((x) + (y))
+#define FMA_F32(x, y, z) fmaf(x, y, z)
 #define MUL_F32(x, y) ((x) * (y))
 #define ADD_F64(x, y) ((x) + (y))
 #define MUL_F64(x, y) ((x) * (y))

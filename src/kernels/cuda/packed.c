@@ -73,6 +73,15 @@ static void define_kinds(str *defines, const packed_kind *k)
     cuda_define_int(defines, "W_SIGNED", w);
 }
 
+static void define_limits(str *defines, const packed_kind *k)
+{
+    cuda_define(defines, "Y_KIND", k->y_signed ? "\"s8\"" : "\"u8\"");
+    cuda_define_int(defines, "Y_LOW", k->y_signed ? INT8_MIN : 0);
+    cuda_define_int(defines, "Y_HIGH", k->y_signed ? INT8_MAX : UINT8_MAX);
+    cuda_define_int(defines, "ABOVE", k->above);
+    cuda_define_int(defines, "BELOW", k->below);
+}
+
 void packed_define(str *defines, const packed_kind *k, uint32_t splits)
 {
     cuda_define_int(defines, "BM", PACKED_TILE[k->cut.tile].m);
@@ -87,6 +96,8 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "LOOSE", k->loose);
     cuda_define_int(defines, "MAPPED", k->mapped);
     cuda_define_int(defines, "SLIM", k->slim);
+    cuda_define_int(defines, "DIRECT", k->direct);
+    if (k->direct) define_limits(defines, k);
     if (bytes) define_kinds(defines, k);
     cuda_define_int(defines, "PLAIN", k->plain);
     cuda_define_int(defines, "PATCHED", k->patched);
@@ -111,7 +122,8 @@ cuda_source packed_text(const packed_kind *kind, const char *name, const char *t
     cuda_source s = {name, text, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_groups}};
     size_t count = 2;
     if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
-    s.before[count] = CUDA_SOURCE_packed_sums;
+    s.before[count++] = CUDA_SOURCE_packed_sums;
+    if (kind->direct) s.before[count] = CUDA_SOURCE_byte_rows;
     return s;
 }
 

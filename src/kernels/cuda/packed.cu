@@ -231,12 +231,17 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const void *unused)
 }
 #endif
 
+#if DIRECT
+#define W_ROWS(a) (a)->w_rows
+#else
+#define W_ROWS(a) (a)->n
+#endif
 DEVICE void bring_w(char *tile, const packed *a, const WEIGHT *w, uint64_t n0, uint32_t k0)
 {
     const uint32_t line = THREAD / 8, chunk = THREAD % 8, k = k0 + chunk * CHUNK;
     UNROLL for (int i = 0; i < B_ROWS; i++) {
         const uint64_t n = n0 + line + (uint32_t)(i * LINES);
-        const int inside = n < a->n && k < a->k_pitch;
+        const int inside = n < W_ROWS(a) && k < a->k_pitch;
         copy_16(tile + A_BYTES + chunk_at(line + (uint32_t)(i * LINES), chunk), inside ? w + n * a->k_pitch + k : a->w, inside);
     }
 }
@@ -257,9 +262,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const uint64_t m0 = (row - group * rows) * BM;
     const uint32_t all = (uint32_t)((a.k + BK - 1) / BK), each = (all + SPLITS - 1) / SPLITS, begin = rank * each;
     const uint32_t steps = begin >= all ? 0 : begin + each < all ? each : all - begin;
-    const WEIGHT *const w = a.w + (uint64_t)group * a.n * a.k_pitch;
+    const WEIGHT *const w = a.w + (uint64_t)group * W_ROWS(&a) * a.k_pitch;
     sums s;
-    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
 #define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
     // Weights are constants: they come while the kernel before this one still runs.
     for (uint32_t i = 0; i < STAGES - 1 && i < steps; i++) bring_w(STAGE(i), &a, w, n0, (begin + i) * BK);
@@ -272,6 +276,12 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #else
     const void *const taps = (const void *)0;
 #endif
+#if DIRECT
+    SHARED scale_room scales;
+    begin_bytes(&s, &scales, &a, group, m0, n0);
+#else
+    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+#endif
     WAIT_FOR_LAST();
 #if TAPS
     bring_lines(taps, &a, m0);
@@ -279,8 +289,10 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     COPIES_WAIT(0);
     BARRIER();
 #endif
+#if !DIRECT
     extras more;
     load_extras(&more, &a, group, m0, n0, rank);
+#endif
     source x = find_source(&a, group, m0, begin * BK);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
         if (i < steps) bring_x(STAGE(i), &x, &a, taps);
@@ -299,7 +311,9 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
         finish_products(&s);
     }
     BARRIER();
-#if defined(EMULATED) && SPLITS > 1
+#if DIRECT
+    store_bytes(&a, &scales, &s, group, m0, n0);
+#elif defined(EMULATED) && SPLITS > 1
     // The blocks of a cluster run one after the other: the last one adds.
     keep_sums(parts + rank * BM * OUT_PITCH, &s);
     BARRIER();

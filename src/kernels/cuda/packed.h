@@ -24,6 +24,7 @@ typedef struct packed_call {
     int32_t zero, low, high;
     uint64_t mapped, row_kinds, column_kinds; /* with packed_kind.mapped */
     uint32_t kinds, kind_pitch;
+    uint64_t least, most, w_rows; /* with packed_kind.direct */
     struct packed_loose {
         uint64_t a_scale, b_scale, y_scale, a_zero, b_zero, bias;
         double alpha;
@@ -78,6 +79,9 @@ typedef struct packed_kind {
     /* Bytes from outside of the image are 0 instead of its zero point, so what is added to a sum
      * depends on the place. */
     bool mapped;
+    /* Bytes go from registers to Y: packed weights are in the order of byte_columns_row. Results
+     * below and above the limits are none of their type. */
+    bool direct, y_signed, above, below;
     bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 

@@ -160,6 +160,14 @@ static void test_cuda__products_of_bytes(void **state)
           "u");
     BYTES("", "QLinearMatMul", "", "b70x2064", "~0.02", "b=0", "b2064x20", "20~0.01", "b=0", "~0.3",
           "b");
+    /* whole vectors of columns, which go from registers to Y; scales of which half of all sums lie
+     * between two bytes; sums far beyond bytes */
+    BYTES("", "QLinearMatMul", "", "b70x144", "~0.02", "b", "b144x80", "80~0.01", "b=0", "~0.1",
+          "b");
+    BYTES("", "QLinearMatMul", "", "u130x272", "~=0.5", "u", "b272x144", "~=1", "b=0", "~=64", "u");
+    BYTES("", "QLinearMatMul", "", "u70x272", "~900", "u", "b272x16", "~900", "b=0", "~0.1", "b");
+    BYTES("com.microsoft", "QGemm", "transB=1", "b70x160", "~0.02", "b", "b48x160", "48~0.01",
+          "b=0", "i48", "~0.1", "b");
     BYTES("", "QLinearMatMul", "", "b2x3x70x50", "~0.02", "b", "b2x3x50x70", "~0.01", "b", "~0.1",
           "b");
     BYTES("", "QLinearMatMul", "", "u2x3x9x200", "~0.02", "u", "u1x3x200x66", "~0.01", "u", "~0.1",
@@ -192,6 +200,14 @@ static void test_cuda__convolutions_of_bytes(void **state)
           "b136x256x1x1", "~0.01", "b=0", "~0.1", "u");
     BYTES("pgy", "QLinearConv", "channels_last=1", "b2x9x7x48", "~0.02", "b", "b72x48x1x1",
           "72~0.01", "b=0", "~0.1", "b", "i72");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1 activation=Relu", "b2x9x7x64",
+          "~0.02", "b", "b80x64x3x3", "80~0.01", "b=0", "~0.1", "b", "i80");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,2,1,1 strides=2,1", "u2x9x7x128", "~0.02",
+          "u", "b144x128x3x3", "144~0.01", "b=0", "~0.1", "u", "i144");
+    BYTES("pgy", "QLinearConv", "channels_last=1 activation=Relu", "b2x9x15x64", "~=0.5", "b=0",
+          "b64x64x1x1", "~=1", "b=0", "~=32", "b=3", "i64");
+    BYTES("pgy", "QLinearConv", "channels_last=1 group=2 pads=0,2,1,0 dilations=2,1", "b1x9x7x64",
+          "~0.02", "b", "b32x32x3x2", "~0.01", "b=0", "~0.1", "b");
     BYTES("pgy", "QLinearConv", "channels_last=1 group=2 pads=0,2,1,0 dilations=2,1", "b1x9x7x64",
           "~0.02", "b", "b24x32x3x2", "~0.01", "b=0", "~0.1", "b");
     BYTES("pgy", "QLinearConv", "channels_last=1 group=24 pads=1,1,1,1", "b2x9x7x24", "~0.02", "b",
