@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of bytes on CUDA devices, exact in int32: products of windows and packed weights
- * (packed.h, boxed.h) of images with their channels last, or of linear ones, whose bytes are then
- * gathered one by one; all others, such as depthwise ones, by byte_conv.cu. The problems are those
+ * (packed.h, boxed.h) of images with their channels last, of few channels from lines in shared
+ * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such as depthwise ones, by byte_conv.cu. The problems are those
  * of the host's kernels, and so are the results, bit for bit. */
 #include <string.h>
 
@@ -10,6 +10,7 @@
 #include "kernels/cuda/boxed.h"
 #include "kernels/cuda/byte_border.h"
 #include "kernels/cuda/byte_columns.h"
+#include "kernels/cuda/byte_lines.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
 
@@ -44,10 +45,28 @@ static uint64_t channels_of(const int_conv *c)
     return c->groups * c->out;
 }
 
-/* Are elements of X read one by one? */
-static bool is_gathered(const int_conv *c)
+/* Are channels of X no whole vectors? */
+static bool has_odd_channels(const int_conv *c)
 {
     return !c->last || c->in % BYTE_CHUNK;
+}
+
+static byte_lines lines_of(const params *p)
+{
+    return byte_lines_of(&p->c, PACKED_TILE[p->cut.tile].m);
+}
+
+/* Are elements of X read one by one? */
+static bool is_gathered(const params *p)
+{
+    return has_odd_channels(&p->c) && !lines_of(p).taps;
+}
+
+/* k as it is packed. */
+static uint64_t packed_k(const params *p)
+{
+    const byte_lines l = lines_of(p);
+    return has_odd_channels(&p->c) && l.taps ? l.k : product_k(&p->c);
 }
 
 /* Can windows of two axes be the rows of a product, in numbers of 32 bits? */
@@ -58,7 +77,8 @@ static bool is_product(const int_conv *c)
            !c->w_has_zero && image <= INT32_MAX && product_k(c) <= INT32_MAX / 2 &&
            product_m(c) <= INT32_MAX && int_conv_out_plane(c) <= INT32_MAX &&
            channels_of(c) <= INT32_MAX && c->pad[1] >= 0 && c->pad[2] >= 0 &&
-           (!is_gathered(c) || (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
+           (!has_odd_channels(c) ||
+            (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
 }
 
 /* Does the copy engine bring 64 channels at a time, because a pixel has no multiple of 128? */
@@ -104,7 +124,7 @@ static bool is_mapped(const params *p, way w)
 /* Is each row of the product a pixel of the image, in their order? */
 static bool is_matrix(const int_conv *c)
 {
-    return c->groups == 1 && !is_gathered(c) && c->taps == 1 && c->stride[1] == 1 &&
+    return c->groups == 1 && !has_odd_channels(c) && c->taps == 1 && c->stride[1] == 1 &&
            c->stride[2] == 1 && !c->pad[1] && !c->pad[2] && c->size[1] == c->out_size[1] &&
            c->size[2] == c->out_size[2];
 }
@@ -144,8 +164,9 @@ static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel 
     p->x_zero = int_problem_has(u, at->x_zero) ? (uint8_t)int_problem_int(u, at->x_zero, 0) : 0;
     p->w_signed = 1; /* as they are packed */
     p->c.x_zero_input = 0;
-    p->cut =
-        packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(product_k(c)), c->groups);
+    p->cut.tile = tile_of(self);
+    p->cut = packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(packed_k(p)),
+                           c->groups);
     return way_of(self) == PACKED || can_bring(p);
 }
 
@@ -154,7 +175,7 @@ static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
     params p;
     if (!byte_conv_describe(&p, u, u->self)) return false;
     const int_conv *c = &p.c;
-    const uint64_t k = byte_columns_k(product_k(c));
+    const uint64_t k = byte_columns_k(packed_k(&p));
     cuda_set_linear(u);
     const double moved = cuda_cost(cuda_bytes(u), 0, true);
     double computed = 2500;
@@ -172,9 +193,9 @@ static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-static uint64_t pitch_of(const int_conv *c)
+static uint64_t pitch_of(const params *p)
 {
-    return extent_round_up(product_k(c), BYTE_CHUNK);
+    return extent_round_up(packed_k(p), BYTE_CHUNK);
 }
 
 /* Do results go from registers to whole vectors of Y? */
@@ -201,17 +222,20 @@ static byte_columns columns_of(const params *p, way w)
 {
     const int_conv *c = &p->c;
     return byte_columns_of(
-        w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(c)), channels_of(c));
+        w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(p)), channels_of(c));
 }
 
-/* From [channel][tap] to [tap][channel], as int8. Returns the sum of the weights. */
-static uint32_t pack_channel(int8_t *to, const uint8_t *from, const int_conv *c, uint8_t flip)
+/* From [channel][tap] to [tap][channel], as int8; rows of taps are `row` bytes apart. Returns the
+ * sum of the weights. */
+static uint32_t pack_channel(int8_t *to, const uint8_t *from, const int_conv *c, uint64_t row,
+                             uint8_t flip)
 {
+    const uint64_t width = (uint64_t)c->kernel[2];
     uint32_t sum = 0;
     for (uint64_t i = 0; i < c->in; i++)
         for (uint64_t t = 0; t < c->taps; t++) {
             const int8_t w = (int8_t)(from[i * c->taps + t] ^ flip);
-            to[t * c->in + i] = w;
+            to[t / width * row + t % width * c->in + i] = w;
             sum += (uint32_t)(int32_t)w;
         }
     return sum;
@@ -240,18 +264,19 @@ static void pack(char *packed, const params *p, const kernel_problem *u, way w)
     const uint8_t flip = u->inputs[at->w].dtype == PGY_U8 ? 0x80 : 0,
                   *weights = u->inputs[at->w].data;
     const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
+    const uint64_t row = packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
     for (uint64_t i = 0; i < channels_of(c); i++) {
         uint32_t offset = 0;
         if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
         if (w != EACH)
-            offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(c),
-                                            weights + i * product_k(c), c, flip);
+            offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(p),
+                                            weights + i * product_k(c), c, row, flip);
         byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
                           (int32_t)int_problem_int(u, at->w_zero, i));
     }
     memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
     if (is_mapped(p, w))
-        byte_border_pack(packed, c, columns.bytes, pitch_of(c), x_zero, is_stored_at_once(p, w), u);
+        byte_border_pack(packed, c, columns.bytes, pitch_of(p), x_zero, is_stored_at_once(p, w), u);
 }
 
 /* The inputs that the packed data holds. */
@@ -309,7 +334,7 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
     if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
-    if (w == EACH && p->cut.splits != 1) return extent_refuse(e, "parts");
+    if (w == EACH && (p->cut.tile || p->cut.splits != 1)) return extent_refuse(e, "parts");
     if (w != EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
         return extent_refuse(e, "product");
     if (w == BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
@@ -330,6 +355,7 @@ static packed_kind kind_of(const params *p, way w)
     };
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_conv *c = &p->c;
+    const byte_lines l = w == PACKED && has_odd_channels(c) ? lines_of(p) : (byte_lines){0};
     const uint64_t steps = extent_round_up(product_k(c), STEP);
     packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
                                    .bias = PGY_F32,
@@ -339,9 +365,13 @@ static packed_kind kind_of(const params *p, way w)
                          .cut = p->cut,
                          .finish = FINISH[c->kind],
                          .activation = c->kind == INT_CONV_TO_FLOAT && c->relu ? CONV_RELU : 0,
-                         .more = is_gathered(c) ? (uint32_t)steps * 8 : 0, /* a place for each k */
+                         .taps = l.taps,
+                         .width = l.taps ? (uint32_t)c->kernel[2] : 0,
+                         .height = l.taps ? (uint32_t)c->kernel[1] : 0,
+                         /* a place for each k */
+                         .more = is_gathered(p) ? (uint32_t)steps * 8 : l.bytes,
                          .plain = is_matrix(c),
-                         .gathered = is_gathered(c),
+                         .gathered = is_gathered(p),
                          .planes = !c->last,
                          .mapped = is_mapped(p, w),
                          .slim = w == BOXED && !is_matrix(c) && is_slim(c),
@@ -398,8 +428,8 @@ static packed_call call_of(const kernel_run *r, way w)
                         .y = address(r->tensors[c->inputs]),
                         .m = product_m(c),
                         .n = c->out,
-                        .k = product_k(c),
-                        .k_pitch = pitch_of(c),
+                        .k = packed_k(p),
+                        .k_pitch = pitch_of(p),
                         .w_rows = rows_of(p, w),
                         .x_row = (uint64_t)channels,
                         .y_row = channels_of(c),
@@ -420,6 +450,9 @@ static packed_call call_of(const kernel_run *r, way w)
                         .step_c = c->last ? 1 : (int32_t)c->size[1] * width,
                         .step_x = c->last ? channels : 1,
                         .alpha = 1};
+    const byte_lines l = lines_of(p);
+    call.lines = l.lines;
+    call.line = l.line;
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
     if (is_mapped(p, w)) {

@@ -25,6 +25,16 @@ DEVICE double exact_f64(int32_t x)
 #endif
 }
 
+// The four bytes that begin `shift` bits behind those of `low`.
+DEVICE uint32_t word_at(uint32_t low, uint32_t high, uint32_t shift)
+{
+#ifndef EMULATED
+    return __funnelshift_r(low, high, shift);
+#else
+    return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
+#endif
+}
+
 typedef struct byte_limits {
     int32_t zero, low, high; // the zero point, and the limits of results
 } byte_limits;

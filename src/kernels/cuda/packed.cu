@@ -5,7 +5,7 @@
 //
 // BLOCKS: that a multiprocessor shall run at the same time; PLAIN: rows of a matrix; PATCHED: windows inside a linear image, rows of
 // which lie together; GATHERED: elements of X are read one by one; TAPS: not 0 if the lines of a linear image that the windows of a
-// tile cover come to shared memory, where a row of a window is TAPS elements from an even one on.
+// tile cover come to shared memory, where a row of a window is TAPS elements from an even one on. Of bytes, the image has its channels last.
 enum { LINES = PACKED_THREADS / 8, A_ROWS = BM / LINES, B_ROWS = BN / LINES };
 
 // ---- From memory to shared memory ------------------------------------------------------------------
@@ -139,6 +139,50 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const tap *taps)
             v.at[e] = inside ? s->at[0][t.offset] : zero;
         }
         *(chunk *)(tile + chunk_at(row, first + c)) = v;
+    }
+    s->k += BK;
+}
+#elif TAPS && TENSOR == 3
+// Lines of an image in channels last in shared memory, with its zero point around it. A row of a window is TAPS bytes there, from any one
+// on, of which those behind the window have weights 0.
+enum { MARGIN = 16, CHUNKS_OF_ROW = TAPS / 16 };
+
+// Pixels of a tile are of the same image.
+DEVICE void bring_lines(uint32_t *lines, const packed *a, uint64_t m0)
+{
+    const uint32_t image = (uint32_t)m0 / a->pixels, y0 = ((uint32_t)m0 - image * a->pixels) / a->out_width, chunks = a->line / 16;
+    const int32_t top = (int32_t)y0 * a->stride_y - a->pad_y;
+    const X *const x = a->x + image * a->image;
+    for (uint32_t i = THREAD; i < a->lines * chunks; i += PACKED_THREADS) {
+        const uint32_t line = i / chunks, column = (i - line * chunks) * 16 - MARGIN; // a margin's columns wrap around
+        const int32_t y = top + (int32_t)line;
+        const int inside = (uint32_t)y < (uint32_t)a->in_height && column < (uint32_t)a->step_y;
+        copy_16(lines + i * 4, inside ? x + (int64_t)y * a->step_y + column : a->outside, 1);
+    }
+}
+
+// s.at is not used; s.y: the first byte of the row's window.
+DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
+{
+    const uint32_t first = (uint32_t)m0 % a->pixels, pixel = first + THREAD % BM;
+    const uint32_t row = pixel / a->out_width, column = pixel - row * a->out_width;
+    source s;
+    (void)group;
+    s.y[0] = (int32_t)((row - first / a->out_width) * (uint32_t)a->stride_y * a->line) + ((int32_t)column * a->stride_x - a->pad_x) * a->step_x + MARGIN;
+    s.k = begin + THREAD / BM * 64;
+    return s;
+}
+
+DEVICE void bring_x(char *tile, source *s, const packed *a, const uint32_t *lines)
+{
+    const uint32_t row = THREAD % BM, first = THREAD / BM * 4, shift = (uint32_t)s->y[0] % 4 * 8;
+    UNROLL for (uint32_t c = 0; c < 4; c++) {
+        const uint32_t unit = s->k / 16 + c, line = unit / CHUNKS_OF_ROW; // the same for a warp
+        const uint32_t *const from = lines + ((uint32_t)s->y[0] + line * a->line + (unit - line * CHUNKS_OF_ROW) * 16) / 4;
+        quarters v = {{0, 0, 0, 0}};
+        if (line < WINDOW_HEIGHT)
+            UNROLL for (uint32_t w = 0; w < 4; w++) v.at[w] = word_at(from[w], from[w + 1], shift);
+        *(quarters *)(tile + chunk_at(row, first + c)) = v;
     }
     s->k += BK;
 }

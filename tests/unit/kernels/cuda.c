@@ -212,6 +212,13 @@ static void test_cuda__convolutions_of_bytes(void **state)
           "~0.02", "b", "b24x32x3x2", "~0.01", "b=0", "~0.1", "b");
     BYTES("pgy", "QLinearConv", "channels_last=1 group=24 pads=1,1,1,1", "b2x9x7x24", "~0.02", "b",
           "b24x1x3x3", "24~0.01", "b=0", "~0.1", "b", "i24");
+    /* few channels: lines of the image in shared memory */
+    BYTES("pgy", "QLinearConv", "channels_last=1 strides=2,2 pads=3,3,3,3", "b2x32x32x3", "~0.02",
+          "b", "b64x3x7x7", "64~0.01", "b=0", "~0.1", "b", "i64");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1 activation=Relu", "u2x8x16x5",
+          "~0.02", "u", "b24x5x3x3", "24~0.01", "b=0", "~0.1", "u", "i24");
+    BYTES("pgy", "QLinearConv", "channels_last=1 strides=1,3 pads=0,0,2,1", "b1x32x48x1", "~0.02",
+          "b", "b16x1x3x20", "~0.01", "b=0", "~0.1", "b");
     BYTES("", "QLinearConv", "strides=2,2 pads=3,3,3,3", "b2x3x21x20", "~0.02", "b", "b24x3x7x7",
           "24~0.01", "b=0", "~0.1", "b", "i24");
     BYTES("", "QLinearConv", "pads=1,1,1,1", "u1x24x6x7", "~0.02", "u", "u10x24x3x3", "~0.01", "u",
