@@ -449,6 +449,9 @@ static void test_cuda__elements(void **state)
     CHECK("", "Transpose", "perm=0,2,3,1", "2x40x9x8");
     CHECK("", "Transpose", "perm=0,3,1,2", "2x9x8x40");
     CHECK("", "Transpose", "perm=1,0,2", "5x6x7");
+    CHECK("", "Transpose", "perm=0,2,3,1", "2x3x30x36"); /* a short last axis */
+    CHECK("", "Transpose", "perm=1,0", "5x12");
+    BYTES("", "Transpose", "perm=0,2,3,1", "b2x3x50x56");
     CHECK("", "Concat", "axis=1", "2x3x4", "2x1x4");
     CHECK("", "Concat", "axis=1", "2x8x3x4", "2x5x3x4");
     CHECK("", "Mul", "", "2x8x3x4", "8x1x1");
