@@ -323,8 +323,10 @@ static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t cons
 
 static void ask_all(cuda_checker *c, const trial *t)
 {
-    /* Of QLinearConcat, every third operand from the third on is a tensor. */
-    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0, ~UINT32_C(0x24924924)};
+    /* Of QLinearConcat, every third operand from the third on is a tensor, of QLinearConv also the
+     * tenth. */
+    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0, ~UINT32_C(0x24924924),
+                                         ~UINT32_C(0x201)};
     const op_def *def = t->node->def;
     const kernel *k;
     for (size_t n = 0; (k = kernel_for(def->domain, def->name, n)); n++) {

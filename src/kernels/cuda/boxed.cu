@@ -153,6 +153,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     sums s;
 #if DIRECT
     SHARED scale_room scales;
+    rests rest;
 #else
     extras more;
 #endif
@@ -172,6 +173,7 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
 #if DIRECT
         begin_bytes(&s, &scales, &a.own, 0, p.m0, p.n0);
         WAIT_FOR_LAST();
+        if (RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
 #else
         UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
         WAIT_FOR_LAST();
@@ -181,7 +183,10 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     }
     BARRIER();
 #if DIRECT
-    if (THREAD < PACKED_THREADS) store_bytes(&a.own, &scales, &s, 0, p.m0, p.n0);
+    if (THREAD < PACKED_THREADS) {
+        if (!RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
+        store_bytes(&a.own, &scales, &s, &rest, 0, p.m0, p.n0);
+    }
 #else
     if (THREAD < PACKED_THREADS) keep_sums((sum_type *)tiles, &s);
     CLUSTER_BARRIER();
@@ -243,7 +248,11 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     }
 #if DIRECT
     BARRIER();
-    if (THREAD < PACKED_THREADS) store_bytes(&a.own, &scales, &s, 0, p.m0, p.n0);
+    if (THREAD < PACKED_THREADS) {
+        rests rest;
+        load_rests(&rest, &a.own, 0, p.m0, p.n0);
+        store_bytes(&a.own, &scales, &s, &rest, 0, p.m0, p.n0);
+    }
 #else
     if (THREAD < PACKED_THREADS) keep_sums(parts + p.split * BM * OUT_PITCH, &s);
     BARRIER();

@@ -17,12 +17,17 @@
 /* FEW: output channels of a group, below which most of a tile would be empty. */
 enum { STEP = 128, FEW = 8 };
 
+/* Inputs of pgy:QLinearConv with a sum. */
+enum { Y_SCALE = 6, Y_ZERO, R = INT_CONV_INPUTS, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS };
+
 typedef enum way { EACH, PACKED, BOXED } way;
 
 typedef struct params {
     int_conv c;
     packed_cut cut;
     uint32_t w_signed, x_zero; /* x_zero: the zero point of X as the byte that it is, if constant */
+    uint32_t adds, unused;
+    byte_binary sum; /* with adds: of a result and R */
 } params;
 
 static uint32_t tile_of(const kernel *self);
@@ -151,15 +156,50 @@ static bool can_bring(const params *p)
     return cuda_image_fits(&m, farthest);
 }
 
+static bool describe_sum(params *p, const kernel_problem *u)
+{
+    const pgy_dtype type = u->outputs[0].dtype;
+    const uint8_t flip = type == PGY_I8 ? 0x80 : 0;
+    if (u->input_count <= INT_CONV_INPUTS) return true;
+    if (u->input_count != SUM_INPUTS || p->c.kind != INT_CONV_TO_BYTES || !p->c.last ||
+        p->c.out % PACKED_VECTOR || u->inputs[R].dtype != type ||
+        kernel_count(&u->inputs[R]) != kernel_count(&u->outputs[0]) ||
+        !int_problem_are_scales(u, R_SCALE, 1) || !int_problem_is_fixed(u, R_ZERO, 1) ||
+        !int_problem_are_scales(u, SUM_SCALE, 1) || !int_problem_is_fixed(u, SUM_ZERO, 1))
+        return false;
+    p->adds = 1;
+    p->c.inputs = SUM_INPUTS;
+    p->sum.a_flip = p->sum.b_flip = flip;
+    p->sum.a_scale = int_problem_float(u, Y_SCALE, 0);
+    p->sum.b_scale = int_problem_float(u, R_SCALE, 0);
+    p->sum.scale = int_problem_float(u, SUM_SCALE, 0);
+    p->sum.a_zero = (int32_t)int_problem_int(u, Y_ZERO, 0) + flip;
+    p->sum.b_zero = (int32_t)int_problem_int(u, R_ZERO, 0) + flip;
+    p->sum.finish = (int_finish){.zero = (int32_t)int_problem_int(u, SUM_ZERO, 0),
+                                 .low = int_problem_low(type),
+                                 .high = int_problem_high(type)};
+    return true;
+}
+
+/* Are the zero points and limits in the ranges of bytes, as describe_sum makes them? */
+static bool has_valid_sum(const params *p)
+{
+    const byte_binary *q = &p->sum;
+    return p->adds <= 1 && !q->multiplies && extent_between(q->a_zero, 0, 256) &&
+           extent_between(q->b_zero, 0, 256) && int_finish_is_valid(&q->finish);
+}
+
 static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel *self)
 {
+    kernel_problem conv = *u;
     memset(p, 0, sizeof *p);
-    if (!int_conv_describe(&p->c, u)) return false;
+    if (conv.input_count > INT_CONV_INPUTS) conv.input_count = INT_CONV_INPUTS;
+    if (!int_conv_describe(&p->c, &conv) || !describe_sum(p, u)) return false;
     const int_conv *c = &p->c;
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
     p->w_signed = u->inputs[at->w].dtype == PGY_I8;
     p->cut = (packed_cut){.splits = 1};
-    if (way_of(self) == EACH) return true;
+    if (way_of(self) == EACH) return !p->adds;
     if (!is_product(c) || c->out < FEW || !int_problem_is_fixed(u, at->x_zero, 1)) return false;
     p->x_zero = int_problem_has(u, at->x_zero) ? (uint8_t)int_problem_int(u, at->x_zero, 0) : 0;
     p->w_signed = 1; /* as they are packed */
@@ -333,12 +373,17 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         c->bias_input >= c->inputs || c->sum_input >= c->inputs)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
+    if (!has_valid_sum(p)) return extent_refuse(e, "sum");
+    if (p->adds && (c->inputs != SUM_INPUTS || w == EACH || c->kind != INT_CONV_TO_BYTES ||
+                    !c->last || c->out % PACKED_VECTOR))
+        return extent_refuse(e, "sum");
     if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
     if (w == EACH && (p->cut.tile || p->cut.splits != 1)) return extent_refuse(e, "parts");
     if (w != EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
         return extent_refuse(e, "product");
     if (w == BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
     int_conv_extent_tensors(e, c);
+    if (p->adds) extent_tensor(e, R, extent_mul(product_m(c), channels_of(c)), 1);
     if (w == EACH) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
     e->packed = packed_bytes(p, w);
     return true;
@@ -359,7 +404,7 @@ static packed_kind kind_of(const params *p, way w)
     const uint64_t steps = extent_round_up(product_k(c), STEP);
     packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
                                    .bias = PGY_F32,
-                                   .residual = PGY_F32,
+                                   .residual = p->adds ? PGY_U8 : PGY_F32,
                                    .y = Y[c->kind],
                                    .w = p->w_signed ? PGY_I8 : PGY_U8},
                          .cut = p->cut,
@@ -377,7 +422,7 @@ static packed_kind kind_of(const params *p, way w)
                          .slim = w == BOXED && !is_matrix(c) && is_slim(c),
                          .vector = c->last && c->out % PACKED_VECTOR == 0,
                          .biased = c->bias_input != 0,
-                         .added = c->sum_input != 0,
+                         .added = c->sum_input || p->adds,
                          .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &c->finish);
     return k;
@@ -424,7 +469,9 @@ static packed_call call_of(const kernel_run *r, way w)
     packed_call call = {.x = address(r->tensors[0]),
                         .w = address(r->packed),
                         .bias = c->bias_input ? address(r->tensors[c->bias_input]) : 0,
-                        .residual = c->sum_input ? address(r->tensors[c->sum_input]) : 0,
+                        .residual = p->adds        ? address(r->tensors[R])
+                                    : c->sum_input ? address(r->tensors[c->sum_input])
+                                                   : 0,
                         .y = address(r->tensors[c->inputs]),
                         .m = product_m(c),
                         .n = c->out,
@@ -455,6 +502,7 @@ static packed_call call_of(const kernel_run *r, way w)
     call.line = l.line;
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
+    if (p->adds) call.sum = byte_binary_call_of(&p->sum);
     if (is_mapped(p, w)) {
         const byte_border b = byte_border_of(c, at.bytes);
         call.mapped = call.w + b.table;

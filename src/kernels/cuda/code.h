@@ -27,7 +27,7 @@ enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 typedef struct cuda_source {
     const char *name, *text;
     const char *entries[CUDA_ENTRIES + 1]; /* names of the functions to load; NULL ends them */
-    const char *before[7]; /* texts in front of it, such as CUDA_SOURCE_mma; NULL ends them */
+    const char *before[8]; /* texts in front of it, such as CUDA_SOURCE_mma; NULL ends them */
 } cuda_source;
 
 /* What a kernel's `load` returns. */

@@ -122,6 +122,7 @@ cuda_source packed_text(const packed_kind *kind, const char *name, const char *t
     cuda_source s = {name, text, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_groups}};
     size_t count = 2;
     if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
+    if (kind->finish == PACKED_TO_BYTES && kind->added) s.before[count++] = CUDA_SOURCE_byte_binary;
     s.before[count++] = CUDA_SOURCE_packed_sums;
     if (kind->direct) s.before[count] = CUDA_SOURCE_byte_rows;
     return s;

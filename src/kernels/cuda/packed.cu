@@ -333,7 +333,10 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     COPIES_WAIT(0);
     BARRIER();
 #endif
-#if !DIRECT
+#if DIRECT
+    rests rest;
+    if (RESTS_EARLY) load_rests(&rest, &a, group, m0, n0);
+#else
     extras more;
     load_extras(&more, &a, group, m0, n0, rank);
 #endif
@@ -356,7 +359,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     }
     BARRIER();
 #if DIRECT
-    store_bytes(&a, &scales, &s, group, m0, n0);
+    if (!RESTS_EARLY) load_rests(&rest, &a, group, m0, n0);
+    store_bytes(&a, &scales, &s, &rest, group, m0, n0);
 #elif defined(EMULATED) && SPLITS > 1
     // The blocks of a cluster run one after the other: the last one adds.
     keep_sums(parts + rank * BM * OUT_PITCH, &s);

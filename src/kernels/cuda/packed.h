@@ -5,6 +5,7 @@
 #ifndef KERNELS_CUDA_PACKED_H
 #define KERNELS_CUDA_PACKED_H
 
+#include "kernels/cuda/byte_sums.h"
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
 
@@ -33,6 +34,7 @@ typedef struct packed_call {
             b_batch[PACKED_BATCH_AXES];
         uint32_t batch_rank, b_scales, b_zeros;
     } loose; /* with packed_kind.loose */
+    byte_binary_call sum; /* of bytes with packed_kind.added: of a result and the residual */
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */

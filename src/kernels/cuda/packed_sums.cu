@@ -51,6 +51,9 @@ typedef struct packed {
     const float *least, *most;
     uint64_t w_rows;
     loose loose;
+#if FINISH == 1 && ADDED
+    byte_binary sum; // of a byte and the residual
+#endif
 } packed;
 
 // ---- Products --------------------------------------------------------------------------------------
@@ -281,8 +284,12 @@ DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t st
     const byte_limits l = {a->zero, a->low, a->high};
     int32_t whole[8];
     UNROLL for (int e = 0; e < 8; e++) whole[e] = (int32_t)((uint32_t)sum[e] + (uint32_t)c->offsets[e]);
-    const byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
+    byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
     (void)column;
+#if ADDED // and VECTOR
+    const byte_pack r = *(const byte_pack *)(a->residual + at);
+    UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], &a->sum);
+#endif
 #if VECTOR
     *(byte_pack *)(a->y + at) = p;
 #else

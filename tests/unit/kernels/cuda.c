@@ -212,6 +212,19 @@ static void test_cuda__convolutions_of_bytes(void **state)
           "~0.02", "b", "b24x32x3x2", "~0.01", "b=0", "~0.1", "b");
     BYTES("pgy", "QLinearConv", "channels_last=1 group=24 pads=1,1,1,1", "b2x9x7x24", "~0.02", "b",
           "b24x1x3x3", "24~0.01", "b=0", "~0.1", "b", "i24");
+    /* sums with other bytes: from registers, by parts of k, of no whole vectors of 16; sums of which
+     * half lie between two bytes, and such far beyond bytes */
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1 activation=Relu", "b2x9x7x64",
+          "~0.02", "b", "b80x64x3x3", "80~0.01", "b=0", "~0.3", "b", "i80", "b2x9x7x80", "~0.2", "b",
+          "~0.3", "b");
+    BYTES("pgy", "QLinearConv", "channels_last=1", "u3x9x15x32", "~0.02", "u", "b144x32x1x1",
+          "144~0.01", "b=0", "~0.1", "u", "i144", "u3x9x15x144", "~0.2", "u", "~0.2", "u");
+    BYTES("pgy", "QLinearConv", "channels_last=1", "b2x3x7x1024", "~0.02", "b", "b40x1024x1x1",
+          "40~0.01", "b=0", "~0.4", "b", "i40", "b2x3x7x40", "~0.2", "b", "~0.3", "b");
+    BYTES("pgy", "QLinearConv", "channels_last=1", "u2x9x15x64", "~=0.5", "u", "b64x64x1x1", "~=1",
+          "b=0", "~=64", "u", "i64", "u2x9x15x64", "~=32", "u", "~=128", "u");
+    BYTES("pgy", "QLinearConv", "channels_last=1", "u2x9x15x64", "~0.02", "u", "b64x64x1x1",
+          "64~0.01", "b=0", "~0.1", "u", "i64", "u2x9x15x64", "~9e7", "u", "~0.001", "u");
     /* few channels: lines of the image in shared memory */
     BYTES("pgy", "QLinearConv", "channels_last=1 strides=2,2 pads=3,3,3,3", "b2x32x32x3", "~0.02",
           "b", "b64x3x7x7", "64~0.01", "b=0", "~0.1", "b", "i64");
