@@ -171,7 +171,8 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
         asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
     } else {
 #if DIRECT
-        begin_bytes(&s, &scales, &a.own, 0, p.m0, p.n0);
+        load_scales(&scales, &a.own, 0, p.n0);
+        begin_bytes(&s, &a.own, 0, p.m0, p.n0);
         WAIT_FOR_LAST();
         if (RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
 #else
@@ -234,7 +235,8 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     sums s;
 #if DIRECT
     SHARED scale_room scales;
-    if (THREAD < PACKED_THREADS) begin_bytes(&s, &scales, &a.own, 0, p.m0, p.n0);
+    load_scales(&scales, &a.own, 0, p.n0);
+    if (THREAD < PACKED_THREADS) begin_bytes(&s, &a.own, 0, p.m0, p.n0);
 #else
     SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
     extras more;

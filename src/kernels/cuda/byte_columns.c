@@ -2,11 +2,9 @@
 #include "kernels/cuda/byte_columns.h"
 
 #include <float.h>
+#include <math.h>
 
 enum { MORE = 8, LINE = 64 }; /* MORE: columns that a kernel may read behind the last one */
-/* Of float32, which rounds a sum and a scale by 2^-24 each: the product of the rounded sum and the
- * smaller scale is nearer to 0 than the exact one, that of the larger scale is farther. */
-#define MARGIN 0x3p-24
 
 byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns)
 {
@@ -23,19 +21,23 @@ byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns)
     return at;
 }
 
-static float within_f32(double scale)
+/* The float32 next to x in this direction, but no infinity. */
+static float beside(double x, float towards)
 {
-    return scale > FLT_MAX ? FLT_MAX : scale < -FLT_MAX ? -FLT_MAX : (float)scale;
+    const float f = (float)fmax(fmin(x, FLT_MAX), -FLT_MAX);
+    const bool is_beside = towards < 0 ? (double)f < x : (double)f > x;
+    return fmaxf(fminf(is_beside ? f : nextafterf(f, towards), FLT_MAX), -FLT_MAX);
 }
 
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
-                       int32_t offset, int32_t zero)
+                       int32_t offset, double most, int32_t zero)
 {
+    const double more = most < 0x1p24 ? 0 : fabs(scale) * 0x1p-23; /* float32 rounds large sums */
     char *base = packed;
     ((double *)(base + at->scales))[column] = scale;
     ((float *)(base + at->factors))[column] = (float)scale;
-    ((float *)(base + at->least))[column] = within_f32(scale * (1 - MARGIN));
-    ((float *)(base + at->most))[column] = within_f32(scale * (1 + MARGIN));
+    ((float *)(base + at->least))[column] = beside(scale - more, -INFINITY);
+    ((float *)(base + at->most))[column] = beside(scale + more, INFINITY);
     ((int32_t *)(base + at->offsets))[column] = offset;
     ((int32_t *)(base + at->zeros))[column] = zero;
 }

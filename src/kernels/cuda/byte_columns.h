@@ -19,8 +19,9 @@ enum { BYTE_CHUNK = 16 }; /* bytes of one access; rows of weights are whole chun
 enum { BYTE_GROUP = 64 }; /* columns whose rows of weights change places (byte_rows.cu) */
 
 byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns);
+/* most: no sum with its offset is larger. */
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
-                       int32_t offset, int32_t zero);
+                       int32_t offset, double most, int32_t zero);
 /* Sets the pointers and limits of a call. */
 void byte_columns_place(packed_call *c, const byte_columns *at, const void *packed,
                         const int_finish *f);

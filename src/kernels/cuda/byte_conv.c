@@ -3,6 +3,7 @@
  * (packed.h, boxed.h) of images with their channels last, of few channels from lines in shared
  * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such as depthwise ones, by byte_conv.cu. The problems are those
  * of the host's kernels, and so are the results, bit for bit. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -304,14 +305,16 @@ static void pack(char *packed, const params *p, const kernel_problem *u, way w)
     const uint8_t flip = u->inputs[at->w].dtype == PGY_U8 ? 0x80 : 0,
                   *weights = u->inputs[at->w].data;
     const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
+    const double most = (double)product_k(c) * 255 * 128;
     const uint64_t row = packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
     for (uint64_t i = 0; i < channels_of(c); i++) {
         uint32_t offset = 0;
+        const double bias = c->kind == INT_CONV_TO_BYTES ? (double)int_problem_int(u, at->bias, i) : 0;
         if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
         if (w != EACH)
             offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(p),
                                             weights + i * product_k(c), c, row, flip);
-        byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
+        byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset, most + fabs(bias),
                           (int32_t)int_problem_int(u, at->w_zero, i));
     }
     memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
@@ -401,7 +404,10 @@ static packed_kind kind_of(const params *p, way w)
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_conv *c = &p->c;
     const byte_lines l = w == PACKED && has_odd_channels(c) ? lines_of(p) : (byte_lines){0};
-    const uint64_t steps = extent_round_up(product_k(c), STEP);
+    const uint64_t steps = extent_round_up(packed_k(p), STEP);
+    /* The weights of all steps stay in shared memory, beside the lines of two tiles. */
+    const packed_tile *t = &PACKED_TILE[p->cut.tile];
+    const bool stays = l.taps && is_stored_at_once(p, w) && c->out <= t->n && steps <= (uint64_t)t->stages * STEP;
     packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
                                    .bias = PGY_F32,
                                    .residual = p->adds ? PGY_U8 : PGY_F32,
@@ -414,7 +420,8 @@ static packed_kind kind_of(const params *p, way w)
                          .width = l.taps ? (uint32_t)c->kernel[2] : 0,
                          .height = l.taps ? (uint32_t)c->kernel[1] : 0,
                          /* a place for each k */
-                         .more = is_gathered(p) ? (uint32_t)steps * 8 : l.bytes,
+                         .more = is_gathered(p) ? (uint32_t)steps * 8
+                                                : l.bytes * (stays ? 2 : 1),
                          .plain = is_matrix(c),
                          .gathered = is_gathered(p),
                          .planes = !c->last,
@@ -423,6 +430,7 @@ static packed_kind kind_of(const params *p, way w)
                          .vector = c->last && c->out % PACKED_VECTOR == 0,
                          .biased = c->bias_input != 0,
                          .added = c->sum_input || p->adds,
+                         .stays = stays,
                          .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &c->finish);
     return k;
@@ -582,6 +590,7 @@ const kernel KERNELS_cuda_byte_conv[] = {
     ROW("64x64", packed_unload),
     ROW("64x128", packed_unload),
     ROW("thin_64x64", packed_unload),
+    ROW("short_128x64", packed_unload),
     ROW("boxed_128x128", boxed_unload),
     ROW("boxed_128x64", boxed_unload),
     ROW("boxed_64x64", boxed_unload),
@@ -597,7 +606,7 @@ static const struct {
     way way;
     uint32_t tile;
 } TACTICS[] = {{EACH, 0}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
-               {PACKED, 8}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},  {BOXED, 4},
+               {PACKED, 8}, {PACKED, 3}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},  {BOXED, 4},
                {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
 
 static uint32_t tile_of(const kernel *self)

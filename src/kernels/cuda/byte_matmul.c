@@ -2,6 +2,7 @@
 /* Matrix products of bytes on CUDA devices, exact in int32: those with constant B, whose rows are
  * whole vectors, on packed weights (packed.h, boxed.h), all others as they lie (loose.cu). The
  * problems are those of the host's kernel, and results that are no floats are equal bit for bit. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -136,7 +137,8 @@ static void pack_columns(void *packed, const byte_columns *at, const int_matmul 
         const int8_t *row = b + byte_columns_row(n, direct) * m->k;
         for (uint64_t k = 0; k < m->k; k++) sum += (uint32_t)(int32_t)row[k];
         if (m->bias_ints) bias = (uint32_t)int_problem_int(u, m->at.bias, n);
-        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum), 0);
+        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum),
+                          (double)m->k * 255 * 128 + fabs((double)(int32_t)bias), 0);
     }
 }
 

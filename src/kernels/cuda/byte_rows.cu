@@ -24,14 +24,18 @@ DEVICE const int32_t *offsets_of(const packed *a, uint32_t group, uint64_t m)
 #endif
 }
 
-DEVICE void begin_bytes(sums *s, scale_room *room, const packed *a, uint32_t group, uint64_t m0, uint64_t n0)
+// A barrier must follow.
+DEVICE void load_scales(scale_room *room, const packed *a, uint32_t group, uint64_t n0)
+{
+    const uint64_t n = n0 + THREAD, at = group * a->n + n;
+    if (THREAD >= BN) return;
+    room->least[THREAD] = n < a->n ? a->least[at] : 0;
+    room->most[THREAD] = n < a->n ? a->most[at] : 0;
+}
+
+DEVICE void begin_bytes(sums *s, const packed *a, uint32_t group, uint64_t m0, uint64_t n0)
 {
     const four_ints none = {{0, 0, 0, 0}};
-    if (THREAD < BN) {
-        const uint64_t n = n0 + THREAD, at = group * a->n + n;
-        room->least[THREAD] = n < a->n ? a->least[at] : 0;
-        room->most[THREAD] = n < a->n ? a->most[at] : 0;
-    }
     UNROLL for (uint32_t h = 0; h < 2; h++) {
         const int32_t *const from = offsets_of(a, group, m0 + own_row(h));
         UNROLL for (uint32_t c = 0; c < BN / 64; c++) {
@@ -96,90 +100,119 @@ DEVICE float byte_above(uint32_t four, int e)
 
 DEVICE uint32_t flip_of(uint32_t flip) { return flip * 0x01010101; }
 
-// A margin to both sides of the sum of both bytes decides as the two scales do.
-DEVICE uint32_t scale_4(const int32_t *sums, four_floats least, four_floats most, const packed *a, uint32_t rest, uint32_t *differ)
+// Result e of a thread's word. A margin to both sides of the sum of both bytes decides as the two scales do.
+DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint32_t rest, int e, uint32_t *differ)
 {
     const byte_binary *const q = &a->sum;
     const float middle = ROUNDING_F32 + (float)a->zero, low = ROUNDING_F32 + (float)a->low, high = ROUNDING_F32 + (float)a->high;
     const float zero = ROUNDING_F32 + (float)(q->a_zero - (int32_t)q->a_flip), rest_zero = 0x1p23f + (float)q->b_zero, end = ROUNDING_F32 + (float)q->limits.zero;
-    const uint32_t flipped = rest ^ flip_of(q->b_flip);
-    int32_t v[4];
-    UNROLL for (int e = 0; e < 4; e++) {
-        const float x = fminf(fmaxf(bits_f32(scale_1(sums[e], least.at[e], most.at[e], middle, differ)), low), high);
-        const float from = FMA_F32(ADD_F32(byte_above(flipped, e), -rest_zero), q->b_factor, -q->margin);
-        const float less = FMA_F32(ADD_F32(x, -zero), q->a_factor, from), more = ADD_F32(less, 2 * q->margin);
-        const uint32_t lowest = f32_bits(ADD_F32(less, end)), highest = f32_bits(ADD_F32(more, end));
-        *differ |= lowest ^ highest;
-        v[e] = (int32_t)(lowest - f32_bits(ROUNDING_F32));
-    }
-    return four_bytes(v);
-}
-
-DEVICE int32_t finish_exactly(int32_t byte, const packed *a, uint32_t rest, uint32_t e)
-{
-    return byte_sum((u8)byte, (u8)(rest >> e * 8), &a->sum);
+    const float x = fminf(fmaxf(bits_f32(scale_1(sum, least, most, middle, differ)), low), high);
+    const float from = FMA_F32(ADD_F32(byte_above(rest ^ q->b_flip * 0x01010101, e), -rest_zero), q->b_factor, -q->margin);
+    const float less = FMA_F32(ADD_F32(x, -zero), q->a_factor, from), more = ADD_F32(less, 2 * q->margin);
+    const uint32_t lowest = f32_bits(ADD_F32(less, end)), highest = f32_bits(ADD_F32(more, end));
+    *differ |= lowest ^ highest;
+    return (int32_t)(lowest - f32_bits(ROUNDING_F32));
 }
 #else
 typedef struct rests { four_words at[BN / 64][2]; } rests;
 #define RESTS_EARLY 0
 DEVICE void load_rests(rests *r, const packed *a, uint32_t group, uint64_t m0, uint64_t n0) { (void)r, (void)a, (void)group, (void)m0, (void)n0; }
 
-DEVICE uint32_t scale_4(const int32_t *sums, four_floats least, four_floats most, const packed *a, uint32_t rest, uint32_t *differ)
+DEVICE int32_t scale_one(int32_t sum, float least, float most, const packed *a, uint32_t rest, int e, uint32_t *differ)
 {
-    const float middle = ROUNDING_F32 + (float)a->zero;
-    int32_t v[4];
-    (void)rest;
-    UNROLL for (int e = 0; e < 4; e++) {
-        v[e] = (int32_t)(scale_1(sums[e], least.at[e], most.at[e], middle, differ) - f32_bits(ROUNDING_F32));
+    int32_t v = (int32_t)(scale_1(sum, least, most, ROUNDING_F32 + (float)a->zero, differ) - f32_bits(ROUNDING_F32));
+    (void)rest, (void)e;
 #if ABOVE
-        v[e] = v[e] > a->low ? v[e] : a->low;
+    v = v > a->low ? v : a->low;
 #endif
 #if BELOW
-        v[e] = v[e] < a->high ? v[e] : a->high;
+    v = v < a->high ? v : a->high;
 #endif
-    }
-    return four_bytes(v);
+    return v;
 }
+#endif
 
-DEVICE int32_t finish_exactly(int32_t byte, const packed *a, uint32_t rest, uint32_t e)
+#ifndef EMULATED
+#define LOWEST_BIT(x) (uint32_t)(__ffs((int)(x)) - 1)
+#else
+#define LOWEST_BIT(x) (uint32_t)__builtin_ctz(x)
+#endif
+
+// The lanes of a warp for which `flag` is set.
+DEVICE uint32_t lanes_with(int flag)
 {
-    (void)a, (void)rest, (void)e;
-    return byte;
-}
+#ifndef EMULATED
+    return __ballot_sync(0xffffffff, flag);
+#else
+    uint32_t lanes = 0;
+    for (uint32_t i = 0; i < 32; i++) lanes |= (SHUFFLE(flag, i) ? 1u : 0) << i;
+    return lanes;
 #endif
+}
 
-DEVICE uint32_t scale_4_exactly(const int32_t *sums, const double *scales, const packed *a, uint32_t rest)
+// Rounds the 16 results of each of these lanes by float64, a result in each lane of the warp: all lanes call it.
+DEVICE void settle(four_words *y, const int32_t *sums, uint32_t lanes, uint32_t column, const packed *a, four_words rest)
 {
     const byte_limits l = {a->zero, a->low, a->high};
-    uint32_t y = 0;
-    UNROLL for (uint32_t e = 0; e < 4; e++) y |= (uint32_t)(u8)finish_exactly(exact_byte(MUL_F64((double)sums[e], scales[e]), l), a, rest, e) << e * 8;
-    return y;
+    const uint32_t own = THREAD % 32 % 16;
+    (void)rest;
+    while (lanes) {
+        const uint32_t from = LOWEST_BIT(lanes), first = SHUFFLE(column, from);
+        int32_t sum = 0;
+        UNROLL for (uint32_t e = 0; e < 16; e++) {
+            const int32_t v = SHUFFLE(sums[e], from);
+            if (own == e) sum = v;
+        }
+        u8 byte = (u8)exact_byte(MUL_F64((double)sum, a->scales[first + own]), l);
+#if ADDED
+        uint32_t other = 0;
+        UNROLL for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t four = SHUFFLE(rest.at[i], from);
+            if (own / 4 == i) other = four >> own % 4 * 8;
+        }
+        byte = byte_sum(byte, (u8)other, &a->sum);
+#endif
+        uint32_t word = (uint32_t)byte << own % 4 * 8;
+        word |= SHUFFLE_XOR(word, 1);
+        word |= SHUFFLE_XOR(word, 2);
+        UNROLL for (uint32_t i = 0; i < 4; i++) {
+            const uint32_t four = SHUFFLE(word, i * 4);
+            if (THREAD % 32 == from) y->at[i] = four;
+        }
+        lanes &= lanes - 1;
+    }
 }
 
 DEVICE void store_bytes(const packed *a, const scale_room *room, const sums *s, const rests *r, uint32_t group, uint64_t m0, uint64_t n0)
 {
+    const four_words none = {{0, 0, 0, 0}};
+    (void)none, (void)r;
     UNROLL for (uint32_t c = 0; c < BN / 64; c++) {
         const uint64_t n = n0 + own_column(c), column = group * a->n + n;
         uint32_t differ[2] = {0, 0};
         four_words y[2];
-        if (n >= a->n) break;
-#define SUMS_OF(h, i) {s->at[c * 8 + i * 2][h * 2], s->at[c * 8 + i * 2][h * 2 + 1], s->at[c * 8 + i * 2 + 1][h * 2], s->at[c * 8 + i * 2 + 1][h * 2 + 1]}
-#define REST_OF(h, i) (ADDED ? r->at[c][h].at[i] : 0)
+#if ADDED
+#define REST_OF(h) r->at[c][h]
+#else
+#define REST_OF(h) none
+#endif
         UNROLL for (uint32_t i = 0; i < 4; i++) {
             const four_floats least = ((const four_floats *)(room->least + own_column(c)))[i], most = ((const four_floats *)(room->most + own_column(c)))[i];
             UNROLL for (uint32_t h = 0; h < 2; h++) {
-                const int32_t v[4] = SUMS_OF(h, i);
-                y[h].at[i] = scale_4(v, least, most, a, REST_OF(h, i), &differ[h]);
+                int32_t v[4];
+                UNROLL for (uint32_t e = 0; e < 4; e++)
+                    v[e] = scale_one(s->at[c * 8 + i * 2 + e / 2][h * 2 + e % 2], least.at[e], most.at[e], a, REST_OF(h).at[i], (int)e, &differ[h]);
+                y[h].at[i] = four_bytes(v);
             }
         }
         UNROLL for (uint32_t h = 0; h < 2; h++) {
             const uint64_t m = m0 + own_row(h);
-            if (differ[h]) // few do, so one branch for all is best
-                UNROLL for (uint32_t i = 0; i < 4; i++) {
-                    const int32_t v[4] = SUMS_OF(h, i);
-                    y[h].at[i] = scale_4_exactly(v, a->scales + column + i * 4, a, REST_OF(h, i));
-                }
-            if (m < a->m) *(four_words *)(a->y + m * a->y_row + column) = y[h];
+            const int exists = m < a->m && n < a->n;
+            const uint32_t lanes = lanes_with(exists && differ[h]);
+            int32_t v[16];
+            UNROLL for (uint32_t e = 0; e < 16; e++) v[e] = s->at[c * 8 + e / 2][h * 2 + e % 2];
+            if (lanes) settle(&y[h], v, lanes, (uint32_t)column, a, REST_OF(h)); // few differ
+            if (exists) *(four_words *)(a->y + m * a->y_row + column) = y[h];
         }
     }
 }

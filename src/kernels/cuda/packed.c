@@ -97,6 +97,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "MAPPED", k->mapped);
     cuda_define_int(defines, "SLIM", k->slim);
     cuda_define_int(defines, "DIRECT", k->direct);
+    cuda_define_int(defines, "STAYS", k->stays);
     if (k->direct) define_limits(defines, k);
     if (bytes) define_kinds(defines, k);
     cuda_define_int(defines, "PLAIN", k->plain);
@@ -137,6 +138,7 @@ pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error
     void *code = NULL;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     l->more = kind->more;
+    l->stays = kind->stays;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
     packed_define(&defines, kind, l->splits);
     const pgy_status st = cuda_load(&code, d, &source, &defines, err);
@@ -167,7 +169,9 @@ uint32_t packed_room(uint32_t tile, uint32_t more)
 pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
                          packed_call *call, pgy_error *err)
 {
-    const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
+    const uint64_t all = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits,
+                   most = (uint64_t)MULTIPROCESSORS * PACKED_TILE[c->tile].blocks,
+                   blocks = l->stays && all > most ? most : all;
     return cuda_launch_shared(s, l->code->functions[0], blocks, PACKED_TILE[c->tile].m * 2,
                               packed_room(c->tile, l->more), call, err);
 }

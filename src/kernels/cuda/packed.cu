@@ -290,6 +290,50 @@ DEVICE void bring_w(char *tile, const packed *a, const WEIGHT *w, uint64_t n0, u
     }
 }
 
+#define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
+
+#if STAYS
+// All columns are of one tile, whose steps all have a stage: a block keeps the weights and computes every BLOCKS_X-th tile. The lines of the
+// next one come beside the products of this one.
+KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, 1)
+{
+    SHARED_ROOM(room);
+    SHARED scale_room scales;
+#ifdef EMULATED
+    char *const tiles = room;
+#else
+    char *const tiles = room + (-(uint32_t)__cvta_generic_to_shared(room) & 1023);
+#endif
+    const uint32_t steps = (uint32_t)((a.k + BK - 1) / BK), all = (uint32_t)((a.m + BM - 1) / BM), words = a.lines * a.line / 4;
+    uint32_t *now = (uint32_t *)(tiles + STAGES * STAGE_BYTES), *later = now + words;
+    for (uint32_t i = 0; i < steps; i++) bring_w(STAGE(i), &a, a.w, 0, i * BK);
+    load_scales(&scales, &a, 0, 0);
+    WAIT_FOR_LAST();
+    bring_lines(now, &a, (uint64_t)BLOCK_X * BM);
+    COPIES_END();
+    for (uint32_t unit = BLOCK_X; unit < all; unit += BLOCKS_X) {
+        const uint64_t m0 = (uint64_t)unit * BM;
+        sums s;
+        rests rest;
+        begin_bytes(&s, &a, 0, m0, 0);
+        load_rests(&rest, &a, 0, m0, 0);
+        COPIES_WAIT(0);
+        BARRIER();
+        if (unit + BLOCKS_X < all) bring_lines(later, &a, m0 + (uint64_t)BLOCKS_X * BM);
+        COPIES_END();
+        source x = find_source(&a, 0, m0, 0);
+        for (uint32_t i = 0; i < steps; i++) bring_x(STAGE(i), &x, &a, now);
+        SHOW_TILES();
+        BARRIER();
+        for (uint32_t i = 0; i < steps; i++) start_products(&s, STAGE(i));
+        finish_products(&s);
+        store_bytes(&a, &scales, &s, &rest, 0, m0, 0);
+        uint32_t *const used = now;
+        now = later;
+        later = used;
+    }
+}
+#else
 KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 {
     SHARED_ROOM(room);
@@ -308,7 +352,6 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const uint32_t steps = begin >= all ? 0 : begin + each < all ? each : all - begin;
     const WEIGHT *const w = a.w + (uint64_t)group * W_ROWS(&a) * a.k_pitch;
     sums s;
-#define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
     // Weights are constants: they come while the kernel before this one still runs.
     for (uint32_t i = 0; i < STAGES - 1 && i < steps; i++) bring_w(STAGE(i), &a, w, n0, (begin + i) * BK);
 #if GATHERED
@@ -322,7 +365,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #endif
 #if DIRECT
     SHARED scale_room scales;
-    begin_bytes(&s, &scales, &a, group, m0, n0);
+    load_scales(&scales, &a, group, n0);
+    begin_bytes(&s, &a, group, m0, n0);
 #else
     UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
 #endif
@@ -375,3 +419,4 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #endif
 #endif
 }
+#endif

@@ -51,6 +51,7 @@ typedef struct packed_loaded {
     cuda_loaded *code;
     uint32_t splits; /* 1 on GPUs without clusters of blocks */
     uint32_t more;   /* bytes of shared memory behind the tiles */
+    bool stays;      /* a block computes several tiles */
 } packed_loaded;
 
 typedef struct packed_types {
@@ -84,6 +85,7 @@ typedef struct packed_kind {
     /* Bytes go from registers to Y: packed weights are in the order of byte_columns_row. Results
      * below and above the limits are none of their type. */
     bool direct, y_signed, above, below;
+    bool stays; /* a block computes several tiles */
     bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 

@@ -7,7 +7,7 @@
 // VECTOR: rows of Y are whole vectors of 8; X, WEIGHT, BIAS, RESIDUAL, Y: types; BIASED, ADDED: there is a bias, a residual. FINISH:
 // what results are made of, of bytes: 1 bytes, 2 int32, 3 and 4 float32 of QuantizedConv and QuantizedMatMul. PLANES: Y is linear. MAPPED: of bytes, what lies outside of
 // the image counts as 0, not as its zero point.
-// SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes. DIRECT: see byte_rows.cu.
+// SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes. DIRECT: see byte_rows.cu. STAYS: see packed.cu.
 enum { ROW_BYTES = SLIM ? 64 : 128, CHUNK = 16 / sizeof(X), BK = ROW_BYTES / sizeof(X), PACKED_THREADS = BM * 2 };
 enum { A_BYTES = BM * ROW_BYTES, STAGE_BYTES = (BM + BN) * ROW_BYTES, SUMS = BN / 8, OUT_PITCH = BN + 8 };
 

@@ -140,6 +140,13 @@ static void test_cuda__bytes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
         if (is_chosen()) check_file(c, FILES[i]);
+    if (is_chosen())
+        cuda_case_random(c, "com.microsoft", "NhwcMaxPool",
+                         "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", 1,
+                         (const char *const[]){"b2x9x8x32"}, PGY_F32);
+    if (is_chosen())
+        cuda_case_random(c, "com.microsoft", "NhwcMaxPool", "kernel_shape=2,3", 1,
+                         (const char *const[]){"u2x9x8x20"}, PGY_F32);
     report(c);
 }
 
@@ -212,6 +219,11 @@ static void test_cuda__convolutions_of_bytes(void **state)
           "~0.02", "b", "b24x32x3x2", "~0.01", "b=0", "~0.1", "b");
     BYTES("pgy", "QLinearConv", "channels_last=1 group=24 pads=1,1,1,1", "b2x9x7x24", "~0.02", "b",
           "b24x1x3x3", "24~0.01", "b=0", "~0.1", "b", "i24");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,0,1,0 activation=Relu", "b2x9x7x64",
+          "~0.02", "b", "b80x64x3x1", "80~0.01", "b=0", "~0.1", "b", "i80");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,0,1,0 activation=Relu", "b2x9x7x64",
+          "~0.02", "b", "b144x64x3x1", "144~0.01", "b=0", "~0.1", "b", "i144", "b2x9x7x144", "~0.2",
+          "b", "~0.2", "b");
     /* sums with other bytes: from registers, by parts of k, of no whole vectors of 16; sums of which
      * half lie between two bytes, and such far beyond bytes */
     BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1 activation=Relu", "b2x9x7x64",
@@ -232,6 +244,8 @@ static void test_cuda__convolutions_of_bytes(void **state)
           "~0.02", "u", "b24x5x3x3", "24~0.01", "b=0", "~0.1", "u", "i24");
     BYTES("pgy", "QLinearConv", "channels_last=1 strides=1,3 pads=0,0,2,1", "b1x32x48x1", "~0.02",
           "b", "b16x1x3x20", "~0.01", "b=0", "~0.1", "b");
+    BYTES("pgy", "QLinearConv", "channels_last=1 pads=1,1,1,1", "b1x112x160x1", "~0.02", "b",
+          "b16x1x3x3", "~0.01", "b=0", "~0.1", "b"); /* more tiles than run at the same time */
     BYTES("", "QLinearConv", "strides=2,2 pads=3,3,3,3", "b2x3x21x20", "~0.02", "b", "b24x3x7x7",
           "24~0.01", "b=0", "~0.1", "b", "i24");
     BYTES("", "QLinearConv", "pads=1,1,1,1", "u1x24x6x7", "~0.02", "u", "u10x24x3x3", "~0.01", "u",
