@@ -82,7 +82,15 @@ static bool add_to(pattern *p, pgy_node *n, size_t operand)
     if (!pattern_same_shape(y, other) || pattern_dtype(other) != pattern_dtype(y) ||
         pattern_dtype(n->outputs[0]) != pattern_dtype(y))
         return false;
-    pgy_value *inputs[] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    pgy_value *inputs[] = {NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
                            other,
                            n->inputs[A + B - operand + 1],
                            n->inputs[A + B - operand + 2],
@@ -109,7 +117,7 @@ static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, 
                                     : PGY_OK;
 }
 
-const pass PASS_fuse_byte_sums = {
-    .name = "fuse_byte_sums",
-    .summary = "sums of a convolution's bytes and others, for CUDA devices",
-    .run_for = run};
+const pass PASS_fuse_byte_sums = {.name = "fuse_byte_sums",
+                                  .summary =
+                                      "sums of a convolution's bytes and others, for CUDA devices",
+                                  .run_for = run};

@@ -30,8 +30,8 @@ static inline uint64_t byte_columns_rows(uint64_t columns, bool direct)
 {
     return direct ? extent_round_up(columns, BYTE_GROUP) : columns;
 }
-/* The row of a column's weights. A thread of the tensor cores has two of every eight rows; its 16 of
- * a group are columns beside each other. */
+/* The row of a column's weights. A thread of the tensor cores has two of every eight rows; its 16
+ * of a group are columns beside each other. */
 static inline uint64_t byte_columns_row(uint64_t column, bool direct)
 {
     const uint64_t c = column % BYTE_GROUP;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of bytes on CUDA devices, exact in int32: products of windows and packed weights
  * (packed.h, boxed.h) of images with their channels last, of few channels from lines in shared
- * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such as depthwise ones, by byte_conv.cu. The problems are those
- * of the host's kernels, and so are the results, bit for bit. */
+ * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such
+ * as depthwise ones, by byte_conv.cu. The problems are those of the host's kernels, and so are the
+ * results, bit for bit. */
 #include <math.h>
 #include <string.h>
 
@@ -206,8 +207,8 @@ static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel 
     p->w_signed = 1; /* as they are packed */
     p->c.x_zero_input = 0;
     p->cut.tile = tile_of(self);
-    p->cut = packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(packed_k(p)),
-                           c->groups);
+    p->cut =
+        packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(packed_k(p)), c->groups);
     return way_of(self) == PACKED || can_bring(p);
 }
 
@@ -262,8 +263,8 @@ static uint64_t row_of(const params *p, way w, uint64_t channel)
 static byte_columns columns_of(const params *p, way w)
 {
     const int_conv *c = &p->c;
-    return byte_columns_of(
-        w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(p)), channels_of(c));
+    return byte_columns_of(w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(p)),
+                           channels_of(c));
 }
 
 /* From [channel][tap] to [tap][channel], as int8; rows of taps are `row` bytes apart. Returns the
@@ -306,16 +307,18 @@ static void pack(char *packed, const params *p, const kernel_problem *u, way w)
                   *weights = u->inputs[at->w].data;
     const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
     const double most = (double)product_k(c) * 255 * 128;
-    const uint64_t row = packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
+    const uint64_t row =
+        packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
     for (uint64_t i = 0; i < channels_of(c); i++) {
         uint32_t offset = 0;
-        const double bias = c->kind == INT_CONV_TO_BYTES ? (double)int_problem_int(u, at->bias, i) : 0;
+        const double bias =
+            c->kind == INT_CONV_TO_BYTES ? (double)int_problem_int(u, at->bias, i) : 0;
         if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
         if (w != EACH)
             offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(p),
                                             weights + i * product_k(c), c, row, flip);
-        byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset, most + fabs(bias),
-                          (int32_t)int_problem_int(u, at->w_zero, i));
+        byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
+                          most + fabs(bias), (int32_t)int_problem_int(u, at->w_zero, i));
     }
     memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
     if (is_mapped(p, w))
@@ -407,31 +410,31 @@ static packed_kind kind_of(const params *p, way w)
     const uint64_t steps = extent_round_up(packed_k(p), STEP);
     /* The weights of all steps stay in shared memory, beside the lines of two tiles. */
     const packed_tile *t = &PACKED_TILE[p->cut.tile];
-    const bool stays = l.taps && is_stored_at_once(p, w) && c->out <= t->n && steps <= (uint64_t)t->stages * STEP;
+    const bool stays =
+        l.taps && is_stored_at_once(p, w) && c->out <= t->n && steps <= (uint64_t)t->stages * STEP;
     packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
-                                   .bias = PGY_F32,
-                                   .residual = p->adds ? PGY_U8 : PGY_F32,
-                                   .y = Y[c->kind],
-                                   .w = p->w_signed ? PGY_I8 : PGY_U8},
-                         .cut = p->cut,
-                         .finish = FINISH[c->kind],
-                         .activation = c->kind == INT_CONV_TO_FLOAT && c->relu ? CONV_RELU : 0,
-                         .taps = l.taps,
-                         .width = l.taps ? (uint32_t)c->kernel[2] : 0,
-                         .height = l.taps ? (uint32_t)c->kernel[1] : 0,
-                         /* a place for each k */
-                         .more = is_gathered(p) ? (uint32_t)steps * 8
-                                                : l.bytes * (stays ? 2 : 1),
-                         .plain = is_matrix(c),
-                         .gathered = is_gathered(p),
-                         .planes = !c->last,
-                         .mapped = is_mapped(p, w),
-                         .slim = w == BOXED && !is_matrix(c) && is_slim(c),
-                         .vector = c->last && c->out % PACKED_VECTOR == 0,
-                         .biased = c->bias_input != 0,
-                         .added = c->sum_input || p->adds,
-                         .stays = stays,
-                         .direct = is_stored_at_once(p, w)};
+                               .bias = PGY_F32,
+                               .residual = p->adds ? PGY_U8 : PGY_F32,
+                               .y = Y[c->kind],
+                               .w = p->w_signed ? PGY_I8 : PGY_U8},
+                     .cut = p->cut,
+                     .finish = FINISH[c->kind],
+                     .activation = c->kind == INT_CONV_TO_FLOAT && c->relu ? CONV_RELU : 0,
+                     .taps = l.taps,
+                     .width = l.taps ? (uint32_t)c->kernel[2] : 0,
+                     .height = l.taps ? (uint32_t)c->kernel[1] : 0,
+                     /* a place for each k */
+                     .more = is_gathered(p) ? (uint32_t)steps * 8 : l.bytes * (stays ? 2 : 1),
+                     .plain = is_matrix(c),
+                     .gathered = is_gathered(p),
+                     .planes = !c->last,
+                     .mapped = is_mapped(p, w),
+                     .slim = w == BOXED && !is_matrix(c) && is_slim(c),
+                     .vector = c->last && c->out % PACKED_VECTOR == 0,
+                     .biased = c->bias_input != 0,
+                     .added = c->sum_input || p->adds,
+                     .stays = stays,
+                     .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &c->finish);
     return k;
 }
@@ -605,9 +608,9 @@ const kernel KERNELS_cuda_byte_conv[] = {
 static const struct {
     way way;
     uint32_t tile;
-} TACTICS[] = {{EACH, 0}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
-               {PACKED, 8}, {PACKED, 3}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},  {BOXED, 4},
-               {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
+} TACTICS[] = {{EACH, 0},   {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
+               {PACKED, 8}, {PACKED, 3}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},
+               {BOXED, 4},  {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
 
 static uint32_t tile_of(const kernel *self)
 {

@@ -211,19 +211,19 @@ static packed_kind kind_of(const params *p, way w)
     const int_matmul *m = &p->m;
     const bool floats = m->kind == INT_MATMUL_TO_FLOAT;
     packed_kind k = {.types = {.x = m->a_signed ? PGY_I8 : PGY_U8,
-                                   .bias = PGY_F32,
-                                   .residual = PGY_F32,
-                                   .y = Y[m->kind],
-                                   .w = m->b_signed ? PGY_I8 : PGY_U8},
-                         .cut = p->cut,
-                         .finish = FINISH[m->kind],
-                         .activation = floats && m->relu ? CONV_RELU : 0,
-                         .plain = true,
-                         .loose = w == LOOSE,
-                         .vector = m->n % PACKED_VECTOR == 0,
-                         .biased = floats && m->at.bias && !m->bias_ints,
-                         .added = floats && m->at.sum,
-                         .direct = is_stored_at_once(p, w)};
+                               .bias = PGY_F32,
+                               .residual = PGY_F32,
+                               .y = Y[m->kind],
+                               .w = m->b_signed ? PGY_I8 : PGY_U8},
+                     .cut = p->cut,
+                     .finish = FINISH[m->kind],
+                     .activation = floats && m->relu ? CONV_RELU : 0,
+                     .plain = true,
+                     .loose = w == LOOSE,
+                     .vector = m->n % PACKED_VECTOR == 0,
+                     .biased = floats && m->at.bias && !m->bias_ints,
+                     .added = floats && m->at.sum,
+                     .direct = is_stored_at_once(p, w)};
     byte_columns_limit(&k, &m->finish);
     return k;
 }

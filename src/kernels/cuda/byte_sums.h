@@ -23,8 +23,9 @@ typedef struct byte_binary_call {
     byte_limits limits;
 } byte_binary_call;
 
-/* float32 rounds a factor, a term, and the sum of terms of up to 255 steps. The margin is for sums of
- * byte_rows.cu: each of a's factor, b's, b's term and the sum twice is off by 2^-24 of itself. */
+/* float32 rounds a factor, a term, and the sum of terms of up to 255 steps. The margin is for sums
+ * of byte_rows.cu: each of a's factor, b's, b's term and the sum twice is off by 2^-24 of itself.
+ */
 static inline byte_binary_call byte_binary_call_of(const byte_binary *q)
 {
     const double unit = 0x1p-22, a = q->a_scale / q->scale, b = q->b_scale / q->scale;

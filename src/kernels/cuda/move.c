@@ -76,9 +76,9 @@ static bool is_woven(const transpose_params *p)
     const walk *w = &p->c.w;
     if (w->rank < 2 || w->rank > 3 || w->strides[0][w->rank - 2] != 1) return false;
     return p->c.item <= sizeof(float) && w->shape[w->rank - 1] > 1 &&
-           w->shape[w->rank - 1] <= MOST_LAST &&
-           w->shape[w->rank - 2] % PACK == 0 && w->strides[0][w->rank - 1] % PACK == 0 &&
-           p->c.offset % PACK == 0 && (w->rank < 3 || w->strides[0][0] % PACK == 0);
+           w->shape[w->rank - 1] <= MOST_LAST && w->shape[w->rank - 2] % PACK == 0 &&
+           w->strides[0][w->rank - 1] % PACK == 0 && p->c.offset % PACK == 0 &&
+           (w->rank < 3 || w->strides[0][0] % PACK == 0);
 }
 
 static pgy_status launch_woven(const adapted_run *r, const transpose_params *p, pgy_error *err)

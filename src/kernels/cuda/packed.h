@@ -33,7 +33,7 @@ typedef struct packed_call {
         uint64_t batch_shape[PACKED_BATCH_AXES], a_batch[PACKED_BATCH_AXES],
             b_batch[PACKED_BATCH_AXES];
         uint32_t batch_rank, b_scales, b_zeros;
-    } loose; /* with packed_kind.loose */
+    } loose;              /* with packed_kind.loose */
     byte_binary_call sum; /* of bytes with packed_kind.added: of a result and the residual */
 } packed_call;
 
@@ -86,7 +86,7 @@ typedef struct packed_kind {
      * below and above the limits are none of their type. */
     bool direct, y_signed, above, below;
     bool stays; /* a block computes several tiles */
-    bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
+    bool slim;  /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */
