@@ -112,7 +112,7 @@ bool int_conv_describe(int_conv *p, const kernel_problem *u)
     *p = (int_conv){.inputs = (uint32_t)u->input_count, .kind = kind_of(u)};
     const places *at = &INT_CONV_PLACES[p->kind];
     const kernel_tensor *x = &u->inputs[0], *w = &u->inputs[at->w], *y = &u->outputs[0];
-    if (u->input_count <= at->w) return false;
+    if (u->input_count <= at->w || u->input_count > INT_CONV_INPUTS) return false;
     p->last = op_attr_int(u->node, "channels_last", 0) != 0;
     if (!is_type_right(u, at, (int_conv_kind)p->kind)) return false;
     if (x->rank < 3 || x->rank > 2 + INT_CONV_AXES || w->rank != x->rank || !w->data) return false;

@@ -18,7 +18,8 @@ enum {
     INT_CONV_AXES = 3,
     INT_CONV_MAX_TAPS = 256,
     INT_CONV_MAX_STRIDE = 8,
-    INT_CONV_MAX_PHASES = 8
+    INT_CONV_MAX_PHASES = 8,
+    INT_CONV_INPUTS = 9 /* of a convolution without a sum of bytes */
 };
 
 typedef enum int_conv_kind {

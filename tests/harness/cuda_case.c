@@ -323,8 +323,10 @@ static void ask(cuda_checker *c, const trial *of, const kernel *k, uint32_t cons
 
 static void ask_all(cuda_checker *c, const trial *t)
 {
-    /* Of QLinearConcat, every third operand from the third on is a tensor. */
-    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0, ~UINT32_C(0x24924924)};
+    /* Of QLinearConcat, every third operand from the third on is a tensor, of QLinearConv also the
+     * tenth. */
+    static const uint32_t CONSTANTS[] = {UINT32_MAX - 1, 6, 0, ~UINT32_C(0x24924924),
+                                         ~UINT32_C(0x201)};
     const op_def *def = t->node->def;
     const kernel *k;
     for (size_t n = 0; (k = kernel_for(def->domain, def->name, n)); n++) {
@@ -393,7 +395,8 @@ static op_tensor make_operand(const char *text)
     size_t rank = 0;
     op_tensor t = {.dtype = type_of(*text)};
     const char *about = strchr(text, '~');
-    const char *below = strchr(text, '<'), *only = strchr(text, '=');
+    const bool exactly = about && about[1] == '=';
+    const char *below = strchr(text, '<'), *only = about ? NULL : strchr(text, '=');
     const uint64_t limit = below ? strtoull(below + 1, NULL, 10) : 2;
     if (strcmp(text, "-") == 0) return (op_tensor){0};
     if (t.dtype != PGY_F32) text++;
@@ -403,7 +406,9 @@ static op_tensor make_operand(const char *text)
     if (pgy_tensor_create(&t.value, held, rank, shape, NULL)) abort();
     for (size_t i = 0; i < pgy_tensor_count(t.value); i++) {
         const uint64_t x = draw();
-        if (about)
+        if (exactly)
+            ((double *)pgy_tensor_data(t.value))[i] = strtod(about + 2, NULL);
+        else if (about)
             ((double *)pgy_tensor_data(t.value))[i] =
                 (double)(float)(strtod(about + 1, NULL) * (0.5 + (double)(x % 65536) / 65536));
         else if (t.dtype == PGY_F32)

@@ -126,7 +126,7 @@ pgy_status boxed_launch(const boxed_loaded *l, const packed_cut *cut, boxed_call
     const uint32_t item = cuda_item(type);
     const cuda_matrix w = {.address = c->own.w,
                            .row_bytes = c->own.k_pitch * item,
-                           .rows = c->own.n,
+                           .rows = c->own.w_rows ? c->own.w_rows : c->own.n,
                            .columns = c->own.k,
                            .box_rows = t->n,
                            .box_columns = l->step_bytes / item,

@@ -150,8 +150,13 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
     const uint32_t base = (uint32_t)__cvta_generic_to_shared(tiles);
     const rooms r = {base, base + STAGES * STAGE_BYTES, base + STAGES * STAGE_BYTES + STAGES * 8};
     const place p = find_place(&a.own);
-    extras more;
     sums s;
+#if DIRECT
+    SHARED scale_room scales;
+    rests rest;
+#else
+    extras more;
+#endif
     if (THREAD == PACKED_THREADS) {
         asm volatile("prefetch.tensormap [%0];\n\tprefetch.tensormap [%1];" : : "l"((uint64_t)&a.w), "l"((uint64_t)&a.x) : "memory");
         for (uint32_t i = 0; i < STAGES; i++) {
@@ -165,17 +170,31 @@ KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
         if (THREAD == PACKED_THREADS) produce(&a, &p, r);
         asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
     } else {
+#if DIRECT
+        load_scales(&scales, &a.own, 0, p.n0);
+        begin_bytes(&s, &a.own, 0, p.m0, p.n0);
+        WAIT_FOR_LAST();
+        if (RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
+#else
         UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
         WAIT_FOR_LAST();
         load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
+#endif
         consume(&s, tiles, p.steps, r);
     }
     BARRIER();
+#if DIRECT
+    if (THREAD < PACKED_THREADS) {
+        if (!RESTS_EARLY) load_rests(&rest, &a.own, 0, p.m0, p.n0);
+        store_bytes(&a.own, &scales, &s, &rest, 0, p.m0, p.n0);
+    }
+#else
     if (THREAD < PACKED_THREADS) keep_sums((sum_type *)tiles, &s);
     CLUSTER_BARRIER();
     if (THREAD < PACKED_THREADS) store_sums(&a.own, &more, (const sum_type *)tiles, 0, p.m0, p.n0);
 #if SPLITS > 1
     CLUSTER_LEAVE(); // the others may still read this block's memory
+#endif
 #endif
 }
 #elif defined(EMULATED)
@@ -211,21 +230,36 @@ DEVICE sum_type w_element(const boxed *a, uint64_t n, uint32_t k)
 
 KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)
 {
-    SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
     const place p = find_place(&a.own);
     const uint32_t row = THREAD / 32 * 16 + THREAD % 32 / 4, end = (p.begin + p.steps) * BK;
-    extras more;
     sums s;
+#if DIRECT
+    SHARED scale_room scales;
+    load_scales(&scales, &a.own, 0, p.n0);
+    if (THREAD < PACKED_THREADS) begin_bytes(&s, &a.own, 0, p.m0, p.n0);
+#else
+    SHARED sum_type parts[SPLITS * BM * OUT_PITCH];
+    extras more;
+    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
     load_extras(&more, &a.own, 0, p.m0, p.n0, p.split);
+#endif
     for (uint32_t i = 0; i < SUMS * 4; i++) {
         sum_type *const sum = &s.at[i / 4][i % 4];
-        *sum = 0;
         for (uint32_t k = p.begin * BK; k < end && THREAD < PACKED_THREADS; k++)
             *sum += x_element(&a, p.m0 + row + i % 4 / 2 * 8, k) * w_element(&a, p.n0 + i / 4 * 8 + THREAD % 4 * 2 + i % 2, k);
     }
+#if DIRECT
+    BARRIER();
+    if (THREAD < PACKED_THREADS) {
+        rests rest;
+        load_rests(&rest, &a.own, 0, p.m0, p.n0);
+        store_bytes(&a.own, &scales, &s, &rest, 0, p.m0, p.n0);
+    }
+#else
     if (THREAD < PACKED_THREADS) keep_sums(parts + p.split * BM * OUT_PITCH, &s);
     BARRIER();
     if (p.split + 1 == SPLITS && THREAD < PACKED_THREADS) store_sums(&a.own, &more, parts, 0, p.m0, p.n0);
+#endif
 }
 #else
 KERNEL(run, boxed, BOXED_THREADS) { (void)a; } // other GPUs use packed.cu

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products of quantised bytes, for programs of pointwise.cu; text in front of it.
+// Sums and products of quantised bytes, for programs of pointwise.cu and for what is added to results of products; text in front of them.
 typedef struct byte_binary {
     double a_scale, b_scale, scale;
     float a_factor, b_factor; // scales over that of the result; of a product, the first is for both
-    float slack;              // of results in float32
+    float slack, margin;      // of results in float32: slack is at most 0.5
     int32_t a_zero, b_zero;   // of bytes after the flip
     uint32_t a_flip, b_flip;
     byte_limits limits;

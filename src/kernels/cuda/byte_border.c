@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "kernels/cuda/byte_columns.h"
 #include "kernels/int_problem.h"
 
 /* The taps [from, to) of an axis inside the image at a place. */
@@ -63,7 +64,7 @@ static uint32_t sum_taps(const int8_t *w, const int_conv *c, const int64_t *rows
 }
 
 void byte_border_pack(char *packed, const int_conv *c, uint64_t before, uint64_t pitch,
-                      uint32_t x_zero, const kernel_problem *u)
+                      uint32_t x_zero, bool direct, const kernel_problem *u)
 {
     const size_t bias = c->kind == INT_CONV_TO_BYTES ? INT_CONV_PLACES[c->kind].bias : 0;
     const byte_border b = byte_border_of(c, before);
@@ -73,7 +74,7 @@ void byte_border_pack(char *packed, const int_conv *c, uint64_t before, uint64_t
     for (uint32_t row = 0; row < b.kinds[0]; row++)
         for (uint32_t column = 0; column < b.kinds[1]; column++, table += b.pitch)
             for (uint64_t i = 0; i < c->groups * c->out; i++) {
-                const int8_t *w = (const int8_t *)packed + i * pitch;
+                const int8_t *w = (const int8_t *)packed + byte_columns_row(i, direct) * pitch;
                 const uint32_t sum = sum_taps(w, c, taps[0][row], taps[1][column]);
                 const uint32_t more = bias ? (uint32_t)int_problem_int(u, bias, i) : 0;
                 table[i] = (int32_t)(more - x_zero * sum);

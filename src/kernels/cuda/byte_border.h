@@ -21,8 +21,8 @@ typedef struct byte_border {
 uint32_t byte_border_kinds(const int_conv *c, int axis);
 /* before: bytes of the packed data in front of it. */
 byte_border byte_border_of(const int_conv *c, uint64_t before);
-/* Fills it. The packed weights, `pitch` bytes for each channel, are there already. */
+/* Fills it. The packed weights, `pitch` bytes for each row, are there already. */
 void byte_border_pack(char *packed, const int_conv *c, uint64_t before, uint64_t pitch,
-                      uint32_t x_zero, const kernel_problem *u);
+                      uint32_t x_zero, bool direct, const kernel_problem *u);
 
 #endif

@@ -9,18 +9,36 @@
 #include "kernels/int_tile.h"
 
 typedef struct byte_columns {
-    uint64_t scales, offsets, factors, zeros, outside; /* byte offsets in the packed data */
-    uint64_t bytes;                                    /* of all packed data */
+    /* byte offsets in the packed data; least, most: scales in float32 that are too small and too
+     * large */
+    uint64_t scales, offsets, factors, least, most, zeros, outside;
+    uint64_t bytes; /* of all packed data */
 } byte_columns;
 
 enum { BYTE_CHUNK = 16 }; /* bytes of one access; rows of weights are whole chunks */
+enum { BYTE_GROUP = 64 }; /* columns whose rows of weights change places (byte_rows.cu) */
 
 byte_columns byte_columns_of(uint64_t weight_bytes, uint64_t columns);
+/* most: no sum with its offset is larger. */
 void byte_columns_fill(void *packed, const byte_columns *at, uint64_t column, double scale,
-                       int32_t offset, int32_t zero);
+                       int32_t offset, double most, int32_t zero);
 /* Sets the pointers and limits of a call. */
 void byte_columns_place(packed_call *c, const byte_columns *at, const void *packed,
                         const int_finish *f);
+/* Rows of the packed weights. */
+static inline uint64_t byte_columns_rows(uint64_t columns, bool direct)
+{
+    return direct ? extent_round_up(columns, BYTE_GROUP) : columns;
+}
+/* The row of a column's weights. A thread of the tensor cores has two of every eight rows; its 16
+ * of a group are columns beside each other. */
+static inline uint64_t byte_columns_row(uint64_t column, bool direct)
+{
+    const uint64_t c = column % BYTE_GROUP;
+    return direct ? column - c + c % 16 / 2 * 8 + c / 16 * 2 + c % 2 : column;
+}
+/* The limits of packed_kind.direct. */
+void byte_columns_limit(packed_kind *k, const int_finish *f);
 /* k of a product of bytes as packed_cut_of counts it. */
 static inline uint64_t byte_columns_k(uint64_t k)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions of bytes on CUDA devices, exact in int32: products of windows and packed weights
- * (packed.h, boxed.h) of images with their channels last, or of linear ones, whose bytes are then
- * gathered one by one; all others, such as depthwise ones, by byte_conv.cu. The problems are those
- * of the host's kernels, and so are the results, bit for bit. */
+ * (packed.h, boxed.h) of images with their channels last, of few channels from lines in shared
+ * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such
+ * as depthwise ones, by byte_conv.cu. The problems are those of the host's kernels, and so are the
+ * results, bit for bit. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -10,18 +12,24 @@
 #include "kernels/cuda/boxed.h"
 #include "kernels/cuda/byte_border.h"
 #include "kernels/cuda/byte_columns.h"
+#include "kernels/cuda/byte_lines.h"
 #include "kernels/int_conv.h"
 #include "kernels/int_problem.h"
 
 /* FEW: output channels of a group, below which most of a tile would be empty. */
 enum { STEP = 128, FEW = 8 };
 
-typedef enum way { DIRECT, PACKED, BOXED } way;
+/* Inputs of pgy:QLinearConv with a sum. */
+enum { Y_SCALE = 6, Y_ZERO, R = INT_CONV_INPUTS, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS };
+
+typedef enum way { EACH, PACKED, BOXED } way;
 
 typedef struct params {
     int_conv c;
     packed_cut cut;
     uint32_t w_signed, x_zero; /* x_zero: the zero point of X as the byte that it is, if constant */
+    uint32_t adds, unused;
+    byte_binary sum; /* with adds: of a result and R */
 } params;
 
 static uint32_t tile_of(const kernel *self);
@@ -44,10 +52,28 @@ static uint64_t channels_of(const int_conv *c)
     return c->groups * c->out;
 }
 
-/* Are elements of X read one by one? */
-static bool is_gathered(const int_conv *c)
+/* Are channels of X no whole vectors? */
+static bool has_odd_channels(const int_conv *c)
 {
     return !c->last || c->in % BYTE_CHUNK;
+}
+
+static byte_lines lines_of(const params *p)
+{
+    return byte_lines_of(&p->c, PACKED_TILE[p->cut.tile].m);
+}
+
+/* Are elements of X read one by one? */
+static bool is_gathered(const params *p)
+{
+    return has_odd_channels(&p->c) && !lines_of(p).taps;
+}
+
+/* k as it is packed. */
+static uint64_t packed_k(const params *p)
+{
+    const byte_lines l = lines_of(p);
+    return has_odd_channels(&p->c) && l.taps ? l.k : product_k(&p->c);
 }
 
 /* Can windows of two axes be the rows of a product, in numbers of 32 bits? */
@@ -58,7 +84,8 @@ static bool is_product(const int_conv *c)
            !c->w_has_zero && image <= INT32_MAX && product_k(c) <= INT32_MAX / 2 &&
            product_m(c) <= INT32_MAX && int_conv_out_plane(c) <= INT32_MAX &&
            channels_of(c) <= INT32_MAX && c->pad[1] >= 0 && c->pad[2] >= 0 &&
-           (!is_gathered(c) || (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
+           (!has_odd_channels(c) ||
+            (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
 }
 
 /* Does the copy engine bring 64 channels at a time, because a pixel has no multiple of 128? */
@@ -104,7 +131,7 @@ static bool is_mapped(const params *p, way w)
 /* Is each row of the product a pixel of the image, in their order? */
 static bool is_matrix(const int_conv *c)
 {
-    return c->groups == 1 && !is_gathered(c) && c->taps == 1 && c->stride[1] == 1 &&
+    return c->groups == 1 && !has_odd_channels(c) && c->taps == 1 && c->stride[1] == 1 &&
            c->stride[2] == 1 && !c->pad[1] && !c->pad[2] && c->size[1] == c->out_size[1] &&
            c->size[2] == c->out_size[2];
 }
@@ -131,21 +158,57 @@ static bool can_bring(const params *p)
     return cuda_image_fits(&m, farthest);
 }
 
+static bool describe_sum(params *p, const kernel_problem *u)
+{
+    const pgy_dtype type = u->outputs[0].dtype;
+    const uint8_t flip = type == PGY_I8 ? 0x80 : 0;
+    if (u->input_count <= INT_CONV_INPUTS) return true;
+    if (u->input_count != SUM_INPUTS || p->c.kind != INT_CONV_TO_BYTES || !p->c.last ||
+        p->c.out % PACKED_VECTOR || u->inputs[R].dtype != type ||
+        kernel_count(&u->inputs[R]) != kernel_count(&u->outputs[0]) ||
+        !int_problem_are_scales(u, R_SCALE, 1) || !int_problem_is_fixed(u, R_ZERO, 1) ||
+        !int_problem_are_scales(u, SUM_SCALE, 1) || !int_problem_is_fixed(u, SUM_ZERO, 1))
+        return false;
+    p->adds = 1;
+    p->c.inputs = SUM_INPUTS;
+    p->sum.a_flip = p->sum.b_flip = flip;
+    p->sum.a_scale = int_problem_float(u, Y_SCALE, 0);
+    p->sum.b_scale = int_problem_float(u, R_SCALE, 0);
+    p->sum.scale = int_problem_float(u, SUM_SCALE, 0);
+    p->sum.a_zero = (int32_t)int_problem_int(u, Y_ZERO, 0) + flip;
+    p->sum.b_zero = (int32_t)int_problem_int(u, R_ZERO, 0) + flip;
+    p->sum.finish = (int_finish){.zero = (int32_t)int_problem_int(u, SUM_ZERO, 0),
+                                 .low = int_problem_low(type),
+                                 .high = int_problem_high(type)};
+    return true;
+}
+
+/* Are the zero points and limits in the ranges of bytes, as describe_sum makes them? */
+static bool has_valid_sum(const params *p)
+{
+    const byte_binary *q = &p->sum;
+    return p->adds <= 1 && !q->multiplies && extent_between(q->a_zero, 0, 256) &&
+           extent_between(q->b_zero, 0, 256) && int_finish_is_valid(&q->finish);
+}
+
 static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel *self)
 {
+    kernel_problem conv = *u;
     memset(p, 0, sizeof *p);
-    if (!int_conv_describe(&p->c, u)) return false;
+    if (conv.input_count > INT_CONV_INPUTS) conv.input_count = INT_CONV_INPUTS;
+    if (!int_conv_describe(&p->c, &conv) || !describe_sum(p, u)) return false;
     const int_conv *c = &p->c;
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
     p->w_signed = u->inputs[at->w].dtype == PGY_I8;
     p->cut = (packed_cut){.splits = 1};
-    if (way_of(self) == DIRECT) return true;
+    if (way_of(self) == EACH) return !p->adds;
     if (!is_product(c) || c->out < FEW || !int_problem_is_fixed(u, at->x_zero, 1)) return false;
     p->x_zero = int_problem_has(u, at->x_zero) ? (uint8_t)int_problem_int(u, at->x_zero, 0) : 0;
     p->w_signed = 1; /* as they are packed */
     p->c.x_zero_input = 0;
+    p->cut.tile = tile_of(self);
     p->cut =
-        packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(product_k(c)), c->groups);
+        packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(packed_k(p)), c->groups);
     return way_of(self) == PACKED || can_bring(p);
 }
 
@@ -154,7 +217,7 @@ static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
     params p;
     if (!byte_conv_describe(&p, u, u->self)) return false;
     const int_conv *c = &p.c;
-    const uint64_t k = byte_columns_k(product_k(c));
+    const uint64_t k = byte_columns_k(packed_k(&p));
     cuda_set_linear(u);
     const double moved = cuda_cost(cuda_bytes(u), 0, true);
     double computed = 2500;
@@ -172,25 +235,49 @@ static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
 
 /* ---- Packing -------------------------------------------------------------------------------- */
 
-static uint64_t pitch_of(const int_conv *c)
+static uint64_t pitch_of(const params *p)
 {
-    return extent_round_up(product_k(c), BYTE_CHUNK);
+    return extent_round_up(packed_k(p), BYTE_CHUNK);
 }
 
-static byte_columns columns_of(const int_conv *c, way w)
+/* Do results go from registers to whole vectors of Y? */
+static bool is_stored_at_once(const params *p, way w)
 {
-    return byte_columns_of(w == DIRECT ? 0 : extent_mul(channels_of(c), pitch_of(c)),
+    const int_conv *c = &p->c;
+    return w != EACH && c->kind == INT_CONV_TO_BYTES && c->last && c->out % BYTE_CHUNK == 0 &&
+           p->cut.splits == 1;
+}
+
+static uint64_t rows_of(const params *p, way w)
+{
+    return byte_columns_rows(p->c.out, is_stored_at_once(p, w));
+}
+
+/* The row of a channel's packed weights. */
+static uint64_t row_of(const params *p, way w, uint64_t channel)
+{
+    const uint64_t n = channel % p->c.out;
+    return channel / p->c.out * rows_of(p, w) + byte_columns_row(n, is_stored_at_once(p, w));
+}
+
+static byte_columns columns_of(const params *p, way w)
+{
+    const int_conv *c = &p->c;
+    return byte_columns_of(w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(p)),
                            channels_of(c));
 }
 
-/* From [channel][tap] to [tap][channel], as int8. Returns the sum of the weights. */
-static uint32_t pack_channel(int8_t *to, const uint8_t *from, const int_conv *c, uint8_t flip)
+/* From [channel][tap] to [tap][channel], as int8; rows of taps are `row` bytes apart. Returns the
+ * sum of the weights. */
+static uint32_t pack_channel(int8_t *to, const uint8_t *from, const int_conv *c, uint64_t row,
+                             uint8_t flip)
 {
+    const uint64_t width = (uint64_t)c->kernel[2];
     uint32_t sum = 0;
     for (uint64_t i = 0; i < c->in; i++)
         for (uint64_t t = 0; t < c->taps; t++) {
             const int8_t w = (int8_t)(from[i * c->taps + t] ^ flip);
-            to[t * c->in + i] = w;
+            to[t / width * row + t % width * c->in + i] = w;
             sum += (uint32_t)(int32_t)w;
         }
     return sum;
@@ -207,7 +294,7 @@ static double scale_of(const int_conv *c, const kernel_problem *u, uint64_t chan
 
 static uint64_t packed_bytes(const params *p, way w)
 {
-    const uint64_t bytes = columns_of(&p->c, w).bytes;
+    const uint64_t bytes = columns_of(p, w).bytes;
     return is_mapped(p, w) ? byte_border_of(&p->c, bytes).bytes : bytes;
 }
 
@@ -215,28 +302,34 @@ static void pack(char *packed, const params *p, const kernel_problem *u, way w)
 {
     const int_conv *c = &p->c;
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const byte_columns columns = columns_of(c, w);
+    const byte_columns columns = columns_of(p, w);
     const uint8_t flip = u->inputs[at->w].dtype == PGY_U8 ? 0x80 : 0,
                   *weights = u->inputs[at->w].data;
     const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
+    const double most = (double)product_k(c) * 255 * 128;
+    const uint64_t row =
+        packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
     for (uint64_t i = 0; i < channels_of(c); i++) {
         uint32_t offset = 0;
+        const double bias =
+            c->kind == INT_CONV_TO_BYTES ? (double)int_problem_int(u, at->bias, i) : 0;
         if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
-        if (w != DIRECT)
-            offset -= x_zero * pack_channel((int8_t *)packed + i * pitch_of(c),
-                                            weights + i * product_k(c), c, flip);
+        if (w != EACH)
+            offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(p),
+                                            weights + i * product_k(c), c, row, flip);
         byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
-                          (int32_t)int_problem_int(u, at->w_zero, i));
+                          most + fabs(bias), (int32_t)int_problem_int(u, at->w_zero, i));
     }
     memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
-    if (is_mapped(p, w)) byte_border_pack(packed, c, columns.bytes, pitch_of(c), x_zero, u);
+    if (is_mapped(p, w))
+        byte_border_pack(packed, c, columns.bytes, pitch_of(p), x_zero, is_stored_at_once(p, w), u);
 }
 
 /* The inputs that the packed data holds. */
 static uint32_t packed_inputs_of(const int_conv *c, way w)
 {
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const size_t places[] = {w == DIRECT ? 0 : at->w,
+    const size_t places[] = {w == EACH ? 0 : at->w,
                              at->x_scale,
                              at->w_scale,
                              at->w_zero,
@@ -286,13 +379,18 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         c->bias_input >= c->inputs || c->sum_input >= c->inputs)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
+    if (!has_valid_sum(p)) return extent_refuse(e, "sum");
+    if (p->adds && (c->inputs != SUM_INPUTS || w == EACH || c->kind != INT_CONV_TO_BYTES ||
+                    !c->last || c->out % PACKED_VECTOR))
+        return extent_refuse(e, "sum");
     if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
-    if (w == DIRECT && p->cut.splits != 1) return extent_refuse(e, "parts");
-    if (w != DIRECT && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
+    if (w == EACH && (p->cut.tile || p->cut.splits != 1)) return extent_refuse(e, "parts");
+    if (w != EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
         return extent_refuse(e, "product");
     if (w == BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
     int_conv_extent_tensors(e, c);
-    if (w == DIRECT) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
+    if (p->adds) extent_tensor(e, R, extent_mul(product_m(c), channels_of(c)), 1);
+    if (w == EACH) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
     e->packed = packed_bytes(p, w);
     return true;
 }
@@ -308,24 +406,37 @@ static packed_kind kind_of(const params *p, way w)
     };
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_conv *c = &p->c;
-    const uint64_t steps = extent_round_up(product_k(c), STEP);
-    return (packed_kind){.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
-                                   .bias = PGY_F32,
-                                   .residual = PGY_F32,
-                                   .y = Y[c->kind],
-                                   .w = p->w_signed ? PGY_I8 : PGY_U8},
-                         .cut = p->cut,
-                         .finish = FINISH[c->kind],
-                         .activation = c->kind == INT_CONV_TO_FLOAT && c->relu ? CONV_RELU : 0,
-                         .more = is_gathered(c) ? (uint32_t)steps * 8 : 0, /* a place for each k */
-                         .plain = is_matrix(c),
-                         .gathered = is_gathered(c),
-                         .planes = !c->last,
-                         .mapped = is_mapped(p, w),
-                         .slim = w == BOXED && !is_matrix(c) && is_slim(c),
-                         .vector = c->last && c->out % PACKED_VECTOR == 0,
-                         .biased = c->bias_input != 0,
-                         .added = c->sum_input != 0};
+    const byte_lines l = w == PACKED && has_odd_channels(c) ? lines_of(p) : (byte_lines){0};
+    const uint64_t steps = extent_round_up(packed_k(p), STEP);
+    /* The weights of all steps stay in shared memory, beside the lines of two tiles. */
+    const packed_tile *t = &PACKED_TILE[p->cut.tile];
+    const bool stays =
+        l.taps && is_stored_at_once(p, w) && c->out <= t->n && steps <= (uint64_t)t->stages * STEP;
+    packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
+                               .bias = PGY_F32,
+                               .residual = p->adds ? PGY_U8 : PGY_F32,
+                               .y = Y[c->kind],
+                               .w = p->w_signed ? PGY_I8 : PGY_U8},
+                     .cut = p->cut,
+                     .finish = FINISH[c->kind],
+                     .activation = c->kind == INT_CONV_TO_FLOAT && c->relu ? CONV_RELU : 0,
+                     .taps = l.taps,
+                     .width = l.taps ? (uint32_t)c->kernel[2] : 0,
+                     .height = l.taps ? (uint32_t)c->kernel[1] : 0,
+                     /* a place for each k */
+                     .more = is_gathered(p) ? (uint32_t)steps * 8 : l.bytes * (stays ? 2 : 1),
+                     .plain = is_matrix(c),
+                     .gathered = is_gathered(p),
+                     .planes = !c->last,
+                     .mapped = is_mapped(p, w),
+                     .slim = w == BOXED && !is_matrix(c) && is_slim(c),
+                     .vector = c->last && c->out % PACKED_VECTOR == 0,
+                     .biased = c->bias_input != 0,
+                     .added = c->sum_input || p->adds,
+                     .stays = stays,
+                     .direct = is_stored_at_once(p, w)};
+    byte_columns_limit(&k, &c->finish);
+    return k;
 }
 
 static pgy_status load_direct(void **out, const packed_kind *k, device *d, pgy_error *err)
@@ -349,7 +460,7 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
 {
     const packed_kind kind = kind_of(plan->params, way_of(self));
     switch (way_of(self)) {
-    case DIRECT: return load_direct(out, &kind, d, err);
+    case EACH: return load_direct(out, &kind, d, err);
     case PACKED: return packed_load(out, &kind, d, err);
     default: return boxed_load(out, &kind, d, err);
     }
@@ -362,18 +473,22 @@ static uint64_t address(const void *p)
 
 static packed_call call_of(const kernel_run *r, way w)
 {
-    const int_conv *c = &((const params *)r->params)->c;
-    const byte_columns at = columns_of(c, w);
+    const params *p = r->params;
+    const int_conv *c = &p->c;
+    const byte_columns at = columns_of(p, w);
     const int32_t channels = (int32_t)(c->groups * c->in), width = (int32_t)c->size[2];
     packed_call call = {.x = address(r->tensors[0]),
                         .w = address(r->packed),
                         .bias = c->bias_input ? address(r->tensors[c->bias_input]) : 0,
-                        .residual = c->sum_input ? address(r->tensors[c->sum_input]) : 0,
+                        .residual = p->adds        ? address(r->tensors[R])
+                                    : c->sum_input ? address(r->tensors[c->sum_input])
+                                                   : 0,
                         .y = address(r->tensors[c->inputs]),
                         .m = product_m(c),
                         .n = c->out,
-                        .k = product_k(c),
-                        .k_pitch = pitch_of(c),
+                        .k = packed_k(p),
+                        .k_pitch = pitch_of(p),
+                        .w_rows = rows_of(p, w),
                         .x_row = (uint64_t)channels,
                         .y_row = channels_of(c),
                         .image = c->groups * c->in * int_conv_in_plane(c),
@@ -393,9 +508,13 @@ static packed_call call_of(const kernel_run *r, way w)
                         .step_c = c->last ? 1 : (int32_t)c->size[1] * width,
                         .step_x = c->last ? channels : 1,
                         .alpha = 1};
+    const byte_lines l = lines_of(p);
+    call.lines = l.lines;
+    call.line = l.line;
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
-    if (is_mapped(r->params, w)) {
+    if (p->adds) call.sum = byte_binary_call_of(&p->sum);
+    if (is_mapped(p, w)) {
         const byte_border b = byte_border_of(c, at.bytes);
         call.mapped = call.w + b.table;
         call.row_kinds = call.w + b.at[0];
@@ -418,11 +537,11 @@ typedef struct direct_call {
 static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const int_conv *c = &((const params *)r->params)->c;
-    const packed_call p = call_of(r, DIRECT);
+    const packed_call p = call_of(r, EACH);
     direct_call d = {.x = p.x,
                      .w = address(r->tensors[INT_CONV_PLACES[c->kind].w]),
                      .x_zero = c->x_zero_input ? address(r->tensors[c->x_zero_input]) : 0,
-                     .zeros = address(r->packed) + columns_of(c, DIRECT).zeros,
+                     .zeros = address(r->packed) + columns_of(r->params, EACH).zeros,
                      .offsets = p.offsets,
                      .scales = p.scales,
                      .factors = p.factors,
@@ -450,7 +569,7 @@ static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const params *p = r->params;
-    if (way_of(r->self) == DIRECT) return enqueue_direct(r, stream, err);
+    if (way_of(r->self) == EACH) return enqueue_direct(r, stream, err);
     boxed_call c = {.own = call_of(r, way_of(r->self))};
     if (way_of(r->self) == PACKED) return packed_launch(stream, r->loaded, &p->cut, &c.own, err);
     if (is_matrix(&p->c)) return boxed_launch_matrix(r->loaded, &p->cut, &c, PGY_I8, stream, err);
@@ -474,6 +593,7 @@ const kernel KERNELS_cuda_byte_conv[] = {
     ROW("64x64", packed_unload),
     ROW("64x128", packed_unload),
     ROW("thin_64x64", packed_unload),
+    ROW("short_128x64", packed_unload),
     ROW("boxed_128x128", boxed_unload),
     ROW("boxed_128x64", boxed_unload),
     ROW("boxed_64x64", boxed_unload),
@@ -488,9 +608,9 @@ const kernel KERNELS_cuda_byte_conv[] = {
 static const struct {
     way way;
     uint32_t tile;
-} TACTICS[] = {{DIRECT, 0}, {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
-               {PACKED, 8}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},  {BOXED, 4},
-               {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
+} TACTICS[] = {{EACH, 0},   {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
+               {PACKED, 8}, {PACKED, 3}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},
+               {BOXED, 4},  {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
 
 static uint32_t tile_of(const kernel *self)
 {

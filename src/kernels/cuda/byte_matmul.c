@@ -2,6 +2,7 @@
 /* Matrix products of bytes on CUDA devices, exact in int32: those with constant B, whose rows are
  * whole vectors, on packed weights (packed.h, boxed.h), all others as they lie (loose.cu). The
  * problems are those of the host's kernel, and results that are no floats are equal bit for bit. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -87,15 +88,32 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Do results go from registers to whole vectors of Y? */
+static bool is_stored_at_once(const params *p, way w)
+{
+    return w != LOOSE && p->m.kind == INT_MATMUL_TO_BYTES && p->m.n % BYTE_CHUNK == 0 &&
+           p->cut.splits == 1;
+}
+
+static uint64_t rows_of(const params *p, way w)
+{
+    return byte_columns_rows(p->m.n, is_stored_at_once(p, w));
+}
+
+static byte_columns columns_of(const params *p, way w)
+{
+    return byte_columns_of(extent_mul(rows_of(p, w), p->m.k), p->m.n);
+}
+
 /* To [n][k], in squares that stay in the cache. */
-static void pack_b(int8_t *to, const int8_t *from, const int_matmul *m)
+static void pack_b(int8_t *to, const int8_t *from, const int_matmul *m, bool direct)
 {
     const uint64_t row = m->turn_b ? 1 : m->n, column = m->turn_b ? m->k : 1;
     for (uint64_t n0 = 0; n0 < m->n; n0 += SQUARE)
         for (uint64_t k0 = 0; k0 < m->k; k0 += SQUARE)
             for (uint64_t n = n0; n < least(n0 + SQUARE, m->n); n++)
                 for (uint64_t k = k0; k < least(k0 + SQUARE, m->k); k++)
-                    to[n * m->k + k] = from[k * row + n * column];
+                    to[byte_columns_row(n, direct) * m->k + k] = from[k * row + n * column];
 }
 
 static double scale_of(const int_matmul *m, const kernel_problem *u, uint64_t column)
@@ -109,16 +127,18 @@ static double scale_of(const int_matmul *m, const kernel_problem *u, uint64_t co
     return scale;
 }
 
-static void pack_columns(void *packed, const byte_columns *at, const int_matmul *m,
+static void pack_columns(void *packed, const byte_columns *at, const int_matmul *m, bool direct,
                          const kernel_problem *u)
 {
     const uint32_t a_zero = m->at.a_zero ? (uint32_t)int_problem_int(u, m->at.a_zero, 0) : 0;
     const int8_t *b = packed;
     for (uint64_t n = 0; n < m->n; n++) {
         uint32_t sum = 0, bias = 0;
-        for (uint64_t k = 0; k < m->k; k++) sum += (uint32_t)(int32_t)b[n * m->k + k];
+        const int8_t *row = b + byte_columns_row(n, direct) * m->k;
+        for (uint64_t k = 0; k < m->k; k++) sum += (uint32_t)(int32_t)row[k];
         if (m->bias_ints) bias = (uint32_t)int_problem_int(u, m->at.bias, n);
-        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum), 0);
+        byte_columns_fill(packed, at, n, scale_of(m, u, n), (int32_t)(bias - a_zero * sum),
+                          (double)m->k * 255 * 128 + fabs((double)(int32_t)bias), 0);
     }
 }
 
@@ -141,7 +161,8 @@ static pgy_status byte_matmul_prepare(kernel_plan *out, const kernel_problem *u,
     *out = (kernel_plan){
         .params = p, .params_bytes = sizeof *p, .phases = 1, .parts = 1, .in_place = -1};
     if (way_of(u->self) == LOOSE) return PGY_OK;
-    const byte_columns at = byte_columns_of(p->m.n * p->m.k, p->m.n);
+    const byte_columns at = columns_of(p, way_of(u->self));
+    const bool direct = is_stored_at_once(p, way_of(u->self));
     out->packed = mem_alloc_aligned(64, at.bytes);
     out->packed_bytes = at.bytes;
     out->packed_inputs = packed_inputs_of(&p->m);
@@ -150,8 +171,8 @@ static pgy_status byte_matmul_prepare(kernel_plan *out, const kernel_problem *u,
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     memset(out->packed, 0, at.bytes);
-    pack_b(out->packed, u->inputs[p->m.at.b].data, &p->m);
-    pack_columns(out->packed, &at, &p->m, u);
+    pack_b(out->packed, u->inputs[p->m.at.b].data, &p->m, direct);
+    pack_columns(out->packed, &at, &p->m, direct, u);
     return PGY_OK;
 }
 
@@ -173,7 +194,7 @@ static bool byte_matmul_extent(kernel_extent *e, const kernel_claim *q)
     if (m->batch != 1 || m->turn_a || m->k % BYTE_CHUNK) return extent_refuse(e, "product");
     for (uint32_t i = 1; i < m->inputs; i++)
         if (packed_inputs_of(m) >> i & 1) e->tensors[i] = 0;
-    e->packed = byte_columns_of(extent_mul(m->n, m->k), m->n).bytes;
+    e->packed = columns_of(p, way_of(q->self)).bytes;
     return true;
 }
 
@@ -189,19 +210,22 @@ static packed_kind kind_of(const params *p, way w)
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_matmul *m = &p->m;
     const bool floats = m->kind == INT_MATMUL_TO_FLOAT;
-    return (packed_kind){.types = {.x = m->a_signed ? PGY_I8 : PGY_U8,
-                                   .bias = PGY_F32,
-                                   .residual = PGY_F32,
-                                   .y = Y[m->kind],
-                                   .w = m->b_signed ? PGY_I8 : PGY_U8},
-                         .cut = p->cut,
-                         .finish = FINISH[m->kind],
-                         .activation = floats && m->relu ? CONV_RELU : 0,
-                         .plain = true,
-                         .loose = w == LOOSE,
-                         .vector = m->n % PACKED_VECTOR == 0,
-                         .biased = floats && m->at.bias && !m->bias_ints,
-                         .added = floats && m->at.sum};
+    packed_kind k = {.types = {.x = m->a_signed ? PGY_I8 : PGY_U8,
+                               .bias = PGY_F32,
+                               .residual = PGY_F32,
+                               .y = Y[m->kind],
+                               .w = m->b_signed ? PGY_I8 : PGY_U8},
+                     .cut = p->cut,
+                     .finish = FINISH[m->kind],
+                     .activation = floats && m->relu ? CONV_RELU : 0,
+                     .plain = true,
+                     .loose = w == LOOSE,
+                     .vector = m->n % PACKED_VECTOR == 0,
+                     .biased = floats && m->at.bias && !m->bias_ints,
+                     .added = floats && m->at.sum,
+                     .direct = is_stored_at_once(p, w)};
+    byte_columns_limit(&k, &m->finish);
+    return k;
 }
 
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
@@ -243,8 +267,9 @@ static void set_loose(packed_call *c, const kernel_run *r)
 
 static packed_call call_of(const kernel_run *r)
 {
-    const int_matmul *m = &((const params *)r->params)->m;
-    const byte_columns at = byte_columns_of(m->n * m->k, m->n);
+    const params *p = r->params;
+    const int_matmul *m = &p->m;
+    const byte_columns at = columns_of(p, way_of(r->self));
     packed_call c = {.x = (uint64_t)(uintptr_t)r->tensors[0],
                      .w = (uint64_t)(uintptr_t)r->packed,
                      .bias = m->bias_ints ? 0 : operand(r, m->at.bias),
@@ -254,6 +279,7 @@ static packed_call call_of(const kernel_run *r)
                      .n = m->n,
                      .k = m->k,
                      .k_pitch = m->k,
+                     .w_rows = rows_of(p, way_of(r->self)),
                      .x_row = m->k,
                      .y_row = m->n,
                      .groups = 1,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/cuda/adapted.h"
+#include "kernels/cuda/byte_sums.h"
 #include "kernels/cuda/pointwise.h"
 #include "kernels/shared_params.h"
 
@@ -145,44 +146,7 @@ const adapted_family ADAPTED_LOOKUP = {.inner = &KERNELS_lookup[0],
 
 /* ---- Sums and products of elements ----------------------------------------------------------- */
 
-typedef struct limits {
-    int32_t zero, low, high;
-} limits;
-
-static limits limits_of(const int_finish *f)
-{
-    return (limits){f->zero, f->low, f->high};
-}
-
-/* As in byte_binary.cu. */
-typedef struct binary_call {
-    double a_scale, b_scale, scale;
-    float a_factor, b_factor, slack;
-    int32_t a_zero, b_zero;
-    uint32_t a_flip, b_flip;
-    limits limits;
-} binary_call;
-
-/* float32 rounds a factor, a term, and the sum of terms of up to 255 steps. */
-static binary_call call_of(const byte_binary *q)
-{
-    const double unit = 0x1p-22, a = q->a_scale / q->scale, b = q->b_scale / q->scale;
-    binary_call c = {.a_scale = q->a_scale,
-                     .b_scale = q->b_scale,
-                     .scale = q->scale,
-                     .a_factor = (float)(q->multiplies ? a * q->b_scale : a),
-                     .b_factor = (float)b,
-                     .a_zero = q->a_zero,
-                     .b_zero = q->b_zero,
-                     .a_flip = q->a_flip,
-                     .b_flip = q->b_flip,
-                     .limits = limits_of(&q->finish)};
-    const double slack = q->multiplies ? 0x1p-14 : 256 * (a + b + 1) * unit;
-    c.slack = slack < 0.5 ? (float)slack : 0.5f;
-    return c;
-}
-
-static pointwise describe_binary(const qlinear_params *p, const binary_call *c)
+static pointwise describe_binary(const qlinear_params *p, const byte_binary_call *c)
 {
     return (pointwise){.w = &p->w,
                        .operands = 2,
@@ -209,7 +173,7 @@ static void load_binary(cuda_source *s, str *defines, const adapted_params *a, c
 static pgy_status launch_binary(const adapted_run *r, pgy_error *err)
 {
     const qlinear_params *p = r->inner;
-    const binary_call c = call_of(&p->q);
+    const byte_binary_call c = byte_binary_call_of(&p->q);
     const pointwise w = describe_binary(p, &c);
     void *const x[] = {r->run->tensors[0], r->run->tensors[3]};
     return pointwise_launch(r->stream, r->loaded, &w, r->run->tensors[r->a->inputs], x, err);
@@ -228,7 +192,7 @@ typedef struct pool_call {
     int64_t in[POOL_AXES], out[POOL_AXES], window[POOL_AXES], stride[POOL_AXES],
         dilation[POOL_AXES], begin[POOL_AXES], end[POOL_AXES];
     double x_scale, y_scale;
-    limits limits;
+    byte_limits limits;
     int32_t x_zero;
     uint32_t flip, count_padding;
 } pool_call;
@@ -238,7 +202,7 @@ static void set_scales(pool_call *c, const byte_pool_scales *s)
     c->x_scale = s->x;
     c->y_scale = s->y;
     c->x_zero = s->x_zero;
-    c->limits = limits_of(&s->finish);
+    c->limits = byte_limits_of(&s->finish);
 }
 
 static pgy_status launch_pool(const adapted_run *r, pool_call c, pgy_error *err)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding to quantised bytes, as the operators define it in float64; text in front of the sources that use it. No multiplication is
-// fused with an addition: the results must be those of the host.
+// Rounding to quantised bytes, as the operators define it in float64; text in front of the sources that use it. The compiler fuses no
+// multiplication with an addition: the results must be those of the host.
 #ifndef EMULATED
 #define ADD_F32(x, y) __fadd_rn(x, y)
+#define FMA_F32(x, y, z) __fmaf_rn(x, y, z)
 #define MUL_F32(x, y) __fmul_rn(x, y)
 #define ADD_F64(x, y) __dadd_rn(x, y)
 #define MUL_F64(x, y) __dmul_rn(x, y)
 #else
 #define ADD_F32(x, y) ((x) + (y))
+#define FMA_F32(x, y, z) fmaf(x, y, z)
 #define MUL_F32(x, y) ((x) * (y))
 #define ADD_F64(x, y) ((x) + (y))
 #define MUL_F64(x, y) ((x) * (y))
@@ -20,6 +22,16 @@ DEVICE double exact_f64(int32_t x)
     return __hiloint2double(0x43300000, x ^ (int32_t)0x80000000) - 4503601774854144.0;
 #else
     return x;
+#endif
+}
+
+// The four bytes that begin `shift` bits behind those of `low`.
+DEVICE uint32_t word_at(uint32_t low, uint32_t high, uint32_t shift)
+{
+#ifndef EMULATED
+    return __funnelshift_r(low, high, shift);
+#else
+    return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
 #endif
 }
 

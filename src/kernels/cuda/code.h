@@ -15,19 +15,19 @@ extern const char CUDA_SOURCE_prelude[], CUDA_SOURCE_prelude_types[],
 extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_attention_groups[],
     CUDA_SOURCE_attention_parts[], CUDA_SOURCE_attention_rows[], CUDA_SOURCE_attention_tensor[],
     CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[], CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[],
-    CUDA_SOURCE_byte_pool[], CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[], CUDA_SOURCE_depthwise[],
-    CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[], CUDA_SOURCE_group_norm[], CUDA_SOURCE_groups[],
-    CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[], CUDA_SOURCE_loose[], CUDA_SOURCE_mma[],
-    CUDA_SOURCE_move[], CUDA_SOURCE_narrow[], CUDA_SOURCE_packed[], CUDA_SOURCE_packed_sums[],
-    CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[], CUDA_SOURCE_quantize[],
-    CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
+    CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[], CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[],
+    CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[],
+    CUDA_SOURCE_group_norm[], CUDA_SOURCE_groups[], CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[],
+    CUDA_SOURCE_loose[], CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[],
+    CUDA_SOURCE_packed[], CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[],
+    CUDA_SOURCE_pool[], CUDA_SOURCE_quantize[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
 
 enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 
 typedef struct cuda_source {
     const char *name, *text;
     const char *entries[CUDA_ENTRIES + 1]; /* names of the functions to load; NULL ends them */
-    const char *before[6]; /* texts in front of it, such as CUDA_SOURCE_mma; NULL ends them */
+    const char *before[8]; /* texts in front of it, such as CUDA_SOURCE_mma; NULL ends them */
 } cuda_source;
 
 /* What a kernel's `load` returns. */

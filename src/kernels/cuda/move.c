@@ -63,10 +63,51 @@ static void load_strided(cuda_source *s, str *defines, const adapted_params *a, 
     move_write_source(s, defines, p->item * strided_vector(p), "strided_copy");
 }
 
+/* Arguments of woven_copy: the same struct as there. */
+typedef struct woven {
+    uint64_t x, y, planes, pixels, blocks, plane_step, step;
+    uint32_t last;
+} woven;
+
+/* Is the axis of stride 1 the one in front of a short one, with whole packs of four? */
+static bool is_woven(const transpose_params *p)
+{
+    enum { PACK = 4, MOST_LAST = 8 };
+    const walk *w = &p->c.w;
+    if (w->rank < 2 || w->rank > 3 || w->strides[0][w->rank - 2] != 1) return false;
+    return p->c.item <= sizeof(float) && w->shape[w->rank - 1] > 1 &&
+           w->shape[w->rank - 1] <= MOST_LAST && w->shape[w->rank - 2] % PACK == 0 &&
+           w->strides[0][w->rank - 1] % PACK == 0 && p->c.offset % PACK == 0 &&
+           (w->rank < 3 || w->strides[0][0] % PACK == 0);
+}
+
+static pgy_status launch_woven(const adapted_run *r, const transpose_params *p, pgy_error *err)
+{
+    enum { PIXELS = 1024 };
+    const walk *w = &p->c.w;
+    const uint32_t last = w->rank - 1;
+    woven a = {.x = address((const char *)r->run->tensors[0] + p->c.offset * p->c.item),
+               .y = address(r->run->tensors[p->c.inputs]),
+               .planes = last > 1 ? w->shape[0] : 1,
+               .pixels = w->shape[last - 1],
+               .blocks = (w->shape[last - 1] + PIXELS - 1) / PIXELS,
+               .plane_step = last > 1 ? w->strides[0][0] : 0,
+               .step = w->strides[0][last],
+               .last = (uint32_t)w->shape[last]};
+    const uint64_t units = extent_mul(a.planes, a.blocks);
+    return cuda_launch_blocks(r->stream, r->loaded->functions[0],
+                              units < INT32_MAX ? units : INT32_MAX, CUDA_BLOCK, &a, err);
+}
+
 static void load_transpose(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const transpose_params *p = inner;
     (void)a;
+    if (is_woven(p)) {
+        move_write_source(s, defines, p->c.item, "woven_copy");
+        cuda_define_int(defines, "WOVEN", 1);
+        return;
+    }
     move_write_source(s, defines, p->turned ? p->c.item : p->c.item * strided_vector(&p->c),
                       p->turned ? "turned_copy" : "strided_copy");
 }
@@ -121,7 +162,9 @@ static pgy_status launch_strided(const adapted_run *r, pgy_error *err)
 static pgy_status launch_transpose(const adapted_run *r, pgy_error *err)
 {
     const transpose_params *p = r->inner;
-    return p->c.w.count && p->turned ? launch_turned(r, p, err) : launch_strided(r, err);
+    if (!p->c.w.count) return PGY_OK;
+    if (is_woven(p)) return launch_woven(r, p, err);
+    return p->turned ? launch_turned(r, p, err) : launch_strided(r, err);
 }
 
 #define STRIDED_FAMILY(inner_)                                                           \

@@ -69,6 +69,43 @@ KERNEL(turned_copy, turned, 256)
     }
 }
 
+// As turned_copy, if the last axis of y is short, as three colours are: a block brings PIXELS neighbours of each of its `last` elements, four
+// at a time, and stores them in the order of y. The turned axis is the one before the last, and a multiple of four.
+enum { PIXELS = 1024, MOST_LAST = 8 };
+typedef struct woven {
+    const void *x;
+    void *y;
+    uint64_t planes, pixels, blocks, plane_step, step; // blocks: of a plane; steps: elements of x from one plane and one `last` to the next
+    uint32_t last;
+} woven;
+
+#if WOVEN
+KERNEL(woven_copy, woven, 256)
+{
+    typedef struct ALIGNED(sizeof(T) * 4) four { T at[4]; } four;
+    SHARED four room[MOST_LAST * PIXELS / 4];
+    for (uint64_t unit = BLOCK_X; unit < a.planes * a.blocks; unit += BLOCKS_X) {
+        const uint64_t plane = quotient(unit, a.blocks), first = (unit - plane * a.blocks) * PIXELS;
+        const uint32_t count = a.pixels - first < PIXELS ? (uint32_t)(a.pixels - first) : PIXELS;
+        const T *const x = (const T *)a.x + plane * a.plane_step + first;
+        four *const y = (four *)((T *)a.y + (plane * a.pixels + first) * a.last);
+        for (uint32_t c = 0; c < a.last; c++)
+            if (THREAD * 4 < count) room[c * PIXELS / 4 + THREAD] = *(const four *)(x + c * a.step + THREAD * 4);
+        BARRIER();
+        for (uint32_t i = THREAD; i < count / 4 * a.last; i += 256) {
+            uint32_t pixel = i * 4 / a.last, c = i * 4 - pixel * a.last;
+            four v;
+            UNROLL for (int e = 0; e < 4; e++) {
+                v.at[e] = ((const T *)room)[c * PIXELS + pixel];
+                if (++c == a.last) c = 0, pixel++;
+            }
+            y[i] = v;
+        }
+        BARRIER();
+    }
+}
+#endif
+
 // ---- Concat and Split: `width` elements of each row go to or come from a row of `pitch` elements ----
 
 enum { SEGMENTS = 4 };

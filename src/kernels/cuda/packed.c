@@ -73,6 +73,15 @@ static void define_kinds(str *defines, const packed_kind *k)
     cuda_define_int(defines, "W_SIGNED", w);
 }
 
+static void define_limits(str *defines, const packed_kind *k)
+{
+    cuda_define(defines, "Y_KIND", k->y_signed ? "\"s8\"" : "\"u8\"");
+    cuda_define_int(defines, "Y_LOW", k->y_signed ? INT8_MIN : 0);
+    cuda_define_int(defines, "Y_HIGH", k->y_signed ? INT8_MAX : UINT8_MAX);
+    cuda_define_int(defines, "ABOVE", k->above);
+    cuda_define_int(defines, "BELOW", k->below);
+}
+
 void packed_define(str *defines, const packed_kind *k, uint32_t splits)
 {
     cuda_define_int(defines, "BM", PACKED_TILE[k->cut.tile].m);
@@ -87,6 +96,9 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "LOOSE", k->loose);
     cuda_define_int(defines, "MAPPED", k->mapped);
     cuda_define_int(defines, "SLIM", k->slim);
+    cuda_define_int(defines, "DIRECT", k->direct);
+    cuda_define_int(defines, "STAYS", k->stays);
+    if (k->direct) define_limits(defines, k);
     if (bytes) define_kinds(defines, k);
     cuda_define_int(defines, "PLAIN", k->plain);
     cuda_define_int(defines, "PATCHED", k->patched);
@@ -111,7 +123,9 @@ cuda_source packed_text(const packed_kind *kind, const char *name, const char *t
     cuda_source s = {name, text, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_groups}};
     size_t count = 2;
     if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
-    s.before[count] = CUDA_SOURCE_packed_sums;
+    if (kind->finish == PACKED_TO_BYTES && kind->added) s.before[count++] = CUDA_SOURCE_byte_binary;
+    s.before[count++] = CUDA_SOURCE_packed_sums;
+    if (kind->direct) s.before[count] = CUDA_SOURCE_byte_rows;
     return s;
 }
 
@@ -124,6 +138,7 @@ pgy_status packed_load(void **out, const packed_kind *kind, device *d, pgy_error
     void *code = NULL;
     if (!l) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     l->more = kind->more;
+    l->stays = kind->stays;
     l->splits = cuda_has_clusters(d) ? kind->cut.splits : 1;
     packed_define(&defines, kind, l->splits);
     const pgy_status st = cuda_load(&code, d, &source, &defines, err);
@@ -154,7 +169,9 @@ uint32_t packed_room(uint32_t tile, uint32_t more)
 pgy_status packed_launch(device_stream *s, const packed_loaded *l, const packed_cut *c,
                          packed_call *call, pgy_error *err)
 {
-    const uint64_t blocks = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits;
+    const uint64_t all = blocks_of(c->tile, call->m, call->n, call->groups) * l->splits,
+                   most = (uint64_t)MULTIPROCESSORS * PACKED_TILE[c->tile].blocks,
+                   blocks = l->stays && all > most ? most : all;
     return cuda_launch_shared(s, l->code->functions[0], blocks, PACKED_TILE[c->tile].m * 2,
                               packed_room(c->tile, l->more), call, err);
 }

@@ -5,7 +5,7 @@
 //
 // BLOCKS: that a multiprocessor shall run at the same time; PLAIN: rows of a matrix; PATCHED: windows inside a linear image, rows of
 // which lie together; GATHERED: elements of X are read one by one; TAPS: not 0 if the lines of a linear image that the windows of a
-// tile cover come to shared memory, where a row of a window is TAPS elements from an even one on.
+// tile cover come to shared memory, where a row of a window is TAPS elements from an even one on. Of bytes, the image has its channels last.
 enum { LINES = PACKED_THREADS / 8, A_ROWS = BM / LINES, B_ROWS = BN / LINES };
 
 // ---- From memory to shared memory ------------------------------------------------------------------
@@ -142,6 +142,50 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const tap *taps)
     }
     s->k += BK;
 }
+#elif TAPS && TENSOR == 3
+// Lines of an image in channels last in shared memory, with its zero point around it. A row of a window is TAPS bytes there, from any one
+// on, of which those behind the window have weights 0.
+enum { MARGIN = 16, CHUNKS_OF_ROW = TAPS / 16 };
+
+// Pixels of a tile are of the same image.
+DEVICE void bring_lines(uint32_t *lines, const packed *a, uint64_t m0)
+{
+    const uint32_t image = (uint32_t)m0 / a->pixels, y0 = ((uint32_t)m0 - image * a->pixels) / a->out_width, chunks = a->line / 16;
+    const int32_t top = (int32_t)y0 * a->stride_y - a->pad_y;
+    const X *const x = a->x + image * a->image;
+    for (uint32_t i = THREAD; i < a->lines * chunks; i += PACKED_THREADS) {
+        const uint32_t line = i / chunks, column = (i - line * chunks) * 16 - MARGIN; // a margin's columns wrap around
+        const int32_t y = top + (int32_t)line;
+        const int inside = (uint32_t)y < (uint32_t)a->in_height && column < (uint32_t)a->step_y;
+        copy_16(lines + i * 4, inside ? x + (int64_t)y * a->step_y + column : a->outside, 1);
+    }
+}
+
+// s.at is not used; s.y: the first byte of the row's window.
+DEVICE source find_source(const packed *a, uint32_t group, uint64_t m0, uint32_t begin)
+{
+    const uint32_t first = (uint32_t)m0 % a->pixels, pixel = first + THREAD % BM;
+    const uint32_t row = pixel / a->out_width, column = pixel - row * a->out_width;
+    source s;
+    (void)group;
+    s.y[0] = (int32_t)((row - first / a->out_width) * (uint32_t)a->stride_y * a->line) + ((int32_t)column * a->stride_x - a->pad_x) * a->step_x + MARGIN;
+    s.k = begin + THREAD / BM * 64;
+    return s;
+}
+
+DEVICE void bring_x(char *tile, source *s, const packed *a, const uint32_t *lines)
+{
+    const uint32_t row = THREAD % BM, first = THREAD / BM * 4, shift = (uint32_t)s->y[0] % 4 * 8;
+    UNROLL for (uint32_t c = 0; c < 4; c++) {
+        const uint32_t unit = s->k / 16 + c, line = unit / CHUNKS_OF_ROW; // the same for a warp
+        const uint32_t *const from = lines + ((uint32_t)s->y[0] + line * a->line + (unit - line * CHUNKS_OF_ROW) * 16) / 4;
+        quarters v = {{0, 0, 0, 0}};
+        if (line < WINDOW_HEIGHT)
+            UNROLL for (uint32_t w = 0; w < 4; w++) v.at[w] = word_at(from[w], from[w + 1], shift);
+        *(quarters *)(tile + chunk_at(row, first + c)) = v;
+    }
+    s->k += BK;
+}
 #elif TAPS
 // Lines of the image in shared memory, with zeros around it, as words of two elements.
 enum { MARGIN = 8, UNITS_OF_CHUNK = 8 / TAPS };
@@ -231,16 +275,65 @@ DEVICE void bring_x(char *tile, source *s, const packed *a, const void *unused)
 }
 #endif
 
+#if DIRECT
+#define W_ROWS(a) (a)->w_rows
+#else
+#define W_ROWS(a) (a)->n
+#endif
 DEVICE void bring_w(char *tile, const packed *a, const WEIGHT *w, uint64_t n0, uint32_t k0)
 {
     const uint32_t line = THREAD / 8, chunk = THREAD % 8, k = k0 + chunk * CHUNK;
     UNROLL for (int i = 0; i < B_ROWS; i++) {
         const uint64_t n = n0 + line + (uint32_t)(i * LINES);
-        const int inside = n < a->n && k < a->k_pitch;
+        const int inside = n < W_ROWS(a) && k < a->k_pitch;
         copy_16(tile + A_BYTES + chunk_at(line + (uint32_t)(i * LINES), chunk), inside ? w + n * a->k_pitch + k : a->w, inside);
     }
 }
 
+#define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
+
+#if STAYS
+// All columns are of one tile, whose steps all have a stage: a block keeps the weights and computes every BLOCKS_X-th tile. The lines of the
+// next one come beside the products of this one.
+KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, 1)
+{
+    SHARED_ROOM(room);
+    SHARED scale_room scales;
+#ifdef EMULATED
+    char *const tiles = room;
+#else
+    char *const tiles = room + (-(uint32_t)__cvta_generic_to_shared(room) & 1023);
+#endif
+    const uint32_t steps = (uint32_t)((a.k + BK - 1) / BK), all = (uint32_t)((a.m + BM - 1) / BM), words = a.lines * a.line / 4;
+    uint32_t *now = (uint32_t *)(tiles + STAGES * STAGE_BYTES), *later = now + words;
+    for (uint32_t i = 0; i < steps; i++) bring_w(STAGE(i), &a, a.w, 0, i * BK);
+    load_scales(&scales, &a, 0, 0);
+    WAIT_FOR_LAST();
+    bring_lines(now, &a, (uint64_t)BLOCK_X * BM);
+    COPIES_END();
+    for (uint32_t unit = BLOCK_X; unit < all; unit += BLOCKS_X) {
+        const uint64_t m0 = (uint64_t)unit * BM;
+        sums s;
+        rests rest;
+        begin_bytes(&s, &a, 0, m0, 0);
+        load_rests(&rest, &a, 0, m0, 0);
+        COPIES_WAIT(0);
+        BARRIER();
+        if (unit + BLOCKS_X < all) bring_lines(later, &a, m0 + (uint64_t)BLOCKS_X * BM);
+        COPIES_END();
+        source x = find_source(&a, 0, m0, 0);
+        for (uint32_t i = 0; i < steps; i++) bring_x(STAGE(i), &x, &a, now);
+        SHOW_TILES();
+        BARRIER();
+        for (uint32_t i = 0; i < steps; i++) start_products(&s, STAGE(i));
+        finish_products(&s);
+        store_bytes(&a, &scales, &s, &rest, 0, m0, 0);
+        uint32_t *const used = now;
+        now = later;
+        later = used;
+    }
+}
+#else
 KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 {
     SHARED_ROOM(room);
@@ -257,10 +350,8 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     const uint64_t m0 = (row - group * rows) * BM;
     const uint32_t all = (uint32_t)((a.k + BK - 1) / BK), each = (all + SPLITS - 1) / SPLITS, begin = rank * each;
     const uint32_t steps = begin >= all ? 0 : begin + each < all ? each : all - begin;
-    const WEIGHT *const w = a.w + (uint64_t)group * a.n * a.k_pitch;
+    const WEIGHT *const w = a.w + (uint64_t)group * W_ROWS(&a) * a.k_pitch;
     sums s;
-    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
-#define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
     // Weights are constants: they come while the kernel before this one still runs.
     for (uint32_t i = 0; i < STAGES - 1 && i < steps; i++) bring_w(STAGE(i), &a, w, n0, (begin + i) * BK);
 #if GATHERED
@@ -272,6 +363,13 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #else
     const void *const taps = (const void *)0;
 #endif
+#if DIRECT
+    SHARED scale_room scales;
+    load_scales(&scales, &a, group, n0);
+    begin_bytes(&s, &a, group, m0, n0);
+#else
+    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s.at[j][e] = 0;
+#endif
     WAIT_FOR_LAST();
 #if TAPS
     bring_lines(taps, &a, m0);
@@ -279,8 +377,13 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
     COPIES_WAIT(0);
     BARRIER();
 #endif
+#if DIRECT
+    rests rest;
+    if (RESTS_EARLY) load_rests(&rest, &a, group, m0, n0);
+#else
     extras more;
     load_extras(&more, &a, group, m0, n0, rank);
+#endif
     source x = find_source(&a, group, m0, begin * BK);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
         if (i < steps) bring_x(STAGE(i), &x, &a, taps);
@@ -299,7 +402,10 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
         finish_products(&s);
     }
     BARRIER();
-#if defined(EMULATED) && SPLITS > 1
+#if DIRECT
+    if (!RESTS_EARLY) load_rests(&rest, &a, group, m0, n0);
+    store_bytes(&a, &scales, &s, &rest, group, m0, n0);
+#elif defined(EMULATED) && SPLITS > 1
     // The blocks of a cluster run one after the other: the last one adds.
     keep_sums(parts + rank * BM * OUT_PITCH, &s);
     BARRIER();
@@ -313,3 +419,4 @@ KERNEL_CLUSTER(run, packed, PACKED_THREADS, BLOCKS, SPLITS)
 #endif
 #endif
 }
+#endif

@@ -5,6 +5,7 @@
 #ifndef KERNELS_CUDA_PACKED_H
 #define KERNELS_CUDA_PACKED_H
 
+#include "kernels/cuda/byte_sums.h"
 #include "kernels/cuda/code.h"
 #include "kernels/extent.h"
 
@@ -24,6 +25,7 @@ typedef struct packed_call {
     int32_t zero, low, high;
     uint64_t mapped, row_kinds, column_kinds; /* with packed_kind.mapped */
     uint32_t kinds, kind_pitch;
+    uint64_t least, most, w_rows; /* with packed_kind.direct */
     struct packed_loose {
         uint64_t a_scale, b_scale, y_scale, a_zero, b_zero, bias;
         double alpha;
@@ -31,7 +33,8 @@ typedef struct packed_call {
         uint64_t batch_shape[PACKED_BATCH_AXES], a_batch[PACKED_BATCH_AXES],
             b_batch[PACKED_BATCH_AXES];
         uint32_t batch_rank, b_scales, b_zeros;
-    } loose; /* with packed_kind.loose */
+    } loose;              /* with packed_kind.loose */
+    byte_binary_call sum; /* of bytes with packed_kind.added: of a result and the residual */
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
@@ -48,6 +51,7 @@ typedef struct packed_loaded {
     cuda_loaded *code;
     uint32_t splits; /* 1 on GPUs without clusters of blocks */
     uint32_t more;   /* bytes of shared memory behind the tiles */
+    bool stays;      /* a block computes several tiles */
 } packed_loaded;
 
 typedef struct packed_types {
@@ -78,7 +82,11 @@ typedef struct packed_kind {
     /* Bytes from outside of the image are 0 instead of its zero point, so what is added to a sum
      * depends on the place. */
     bool mapped;
-    bool slim; /* steps have 64 bytes of each row, and there are twice as many stages */
+    /* Bytes go from registers to Y: packed weights are in the order of byte_columns_row. Results
+     * below and above the limits are none of their type. */
+    bool direct, y_signed, above, below;
+    bool stays; /* a block computes several tiles */
+    bool slim;  /* steps have 64 bytes of each row, and there are twice as many stages */
 } packed_kind;
 
 /* Elements from one row of packed weights to the next. */

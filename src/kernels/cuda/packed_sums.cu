@@ -7,7 +7,7 @@
 // VECTOR: rows of Y are whole vectors of 8; X, WEIGHT, BIAS, RESIDUAL, Y: types; BIASED, ADDED: there is a bias, a residual. FINISH:
 // what results are made of, of bytes: 1 bytes, 2 int32, 3 and 4 float32 of QuantizedConv and QuantizedMatMul. PLANES: Y is linear. MAPPED: of bytes, what lies outside of
 // the image counts as 0, not as its zero point.
-// SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes.
+// SLIM: a step has 64 bytes of each row (boxed.cu alone). LOOSE: products of any matrices of bytes. DIRECT: see byte_rows.cu. STAYS: see packed.cu.
 enum { ROW_BYTES = SLIM ? 64 : 128, CHUNK = 16 / sizeof(X), BK = ROW_BYTES / sizeof(X), PACKED_THREADS = BM * 2 };
 enum { A_BYTES = BM * ROW_BYTES, STAGE_BYTES = (BM + BN) * ROW_BYTES, SUMS = BN / 8, OUT_PITCH = BN + 8 };
 
@@ -47,7 +47,13 @@ typedef struct packed {
     const int32_t *mapped;
     const u8 *row_kinds, *column_kinds;
     uint32_t kinds, kind_pitch; // kinds of columns; elements from one kind's offsets to the next
+    // With DIRECT: scales of columns that are too small and too large, and rows of W of a group
+    const float *least, *most;
+    uint64_t w_rows;
     loose loose;
+#if FINISH == 1 && ADDED
+    byte_binary sum; // of a byte and the residual
+#endif
 } packed;
 
 // ---- Products --------------------------------------------------------------------------------------
@@ -278,8 +284,12 @@ DEVICE void finish_8(const packed *a, const columns *c, uint64_t at, uint64_t st
     const byte_limits l = {a->zero, a->low, a->high};
     int32_t whole[8];
     UNROLL for (int e = 0; e < 8; e++) whole[e] = (int32_t)((uint32_t)sum[e] + (uint32_t)c->offsets[e]);
-    const byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
+    byte_pack p = bytes_of_sums(whole, c->factors, c->scales, l);
     (void)column;
+#if ADDED // and VECTOR
+    const byte_pack r = *(const byte_pack *)(a->residual + at);
+    UNROLL for (int e = 0; e < 8; e++) p.at[e] = byte_sum(p.at[e], r.at[e], &a->sum);
+#endif
 #if VECTOR
     *(byte_pack *)(a->y + at) = p;
 #else

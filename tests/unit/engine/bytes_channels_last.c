@@ -106,6 +106,43 @@ static void test_bytes_channels_last__few_channels_turn_on_a_gpu(void **state)
                 "DequantizeLinear");
 }
 
+/* y = a convolution behind o + p + o, or o + p + p if `twice`: o is a convolution, p one of o. */
+static model_builder residual(int64_t channels, int64_t group, bool twice)
+{
+    char shape[32];
+    snprintf(shape, sizeof shape, "2, %d, 5, 6", (int)channels);
+    model_builder b = start_quantised(shape, PGY_U8);
+    builder_node(&b, "Identity", "xd", "xqd");
+    conv(&b, "xq", "o", channels, channels, 1);
+    conv(&b, "o", "p", channels, channels, group);
+    builder_node(&b, "Add", "od pd", "sum");
+    quantise(&b, "sum", "r", 0.06f, PGY_U8, 120);
+    builder_node(&b, "Add", twice ? "rd pd" : "rd od", "more");
+    quantise(&b, "more", "t", 0.0917f, PGY_U8, 110);
+    conv(&b, "t", "u", channels, channels, 1);
+    builder_node(&b, "DequantizeLinear", "u us uz", "y");
+    return b;
+}
+
+static void test_bytes_channels_last__sums_join_convolutions_on_a_gpu(void **state)
+{
+    static const char STAYS[] = "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd "
+                                "QLinearAdd QLinearConv Transpose DequantizeLinear";
+    (void)state;
+    model_builder b = residual(16, 1, false);
+    expect_y(&b, STAYS);
+    b = residual(16, 1, false);
+    expect_y_on(&b, "cuda",
+                "QuantizeLinear Transpose QLinearConv QLinearConv QLinearAdd QLinearConv Transpose "
+                "DequantizeLinear");
+    b = residual(16, 1, true); /* others read the convolution's bytes, too */
+    expect_y_on(&b, "cuda", STAYS);
+    b = residual(8, 1, false); /* no whole vectors */
+    expect_y_on(&b, "cuda", STAYS);
+    b = residual(16, 16, false); /* no product */
+    expect_y_on(&b, "cuda", STAYS);
+}
+
 static void test_bytes_channels_last__small_groups_stay(void **state)
 {
     (void)state;

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For CUDA devices: QLinearAdd of a convolution's bytes in channels last and of others becomes part
+ * of the convolution, whose kernels have the bytes in registers. */
+#include "engine/passes/pass.h"
+#include "transform/pattern.h"
+
+/* VECTOR: channels that a kernel reads and writes at once; LEAST: below, or without the vector, a
+ * convolution may be one that no product of CUDA devices computes. */
+enum { A = 0, B = 3, SUM_SCALE = 6, SUM_ZERO, SUM_INPUTS, VECTOR = 16 };
+enum { W = 3, W_ZERO = 5, Y_SCALE = 6, Y_ZERO, BIAS, CONV_INPUTS, RANK = 4 };
+
+static bool are_constants(const pattern *p, const pgy_node *n, size_t from)
+{
+    for (size_t i = from; i < n->input_count; i++)
+        if (n->inputs[i] && !pattern_is_constant(p, n->inputs[i])) return false;
+    return true;
+}
+
+/* Elements of a constant of integers as int64 (released by the caller), or NULL. */
+static pgy_tensor *integers(pattern *p, pgy_value *v)
+{
+    pgy_tensor *stored = NULL, *wide = NULL;
+    if (!pattern_is_constant(p, v)) return NULL;
+    if (fold_constant(&stored, &p->f, v, NULL) != PGY_OK || !stored ||
+        op_to_storage(&wide, stored, NULL) != PGY_OK)
+        wide = NULL;
+    pgy_tensor_release(stored);
+    return wide;
+}
+
+/* Are all elements of a constant of integers 0? */
+static bool are_zeros(pattern *p, pgy_value *v)
+{
+    pgy_tensor *t = integers(p, v);
+    bool yes = t != NULL;
+    for (size_t i = 0; yes && i < pgy_tensor_count(t); i++) yes = op_i64(t)[i] == 0;
+    pgy_tensor_release(t);
+    return yes;
+}
+
+static bool is_same_integer(pattern *p, pgy_value *a, pgy_value *b)
+{
+    pgy_tensor *x = integers(p, a), *y = integers(p, b);
+    const bool yes = x && y && pgy_tensor_count(x) == 1 && pgy_tensor_count(y) == 1 &&
+                     op_i64(x)[0] == op_i64(y)[0];
+    pgy_tensor_release(x);
+    pgy_tensor_release(y);
+    return yes;
+}
+
+/* Do kernels of CUDA devices compute the convolution as a product? */
+static bool is_product(pattern *p, const pgy_node *n)
+{
+    if (!pattern_is(n, "pgy:QLinearConv") && !pattern_is(n, "com.microsoft:QLinearConv"))
+        return false;
+    if (n->input_count > CONV_INPUTS || !pattern_int(n, "channels_last", 0) ||
+        !are_constants(p, n, 1) || pattern_rank(n->inputs[W]) != RANK)
+        return false;
+    const int64_t out = pattern_size(n->inputs[W], 0), in = pattern_size(n->inputs[W], 1);
+    return out > 0 && out % VECTOR == 0 && in > 0 && in % VECTOR == 0 &&
+           pattern_int(n, "group", 1) == 1 && pattern_dtype(n->inputs[W]) == PGY_I8 &&
+           (!pattern_input(n, W_ZERO) || are_zeros(p, n->inputs[W_ZERO]));
+}
+
+/* Are the scale and zero point of the bytes those with which n adds them? */
+static bool reads_same(pattern *p, const pgy_node *n, size_t operand, const pgy_node *conv)
+{
+    double made, read;
+    return pattern_scalar(p, conv->inputs[Y_SCALE], &made) &&
+           pattern_scalar(p, n->inputs[operand + 1], &read) && made == read &&
+           is_same_integer(p, conv->inputs[Y_ZERO], n->inputs[operand + 2]);
+}
+
+static bool add_to(pattern *p, pgy_node *n, size_t operand)
+{
+    static const char *const KEPT[] = {"activation",   "auto_pad", "channels_last", "dilations",
+                                       "kernel_shape", "pads",     "strides"};
+    pgy_value *y = n->inputs[operand], *other = n->inputs[A + B - operand];
+    pgy_node *conv = pattern_is_inner(y) ? y->producer : NULL;
+    if (!conv || other == y || !is_product(p, conv) || !reads_same(p, n, operand, conv))
+        return false;
+    if (!pattern_same_shape(y, other) || pattern_dtype(other) != pattern_dtype(y) ||
+        pattern_dtype(n->outputs[0]) != pattern_dtype(y))
+        return false;
+    pgy_value *inputs[] = {NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           other,
+                           n->inputs[A + B - operand + 1],
+                           n->inputs[A + B - operand + 2],
+                           n->inputs[SUM_SCALE],
+                           n->inputs[SUM_ZERO]};
+    for (size_t i = 0; i < conv->input_count; i++) inputs[i] = conv->inputs[i];
+    pgy_node *made = pattern_put(p, n, "pgy:QLinearConv", inputs, sizeof inputs / sizeof *inputs);
+    for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++) pattern_copy(p, made, conv, KEPT[i]);
+    return true;
+}
+
+static bool fuse(pattern *p, pgy_node *n)
+{
+    if (!pattern_is(n, "com.microsoft:QLinearAdd") || n->input_count != SUM_INPUTS) return false;
+    for (size_t i = 0; i < SUM_INPUTS; i++)
+        if (!n->inputs[i] || (i % B && !pattern_is_constant(p, n->inputs[i]))) return false;
+    return add_to(p, n, A) || add_to(p, n, B);
+}
+
+static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
+{
+    static const pattern_rule RULES[] = {fuse, NULL};
+    return pass_is_for_cuda(target) ? pattern_run(g, "fuse_byte_sums", RULES, changes, err)
+                                    : PGY_OK;
+}
+
+const pass PASS_fuse_byte_sums = {.name = "fuse_byte_sums",
+                                  .summary =
+                                      "sums of a convolution's bytes and others, for CUDA devices",
+                                  .run_for = run};
