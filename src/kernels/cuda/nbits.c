@@ -7,28 +7,43 @@
 #include "kernels/cuda/nbits.h"
 
 enum { A, B, SCALES, ZEROS, GROUPS, BIAS };
-enum { VECTOR = 8, STEP = 16, FEW_ROWS = 32, LEAST_ROWS = 8, WARPS = 8, THREADS = 256, MULTIPROCESSORS = 132 };
+enum {
+    VECTOR = 8,
+    STEP = 16,
+    FEW_ROWS = 32,
+    LEAST_ROWS = 8,
+    WARPS = 8,
+    THREADS = 256,
+    MULTIPROCESSORS = 132
+};
 enum { MOST_SPLITS = 8, LEAST_GROUPS = 4 };
 
 typedef cuda_nbits_params params;
 
 /* What a block of threads computes at a time. */
 typedef struct tile_shape {
-    uint32_t n, m;
+    uint32_t n, m;   /* n: 16 for each of 8 warps */
     uint32_t stages; /* groups of k in shared memory at the same time */
     uint32_t blocks; /* that a multiprocessor shall run */
     double rate;     /* floating-point operations per ns and multiprocessor, for estimates */
 } tile_shape;
 static const tile_shape TILES[] = {
-    {128, 128, 3, 1, 2600}, {128, 64, 4, 1, 2200}, {64, 64, 4, 2, 1800}, {64, 32, 4, 2, 1200}};
+    {128, 128, 4, 1, 2600}, {128, 64, 4, 2, 2400}, {128, 32, 4, 2, 1400}};
 enum { TILE_COUNT = sizeof TILES / sizeof *TILES };
 
-/* The tile of a row; TILE_COUNT for few rows of X. */
+/* How few rows of X are computed: blocks that shall have work, groups of k that are under way for a
+ * thread at most, blocks that a multiprocessor shall run. */
+typedef struct few_way {
+    uint32_t wanted, batch, blocks;
+} few_way;
+static const few_way FEW[] = {{264, 8, 2}, {396, 4, 3}, {792, 4, 3}};
+
+/* The tile of a row; from TILE_COUNT on the ways of few rows of X. */
 static uint32_t tile_of(const kernel *self);
 
 static bool is_few(const kernel *self)
 {
-    return tile_of(self) == TILE_COUNT;
+    return tile_of(self) >= TILE_COUNT;
 }
 
 /* ---- The problem ---------------------------------------------------------------------------- */
@@ -56,7 +71,7 @@ static bool read_zeros(params *p, const kernel_problem *u)
 static bool has_sizes(const params *p, bool few)
 {
     const uint64_t most = INT32_MAX / 2;
-    if (!p->m || !p->n || !p->k || p->m > most || p->n > most || p->k > most) return false;
+    if (!p->m || !p->n || !p->k || p->m > most || p->n > most || p->k > most / 8) return false;
     if (!p->block || p->block > most || p->blocks != (p->k + p->block - 1) / p->block) return false;
     return p->k % VECTOR == 0 && (p->blocks == 1 || p->block % STEP == 0) &&
            (few ? p->m <= FEW_ROWS : p->m > LEAST_ROWS);
@@ -76,8 +91,9 @@ static uint64_t blocks_of(const params *p, const tile_shape *t)
 static uint32_t splits_of(const params *p, uint32_t tile)
 {
     uint32_t splits = 1;
-    if (tile == TILE_COUNT) return 1;
-    while (splits < MOST_SPLITS && blocks_of(p, &TILES[tile]) * splits * 2 <= MULTIPROCESSORS * 3 / 2 &&
+    if (tile >= TILE_COUNT) return 1;
+    while (splits < MOST_SPLITS &&
+           blocks_of(p, &TILES[tile]) * splits * 2 <= MULTIPROCESSORS * 3 / 2 &&
            nbits_groups(p) >= 2 * (uint64_t)splits * LEAST_GROUPS)
         splits *= 2;
     return splits;
@@ -107,6 +123,7 @@ static bool nbits_describe(params *p, const kernel_problem *u)
         return false;
     p->m = count / p->k;
     p->splits = splits_of(p, tile_of(u->self));
+    p->few = is_few(u->self);
     return has_sizes(p, is_few(u->self)) &&
            (!p->has_bias || kernel_count(&u->inputs[BIAS]) == p->n);
 }
@@ -120,7 +137,8 @@ static bool cuda_nbits_accept(kernel_problem *u, double *cost_ns)
     if (is_few(u->self)) return true;
     const tile_shape *t = &TILES[tile_of(u->self)];
     const double waves = (double)ratio_up(blocks_of(&p, t) * p.splits, MULTIPROCESSORS),
-                 each = 2.0 * t->m * t->n * (double)p.k / p.splits, parts = p.type == PGY_F32 ? 3 : 1;
+                 each = 2.0 * t->m * t->n * (double)p.k / p.splits,
+                 parts = p.type == PGY_F32 ? 3 : 1;
     const double computed = 2500 + waves * each * parts / t->rate;
     if (computed > *cost_ns) *cost_ns = computed;
     return true;
@@ -167,7 +185,8 @@ static bool cuda_nbits_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "types");
     if (!extent_enum(e, p->zeros, NBITS_FLOAT_ZEROS + 1, "zero points")) return false;
     if (!has_sizes(p, is_few(q->self))) return extent_refuse(e, "shape");
-    if (p->splits != splits_of(p, tile_of(q->self))) return extent_refuse(e, "parts");
+    if (p->few != is_few(q->self) || p->splits != splits_of(p, tile_of(q->self)))
+        return extent_refuse(e, "parts");
     extent_tensor(e, A, extent_mul(p->m, p->k), cuda_item((pgy_dtype)p->type));
     if (p->has_bias) extent_tensor(e, BIAS, p->n, cuda_item((pgy_dtype)p->bias_type));
     extent_tensor(e, p->inputs, extent_mul(p->m, p->n), cuda_item((pgy_dtype)p->out_type));
@@ -177,43 +196,46 @@ static bool cuda_nbits_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-/* How nbits_few.cu divides the work: warps that share k of 16 columns, groups that are under way. */
+/* How nbits_few.cu divides the work: warps that share k of 16 columns, groups that are under way.
+ */
 typedef struct few_cut {
     uint32_t share, batch, ahead, eights;
 } few_cut;
 
-static few_cut few_cut_of(const params *p)
+static few_cut few_cut_of(const params *p, const kernel *self)
 {
-    enum { WANTED_BLOCKS = 264, LEAST = 2, MOST_BATCH = 8 };
+    enum { LEAST = 2 };
+    const few_way *way = &FEW[tile_of(self) - TILE_COUNT];
     const uint64_t groups = nbits_groups(p);
+    const uint32_t parts = p->type == PGY_F32 ? 3 : 1;
     few_cut c = {.share = 1, .batch = 1, .ahead = 4, .eights = (uint32_t)ratio_up(p->m, 8)};
     while (c.share < WARPS && groups >= 2 * (uint64_t)c.share * LEAST &&
-           ratio_up(nbits_tiles(p) * c.share, WARPS) < WANTED_BLOCKS)
+           ratio_up(nbits_tiles(p) * c.share, WARPS) < way->wanted)
         c.share *= 2;
     const uint64_t own = ratio_up(groups, c.share);
-    const uint32_t most = c.eights > 1 || p->type == PGY_F32 ? MOST_BATCH / 2 : MOST_BATCH;
+    const uint32_t most = c.eights * parts > 1 && way->batch > 4 ? way->batch / 2 : way->batch;
     while (c.batch < most && c.batch < own) c.batch *= 2;
-    while (c.ahead > c.batch || (c.ahead > 1 && c.ahead * c.eights * (p->type == PGY_F32 ? 3 : 1) > 4))
+    while (c.ahead > c.batch || (c.ahead > 1 && c.ahead * c.eights * parts > 16 / way->blocks / 2))
         c.ahead /= 2;
     return c;
 }
 
-static void define_few(str *defines, const params *p)
+static void define_few(str *defines, const params *p, const kernel *self)
 {
-    const few_cut c = few_cut_of(p);
+    const few_cut c = few_cut_of(p, self);
+    const uint32_t blocks = FEW[tile_of(self) - TILE_COUNT].blocks;
     cuda_define_int(defines, "ROWS", (int64_t)p->m);
     cuda_define_int(defines, "EIGHTS", c.eights);
     cuda_define_int(defines, "SHARE", c.share);
     cuda_define_int(defines, "BATCH", c.batch);
     cuda_define_int(defines, "AHEAD", c.ahead);
-    cuda_define_int(defines, "BLOCKS", 2);
+    cuda_define_int(defines, "BLOCKS", c.eights > 1 || p->type == PGY_F32 ? 2 : blocks);
 }
 
 static void define_tile(str *defines, const params *p, const tile_shape *t, uint32_t splits)
 {
     cuda_define_int(defines, "BM", t->m);
     cuda_define_int(defines, "BN", t->n);
-    cuda_define_int(defines, "WARPS_N", 4);
     cuda_define_int(defines, "STAGES", p->type == PGY_F32 ? 2 : t->stages);
     cuda_define_int(defines, "BLOCKS", t->blocks);
     cuda_define_int(defines, "SPLITS", splits);
@@ -223,14 +245,14 @@ static void define_tile(str *defines, const params *p, const tile_shape *t, uint
 static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, device *d,
                        pgy_error *err)
 {
-    static const cuda_source FEW = {"nbits_few",
-                                    CUDA_SOURCE_nbits_few,
-                                    {"run"},
-                                    {CUDA_SOURCE_mma, CUDA_SOURCE_nbits}},
+    static const cuda_source ROWS = {"nbits_few",
+                                     CUDA_SOURCE_nbits_few,
+                                     {"run"},
+                                     {CUDA_SOURCE_mma, CUDA_SOURCE_nbits}},
                              TILE = {"nbits_tile",
                                      CUDA_SOURCE_nbits_tile,
                                      {"run"},
-                                     {CUDA_SOURCE_mma, CUDA_SOURCE_nbits}};
+                                     {CUDA_SOURCE_mma, CUDA_SOURCE_groups, CUDA_SOURCE_nbits}};
     const params *p = plan->params;
     const bool whole = p->type == PGY_F32;
     str defines = {0};
@@ -247,10 +269,10 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
     cuda_define_type(&defines, "BIAS", (pgy_dtype)p->bias_type);
     cuda_define_type(&defines, "Y", (pgy_dtype)p->out_type);
     if (is_few(self))
-        define_few(&defines, p);
+        define_few(&defines, p, self);
     else
         define_tile(&defines, p, &TILES[tile_of(self)], cuda_has_clusters(d) ? p->splits : 1);
-    return cuda_load(out, d, is_few(self) ? &FEW : &TILE, &defines, err);
+    return cuda_load(out, d, is_few(self) ? &ROWS : &TILE, &defines, err);
 }
 
 /* Arguments of the kernels: the same struct as in nbits.cu. */
@@ -264,7 +286,7 @@ static uint32_t room_of(const params *p, const tile_shape *t)
     const bool whole = p->type == PGY_F32;
     const uint32_t stages = (whole ? 2 * 3 : t->stages) * t->m * NBITS_GROUP * 2,
                    sums = t->m * (t->n + 4) * (uint32_t)sizeof(float);
-    return stages > sums ? stages : sums;
+    return (stages > sums ? stages : sums) + 1024; /* stages begin at a multiple of 1024 */
 }
 
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
@@ -287,22 +309,22 @@ static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error 
                     .blocks = (uint32_t)cuda_nbits_blocks(p)};
     if (is_few(r->self))
         return cuda_launch_blocks(stream, l->functions[0],
-                                  ratio_up(nbits_tiles(p) * few_cut_of(p).share, WARPS), THREADS,
-                                  &c, err);
+                                  ratio_up(nbits_tiles(p) * few_cut_of(p, r->self).share, WARPS),
+                                  THREADS, &c, err);
     const tile_shape *t = &TILES[tile_of(r->self)];
     const uint32_t splits = cuda_has_clusters(stream->device) ? p->splits : 1;
     return cuda_launch_shared(stream, l->functions[0], blocks_of(p, t) * splits, THREADS,
                               room_of(p, t), &c, err);
 }
 
-#define ROW(name_)                                                                               \
-    {                                                                                            \
-        .name = "nbits_" name_, .version = 1, .ops = "com.microsoft:MatMulNBits",                \
-        .device = "cuda", .accept = cuda_nbits_accept, .prepare = cuda_nbits_prepare,            \
-        .extent = cuda_nbits_extent, .load = load, .unload = cuda_unload, .enqueue = enqueue     \
+#define ROW(name_)                                                                           \
+    {                                                                                        \
+        .name = "nbits_" name_, .version = 1, .ops = "com.microsoft:MatMulNBits",            \
+        .device = "cuda", .accept = cuda_nbits_accept, .prepare = cuda_nbits_prepare,        \
+        .extent = cuda_nbits_extent, .load = load, .unload = cuda_unload, .enqueue = enqueue \
     }
 const kernel KERNELS_cuda_nbits[] = {
-    ROW("128x128"), ROW("128x64"), ROW("64x64"), ROW("64x32"), ROW("few"), {0},
+    ROW("128x128"), ROW("128x64"), ROW("128x32"), ROW("few"), ROW("few_396"), ROW("few_792"), {0},
 };
 
 static uint32_t tile_of(const kernel *self)

@@ -5,8 +5,8 @@
 // They become numbers in registers, integers minus zero points, which are exact in 16 bits; sums of a block are multiplied by the scale in
 // float32. X in float32 is cut into three bf16, which together are exact.
 //
-// IN: type of X; X: type of the products, f16 or bf16 (TENSOR 1, 2); PARTS: of a number of X, 1 or 3; SCALE, of SCALE_WORDS words for two, BIAS, Y: types; BIASED; ZEROS: 0 none, 1 codes, 2 float32;
-// SUB: k that share a scale, 16, 32 or 64, of which SPAN follow each other in a block.
+// IN: type of X; X: type of the products, f16 or bf16 (TENSOR 1, 2); PARTS: of a number of X, 1 or 3; SCALE, of SCALE_WORDS words for
+// two, BIAS, Y: types; BIASED; ZEROS: 0 none, 1 codes, 2 float32; SUB: k that share a scale, 16, 32 or 64, of which SPAN follow each other in a block.
 enum { SUBS = 64 / SUB, TILE = 16, GROUP = 64, HALF = 32 };
 
 typedef struct nbits {
@@ -149,6 +149,14 @@ DEVICE zero_pair zero_of(uint32_t code)
     return z;
 }
 
+#if ZEROS == 1
+DEVICE zero_pair low_zero(const weights *w, uint32_t sub) { return zero_of(w->zeros[sub] & 15); }
+DEVICE zero_pair high_zero(const weights *w, uint32_t sub) { return zero_of(w->zeros[sub] >> 4); }
+#else
+DEVICE zero_pair low_zero(const weights *w, uint32_t sub) { return (void)w, (void)sub, zero_of(8); }
+DEVICE zero_pair high_zero(const weights *w, uint32_t sub) { return low_zero(w, sub); }
+#endif
+
 #if HAS_MMA
 DEVICE uint32_t merge(uint32_t word, uint32_t mask)
 {
@@ -234,7 +242,7 @@ DEVICE void read_x(fragment *f, const IN *line, int left)
 
 // ---- Sums ------------------------------------------------------------------------------------------
 
-// The products of 16 columns and COUNT times eight rows over 32 k; a step of 16 k needs the words `step` and on. A lane has columns
+// The products of 16 columns and `count` times eight rows over 32 k, the first or second `half` of a group. A lane has columns
 // lane / 4 and 8 behind it, of rows lane % 4 * 2 and the next one.
 DEVICE void add_half(float (*sum)[4], uint32_t count, const weights *w, uint32_t half, const fragment *x)
 {
@@ -242,11 +250,7 @@ DEVICE void add_half(float (*sum)[4], uint32_t count, const weights *w, uint32_t
     UNROLL for (uint32_t run = 0; run < 2 / RUN; run++) {
         const uint32_t sub = (half * HALF + run * RUN * 16) / SUB;
         const float low = scale_of(&w->scales[sub], 0), high = scale_of(&w->scales[sub], 1);
-#if ZEROS == 1
-        const zero_pair zero_low = zero_of(w->zeros[sub] & 15), zero_high = zero_of(w->zeros[sub] >> 4);
-#else
-        const zero_pair zero_low = zero_of(8), zero_high = zero_low;
-#endif
+        const zero_pair zero_low = low_zero(w, sub), zero_high = high_zero(w, sub);
         uint32_t codes[RUN][4];
         UNROLL for (uint32_t s = 0; s < RUN; s++) take_codes(codes[s], w->codes.at[half * 2 + run * RUN + s], zero_low, zero_high);
         UNROLL for (uint32_t i = 0; i < count; i++) {

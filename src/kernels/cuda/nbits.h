@@ -16,8 +16,9 @@ typedef struct cuda_nbits_params {
     uint64_t m, n, k;
     uint64_t block, blocks; /* along k: a multiple of 16, or one block */
     uint32_t type, scale_type, bias_type, out_type;
-    uint32_t zeros; /* an nbits_zeros */
+    uint32_t zeros;                    /* an nbits_zeros */
     uint32_t inputs, has_bias, splits; /* splits: blocks of threads that share k */
+    uint32_t few, unused;              /* few: rows of X, for which k are packed in another order */
 } cuda_nbits_params;
 
 /* The weights of MatMulNBits, in host memory. */

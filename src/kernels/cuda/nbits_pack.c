@@ -44,22 +44,25 @@ static uint32_t code_at(const uint8_t *codes, uint64_t i)
     return codes[i / 2] >> i % 2 * 4 & 15;
 }
 
-/* Four codes of a lane in a step of 16 k: those of first_k in nbits.cu. */
-static uint64_t first_k(uint32_t sub, uint32_t step, uint32_t lane)
+/* The first pair of k of a lane in a step of 16: in the order of fragments, or for few rows that of
+ * first_k in nbits.cu. */
+static uint64_t first_k(const cuda_nbits_params *p, uint32_t step, uint32_t lane)
 {
     const uint32_t own = lane % 4, half = step % 2;
-    return step / 2 * HALF + (sub == STEP ? half * STEP + own * 4 : own * 8 + half * 4);
+    if (!p->few) return step * STEP + own * 2;
+    return step / 2 * HALF +
+           (cuda_nbits_sub(p) == STEP ? half * STEP + own * 4 : own * 8 + half * 4);
 }
 
-/* A word: pairs of neighbouring k, first ones in the low half, of the column and the eighth one
+/* A word: two pairs of neighbouring k, first ones in the low half, of the column and the eighth one
  * behind it in turns. */
 static uint32_t word_of(const cuda_nbits_params *p, const uint8_t *codes, uint64_t column,
                         uint64_t k)
 {
-    const uint64_t row = p->blocks * p->block;
+    const uint64_t row = p->blocks * p->block, next = p->few ? 2 : 8;
     uint32_t word = 0;
     for (uint32_t i = 0; i < 8; i++) {
-        const uint64_t n = column + i % 2 * 8, first = k + i / 2 % 2 * 2 + i / 4;
+        const uint64_t n = column + i % 2 * 8, first = k + i / 2 % 2 * next + i / 4;
         if (n < p->n && first < p->k) word |= code_at(codes, n * row + first) << 4 * i;
     }
     return word;
@@ -67,13 +70,12 @@ static uint32_t word_of(const cuda_nbits_params *p, const uint8_t *codes, uint64
 
 static void pack_codes(uint32_t *to, const cuda_nbits_params *p, const uint8_t *codes)
 {
-    const uint32_t sub = cuda_nbits_sub(p);
     for (uint64_t tile = 0; tile < nbits_tiles(p); tile++)
         for (uint64_t group = 0; group < nbits_groups(p); group++)
             for (uint32_t lane = 0; lane < 32; lane++)
                 for (uint32_t step = 0; step < 4; step++)
                     *to++ = word_of(p, codes, tile * NBITS_TILE + lane / 4,
-                                    group * NBITS_GROUP + first_k(sub, step, lane));
+                                    group * NBITS_GROUP + first_k(p, step, lane));
 }
 
 static uint32_t zero_at(const cuda_nbits_params *p, const uint8_t *zeros, uint64_t n, uint64_t b)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of many rows with weights of 4 bits (nbits.cu). A block computes BM rows and BN columns in steps of 64 k: X comes to shared
-// memory, weights directly to the registers of the warps that multiply them. WARPS_N warps lie side by side along the columns. The SPLITS
-// blocks of a cluster share k, and add their parts in a fixed order through each other's shared memory.
+// Products of many rows with weights of 4 bits (nbits.cu). A block computes BM rows and 16 columns of each of its eight warps in steps of
+// 64 k: X comes to shared memory, weights directly to the registers of the warp that multiplies them. On Hopper groups of four warps
+// multiply their registers by X where it lies. The SPLITS blocks of a cluster share k, and add their parts in a fixed order through each
+// other's shared memory.
 //
 // STAGES: steps of X in shared memory at the same time; BLOCKS: that a multiprocessor shall run at the same time; VECTOR: rows of Y are
 // whole vectors of 8.
-enum { TILE_THREADS = 256, WARPS_M = 8 / WARPS_N, NS = BN / WARPS_N / TILE, MS = BM / WARPS_M / 8, OUT_PITCH = BN + 4 };
-enum { PART_BYTES = BM * GROUP * 2, STAGE_BYTES = PARTS * PART_BYTES };
+enum { TILE_THREADS = 256, MS = BM / 8, OUT_PITCH = BN + 4 };
+enum { ROW_BYTES = GROUP * 2, PART_BYTES = BM * ROW_BYTES, STAGE_BYTES = PARTS * PART_BYTES };
 
-// The 16 bytes of a part with eight k of a row, `chunk` of each 32 k: rows of 64 bytes use all banks.
-DEVICE uint32_t chunk_at(uint32_t row, uint32_t half, uint32_t chunk) { return (half * BM + row) * (HALF * 2) + chunk * 16; }
+// The 16 bytes of a part that hold eight k of a row: chunks are permuted so that eight neighbouring rows use all banks.
+DEVICE uint32_t chunk_at(uint32_t row, uint32_t chunk) { return row * ROW_BYTES + (chunk ^ (row & 7)) * 16; }
 
 enum { LOADS = BM * 8 / TILE_THREADS, LINES = TILE_THREADS / 8 };
 
@@ -36,7 +37,7 @@ DEVICE void bring_x(char *stage, const nbits *a, source *s)
     UNROLL for (uint32_t i = 0; i < LOADS; i++) {
         const int inside = s->at[i] && s->k < a->k;
         const IN *const from = inside ? s->at[i] : a->x;
-        char *const to = stage + chunk_at(THREAD / 8 + i * LINES, THREAD % 8 / 4, THREAD % 4);
+        char *const to = stage + chunk_at(THREAD / 8 + i * LINES, THREAD % 8);
 #if PARTS == 1
         copy_16(to, from, inside);
 #else
@@ -55,20 +56,67 @@ DEVICE void bring_x(char *stage, const nbits *a, source *s)
     s->k += GROUP;
 }
 
-DEVICE void take_x(fragment *f, const char *stage, uint32_t row, uint32_t half)
-{
-    UNROLL for (int p = 0; p < PARTS; p++) {
-        const char *const line = stage + p * PART_BYTES + chunk_at(row, half, 0);
-#if SUB > 16
-        f->at[p] = *(const quarters *)(line + first_k(0) * 2);
+// ---- Products --------------------------------------------------------------------------------------
+
+#if HAS_GROUPS
+// d = a b for 64 columns, 16 in the registers of each warp, and BM rows in shared memory, plus d if `more`.
+#define DEFINE_PRODUCT(n, names, sums, a0, a1, a2, a3, b_name, more_name)                                                         \
+    DEVICE void product_##n(float (*d)[4], const uint32_t *a, uint64_t b, uint32_t more)                                          \
+    {                                                                                                                             \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" more_name ", 0;\nwgmma.mma_async.sync.aligned.m64n" #n GROUP_FORM        \
+                     " {" names "}, {%" a0 ", %" a1 ", %" a2 ", %" a3 "}, %" b_name ", p, 1, 1, 0;\n}\n"                          \
+                     : sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(more));                                     \
+    }
+#if BM == 32
+DEFINE_PRODUCT(32, NAMES_16, SUMS_4(d, 0), "16", "17", "18", "19", "20", "21")
+#elif BM == 64
+DEFINE_PRODUCT(64, NAMES_32, SUMS_8(d, 0), "32", "33", "34", "35", "36", "37")
 #else
-        UNROLL for (uint32_t h = 0; h < 2; h++) {
-            const words w = *(const words *)(line + first_k(h) * 2);
-            UNROLL for (int i = 0; i < 2; i++) f->at[p].at[h * 2 + i] = w.at[i];
-        }
+DEFINE_PRODUCT(128, NAMES_64, SUMS_16(d, 0), "64", "65", "66", "67", "68", "69")
 #endif
+
+DEVICE void add_step(float (*sum)[4], const weights *w, const char *stage)
+{
+    enum { RUN = SUB / 16 }; // steps of 16 k that share a scale
+    const uint64_t x = describe(shared_at(stage));
+    UNROLL for (uint32_t sub = 0; sub < SUBS; sub++) {
+        const float low = scale_of(&w->scales[sub], 0), high = scale_of(&w->scales[sub], 1);
+        const zero_pair zero_low = low_zero(w, sub), zero_high = high_zero(w, sub);
+        float part[MS][4];
+        uint32_t codes[RUN][4];
+        UNROLL for (uint32_t s = 0; s < RUN; s++) take_codes(codes[s], w->codes.at[sub * RUN + s], zero_low, zero_high);
+        PRODUCTS_BEGIN();
+        UNROLL for (uint32_t s = 0; s < RUN; s++)
+            UNROLL for (uint32_t p = 0; p < PARTS; p++)
+                JOIN(product_, BM)(part, codes[s], x + p * (PART_BYTES / 16) + (sub * RUN + s) * 2, s + p > 0);
+        PRODUCTS_END();
+        PRODUCTS_WAIT(0);
+#if ZEROS == 2
+        const uint32_t one = TENSOR == 1 ? 0x3c003c00 : 0x3f803f80, ones[4] = {one, one, one, one};
+        float all[MS][4];
+        PRODUCTS_BEGIN();
+        UNROLL for (uint32_t s = 0; s < RUN; s++)
+            UNROLL for (uint32_t p = 0; p < PARTS; p++) JOIN(product_, BM)(all, ones, x + p * (PART_BYTES / 16) + (sub * RUN + s) * 2, s + p > 0);
+        PRODUCTS_END();
+        PRODUCTS_WAIT(0);
+        UNROLL for (int i = 0; i < MS; i++) UNROLL for (int e = 0; e < 4; e++) part[i][e] -= bits_f32(w->zeros[sub].at[e / 2]) * all[i][e];
+#endif
+        UNROLL for (int i = 0; i < MS; i++) UNROLL for (int e = 0; e < 4; e++) sum[i][e] += (e < 2 ? low : high) * part[i][e];
     }
 }
+#else
+DEVICE void add_step(float (*sum)[4], const weights *w, const char *stage)
+{
+    const uint32_t lane = THREAD % 32;
+    UNROLL for (uint32_t h = 0; h < 2; h++)
+        UNROLL for (uint32_t i = 0; i < MS; i++) {
+            fragment x;
+            UNROLL for (int p = 0; p < PARTS; p++)
+                load_matrices(x.at[p].at, (const uint16_t *)(stage + p * PART_BYTES + chunk_at(i * 8 + lane % 8, h * 4 + lane / 8)));
+            add_half(sum + i, 1, w, h, &x);
+        }
+}
+#endif
 
 // ---- Results ---------------------------------------------------------------------------------------
 
@@ -134,16 +182,17 @@ KERNEL_CLUSTER(run, nbits, TILE_THREADS, BLOCKS, SPLITS)
     const uint64_t m0 = (uint64_t)(unit - column * rows) * BM;
     const uint32_t each = (a.groups + SPLITS - 1) / SPLITS, begin = rank * each;
     const uint32_t steps = begin >= a.groups ? 0 : begin + each < a.groups ? each : a.groups - begin;
-    const uint32_t own_m = warp / WARPS_N * (MS * 8), own_n = warp % WARPS_N * (NS * TILE), tile = (n0 + own_n) / TILE;
-    cursor at[NS];
-    weights now[NS], next[NS];
-    float sum[NS][MS][4];
-#define STAGE(i) (room + (i) % STAGES * STAGE_BYTES)
-    UNROLL for (uint32_t j = 0; j < NS; j++) {
-        at[j] = find(&a, tile + j, begin);
-        bring(&next[j], &a, &at[j], 0);
-    }
-    UNROLL for (int j = 0; j < NS; j++) UNROLL for (int i = 0; i < MS; i++) UNROLL for (int e = 0; e < 4; e++) sum[j][i][e] = 0;
+    cursor at = find(&a, n0 / TILE + warp, begin);
+    weights now, next;
+    float sum[MS][4];
+#ifdef EMULATED
+    char *const tiles = room;
+#else
+    char *const tiles = room + (-(uint32_t)__cvta_generic_to_shared(room) & 1023);
+#endif
+#define STAGE(i) (tiles + (i) % STAGES * STAGE_BYTES)
+    bring(&next, &a, &at, 0);
+    UNROLL for (int i = 0; i < MS; i++) UNROLL for (int e = 0; e < 4; e++) sum[i][e] = 0;
     WAIT_FOR_LAST();
     source x_at = find_x(&a, m0, begin);
     for (uint32_t i = 0; i < STAGES - 1; i++) {
@@ -152,30 +201,24 @@ KERNEL_CLUSTER(run, nbits, TILE_THREADS, BLOCKS, SPLITS)
     }
     for (uint32_t i = 0; i < steps; i++) {
         COPIES_WAIT(STAGES - 2);
+        SHOW_TILES();
         BARRIER();
-        UNROLL for (uint32_t j = 0; j < NS; j++) {
-            now[j] = next[j];
-            bring(&next[j], &a, &at[j], 1); // behind the last step too, which does no harm
-            go_on(&at[j], 1);
-        }
+        now = next;
+        bring(&next, &a, &at, 1); // behind the last step, too, which does no harm
+        go_on(&at, 1);
         if (i + STAGES - 1 < steps) bring_x(STAGE(i + STAGES - 1), &a, &x_at);
         COPIES_END();
-        UNROLL for (uint32_t h = 0; h < 2; h++) {
-            fragment x[MS];
-            UNROLL for (uint32_t r = 0; r < MS; r++) take_x(&x[r], STAGE(i), own_m + r * 8 + lane / 4, h);
-            UNROLL for (uint32_t j = 0; j < NS; j++) add_half(sum[j], MS, &now[j], h, x);
-        }
+        add_step(sum, &now, STAGE(i));
     }
     BARRIER();
 #if defined(EMULATED) && SPLITS > 1
     float *const out = parts + rank * BM * OUT_PITCH; // the blocks of a cluster run one after the other: the last one adds
 #else
-    float *const out = (float *)room;
+    float *const out = (float *)tiles;
 #endif
-    UNROLL for (uint32_t j = 0; j < NS; j++)
-        UNROLL for (uint32_t i = 0; i < MS; i++)
-            UNROLL for (uint32_t e = 0; e < 4; e++)
-                out[(own_m + i * 8 + lane % 4 * 2 + e % 2) * OUT_PITCH + own_n + j * TILE + lane / 4 + e / 2 * 8] = sum[j][i][e];
+    UNROLL for (uint32_t i = 0; i < MS; i++)
+        UNROLL for (uint32_t e = 0; e < 4; e++)
+            out[(i * 8 + lane % 4 * 2 + e % 2) * OUT_PITCH + warp * TILE + lane / 4 + e / 2 * 8] = sum[i][e];
 #if defined(EMULATED) && SPLITS > 1
     BARRIER();
     if (rank + 1 == SPLITS) store_rows(&a, parts, rank, m0, n0);
