@@ -2,8 +2,6 @@
 /* For CUDA devices: products of a dequantised float8 tensor and dequantised constant float8 weights
  * become Float8MatMul of domain pgy, which fuse_matmul gives a bias, a residual and an activation.
  * If a QuantizeLinear alone reads the result, it makes float8 itself. */
-#include <string.h>
-
 #include "engine/passes/pass.h"
 #include "tensor/convert.h"
 #include "transform/pattern.h"
