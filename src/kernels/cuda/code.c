@@ -54,10 +54,9 @@ const char *cuda_type(pgy_dtype dtype)
     static const struct {
         pgy_dtype dtype;
         const char *name;
-    } TYPES[] = {{PGY_F32, "f32"},    {PGY_F16, "f16"}, {PGY_BF16, "bf16"}, {PGY_F64, "f64"},
-                 {PGY_I64, "i64"},    {PGY_I32, "i32"}, {PGY_I8, "i8"},     {PGY_U8, "u8"},
-                 {PGY_BOOL, "b8"},    {PGY_I16, "i16"}, {PGY_U16, "u16"},   {PGY_F8E4M3FN, "e4m3"},
-                 {PGY_F8E5M2, "e5m2"}};
+    } TYPES[] = {{PGY_F32, "f32"}, {PGY_F16, "f16"}, {PGY_BF16, "bf16"}, {PGY_F64, "f64"},
+                 {PGY_I64, "i64"}, {PGY_I32, "i32"}, {PGY_I8, "i8"},     {PGY_U8, "u8"},
+                 {PGY_BOOL, "b8"}, {PGY_I16, "i16"}, {PGY_U16, "u16"}};
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].dtype == dtype) return TYPES[i].name;
     return NULL;
@@ -80,7 +79,9 @@ void cuda_define_int(str *out, const char *name, int64_t value)
 
 void cuda_define_type(str *out, const char *name, pgy_dtype dtype)
 {
-    const char *type = cuda_type(dtype);
+    const char *type = dtype == PGY_F8E4M3FN ? "e4m3"
+                       : dtype == PGY_F8E5M2 ? "e5m2"
+                                             : cuda_type(dtype);
     cuda_define(out, name, type ? type : "f32"); /* an omitted operand is not read */
 }
 

@@ -41,7 +41,8 @@ typedef struct cuda_loaded {
 pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, pgy_error *err);
 void cuda_unload(void *loaded);
 
-/* The name of a type in the sources, such as "f32"; NULL: no source has this type. */
+/* The name of a type in the sources, such as "f32"; NULL: no source has this type, but for float8,
+ * which only its own kernels know. */
 const char *cuda_type(pgy_dtype dtype);
 static inline bool cuda_is_half(pgy_dtype dtype)
 {
