@@ -6,7 +6,7 @@ PROGRAM is polygraphy. A line is a model and a batch, such as resnet50:1; --list
 events on the device, of the model as it is (eager), compiled (compile) and compiled with max-autotune; convolutions in channels_last; attention
 by scaled_dot_product_attention. The engine: the mean time of a whole inference of a plan, with the copies of input and output and the wait
 for them. Large inputs are made on the device, in torch and in the engine alike: a constant plus an input of one element per channel.
-Random weights and inputs. --int8: int8 models have no torch's figure, because torch runs none on a GPU. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
+Random weights and inputs. --int8, --int4 and --fp8: such models have no torch's figure, because torch runs none on a GPU. `build` is the time of `polygraphy convert`, the first with an empty cache of kernels.
 """
 import argparse
 import base64
@@ -435,6 +435,18 @@ def int8_times(name, batch, folder, o):
     return {"int8": row["engine"]}
 
 
+def narrow_times(kind, path, o):
+    """The same model with weights of 4 bits, or with products of float8."""
+    import narrow_weights
+    import onnx
+    model, other = onnx.load(path), f"{path[:-5]}_{kind}.onnx"
+    {"int4": narrow_weights.to_int4, "fp8": narrow_weights.to_float8}[kind](model)
+    onnx.save(model, other)
+    row = engine_times(o.program, other, o)
+    print(f"  engine in {kind}: {row['engine']:.3f} ms, built in {row['build_s']:.1f} s, {row['layers']}", flush=True)
+    return {kind: row["engine"]}
+
+
 def run(words, limit=300):
     done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
     if done.returncode:
@@ -544,6 +556,11 @@ def measure(line, o, folder):
             row.update(int8_times(name, int(batch), folder, o))
         except Exception as e:
             print(f"  engine in int8: {str(e)[:500]}", flush=True)
+    for kind in [k for k in ("int4", "fp8") if getattr(o, k) and row.get("engine")]:
+        try:
+            row.update(narrow_times(kind, path, o))
+        except Exception as e:
+            print(f"  engine in {kind}: {str(e)[:500]}", flush=True)
     if o.errors and row.get("engine"):
         try:
             row.update(errors(o.program, path, model))
@@ -573,6 +590,8 @@ def main():
     p.add_argument("--keep", action="store_true", help="keep models and plans in --folder")
     p.add_argument("--errors", action="store_true", help="also compare results with torch in float32")
     p.add_argument("--int8", action="store_true", help="also measure the engine with models that onnxruntime.quantization has quantised; needs onnxruntime")
+    p.add_argument("--int4", action="store_true", help="also measure the engine with weights of 4 bits (MatMulNBits, blocks of 32), made by this script")
+    p.add_argument("--fp8", action="store_true", help="also measure the engine with products of float8 between Q/DQ, made by this script")
     p.add_argument("--memory", action="store_true", help="also measure memory on the device: of the engine's process without that of a process with a tiny model, and torch's peak")
     p.add_argument("--seconds", type=float, default=1e9, help="begin no line after this time")
     p.add_argument("--json", help="write the figures to this file")
@@ -593,13 +612,13 @@ def main():
                 with open(o.json, "w", encoding="utf-8") as f:
                     json.dump(rows, f, indent=1)
     print(f"{torch.cuda.get_device_name(0)}, torch {torch.__version__}, float16; milliseconds")
-    print("| line | eager | compile | max-autotune | engine | best of torch / engine | engine in int8 | arithmetic at 790 TFLOP/s | build s | error | torch's | MiB: engine, eager, compile |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    print("| line | eager | compile | max-autotune | engine | best of torch / engine | engine in int8 | in int4 | in float8 | arithmetic at 790 TFLOP/s | build s | error | torch's | MiB: engine, eager, compile |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for r in rows:
         torch_ms = [r[m] for m in ("eager", "compile", "autotune") if r.get(m)]
         ratio = f"{min(torch_ms) / r['engine']:.2f}" if torch_ms and r.get("engine") else "-"
         print(f"| {r['line']} | {text_of(r, 'eager')} | {text_of(r, 'compile')} | {text_of(r, 'autotune')} | {text_of(r, 'engine')} | {ratio} | "
-              f"{text_of(r, 'int8')} | {text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
+              f"{text_of(r, 'int8')} | {text_of(r, 'int4')} | {text_of(r, 'fp8')} | {text_of(r, 'bound_ms')} | {text_of(r, 'build_s', '{:.1f}')} | "
               f"{text_of(r, 'error', '{:.1e}')} | {text_of(r, 'torch_error', '{:.1e}')} | "
               f"{', '.join(text_of(r, k, '{:.0f}') for k in ('engine_MiB', 'eager_MiB', 'compile_MiB'))} |")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QuantizeLinear and DequantizeLinear between float32 and integers, and DequantizeLinear from
- * floats and integers of fewer bits. A scale applies to the tensor, to one index of an axis, or to
- * one block. */
+/* QuantizeLinear and DequantizeLinear between float32 and integers or float8, and DequantizeLinear
+ * from floats and integers of fewer bits. A scale applies to the tensor, to one index of an axis,
+ * or to one block. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -40,12 +40,17 @@ static bool is_integer(pgy_dtype t)
     return t == PGY_U8 || t == PGY_I8 || t == PGY_U16 || t == PGY_I16;
 }
 
+static bool is_float8(pgy_dtype t)
+{
+    return t == PGY_F8E4M3FN || t == PGY_F8E4M3FNUZ || t == PGY_F8E5M2 || t == PGY_F8E5M2FNUZ;
+}
+
 /* Sets the limits of the quantised type. */
 static void set_limits(params *p)
 {
     const unsigned bits = pgy_dtype_describe((pgy_dtype)p->type)->bits;
     const bool is_signed = p->type == PGY_I8 || p->type == PGY_I16;
-    if (!p->quantises) return;
+    if (!p->quantises || is_float8((pgy_dtype)p->type)) return;
     p->low = is_signed ? -(1 << (bits - 1)) : 0;
     p->high = (1 << (bits - is_signed)) - 1;
 }
@@ -64,7 +69,9 @@ static bool quantize_describe(params *p, const kernel_problem *u)
     p->type = p->quantises ? y->dtype : x->dtype;
     if (s->dtype != PGY_F32 || !p->count) return false;
     if ((p->quantises ? x->dtype : y->dtype) != PGY_F32) return false;
-    if (p->quantises && !is_integer((pgy_dtype)p->type)) return false;
+    if (p->quantises && !is_integer((pgy_dtype)p->type) &&
+        !(is_float8((pgy_dtype)p->type) && op_attr_int(u->node, "saturate", 1)))
+        return false;
     if (!p->quantises && (p->type == PGY_BOOL || p->type == PGY_STRING || p->type == PGY_F64 ||
                           p->type == PGY_I64 || p->type == PGY_U64 || p->type == PGY_U32))
         return false;
@@ -105,7 +112,7 @@ static pgy_status quantize_prepare(kernel_plan *out, const kernel_problem *u, pg
 static bool is_known_type(const params *p)
 {
     const pgy_dtype type = (pgy_dtype)p->type;
-    if (p->quantises) return is_integer(type);
+    if (p->quantises) return is_integer(type) || is_float8(type);
     return pgy_dtype_describe(type)->bits && type != PGY_BOOL && type != PGY_STRING &&
            type != PGY_F64 && type != PGY_I64 && type != PGY_U64 && type != PGY_U32;
 }
@@ -152,6 +159,17 @@ static bool quantize_extent(kernel_extent *e, const kernel_claim *q)
 static int32_t quantize_zero_at(const params *p, const kernel_run *r, size_t k)
 {
     return p->has_zero ? (int32_t)element_as_i64((pgy_dtype)p->type, r->tensors[2], k) : 0;
+}
+
+/* To float8, where numbers that are too large become the largest one. */
+static void quantize_float8(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
+{
+    const pgy_dtype type = (pgy_dtype)p->type;
+    const float scale = ((const float *)r->tensors[1])[k];
+    const double zero = p->has_zero ? element_as_f64(type, r->tensors[2], k) : 0;
+    const float *x = (const float *)r->tensors[0] + at;
+    uint8_t *y = (uint8_t *)r->tensors[p->inputs] + at;
+    for (size_t i = 0; i < n; i++) y[i] = f8_from_f64(type, (double)(x[i] / scale) + zero, true);
 }
 
 static void quantize(const params *p, const kernel_run *r, size_t at, size_t n, size_t k)
@@ -224,7 +242,9 @@ static void quantize_run(const kernel_run *r)
     for (size_t i = from * PIECE; i < end; i += n) {
         const size_t k = find_scale(p, i, &n);
         if (n > end - i) n = end - i;
-        if (p->quantises)
+        if (p->quantises && is_float8((pgy_dtype)p->type))
+            quantize_float8(p, r, i, n, k);
+        else if (p->quantises)
             quantize(p, r, i, n, k);
         else
             dequantize(p, r, i, n, k);

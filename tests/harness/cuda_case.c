@@ -383,7 +383,8 @@ static pgy_dtype type_of(char mark)
     static const struct {
         char mark;
         pgy_dtype type;
-    } TYPES[] = {{'?', PGY_BOOL}, {'#', PGY_I64}, {'b', PGY_I8}, {'u', PGY_U8}, {'i', PGY_I32}};
+    } TYPES[] = {{'?', PGY_BOOL}, {'#', PGY_I64},      {'b', PGY_I8},    {'u', PGY_U8},
+                 {'i', PGY_I32},  {'e', PGY_F8E4M3FN}, {'E', PGY_F8E5M2}};
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].mark == mark) return TYPES[i].type;
     return PGY_F32;
@@ -402,7 +403,8 @@ static op_tensor make_operand(const char *text)
     if (t.dtype != PGY_F32) text++;
     for (char *end; *text && !strchr("<=~", *text); text = *end == 'x' ? end + 1 : end)
         shape[rank++] = strtoll(text, &end, 10);
-    const pgy_dtype held = t.dtype == PGY_F32 ? PGY_F64 : t.dtype == PGY_BOOL ? PGY_BOOL : PGY_I64;
+    const bool real = pgy_dtype_is_float(t.dtype);
+    const pgy_dtype held = real ? PGY_F64 : t.dtype == PGY_BOOL ? PGY_BOOL : PGY_I64;
     if (pgy_tensor_create(&t.value, held, rank, shape, NULL)) abort();
     for (size_t i = 0; i < pgy_tensor_count(t.value); i++) {
         const uint64_t x = draw();
@@ -411,9 +413,9 @@ static op_tensor make_operand(const char *text)
         else if (about)
             ((double *)pgy_tensor_data(t.value))[i] =
                 (double)(float)(strtod(about + 1, NULL) * (0.5 + (double)(x % 65536) / 65536));
-        else if (t.dtype == PGY_F32)
+        else if (real)
             ((double *)pgy_tensor_data(t.value))[i] =
-                (double)(float)((double)(x % 65536) / 32768 - 1);
+                float_round(t.dtype, (double)(float)((double)(x % 65536) / 32768 - 1), true);
         else if (t.dtype == PGY_I8 || t.dtype == PGY_U8 || t.dtype == PGY_I32)
             ((int64_t *)pgy_tensor_data(t.value))[i] =
                 only ? strtoll(only + 1, NULL, 10)

@@ -26,6 +26,7 @@ void cuda_case_check(cuda_checker *c, const op_node *node, const op_tensor *inpu
 /* Checks a node with random operands in [-1, 1). A shape is a text such as "2x3x4"; "" is a scalar,
  * "-" an omitted operand, "?2x3" a bool tensor, "#2x3<7" an int64 tensor with elements below 7,
  * "#2=3" one whose elements are all 3; element 5 of "2x3=5" is an infinity.
+ * "e2x3" is float8e4m3fn and "E2x3" float8e5m2.
  * "b2x3" is int8, "u2x3" uint8 and "i2x3" int32, with elements of the whole range of a byte;
  * "3~0.02" float32 between half and one and a half times 0.02, "3~=0.5" float32 that are 0.5.
  * Attributes: "axis=1 perm=0,2,1 alpha=0.5 mode=linear", where "_" in a text stands for a blank. */

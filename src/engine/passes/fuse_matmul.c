@@ -7,7 +7,7 @@
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-static const char FUSED[] = "pgy:FusedMatMul";
+static const char FUSED[] = "pgy:FusedMatMul", FLOAT8[] = "pgy:Float8MatMul";
 
 enum { A, B, BIAS, RESIDUAL };
 
@@ -36,9 +36,16 @@ static bool read_gemm(product *out, pattern *p, const pgy_node *n)
 
 static bool is_product(const pgy_node *n)
 {
-    return (pattern_is(n, "MatMul") || pattern_is(n, "Gemm") || pattern_is(n, FUSED)) &&
+    return (pattern_is(n, "MatMul") || pattern_is(n, "Gemm") || pattern_is(n, FUSED) ||
+            pattern_is(n, FLOAT8)) &&
            n->input_count >= 2 && pattern_is_float(n->outputs[0]) &&
            pattern_rank(n->inputs[A]) >= 2 && pattern_rank(n->inputs[B]) >= 2;
+}
+
+/* Are the operands floats, which may be turned and multiplied before? */
+static bool takes_floats(const pgy_node *n)
+{
+    return is_product(n) && !pattern_is(n, FLOAT8);
 }
 
 static bool read(product *out, pattern *p, const pgy_node *n)
@@ -55,7 +62,9 @@ static bool read(product *out, pattern *p, const pgy_node *n)
 /* Replaces `last` by the FusedMatMul; keeps the activation of n, if n is one already. */
 static bool put(pattern *p, const product *q, const pgy_node *n, pgy_node *last)
 {
-    pgy_node *made = pattern_put(p, last, FUSED, q->inputs, 4);
+    const bool float8 = pattern_is(n, FLOAT8);
+    pgy_node *made = pattern_put(p, last, float8 ? FLOAT8 : FUSED, q->inputs, 4);
+    if (float8) pattern_copy(p, made, n, "output_dtype");
     if (q->turn[0]) pattern_set_int(p, made, "transA", 1);
     if (q->turn[1]) pattern_set_int(p, made, "transB", 1);
     if (q->alpha != 1) pattern_set_float(p, made, "alpha", q->alpha);
@@ -86,7 +95,7 @@ static bool split_order(int64_t *order, const pgy_node *n, size_t rank, bool *re
 static bool take_transpose(pattern *p, pgy_node *n)
 {
     product q;
-    if (!is_product(n)) return false;
+    if (!takes_floats(n)) return false;
     for (size_t i = 0; i < 2; i++) {
         pgy_node *t = pattern_inner(n->inputs[i], "Transpose");
         const int32_t rank = t ? pattern_rank(t->inputs[0]) : -1;
@@ -125,7 +134,7 @@ static pgy_value *turned_from(const pgy_value *v)
 static bool take_turned_weight(pattern *p, pgy_node *n)
 {
     product q;
-    if (!is_product(n) || !read(&q, p, n)) return false;
+    if (!takes_floats(n) || !read(&q, p, n)) return false;
     pgy_value *from = turned_from(q.inputs[B]);
     if (!from) return false;
     q.inputs[B] = from;
@@ -137,7 +146,7 @@ static bool take_turned_weight(pattern *p, pgy_node *n)
 static bool take_factor(pattern *p, pgy_node *n)
 {
     product q;
-    if (!is_product(n) || !read(&q, p, n)) return false;
+    if (!takes_floats(n) || !read(&q, p, n)) return false;
     for (size_t i = 0; i < 2; i++) {
         double factor = 0;
         pgy_node *mul = pattern_inner(n->inputs[i], "Mul"),

@@ -126,21 +126,31 @@ DEVICE void produce(const boxed *a, const place *p, rooms r)
 
 DEVICE void consume(sums *s, const char *tiles, uint32_t steps, rooms r)
 {
-    uint32_t stage = 0, parity = 0, last = 0;
+    uint32_t stage = 0, parity = 0;
+#if TENSOR != 4
+    uint32_t last = 0;
+#endif
     for (uint32_t i = 0; i < steps; i++) {
         barrier_wait(r.full + stage * 8, parity);
         start_products(s, tiles + stage * STAGE_BYTES);
+#if TENSOR == 4
+        finish_products(s);
+        if (THREAD % 128 == 0) barrier_arrive(r.empty + stage * 8);
+#else
         if (i) {
             PRODUCTS_WAIT(1);
             if (THREAD % 128 == 0) barrier_arrive(r.empty + last * 8);
         }
         last = stage;
+#endif
         if (++stage == STAGES) {
             stage = 0;
             parity ^= 1;
         }
     }
+#if TENSOR != 4
     finish_products(s);
+#endif
 }
 
 KERNEL_CLUSTER(run, boxed, BOXED_THREADS, BLOCKS, SPLITS)

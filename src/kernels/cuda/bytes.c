@@ -42,7 +42,8 @@ typedef struct quantize_call {
 
 static bool can_quantize(const kernel_problem *u)
 {
-    static const pgy_dtype TYPES[] = {PGY_U8, PGY_I8, PGY_U16, PGY_I16, PGY_I32};
+    static const pgy_dtype TYPES[] = {PGY_U8,  PGY_I8,       PGY_U16,   PGY_I16,
+                                      PGY_I32, PGY_F8E4M3FN, PGY_F8E5M2};
     const bool quantises = strcmp(u->node->def->name, "QuantizeLinear") == 0;
     const pgy_dtype type = quantises ? u->outputs[0].dtype : u->inputs[0].dtype;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
@@ -66,7 +67,9 @@ static uint32_t quantize_vector(const quantize_params *p)
 static void load_quantize(cuda_source *s, str *defines, const adapted_params *a, const void *inner)
 {
     const quantize_params *p = inner;
-    *s = (cuda_source){"quantize", CUDA_SOURCE_quantize, {"run"}, {CUDA_SOURCE_bytes}};
+    *s = (cuda_source){
+        "quantize", CUDA_SOURCE_quantize, {"run"}, {CUDA_SOURCE_bytes, CUDA_SOURCE_fp8}};
+    cuda_define_int(defines, "FLOAT8", cuda_is_float8((pgy_dtype)p->type));
     cuda_define_type(defines, "X", (pgy_dtype)(p->quantises ? a->types[0] : p->type));
     cuda_define_type(defines, "Y", (pgy_dtype)(p->quantises ? p->type : a->types[a->inputs]));
     cuda_define_type(defines, "SCALE", (pgy_dtype)a->types[1]);

@@ -79,7 +79,9 @@ void cuda_define_int(str *out, const char *name, int64_t value)
 
 void cuda_define_type(str *out, const char *name, pgy_dtype dtype)
 {
-    const char *type = cuda_type(dtype);
+    const char *type = dtype == PGY_F8E4M3FN ? "e4m3"
+                       : dtype == PGY_F8E5M2 ? "e5m2"
+                                             : cuda_type(dtype);
     cuda_define(out, name, type ? type : "f32"); /* an omitted operand is not read */
 }
 

@@ -16,11 +16,12 @@ extern const char CUDA_SOURCE_activate[], CUDA_SOURCE_attention[], CUDA_SOURCE_a
     CUDA_SOURCE_attention_parts[], CUDA_SOURCE_attention_rows[], CUDA_SOURCE_attention_tensor[],
     CUDA_SOURCE_barriers[], CUDA_SOURCE_boxed[], CUDA_SOURCE_byte_binary[], CUDA_SOURCE_byte_conv[],
     CUDA_SOURCE_byte_pool[], CUDA_SOURCE_byte_rows[], CUDA_SOURCE_bytes[], CUDA_SOURCE_caches[],
-    CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[],
+    CUDA_SOURCE_depthwise[], CUDA_SOURCE_depthwise_last[], CUDA_SOURCE_few[], CUDA_SOURCE_fp8[],
     CUDA_SOURCE_group_norm[], CUDA_SOURCE_groups[], CUDA_SOURCE_layer_norm[], CUDA_SOURCE_lookup[],
     CUDA_SOURCE_loose[], CUDA_SOURCE_mma[], CUDA_SOURCE_move[], CUDA_SOURCE_narrow[],
-    CUDA_SOURCE_packed[], CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[],
-    CUDA_SOURCE_pool[], CUDA_SOURCE_quantize[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
+    CUDA_SOURCE_nbits[], CUDA_SOURCE_nbits_few[], CUDA_SOURCE_nbits_tile[], CUDA_SOURCE_packed[],
+    CUDA_SOURCE_packed_sums[], CUDA_SOURCE_piped[], CUDA_SOURCE_pointwise[], CUDA_SOURCE_pool[],
+    CUDA_SOURCE_quantize[], CUDA_SOURCE_rows[], CUDA_SOURCE_tile[];
 
 enum { CUDA_ENTRIES = 4, CUDA_BLOCK = 256 };
 
@@ -40,11 +41,17 @@ typedef struct cuda_loaded {
 pgy_status cuda_load(void **out, device *d, const cuda_source *s, str *defines, pgy_error *err);
 void cuda_unload(void *loaded);
 
-/* The name of a type in the sources, such as "f32"; NULL: no source has this type. */
+/* The name of a type in the sources, such as "f32"; NULL: no source has this type, but for float8,
+ * which only its own kernels know. */
 const char *cuda_type(pgy_dtype dtype);
 static inline bool cuda_is_half(pgy_dtype dtype)
 {
     return dtype == PGY_F16 || dtype == PGY_BF16;
+}
+/* float8 as GPUs have it; its functions are in fp8.cu. */
+static inline bool cuda_is_float8(pgy_dtype dtype)
+{
+    return dtype == PGY_F8E4M3FN || dtype == PGY_F8E5M2;
 }
 static inline bool cuda_is_float(pgy_dtype dtype)
 {

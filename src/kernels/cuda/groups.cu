@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products by groups of four warps, on Hopper alone; text in front of the sources that use them. TENSOR: 1 f16, 2 bf16, 3 bytes, whose
-// X_KIND and W_KIND are "s8" or "u8" and whose sums are int32. A group multiplies 64 rows of A by rows of B. Rows have 128 bytes in shared memory,
+// X_KIND and W_KIND are "s8" or "u8" and whose sums are int32, 4 float8, "e4m3" or "e5m2". A group multiplies 64 rows of A by rows of B. Rows have 128 bytes in shared memory,
 // whose 16-byte parts are permuted within eight rows, or SLIM 64 bytes; an instruction takes 32 bytes of each.
 #if !defined(EMULATED) && __CUDA_ARCH__ == 900 // other architectures lack these instructions
 #define HAS_GROUPS 1
@@ -23,6 +23,8 @@ typedef float sum_type;
 #define GROUP_FORM "k16.f32.f16.f16"
 #elif TENSOR == 2
 #define GROUP_FORM "k16.f32.bf16.bf16"
+#elif TENSOR == 4
+#define GROUP_FORM "k32.f32." X_KIND "." W_KIND
 #else
 #define GROUP_FORM "k32.s32." X_KIND "." W_KIND
 #endif
@@ -31,7 +33,11 @@ typedef float sum_type;
 #define GROUP_SIGNS
 #else
 #define SUM(x) "+f"(x)
+#if TENSOR == 4
+#define GROUP_SIGNS ", 1, 1"
+#else
 #define GROUP_SIGNS ", 1, 1, 0, 0"
+#endif
 #endif
 #define SUMS_1(d, i) SUM(d[i][0]), SUM(d[i][1]), SUM(d[i][2]), SUM(d[i][3])
 #define SUMS_2(d, i) SUMS_1(d, i), SUMS_1(d, i + 1)

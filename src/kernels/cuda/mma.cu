@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor cores and copies to shared memory that run beside arithmetic; text in front of the sources that
-// use them. TENSOR: 0 none, 1 and 2: in f16 and bf16, 3: in bytes, of which X_KIND and W_KIND are "s8" or "u8". Without them, as in tests, they are imitated by
+// use them. TENSOR: 0 none, 1 and 2: in f16 and bf16, 3: in bytes, of which X_KIND and W_KIND are "s8" or "u8", 4: in float8, "e4m3" or "e5m2". Without them, as in tests, they are imitated by
 // exchanges within a warp.
 #if !defined(EMULATED) && __CUDA_ARCH__ >= 800
 #define HAS_MMA 1
@@ -81,6 +81,16 @@ DEVICE void multiply(int32_t *d, const uint32_t *a, const uint32_t *b)
 {
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." X_KIND "." W_KIND ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+#elif TENSOR == 4
+#if HAS_MMA && __CUDA_ARCH__ >= 890
+// The same for float8, with sums of few bits.
+DEVICE void multiply(float *d, const uint32_t *a, const uint32_t *b)
+{
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.f32." X_KIND "." W_KIND ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 #endif

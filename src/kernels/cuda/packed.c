@@ -18,6 +18,7 @@ const packed_tile PACKED_TILE[PACKED_TILES] = {
     {"deep_64x128", 64, 128, 8, 1, 1930},
     /* many blocks, for products that wait for memory */
     {"thin_64x64", 64, 64, 2, 5, 1430},
+    {"deep_128x128", 128, 128, 6, 1, 2650},
 };
 
 static uint64_t ratio_up(uint64_t a, uint64_t b)
@@ -67,6 +68,12 @@ bool packed_cut_extent(kernel_extent *e, const packed_cut *c, uint32_t tile)
 static void define_kinds(str *defines, const packed_kind *k)
 {
     const bool x = k->types.x == PGY_I8, w = k->types.w == PGY_I8;
+    if (cuda_is_float8(k->types.x)) {
+        const char *kind = k->types.x == PGY_F8E4M3FN ? "\"e4m3\"" : "\"e5m2\"";
+        cuda_define(defines, "X_KIND", kind);
+        cuda_define(defines, "W_KIND", kind);
+        return;
+    }
     cuda_define(defines, "X_KIND", x ? "\"s8\"" : "\"u8\"");
     cuda_define(defines, "W_KIND", w ? "\"s8\"" : "\"u8\"");
     cuda_define_int(defines, "X_SIGNED", x);
@@ -89,8 +96,8 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "STAGES", PACKED_TILE[k->cut.tile].stages * (k->slim ? 2 : 1));
     cuda_define_int(defines, "BLOCKS", PACKED_TILE[k->cut.tile].blocks);
     cuda_define_int(defines, "SPLITS", splits);
-    const bool bytes = k->finish != PACKED_FLOATS;
-    cuda_define_int(defines, "TENSOR", bytes ? 3 : k->types.x == PGY_F16 ? 1 : 2);
+    const bool bytes = k->finish != PACKED_FLOATS, float8 = cuda_is_float8(k->types.x);
+    cuda_define_int(defines, "TENSOR", bytes ? 3 : float8 ? 4 : k->types.x == PGY_F16 ? 1 : 2);
     cuda_define_int(defines, "FINISH", k->finish);
     cuda_define_int(defines, "PLANES", k->planes);
     cuda_define_int(defines, "LOOSE", k->loose);
@@ -99,7 +106,7 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
     cuda_define_int(defines, "DIRECT", k->direct);
     cuda_define_int(defines, "STAYS", k->stays);
     if (k->direct) define_limits(defines, k);
-    if (bytes) define_kinds(defines, k);
+    if (bytes || float8) define_kinds(defines, k);
     cuda_define_int(defines, "PLAIN", k->plain);
     cuda_define_int(defines, "PATCHED", k->patched);
     cuda_define_int(defines, "GATHERED", k->gathered);
@@ -120,8 +127,11 @@ void packed_define(str *defines, const packed_kind *k, uint32_t splits)
 
 cuda_source packed_text(const packed_kind *kind, const char *name, const char *text)
 {
-    cuda_source s = {name, text, {"run"}, {CUDA_SOURCE_mma, CUDA_SOURCE_groups}};
-    size_t count = 2;
+    cuda_source s = {.name = name, .text = text, .entries = {"run"}};
+    size_t count = 0;
+    if (cuda_is_float8(kind->types.x)) s.before[count++] = CUDA_SOURCE_fp8;
+    s.before[count++] = CUDA_SOURCE_mma;
+    s.before[count++] = CUDA_SOURCE_groups;
     if (kind->finish) s.before[count++] = CUDA_SOURCE_bytes;
     if (kind->finish == PACKED_TO_BYTES && kind->added) s.before[count++] = CUDA_SOURCE_byte_binary;
     s.before[count++] = CUDA_SOURCE_packed_sums;

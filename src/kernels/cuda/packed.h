@@ -38,7 +38,7 @@ typedef struct packed_call {
 } packed_call;
 
 /* GATHERED: most elements of a row of X that are gathered one by one. */
-enum { PACKED_TILES = 9, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
+enum { PACKED_TILES = 10, PACKED_VECTOR = 8, PACKED_GATHERED = 2048 };
 
 /* How the product of a problem is cut. Plan files store it. */
 typedef struct packed_cut {

@@ -58,7 +58,27 @@ typedef struct packed {
 
 // ---- Products --------------------------------------------------------------------------------------
 
+// Tensor cores keep about 14 bits of sums of float8: those of a step of 128 k are added to the others in float32.
+#if TENSOR == 4
+typedef struct sums { sum_type at[SUMS][4], step[SUMS][4]; } sums;
+#define STEP_SUMS(s) (s)->step
+#else
 typedef struct sums { sum_type at[SUMS][4]; } sums;
+#define STEP_SUMS(s) (s)->at
+#endif
+#if HAS_MMA && (TENSOR != 4 || __CUDA_ARCH__ >= 890)
+#define HAS_PRODUCTS 1
+#else
+#define HAS_PRODUCTS 0
+#endif
+
+DEVICE void add_step(sums *s)
+{
+#if TENSOR == 4
+    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s->at[j][e] += s->step[j][e];
+#endif
+    (void)s;
+}
 
 // The 16 bytes of row `row` that hold the elements k = CHUNK * chunk and on: rows of 128 bytes, whose chunks are permuted
 // so that eight neighbouring rows use all banks.
@@ -73,10 +93,10 @@ DEVICE void start_products(sums *s, const char *tile)
     PRODUCTS_BEGIN();
     UNROLL for (int k = 0; k < ROW_BYTES / 32; k++) {
 #if BN == 64
-        multiply_64(s->at, a + (uint64_t)k * 2, b + (uint64_t)k * 2, 1);
+        multiply_64(STEP_SUMS(s), a + (uint64_t)k * 2, b + (uint64_t)k * 2, TENSOR != 4 || k > 0);
 #else
         UNROLL for (int h = 0; h < BN / 128; h++)
-            multiply_128(s->at + h * 16, a + (uint64_t)k * 2, b + (uint64_t)(h * 128 * ROW_BYTES / 16 + k * 2), 1);
+            multiply_128(STEP_SUMS(s) + h * 16, a + (uint64_t)k * 2, b + (uint64_t)(h * 128 * ROW_BYTES / 16 + k * 2), TENSOR != 4 || k > 0);
 #endif
     }
     PRODUCTS_END();
@@ -84,20 +104,23 @@ DEVICE void start_products(sums *s, const char *tile)
 DEVICE void finish_products(sums *s)
 {
     PRODUCTS_WAIT(0);
-    (void)s;
+    add_step(s);
 }
 #else
 DEVICE void start_products(sums *s, const char *tile)
 {
     const uint32_t row = THREAD / 32 * 16, lane = THREAD % 32;
-#if HAS_MMA
+#if TENSOR == 4
+    UNROLL for (int j = 0; j < SUMS; j++) UNROLL for (int e = 0; e < 4; e++) s->step[j][e] = 0;
+#endif
+#if HAS_PRODUCTS
     UNROLL for (uint32_t k = 0; k < ROW_BYTES / 32; k++) {
         uint32_t x[4], y[4];
         load_matrices(x, (const uint16_t *)(tile + chunk_at(row + lane % 16, k * 2 + lane / 16)));
         UNROLL for (int j = 0; j < SUMS; j += 2) {
             load_matrices(y, (const uint16_t *)(tile + A_BYTES + chunk_at((uint32_t)j * 8 + lane / 16 * 8 + lane % 8, k * 2 + lane / 8 % 2)));
-            multiply(s->at[j], x, y);
-            multiply(s->at[j + 1], x, y + 2);
+            multiply(STEP_SUMS(s)[j], x, y);
+            multiply(STEP_SUMS(s)[j + 1], x, y + 2);
         }
     }
 #else
@@ -108,11 +131,11 @@ DEVICE void start_products(sums *s, const char *tile)
                     const uint32_t m = row + lane / 4 + h * 8, n = j * 8 + lane % 4 * 2 + e;
                     const X a = ((const X *)(tile + chunk_at(m, k / CHUNK)))[k % CHUNK];
                     const WEIGHT b = ((const WEIGHT *)(tile + A_BYTES + chunk_at(n, k / CHUNK)))[k % CHUNK];
-                    s->at[j][h * 2 + e] += WIDEN(X, a) * WIDEN(WEIGHT, b);
+                    STEP_SUMS(s)[j][h * 2 + e] += WIDEN(X, a) * WIDEN(WEIGHT, b);
                 }
 #endif
 }
-DEVICE void finish_products(sums *s) { (void)s; }
+DEVICE void finish_products(sums *s) { add_step(s); }
 #endif
 
 // ---- Clusters --------------------------------------------------------------------------------------
@@ -360,6 +383,11 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
 #endif
 }
 #else
+#if TENSOR == 4 // of Y in float8 `second`, which no activation of these products reads, is the reciprocal of the scale
+#define OUT_SCALE(x) (sizeof(Y) == 1 ? (x) * a->second : (x))
+#else
+#define OUT_SCALE(x) (x)
+#endif
 // Eight neighbours of a row of Y.
 DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group, uint64_t m, uint64_t n, const float *from)
 {
@@ -386,7 +414,7 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
 #endif
     UNROLL for (int e = 0; e < 8; e++) v[e] += WIDEN(RESIDUAL, r.at[e]);
 #endif
-    UNROLL for (int e = 0; e < 8; e++) v[e] = activate(v[e], a->first, a->second);
+    UNROLL for (int e = 0; e < 8; e++) v[e] = OUT_SCALE(activate(v[e], a->first, a->second));
     STORE_8(Y, a->y + at, v);
 #else
     UNROLL for (int e = 0; e < 8; e++) {
@@ -397,7 +425,7 @@ DEVICE void store_8(const packed *a, const extras *x, uint32_t i, uint32_t group
 #if ADDED
         v[e] += WIDEN(RESIDUAL, a->residual[at + (uint32_t)e]);
 #endif
-        a->y[at + (uint32_t)e] = NARROW(Y, activate(v[e], a->first, a->second));
+        a->y[at + (uint32_t)e] = NARROW(Y, OUT_SCALE(activate(v[e], a->first, a->second)));
     }
 #endif
 }

@@ -23,9 +23,9 @@ DEVICE float activate(float x, float first, float second)
 #elif ACTIVATION == 7
     return tanh_f32(x);
 #elif ACTIVATION == 8
-    return sizeof(Y) == 2 ? short_silu_f32(x) : silu_f32(x);
+    return sizeof(Y) <= 2 ? short_silu_f32(x) : silu_f32(x);
 #elif ACTIVATION == 9
-    return sizeof(Y) == 2 ? short_gelu_f32(x) : gelu_f32(x);
+    return sizeof(Y) <= 2 ? short_gelu_f32(x) : gelu_f32(x);
 #elif ACTIVATION == 10
     return fast_gelu_f32(x);
 #else

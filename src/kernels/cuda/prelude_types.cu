@@ -5,6 +5,8 @@ typedef float f32;
 typedef double f64;
 typedef struct f16 { uint16_t bits; } f16;
 typedef struct bf16 { uint16_t bits; } bf16;
+typedef struct e4m3 { uint8_t bits; } e4m3; // float8: fp8.cu
+typedef struct e5m2 { uint8_t bits; } e5m2;
 typedef int64_t i64;
 typedef int32_t i32;
 typedef int16_t i16;

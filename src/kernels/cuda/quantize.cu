@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear and DequantizeLinear. X, SCALE, ZERO, Y: types; QUANTISES; VECTOR: neighbours that a thread computes, with the same scale.
+// QuantizeLinear and DequantizeLinear. X, SCALE, ZERO, Y: types; QUANTISES; FLOAT8: to or from float8; VECTOR: neighbours that a thread computes, with the same scale.
 typedef struct quantize {
     const X *x;
     const SCALE *scale;
@@ -21,7 +21,19 @@ DEVICE uint64_t find_scale(const quantize *a, uint64_t i)
     return (outer * a->blocks + quotient(along, a->block)) * a->inner + i - line * a->inner;
 }
 
-#if QUANTISES
+#if FLOAT8 && QUANTISES
+DEVICE Y convert(X x, float scale, float zero, const quantize *a)
+{
+    (void)a;
+    return NARROW(Y, WIDEN(SCALE, NARROW(SCALE, WIDEN(X, x) / scale)) + zero); // the quotient has the type of the scale
+}
+#elif FLOAT8
+DEVICE Y convert(X x, float scale, float zero, const quantize *a)
+{
+    (void)a;
+    return NARROW(Y, (float)MUL_F64((double)WIDEN(X, x) - (double)zero, (double)scale));
+}
+#elif QUANTISES
 DEVICE Y convert(X x, float scale, int32_t zero, const quantize *a)
 {
     const float v = WIDEN(X, x) / scale, within = fminf(fmaxf(v, (float)(a->low - zero)), (float)(a->high - zero));
@@ -41,7 +53,11 @@ KERNEL(run, quantize, 256)
     for (uint64_t unit = (uint64_t)BLOCK_X * 256 + THREAD; unit < a.units; unit += (uint64_t)BLOCKS_X * 256) {
         const uint64_t k = find_scale(&a, unit * VECTOR);
         const float scale = WIDEN(SCALE, a.scale[k]);
+#if FLOAT8
+        const float zero = a.zero ? WIDEN(ZERO, a.zero[k]) : 0;
+#else
         const int32_t zero = a.zero ? (int32_t)WIDEN(ZERO, a.zero[k]) : 0;
+#endif
         const x_pack x = ((const x_pack *)a.x)[unit];
         y_pack y;
         UNROLL for (int v = 0; v < VECTOR; v++) y.at[v] = convert(x.at[v], scale, zero, &a);

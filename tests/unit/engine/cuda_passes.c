@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Passes for CUDA devices: a normalisation with its activation, caches that stay where they lie,
- * products of one tensor. */
+ * products of one tensor, of few bits and of float8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
 
 #include "harness/pass_case.h"
 
@@ -139,9 +142,128 @@ static void test_cuda_passes__the_host_keeps_products(void **state)
     expect_y_on(&b, NULL, "MatMul MatMul Neg Neg");
 }
 
+/* ---- Few bits -------------------------------------------------------------------------------- */
+
+static void few_bits(model_builder *b, const char *codes, const char *scales, int64_t columns,
+                     const char *inputs, const char *output)
+{
+    char shape[32];
+    pgy_tensor *t = NULL;
+    const int64_t sizes[] = {columns, 2, 16};
+    assert_int_equal(pgy_tensor_create(&t, PGY_U8, 3, sizes, NULL), 0);
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        ((uint8_t *)pgy_tensor_data(t))[i] = (uint8_t)(i * 7919 % 251);
+    builder_initializer(b, codes, t);
+    pgy_tensor_release(t);
+    snprintf(shape, sizeof shape, "%d, 2", (int)columns);
+    weights_from(b, scales, shape, (size_t)columns * 2, 1.1f);
+    pgy_onnx_node *n = builder_node(b, "com.microsoft:MatMulNBits", inputs, output);
+    builder_attr_int(b, n, "K", 64);
+    builder_attr_int(b, n, "N", columns);
+    builder_attr_int(b, n, "block_size", 32);
+}
+
+static model_builder two_of_few_bits(const char *shape)
+{
+    model_builder b = start(shape);
+    builder_opset(&b, "com.microsoft", 1);
+    few_bits(&b, "w", "s", 5, "x w s", "a");
+    few_bits(&b, "u", "t", 3, "x u t", "c");
+    builder_node(&b, "Neg", "a", "y");
+    builder_node(&b, "Neg", "c", "z");
+    builder_output(&b, "z", PGY_F32, NULL);
+    return b;
+}
+
+static void test_cuda_passes__few_bits_of_few_rows_become_one(void **state)
+{
+    (void)state;
+    model_builder b = two_of_few_bits("1, 3, 64");
+    expect_y_on(&b, "cuda", "MatMulNBits Split Neg Neg");
+    b = two_of_few_bits("2, 5, 64");
+    expect_y_on(&b, "cuda", "MatMulNBits MatMulNBits Neg Neg");
+    b = two_of_few_bits("1, 3, 64");
+    expect_y_on(&b, NULL, "MatMulNBits MatMulNBits Neg Neg");
+}
+
+/* ---- float8 ---------------------------------------------------------------------------------- */
+
+static void zero8(model_builder *b, const char *name, pgy_dtype type)
+{
+    pgy_tensor *t = NULL;
+    assert_int_equal(pgy_tensor_create(&t, type, 0, NULL, NULL), 0);
+    memset(pgy_tensor_data(t), 0, 1);
+    builder_initializer(b, name, t);
+    pgy_tensor_release(t);
+}
+
+/* x, which is quantised, times constants of `depth` rows; then a bias, Relu, and float8 again. */
+static model_builder float8_product(int64_t depth, pgy_dtype type)
+{
+    const int64_t sizes[] = {depth, 6};
+    char shape[32];
+    pgy_tensor *t = NULL;
+    snprintf(shape, sizeof shape, "3, %d", (int)depth);
+    model_builder b = start(shape);
+    b.proto->opset_imports[0]->version = 21;
+    assert_int_equal(pgy_tensor_create(&t, type, 2, sizes, NULL), 0);
+    for (size_t i = 0; i < pgy_tensor_count(t); i++)
+        ((uint8_t *)pgy_tensor_data(t))[i] = (uint8_t)(0x28 + i % 16 + i % 3 / 2 * 0x80);
+    builder_initializer(&b, "w", t);
+    pgy_tensor_release(t);
+    zero8(&b, "zero", type);
+    scalar(&b, "s", 0.125f);
+    weights(&b, "bias", "6", 6);
+    builder_node(&b, "QuantizeLinear", "x s zero", "q");
+    builder_node(&b, "DequantizeLinear", "q s zero", "xd");
+    builder_node(&b, "DequantizeLinear", "w s zero", "wd");
+    builder_node(&b, "MatMul", "xd wd", "p");
+    builder_node(&b, "Add", "p bias", "a");
+    builder_node(&b, "Relu", "a", "r");
+    return b;
+}
+
+static void test_cuda_passes__float8(void **state)
+{
+    (void)state;
+    static const pgy_dtype TYPES[] = {PGY_F8E4M3FN, PGY_F8E5M2};
+    for (size_t i = 0; i < 2; i++) {
+        model_builder b = float8_product(16, TYPES[i]);
+        builder_node(&b, "Neg", "r", "y");
+        expect_y_on(&b, "cuda", "QuantizeLinear Float8MatMul Neg");
+    }
+}
+
+static void test_cuda_passes__float8_of_the_result(void **state)
+{
+    (void)state;
+    model_builder b = float8_product(16, PGY_F8E4M3FN);
+    builder_node(&b, "QuantizeLinear", "r s zero", "rq");
+    builder_node(&b, "DequantizeLinear", "rq s zero", "y");
+    expect_y_on(&b, "cuda", "QuantizeLinear Float8MatMul DequantizeLinear");
+}
+
+/* Rows that are no whole 16 bytes, and other devices. */
+static void test_cuda_passes__float8_stays(void **state)
+{
+    (void)state;
+    model_builder b = float8_product(24, PGY_F8E4M3FN);
+    builder_node(&b, "Neg", "r", "y");
+    expect_y_on(&b, "cuda", "QuantizeLinear DequantizeLinear FusedMatMul Neg");
+    b = float8_product(16, PGY_F8E4M3FN);
+    builder_node(&b, "Neg", "r", "y");
+    expect_y_on(&b, NULL, "QuantizeLinear DequantizeLinear FusedMatMul Neg");
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
 static void test_cuda_passes__refused_allocations_are_reported(void **state)
 {
     if (!refuse_allocations_of(&PASS_join_products)) skip();
     test_cuda_passes__products_of_few_rows_become_one(state);
+    refuse_allocations_of(&PASS_join_few_bits);
+    test_cuda_passes__few_bits_of_few_rows_become_one(state);
+    refuse_allocations_of(&PASS_fuse_float8);
+    test_cuda_passes__float8_of_the_result(state);
     refuse_allocations_of(NULL);
 }

@@ -198,6 +198,50 @@ static void test_cuda__products_of_bytes(void **state)
     report(c);
 }
 
+/* Weights of 4 bits: blocks of whole groups of 64, of parts of them, one for all; zero points of
+ * both kinds; k and n that end within a group; few rows, several times eight, and many. */
+static void test_cuda__products_of_few_bits(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    if (is_chosen()) check_file(c, "mat_mul_n_bits");
+#define FEW_BITS(attributes, ...) CHECK("com.microsoft", "MatMulNBits", attributes, __VA_ARGS__)
+    FEW_BITS("N=40 K=160 bits=4 block_size=32", "1x160", "u40x5x16", "40x5~0.1");
+    FEW_BITS("N=21 K=72 bits=4 block_size=16", "3x72", "u21x5x8", "21x5~0.1", "u21x3");
+    FEW_BITS("N=33 K=1160 bits=4 block_size=128", "8x1160", "u33x10x64", "33x10~0.1", "u33x5", "-",
+             "33");
+    FEW_BITS("N=24 K=96 bits=4 block_size=32", "2x3x96", "u24x3x16", "24x3~0.1", "24x3~8", "-",
+             "24");
+    FEW_BITS("N=130 K=200 bits=4 block_size=200", "20x200", "u130x1x100", "130x1~0.1", "u130x1");
+    FEW_BITS("N=72 K=320 bits=4 block_size=32", "31x320", "u72x10x16", "72x10~0.1");
+    FEW_BITS("N=136 K=576 bits=4 block_size=64", "70x576", "u136x9x32", "136x9~0.1", "u136x5", "-",
+             "136");
+    FEW_BITS("N=70 K=136 bits=4 block_size=16", "2x65x136", "u70x9x8", "70x9~0.1", "70x9~8");
+    FEW_BITS("N=20 K=1096 bits=4 block_size=96", "34x1096", "u20x12x48", "20x12~0.1");
+    report(c);
+}
+
+/* Products of float8: steps and parts of k, ends of tiles, all results; float8 of results is that
+ * of exact sums. */
+static void test_cuda__products_of_float8(void **state)
+{
+    cuda_checker *c = open_checker();
+    (void)state;
+    if (is_chosen()) check_file(c, "pgy_float8_mat_mul");
+        /* Of 16-bit results, because tensor cores keep about 14 bits of a step's sums. */
+#define FLOAT8(attributes, ...)                                                         \
+    if (is_chosen())                                                                    \
+    cuda_case_random(c, "pgy", "Float8MatMul", attributes,                              \
+                     sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *), \
+                     (const char *const[]){__VA_ARGS__}, PGY_F16)
+    FLOAT8("output_dtype=1", "e70x144", "e144x72");
+    FLOAT8("output_dtype=1 transB=1 alpha=0.25 activation=Gelu", "E2x33x272", "E71x272", "71");
+    FLOAT8("output_dtype=10 activation=Silu", "e20x1040", "e1040x40", "40", "20x40");
+    FLOAT8("output_dtype=17 y_scale=0.5", "e9x16", "e16x8");
+    FLOAT8("output_dtype=19 y_scale=0.25 activation=Relu", "E9x16", "E16x9");
+    report(c);
+}
+
 /* Windows of bytes that leave the image, where its zero point lies, and cross into the next one;
  * bytes gathered one by one; groups. */
 static void test_cuda__convolutions_of_bytes(void **state)

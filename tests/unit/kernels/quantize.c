@@ -50,6 +50,27 @@ static void test_quantize__special_values(void **state)
     }
 }
 
+/* Halves to even, subnormal numbers, and those that are too large. */
+static void test_quantize__float8(void **state)
+{
+    (void)state;
+    static const pgy_dtype TYPES[] = {PGY_F8E4M3FN, PGY_F8E4M3FNUZ, PGY_F8E5M2, PGY_F8E5M2FNUZ};
+    const double values[] = {NAN,   INFINITY, -INFINITY, 1.0625, 1.1875, 449,   -1e30, 0.0029296875,
+                             1e-40, -0.0,     464,       57344,  61440,  65536, 3.3,   -0.017};
+    for (size_t i = 0; i < 4; i++) {
+        int_case c;
+        to_one_scale(TYPES[i], false, 0.0313);
+        to_one_scale(TYPES[i], false, 0.0001);
+        int_case_start(&c, "", "QuantizeLinear", 21);
+        int_case_values(&c, PGY_F32, 1, (const int64_t[]){16}, values);
+        c.c.problem.inputs[0].data = NULL;
+        int_case_scalar(&c, PGY_F32, 1);
+        int_case_scalar(&c, TYPES[i], 0);
+        assert_true(int_case_run(&c, 1, 0) > 0);
+        int_case_end(&c);
+    }
+}
+
 static void along_axis(const char *op, pgy_dtype type, int64_t axis)
 {
     static const int64_t SHAPE[] = {5, 6, 70};
