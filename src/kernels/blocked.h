@@ -18,7 +18,8 @@ typedef enum blocked_op {
     BLOCKED_SUB,
     BLOCKED_MUL,
     BLOCKED_DIV,
-    BLOCKED_AFFINE /* scale and shift of each channel: a * b[lane] + b[block + lane] */
+    BLOCKED_AFFINE,     /* scale and shift of each channel: a * b[lane] + b[block + lane] */
+    BLOCKED_AFFINE_RELU /* the same, then Relu */
 } blocked_op;
 
 /* One operation on n pixels of one block of channels. An operand with step 1 has n pixels; one with
@@ -26,7 +27,7 @@ typedef enum blocked_op {
 typedef struct blocked_call {
     uint32_t op;
     float *y;
-    const float *a, *b; /* b: read by binary operators and BLOCKED_AFFINE only */
+    const float *a, *b; /* b: read by binary operators and affine ones only */
     size_t a_step, b_step, n;
     const float *args;
 } blocked_call;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elementwise operators on tensors blocked by channels, so that no reorder is needed between
  * convolutions. The second operand may also have one number for each channel: a constant, or [N, C,
- * 1, 1]. */
+ * 1, 1]. A depthwise convolution of single pixels is a scale and a shift of each channel, too. */
 #include "kernels/blocked.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/conv.h"
 #include "kernels/extent.h"
 #include "kernels/vec_math.h"
 
@@ -38,7 +39,19 @@ static const struct {
     {"Mul", BLOCKED_MUL, 2},
     {"Div", BLOCKED_DIV, 2},
     {"BatchNormalization", BLOCKED_AFFINE, 2},
+    {"Conv", BLOCKED_AFFINE, 2},
+    {"FusedConv", BLOCKED_AFFINE, 2},
 };
+
+static bool is_affine(uint32_t op)
+{
+    return op == BLOCKED_AFFINE || op == BLOCKED_AFFINE_RELU;
+}
+
+static bool is_conv(const kernel_problem *u)
+{
+    return strstr(u->node->def->name, "Conv") != NULL;
+}
 
 static uint32_t find_op(const kernel_problem *u, uint32_t *operands)
 {
@@ -130,6 +143,16 @@ static bool read_normalization(params *p, const kernel_problem *u)
     return !op_attr_int(u->node, "training_mode", 0);
 }
 
+static bool read_conv(params *p, const kernel_problem *u)
+{
+    conv_shape s;
+    if (!conv_describe(&s, u) || !conv_is_scale(&s)) return false;
+    if (s.activation == CONV_RELU) p->op = BLOCKED_AFFINE_RELU;
+    p->constant = true;
+    p->step[0] = 1;
+    return true;
+}
+
 static bool clears(const params *p)
 {
     switch ((blocked_op)p->op) {
@@ -151,7 +174,9 @@ static bool blocked_elementwise_describe(params *p, const kernel_problem *u)
         if (u->inputs[i].dtype != PGY_F32) return false;
     p->step[0] = operands == 1;
     if (!read_args(p, u)) return false;
-    if (p->op == BLOCKED_AFFINE ? !read_normalization(p, u) : operands == 2 && !read_binary(p, u))
+    if (is_conv(u)         ? !read_conv(p, u)
+        : is_affine(p->op) ? !read_normalization(p, u)
+                           : operands == 2 && !read_binary(p, u))
         return false;
     p->clears = clears(p);
     p->batch = (uint64_t)y->shape[0];
@@ -211,17 +236,31 @@ static void pack_normalization(float *to, const params *p, const kernel_problem 
     }
 }
 
+/* Packs weights and bias of a convolution in the same way. */
+static void pack_conv(float *to, const params *p, const kernel_problem *u)
+{
+    const float *scale = u->inputs[1].data;
+    const float *shift = u->input_count > 2 && u->inputs[2].dtype ? u->inputs[2].data : NULL;
+    for (uint64_t i = 0; i < p->blocks * p->block; i++) {
+        float *at = to + i / p->block * 2 * p->block + i % p->block;
+        at[0] = i < p->channels ? scale[i] : 0;
+        at[p->block] = shift && i < p->channels ? shift[i] : 0;
+    }
+}
+
 static pgy_status blocked_elementwise_pack(kernel_plan *out, const params *p,
                                            const kernel_problem *u, pgy_error *err)
 {
-    const bool normalizes = p->op == BLOCKED_AFFINE;
+    const bool scales = is_affine(p->op);
     if (p->op == BLOCKED_CLIP) out->packed_inputs = 6;
     if (!p->constant) return PGY_OK;
-    out->packed_bytes = p->blocks * p->block * (normalizes ? 2 : 1) * sizeof(float);
-    out->packed_inputs = normalizes ? 30 : 2;
+    out->packed_bytes = p->blocks * p->block * (scales ? 2 : 1) * sizeof(float);
+    out->packed_inputs = !scales ? 2 : !is_conv(u) ? 30 : u->input_count > 2 ? 6 : 2;
     out->packed = mem_alloc_aligned(64, out->packed_bytes);
     if (!out->packed) return pgy_error_set(err, PGY_E_MEMORY, "out of memory for packed values");
-    if (normalizes)
+    if (is_conv(u))
+        pack_conv(out->packed, p, u);
+    else if (scales)
         pack_normalization(out->packed, p, u);
     else
         pack_operand(out->packed, p, &u->inputs[1]);
@@ -247,19 +286,20 @@ static pgy_status blocked_elementwise_prepare(kernel_plan *out, const kernel_pro
     return st;
 }
 
-/* Are the operands' steps valid? Loops of one operand and BLOCKED_AFFINE ignore steps and read all
- * of operand 0. */
+/* Are the operands' steps valid? Loops of one operand and affine ones ignore steps and read all of
+ * operand 0. */
 static bool has_valid_steps(const params *p)
 {
-    if (p->op == BLOCKED_AFFINE && !p->constant) return false;
-    if (p->op < BLOCKED_ADD || p->op == BLOCKED_AFFINE) return p->step[0] == 1 && !p->step[1];
+    if (is_affine(p->op) && !p->constant) return false;
+    if (p->op < BLOCKED_ADD || is_affine(p->op)) return p->step[0] == 1 && !p->step[1];
     return p->step[0] <= 1 && p->step[1] <= (p->constant ? 0 : 1);
 }
 
 static bool blocked_elementwise_extent(kernel_extent *e, const kernel_claim *q)
 {
     const params *p = extent_params(e, q, sizeof *p);
-    if (!p || !extent_level(e, p->level) || !extent_enum(e, p->op, BLOCKED_AFFINE + 1, "operator"))
+    if (!p || !extent_level(e, p->level) ||
+        !extent_enum(e, p->op, BLOCKED_AFFINE_RELU + 1, "operator"))
         return false;
     const uint64_t pixels = extent_mul3(p->batch, p->blocks, p->block);
     const uint64_t whole = extent_mul(pixels, p->inner);
@@ -273,8 +313,8 @@ static bool blocked_elementwise_extent(kernel_extent *e, const kernel_claim *q)
     if (binary) extent_tensor(e, 1, p->step[1] ? whole : pixels, sizeof(float));
     extent_tensor(e, p->inputs, whole, sizeof(float));
     if (p->op >= BLOCKED_ADD && p->constant)
-        e->packed = extent_mul(extent_mul3(p->blocks, p->block, sizeof(float)),
-                               p->op == BLOCKED_AFFINE ? 2 : 1);
+        e->packed =
+            extent_mul(extent_mul3(p->blocks, p->block, sizeof(float)), is_affine(p->op) ? 2 : 1);
     return true;
 }
 
@@ -296,35 +336,59 @@ static const float *operand(const params *p, const kernel_run *r, uint32_t i, ui
 {
     const uint64_t b = p->block;
     if (i == 1 && p->constant)
-        return (const float *)r->packed + plane % p->blocks * b * (p->op == BLOCKED_AFFINE ? 2 : 1);
+        return (const float *)r->packed + plane % p->blocks * b * (is_affine(p->op) ? 2 : 1);
     const float *x = r->tensors[i];
     return x + (p->step[i] ? plane * p->inner + pixel : plane) * b;
 }
 
+/* Computes n pixels of a plane, a block of channels of one image. */
+static void run_plane(const params *p, const kernel_run *r, uint64_t plane, uint64_t pixel,
+                      size_t n)
+{
+    const bool binary = p->op >= BLOCKED_ADD;
+    const blocked_call c = {.op = p->op,
+                            .y = (float *)r->tensors[p->inputs] +
+                                 (plane * p->inner + pixel) * p->block,
+                            .a = operand(p, r, 0, plane, pixel),
+                            .b = binary ? operand(p, r, 1, plane, pixel) : NULL,
+                            .a_step = p->step[0],
+                            .b_step = p->step[1],
+                            .n = n,
+                            .args = p->args};
+    blocked_elementwise_pixels(p, &c);
+    const uint64_t first = plane % p->blocks * p->block;
+    if (p->clears && p->channels - first < p->block)
+        blocked_clear(c.y, n, p->block, p->channels - first);
+}
+
+/* A part is a range of pixels with all their channels, as in the convolutions before and behind: so
+ * a thread mostly reads what it wrote, and not what lies in the caches of other processors. */
+static void run_by_pixels(const params *p, const kernel_run *r)
+{
+    size_t from, to, n;
+    kernel_share(&from, &to, p->batch * p->inner, r->part, r->parts);
+    for (; from < to; from += n) {
+        const uint64_t image = from / p->inner, pixel = from % p->inner;
+        n = p->inner - pixel < to - from ? p->inner - pixel : to - from;
+        for (uint64_t block = 0; block < p->blocks; block++)
+            run_plane(p, r, image * p->blocks + block, pixel, n);
+    }
+}
+
 static void blocked_elementwise_run(const kernel_run *r)
 {
+    enum { LEAST = 2 }; /* pixels of a part */
     const params *p = r->params;
-    float *y = r->tensors[p->inputs];
-    const bool binary = p->op >= BLOCKED_ADD;
-    size_t from, to;
+    size_t from, to, n;
+    if (p->inner >= (uint64_t)LEAST * r->parts) {
+        run_by_pixels(p, r);
+        return;
+    }
     kernel_share(&from, &to, p->batch * p->blocks * p->inner, r->part, r->parts);
-    while (from < to) {
+    for (; from < to; from += n) {
         const uint64_t plane = from / p->inner, pixel = from % p->inner;
-        size_t n = p->inner - pixel;
-        if (n > to - from) n = to - from;
-        const blocked_call c = {.op = p->op,
-                                .y = y + from * p->block,
-                                .a = operand(p, r, 0, plane, pixel),
-                                .b = binary ? operand(p, r, 1, plane, pixel) : NULL,
-                                .a_step = p->step[0],
-                                .b_step = p->step[1],
-                                .n = n,
-                                .args = p->args};
-        blocked_elementwise_pixels(p, &c);
-        const uint64_t first = plane % p->blocks * p->block;
-        if (p->clears && p->channels - first < p->block)
-            blocked_clear(c.y, n, p->block, p->channels - first);
-        from += n;
+        n = p->inner - pixel < to - from ? p->inner - pixel : to - from;
+        run_plane(p, r, plane, pixel, n);
     }
 }
 
@@ -345,14 +409,14 @@ void blocked_clear(float *y, size_t n, size_t block, size_t lanes)
 
 static int32_t blocked_elementwise_free_axes(const kernel_problem *u)
 {
-    return strcmp(u->node->def->name, "BatchNormalization") ? kernel_all_axes(u) : 0;
+    return strcmp(u->node->def->name, "BatchNormalization") && !is_conv(u) ? kernel_all_axes(u) : 0;
 }
 
 #define ROW(suffix, level, slower)                                                           \
     {                                                                                        \
-        .name = "blocked_f32_" #suffix, .version = 1,                                        \
+        .name = "blocked_f32_" #suffix, .version = 2,                                        \
         .ops = "Relu LeakyRelu Clip HardSigmoid HardSwish Sigmoid Tanh Add Sum Sub Mul Div " \
-               "BatchNormalization",                                                         \
+               "BatchNormalization Conv com.microsoft:FusedConv pgy:FusedConv",              \
         .needs = level, .rates = {slower}, .free_axes = blocked_elementwise_free_axes,       \
         .accept = blocked_elementwise_accept, .prepare = blocked_elementwise_prepare,        \
         .run = blocked_elementwise_run, .extent = blocked_elementwise_extent                 \

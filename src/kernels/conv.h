@@ -45,6 +45,9 @@ void conv_activate(uint32_t activation, float *y, size_t count);
 /* Sets the layouts of data input, sum and output. */
 void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out);
 double conv_flop_count(const conv_shape *s);
+/* Is it only a scale and a shift of each channel, perhaps with Relu: depthwise, of single pixels?
+ */
+bool conv_is_scale(const conv_shape *s);
 /* conv_finish completes stored pixels of one block, of which `lanes` channels exist: tiles neither
  * apply slow activations nor clear the lanes beyond the channels. conv_must_finish says whether
  * this is needed. */

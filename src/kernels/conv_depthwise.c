@@ -21,6 +21,7 @@ static bool conv_depthwise_accept(kernel_problem *u, double *cost_ns)
     const double flops_per_ns = u->self->rates[0];
     conv_shape s;
     if (!conv_describe(&s, u) || !conv_is_depthwise(&s)) return false;
+    if (conv_is_scale(&s)) return false; /* blocked_elementwise divides it by pixels */
     const size_t block = conv_tiles_of(level)->block;
     const kernel_layout layout = block == 16 ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
     conv_set_layouts(u, layout, layout);

@@ -8,7 +8,8 @@
 
 #include "base/alloc.h"
 
-enum { BAND_BYTES = 256 * 1024 };
+/* PARTS_OF_A_THREAD: about so many, of three or four, are one thread's share of a step */
+enum { BAND_BYTES = 256 * 1024, PARTS_OF_A_THREAD = 3 };
 
 const conv_tiles *conv_tiles_of(uint32_t level)
 {
@@ -66,8 +67,11 @@ conv_plan conv_plan_cut(const conv_plan *p, uint32_t parts)
     conv_plan own = *p;
     const uint64_t others = p->s.batch * p->s.groups * p->out_units;
     const uint64_t bands = (parts + others - 1) / others;
-    /* A copied band of one row would copy three rows for it, of three by three taps. */
-    const uint64_t least = p->copied || p->s.out[0] > 1 ? (1 + p->copied) * p->row_tiles : 1;
+    /* A copied band of one row would copy three rows for it, of three by three taps. That is still
+     * less than what threads without a band lose. */
+    const uint64_t pairs = p->tiles / (2 * p->row_tiles) * others;
+    const uint64_t rows = p->copied && pairs >= parts / PARTS_OF_A_THREAD ? 2 : 1;
+    const uint64_t least = p->copied || p->s.out[0] > 1 ? rows * p->row_tiles : 1;
     if (bands <= p->bands) return own;
     uint64_t tiles = p->tiles / bands / least * least;
     if (tiles < least) tiles = least;

@@ -123,6 +123,15 @@ void conv_set_layouts(kernel_problem *u, kernel_layout in, kernel_layout out)
     u->outputs[0].layout = out;
 }
 
+bool conv_is_scale(const conv_shape *s)
+{
+    for (int d = 0; d < 2; d++)
+        if (s->kernel[d] != 1 || s->stride[d] != 1 || s->pad[d] || s->in[d] != s->out[d])
+            return false;
+    return s->groups == s->in_channels && s->groups == s->out_channels && !s->has_sum &&
+           (s->activation == CONV_NO_ACTIVATION || s->activation == CONV_RELU);
+}
+
 double conv_flop_count(const conv_shape *s)
 {
     return 2.0 * (double)s->batch * (double)s->out_channels * (double)(s->in_channels / s->groups) *

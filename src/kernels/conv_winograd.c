@@ -6,9 +6,9 @@
  * channels.
  *
  * The weights are packed as for a direct convolution. Transformed ones are four times as large, and
- * to read them from memory takes about as long as to make them from the plain ones, so each run
- * makes them: a unit makes those of some input channels before it multiplies by them, or, if all
- * are small, a phase before makes them once for all units. */
+ * to read them from memory, or from another processor's cache, takes longer than to make them from
+ * the plain ones. So each thread makes its own: those of some input channels before it multiplies
+ * by them, or, if all are small, those of a unit's output channels when it first comes to them. */
 #include "kernels/conv_winograd_parts.h"
 
 #include <string.h>
@@ -84,9 +84,8 @@ static pgy_status conv_winograd_prepare(kernel_plan *out, const kernel_problem *
     const winograd_params finest = winograd_cut_finer(p, MOST_PARTS);
     const uint64_t units = finest.runs * p->out_units;
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .in_place = -1};
-    out->phases = 1 + winograd_is_shared(p);
+    out->phases = 1;
     out->parts = (uint32_t)(units < MOST_PARTS ? units : MOST_PARTS);
-    out->workspace_bytes = winograd_shared_bytes(p);
     out->scratch_bytes = winograd_scratch_bytes(p);
     conv_plan direct;
     conv_plan_make(&direct, &p->s, u->self->needs, u->inputs[0].layout);
@@ -113,15 +112,14 @@ static bool conv_winograd_extent(kernel_extent *e, const kernel_claim *q)
         e, s, extent_mul3(s->batch, p->in_blocks * p->block, (uint64_t)(s->in[0] * s->in[1])),
         extent_mul(out, padded));
     e->packed = extent_mul3(padded, 1 + 9 * s->in_channels, sizeof(float));
-    e->phases = 1 + winograd_is_shared(p);
-    e->workspace = winograd_shared_bytes(p);
+    e->phases = 1;
     e->scratch = winograd_scratch_bytes(p);
     return true;
 }
 
 #define ROW(suffix, level, flops_per_ns, transform_ns)                                             \
     {                                                                                              \
-        .name = "conv_f32_winograd_" #suffix, .version = 7,                                        \
+        .name = "conv_f32_winograd_" #suffix, .version = 8,                                        \
         .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,                       \
         .rates = {flops_per_ns, transform_ns},                                                     \
         .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED, .accept = conv_winograd_accept,      \

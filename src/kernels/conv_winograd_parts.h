@@ -24,14 +24,14 @@ double winograd_weight_bytes(const winograd_params *p);
  * distance of their taps. */
 uint64_t winograd_taps_at(uint64_t *tap, const winograd_params *p, uint64_t channel,
                           uint64_t width);
-/* Are all transformed weights made in a phase of their own? */
-bool winograd_is_shared(const winograd_params *p);
+/* Does each thread keep the transformed weights of all units that it has come to? */
+bool winograd_keeps_weights(const winograd_params *p);
 /* Input channels whose weights are transformed at a time. */
 uint64_t winograd_chunk_channels(const winograd_params *p);
 /* Floats between the points of the transformed weights of a chunk. */
 uint64_t winograd_chunk_step(const winograd_params *p);
-/* Bytes of the transformed weights that the units share. */
-uint64_t winograd_shared_bytes(const winograd_params *p);
+/* Floats of scratch memory for transformed weights: of all units, or of one chunk. */
+uint64_t winograd_weight_room(const winograd_params *p);
 /* The weights of a unit in `packed`, behind the biases. */
 const float *winograd_unit_weights(const winograd_params *p, const void *packed, uint64_t unit);
 /* Blocks of output channels of a unit. */

@@ -8,12 +8,17 @@
 #include "kernels/conv_winograd_parts.h"
 #include "kernels/extent.h"
 
+/* Parts of a long step for each thread. */
+enum { PARTS = 4 };
+
 winograd_params winograd_cut_finer(const winograd_params *p, uint32_t parts)
 {
     winograd_params own = *p;
-    const uint64_t least = conv_tiles_of(p->level)->pixels / 2;
+    const uint64_t pixels = conv_tiles_of(p->level)->pixels;
+    uint64_t runs = (parts + p->out_units - 1) / p->out_units, least = pixels / 2;
+    /* Too few units even so: shorter runs still fill the multipliers better than idle threads. */
+    if (p->tiles / least * PARTS < runs) least = (pixels + 3) / 4;
     const uint64_t most = p->tiles > least ? p->tiles / least : 1;
-    uint64_t runs = (parts + p->out_units - 1) / p->out_units;
     if (runs > most) runs = most;
     if (runs <= p->runs) return own;
     own.run = (p->tiles + runs - 1) / runs;
@@ -30,11 +35,13 @@ enum {
 
 /* Scratch memory of a thread: v: transformed inputs [36][in_blocks][run][block]; m: products
  * [36][2][run][block]; patches: a stretch of tiles with its padding [in_blocks][6][14][block]; w:
- * transformed weights of some input channels, see winograd_transform_chunk. */
+ * transformed weights of some input channels, see winograd_transform_chunk, or of all channels of
+ * each unit. */
 typedef struct scratch {
     size_t *transformed; /* the run whose tiles are in v */
     float *w, *v, *m, *patches;
     bool *strange; /* [run][in_blocks]: this tile and input block has strange inputs */
+    bool *ready;   /* [out_units]: the unit's weights are in w, if they are kept */
 } scratch;
 
 /* Bytes of the buffers in `struct scratch`. */
@@ -42,11 +49,11 @@ uint64_t winograd_scratch_bytes(const winograd_params *p)
 {
     const uint64_t points = extent_mul3(p->run, p->in_blocks + 2, WINOGRAD_POINTS);
     const uint64_t numbers = extent_add(points, extent_mul(p->in_blocks, STRETCH_PIXELS));
-    const uint64_t fixed = WINOGRAD_NOTE_FLOATS +
-                           (winograd_is_shared(p) ? 0 : WINOGRAD_POINTS * winograd_chunk_step(p));
-    return extent_add(extent_add(extent_mul(numbers, p->block * sizeof(float)),
-                                 extent_mul(p->run, p->in_blocks * sizeof(bool))),
-                      fixed * sizeof(float));
+    const uint64_t fixed = WINOGRAD_NOTE_FLOATS + winograd_weight_room(p);
+    const uint64_t marks = extent_add(extent_mul(p->run, p->in_blocks), p->out_units);
+    return extent_add(
+        extent_add(extent_mul(numbers, p->block * sizeof(float)), marks * sizeof(bool)),
+        extent_mul(fixed, sizeof(float)));
 }
 
 /* The place of a tile: its image and first output. */
@@ -254,16 +261,26 @@ static void multiply_chunk(const winograd_params *p, const scratch *s, const flo
     }
 }
 
+/* All transformed weights of a unit, which are made when this thread first comes to it. */
+static const float *kept_weights(const winograd_params *p, const scratch *s, const kernel_run *r,
+                                 uint64_t unit)
+{
+    float *w = s->w + unit * WINOGRAD_POINTS * winograd_chunk_step(p);
+    if (!s->ready[unit])
+        winograd_transform_chunk(w, p, winograd_unit_weights(p, r->packed, unit),
+                                 winograd_unit_width(p, unit) * p->block, 0, p->s.in_channels);
+    s->ready[unit] = true;
+    return w;
+}
+
 /* Multiplies all points by the weights of a unit. */
 static void conv_winograd_multiply(const winograd_params *p, const scratch *s, const kernel_run *r,
                                    uint64_t unit, uint64_t count)
 {
     const uint64_t each = winograd_chunk_channels(p), width = winograd_unit_width(p, unit);
     const float *w = winograd_unit_weights(p, r->packed, unit);
-    if (winograd_is_shared(p)) {
-        const float *shared =
-            (const float *)r->workspace + unit * WINOGRAD_POINTS * winograd_chunk_step(p);
-        multiply_chunk(p, s, shared, width, count, 0, p->s.in_channels, NULL);
+    if (winograd_keeps_weights(p)) {
+        multiply_chunk(p, s, kept_weights(p, s, r, unit), width, count, 0, p->s.in_channels, NULL);
         return;
     }
     for (uint64_t channel = 0; channel < p->s.in_channels; channel += each) {
@@ -272,23 +289,6 @@ static void conv_winograd_multiply(const winograd_params *p, const scratch *s, c
         winograd_transform_chunk(s->w, p, w, width * p->block, channel, channels);
         multiply_chunk(p, s, s->w, width, count, channel, channels,
                        left < each ? NULL : (const char *)next);
-    }
-}
-
-/* Transforms the weights once per run; all units read them in the next phase. */
-static void share_weights(const kernel_run *r)
-{
-    const winograd_params *p = r->params;
-    size_t from, to;
-    kernel_share(&from, &to, p->out_units * p->in_blocks, r->part, r->parts);
-    for (size_t i = from; i < to && !cancel_requested(); i++) {
-        const uint64_t unit = i / p->in_blocks, channel = i % p->in_blocks * p->block;
-        const uint64_t left = p->s.in_channels - channel,
-                       width = winograd_unit_width(p, unit) * p->block;
-        float *all = (float *)r->workspace + unit * WINOGRAD_POINTS * winograd_chunk_step(p);
-        winograd_transform_chunk(all + channel * width, p,
-                                 winograd_unit_weights(p, r->packed, unit), width, channel,
-                                 left < p->block ? left : p->block);
     }
 }
 
@@ -329,15 +329,26 @@ static void conv_winograd_store(const winograd_params *p, const scratch *s, cons
 static scratch divide_scratch(const winograd_params *p, void *memory)
 {
     const uint64_t points = WINOGRAD_POINTS * p->block;
-    float *w = (float *)memory + WINOGRAD_NOTE_FLOATS,
-          *v = w + (winograd_is_shared(p) ? 0 : WINOGRAD_POINTS * winograd_chunk_step(p)),
+    float *w = (float *)memory + WINOGRAD_NOTE_FLOATS, *v = w + winograd_weight_room(p),
           *m = v + points * p->run * p->in_blocks, *patches = m + points * p->run * 2;
+    bool *strange = (bool *)(patches + STRETCH_PIXELS * p->block * p->in_blocks);
     return (scratch){.transformed = memory,
                      .w = w,
                      .v = v,
                      .m = m,
                      .patches = patches,
-                     .strange = (bool *)(patches + STRETCH_PIXELS * p->block * p->in_blocks)};
+                     .strange = strange,
+                     .ready = strange + p->run * p->in_blocks};
+}
+
+/* In which order are the runs and units divided among threads? If all units of a run follow each
+ * other, each thread makes the weights of all units; if all runs of a unit do, tiles are
+ * transformed for each unit. The weights of a unit take as long as about 20 tiles. */
+static bool goes_by_unit(const winograd_params *p, uint32_t parts)
+{
+    enum { TILES = 20 };
+    const uint64_t threads = parts / PARTS;
+    return threads > 1 && p->tiles * (p->out_units - 1) < TILES * threads * p->out_units;
 }
 
 void conv_winograd_run(const kernel_run *r)
@@ -345,14 +356,15 @@ void conv_winograd_run(const kernel_run *r)
     const winograd_params own = winograd_cut_finer(r->params, r->parts), *p = &own;
     const scratch s = divide_scratch(p, r->scratch);
     size_t from, to;
-    if (winograd_is_shared(p) && r->phase == 0) {
-        share_weights(r);
-        return;
-    }
+    const bool by_unit = goes_by_unit(p, r->parts);
     kernel_share(&from, &to, p->runs * p->out_units, r->part, r->parts);
-    if (!r->resumed) *s.transformed = SIZE_MAX;
+    if (!r->resumed) {
+        *s.transformed = SIZE_MAX;
+        memset(s.ready, 0, p->out_units * sizeof *s.ready);
+    }
     for (size_t i = from; i < to && !cancel_requested(); i++) {
-        const uint64_t index = i / p->out_units, unit = i % p->out_units;
+        const uint64_t index = by_unit ? i % p->runs : i / p->out_units;
+        const uint64_t unit = by_unit ? i / p->runs : i % p->out_units;
         const uint64_t first = index * p->run;
         if (first >= p->tiles) break;
         const uint64_t count = p->tiles - first < p->run ? p->tiles - first : p->run;

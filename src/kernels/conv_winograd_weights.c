@@ -5,9 +5,9 @@
 #include "kernels/conv_winograd_parts.h"
 
 /* CHUNK: input channels whose weights are transformed at a time; APART: floats between two of their
- * points, which would otherwise map to one cache set; SHARED_BYTES: limit of all transformed
- * weights that are made in a phase of their own */
-enum { CHUNK = 64, APART = 16, SHARED_BYTES = 5 * WINOGRAD_FAST_BYTES / 2 };
+ * points, which would otherwise map to one cache set; KEPT_BYTES: limit of all transformed
+ * weights that a thread keeps */
+enum { CHUNK = 64, APART = 16, KEPT_BYTES = 5 * WINOGRAD_FAST_BYTES / 2 };
 
 const winograd_transforms *winograd_transforms_of(uint32_t level)
 {
@@ -32,14 +32,14 @@ uint64_t winograd_taps_at(uint64_t *tap, const winograd_params *p, uint64_t chan
     return (first * 9 + channel - first) * width;
 }
 
-bool winograd_is_shared(const winograd_params *p)
+bool winograd_keeps_weights(const winograd_params *p)
 {
-    return winograd_weight_bytes(p) <= SHARED_BYTES;
+    return winograd_weight_bytes(p) <= KEPT_BYTES;
 }
 
 uint64_t winograd_chunk_channels(const winograd_params *p)
 {
-    return p->s.in_channels < CHUNK || winograd_is_shared(p) ? p->s.in_channels : CHUNK;
+    return p->s.in_channels < CHUNK || winograd_keeps_weights(p) ? p->s.in_channels : CHUNK;
 }
 
 uint64_t winograd_chunk_step(const winograd_params *p)
@@ -47,11 +47,10 @@ uint64_t winograd_chunk_step(const winograd_params *p)
     return winograd_chunk_channels(p) * 2 * p->block + APART;
 }
 
-uint64_t winograd_shared_bytes(const winograd_params *p)
+uint64_t winograd_weight_room(const winograd_params *p)
 {
-    return winograd_is_shared(p)
-               ? p->out_units * WINOGRAD_POINTS * winograd_chunk_step(p) * sizeof(float)
-               : 0;
+    const uint64_t chunk = WINOGRAD_POINTS * winograd_chunk_step(p);
+    return winograd_keeps_weights(p) ? p->out_units * chunk : chunk;
 }
 
 const float *winograd_unit_weights(const winograd_params *p, const void *packed, uint64_t unit)

@@ -290,6 +290,20 @@ static bool matmul_run_abreast(const matmul_shape *s, const matmul_tile *t, cons
     return true;
 }
 
+/* Fetches what the end of a tile writes and reads, while its products are computed. `residual` may
+ * be NULL. Inline always: gcc takes a function that only fetches for one without effect. */
+__attribute__((always_inline)) static inline void fetch_end(const float *c, const float *residual,
+                                                            size_t step, size_t rows,
+                                                            size_t columns)
+{
+    enum { LINE = 16 };
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j += LINE) {
+            __builtin_prefetch(c + i * step + j, 1, 3);
+            if (residual) __builtin_prefetch(residual + i * step + j, 0, 3);
+        }
+}
+
 /* Adds the products of one block along k to all tiles of a unit. `rows_at`: the unit's rows of A.
  */
 static void matmul_block(const matmul_shape *s, const matmul_tile *t, const block *u,
@@ -307,10 +321,13 @@ static void matmul_block(const matmul_shape *s, const matmul_tile *t, const bloc
         const size_t tiles = (u->rows + t->rows - 1) / t->rows;
         for (size_t i = 0; i < u->rows; i += t->rows) {
             const size_t rows = u->rows - i < t->rows ? u->rows - i : t->rows;
-            float *to = d->c + (u->row + i) * s->n + column;
+            const size_t place = (u->row + i) * s->n + column;
+            float *to = d->c + place;
+            const bool ends = p + depth == s->k;
+            fetch_end(to, ends && d->residual ? d->residual + place : NULL, s->n, rows, columns);
             matmul_run_tile(t, d, rows, columns, depth, rows_at + i * lda, lda, b, to, s->n, p > 0,
                             edge, fetch_ahead(t, d, b, depth, s->k, i / t->rows, tiles));
-            if (p + depth == s->k) matmul_finish(s, t, d, u->row + i, rows, column, columns);
+            if (ends) matmul_finish(s, t, d, u->row + i, rows, column, columns);
         }
     }
 }

@@ -9,6 +9,11 @@
 #include "kernels/kernel.h"
 #include "kernels/squares.h"
 
+/* Positions of a block of channels that are moved together: a multiple of TILE, no fewer than
+ * LEAST.
+ */
+enum { TILE = SQUARES_TILE, LEAST = 16 * TILE };
+
 typedef struct params {
     uint64_t outer, channels, inner; /* sizes N, C and product of the spatial axes */
     uint64_t bytes;                  /* bytes of the whole tensor, for plain copies */
@@ -31,6 +36,27 @@ static bool reorder_accept(kernel_problem *u, double *cost_ns)
     return x->dtype != PGY_STRING;
 }
 
+/* The number of pairs of an image and a block of channels. */
+static uint64_t block_count(const params *p)
+{
+    return p->inner ? p->outer * ((p->channels + p->block - 1) / p->block) : 0;
+}
+
+/* Into how many stretches of positions each block is cut: few blocks would leave threads idle. */
+static uint64_t stretches_of(const params *p, uint64_t parts)
+{
+    const uint64_t blocks = block_count(p), most = p->inner / LEAST;
+    const uint64_t wanted = blocks ? (parts + blocks - 1) / blocks : 1;
+    return wanted < most ? wanted : most ? most : 1;
+}
+
+static uint32_t most_parts(const params *p)
+{
+    enum { MOST = 65535 };
+    const uint64_t parts = block_count(p) * stretches_of(p, MOST);
+    return parts < 1 ? 1 : parts < MOST ? (uint32_t)parts : MOST;
+}
+
 static pgy_status reorder_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
 {
     const kernel_tensor *x = &u->inputs[0], *y = &u->outputs[0];
@@ -49,9 +75,7 @@ static pgy_status reorder_prepare(kernel_plan *out, const kernel_problem *u, pgy
     }
     p->block = (uint32_t)kernel_lanes(blocked, p->channels);
     *out = (kernel_plan){.params = p, .params_bytes = sizeof *p, .phases = 1, .in_place = -1};
-    const uint64_t blocks = (p->channels + p->block - 1) / p->block;
-    out->parts = x->layout == y->layout ? (uint32_t)(1 + p->bytes / 65536)
-                                        : (uint32_t)(p->outer * blocks > 0 ? p->outer * blocks : 1);
+    out->parts = x->layout == y->layout ? (uint32_t)(1 + p->bytes / 65536) : most_parts(p);
     return PGY_OK;
 }
 
@@ -96,20 +120,21 @@ static void copy_run(const kernel_run *r)
 #define T uint16_t
 #define REORDER reorder_2
 #include "kernels/reorder_block.inc"
-static void reorder_4(const params *p, const void *src, void *dst, size_t unit)
+static void reorder_4(const params *p, const void *src, void *dst, size_t unit, size_t from,
+                      size_t to)
 {
-    const size_t b = p->block, blocks = (p->channels + b - 1) / b, n = p->inner;
+    const size_t b = p->block, blocks = (p->channels + b - 1) / b, n = p->inner, count = to - from;
     const size_t image = unit / blocks, first = unit % blocks * b;
     const size_t lanes = p->channels - first < b ? p->channels - first : b;
-    const size_t linear = (image * p->channels + first) * n, blocked = unit * b * n;
+    const size_t linear = (image * p->channels + first) * n + from, blocked = (unit * n + from) * b;
     if (!p->to_blocked) {
-        squares_transpose((uint32_t *)dst + linear, n, (const uint32_t *)src + blocked, b, n,
+        squares_transpose((uint32_t *)dst + linear, n, (const uint32_t *)src + blocked, b, count,
                           lanes);
         return;
     }
     uint32_t *y = (uint32_t *)dst + blocked;
-    if (lanes < b) memset(y, 0, n * b * sizeof *y);
-    squares_transpose(y, b, (const uint32_t *)src + linear, n, lanes, n);
+    if (lanes < b) memset(y, 0, count * b * sizeof *y);
+    squares_transpose(y, b, (const uint32_t *)src + linear, n, lanes, count);
 }
 #define T uint64_t
 #define REORDER reorder_8
@@ -118,14 +143,18 @@ static void reorder_4(const params *p, const void *src, void *dst, size_t unit)
 static void reorder_run(const kernel_run *r)
 {
     const params *p = r->params;
-    const uint64_t blocks = (p->channels + p->block - 1) / p->block;
+    const uint64_t stretches = stretches_of(p, r->parts);
     size_t from, to;
-    kernel_share(&from, &to, p->inner ? p->outer * blocks : 0, r->part, r->parts);
-    for (size_t unit = from; unit < to && !cancel_requested(); unit++) {
-        if (p->item == 1) reorder_1(p, r->tensors[0], r->tensors[1], unit);
-        if (p->item == 2) reorder_2(p, r->tensors[0], r->tensors[1], unit);
-        if (p->item == 4) reorder_4(p, r->tensors[0], r->tensors[1], unit);
-        if (p->item == 8) reorder_8(p, r->tensors[0], r->tensors[1], unit);
+    kernel_share(&from, &to, block_count(p) * stretches, r->part, r->parts);
+    for (size_t i = from; i < to && !cancel_requested(); i++) {
+        const size_t unit = i / stretches, k = i % stretches;
+        const size_t first = p->inner * k / stretches / TILE * TILE;
+        const size_t end =
+            k + 1 < stretches ? p->inner * (k + 1) / stretches / TILE * TILE : p->inner;
+        if (p->item == 1) reorder_1(p, r->tensors[0], r->tensors[1], unit, first, end);
+        if (p->item == 2) reorder_2(p, r->tensors[0], r->tensors[1], unit, first, end);
+        if (p->item == 4) reorder_4(p, r->tensors[0], r->tensors[1], unit, first, end);
+        if (p->item == 8) reorder_8(p, r->tensors[0], r->tensors[1], unit, first, end);
     }
 }
 

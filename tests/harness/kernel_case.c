@@ -173,7 +173,7 @@ static void check(const kernel *k, const kernel_case *c, const kernel_tensor *y,
 static void run_variant(const kernel *k, kernel_case *c, const kernel_problem *problem,
                         double tolerance)
 {
-    static const uint32_t PARTS[] = {1, 2, 3, 7};
+    static const uint32_t PARTS[] = {1, 2, 3, 7, 64};
     kernel_plan plan = {0};
     void *tensors[KERNEL_MAX_INPUTS + KERNEL_MAX_OUTPUTS] = {0};
     pgy_error err = {0};

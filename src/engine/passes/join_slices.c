@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For CUDA devices: Slices that cut one tensor into pieces along an axis become a Split, because
- * each step of a device takes some microseconds, however little it does. */
+/* Slices that cut one tensor into pieces along an axis become a Split. For CUDA devices, because
+ * each step of a device takes some microseconds, however little it does. On the host only whole
+ * blocks of channels: then the pieces are views of a blocked tensor, and nothing is copied. */
 #include <string.h>
 
 #include "engine/passes/pass.h"
 #include "transform/pattern.h"
 
-enum { MOST_PIECES = 8 };
+enum { MOST_PIECES = 8, BLOCK = 16, LEAST_RANK = 3 };
 
 /* A Slice along one axis with step 1. */
 typedef struct piece {
@@ -66,7 +67,9 @@ static size_t find_pieces(piece out[MOST_PIECES], pattern *p, pgy_node *n)
     return next == size ? count : 0;
 }
 
-static bool join(pattern *p, pgy_node *n)
+typedef bool (*piece_filter)(const piece *p);
+
+static bool join_if(pattern *p, pgy_node *n, piece_filter wanted)
 {
     piece pieces[MOST_PIECES];
     pgy_value *outputs[MOST_PIECES];
@@ -75,6 +78,7 @@ static bool join(pattern *p, pgy_node *n)
     const size_t count = find_pieces(pieces, p, n);
     if (count < 2) return false;
     for (size_t i = 0; i < count; i++) {
+        if (!wanted(&pieces[i])) return false;
         outputs[i] = pieces[i].node->outputs[0];
         widths[i] = pieces[i].width;
     }
@@ -87,12 +91,34 @@ static bool join(pattern *p, pgy_node *n)
     return true;
 }
 
-static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
+static bool is_any(const piece *p)
 {
-    static const pattern_rule RULES[] = {join, NULL};
-    return pass_is_for_cuda(target) ? pattern_run(g, "join_slices", RULES, changes, err) : PGY_OK;
+    (void)p;
+    return true;
 }
 
-const pass PASS_join_slices = {.name = "join_slices",
-                               .summary = "Slices that cut a tensor into pieces, for CUDA devices",
-                               .run_for = run};
+static bool is_of_blocks(const piece *p)
+{
+    const pgy_value *y = p->node->outputs[0];
+    return pattern_dtype(y) == PGY_F32 && pattern_rank(y) >= LEAST_RANK && p->axis == 1 &&
+           p->width % BLOCK == 0;
+}
+
+static bool join(pattern *p, pgy_node *n)
+{
+    return join_if(p, n, is_any);
+}
+
+static bool join_blocks(pattern *p, pgy_node *n)
+{
+    return join_if(p, n, is_of_blocks);
+}
+
+static pgy_status run(pgy_graph *g, const pass_target *target, size_t *changes, pgy_error *err)
+{
+    static const pattern_rule CUDA[] = {join, NULL}, HOST[] = {join_blocks, NULL};
+    return pattern_run(g, "join_slices", pass_is_for_cuda(target) ? CUDA : HOST, changes, err);
+}
+
+const pass PASS_join_slices = {
+    .name = "join_slices", .summary = "Slices that cut a tensor into pieces", .run_for = run};

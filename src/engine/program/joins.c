@@ -131,10 +131,10 @@ static bool is_plain(const builder *b, uint32_t tensor)
     return t->place == PROGRAM_ARENA && !t->space && t->size_bytes;
 }
 
-static bool are_plain(const builder *b, const program_step *s)
+static bool are_plain(const builder *b, const uint32_t *tensors, size_t count)
 {
-    for (uint32_t i = 0; i < s->input_count + s->output_count; i++)
-        if (!is_plain(b, s->tensors[i])) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!is_plain(b, tensors[i])) return false;
     return true;
 }
 
@@ -142,7 +142,9 @@ static bool join(joiner *j, const program_step *s)
 {
     const uint32_t y = s->tensors[s->input_count];
     j->root_count = 0;
-    if (!are_plain(j->b, s) || j->b->tensors[y].t.place != PROGRAM_ARENA) return false;
+    if (!are_plain(j->b, s->tensors, s->input_count + s->output_count) ||
+        j->b->tensors[y].t.place != PROGRAM_ARENA)
+        return false;
     if (!join_parts(j, s, y) && !join_inputs(j, s, y)) {
         detach(j);
         return false;
@@ -152,13 +154,13 @@ static bool join(joiner *j, const program_step *s)
     return false;
 }
 
-/* Makes the outputs views of the input. */
+/* Makes the outputs views of the input. Their sizes, input 1, have been read already. */
 static bool split(joiner *j, const program_step *s)
 {
     builder *b = j->b;
     const uint32_t *outputs = s->tensors + s->input_count;
     uint64_t at = 0;
-    if (!are_plain(b, s)) return false;
+    if (!is_plain(b, s->tensors[0]) || !are_plain(b, outputs, s->output_count)) return false;
     for (uint32_t i = 0; i < s->output_count; i++) {
         if (b->tensors[outputs[i]].root != outputs[i] || at % PART_ALIGNMENT) return false;
         at += b->tensors[outputs[i]].t.size_bytes;

@@ -20,7 +20,10 @@
 static const char LOG_PATH[] = "engine/select/times.c";
 
 enum { BEST_OF_LEVEL_2 = 3, MOST_CANDIDATES = 64 };
-static const double NEAR = 1.5;     /* level 3 measures estimates up to this multiple of the best */
+/* Level 3 measures estimates up to this multiple of the best. They are for one thread: many threads
+ * may take much longer than their share, where a kernel has too little work to divide. */
+static const double NEAR = 1.5, NEAR_OF_MANY = 4;
+enum { MANY_THREADS = 4 };
 static const double CLEARLY = 0.98; /* another kernel must take less than this part of the usual
                                        kernel's time */
 static const double TO_BLOCKS_NS = 0.06, FROM_BLOCKS_NS = 0.07; /* per byte, by estimate */
@@ -28,7 +31,9 @@ static const double TO_BLOCKS_NS = 0.06, FROM_BLOCKS_NS = 0.07; /* per byte, by 
 static const double CACHED_BYTES = 1 << 20, UNCACHED = 1.5;
 static const double ONE_BY_ONE_NS = 1;               /* per element of another size than 4 bytes */
 enum { REORDER_NS = 300, DEVICE_REORDER_NS = 2500 }; /* least time of a reorder */
-static const double ON_DEVICE_NS = 0.001;            /* per byte */
+/* What a step costs many threads besides its share: they begin and end it together. */
+enum { ROUND_NS = 3000 };
+static const double ON_DEVICE_NS = 0.001; /* per byte */
 
 /* ---- Estimates ------------------------------------------------------------------------------ */
 
@@ -55,6 +60,14 @@ void select_estimate(selection *s)
     for (size_t i = 0; i < s->count; i++) estimate_node(&s->nodes[i]);
 }
 
+/* What a reorder that takes `alone` ns on one thread costs many threads besides its share of them:
+ * short steps are for one thread, while the others wait. */
+static double round_ns(const selection *s, double alone)
+{
+    if (!s->timing || s->timing->threads < MANY_THREADS) return 0;
+    return alone < PROGRAM_SHORT_NS ? alone : ROUND_NS;
+}
+
 static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from, kernel_layout to)
 {
     if (from == to) return 0;
@@ -71,7 +84,9 @@ static double reorder_ns(const selection *s, uint32_t tensor, kernel_layout from
     const unsigned item = pgy_dtype_describe(t.dtype)->bits / 8;
     if (bytes > CACHED_BYTES) each *= UNCACHED;
     if (item != 4) each = fmax(each, ONE_BY_ONE_NS / item);
-    return (REORDER_NS + bytes * each) * s->scale;
+    const double alone = REORDER_NS + bytes * each;
+    const bool twice = from != KERNEL_LINEAR && to != KERNEL_LINEAR;
+    return alone * s->scale + (1 + twice) * round_ns(s, alone / (1 + twice));
 }
 
 /* A device changes between linear and channels last: at one end of a copy from or to the host, or
@@ -177,13 +192,14 @@ static size_t candidates_of(select_variant **out, const selection *s, const sele
     select_variant *sorted[MOST_CANDIDATES];
     size_t count = n->variant_count < MOST_CANDIDATES ? n->variant_count : MOST_CANDIDATES;
     const double best = n->variants[n->usual].estimate_ns;
+    const double near = s->timing->threads < MANY_THREADS ? NEAR : NEAR_OF_MANY;
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) sorted[i] = &n->variants[i];
     qsort(sorted, count, sizeof(select_variant *), by_estimate);
     if (level == 2 && count > BEST_OF_LEVEL_2) count = BEST_OF_LEVEL_2;
     for (size_t i = 0; i < count; i++)
         if (!n->choices[sorted[i]->choice].timed &&
-            (level != 3 || sorted[i]->estimate_ns <= NEAR * best))
+            (level != 3 || sorted[i]->estimate_ns <= near * best))
             out[kept++] = sorted[i];
     return kept;
 }

@@ -194,6 +194,31 @@ bool fuse_batch_norm_product(pattern *p, pgy_node *n)
     return true;
 }
 
+/* BatchNormalization that no weights could take, and the Relu behind it: a depthwise convolution of
+ * single pixels. */
+bool fuse_batch_norm_relu(pattern *p, pgy_node *n)
+{
+    affine a;
+    if (!pattern_is(n, "BatchNormalization") || pattern_dtype(n->inputs[0]) != PGY_F32)
+        return false;
+    pgy_node *last = pattern_user(n);
+    const int32_t rank = pattern_rank(n->inputs[0]);
+    const int64_t channels = pattern_size(n->inputs[0], 1);
+    const int64_t shape[] = {channels, 1, 1, 1}, kernel[] = {1, 1};
+    if (!last || !pattern_is(last, "Relu") || rank < 3 || rank > 4 || channels < 1 ||
+        !make_affine(&a, p, (size_t)channels) || !read_batch_norm(&a, p, n))
+        return false;
+    pgy_value *const inputs[] = {
+        n->inputs[0], pattern_weight(p, n->graph, "scale", PGY_F32, (size_t)rank, shape, a.scale),
+        pattern_weight(p, n->graph, "shift", PGY_F32, 1, &channels, a.shift)};
+    if (!inputs[1] || !inputs[2]) return false;
+    pgy_node *made = pattern_put(p, last, "com.microsoft:FusedConv", inputs, 3);
+    pattern_set_int(p, made, "group", channels);
+    pattern_set_ints(p, made, "kernel_shape", kernel, (size_t)rank - 2);
+    pattern_set_text(p, made, "activation", "Relu");
+    return true;
+}
+
 bool fuse_batch_norm(pattern *p, pgy_node *n)
 {
     return fuse_channels(p, n) || fuse_batch_norm_product(p, n);

@@ -15,6 +15,7 @@
  * of the Conv or product before it. */
 bool fuse_channels(pattern *p, pgy_node *n);
 bool fuse_batch_norm_product(pattern *p, pgy_node *n);
+bool fuse_batch_norm_relu(pattern *p, pgy_node *n);
 /* Attention for the engine's kernels of the host: with caches, whose Concats it replaces. */
 bool fuse_attention_own(pattern *p, pgy_node *n);
 /* All rules for x times a function of x. */

@@ -122,6 +122,21 @@ static void test_joins__concats_of_concats(void **state)
     }
 }
 
+/* Sizes of the pieces are an input, a constant. */
+static void test_joins__pieces_of_given_sizes_are_views(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[] = {4, 12};
+    model_builder b = start_model();
+    builder_ints(&b, "sizes", "2", SIZES);
+    builder_node(&b, "Relu", "x", "a");
+    builder_node(&b, "Split", "a sizes", "p q");
+    builder_node(&b, "Softmax", "q", "s");
+    join(&b, "p q s", 0, "j");
+    builder_node(&b, "Transpose", "j", "y");
+    expect(&b, "16, 28", 0);
+}
+
 static void test_joins__pieces_of_split_are_views(void **state)
 {
     (void)state;

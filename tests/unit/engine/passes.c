@@ -105,6 +105,51 @@ static void test_passes__batch_normalisation_goes_into_a_convolution(void **stat
     }
 }
 
+/* Before a convolution, whose weights cannot take it for the sake of the Relu in between. */
+static void test_passes__batch_normalisation_and_relu_are_a_convolution(void **state)
+{
+    (void)state;
+    static const char *const SHAPES[] = {"2, 6, 5, 5", "2, 6, 5"};
+    for (size_t i = 0; i < 2; i++) {
+        model_builder b = start(SHAPES[i]);
+        batch_norm(&b, "x", "n", "6", 6);
+        builder_node(&b, "Relu", "n", "y");
+        expect_y(&b, "FusedConv");
+    }
+    model_builder b = start("2, 6, 5, 5");
+    batch_norm(&b, "x", "n", "6", 6);
+    builder_node(&b, "Sigmoid", "n", "y");
+    expect_y(&b, "BatchNormalization Sigmoid");
+    b = start("2, 6");
+    batch_norm(&b, "x", "n", "6", 6);
+    builder_node(&b, "Relu", "n", "y");
+    expect_y(&b, "BatchNormalization Relu");
+    b = start("2, 6, 5, 5");
+    batch_norm(&b, "x", "n", "6", 6);
+    builder_node(&b, "Relu", "n", "r");
+    builder_node(&b, "Add", "r n", "y");
+    expect_y(&b, "BatchNormalization Relu Add");
+}
+
+/* Slices of whole blocks of channels are pieces of one Split, others stay. */
+static void test_passes__slices_of_channels_are_pieces(void **state)
+{
+    (void)state;
+    static const int64_t ZERO = 0, ALL = 48;
+    for (size_t i = 0; i < 3; i++) { /* pieces of 16 and 32, of 8 and 40, along the last axis */
+        const int64_t cut = i == 1 ? 8 : 16, axis = i == 2 ? -1 : 1;
+        model_builder b = start(i == 2 ? "1, 3, 48" : "1, 48, 3");
+        ints(&b, "zero", "1", &ZERO);
+        ints(&b, "cut", "1", &cut);
+        ints(&b, "all", "1", &ALL);
+        ints(&b, "axis", "1", &axis);
+        builder_node(&b, "Slice", "x zero cut axis", "p");
+        builder_node(&b, "Slice", "x cut all axis", "q");
+        builder_attr_int(&b, builder_node(&b, "Concat", "q p", "y"), "axis", axis);
+        expect_y(&b, i ? "Slice Slice Concat" : "Split Concat");
+    }
+}
+
 static void test_passes__batch_normalisation_goes_into_a_transposed_convolution(void **state)
 {
     (void)state;

@@ -93,6 +93,33 @@ static void test_select__levels_say_what_is_measured(void **state)
     pgy_model_destroy(model);
 }
 
+static void note_time(pgy_severity severity, const char *text, size_t size_bytes, void *user)
+{
+    const char word[] = "(estimate";
+    (void)severity;
+    for (size_t i = 0; i + sizeof word <= size_bytes; i++)
+        *(size_t *)user += memcmp(text + i, word, sizeof word - 1) == 0;
+}
+
+/* Winograd's convolution needs a third of the work here, but many threads may divide that worse.
+ * Portable kernels are too far apart. */
+static void test_select__many_threads_measure_more_kernels(void **state)
+{
+    (void)state;
+    size_t times[2] = {0};
+    pgy_model *model = convolutions(1);
+    assert_int_equal(pgy_log_set_severity(NULL, PGY_LOG_EXTRA_VERBOSE, NULL), PGY_OK);
+    for (size_t i = 0; i < 2; i++) {
+        const pgy_build_config config = {.size = sizeof config, .threads = i ? 8 : 1};
+        pgy_log_set_sink(note_time, &times[i]);
+        program_release(build(model, &config));
+        pgy_log_set_sink(NULL, NULL);
+    }
+    assert_true(times[1] >= times[0] + (cpu_features() > CPU_PORTABLE));
+    assert_int_equal(pgy_log_set_severity(NULL, PGY_LOG_INFO, NULL), PGY_OK);
+    pgy_model_destroy(model);
+}
+
 /* Two convolutions of one shape are one use. */
 static void test_select__equal_nodes_are_measured_once(void **state)
 {

@@ -111,6 +111,26 @@ static void test_blocked_elementwise__batch_normalization(void **state)
     }
 }
 
+/* Depthwise convolutions of single pixels, with and without bias and Relu. */
+static void test_blocked_elementwise__scale_of_each_channel(void **state)
+{
+    (void)state;
+    static const int64_t KERNEL[2] = {1, 1};
+    for (size_t i = 0; i < 4 * SHAPE_COUNT; i++) {
+        const int64_t *shape = SHAPES[i % SHAPE_COUNT], kind = (int64_t)(i / SHAPE_COUNT);
+        kernel_case c;
+        case_start(&c, kind % 2 ? "com.microsoft" : "", kind % 2 ? "FusedConv" : "Conv",
+                   kind % 2 ? 1 : 17);
+        case_attr_int(&c, "group", shape[1]);
+        case_attr_ints(&c, "kernel_shape", KERNEL, 2);
+        if (kind % 2) case_attr_text(&c, "activation", "Relu");
+        case_input(&c, false, 4, shape);
+        case_input(&c, true, 4, (const int64_t[]){shape[1], 1, 1, 1});
+        if (kind < 2) case_input(&c, true, 1, &shape[1]);
+        finish(&c);
+    }
+}
+
 static void test_blocked_elementwise__concat(void **state)
 {
     (void)state;

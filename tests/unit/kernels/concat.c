@@ -79,3 +79,23 @@ static void test_concat__many_pieces(void **state)
     reference_ints(&c, sizes, KERNEL_MAX_OUTPUTS);
     assert_true(reference_run(&c, KERNEL_MAX_OUTPUTS, 0) > 0);
 }
+
+/* Split along the channels of blocked tensors, beside the kernel for linear ones: all pieces but
+ * the last fill their blocks. */
+static void test_concat__split_of_blocks(void **state)
+{
+    (void)state;
+    static const int64_t SIZES[][3] = {{16, 32, 16}, {48, 16, 5}, {16, 8, 1}};
+    static const char *const SHAPES[] = {"1 64 5 7", "2 69 3 200", "1 25 4 4"};
+    for (size_t i = 0; i < 3; i++)
+        for (int blocks = 0; blocks < 2; blocks++) {
+            const kernel_layout layout = blocks ? KERNEL_BLOCKED_16 : KERNEL_BLOCKED_8;
+            const bool fills = i < 2 || !blocks; /* 8 channels do not fill a block of 16 */
+            reference_case c;
+            reference_start(&c, "", "Split", 18);
+            reference_attr_int(&c, "axis", i ? 1 : -3);
+            reference_input(&c, PGY_F32, SHAPES[i]);
+            reference_ints(&c, SIZES[i], 3);
+            assert_int_equal(reference_run_layout(&c, 3, layout, 0), 1 + fills);
+        }
+}

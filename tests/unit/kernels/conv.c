@@ -77,6 +77,24 @@ static void test_conv__pointwise_of_many_sizes(void **state)
                                               .bias = k % 2}) > 0);
 }
 
+/* Few tiles by several units of output channels: threads take the tiles of a unit, or rows of one,
+ * in shorter runs and bands than one thread. */
+static void test_conv__few_tiles_for_many_threads(void **state)
+{
+    (void)state;
+    static const int64_t SIDES[] = {7, 14, 21};
+    for (size_t i = 0; i < 3; i++)
+        assert_true(run_case(&(conv_case){.batch = 1 + (int64_t)(i % 2),
+                                          .in = 33,
+                                          .out = i ? 80 : 32,
+                                          .height = SIDES[i],
+                                          .width = SIDES[i],
+                                          .kernel = {3, 3},
+                                          .pads = {1, 1, 1, 1},
+                                          .bias = true,
+                                          .activation = i ? "Silu" : "Relu"}) > 0);
+}
+
 /* Weights of many input channels are read in slices, between which the output keeps the sums. */
 static void test_conv__sums_in_slices(void **state)
 {

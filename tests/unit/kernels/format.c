@@ -76,3 +76,35 @@ static void test_format__reorders(void **state)
         if (block > 5) assert_true(blocked[5] == 0);
     }
 }
+
+/* One block of channels of a long tensor is moved in stretches, however many parts there are. */
+static void test_format__reorders_in_stretches(void **state)
+{
+    (void)state;
+    enum { CHANNELS = 5, PIXELS = 1100, BLOCK = 16 };
+    static const int64_t SHAPE[] = {1, CHANNELS, PIXELS};
+    static const uint32_t PARTS[] = {1, 2, 3, 4};
+    const kernel *reorder = kernel_find("reorder", 1);
+    float x[CHANNELS * PIXELS], blocked[BLOCK * PIXELS], back[CHANNELS * PIXELS];
+    op_node node = {.name = "r"};
+    for (size_t i = 0; i < CHANNELS * PIXELS; i++) x[i] = (float)i;
+    for (size_t i = 0; i < 2 * sizeof PARTS / sizeof *PARTS; i++) {
+        const bool to = i % 2 == 0;
+        kernel_problem u = {.node = &node, .input_count = 1, .output_count = 1};
+        u.inputs[0] = u.outputs[0] = (kernel_tensor){.dtype = PGY_F32, .rank = 3, .shape = SHAPE};
+        *(to ? &u.outputs[0].layout : &u.inputs[0].layout) = KERNEL_BLOCKED_16;
+        double cost;
+        kernel_plan plan = {0};
+        assert_true(kernel_accept(reorder, &u, &cost));
+        assert_int_equal(reorder->prepare(&plan, &u, NULL), PGY_OK);
+        assert_true(plan.parts >= PARTS[i / 2]);
+        if (to) memset(blocked, 1, sizeof blocked);
+        void *tensors[] = {to ? x : blocked, to ? blocked : back};
+        kernel_run_alone(reorder, &plan, tensors, PARTS[i / 2]);
+        kernel_plan_deinit(&plan);
+        if (!to) assert_memory_equal(x, back, sizeof x);
+        for (size_t k = 0; to && k < BLOCK * PIXELS; k++)
+            assert_true(blocked[k] ==
+                        (k % BLOCK < CHANNELS ? x[k % BLOCK * PIXELS + k / BLOCK] : 0));
+    }
+}
