@@ -11,32 +11,58 @@
 typedef struct conv_plane_geometry {
     uint64_t apart, phases, groups; /* groups: tiles of each phase */
     uint64_t columns;               /* tiles side by side */
+    const conv_plane_set *set;
+    const conv_plane_function *tiles;
 } conv_plane_geometry;
 
-enum { MOST_PAD = CONV_PLANE_LANES };
+enum { MOST_PAD = 16, MOST_WIDTH = 2048 };
+
+static const conv_plane_set *set_of(uint32_t level)
+{
+#if defined(__x86_64__)
+    if (level >= CPU_AVX512) return &conv_plane_avx512;
+    if (level >= CPU_AVX2) return &conv_plane_avx2;
+#endif
+    (void)level;
+    return NULL;
+}
+
+/* NULL: no tiles for this kernel. */
+static const conv_plane_function *tiles_of(const conv_plane_set *set, const conv_flat *p)
+{
+    for (size_t i = 0; i < CONV_PLANE_KINDS; i++)
+        if (set->kinds[i].columns == p->kernel[2] && set->kinds[i].stride == p->stride[2] &&
+            set->kinds[i].dilation == p->dilation[2])
+            return set->kinds[i].tiles;
+    return NULL;
+}
+
+static uint64_t vectors_of(const conv_flat *p, const conv_plane_set *set)
+{
+    return ((uint64_t)p->to[2] + set->lanes - 1) / set->lanes;
+}
 
 /* False: this kernel has no tiles for the problem. The parameters may come from a plan file, but
  * their sizes are valid ones of conv_flat. */
 static bool conv_plane_divide(conv_plane_geometry *g, const conv_flat *p)
 {
-    enum { WIDTH = CONV_PLANE_WIDTH * CONV_PLANE_LANES };
-    if (p->level < CPU_AVX512 || p->turned || p->in != 1 || p->out != 1) return false;
+    const conv_plane_set *set = set_of(p->level);
+    if (!set || p->turned || p->in != 1 || p->out != 1) return false;
     if (p->from[0] != 1 || p->to[0] != 1 || p->kernel[0] != 1 || p->pad[0] != 0) return false;
-    if (p->kernel[1] > CONV_PLANE_TAPS || p->pad[2] > MOST_PAD) return false;
+    if (p->kernel[1] > CONV_PLANE_TAPS || p->pad[2] > MOST_PAD || p->to[2] > MOST_WIDTH)
+        return false;
     if (p->to[1] > 1 && p->stride[1] != p->stride[2]) return false;
     if (p->stride[1] > 1 && p->dilation[1] > 1) return false;
-    if (!conv_plane_tiles(p->kernel[2], p->stride[2], p->dilation[2])) return false;
+    const conv_plane_function *tiles = tiles_of(set, p);
+    if (!tiles) return false;
     const uint64_t rows = (uint64_t)p->to[1], apart = (uint64_t)p->dilation[1];
     *g = (conv_plane_geometry){.apart = apart,
                                .phases = rows < apart ? rows : apart,
-                               .columns = ((uint64_t)p->to[2] + WIDTH - 1) / WIDTH};
+                               .columns = (vectors_of(p, set) + set->width - 1) / set->width,
+                               .set = set,
+                               .tiles = tiles};
     g->groups = ((rows + apart - 1) / apart + CONV_PLANE_ROWS - 1) / CONV_PLANE_ROWS;
-    return g->columns <= CONV_PLANE_COLUMNS;
-}
-
-static uint64_t vectors_of(const conv_flat *p)
-{
-    return ((uint64_t)p->to[2] + CONV_PLANE_LANES - 1) / CONV_PLANE_LANES;
+    return true;
 }
 
 static bool conv_plane_accept(kernel_problem *u, double *cost_ns)
@@ -48,15 +74,18 @@ static bool conv_plane_accept(kernel_problem *u, double *cost_ns)
     u->outputs[0].layout = KERNEL_LINEAR;
     /* In cycles: a tile takes a call, an input row its loads, and tiles of one vector load a weight
      * for each product. */
-    enum { CALL = 40, LOAD = 7 };
+    const double call = g.set->call, load = g.set->load[p.stride[2] - 1];
     const double jobs = (double)(p.batch * p.groups), taps = (double)(p.kernel[1] * p.kernel[2]);
-    const double vectors = (double)vectors_of(&p), tiles = (double)(g.phases * g.groups);
+    const double vectors = (double)vectors_of(&p, g.set), tiles = (double)(g.phases * g.groups);
     const double reads = (double)((CONV_PLANE_ROWS - 1) * p.stride[2] + p.kernel[1]);
-    const double products = (double)p.to[1] * vectors * taps * (vectors > 1 ? 1 : 1.6);
-    const double cycles = products + tiles * (double)g.columns * (CALL + LOAD * reads);
-    *cost_ns =
-        200 + jobs * cycles / u->self->rates[0] +
-        (double)(kernel_size_bytes(&u->inputs[0]) + kernel_size_bytes(&u->outputs[0])) * 0.01;
+    const double products = (double)p.to[1] * vectors * taps * (vectors > 1 ? 1 : g.set->lone);
+    const double cycles = products + tiles * (double)g.columns * (call + load * reads);
+    const double bytes =
+        (double)(kernel_size_bytes(&u->inputs[0]) + kernel_size_bytes(&u->outputs[0]));
+    /* Narrow tiles touch too little of each row for the processor to fetch from memory ahead. */
+    enum { FAR_BYTES = 8 << 20 };
+    *cost_ns = 200 + jobs * cycles / u->self->rates[0] +
+               bytes * (g.set->narrow && bytes > FAR_BYTES ? 0.05 : 0.01);
     return true;
 }
 
@@ -85,28 +114,36 @@ static bool conv_plane_extent(kernel_extent *e, const kernel_claim *q)
 
 /* ---- Running -------------------------------------------------------------------------------- */
 
-static uint16_t lanes_between(int64_t from, int64_t to)
+/* `at`, if it is at least 0 and at most `most`; else the nearer of these. */
+static uint16_t clamp(int64_t at, int64_t most)
 {
-    from = from < 0 ? 0 : from > CONV_PLANE_LANES ? CONV_PLANE_LANES : from;
-    to = to < from ? from : to > CONV_PLANE_LANES ? CONV_PLANE_LANES : to;
-    return (uint16_t)((1u << to) - (1u << from));
+    return (uint16_t)(at < 0 ? 0 : at > most ? most : at);
+}
+
+static uint16_t lanes_between(int64_t from, int64_t to, int64_t lanes)
+{
+    return (uint16_t)((1u << clamp(to, lanes)) - (1u << clamp(from, lanes)));
 }
 
 /* Tiles of similar widths. */
-static void find_columns(conv_plane_columns *to, const conv_flat *p, uint64_t count)
+static void find_columns(conv_plane_columns *to, const conv_flat *p, const conv_plane_geometry *g)
 {
-    const int64_t stride = p->stride[2];
-    uint64_t left = vectors_of(p);
+    const int64_t stride = p->stride[2], lanes = (int64_t)g->set->lanes;
+    uint64_t left = vectors_of(p, g->set), count = g->columns;
     for (int64_t y = 0; count; to++, count--) {
-        const uint64_t width = left / count;
-        *to = (conv_plane_columns){.x = y * stride - p->pad[2], .y = y, .width = (uint16_t)width};
-        for (int64_t i = 0; i < ((int64_t)width + 1) * stride; i++) {
-            const int64_t at = to->x + i * CONV_PLANE_LANES;
-            to->loads[i] = lanes_between(-at, p->from[2] - at);
-        }
-        y += (int64_t)width * CONV_PLANE_LANES;
-        left -= width;
-        to->last = lanes_between(0, p->to[2] - y + CONV_PLANE_LANES);
+        const int64_t width = (int64_t)(left / count), loads = (width + 1) * stride;
+        const int64_t x = y * stride - p->pad[2];
+        *to = (conv_plane_columns){.x = x,
+                                   .y = y,
+                                   .from = clamp(-x, loads * lanes),
+                                   .to = clamp(p->from[2] - x, loads * lanes),
+                                   .width = (uint16_t)width,
+                                   .whole = x >= 0 && p->from[2] - x >= loads * lanes};
+        for (int64_t i = 0; i < loads; i++)
+            to->loads[i] = lanes_between(to->from - i * lanes, to->to - i * lanes, lanes);
+        y += width * lanes;
+        left -= (uint64_t)width;
+        to->last = clamp(p->to[2] - y + lanes, lanes);
     }
 }
 
@@ -124,7 +161,6 @@ static void find_spans(uint8_t spans[CONV_PLANE_READS], const conv_flat *p, int6
 typedef struct plane_run {
     const conv_flat *p;
     conv_plane_geometry g;
-    const conv_plane_function *tiles;
     conv_plane_columns columns[CONV_PLANE_COLUMNS];
     uint8_t spans[CONV_PLANE_ROWS + 1][CONV_PLANE_READS];
     conv_plane_call call; /* what all tiles of a plane have in common */
@@ -136,8 +172,7 @@ static void begin_run(plane_run *z, const conv_flat *p)
 {
     (void)conv_plane_divide(&z->g, p); /* it did when the kernel was prepared */
     z->p = p;
-    z->tiles = conv_plane_tiles(p->kernel[2], p->stride[2], p->dilation[2]);
-    find_columns(z->columns, p, z->g.columns);
+    find_columns(z->columns, p, &z->g);
     for (int64_t rows = 1; rows <= CONV_PLANE_ROWS; rows++) find_spans(z->spans[rows], p, rows);
     const int64_t apart = (int64_t)z->g.apart;
     z->call = (conv_plane_call){.x_step = (size_t)(apart * p->from[2]),
@@ -195,7 +230,7 @@ static void compute_rows(const plane_run *z, int64_t row)
         c.x = x + columns->x;
         c.y = z->y + at + columns->y;
         c.sum = z->sum ? z->sum + at + columns->y : NULL;
-        z->tiles[columns->width](&c);
+        z->g.tiles[columns->width](&c);
     }
     activate_rows(p, z->y + at, (int64_t)c.y_step, rows);
 }
@@ -220,16 +255,16 @@ static void conv_plane_run(const kernel_run *r)
     }
 }
 
+#define ROW(suffix, level, cycles_per_ns)                                                  \
+    {                                                                                      \
+        .name = "conv_f32_plane_" #suffix, .version = 1,                                   \
+        .ops = "Conv com.microsoft:FusedConv pgy:FusedConv", .needs = level,               \
+        .rates = {cycles_per_ns}, .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,    \
+        .accept = conv_plane_accept, .prepare = conv_plane_prepare, .run = conv_plane_run, \
+        .extent = conv_plane_extent                                                        \
+    }
 const kernel KERNELS_conv_plane[] = {
-    {.name = "conv_f32_plane_avx512",
-     .version = 1,
-     .ops = "Conv com.microsoft:FusedConv pgy:FusedConv",
-     .needs = CPU_AVX512,
-     .rates = {3.5}, /* cycles per ns */
-     .flags = KERNEL_SHARES_WEIGHTS | KERNEL_KEEPS_PACKED,
-     .accept = conv_plane_accept,
-     .prepare = conv_plane_prepare,
-     .run = conv_plane_run,
-     .extent = conv_plane_extent},
+    ROW(avx2, CPU_AVX2, 4.4),
+    ROW(avx512, CPU_AVX512, 3.5),
     {0},
 };

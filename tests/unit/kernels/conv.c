@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "harness/kernel_reference.h"
+#include "kernels/conv_flat.h"
+#include "kernels/extent.h"
+#include "kernels/packing.h"
 
 static const double TOLERANCE = 2e-6;
 
@@ -228,6 +231,95 @@ static void test_conv__planes(void **state)
         {1, 1, 1, 5, 2100, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1, 1, 1}, NULL, true},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) assert_true(run_case(&CASES[i]) > 0);
+}
+
+static const kernel *find_kernel(const char *name)
+{
+    for (size_t i = 0; kernel_at(i); i++)
+        if (strcmp(kernel_at(i)->name, name) == 0) return kernel_at(i);
+    return NULL;
+}
+
+enum { PLANE_FLOATS = 2 * 26 * 45 };
+
+/* Runs a kernel on a problem with three inputs, of which the last two are packed. */
+static void run_kernel(const kernel *k, kernel_case *c, float y[PLANE_FLOATS])
+{
+    kernel_plan plan = {0};
+    double cost;
+    c->problem.node = &c->node;
+    assert_true(kernel_accept(k, &c->problem, &cost));
+    assert_int_equal(kernel_prepare(&plan, k, &c->problem, NULL), PGY_OK);
+    void *const tensors[] = {c->inputs[0], NULL, NULL, y};
+    k->run(&(kernel_run){
+        .self = k, .params = plan.params, .packed = plan.packed, .tensors = tensors, .parts = 1});
+    kernel_plan_deinit(&plan);
+}
+
+/* Tiles of all instruction sets add the products in the same order. */
+static void test_conv__planes_have_the_same_bits_on_all_processors(void **state)
+{
+    (void)state;
+    static const int64_t KINDS[][3] = {
+        {3, 1, 1}, {5, 1, 1}, {7, 1, 1}, {3, 2, 1},
+        {5, 2, 1}, {7, 2, 1}, {3, 1, 2}}; /* kernel, stride, dilation */
+    const kernel *narrow = find_kernel("conv_f32_plane_avx2");
+    const kernel *wide = find_kernel("conv_f32_plane_avx512");
+    if (cpu_features() < CPU_AVX512) skip();
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
+        static float results[2][PLANE_FLOATS];
+        const int64_t size = KINDS[i][0];
+        kernel_case c;
+        case_start(&c, "", "Conv", 17);
+        case_attr_int(&c, "group", 2);
+        case_attr_ints(&c, "strides", (const int64_t[]){KINDS[i][1], KINDS[i][1]}, 2);
+        case_attr_ints(&c, "dilations", (const int64_t[]){KINDS[i][2], KINDS[i][2]}, 2);
+        case_attr_ints(&c, "pads", (const int64_t[]){2, 2, 2, 2}, 4);
+        case_input(&c, false, 4, (const int64_t[]){1, 2, 24, 43});
+        case_input(&c, true, 4, (const int64_t[]){2, 1, size, size});
+        case_input(&c, true, 1, (const int64_t[]){2});
+        case_output_of_reference(&c);
+        assert_true(case_count(&c.problem.outputs[0]) <= PLANE_FLOATS);
+        run_kernel(narrow, &c, results[0]);
+        run_kernel(wide, &c, results[1]);
+        assert_memory_equal(results[0], results[1],
+                            case_count(&c.problem.outputs[0]) * sizeof(float));
+        case_end(&c);
+    }
+}
+
+/* Parameters of a plan file that no tile can compute. */
+static void test_conv__planes_refuse_parameters_without_tiles(void **state)
+{
+    (void)state;
+    const conv_flat good = {.level = CPU_AVX2,
+                            .inputs = 2,
+                            .batch = 1,
+                            .groups = 2,
+                            .in = 1,
+                            .out = 1,
+                            .from = {1, 20, 40},
+                            .to = {1, 20, 40},
+                            .kernel = {1, 3, 3},
+                            .stride = {1, 1, 1},
+                            .dilation = {1, 1, 1},
+                            .pad = {0, 1, 1}};
+    const kernel *k = find_kernel("conv_f32_plane_avx2");
+    if (cpu_features() < CPU_AVX2) skip();
+    for (int i = 0; i < 8; i++) {
+        _Alignas(64) conv_flat p = good;
+        kernel_extent e;
+        const kernel_claim claim = {
+            .params = &p, .params_bytes = sizeof p, .input_count = 2, .output_count = 1};
+        if (i == 1) p.level = CPU_PORTABLE;
+        if (i == 2) p.kernel[2] = 4;
+        if (i == 3) p.stride[1] = p.stride[2] = 3;
+        if (i == 4) p.pad[2] = 17;
+        if (i == 5) p.to[2] = 2049;
+        if (i == 6) p.kernel[1] = 33;
+        if (i == 7) p.in = 2;
+        assert_int_equal(kernel_extent_of(&e, k, &claim), i == 0);
+    }
 }
 
 static void test_conv__groups_of_few_channels(void **state)
