@@ -82,7 +82,7 @@ static bool conv_plane_accept(kernel_problem *u, double *cost_ns)
     const double cycles = products + tiles * (double)g.columns * (call + load * reads);
     const double bytes =
         (double)(kernel_size_bytes(&u->inputs[0]) + kernel_size_bytes(&u->outputs[0]));
-    /* Narrow tiles touch too little of each row for the processor to fetch from memory ahead. */
+    /* Where a tensor comes from memory, narrow tiles were measured to take several times as long. */
     enum { FAR_BYTES = 8 << 20 };
     *cost_ns = 200 + jobs * cycles / u->self->rates[0] +
                bytes * (g.set->narrow && bytes > FAR_BYTES ? 0.05 : 0.01);
