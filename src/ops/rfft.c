@@ -155,7 +155,7 @@ static pgy_status transform_axis(const op_eval *c, double *data, axis_view v, pg
     double *in = NULL;
     pgy_status st = fourier_init(&plan, c, v.length, err);
     if (!st) st = workspace_alloc((void **)&in, c, 6 * v.length, sizeof *in, err);
-    double *out = in + 2 * v.length;
+    double *out = st ? NULL : in + 2 * v.length;
     for (size_t i = 0; !st && i < v.outer * v.inner; i++) {
         double *line = data + 2 * (i / v.inner * v.length * v.inner + i % v.inner);
         for (size_t k = 0; k < v.length; k++)
