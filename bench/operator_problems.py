@@ -138,6 +138,9 @@ for op, attributes, domain in (("Shrink", {"lambd": 0.5, "bias": 0.1}, ""), ("Ce
                                ("HardSwish", {}, ""), ("HardSigmoid", {}, ""), ("Selu", {}, ""), ("Softsign", {}, ""), ("IsNaN", {}, ""), ("IsInf", {}, ""), ("Sign", {}, ""), ("Round", {}, "")):
     problem(f"{op}: 1x64x56x56", op, {"x": GRID}, domain=domain, **attributes)
     problem(f"{op}: 8x1000", op, {"x": normal(8, 1000)}, domain=domain, **attributes)
+for op in ("Sin", "Cos", "Tan", "Atan", "Erf"):
+    problem(f"{op}: 1x64x56x56", op, {"x": uniform(-10, 10, 1, 64, 56, 56)})
+    problem(f"{op}: 8x1000", op, {"x": uniform(-10, 10, 8, 1000)})
 for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
     problem(f"{op}: int32 512x512", op, {"x": ints(0, 2**30, 512, 512, dtype=np.int32), "y": ints(0, 2**30, 512, 512, dtype=np.int32)})
     problem(f"{op}: int64 512x512 with one number", op, {"x": ints(0, 2**40, 512, 512), "y": np.array(255)})
@@ -204,6 +207,11 @@ problem("AffineGrid: 1x3x224x224", "AffineGrid", {"t": normal(1, 2, 3), "s": con
 problem("AffineGrid: 3-D 1x1x16x32x32", "AffineGrid", {"t": normal(1, 3, 4), "s": const([1, 1, 16, 32, 32])})
 problem("CenterCropPad: 1x3x256x256 to 224x224", "CenterCropPad", {"x": normal(1, 3, 256, 256), "s": const([224, 224])}, axes=[2, 3])
 problem("CenterCropPad: 1x3x200x300 to 256x256", "CenterCropPad", {"x": normal(1, 3, 200, 300), "s": const([256, 256])}, axes=[2, 3])
+
+problem("Einsum: bhid,bhjd->bhij, 1x12x128x64", "Einsum", {"x": normal(1, 12, 128, 64), "y": normal(1, 12, 128, 64)}, equation="bhid,bhjd->bhij")
+problem("Einsum: bhwc,hkc->bhwk, 4x14x14x64", "Einsum", {"x": normal(4, 14, 14, 64), "y": normal(14, 14, 64)}, equation="bhwc,hkc->bhwk")
+problem("MatMul: batched vectors, 12x1024x64 by 64x1", "MatMul", {"x": normal(12, 1024, 64), "y": normal(12, 64, 1)})
+problem("MatMul: batched vectors, 64x49x49 by 49x1", "MatMul", {"x": normal(64, 49, 49), "y": normal(64, 49, 1)})
 
 # ---- Spectra ----
 for length in (512, 400, 1009, 4096):
@@ -464,3 +472,34 @@ for heads, rows, size in ((4, 24, 32), (4, 100, 32), (4, 146, 32), (12, 197, 64)
 problem("Attention: QAttention, 1x128x768, 12 heads", "QAttention", {"x": ints(0, 256, 1, 128, 768, dtype=np.uint8), "w": const(ints(-127, 128, 768, 2304, dtype=np.int8)), "b": const(normal(2304)),
                                                                   "xs": const(np.array(0.02, np.float32)), "ws": const(np.array(0.002, np.float32)), "m": np.array([128], np.int32),
                                                                   "xz": const(np.array(128, np.uint8)), "wz": const(np.array(0, np.int8))}, domain="com.microsoft", num_heads=12)
+for batch, rows, past in ((1, 128, 0), (1, 1, 512)):
+    inputs = {"q": normal(batch, rows, 768), "k": normal(batch, rows, 768), "v": normal(batch, rows, 768)}
+    cache = {"pk": normal(batch, 12, past, 64), "pv": normal(batch, 12, past, 64)} if past else {}
+    results = ["y", "present_k", "present_v"] if past else ["y"]
+    graph(f"MultiHeadAttention: {batch}x{rows}x768, 12 heads, past {past}",
+          [node("MultiHeadAttention", [*inputs, *(["", "", ""] if past else []), *cache], results, "com.microsoft", num_heads=12)], inputs | cache, results)
+angles = np.outer(np.arange(2048), 1e4 ** (-np.arange(32) / 32)).astype(np.float32)
+for batch, rows in ((1, 128), (8, 1)):
+    tables = {"p": np.tile(np.arange(rows), (batch, 1)), "c": const(np.cos(angles)), "s": const(np.sin(angles))}
+    problem(f"RotaryEmbedding: com.microsoft, {batch}x32x{rows}x64", "RotaryEmbedding", {"x": normal(batch, 32, rows, 64), **tables}, domain="com.microsoft")
+    problem(f"RotaryEmbedding: {batch}x32x{rows}x64", "RotaryEmbedding", {"x": normal(batch, 32, rows, 64), "c": tables["c"], "s": tables["s"], "p": tables["p"]}, opset=23)
+
+# ---- Experts, and weights of a few bits ----
+for tokens in (1, 128):
+    scores = normal(tokens, 8)
+    problem(f"MoE: {tokens} tokens, 2 of 8 experts of 256 to 512", "MoE",
+            {"x": normal(tokens, 256), "r": scores, "w1": const(normal(8, 512, 256) / 16), "b1": const(normal(8, 512)), "w2": const(normal(8, 256, 512) / 23), "b2": const(normal(8, 256))},
+            domain="com.microsoft", k=2, activation_type="silu", normalize_routing_weights=1)
+    graph(f"QMoE: {tokens} tokens, 2 of 8 experts of 256 to 512, 4 bits in blocks of 32",
+          [node("QMoE", ["x", "r", "w1", "s1", "", "w2", "s2"], ["y"], "com.microsoft", k=2, activation_type="silu", expert_weight_bits=4, block_size=32)],
+          {"x": normal(tokens, 256), "r": scores, "w1": const(u8(8, 512, 128)), "s1": const(uniform(0.005, 0.01, 8, 512, 8)), "w2": const(u8(8, 256, 256)),
+           "s2": const(uniform(0.005, 0.01, 8, 256, 16))}, ["y"])
+problem("GatherBlockQuantized: 128 of 32000 rows of 768, 4 bits", "GatherBlockQuantized",
+        {"w": const(u8(32000, 384)), "i": ints(0, 32000, 1, 128), "s": const(uniform(0.005, 0.01, 32000, 24))}, domain="com.microsoft", block_size=32, bits=4)
+problem("GatherBlockQuantized: 1 of 32000 rows of 2048, 4 bits, zero points", "GatherBlockQuantized",
+        {"w": const(u8(32000, 1024)), "i": ints(0, 32000, 1, 1), "s": const(uniform(0.005, 0.01, 32000, 64)), "z": const(u8(32000, 32))}, domain="com.microsoft", block_size=32, bits=4)
+for rows, batch, width, hidden in ((128, 1, 64, 128), (32, 8, 256, 256)):
+    graph(f"DynamicQuantizeLSTM: {rows}x{batch}x{width}, {hidden} units",
+          [node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"], ["y", "h", "c"], "com.microsoft", hidden_size=hidden)],
+          {"x": normal(rows, batch, width), "w": const(i8(1, width, 4 * hidden)), "r": const(i8(1, hidden, 4 * hidden)), "b": const(normal(1, 8 * hidden)),
+           "ws": const([0.002], np.float32), "wz": const([0], np.int8), "rs": const([0.002], np.float32), "rz": const([0], np.int8)}, ["y", "h", "c"])

@@ -182,7 +182,9 @@ static pgy_status read_prompt(generate *g, pgy_error *err)
     const op_eval *c = g->c;
     const pgy_status st = check_model(g, err);
     if (st || g->model == GENERATE_WHISPER) return st ? st : read_features(g, err);
-    if (!op_has_value(c, 0) || in_rank(c, 0) != 2 || in_shape(c, 0)[0] < 1 || in_shape(c, 0)[1] < 1)
+    const int64_t least = g->at->empty_batch ? 0 : 1;
+    if (!op_has_value(c, 0) || in_rank(c, 0) != 2 || in_shape(c, 0)[0] < least ||
+        in_shape(c, 0)[1] < 1)
         return op_error(c->node, err, PGY_E_SHAPE,
                         "input 0 (input_ids) must be [batch, length], both at least 1");
     g->batch = in_shape(c, 0)[0];

@@ -28,6 +28,7 @@ typedef struct generate_inputs {
         prefix_mask, attention_mask, presence_mask, seed, decoder_ids, logits_processor,
         temperature;
     int64_t oldest_model, newest_model; /* range of model_type */
+    bool empty_batch;                   /* a batch of no rows is allowed */
 } generate_inputs;
 
 /* State of one run. A row is one sequence that is being generated: batch entry i has rows

@@ -35,8 +35,8 @@ pgy_status generate_rows(generate *g, generate_choose choose, void *user, pgy_er
     const int64_t shape[] = {g->batch, g->max_length};
     bool *ended = NULL, all = false;
     pgy_status st = workspace_alloc((void **)&ended, g->c, (size_t)g->rows, sizeof *ended, err);
-    if (!st) st = generate_first(g, err);
-    while (!st) {
+    if (!st && g->rows) st = generate_first(g, err);
+    while (!st && g->rows) {
         generate_penalize(g);
         st = choose(g, user, err);
         if (st) break;

@@ -78,6 +78,20 @@ static pgy_status read_masks(bmp *b, pgy_error *err)
     return PGY_OK;
 }
 
+/* A code of four bytes skips 255 x 255 pixels at most. Only a damaged file claims more pixels than
+ * its bytes could pass over in this way, and would take much memory without an end of the file to
+ * stop it. */
+static pgy_status check_runs(const bmp *b, uint64_t width, uint64_t height, pgy_error *err)
+{
+    static const uint64_t PIXELS_PER_BYTE = 16384;
+    if (b->compression != BMP_RLE8 && b->compression != BMP_RLE4) return PGY_OK;
+    if (width * height / PIXELS_PER_BYTE < b->m->size) return PGY_OK;
+    return pgy_error_set(err, PGY_E_FORMAT,
+                         "the image has %" PRIu64 " x %" PRIu64 " pixels, but the runs in a file "
+                         "of %zu bytes cannot reach so many",
+                         width, height, b->m->size);
+}
+
 static pgy_status read_header(bmp *b, pgy_error *err)
 {
     image *m = b->m;
@@ -113,6 +127,7 @@ static pgy_status read_header(bmp *b, pgy_error *err)
         if (m->size < b->palette_at + b->colors * b->entry) return image_cut_off(m, err);
     }
     if (!st && b->pixels_at > m->size) return image_cut_off(m, err);
+    if (!st) st = check_runs(b, width, height, err);
     return st ? st : image_reserve(m, width, height, 0, err);
 }
 

@@ -10,14 +10,13 @@
 const op_attr_def softmax_attrs_1[] = {{"axis", OP_ATTR_INT, false, "1"}, {NULL}};
 const op_attr_def softmax_attrs_13[] = {{"axis", OP_ATTR_INT, false, "-1"}, {NULL}};
 
-/* Reads attribute axis. Old versions, which flatten the input to a matrix, also allow axis = rank;
- * a scalar has one row. */
+/* Reads attribute axis. Since version 13 a scalar is one row; the flattening of older versions
+ * needs an axis. */
 static pgy_status find_axis(size_t *axis, const op_node *n, int32_t rank, pgy_error *err)
 {
     int64_t given = op_attr_int(n, "axis", -1);
-    bool cut = n->def->since < 13;
-    if ((cut && given == rank) || (rank == 0 && (given == 0 || given == -1))) {
-        *axis = (size_t)rank;
+    if (rank == 0 && n->def->since >= 13 && (given == 0 || given == -1)) {
+        *axis = 0;
         return PGY_OK;
     }
     return op_axis(axis, n, given, rank, err);

@@ -5,8 +5,8 @@
 
 #include "ops/move.h"
 
-bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_status *st,
-                   pgy_error *err)
+bool tuples_length(const op_infer *c, size_t batch_dims, int64_t least, int64_t *out,
+                   pgy_status *st, pgy_error *err)
 {
     const op_value *x = &c->inputs[0], *indices = &c->inputs[1];
     *st = PGY_OK;
@@ -26,7 +26,7 @@ bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_statu
     }
     const dim last = indices->dims[indices->rank - 1];
     if (!dim_is_const(last)) return false;
-    if (last.value < 1 || last.value > x->rank - (int64_t)batch_dims) {
+    if (last.value < least || last.value > x->rank - (int64_t)batch_dims) {
         *st = op_error(c->node, err, PGY_E_SHAPE,
                        "the indices are tuples of %lld, but the data has %lld axes to index",
                        (long long)last.value, (long long)x->rank - (long long)batch_dims);
@@ -40,13 +40,13 @@ pgy_status tuples_begin(tuples *t, const op_eval *c, const pgy_tensor *data, siz
                         pgy_error *err)
 {
     size_t entries;
-    pgy_status st = op_eval_ints(c, 1, &t->indices, &entries, err);
+    const pgy_status st = op_eval_ints(c, 1, &t->indices, &entries, err);
     if (st) return st;
     const pgy_tensor *indices = c->inputs[1].value;
     const int64_t *shape = pgy_tensor_shape(data);
     const size_t rank = pgy_tensor_rank(data), index_rank = pgy_tensor_rank(indices);
     t->length = (size_t)pgy_tensor_shape(indices)[index_rank - 1];
-    t->count = entries / t->length;
+    t->count = move_product(pgy_tensor_shape(indices), 0, index_rank - 1);
     t->batches = move_product(shape, 0, batch_dims);
     t->dims = shape + batch_dims;
     t->block = move_product(shape, batch_dims + t->length, rank);

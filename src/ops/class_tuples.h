@@ -6,9 +6,10 @@
 
 #include "ops/rule.h"
 
-/* Gives the length of the index tuples. False: unknown. */
-bool tuples_length(const op_infer *c, size_t batch_dims, int64_t *out, pgy_status *st,
-                   pgy_error *err);
+/* Gives the length of the index tuples, which must be at least `least`: ScatterND, but not
+ * GatherND, defines tuples of no coordinates, which select all data. False: unknown. */
+bool tuples_length(const op_infer *c, size_t batch_dims, int64_t least, int64_t *out,
+                   pgy_status *st, pgy_error *err);
 
 typedef struct tuples {
     const int64_t *indices;

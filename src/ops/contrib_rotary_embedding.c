@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft RotaryEmbedding: the standard operator, but positions are input 1: either all of
  * them [batch, length] or the first one [1]. Without num_heads, the caches give the number of
- * heads. */
+ * heads. Like ONNX Runtime, it ignores `scale`. */
 #include "ops/class_check.h"
 
 enum { X, POSITIONS, COS, SIN };
@@ -17,9 +17,6 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rank_check(c, X, 3, 4, err);
     if (!st) st = rank_check(c, POSITIONS, 1, 2, err);
     for (size_t i = COS; !st && i <= SIN; i++) st = rank_check(c, i, 2, 2, err);
-    if (!st && op_attr_float(c->node, "scale", 1) != 1)
-        st = op_error(c->node, err, PGY_E_UNSUPPORTED, "scale is %g; only 1 is supported",
-                      op_attr_float(c->node, "scale", 1));
     op_set_like(c, 0, X);
     return st;
 }

@@ -62,7 +62,11 @@ static pgy_status find_length(dim *length, op_infer *c, size_t axis, pgy_error *
     } else {
         *length = dim_unknown(c->dims, "the length of the transform is computed at run time");
     }
-    if (dim_is_const(*length) && (length->value < 1 || length->value > INT32_MAX))
+    /* As in ONNX Runtime, a length that is given must not be 0, and the spectrum of no elements
+     * has no first half. */
+    const bool some =
+        op_has_input(c, 1) || (flag(c->node, "onesided") && !flag(c->node, "inverse"));
+    if (dim_is_const(*length) && (length->value < some || length->value > INT32_MAX))
         return op_error(c->node, err, PGY_E_SHAPE,
                         "the length of the transform is %lld, which is out of range",
                         (long long)length->value);
@@ -185,7 +189,7 @@ static pgy_status eval(op_eval *c, pgy_error *err)
         st = check_axis(&axis, c->node, in_count(c, 2) ? in_i64(c, 2)[0] : axis_in, (int32_t)rank,
                         err);
     if (!st) st = transform_length(&length, c, axis, err);
-    if (st) return st;
+    if (st || !out_count(c, 0)) return st;
     d.half = d.inverse && flag(c->node, "onesided");
     d.x = in_f64(c, 0);
     d.y = out_f64(c, 0);

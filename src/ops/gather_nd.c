@@ -27,7 +27,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     int64_t length;
     pgy_status st = batch_count(&batch_dims, c->node, err);
     if (st) return st;
-    if (!tuples_length(c, batch_dims, &length, &st, err)) {
+    if (!tuples_length(c, batch_dims, 1, &length, &st, err)) {
         if (!st) op_set_unknown(c, 0, x->dtype, -1, "the length of the index tuples is not known");
         return st;
     }

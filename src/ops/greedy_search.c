@@ -21,7 +21,8 @@ static const generate_inputs INPUTS = {.max_length = 1,
                                        .repetition_penalty = 3,
                                        .vocab_mask = 4,
                                        .prefix_mask = 5,
-                                       .attention_mask = 6};
+                                       .attention_mask = 6,
+                                       .empty_batch = true};
 
 /* The most likely word of each row; of equal ones the first. */
 static pgy_status choose(generate *g, void *user, pgy_error *err)

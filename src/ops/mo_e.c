@@ -150,7 +150,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                         "; k must be positive, swiglu_fusion 0 to 2",
                         k, fusion);
     if (op_attr_int(n, "use_sparse_mixer", 0))
-        return op_error(n, err, PGY_E_UNSUPPORTED, "use_sparse_mixer = 1 is not supported");
+        return op_error(n, err, PGY_E_UNSUPPORTED,
+                        "use_sparse_mixer = 1 is not supported: ONNX Runtime's definition does not "
+                        "give its rule, which its CPU provider ignores");
     st = check_sizes(c, k, fusion, err);
     if (st) return st;
     op_set_like(c, 0, X);

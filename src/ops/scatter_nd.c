@@ -18,7 +18,7 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     pgy_status st = rule_same_type(c, 0, 2, err);
     if (st) return st;
     op_set_like(c, 0, 0);
-    if (!tuples_length(c, 0, &length, &st, err) || updates->rank < 0) return st;
+    if (!tuples_length(c, 0, 0, &length, &st, err) || updates->rank < 0) return st;
     const int64_t rank = indices->rank - 1 + x->rank - length;
     if (updates->rank != rank)
         return op_error(c->node, err, PGY_E_SHAPE,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TreeEnsemble: evaluates each tree for every row of features; the weights of the reached leaves
  * are joined per target and transformed. */
-#include <inttypes.h>
-
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "ops/class_forest.h"
@@ -12,7 +10,7 @@ static const op_attr_def ATTRS[] = {
     {"leaf_targetids", OP_ATTR_INTS, true, NULL},
     {"leaf_weights", OP_ATTR_TENSOR, true, NULL},
     {"membership_values", OP_ATTR_TENSOR, false, NULL},
-    {"n_targets", OP_ATTR_INT, false, NULL},
+    {"n_targets", OP_ATTR_INT, false, NULL, NULL, "1.."},
     {"nodes_falseleafs", OP_ATTR_INTS, true, NULL},
     {"nodes_falsenodeids", OP_ATTR_INTS, true, NULL},
     {"nodes_featureids", OP_ATTR_INTS, true, NULL},
@@ -32,10 +30,6 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     const op_value *x = &c->inputs[0];
     pgy_status st = rank_check(c, 0, 2, 2, err);
     if (st) return st;
-    if (op_attr_int(c->node, "n_targets", 1) < 0)
-        return op_error(c->node, err, PGY_E_ARGUMENT,
-                        "attribute n_targets is %" PRId64 ", but must not be negative",
-                        op_attr_int(c->node, "n_targets", 1));
     dim *dims = op_dims(c, 2);
     if (!dims) return rule_no_memory(c->node, err);
     dims[0] =

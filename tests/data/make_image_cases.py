@@ -116,6 +116,9 @@ def bmp_cases():
     case("bmp, a color behind the palette", bmp(1, 1, 8, 0, bytes([9, 0, 0, 0]), palette[:8], colors=2), None, error="color 9 is not among the 2 of the palette")
     case("bmp, a run that leaves the image", bmp(5, 1, 8, 1, bytes([6, 2, 0, 1]), palette, colors=16), None, error="a run of 6 pixels leaves the image")
     case("bmp, runs without end", bmp(5, 1, 8, 1, bytes([5, 2]), palette, colors=16), None, error="ends too early")
+    end, colors = bytes([0, 1]), palette[:4]  # a file of 60 bytes, of which 16384 pixels each are believed
+    case("bmp, more pixels than its runs could reach", bmp(2, 491520, 4, 2, end, colors, colors=1), None, error="the image has 2 x 491520 pixels, but the runs in a file of 60 bytes cannot reach so many")
+    print(f"case: bmp, almost as many\nop: ImageDecoder 20\nattr: pixel_format = \"Grayscale\"\nin: uint8 [60] {numbers(list(bmp(983039, 1, 8, 1, end, colors, colors=1)))}\nout: uint8 [1, 983039, 1] *150\n")
     case("bmp, a mask of two ranges", bmp(1, 1, 16, 3, bytes(4), extra=struct.pack("<III", 0xF00F, 0x7E0, 0x1F)), None, error="the bit mask 0x0000F00F is no one range")
     case("bmp that holds a jpeg", bmp(1, 1, 24, 4, bytes(4)), None, error="24 bits per pixel with compression 4 are not supported")
 

@@ -41,6 +41,10 @@ def signals(case, s):
     case("DynamicTimeWarping", "matrix", [s.pos(4, 6)])
     case("DynamicTimeWarping", "batch of one", [s.pos(1, 5, 3)])
     case("DynamicTimeWarping", "equal costs", [np.ones((3, 4), np.float32)])
+    for shape, axes in (((2, 4, 6), (1, 2)), ((3, 5), (0, 1)), ((2, 3, 4, 6), (1, 2, 3)), ((2, 1, 3, 2), (1, 2, 3))):
+        x, y = s.f(*shape), s.f(*shape[:-1], shape[-1] // 2 + 1, 2)
+        case("Rfft", f"{len(axes)} axes of {list(shape)}", [x], expected=[pairs(np.fft.rfftn(x.astype(np.float64), axes=axes))], signal_ndim=len(axes))
+        case("Irfft", f"{len(axes)} axes of {list(y.shape)}", [y], expected=[np.fft.irfftn(numbers(y.astype(np.float64)), axes=axes).astype(np.float32)], signal_ndim=len(axes))
 
 
 def words(case, s):

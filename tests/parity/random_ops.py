@@ -597,6 +597,23 @@ CLASSIC_MODELS = [
     "| CastMap | missing positions of texts are `0.f` |",
     "| Imputer | a list of another length than 1 or the number of features: ONNX Runtime takes its first number, the reference refuses |",
     "| LinearRegressor, LinearClassifier | coefficients beyond those needed, intercepts of another number: ONNX Runtime ignores them, the reference refuses |",
+    "| LabelEncoder | of a repeated key the first counts, and in version 2 no element equals a key of NaN; the reference follows the text of version 4: the last counts, and NaN equals NaN |",
+]
+
+
+CONTRIB = [
+    "## Operators of com.microsoft", "",
+    "ONNX Runtime 1.31 defines these operators. Where its CPU provider computes something else than its definition says, the reference follows the definition.", "",
+    "| operators | what ONNX Runtime does |", "| --- | --- |",
+    "| MatMulNBits | `g_idx` with packed zero points of 2 or 4 bits, or with the default ones of 2 bits: wrong by 0.2 to 8 times the largest number of the result; accuracy_level 4 with scales that are no initializer: wrong by its largest number |",
+    "| MoE | float16: the products of the second layer are missing, so that the result is its biases, or 0 without them; float32 is right |",
+    "| MoE, QMoE | of experts with equal scores the last is chosen; the definition does not say which, and the reference takes the first |",
+    "| QMoE | blocks of 8 bits: activations are rounded to 8 bits, too, which costs 0.01 of the largest number |",
+    "| MoE, QMoE | `use_sparse_mixer` = 1 needs k = 2 and is then ignored; the definition does not give its rule, and the reference refuses it |",
+    "| MultiHeadAttention | `unidirectional` with more keys than queries: query i of the reference sees the past and the first i + 1 keys; ONNX Runtime lets a single query see all, and gives several queries weights that belong to no such rule |",
+    "| RotaryEmbedding | `scale` is ignored, in the reference, too |",
+    "| Rfft, Irfft | ONNX Runtime has a kernel for CUDA only. The reference follows NumPy's rfftn and irfftn over one to three axes; `normalized` and `onesided` have one value each, by the definition |",
+    "| GreedySearch | a negative word of the prompt stays as it is, and counts from the end of tables; the reference refuses it |",
 ]
 
 
@@ -614,7 +631,7 @@ def write_docs(rows):
             op = "all" if row["op"] == "*" else row["op"].replace(" ", ", ").replace("*", "…")
             text.append(f"| {op} | {low} to {high} | {row['kind']} | {when} | {row['why'].replace('|', '/')} | {row.get('model', '')} |")
         text.append("")
-    text += [*HALF_MODELS, "", *CLASSIC_MODELS, ""]
+    text += [*HALF_MODELS, "", *CLASSIC_MODELS, "", *CONTRIB, ""]
     with open(os.path.join(ROOT, "docs", "disagreements.md"), "w", encoding="utf-8") as f:
         f.write("\n".join(text[:-1]) + "\n")
 

@@ -164,6 +164,31 @@ static void test_vec_math__composed_functions(void **state)
     }
 }
 
+/* An absolute bound: a large negative argument leaves few digits of the result. */
+static void within_argument(const char *name, vec_function f, double (*wanted)(double))
+{
+    float x[COUNT], y[COUNT];
+    for (uint32_t from = 0; from < 400; from++) {
+        for (size_t i = 0; i < COUNT; i++)
+            x[i] = -20 + (float)(from * COUNT + i) * (40.0f / (400 * COUNT));
+        f(y, x, COUNT);
+        for (size_t i = 0; i < COUNT; i++)
+            if (!(fabs((double)y[i] - wanted((double)x[i])) <= 0x1p-22 * fabs((double)x[i])))
+                fail_msg("%s(%a) is %a, not %a", name, (double)x[i], (double)y[i],
+                         wanted((double)x[i]));
+    }
+}
+
+static void test_vec_math__gelu_to_digits_of_its_argument(void **state)
+{
+    (void)state;
+    for (cpu_level level = CPU_PORTABLE; level <= cpu_features(); level++) {
+        const vec_math *m = vec_math_of(level);
+        within_argument("gelu", m->gelu, gelu);
+        within_argument("fast_gelu", m->fast_gelu, fast_gelu);
+    }
+}
+
 static void test_vec_math__place_and_length_do_not_matter(void **state)
 {
     (void)state;
