@@ -9,11 +9,6 @@
 
 static const char LOG_PATH[] = "engine/precision/half.c";
 
-static size_t slot_of(pgy_dtype t)
-{
-    return t == PGY_F16 ? 0 : t == PGY_BF16 ? 1 : 2;
-}
-
 static pgy_value *create_as(precision *x, pgy_value *like, pgy_dtype t)
 {
     return precision_create(x, like, t == PGY_F16 ? "f16" : t == PGY_BF16 ? "bf16" : "f32", t);
@@ -41,25 +36,6 @@ static void narrow(precision *x, pgy_value *from, pgy_value *to)
     cast(x, limited, to);
 }
 
-/* If v is a cast from type t, its input, which has type t already. */
-static pgy_value *behind_cast(const pgy_value *v, pgy_dtype t)
-{
-    const pgy_node *n = v->producer;
-    return n && node_is(n, "Cast") && n->input_count == 1 && n->inputs[0] &&
-                   pattern_dtype(n->inputs[0]) == t
-               ? n->inputs[0]
-               : NULL;
-}
-
-pgy_value *half_value(precision *x, pgy_value *v, pgy_dtype t)
-{
-    precision_value *entry = precision_of(x, v);
-    if (!entry) return NULL;
-    pgy_value **made = &entry->as[slot_of(t)];
-    if (!*made) *made = behind_cast(v, t);
-    return *made;
-}
-
 static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
 {
     pgy_value *made = half_value(x, v, t);
@@ -71,7 +47,7 @@ static pgy_value *as_type(precision *x, pgy_value *v, pgy_dtype t)
         precision_convert_weight(x, v, half);
     else
         narrow(x, v, half);
-    entry->as[slot_of(t)] = half;
+    entry->as[half_slot(t)] = half;
     return half;
 }
 
@@ -98,7 +74,7 @@ static void write_as(precision *x, pgy_node *n, size_t i, pgy_dtype t)
     }
     cast(x, narrow, wide);
     precision_value *entry = precision_of(x, wide);
-    if (entry) entry->as[slot_of(t)] = narrow;
+    if (entry) entry->as[half_slot(t)] = narrow;
 }
 
 static void retype(precision *x, pgy_node *n, pgy_dtype t)
@@ -118,7 +94,7 @@ static void retype(precision *x, pgy_node *n, pgy_dtype t)
     }
     graph_mark_changed(n->graph);
     node_box_of(n)->changed = true;
-    x->count[slot_of(t)]++;
+    x->count[half_slot(t)]++;
     LOG(EXTRA_VERBOSE, "Layer '%s' (%s) computes in %s", node_label(n), n->op_type,
         pgy_dtype_name(t));
 }
@@ -140,7 +116,7 @@ static void shorten_cast(precision *x, pgy_node *n)
         pattern_dtype(n->inputs[0]) == t)
         return;
     const precision_value *entry = precision_of(x, n->inputs[0]);
-    pgy_value *made = entry ? entry->as[slot_of(t)] : NULL;
+    pgy_value *made = entry ? entry->as[half_slot(t)] : NULL;
     if (!made || is_limited(made)) return;
     x->p.status = node_set_input(n, 0, made, x->p.err);
 }

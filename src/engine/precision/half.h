@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers in 16-bit floats: which layers get which type (half_choice.c), and values in that type
- * (half.c). */
+/* Layers in 16-bit floats: which layers get which type (half_choice.c), and values that have that
+ * type already (half_value.c). */
 #ifndef ENGINE_PRECISION_HALF_H
 #define ENGINE_PRECISION_HALF_H
 
@@ -18,6 +18,8 @@ bool half_changes(const op_signature *s, const op_parameter *p, const pgy_value 
  * none. */
 uint32_t half_variables(const op_signature *s, const pgy_node *n, pgy_dtype t);
 
+/* The index of type t in precision_value.as. */
+size_t half_slot(pgy_dtype t);
 /* v in type t, if it exists already; else NULL. */
 pgy_value *half_value(precision *x, pgy_value *v, pgy_dtype t);
 

@@ -71,7 +71,7 @@ void precision_refuse(precision *x, const pgy_node *n, pgy_dtype asked, const ch
 /* Warns of names that match no layer, and of missing constraints. */
 void precision_check_choices(const precision *x);
 
-/* half.c, half_choice.c: layers in float16 and bfloat16. */
+/* half.c, half_choice.c, half_value.c: layers in float16 and bfloat16. */
 void precision_halve(precision *x);
 bool precision_is_activation(const pgy_node *n);
 
