@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft GroupQueryAttention in float32. Phase 0 rotates the queries into the workspace, and
- * writes the caches: a copy of the past, unless past and present are the same memory, and the new
- * keys and values. In phase 1, a unit is some query rows that share a head of keys and values. */
+ * writes the caches: a copy of the past, unless past and present are the same memory or the caller
+ * has a buffer for both, and the new keys and values. In phase 1, a unit is some query rows that
+ * share a head of keys and values. */
 #include "kernels/group_attention.h"
 
 #include <math.h>
@@ -194,6 +195,33 @@ static bool group_lengths(uint64_t *all, uint64_t *past, const params *p, const 
            (!p->bias_keys || p->bias_keys == (uint64_t)total);
 }
 
+/* Has the caller a buffer with the past of keys (0) or values (1) in it? */
+static bool group_is_kept(const kernel_run *r, uint64_t which)
+{
+    return r->rooms[which].rows;
+}
+
+/* Where the keys (0) or values (1) of a head of a batch entry lie. */
+static float *group_cache(const params *p, const kernel_run *r, uint64_t which, uint64_t head)
+{
+    const uint64_t rows = group_is_kept(r, which) ? r->rooms[which].rows : p->capacity;
+    return (float *)r->tensors[p->inputs + 1 + which] + head * rows * p->size;
+}
+
+/* Buffers of the caller must hold what the parameters, perhaps those of a plan, say. */
+static bool group_has_room(const params *p, const kernel_run *r)
+{
+    for (size_t i = 0; i < 2; i++) {
+        size_t count = p->batch;
+        if (!group_is_kept(r, i)) continue;
+        if (p->capacity > r->rooms[i].rows || !size_mul(&count, count, p->kv_heads) ||
+            !size_mul(&count, count, r->rooms[i].rows) || !size_mul(&count, count, p->size) ||
+            count > r->rooms[i].size_bytes / sizeof(float))
+            return false;
+    }
+    return true;
+}
+
 /* Copies a block of one head's past keys or values, except the rows that new tokens get; rows
  * behind the end of the sequence become 0. */
 static void group_copy(const params *p, const kernel_run *r, uint64_t index)
@@ -203,9 +231,11 @@ static void group_copy(const params *p, const kernel_run *r, uint64_t index)
     uint64_t length, past, from = index % blocks * COPIED_ROWS;
     const uint64_t end = p->capacity - from < COPIED_ROWS ? p->capacity : from + COPIED_ROWS;
     const float *x = p->past ? r->tensors[GROUP_PAST_K + which] : NULL;
-    float *y = r->tensors[p->inputs + 1 + which];
-    if (x == y || !group_lengths(&length, &past, p, r, head / p->kv_heads)) return;
-    y += head * p->capacity * p->size;
+    const bool kept = group_is_kept(r, which), full = p->past == p->capacity;
+    float *y = group_cache(p, r, which, head);
+    if ((x == r->tensors[p->inputs + 1 + which] && full) ||
+        !group_lengths(&length, &past, p, r, head / p->kv_heads))
+        return;
     if (x) x += head * p->past * p->size;
     while (from < end) {
         const bool old = from < past;
@@ -215,10 +245,10 @@ static void group_copy(const params *p, const kernel_run *r, uint64_t index)
             continue;
         }
         const uint64_t bytes = (to - from) * p->size * sizeof *y;
-        if (old)
-            memcpy(y + from * p->size, x + from * p->size, bytes);
-        else
+        if (!old)
             memset(y + from * p->size, 0, bytes);
+        else if (!kept)
+            memcpy(y + from * p->size, x + from * p->size, bytes);
         from = to;
     }
 }
@@ -275,9 +305,9 @@ static void group_token(const params *p, const kernel_run *r, uint64_t token)
         for (uint64_t d = 0; d < p->size; d++) y[d] *= p->scale;
     }
     for (uint64_t h = 0; h < p->kv_heads; h++) {
-        const uint64_t at = ((b * p->kv_heads + h) * p->capacity + past + row) * p->size;
-        group_turn(p, r, (float *)r->tensors[p->inputs + 1] + at, k + h * p->size, place, 1);
-        memcpy((float *)r->tensors[p->inputs + 2] + at, v + h * p->size, p->size * sizeof *v);
+        const uint64_t head = b * p->kv_heads + h, at = (past + row) * p->size;
+        group_turn(p, r, group_cache(p, r, 0, head) + at, k + h * p->size, place, 1);
+        memcpy(group_cache(p, r, 1, head) + at, v + h * p->size, p->size * sizeof *v);
     }
 }
 
@@ -307,7 +337,6 @@ static void group_unit(const params *p, const kernel_run *r, uint64_t index)
     const uint64_t across = group_row_units(p), shared = p->heads / p->kv_heads;
     const uint64_t group = index / across, b = group / p->kv_heads, all = p->rows * shared;
     const uint64_t first = index % across * ATTENTION_ROWS;
-    const uint64_t cache = group * p->capacity * p->size;
     const float *sinks = p->sinks == GROUP_SINKS_GIVEN ? r->tensors[GROUP_SINK] : NULL;
     uint64_t length, past;
     float extra[ATTENTION_ROWS] = {0};
@@ -316,8 +345,8 @@ static void group_unit(const params *p, const kernel_run *r, uint64_t index)
                         .size = p->size,
                         .v_size = p->size,
                         .q = (const float *)r->workspace + (group * all + first) * p->size,
-                        .keys = (const float *)r->tensors[p->inputs + 1] + cache,
-                        .values = (const float *)r->tensors[p->inputs + 2] + cache,
+                        .keys = group_cache(p, r, 0, group),
+                        .values = group_cache(p, r, 1, group),
                         .key_step = p->size,
                         .value_step = p->size,
                         .cap = p->cap,
@@ -338,6 +367,10 @@ static void group_run(const kernel_run *r)
     const uint64_t count =
         r->phase ? p->batch * p->kv_heads * group_row_units(p) : copies + p->batch * p->rows;
     size_t from, to;
+    if (!group_has_room(p, r)) {
+        kernel_fail(r, KERNEL_FAULT_LENGTH);
+        return;
+    }
     kernel_share(&from, &to, count, r->part, r->parts);
     for (size_t i = from; i < to && !cancel_requested(); i++)
         if (r->phase)
@@ -352,8 +385,8 @@ static void group_run(const kernel_run *r)
     {                                                                                        \
         .name = "group_attention_f32_" #suffix, .version = 2,                                \
         .ops = "com.microsoft:GroupQueryAttention", .needs = level, .rates = {flops_per_ns}, \
-        .flags = KERNEL_SHARES_CACHES, .accept = group_accept, .prepare = group_prepare,     \
-        .run = group_run, .extent = group_attention_extent                                   \
+        .flags = KERNEL_SHARES_CACHES | KERNEL_GROWS_CACHES, .accept = group_accept,         \
+        .prepare = group_prepare, .run = group_run, .extent = group_attention_extent         \
     }
 const kernel KERNELS_group_attention[] = {
     ROW(portable, CPU_PORTABLE, 6),

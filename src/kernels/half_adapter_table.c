@@ -22,7 +22,8 @@ static void half_adapter_add(const kernel *k, const kernel *like)
     table[count] = *k;
     table[count].name = names[count];
     table[count].version = (uint16_t)(k->version * VERSIONS + VERSION);
-    table[count].flags &= ~(uint32_t)KERNEL_JOINS_CACHES; /* it converts all of a cache */
+    /* it converts all of a cache */
+    table[count].flags &= ~(uint32_t)(KERNEL_JOINS_CACHES | KERNEL_GROWS_CACHES);
     table[count].accept = like->accept;
     table[count].prepare = like->prepare;
     table[count].run = like->run;

@@ -122,7 +122,8 @@ typedef struct kernel_run {
     atomic_int *fault;
     kernel_bad_index *bad; /* where an index out of range is noted, too; may be NULL */
     void *loaded;          /* for an enqueued kernel: the result of its `load` */
-    kernel_room rooms[2];  /* for KERNEL_JOINS_CACHES: the buffers of outputs 1 and 2 */
+    kernel_room
+        rooms[2]; /* for KERNEL_JOINS_CACHES, KERNEL_GROWS_CACHES: buffers of outputs 1, 2 */
 } kernel_run;
 
 /* Facts about a kernel that the 16-bit adapter (half_adapter.h) and kernel_prepare rely on. */
@@ -144,6 +145,8 @@ enum {
     KERNEL_NARROWS_WEIGHTS = 128, /* reads kernel_tensor.narrow of input 1 */
     /* Waits for other ranks: it is neither measured nor captured in a graph. */
     KERNEL_JOINS_RANKS = 256,
+    /* Outputs 1 and 2 may also be longer than inputs 3 and 4, if `rooms` tells their buffers. */
+    KERNEL_GROWS_CACHES = 512,
 };
 
 typedef struct kernel {

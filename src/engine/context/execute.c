@@ -112,7 +112,7 @@ static pgy_status execute_program(context *c, const program *p, pgy_error *err)
         st = find_room(&outputs[i], &c->bounds[c->input_count + i], err);
     }
     if (!st) st = context_keep_bound(c, c->current, err);
-    if (!st) st = program_check_overlap(p, inputs, outputs, err);
+    if (!st) st = program_context_check_overlap(c->current->run, inputs, outputs, err);
     if (!st) st = context_run_program(c, c->current, inputs, outputs, err);
     for (size_t i = 0; !st && i < c->output_count; i++) tell_filled(&c->bounds[c->input_count + i]);
     arena_deinit(&memory);

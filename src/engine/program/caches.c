@@ -41,8 +41,9 @@ static bool can_add(const program_step *s, const program_tensor *x, const progra
 {
     if (!s->kernel || s->act != PROGRAM_RUN || s->space || out < 1 || out > 2) return false;
     if (s->kernel->flags & KERNEL_JOINS_CACHES) return in == out + 3;
-    return s->kernel->flags & KERNEL_SHARES_CACHES && in == out + 2 && x->shape[2] == rows &&
-           y->shape[2] == rows;
+    if (in != out + 2) return false;
+    return s->kernel->flags & KERNEL_GROWS_CACHES ||
+           (s->kernel->flags & KERNEL_SHARES_CACHES && x->shape[2] == rows && y->shape[2] == rows);
 }
 
 static void keep(program_cache *cache, program_context *c, const user *users)
@@ -62,7 +63,7 @@ static void keep(program_cache *cache, program_context *c, const user *users)
         return;
     cache->kept = true;
     cache->length = y->shape[2];
-    if (s->kernel->flags & KERNEL_JOINS_CACHES)
+    if (s->kernel->flags & (KERNEL_JOINS_CACHES | KERNEL_GROWS_CACHES))
         program_context_set_room(c, read->step, out - 1, cache->room);
 }
 

@@ -3,7 +3,7 @@
  * was written over it would compute something else, so only what is known to work is let through.
  */
 #include "base/alloc.h"
-#include "engine/program/program.h"
+#include "engine/program/run_parts.h"
 
 static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 {
@@ -30,8 +30,9 @@ static void find_readers(reader *readers, const program *p)
     }
 }
 
-/* May the step write its output `index` over the operand? */
-static bool writes_over(const program_step *s, uint32_t operand, uint32_t index, bool same_size)
+/* May the step write its output `index` over the operand? `room`: a buffer was set for it. */
+static bool writes_over(const program_step *s, uint32_t operand, uint32_t index, bool same_size,
+                        bool room)
 {
     const uint32_t flags = s->kernel ? s->kernel->flags : 0;
     if (!s->kernel || s->act != PROGRAM_RUN || s->space) return false;
@@ -39,11 +40,18 @@ static bool writes_over(const program_step *s, uint32_t operand, uint32_t index,
         return true;
     if (index < 1 || index > 2) return false;
     return (flags & KERNEL_JOINS_CACHES && operand == index + 3) ||
-           (flags & KERNEL_SHARES_CACHES && operand == index + 2 && same_size);
+           (flags & KERNEL_SHARES_CACHES && operand == index + 2 && same_size) ||
+           (flags & KERNEL_GROWS_CACHES && operand == index + 2 && room);
 }
 
-static bool is_allowed(const program *p, const reader *r, size_t output, bool same_size)
+static bool has_room(const program_context *c, uint32_t step, uint32_t index)
 {
+    return index >= 1 && index <= 2 && c->launches[step].run.rooms[index - 1].rows;
+}
+
+static bool is_allowed(const program_context *c, const reader *r, size_t output, bool same_size)
+{
+    const program *p = c->p;
     bool written = false;
     if (r->count != 1) return !r->count; /* nothing reads the input */
     for (uint32_t i = 0; i < p->step_count; i++) {
@@ -53,7 +61,8 @@ static bool is_allowed(const program *p, const reader *r, size_t output, bool sa
             if (at == PROGRAM_NO_TENSOR || p->tensors[at].place != PROGRAM_OUTPUT ||
                 p->tensors[at].offset != output)
                 continue;
-            if (i != r->step || !writes_over(s, r->operand, k, same_size)) return false;
+            if (i != r->step || !writes_over(s, r->operand, k, same_size, has_room(c, i, k)))
+                return false;
             written = true;
         }
     }
@@ -68,9 +77,10 @@ static pgy_status refuse(const program_tensor *x, const program_tensor *y, pgy_e
                          y->name, x->name);
 }
 
-pgy_status program_check_overlap(const program *p, const void *const *inputs, void *const *outputs,
-                                 pgy_error *err)
+pgy_status program_context_check_overlap(const program_context *c, const void *const *inputs,
+                                         void *const *outputs, pgy_error *err)
 {
+    const program *p = c->p;
     reader *readers = NULL;
     pgy_status st = PGY_OK;
     for (size_t i = 0; !st && i < p->tensor_count; i++) {
@@ -86,7 +96,7 @@ pgy_status program_check_overlap(const program *p, const void *const *inputs, vo
                 find_readers(readers, p);
             }
             if (from != outputs[k] ||
-                !is_allowed(p, &readers[x->offset], k, x->size_bytes == y->size_bytes))
+                !is_allowed(c, &readers[x->offset], k, x->size_bytes == y->size_bytes))
                 st = refuse(x, y, err);
         }
     }

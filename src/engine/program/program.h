@@ -229,8 +229,8 @@ typedef struct program_watch {
 } program_watch;
 /* Refuses outputs in the memory of inputs, except where the step that reads the input may write
  * over it: caches of attention, and what a kernel computes in place. */
-pgy_status program_check_overlap(const program *p, const void *const *inputs, void *const *outputs,
-                                 pgy_error *err) PGY_MUST_CHECK;
+pgy_status program_context_check_overlap(const program_context *c, const void *const *inputs,
+                                         void *const *outputs, pgy_error *err) PGY_MUST_CHECK;
 /* ---- caches.c ---- */
 /* A cache that the caller keeps in a buffer [batch, heads, rows, size]. */
 typedef struct program_cache {

@@ -13,6 +13,7 @@ llama_needy    the same as llama, but it cannot read empty caches
 torch          caches without names in common: the outputs are cat_0 ..., in the order of the inputs
 gpt2           stacked caches: past_N [2, batch, heads, past, size] -> present_N; learned positions, no mask
 gqa            GroupQueryAttention with a buffer of 16 tokens, seqlens_k and total_sequence_length
+gqa_growing    the same with caches that grow; the lengths are made of attention_mask
 joined         caches that grow and that only Attention reads, so an engine can keep them in place
 joined_late    the same, but positions of 7 and more are one too large
 joined_half    the same in float16, caches too
@@ -174,15 +175,25 @@ def gpt2():
     n.save("gpt2")
 
 
-def gqa():
+def mask_lengths(n):
+    """The last position of each text and the length of all, as GroupQueryAttention reads them."""
+    mask = n.input("attention_mask", ["batch", "total"], T.INT64)
+    last = n.op("Sub", n.op("ReduceSum", mask, n.const([1]), keepdims=0), n.const(1))
+    return n.op("Cast", last, to=T.INT32), n.op("Cast", n.op("Gather", n.op("Shape", mask), n.const([1])), to=T.INT32)
+
+
+def gqa(name, rows, rows_after):
     n = Net()
     ids = n.input("input_ids", ["batch", "sequence"], T.INT64)
-    last, total = n.input("seqlens_k", ["batch"], T.INT32), n.input("total_sequence_length", [1], T.INT32)
+    if rows == rows_after:
+        last, total = n.input("seqlens_k", ["batch"], T.INT32), n.input("total_sequence_length", [1], T.INT32)
+    else:
+        last, total = mask_lengths(n)
     table = n.weight(VOCABULARY, WIDTH, scale=1)
     x = n.op("Gather", table, ids)
     size = 16  # ONNX Runtime needs a multiple
-    shape = ["batch", 1, 16, size]
-    past = [n.input(f"past_key_values.0.{part}", shape) for part in ("key", "value")]
+    shape = ["batch", 1, rows_after, size]
+    past = [n.input(f"past_key_values.0.{part}", ["batch", 1, rows, size]) for part in ("key", "value")]
     y = norm(n, x)
     query = n.op("MatMul", y, n.weight(WIDTH, HEADS * size))
     key, value = (n.op("MatMul", y, n.weight(WIDTH, size)) for _ in range(2))
@@ -194,7 +205,7 @@ def gqa():
     n.output("present.0.value", value, shape)
     x = feed_forward(n, n.op("Add", x, n.op("MatMul", made, n.weight(HEADS * size, WIDTH))))
     n.output("logits", finish(n, x), ["batch", "sequence", VOCABULARY])
-    n.save("gqa")
+    n.save(name)
 
 
 def joined(name, late=False):
@@ -317,7 +328,8 @@ llama("torch", names=("past_key_values_{}_{}_cache", "cat_{}"))
 llama("one", length=1)
 llama("fixed", length=4)
 gpt2()
-gqa()
+gqa("gqa", 16, 16)
+gqa("gqa_growing", "past", "total")
 joined("joined")
 joined("joined_late", late=True)
 halve("joined", "joined_half")

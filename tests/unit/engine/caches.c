@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -33,6 +34,52 @@ static pgy_model *attention(bool looks)
         builder_node(&b, "Relu", "keys", "seen");
         builder_output(&b, "seen", PGY_F32, NULL);
     }
+    return builder_finish(&b);
+}
+
+/* [batch, heads, rows, size] -> [batch, rows, heads * size]. */
+static void join_heads(model_builder *b, const char *from, const char *turned, const char *to)
+{
+    char inputs[64];
+    snprintf(inputs, sizeof inputs, "%s joined", turned);
+    builder_attr_ints(b, builder_node(b, "Transpose", from, turned), "perm", 4,
+                      (const int64_t[]){0, 2, 1, 3});
+    builder_node(b, "Reshape", inputs, to);
+}
+
+/* GroupQueryAttention with the same inputs and outputs. Its lengths follow from the shapes. */
+static pgy_model *group_attention(void)
+{
+    model_builder b = builder_start(18);
+    builder_opset(&b, "com.microsoft", 1);
+    builder_ints(&b, "joined", "3", (const int64_t[]){0, 0, HEADS * SIZE});
+    builder_ints(&b, "two", "1", (const int64_t[]){2});
+    builder_ints(&b, "one", "1", NULL);
+    builder_input(&b, "q", PGY_F32, "2, 3, rows, 8");
+    builder_input(&b, "k", PGY_F32, "2, 3, rows, 8");
+    builder_input(&b, "v", PGY_F32, "2, 3, rows, 8");
+    builder_input(&b, "past.keys", PGY_F32, "2, 3, past, 8");
+    builder_input(&b, "past.values", PGY_F32, "2, 3, past, 8");
+    join_heads(&b, "q", "q.turned", "q.rows");
+    join_heads(&b, "k", "k.turned", "k.rows");
+    join_heads(&b, "v", "v.turned", "v.rows");
+    builder_node(&b, "Shape", "past.keys", "past.shape");
+    builder_node(&b, "Gather", "past.shape two", "past.length");
+    builder_node(&b, "Shape", "q", "q.shape");
+    builder_node(&b, "Gather", "q.shape two", "q.length");
+    builder_node(&b, "Add", "past.length q.length", "length");
+    builder_node(&b, "Sub", "length one", "last");
+    builder_node(&b, "Expand", "last two", "lasts");
+    builder_attr_int(&b, builder_node(&b, "Cast", "length", "total"), "to", 6);
+    builder_attr_int(&b, builder_node(&b, "Cast", "lasts", "lengths"), "to", 6);
+    pgy_onnx_node *n =
+        builder_node(&b, "com.microsoft:GroupQueryAttention",
+                     "q.rows k.rows v.rows past.keys past.values lengths total", "y keys values");
+    builder_attr_int(&b, n, "num_heads", HEADS);
+    builder_attr_int(&b, n, "kv_num_heads", HEADS);
+    builder_output(&b, "y", PGY_F32, NULL);
+    builder_output(&b, "keys", PGY_F32, "2, 3, total, 8");
+    builder_output(&b, "values", PGY_F32, "2, 3, total, 8");
     return builder_finish(&b);
 }
 
@@ -129,14 +176,14 @@ static void expect_rows(const float *buffer, const float *cache, int64_t rows)
     }
 }
 
-static void test_caches__rows_are_added_to_a_buffer(void **state)
+/* `group`: of GroupQueryAttention. */
+static void expect_same(bool group)
 {
-    (void)state;
     static memory a, b;
     for (size_t threads = 1; threads < 4; threads += 2) {
         setup x, y;
-        open_setup(&x, attention(false), threads);
-        open_setup(&y, attention(false), threads);
+        open_setup(&x, group ? group_attention() : attention(false), threads);
+        open_setup(&y, group ? group_attention() : attention(false), threads);
         a = b = (memory){0};
         for (size_t i = 0; i < BATCH * HEADS * HEAD; i++) b.past[0][i] = b.past[1][i] = 77;
         for (int64_t past = 0, rows = 4; past + rows <= ROWS; past += rows, rows = 1) {
@@ -155,6 +202,13 @@ static void test_caches__rows_are_added_to_a_buffer(void **state)
         close_setup(&x);
         close_setup(&y);
     }
+}
+
+static void test_caches__rows_are_added_to_a_buffer(void **state)
+{
+    (void)state;
+    expect_same(false);
+    expect_same(true);
 }
 
 static void test_caches__refusals(void **state)
@@ -179,5 +233,14 @@ static void test_caches__refusals(void **state)
     assert_int_equal(pgy_context_set_output(s.context, "seen", seen, sizeof seen, NULL), PGY_OK);
     assert_int_equal(step_in_place(&s, &m, 8, 1, ROWS), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(s.err.text, "'past.keys' cannot stay in place"));
+    close_setup(&s);
+    open_setup(&s, group_attention(), 1);
+    assert_int_equal(step_in_place(&s, &m, 8, 1, 8), PGY_E_UNSUPPORTED);
+    assert_int_equal(step_in_place(&s, &m, 8, 1, ROWS), PGY_OK);
+    step_apart(&s, &m, 8, 1);
+    assert_int_equal(pgy_context_set_output(s.context, "keys", m.past[0], sizeof m.past[0], NULL),
+                     PGY_OK);
+    assert_int_equal(pgy_context_execute(s.context, &s.err), PGY_E_ARGUMENT); /* no buffer */
+    assert_non_null(strstr(s.err.text, "lies in the memory of input 'past.keys'"));
     close_setup(&s);
 }
