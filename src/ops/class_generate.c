@@ -47,7 +47,7 @@ dim generate_number(op_infer *c, size_t i, const char *why)
 
 /* ---- Parameters ----------------------------------------------------------------------------- */
 
-/* Reads an integer of one element that must lie in [least, most]. */
+/* Reads an integer of one element that must lie in [least, most]. INT32_MIN: there is no least. */
 static pgy_status read_number(int64_t *out, const generate *g, size_t input, const char *name,
                               int64_t fallback, int64_t least, int64_t most, pgy_error *err)
 {
@@ -61,6 +61,10 @@ static pgy_status read_number(int64_t *out, const generate *g, size_t input, con
                         input, name, count);
     *out = *values;
     if (*out >= least && *out <= most) return PGY_OK;
+    if (least == INT32_MIN)
+        return op_error(g->c->node, err, PGY_E_ARGUMENT,
+                        "input %zu (%s) is %" PRId64 ", but must be at most %" PRId64, input, name,
+                        *out, most);
     return op_error(g->c->node, err, PGY_E_ARGUMENT,
                     "input %zu (%s) is %" PRId64 ", but must lie in [%" PRId64 ", %" PRId64 "]",
                     input, name, *out, least, most);
