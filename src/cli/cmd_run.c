@@ -287,6 +287,7 @@ static pgy_status decode_all(args *line, bool *passed, pgy_error *err)
     pgy_runner **runners = NULL;
     size_t runner_count = 0;
     pgy_status st = run_decode_check(line, err);
+    ARGS_OF(line, trt_config_args)->inputs_vary = true;
     if (!st) st = make_config(&models.config, line, err);
     if (!st) st = edit_models(&models, err);
     if (!st) st = runners_create(&runners, &runner_count, line, &maker, err);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "data/loader.h"
 #include "data/random_fill.h"
+#include "data/random_names.h"
 
 static const char LOG_PATH[] = "comparator/data_loader.py";
 
@@ -46,17 +47,6 @@ static const pgy_value_range *find_range(const random_loader *l, const char *nam
         if (score >= best_score) best = r, best_score = score;
     }
     return best;
-}
-
-/* Finds the user's entry for an input. Its name may be a wildcard; the last match wins. */
-static const pgy_tensor_info *find_override(const random_loader *l, const char *name)
-{
-    const pgy_tensor_info *found = NULL;
-    for (size_t i = 0; l->user && i < pgy_metadata_count(l->user); i++) {
-        const pgy_tensor_info *info = pgy_metadata_at(l->user, i);
-        if (!strcmp(info->name, name) || str_match_wildcard(info->name, name)) found = info;
-    }
-    return found;
 }
 
 static bool is_static(const pgy_tensor_info *t)
@@ -206,7 +196,7 @@ static void announce(const char *name, pgy_dtype dtype, const pgy_value_range *r
 static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
                              const pgy_tensor_info *input, pgy_error *err)
 {
-    const pgy_tensor_info *user = find_override(l, input->name);
+    const pgy_tensor_info *user = random_find_given(l->user, input->name);
     if (input->form == PGY_FORM_SEQUENCE || input->form == PGY_FORM_OPTIONAL_SEQUENCE)
         return pgy_error_set(
             err, PGY_E_UNSUPPORTED,
@@ -263,28 +253,10 @@ static pgy_status make_input(pgy_tensor **out, random_loader *l, mt19937 *g,
 
 /* ---- The loader ---- */
 
-static void warn_unmatched(random_loader *l)
+static void check_names(random_loader *l)
 {
-    if (l->checked_names) return;
+    if (!l->checked_names) random_warn_unmatched(l->user, l->ranges, l->range_count, l->inputs);
     l->checked_names = true;
-    for (size_t i = 0; l->user && i < pgy_metadata_count(l->user); i++) {
-        const char *pattern = pgy_metadata_at(l->user, i)->name, *similar = NULL;
-        bool used = false;
-        for (size_t k = 0; k < pgy_metadata_count(l->inputs); k++) {
-            const char *name = pgy_metadata_at(l->inputs, k)->name;
-            used = used || !strcmp(pattern, name) || str_match_wildcard(pattern, name);
-            if (str_contains_nocase(name, pattern) || str_contains_nocase(pattern, name))
-                similar = name;
-        }
-        if (!used)
-            LOG(WARNING,
-                "Input tensor: %s | Metadata was provided, but the input does not exist in one or "
-                "more runners.%s%s%s",
-                pattern, similar ? "\nMaybe you meant to set: " : "", similar ? similar : "", "");
-    }
-    for (size_t i = 0; i < l->range_count; i++)
-        if (l->ranges[i].name[0] && !pgy_metadata_find(l->inputs, l->ranges[i].name))
-            LOG(WARNING, "Extra items in val_range: '%s' is not an input", l->ranges[i].name);
 }
 
 static pgy_status random_next(pgy_tensor_map **out, void *user, pgy_error *err)
@@ -301,7 +273,7 @@ static pgy_status random_next(pgy_tensor_map **out, void *user, pgy_error *err)
         return pgy_error_set(err, PGY_E_ARGUMENT,
                              "seed %llu of iteration %zu is larger than 4294967295, the limit",
                              (unsigned long long)seed, l->next);
-    warn_unmatched(l);
+    check_names(l);
     LOG(VERBOSE, "Generating data using numpy seed: %llu", (unsigned long long)seed);
     mt19937 *g = mem_alloc(sizeof *g);
     pgy_tensor_map *m = NULL;

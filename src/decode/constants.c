@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/loader.h"
 #include "decode/decode.h"
 
 /* Sizes of named dimensions. */
@@ -79,19 +78,6 @@ static pgy_status describe(pgy_metadata **out, const decode_plan *p, const pgy_d
     return st;
 }
 
-static pgy_status generate(pgy_tensor_map **out, const pgy_metadata *inputs,
-                           const pgy_decode_options *o, pgy_error *err)
-{
-    pgy_random_options random = o->random ? *o->random : pgy_random_options_default();
-    pgy_data_loader *loader = NULL;
-    random.iterations = 1;
-    pgy_status st = pgy_random_loader_create(&loader, &random, err);
-    if (!st) st = pgy_data_loader_set_metadata(loader, inputs, err);
-    if (!st) st = pgy_data_loader_next(out, loader, err);
-    pgy_data_loader_destroy(loader);
-    return st;
-}
-
 /* Random masks of an encoder would hide some of its tokens. */
 static pgy_status put_ones(pgy_tensor_map *m, const decode_plan *p, const pgy_metadata *made,
                            pgy_error *err)
@@ -137,7 +123,7 @@ pgy_status constants_make(pgy_tensor_map **out, const decode_plan *p, const pgy_
     pgy_tensor_map *m = NULL;
     pgy_status st = describe(&missing, p, o, data, batch, err);
     if (!st)
-        st = pgy_metadata_count(missing) ? generate(&m, missing, o, err)
+        st = pgy_metadata_count(missing) ? given_generate(&m, missing, o, err)
                                          : pgy_tensor_map_create(&m, err);
     if (!st) st = put_ones(m, p, missing, err);
     if (!st) st = copy_given(m, p, data, err);

@@ -74,12 +74,13 @@ static pgy_status take_options(decoding *d, const pgy_decode_options *given, siz
 static pgy_status load_data(decoding *d, pgy_error *err)
 {
     const pgy_metadata *inputs = NULL;
-    if (!d->options.data) return PGY_OK;
     pgy_status st = pgy_runner_inputs(&inputs, d->lanes[0].runner, err);
-    if (!st) st = pgy_data_loader_set_metadata(d->options.data, inputs, err);
+    if (!st) given_warn(&d->options, inputs);
+    if (st || !d->options.data) return st;
+    st = pgy_data_loader_set_metadata(d->options.data, inputs, err);
     if (!st) st = pgy_data_loader_next(&d->data, d->options.data, err);
     if (!st && !d->data) st = pgy_error_set(err, PGY_E_ARGUMENT, "the data loader gave no inputs");
-    return st;
+    return st ? st : given_check_data(d->data, &d->lanes[0].plan, err);
 }
 
 /* A model without caches reads its whole text again: right, but slow, and caches that were missed

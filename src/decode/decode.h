@@ -97,6 +97,27 @@ typedef struct step_input {
 pgy_status feed_make(pgy_tensor **out, const decode_input *input, const step_input *step,
                      pgy_error *err) PGY_MUST_CHECK;
 
+/* ---- given.c: what the caller gives for inputs -------------------------------------------------
+ */
+
+/* The shape that the options give an input; NULL: none. */
+const pgy_tensor_info *options_shape(const pgy_decode_options *o, const char *name);
+/* Warns of shapes and ranges of the options that fit no input. */
+void given_warn(const pgy_decode_options *o, const pgy_metadata *inputs);
+/* PGY_E_ARGUMENT if nothing of `data` (may be NULL) is ids, a first cache or a constant. */
+pgy_status given_check_data(const pgy_tensor_map *data, const decode_plan *p,
+                            pgy_error *err) PGY_MUST_CHECK;
+/* Generates inputs. The options may also name inputs that are not among them. */
+pgy_status given_generate(pgy_tensor_map **out, const pgy_metadata *inputs,
+                          const pgy_decode_options *o, pgy_error *err) PGY_MUST_CHECK;
+
+/* ---- ids.c ------------------------------------------------------------------------------------
+ */
+
+/* As int64 [batch, count]: integers of rank 1 or 2. `what`: whose they are, for errors. */
+pgy_status ids_cast(pgy_tensor **out, pgy_view given, const char *what,
+                    pgy_error *err) PGY_MUST_CHECK;
+
 /* ---- prompt.c: token ids ----------------------------------------------------------------------
  */
 
@@ -112,8 +133,6 @@ void prompt_deinit(decode_prompt *p);
 const int64_t *prompt_row(const decode_prompt *p, size_t row);
 /* The size of the vocabulary; 0: unknown. */
 int64_t decode_plan_vocabulary(const decode_plan *p);
-/* The shape that the options give an input; NULL: none. */
-const pgy_tensor_info *options_shape(const pgy_decode_options *o, const char *name);
 
 /* ---- constants.c: inputs that do not change ---------------------------------------------------
  */

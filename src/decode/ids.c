@@ -155,10 +155,36 @@ static pgy_status read_json(id_list *l, const char *text, size_t size, pgy_error
     return st;
 }
 
+/* uint64 ids that int64 lacks would become negative. */
+static pgy_status check_unsigned(const pgy_tensor *ids, const char *what, pgy_error *err)
+{
+    const uint64_t *x = pgy_tensor_data(ids);
+    for (size_t i = 0; i < pgy_tensor_count(ids); i++)
+        if (x[i] > INT64_MAX)
+            return pgy_error_set(err, PGY_E_ARGUMENT,
+                                 "%s: element %zu is %llu, which is no token id; expected at most "
+                                 "%lld",
+                                 what, i, (unsigned long long)x[i], (long long)INT64_MAX);
+    return PGY_OK;
+}
+
+pgy_status ids_cast(pgy_tensor **out, pgy_view given, const char *what, pgy_error *err)
+{
+    const int64_t shape[2] = {given.rank == 2 ? given.shape[0] : 1, given.shape[given.rank - 1]};
+    pgy_tensor *copy = NULL, *ids = NULL;
+    pgy_status st = given.dtype == PGY_U64 ? pgy_tensor_copy(&copy, given, err) : PGY_OK;
+    if (!st && copy) st = check_unsigned(copy, what, err);
+    if (!st) st = pgy_tensor_cast(&ids, given, PGY_I64, err);
+    if (!st) st = pgy_tensor_reshape(out, ids, 2, shape, err);
+    pgy_tensor_release(copy);
+    pgy_tensor_release(ids);
+    return st;
+}
+
 static pgy_status read_npy(pgy_tensor **out, const void *data, size_t size, const char *name,
                            pgy_error *err)
 {
-    pgy_tensor *t = NULL, *ids = NULL;
+    pgy_tensor *t = NULL;
     pgy_status st = pgy_npy_parse(&t, data, size, err);
     if (st) return pgy_error_prefix(err, st, "%s: ", name);
     const size_t rank = pgy_tensor_rank(t);
@@ -168,11 +194,7 @@ static pgy_status read_npy(pgy_tensor **out, const void *data, size_t size, cons
                            pgy_dtype_name(pgy_tensor_dtype(t)), rank);
     else if (!pgy_tensor_count(t))
         st = pgy_error_set(err, PGY_E_FORMAT, "%s: there are no token ids", name);
-    if (!st) st = pgy_tensor_cast(&ids, pgy_tensor_view(t), PGY_I64, err);
-    const int64_t shape[2] = {rank == 2 ? pgy_tensor_shape(t)[0] : 1,
-                              rank ? pgy_tensor_shape(t)[rank - 1] : 1};
-    if (!st) st = pgy_tensor_reshape(out, ids, 2, shape, err);
-    pgy_tensor_release(ids);
+    if (!st) st = ids_cast(out, pgy_tensor_view(t), name, err);
     pgy_tensor_release(t);
     return st;
 }

@@ -262,6 +262,8 @@ pgy_status lane_advance(decode_lane *lane, size_t length, bool prefill, pgy_erro
     const pgy_status st =
         caches_advance(lane->caches, &lane->plan, lane->outputs, total, prefill, err);
     if (!st) lane->past = total;
+    if (st == PGY_E_SHAPE && lane->stored)
+        return pgy_error_prefix(err, st, "%s has outputs of another prompt: ", lane->path);
     return st;
 }
 

@@ -108,6 +108,28 @@ static pgy_status no_match(const decode_plan *p, const pgy_metadata *outputs, co
     return st;
 }
 
+/* The input of a pair that exists, but whose input has a role that caches cannot have; else NULL.
+ */
+static const pgy_tensor_info *find_other(str *name, const decode_plan *p,
+                                         const pgy_metadata *outputs, const char *from,
+                                         const char *to)
+{
+    for (size_t i = 0; i < p->input_count; i++)
+        if (pattern_map(name, p->inputs[i].info->name, from, to) &&
+            pgy_metadata_find(outputs, str_text(name)))
+            return p->inputs[i].info;
+    return NULL;
+}
+
+static pgy_status refuse_other(const pgy_tensor_info *in, const char *pattern, pgy_error *err)
+{
+    return pgy_error_set(err, PGY_E_ARGUMENT,
+                         "decode.caches: '%s' would feed input '%s', which has a role of its own, "
+                         "as token ids and masks do; if it is a cache, give it the role 'constant' "
+                         "with decode.roles",
+                         pattern, in->name);
+}
+
 static pgy_status use_given(decode_plan *p, const pgy_metadata *outputs, const char *pattern,
                             pgy_error *err)
 {
@@ -135,7 +157,9 @@ static pgy_status use_given(decode_plan *p, const pgy_metadata *outputs, const c
             st = add_pair(p, i, out, err);
     }
     if (!st && name.failed) st = out_of_memory(err);
-    if (!st && !found) st = no_match(p, outputs, pattern, err);
+    const pgy_tensor_info *other = !st && !found ? find_other(&name, p, outputs, from, to) : NULL;
+    if (!st && !found)
+        st = other ? refuse_other(other, pattern, err) : no_match(p, outputs, pattern, err);
     if (!st) st = note_pattern(p, from, to, err);
     str_deinit(&name);
     return st;

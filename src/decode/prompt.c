@@ -7,13 +7,6 @@
 
 enum { RANDOM_LENGTH = 8 };
 
-const pgy_tensor_info *options_shape(const pgy_decode_options *o, const char *name)
-{
-    const pgy_metadata *shapes = o->random ? o->random->inputs : NULL;
-    const pgy_tensor_info *info = shapes ? pgy_metadata_find(shapes, name) : NULL;
-    return info && info->rank >= 0 ? info : NULL;
-}
-
 int64_t decode_plan_vocabulary(const decode_plan *p)
 {
     const pgy_tensor_info *t = p->logits;
@@ -37,16 +30,11 @@ void prompt_deinit(decode_prompt *p)
 /* As int64 [batch, count]. */
 static pgy_status take_ids(pgy_tensor **out, pgy_view given, const char *what, pgy_error *err)
 {
-    pgy_tensor *ids = NULL;
     if (!pgy_dtype_is_integer(given.dtype) || given.rank < 1 || given.rank > 2)
         return pgy_error_set(err, PGY_E_TYPE,
                              "%s: expected integers of rank 1 or 2, but they are %s of rank %d",
                              what, pgy_dtype_name(given.dtype), (int)given.rank);
-    const int64_t shape[2] = {given.rank == 2 ? given.shape[0] : 1, given.shape[given.rank - 1]};
-    pgy_status st = pgy_tensor_cast(&ids, given, PGY_I64, err);
-    if (!st) st = pgy_tensor_reshape(out, ids, 2, shape, err);
-    pgy_tensor_release(ids);
-    return st;
+    return ids_cast(out, given, what, err);
 }
 
 /* A size of the shape of the tokens that the user or the model gives; else `size`. */

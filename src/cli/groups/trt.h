@@ -37,6 +37,7 @@ typedef struct trt_config_args {
     pgy_build_config config; /* flags are parsed into it; `finish` fills the rest from the words */
     bool other_pools;        /* --pool-limit names memory pools that a CPU does not have */
     struct trt_calibration *calibration; /* NULL: none */
+    bool inputs_vary; /* set by commands whose runs have other sizes than --input-shapes */
 } trt_config_args;
 extern const option_group GROUP_TRT_CONFIG;         /* of run */
 extern const option_group GROUP_TRT_CONFIG_CONVERT; /* with the options that only convert has */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes profiles from --input-shapes and the three lists of shapes by the original's rule: the
  * given shapes update one set of shapes in the order min, opt, max, profile after profile. Shapes
- * that are not given carry over from the step before, and the log says so. */
+ * that are not given carry over from the step before, and the log says so. Steps of a decoder have
+ * other sizes than its prompt, so there --input-shapes alone make no range. */
 #include <string.h>
 
 #include "base/log.h"
@@ -19,6 +20,7 @@ typedef struct shape_entry {
     const char *name;
     size_t count;
     const int64_t *dims;
+    bool is_range; /* it belongs into profiles */
 } shape_entry;
 typedef struct shape_set {
     shape_entry *items;
@@ -28,6 +30,7 @@ typedef struct shape_set {
 typedef struct resolver {
     shape_set current;
     bool warned;
+    bool reads_ranges; /* the shapes are those of an option for profiles */
     args *line;
     pgy_error *err;
 } resolver;
@@ -68,7 +71,7 @@ static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
     if (!dims || !name) return no_memory(r->err);
     for (int32_t i = 0; i < info->rank; i++) {
         dims[i] = info->shape[i] < 0 ? -1 : info->shape[i];
-        if (info->shape[i] >= 0 || r->warned) continue;
+        if (info->shape[i] >= 0 || r->warned || !r->reads_ranges) continue;
         r->warned = true;
         LOG(WARNING,
             "Input '%s': the profile has dimensions without a number; they become those of the "
@@ -77,7 +80,8 @@ static pgy_status put_shape(resolver *r, const pgy_tensor_info *info)
     }
     size_t k = 0;
     while (k < r->current.count && strcmp(r->current.items[k].name, name)) k++;
-    r->current.items[k] = (shape_entry){name, (size_t)info->rank, dims};
+    const bool is_range = r->reads_ranges || (k < r->current.count && r->current.items[k].is_range);
+    r->current.items[k] = (shape_entry){name, (size_t)info->rank, dims, is_range};
     if (k == r->current.count) r->current.count++;
     return PGY_OK;
 }
@@ -138,7 +142,7 @@ static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t i
     pgy_profile_range *ranges =
         arena_alloc_array(&r->line->memory, sets[0].count + 1, sizeof *ranges);
     if (!ranges) return no_memory(r->err);
-    *out = (pgy_profile){ranges, sets[0].count};
+    size_t count = 0;
     for (size_t k = 1; k < KINDS; k++)
         if (sets[k].count != sets[0].count)
             return names_differ(&sets[0], OPTION_NAMES[0], &sets[k], OPTION_NAMES[k], r->err);
@@ -154,12 +158,14 @@ static pgy_status make_profile(pgy_profile *out, const shape_set *sets, size_t i
                     "profile %zu, input '%s': %s has %zu dimensions, but %s has %zu", index,
                     e[0]->name, OPTION_NAMES[0], e[0]->count, OPTION_NAMES[k], e[k]->count);
         }
-        ranges[i] = (pgy_profile_range){.name = e[0]->name,
-                                        .count = e[0]->count,
-                                        .min = e[0]->dims,
-                                        .opt = e[1]->dims,
-                                        .max = e[2]->dims};
+        if (!e[KINDS - 1]->is_range) continue;
+        ranges[count++] = (pgy_profile_range){.name = e[0]->name,
+                                              .count = e[0]->count,
+                                              .min = e[0]->dims,
+                                              .opt = e[1]->dims,
+                                              .max = e[2]->dims};
     }
+    *out = (pgy_profile){ranges, count};
     return PGY_OK;
 }
 
@@ -179,11 +185,12 @@ pgy_status trt_profiles_resolve(const pgy_profile **out, size_t *count, const tr
                                 const pgy_metadata *first, args *line, pgy_error *err)
 {
     const pgy_text_list *const all[KINDS] = {&s->min_words, &s->opt_words, &s->max_words};
-    resolver r = {.line = line, .err = err};
+    resolver r = {.line = line, .err = err, .reads_ranges = !s->inputs_vary};
     size_t n = 0;
     pgy_status st = first ? update(&r, first) : PGY_OK;
+    r.reads_ranges = true;
     for (size_t k = 0; k < KINDS; k++) n = count_uses(all[k]) > n ? count_uses(all[k]) : n;
-    if (!n && r.current.count) n = 1;
+    if (!n && r.current.count && !s->inputs_vary) n = 1;
     pgy_profile *profiles = arena_alloc_array(&line->memory, n + 1, sizeof *profiles);
     if (!st && !profiles) st = no_memory(err);
     for (size_t i = 0; !st && i < n; i++) {

@@ -326,6 +326,68 @@ static void test_decode__wrong_prompts(void **state)
                    "decode.prompt_length is 3, but there are only 2 ids");
 }
 
+/* Numbers that int64 lacks are shown as they are. */
+static void test_decode__ids_of_64_bits_without_sign(void **state)
+{
+    const uint64_t ids[] = {3, 9223372036854775813U};
+    const int64_t shape[] = {2};
+    setup s;
+    pgy_tensor *t = NULL;
+    pgy_decode_report *r = NULL;
+    pgy_decode_options o = steps(2);
+    (void)state;
+    pgy_status st = open_setup(&s, "llama@opref");
+    if (!st) st = pgy_tensor_copy(&t, pgy_view_of((void *)ids, PGY_U64, 1, shape), &s.err);
+    o.ids = t;
+    if (!st) st = pgy_decode(&r, s.runners, s.count, &o, &s.err);
+    if (!no_memory(st)) {
+        assert_int_equal(st, PGY_E_ARGUMENT);
+        assert_non_null(strstr(s.err.text, "decode.ids: element 1 is 9223372036854775813"));
+    }
+    pgy_tensor_release(t);
+    close_setup(&s);
+}
+
+/* Names of shapes are wildcards, as elsewhere, and the last one counts. */
+static void test_decode__shapes_by_wildcards(void **state)
+{
+    static const struct {
+        const char *names[2];
+        size_t batch, count;
+    } CASES[] = {{{"input_ids", NULL}, 3, 5},
+                 {{"input*", NULL}, 3, 5},
+                 {{"*_ids", "in*"}, 2, 4},
+                 {{"output*", NULL}, 1, 8}};
+    const int64_t shapes[][2] = {{3, 5}, {2, 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        setup s;
+        pgy_decode_report *r = NULL;
+        pgy_metadata *given = NULL;
+        pgy_decode_options o = steps(2);
+        pgy_random_options random = pgy_random_options_default();
+        pgy_status st = pgy_metadata_create(&given, NULL);
+        for (size_t k = 0; !st && k < 2 && CASES[i].names[k]; k++) {
+            const pgy_tensor_info info = {.name = CASES[i].names[k], .rank = 2, .shape = shapes[k]};
+            st = pgy_metadata_set(given, &info, NULL);
+        }
+        random.inputs = given;
+        o.random = &random;
+        s = (setup){0};
+        if (!st) st = decode(&r, &s, "llama@opref", NULL, &o);
+        if (!no_memory(st)) {
+            size_t count = 0;
+            assert_int_equal(st, PGY_OK);
+            assert_int_equal(pgy_decode_report_batch(r), CASES[i].batch);
+            (void)pgy_decode_report_prompt(&count, r, 0);
+            assert_int_equal(count, CASES[i].count);
+        }
+        pgy_decode_report_destroy(r);
+        pgy_metadata_destroy(given);
+        close_setup(&s);
+    }
+}
+
 /* ---- Wrong models and options ------------------------------------------------------------------
  */
 
@@ -406,7 +468,10 @@ static void test_decode__pairs_of_names(void **state)
                  "no output is known to feed the cache 'past_1'");
     expect_pairs("gpt2", "past_0=logits", NULL, PGY_E_TYPE,
                  "output 'logits' cannot be the next 'past_0': it is float32 of rank 3");
-    expect_pairs("llama", "input_ids=logits", NULL, PGY_E_ARGUMENT, "matches no pair");
+    expect_pairs("llama", "input_ids=logits", NULL, PGY_E_ARGUMENT,
+                 "decode.caches: 'input_ids=logits' would feed input 'input_ids', which has a role "
+                 "of its own");
+    expect_pairs("llama", "input_ids=absent", NULL, PGY_E_ARGUMENT, "matches no pair");
 }
 
 static void test_decode__buffers_that_are_too_small(void **state)
@@ -592,6 +657,8 @@ static void test_decode__caches_stay_in_place(void **state)
                  {"joined_half", "3 1 4 1", 4, 4},
                  {"joined_half", "3 1\n4 1\n5 9", 4, 4},
                  {"gqa", "3 1 4 1", 2, 2},
+                 {"gqa_growing", "3 1 4 1", 2, 2},
+                 {"gqa_growing", "3 1\n4 1\n5 9", 2, 2},
                  {"llama", "3 1 4 1", 4, 4}, /* reads the shape of its new keys for the mask */
                  {"torch", "3 1\n4 1\n5 9", 4, 4},
                  {"gpt2", "3 1 4 1", 0, 2}};
@@ -624,9 +691,9 @@ static void test_decode__caches_in_place_have_the_same_bits(void **state)
 {
     static const pgy_number_entry NOTHING = {"", {.real = 0}};
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        static const char *const WORDS[] = {"joined@trt", "gqa@trt", "llama@trt",
-                                            "joined_half@trt"};
+    for (int i = 0; i < 5; i++) {
+        static const char *const WORDS[] = {"joined@trt", "gqa@trt", "llama@trt", "joined_half@trt",
+                                            "gqa_growing@trt"};
         char *path = NULL;
         pgy_decode_options o = steps(10);
         setup s;
