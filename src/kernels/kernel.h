@@ -122,8 +122,8 @@ typedef struct kernel_run {
     atomic_int *fault;
     kernel_bad_index *bad; /* where an index out of range is noted, too; may be NULL */
     void *loaded;          /* for an enqueued kernel: the result of its `load` */
-    kernel_room
-        rooms[2]; /* for KERNEL_JOINS_CACHES, KERNEL_GROWS_CACHES: buffers of outputs 1, 2 */
+    /* For KERNEL_JOINS_CACHES and KERNEL_GROWS_CACHES: the buffers of outputs 1 and 2. */
+    kernel_room rooms[2];
 } kernel_run;
 
 /* Facts about a kernel that the 16-bit adapter (half_adapter.h) and kernel_prepare rely on. */
