@@ -4,16 +4,13 @@
  * memory (byte_lines.h), or of linear ones, whose bytes are gathered one by one; all others, such
  * as depthwise ones, by byte_conv.cu. The problems are those of the host's kernels, and so are the
  * results, bit for bit. */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "kernels/conv.h"
 #include "kernels/cuda/boxed.h"
 #include "kernels/cuda/byte_border.h"
-#include "kernels/cuda/byte_columns.h"
-#include "kernels/cuda/byte_lines.h"
-#include "kernels/int_conv.h"
+#include "kernels/cuda/byte_conv.h"
 #include "kernels/int_problem.h"
 
 /* FEW: output channels of a group, below which most of a tile would be empty. */
@@ -22,70 +19,24 @@ enum { STEP = 128, FEW = 8 };
 /* Inputs of pgy:QLinearConv with a sum. */
 enum { Y_SCALE = 6, Y_ZERO, R = INT_CONV_INPUTS, R_SCALE, R_ZERO, SUM_SCALE, SUM_ZERO, SUM_INPUTS };
 
-typedef enum way { EACH, PACKED, BOXED } way;
-
-typedef struct params {
-    int_conv c;
-    packed_cut cut;
-    uint32_t w_signed, x_zero; /* x_zero: the zero point of X as the byte that it is, if constant */
-    uint32_t adds, unused;
-    byte_binary sum; /* with adds: of a result and R */
-} params;
+typedef byte_conv_params params;
+typedef byte_conv_way way;
 
 static uint32_t tile_of(const kernel *self);
 static way way_of(const kernel *self);
 
 /* ---- The problem ---------------------------------------------------------------------------- */
 
-static uint64_t product_m(const int_conv *c)
-{
-    return extent_mul(c->batch, int_conv_out_plane(c));
-}
-
-static uint64_t product_k(const int_conv *c)
-{
-    return extent_mul(c->in, c->taps);
-}
-
-static uint64_t channels_of(const int_conv *c)
-{
-    return c->groups * c->out;
-}
-
-/* Are channels of X no whole vectors? */
-static bool has_odd_channels(const int_conv *c)
-{
-    return !c->last || c->in % BYTE_CHUNK;
-}
-
-static byte_lines lines_of(const params *p)
-{
-    return byte_lines_of(&p->c, PACKED_TILE[p->cut.tile].m);
-}
-
-/* Are elements of X read one by one? */
-static bool is_gathered(const params *p)
-{
-    return has_odd_channels(&p->c) && !lines_of(p).taps;
-}
-
-/* k as it is packed. */
-static uint64_t packed_k(const params *p)
-{
-    const byte_lines l = lines_of(p);
-    return has_odd_channels(&p->c) && l.taps ? l.k : product_k(&p->c);
-}
-
 /* Can windows of two axes be the rows of a product, in numbers of 32 bits? */
 static bool is_product(const int_conv *c)
 {
     const uint64_t image = extent_mul3(c->groups, c->in, int_conv_in_plane(c));
     return c->size[0] == 1 && c->out_size[0] == 1 && c->kernel[0] == 1 && !c->pad[0] &&
-           !c->w_has_zero && image <= INT32_MAX && product_k(c) <= INT32_MAX / 2 &&
-           product_m(c) <= INT32_MAX && int_conv_out_plane(c) <= INT32_MAX &&
-           channels_of(c) <= INT32_MAX && c->pad[1] >= 0 && c->pad[2] >= 0 &&
-           (!has_odd_channels(c) ||
-            (product_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
+           !c->w_has_zero && image <= INT32_MAX && byte_conv_k(c) <= INT32_MAX / 2 &&
+           byte_conv_m(c) <= INT32_MAX && int_conv_out_plane(c) <= INT32_MAX &&
+           byte_conv_channels(c) <= INT32_MAX && c->pad[1] >= 0 && c->pad[2] >= 0 &&
+           (!byte_conv_is_odd(c) ||
+            (byte_conv_k(c) <= PACKED_GATHERED && c->size[1] < INT16_MAX / 2));
 }
 
 /* Does the copy engine bring 64 channels at a time, because a pixel has no multiple of 128? */
@@ -114,24 +65,10 @@ static cuda_image image_of(const params *p, const void *data)
 }
 
 /* Do all taps of all windows lie inside the image? */
-static bool is_inside(const int_conv *c)
-{
-    for (int i = 1; i < INT_CONV_AXES; i++)
-        if (c->pad[i] ||
-            (c->out_size[i] - 1) * c->stride[i] + (c->kernel[i] - 1) * c->dilation[i] >= c->size[i])
-            return false;
-    return true;
-}
-
-static bool is_mapped(const params *p, way w)
-{
-    return w == BOXED && p->x_zero && !is_inside(&p->c);
-}
-
 /* Is each row of the product a pixel of the image, in their order? */
 static bool is_matrix(const int_conv *c)
 {
-    return c->groups == 1 && !has_odd_channels(c) && c->taps == 1 && c->stride[1] == 1 &&
+    return c->groups == 1 && !byte_conv_is_odd(c) && c->taps == 1 && c->stride[1] == 1 &&
            c->stride[2] == 1 && !c->pad[1] && !c->pad[2] && c->size[1] == c->out_size[1] &&
            c->size[2] == c->out_size[2];
 }
@@ -142,9 +79,9 @@ static bool can_bring(const params *p)
     const int_conv *c = &p->c;
     const int64_t most = 1 << 20; /* keeps the products below in their types */
     uint32_t farthest[2];
-    if (is_matrix(c)) return boxed_has_sizes(product_m(c), c->out);
+    if (is_matrix(c)) return boxed_has_sizes(byte_conv_m(c), c->out);
     if (c->groups != 1 || !c->last || c->in % (STEP / 2) || c->in > INT32_MAX ||
-        !boxed_has_sizes(product_m(c), c->out))
+        !boxed_has_sizes(byte_conv_m(c), c->out))
         return false;
     for (int i = 1; i < INT_CONV_AXES; i++) {
         if (c->size[i] > most || c->out_size[i] > most || c->pad[i] > 128 || c->kernel[i] > 256)
@@ -152,8 +89,8 @@ static bool can_bring(const params *p)
         farthest[i - 1] = (uint32_t)((c->kernel[i] - 1) * c->dilation[i]);
     }
     const cuda_image m = image_of(p, NULL);
-    if (is_mapped(p, BOXED) && (byte_border_kinds(c, 1) > BYTE_BORDER_KINDS ||
-                                byte_border_kinds(c, 2) > BYTE_BORDER_KINDS))
+    if (byte_conv_is_mapped(p, BYTE_CONV_BOXED) && (byte_border_kinds(c, 1) > BYTE_BORDER_KINDS ||
+                                                    byte_border_kinds(c, 2) > BYTE_BORDER_KINDS))
         return false;
     return cuda_image_fits(&m, farthest);
 }
@@ -201,15 +138,15 @@ static bool byte_conv_describe(params *p, const kernel_problem *u, const kernel 
     const int_conv_places *at = &INT_CONV_PLACES[c->kind];
     p->w_signed = u->inputs[at->w].dtype == PGY_I8;
     p->cut = (packed_cut){.splits = 1};
-    if (way_of(self) == EACH) return !p->adds;
+    if (way_of(self) == BYTE_CONV_EACH) return !p->adds;
     if (!is_product(c) || c->out < FEW || !int_problem_is_fixed(u, at->x_zero, 1)) return false;
     p->x_zero = int_problem_has(u, at->x_zero) ? (uint8_t)int_problem_int(u, at->x_zero, 0) : 0;
     p->w_signed = 1; /* as they are packed */
     p->c.x_zero_input = 0;
     p->cut.tile = tile_of(self);
-    p->cut =
-        packed_cut_of(tile_of(self), product_m(c), c->out, byte_columns_k(packed_k(p)), c->groups);
-    return way_of(self) == PACKED || can_bring(p);
+    p->cut = packed_cut_of(tile_of(self), byte_conv_m(c), c->out,
+                           byte_columns_k(byte_conv_packed_k(p)), c->groups);
+    return way_of(self) == BYTE_CONV_PACKED || can_bring(p);
 }
 
 static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
@@ -217,129 +154,20 @@ static bool byte_conv_accept(kernel_problem *u, double *cost_ns)
     params p;
     if (!byte_conv_describe(&p, u, u->self)) return false;
     const int_conv *c = &p.c;
-    const uint64_t k = byte_columns_k(packed_k(&p));
+    const uint64_t k = byte_columns_k(byte_conv_packed_k(&p));
     cuda_set_linear(u);
     const double moved = cuda_cost(cuda_bytes(u), 0, true);
     double computed = 2500;
-    if (way_of(u->self) == BOXED) {
-        *cost_ns = boxed_cost(u, &p.cut, product_m(c), c->out, k);
+    if (way_of(u->self) == BYTE_CONV_BOXED) {
+        *cost_ns = boxed_cost(u, &p.cut, byte_conv_m(c), c->out, k);
         return boxed_is_useful(&p.cut);
     }
-    if (way_of(u->self) == PACKED)
-        computed += packed_cost(&p.cut, product_m(c), c->out, k, c->groups);
+    if (way_of(u->self) == BYTE_CONV_PACKED)
+        computed += packed_cost(&p.cut, byte_conv_m(c), c->out, k, c->groups);
     else
-        computed += (double)kernel_count(&u->outputs[0]) * (double)product_k(c) / 500;
+        computed += (double)kernel_count(&u->outputs[0]) * (double)byte_conv_k(c) / 500;
     *cost_ns = moved > computed ? moved : computed;
     return true;
-}
-
-/* ---- Packing -------------------------------------------------------------------------------- */
-
-static uint64_t pitch_of(const params *p)
-{
-    return extent_round_up(packed_k(p), BYTE_CHUNK);
-}
-
-/* Do results go from registers to whole vectors of Y? */
-static bool is_stored_at_once(const params *p, way w)
-{
-    const int_conv *c = &p->c;
-    return w != EACH && c->kind == INT_CONV_TO_BYTES && c->last && c->out % BYTE_CHUNK == 0 &&
-           p->cut.splits == 1;
-}
-
-static uint64_t rows_of(const params *p, way w)
-{
-    return byte_columns_rows(p->c.out, is_stored_at_once(p, w));
-}
-
-/* The row of a channel's packed weights. */
-static uint64_t row_of(const params *p, way w, uint64_t channel)
-{
-    const uint64_t n = channel % p->c.out;
-    return channel / p->c.out * rows_of(p, w) + byte_columns_row(n, is_stored_at_once(p, w));
-}
-
-static byte_columns columns_of(const params *p, way w)
-{
-    const int_conv *c = &p->c;
-    return byte_columns_of(w == EACH ? 0 : extent_mul3(c->groups, rows_of(p, w), pitch_of(p)),
-                           channels_of(c));
-}
-
-/* From [channel][tap] to [tap][channel], as int8; rows of taps are `row` bytes apart. Returns the
- * sum of the weights. */
-static uint32_t pack_channel(int8_t *to, const uint8_t *from, const int_conv *c, uint64_t row,
-                             uint8_t flip)
-{
-    const uint64_t width = (uint64_t)c->kernel[2];
-    uint32_t sum = 0;
-    for (uint64_t i = 0; i < c->in; i++)
-        for (uint64_t t = 0; t < c->taps; t++) {
-            const int8_t w = (int8_t)(from[i * c->taps + t] ^ flip);
-            to[t / width * row + t % width * c->in + i] = w;
-            sum += (uint32_t)(int32_t)w;
-        }
-    return sum;
-}
-
-static double scale_of(const int_conv *c, const kernel_problem *u, uint64_t channel)
-{
-    const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    if (c->kind == INT_CONV_TO_INT32) return 1;
-    const double scale =
-        int_problem_float(u, at->x_scale, 0) * int_problem_float(u, at->w_scale, channel);
-    return c->kind == INT_CONV_TO_FLOAT ? scale : scale / int_problem_float(u, at->y_scale, 0);
-}
-
-static uint64_t packed_bytes(const params *p, way w)
-{
-    const uint64_t bytes = columns_of(p, w).bytes;
-    return is_mapped(p, w) ? byte_border_of(&p->c, bytes).bytes : bytes;
-}
-
-static void pack(char *packed, const params *p, const kernel_problem *u, way w)
-{
-    const int_conv *c = &p->c;
-    const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const byte_columns columns = columns_of(p, w);
-    const uint8_t flip = u->inputs[at->w].dtype == PGY_U8 ? 0x80 : 0,
-                  *weights = u->inputs[at->w].data;
-    const uint32_t x_zero = c->x_signed ? (uint32_t)(int8_t)p->x_zero : p->x_zero;
-    const double most = (double)product_k(c) * 255 * 128;
-    const uint64_t row =
-        packed_k(p) == product_k(c) ? (uint64_t)c->kernel[2] * c->in : lines_of(p).taps;
-    for (uint64_t i = 0; i < channels_of(c); i++) {
-        uint32_t offset = 0;
-        const double bias =
-            c->kind == INT_CONV_TO_BYTES ? (double)int_problem_int(u, at->bias, i) : 0;
-        if (c->kind == INT_CONV_TO_BYTES) offset = (uint32_t)int_problem_int(u, at->bias, i);
-        if (w != EACH)
-            offset -= x_zero * pack_channel((int8_t *)packed + row_of(p, w, i) * pitch_of(p),
-                                            weights + i * product_k(c), c, row, flip);
-        byte_columns_fill(packed, &columns, i, scale_of(c, u, i), (int32_t)offset,
-                          most + fabs(bias), (int32_t)int_problem_int(u, at->w_zero, i));
-    }
-    memset(packed + columns.outside, (int)p->x_zero, BYTE_CHUNK);
-    if (is_mapped(p, w))
-        byte_border_pack(packed, c, columns.bytes, pitch_of(p), x_zero, is_stored_at_once(p, w), u);
-}
-
-/* The inputs that the packed data holds. */
-static uint32_t packed_inputs_of(const int_conv *c, way w)
-{
-    const int_conv_places *at = &INT_CONV_PLACES[c->kind];
-    const size_t places[] = {w == EACH ? 0 : at->w,
-                             at->x_scale,
-                             at->w_scale,
-                             at->w_zero,
-                             at->y_scale,
-                             at->y_zero,
-                             c->kind == INT_CONV_TO_BYTES ? at->bias : 0};
-    uint32_t bits = 0;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (places[i] < c->inputs) bits |= UINT32_C(1) << places[i];
-    return bits & ~UINT32_C(1);
 }
 
 static pgy_status byte_conv_prepare(kernel_plan *out, const kernel_problem *u, pgy_error *err)
@@ -348,12 +176,12 @@ static pgy_status byte_conv_prepare(kernel_plan *out, const kernel_problem *u, p
     params *p = mem_calloc(1, sizeof *p);
     if (!p) return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     (void)byte_conv_describe(p, u, u->self); /* cannot fail after `accept` */
-    const uint64_t bytes = packed_bytes(p, w);
+    const uint64_t bytes = byte_conv_packed_bytes(p, w);
     *out = (kernel_plan){.params = p,
                          .params_bytes = sizeof *p,
                          .packed = mem_alloc_aligned(64, bytes),
                          .packed_bytes = bytes,
-                         .packed_inputs = packed_inputs_of(&p->c, w),
+                         .packed_inputs = byte_conv_packed_inputs(&p->c, w),
                          .phases = 1,
                          .parts = 1,
                          .in_place = -1};
@@ -362,7 +190,7 @@ static pgy_status byte_conv_prepare(kernel_plan *out, const kernel_problem *u, p
         return pgy_error_set(err, PGY_E_MEMORY, "out of memory");
     }
     memset(out->packed, 0, bytes);
-    pack(out->packed, p, u, w);
+    byte_conv_pack(out->packed, p, u, w);
     return PGY_OK;
 }
 
@@ -380,18 +208,20 @@ static bool byte_conv_extent(kernel_extent *e, const kernel_claim *q)
         return extent_refuse(e, "numbers of operands");
     if (!int_conv_has_valid_sizes(c)) return extent_refuse(e, "shape");
     if (!has_valid_sum(p)) return extent_refuse(e, "sum");
-    if (p->adds && (c->inputs != SUM_INPUTS || w == EACH || c->kind != INT_CONV_TO_BYTES ||
-                    !c->last || c->out % PACKED_VECTOR))
+    if (p->adds && (c->inputs != SUM_INPUTS || w == BYTE_CONV_EACH ||
+                    c->kind != INT_CONV_TO_BYTES || !c->last || c->out % PACKED_VECTOR))
         return extent_refuse(e, "sum");
     if (!int_finish_is_valid(&c->finish)) return extent_refuse(e, "zero points");
-    if (w == EACH && (p->cut.tile || p->cut.splits != 1)) return extent_refuse(e, "parts");
-    if (w != EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
+    if (w == BYTE_CONV_EACH && (p->cut.tile || p->cut.splits != 1))
+        return extent_refuse(e, "parts");
+    if (w != BYTE_CONV_EACH && (!is_product(c) || !packed_cut_extent(e, &p->cut, tile_of(q->self))))
         return extent_refuse(e, "product");
-    if (w == BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
+    if (w == BYTE_CONV_BOXED && !can_bring(p)) return extent_refuse(e, "sizes");
     int_conv_extent_tensors(e, c);
-    if (p->adds) extent_tensor(e, R, extent_mul(product_m(c), channels_of(c)), 1);
-    if (w == EACH) extent_tensor(e, (uint32_t)weights, channels_of(c), product_k(c));
-    e->packed = packed_bytes(p, w);
+    if (p->adds) extent_tensor(e, R, extent_mul(byte_conv_m(c), byte_conv_channels(c)), 1);
+    if (w == BYTE_CONV_EACH)
+        extent_tensor(e, (uint32_t)weights, byte_conv_channels(c), byte_conv_k(c));
+    e->packed = byte_conv_packed_bytes(p, w);
     return true;
 }
 
@@ -406,12 +236,13 @@ static packed_kind kind_of(const params *p, way w)
     };
     static const pgy_dtype Y[] = {PGY_U8, PGY_I32, PGY_F32};
     const int_conv *c = &p->c;
-    const byte_lines l = w == PACKED && has_odd_channels(c) ? lines_of(p) : (byte_lines){0};
-    const uint64_t steps = extent_round_up(packed_k(p), STEP);
+    const byte_lines l =
+        w == BYTE_CONV_PACKED && byte_conv_is_odd(c) ? byte_conv_lines(p) : (byte_lines){0};
+    const uint64_t steps = extent_round_up(byte_conv_packed_k(p), STEP);
     /* The weights of all steps stay in shared memory, beside the lines of two tiles. */
     const packed_tile *t = &PACKED_TILE[p->cut.tile];
-    const bool stays =
-        l.taps && is_stored_at_once(p, w) && c->out <= t->n && steps <= (uint64_t)t->stages * STEP;
+    const bool stays = l.taps && byte_conv_is_direct(p, w) && c->out <= t->n &&
+                       steps <= (uint64_t)t->stages * STEP;
     packed_kind k = {.types = {.x = c->x_signed ? PGY_I8 : PGY_U8,
                                .bias = PGY_F32,
                                .residual = p->adds ? PGY_U8 : PGY_F32,
@@ -424,17 +255,18 @@ static packed_kind kind_of(const params *p, way w)
                      .width = l.taps ? (uint32_t)c->kernel[2] : 0,
                      .height = l.taps ? (uint32_t)c->kernel[1] : 0,
                      /* a place for each k */
-                     .more = is_gathered(p) ? (uint32_t)steps * 8 : l.bytes * (stays ? 2 : 1),
+                     .more =
+                         byte_conv_is_gathered(p) ? (uint32_t)steps * 8 : l.bytes * (stays ? 2 : 1),
                      .plain = is_matrix(c),
-                     .gathered = is_gathered(p),
+                     .gathered = byte_conv_is_gathered(p),
                      .planes = !c->last,
-                     .mapped = is_mapped(p, w),
-                     .slim = w == BOXED && !is_matrix(c) && is_slim(c),
+                     .mapped = byte_conv_is_mapped(p, w),
+                     .slim = w == BYTE_CONV_BOXED && !is_matrix(c) && is_slim(c),
                      .vector = c->last && c->out % PACKED_VECTOR == 0,
                      .biased = c->bias_input != 0,
                      .added = c->sum_input || p->adds,
                      .stays = stays,
-                     .direct = is_stored_at_once(p, w)};
+                     .direct = byte_conv_is_direct(p, w)};
     byte_columns_limit(&k, &c->finish);
     return k;
 }
@@ -460,8 +292,8 @@ static pgy_status load(void **out, const kernel *self, const kernel_plan *plan, 
 {
     const packed_kind kind = kind_of(plan->params, way_of(self));
     switch (way_of(self)) {
-    case EACH: return load_direct(out, &kind, d, err);
-    case PACKED: return packed_load(out, &kind, d, err);
+    case BYTE_CONV_EACH: return load_direct(out, &kind, d, err);
+    case BYTE_CONV_PACKED: return packed_load(out, &kind, d, err);
     default: return boxed_load(out, &kind, d, err);
     }
 }
@@ -475,7 +307,7 @@ static packed_call call_of(const kernel_run *r, way w)
 {
     const params *p = r->params;
     const int_conv *c = &p->c;
-    const byte_columns at = columns_of(p, w);
+    const byte_columns at = byte_conv_columns(p, w);
     const int32_t channels = (int32_t)(c->groups * c->in), width = (int32_t)c->size[2];
     packed_call call = {.x = address(r->tensors[0]),
                         .w = address(r->packed),
@@ -484,13 +316,13 @@ static packed_call call_of(const kernel_run *r, way w)
                                     : c->sum_input ? address(r->tensors[c->sum_input])
                                                    : 0,
                         .y = address(r->tensors[c->inputs]),
-                        .m = product_m(c),
+                        .m = byte_conv_m(c),
                         .n = c->out,
-                        .k = packed_k(p),
-                        .k_pitch = pitch_of(p),
-                        .w_rows = rows_of(p, w),
+                        .k = byte_conv_packed_k(p),
+                        .k_pitch = byte_conv_pitch(p),
+                        .w_rows = byte_conv_rows(p, w),
                         .x_row = (uint64_t)channels,
-                        .y_row = channels_of(c),
+                        .y_row = byte_conv_channels(c),
                         .image = c->groups * c->in * int_conv_in_plane(c),
                         .groups = (uint32_t)c->groups,
                         .channels = (uint32_t)c->in,
@@ -508,13 +340,13 @@ static packed_call call_of(const kernel_run *r, way w)
                         .step_c = c->last ? 1 : (int32_t)c->size[1] * width,
                         .step_x = c->last ? channels : 1,
                         .alpha = 1};
-    const byte_lines l = lines_of(p);
+    const byte_lines l = byte_conv_lines(p);
     call.lines = l.lines;
     call.line = l.line;
     call.step_y = width * call.step_x;
     byte_columns_place(&call, &at, r->packed, &c->finish);
     if (p->adds) call.sum = byte_binary_call_of(&p->sum);
-    if (is_mapped(p, w)) {
+    if (byte_conv_is_mapped(p, w)) {
         const byte_border b = byte_border_of(c, at.bytes);
         call.mapped = call.w + b.table;
         call.row_kinds = call.w + b.at[0];
@@ -537,11 +369,12 @@ typedef struct direct_call {
 static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const int_conv *c = &((const params *)r->params)->c;
-    const packed_call p = call_of(r, EACH);
+    const packed_call p = call_of(r, BYTE_CONV_EACH);
     direct_call d = {.x = p.x,
                      .w = address(r->tensors[INT_CONV_PLACES[c->kind].w]),
                      .x_zero = c->x_zero_input ? address(r->tensors[c->x_zero_input]) : 0,
-                     .zeros = address(r->packed) + columns_of(r->params, EACH).zeros,
+                     .zeros =
+                         address(r->packed) + byte_conv_columns(r->params, BYTE_CONV_EACH).zeros,
                      .offsets = p.offsets,
                      .scales = p.scales,
                      .factors = p.factors,
@@ -563,15 +396,17 @@ static pgy_status enqueue_direct(const kernel_run *r, device_stream *stream, pgy
     memcpy(d.pad, c->pad, sizeof d.pad);
     const cuda_loaded *l = r->loaded;
     return cuda_launch_for(stream, l->functions[0],
-                           c->batch * channels_of(c) * int_conv_out_plane(c), CUDA_BLOCK, &d, err);
+                           c->batch * byte_conv_channels(c) * int_conv_out_plane(c), CUDA_BLOCK, &d,
+                           err);
 }
 
 static pgy_status enqueue(const kernel_run *r, device_stream *stream, pgy_error *err)
 {
     const params *p = r->params;
-    if (way_of(r->self) == EACH) return enqueue_direct(r, stream, err);
+    if (way_of(r->self) == BYTE_CONV_EACH) return enqueue_direct(r, stream, err);
     boxed_call c = {.own = call_of(r, way_of(r->self))};
-    if (way_of(r->self) == PACKED) return packed_launch(stream, r->loaded, &p->cut, &c.own, err);
+    if (way_of(r->self) == BYTE_CONV_PACKED)
+        return packed_launch(stream, r->loaded, &p->cut, &c.own, err);
     if (is_matrix(&p->c)) return boxed_launch_matrix(r->loaded, &p->cut, &c, PGY_I8, stream, err);
     const cuda_image m = image_of(p, r->tensors[0]);
     const pgy_status st =
@@ -608,9 +443,11 @@ const kernel KERNELS_cuda_byte_conv[] = {
 static const struct {
     way way;
     uint32_t tile;
-} TACTICS[] = {{EACH, 0},   {PACKED, 0}, {PACKED, 1}, {PACKED, 2}, {PACKED, 4},
-               {PACKED, 8}, {PACKED, 3}, {BOXED, 0},  {BOXED, 1},  {BOXED, 2},
-               {BOXED, 4},  {BOXED, 6},  {BOXED, 8},  {BOXED, 3}};
+} TACTICS[] = {{BYTE_CONV_EACH, 0},   {BYTE_CONV_PACKED, 0}, {BYTE_CONV_PACKED, 1},
+               {BYTE_CONV_PACKED, 2}, {BYTE_CONV_PACKED, 4}, {BYTE_CONV_PACKED, 8},
+               {BYTE_CONV_PACKED, 3}, {BYTE_CONV_BOXED, 0},  {BYTE_CONV_BOXED, 1},
+               {BYTE_CONV_BOXED, 2},  {BYTE_CONV_BOXED, 4},  {BYTE_CONV_BOXED, 6},
+               {BYTE_CONV_BOXED, 8},  {BYTE_CONV_BOXED, 3}};
 
 static uint32_t tile_of(const kernel *self)
 {
