@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what the options of generated inputs give an input, and tells names that no input has. */
+/* Finds what the options of generated inputs give an input, and warns of names that no input has.
+ */
 #include "data/random_names.h"
 
 #include <string.h>

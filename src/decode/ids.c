@@ -155,7 +155,7 @@ static pgy_status read_json(id_list *l, const char *text, size_t size, pgy_error
     return st;
 }
 
-/* uint64 ids that int64 lacks would become negative. */
+/* Ids above INT64_MAX would become negative. */
 static pgy_status check_unsigned(const pgy_tensor *ids, const char *what, pgy_error *err)
 {
     const uint64_t *x = pgy_tensor_data(ids);

@@ -266,7 +266,8 @@ static bool are_present(const equation *e)
     return true;
 }
 
-/* A letter may be lonely only once others have lost the axes that repeat them. */
+/* Axes of size 1 go first: an operand that only repeats a letter must not keep others from summing
+ * it. */
 static bool simplify(equation *e)
 {
     for (size_t k = 0; k < e->count; k++) drop_repeating(e, &e->in[k]);

@@ -42,7 +42,7 @@ DEVICE taps find_taps(const byte_pool *a, int d, PLACE at)
 }
 
 #if BY_WORDS
-// The larger ones of two unsigned numbers of 16 bits.
+// The maximum of each unsigned 16-bit half of two words.
 DEVICE uint32_t most_of_2(uint32_t x, uint32_t y)
 {
 #ifndef EMULATED
