@@ -2,11 +2,9 @@
 /* pgy Float8MatMul, which the engine's passes make: activation(alpha * A B' + bias + residual) for
  * matrices of float8, where alpha is the product of their scales. The result has the type
  * output_dtype; if that is float8, too, it is divided by y_scale before. */
-#include "ops/class_activation.h"
+#include "ops/class_check.h"
 #include "ops/class_quantize.h"
 #include "tensor/convert.h"
-
-enum { A, B, BIAS, RESIDUAL };
 
 static const op_attr_def ATTRS[] = {
     {"activation", OP_ATTR_STRING, false, NULL, "Relu Gelu FastGelu Silu Sigmoid Tanh"},
@@ -18,44 +16,30 @@ static const op_attr_def ATTRS[] = {
     {NULL},
 };
 
+static const op_def *of_floats(void)
+{
+    return op_find("pgy", "FusedMatMul", 1);
+}
+
 static pgy_status infer(op_infer *c, pgy_error *err)
 {
     pgy_dtype to;
-    const op_value *y = &c->outputs[0];
     pgy_status st = quantize_type(&to, c->node, "output_dtype", err);
     if (!st && !pgy_dtype_is_float(to))
         st = op_error(c->node, err, PGY_E_TYPE, "output_dtype is no type of floats");
-    if (!st) st = op_find("com.microsoft", "FusedMatMul", 1)->infer(c, err);
-    if (!st && op_has_input(c, BIAS)) st = rank_check(c, BIAS, 1, 1, err);
-    if (!st && op_has_input(c, BIAS)) st = rank_check(c, B, 2, PGY_MAX_RANK, err);
+    if (!st) st = of_floats()->infer(c, err);
     if (!st) c->outputs[0].dtype = to;
-    if (st || y->rank < 0) return st;
-    if (op_has_input(c, BIAS))
-        st = dim_check(c, BIAS, 0, y->dims[y->rank - 1], "the number of columns", err);
-    if (st || !op_has_input(c, RESIDUAL)) return st;
-    st = rank_check(c, RESIDUAL, y->rank, y->rank, err);
-    for (int32_t d = 0; !st && d < y->rank; d++)
-        st = dim_check(c, RESIDUAL, (size_t)d, y->dims[d], "the same dimension of the output", err);
     return st;
 }
 
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
-    activation a;
-    pgy_status st = inputs_check(c, "FFff", err);
-    if (!st) st = activation_read_pgy(&a, c->node, err);
-    if (!st) st = op_find("com.microsoft", "FusedMatMul", 1)->eval(c, err);
-    if (st) return st;
-    const double *bias = in_f64(c, BIAS), *residual = in_f64(c, RESIDUAL);
+    const pgy_status st = of_floats()->eval(c, err);
+    if (st || pgy_dtype_describe(c->outputs[0].dtype)->bits > 8) return st;
     const double scale = (double)op_attr_float(c->node, "y_scale", 1);
-    const size_t count = out_count(c, 0), columns = bias ? in_count(c, BIAS) : 1;
     double *y = out_f64(c, 0);
-    for (size_t i = 0; bias && i < count; i += columns)
-        for (size_t j = 0; j < columns; j++) y[i + j] += bias[j];
-    for (size_t i = 0; residual && i < count; i++) y[i] += residual[i];
-    activation_apply(&a, y, count);
-    if (pgy_dtype_describe(c->outputs[0].dtype)->bits > 8) return PGY_OK;
-    for (size_t i = 0; i < count; i++) y[i] = float_round(c->outputs[0].dtype, y[i] / scale, true);
+    for (size_t i = 0; i < out_count(c, 0); i++)
+        y[i] = float_round(c->outputs[0].dtype, y[i] / scale, true);
     return PGY_OK;
 }
 
