@@ -22,6 +22,9 @@ typedef struct symbol {
 typedef struct draw {
     symbol symbols[MAX_SYMBOLS];
     int count;
+    int growing; /* in so many more draws, as caches do */
+    int grows;   /* the symbol that grows */
+    int64_t growth;
     uint32_t random;
 } draw;
 
@@ -56,9 +59,25 @@ static int64_t size_of(draw *d, const char *name)
     return find_symbol(d, name)->size;
 }
 
+/* Some draws are followed by a few in which one size grows steadily: ranges prepare such shapes
+ * before they come. */
+static void start_to_grow(draw *d)
+{
+    enum { DRAWS = 7 };
+    if (!d->count || next(d) % 8 != 0) return;
+    d->growing = DRAWS;
+    d->grows = (int)(next(d) % (uint32_t)d->count);
+    d->growth = (1 + next(d) % 2) * (is_image(d->symbols[d->grows].name) ? 8 : 1);
+}
+
 /* Changes all sizes, or one. */
 static void draw_sizes(draw *d)
 {
+    if (d->growing > 0) {
+        d->growing--;
+        d->symbols[d->grows].size += d->growth;
+        return;
+    }
     const int only = d->count && next(d) % 3 == 0 ? (int)(next(d) % (uint32_t)d->count) : -1;
     for (int i = 0; i < d->count; i++) {
         symbol *s = &d->symbols[i];
@@ -67,6 +86,7 @@ static void draw_sizes(draw *d)
         if (is_image(s->name) && kind != 1) s->size *= 8;
         if (only >= 0 && only != i) s->size = s->first;
     }
+    start_to_grow(d);
 }
 
 static void fill(pgy_tensor *t, draw *d)

@@ -206,6 +206,8 @@ static pgy_status finish(range *r, pgy_error *err)
 {
     r->arena_bytes = r->base->spaces[0].arena_bytes;
     r->arena_bound = r->base->spaces[0].arena_bound;
+    for (size_t i = 0; i < r->sizes.symbol_count; i++)
+        r->ahead.latest[i] = r->sizes.bound[i].value;
     r->values = arena_alloc_array(&r->memory, r->sizes.count, sizeof *r->values);
     r->changes =
         arena_alloc_array(&r->memory, r->base->step_count + 1 + r->slot_count, sizeof *r->changes);
@@ -289,6 +291,7 @@ void range_release(range *r)
     sizes_deinit(&r->sizes);
     arena_deinit(&r->memory);
     arena_deinit(&r->rule_memory);
+    arena_deinit(&r->ahead.memory);
     pthread_mutex_destroy(&r->lock);
     mem_free(r);
 }

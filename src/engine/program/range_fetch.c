@@ -22,14 +22,14 @@ static void fetch_operands(const range *r, const range_step *s)
 
 /* Instructions are fetched, too: the kernels' functions and shape rules run once for each program.
  */
-static void fetch_steps(const range *r, const program *p)
+static void fetch_steps(const range *r, const program *p, bool prepared)
 {
     enum { CODE = 512 }; /* bytes of a function: about what one of usual length executes */
     for (size_t i = 0; i < r->step_count; i++) {
         const range_step *s = &r->steps[i];
         fetch(&p->steps[s->step], sizeof *p->steps);
         fetch(&r->base->steps[s->step].plan, sizeof(kernel_plan));
-        if (s->twin != RANGE_NONE) continue;
+        if (prepared || s->twin != RANGE_NONE) continue;
         fetch_operands(r, s);
         fetch((const void *)s->kernel->accept, CODE);
         fetch((const void *)s->kernel->prepare, CODE);
@@ -37,9 +37,15 @@ static void fetch_steps(const range *r, const program *p)
     }
 }
 
-void range_fetch(const range *r, const program *p)
+static void fetch_ahead(const range_ahead_shape *ahead)
 {
+    fetch(ahead->plans, ahead->plan_count * sizeof *ahead->plans);
+}
+
+void range_fetch(const range *r, const program *p, const range_ahead_shape *ahead)
+{
+    if (ahead) fetch_ahead(ahead);
     for (size_t i = 0; i < r->varying_count; i++)
         fetch(&p->tensors[r->varying[i].tensor], sizeof *p->tensors);
-    fetch_steps(r, p);
+    fetch_steps(r, p, ahead != NULL);
 }

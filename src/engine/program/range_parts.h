@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of a range, shared by range.c (building), range_values.c (values of its graph),
  * range_record.c (what a build records of its tensors and steps), range_arena.c (places),
- * range_fetch.c (prefetching) and range_program.c (programs for other shapes). */
+ * range_fetch.c (prefetching), range_prepare.c (a step for other sizes), range_ahead.c (parameters
+ * for the next shapes) and range_program.c (programs for other shapes). */
 #ifndef ENGINE_PROGRAM_RANGE_PARTS_H
 #define ENGINE_PROGRAM_RANGE_PARTS_H
 
@@ -66,6 +67,30 @@ typedef struct range_slot {
     uint64_t fixed;  /* by tensors whose size does not vary */
 } range_slot;
 
+/* Parameters of a step for a shape that has not come yet. */
+typedef struct range_ahead_plan {
+    kernel_plan plan; /* without packed bytes */
+    double cost_ns;
+} range_ahead_plan;
+
+typedef struct range_ahead_shape {
+    int64_t sizes[SIZES_SYMBOLS]; /* independent sizes */
+    range_ahead_plan *plans;      /* of the steps without a twin, in order */
+    size_t plan_count;
+} range_ahead_shape;
+
+enum { RANGE_AHEAD_MOST = 8 };
+
+typedef struct range_ahead {
+    arena memory; /* of plans and parameters */
+    range_ahead_shape shapes[RANGE_AHEAD_MOST];
+    size_t count;
+    size_t wanted;                 /* shapes of the latest guess; 0: none was made */
+    int64_t latest[SIZES_SYMBOLS]; /* independent sizes of the latest program */
+    int64_t growth[SIZES_SYMBOLS]; /* since the one before it */
+    bool steady;                   /* the growth before it was the same */
+} range_ahead;
+
 struct range {
     atomic_size_t users;
     arena memory;
@@ -96,7 +121,18 @@ struct range {
     uint64_t arena_bytes, arena_bound;
     int64_t *values; /* all sizes for the program that is being made */
     kernel_problem problem;
+    range_ahead ahead;
 };
+
+/* A program in the making. The range is locked. */
+typedef struct range_making {
+    range *r;
+    program *p;
+    const range_ahead_shape *ahead; /* what was prepared for these sizes; or NULL */
+    size_t ahead_used;              /* its plans that have been taken */
+    dim_table dims;
+    pgy_error *err;
+} range_making;
 
 /* ---- range_values.c ---- */
 /* The dims of a value, all with numbers in the base. */
@@ -120,8 +156,32 @@ pgy_status range_note_slots(builder *b, const program_interval *items, const uin
                             size_t count, pgy_error *err) PGY_MUST_CHECK;
 
 /* ---- range_fetch.c ---- */
-/* Prefetches what making a program in `p`, which is a copy of the base or a spare one, reads. */
-void range_fetch(const range *r, const program *p);
+/* Prefetches what making a program in `p`, which is a copy of the base or a spare one, reads.
+ * `ahead`: what was prepared for its shapes; or NULL. */
+void range_fetch(const range *r, const program *p, const range_ahead_shape *ahead);
+
+/* ---- range_prepare.c ---- */
+/* PGY_E_UNSUPPORTED: the range has no program for these shapes because of this step. */
+pgy_status range_refuse(const range_making *m, const range_step *s, const char *why) PGY_MUST_CHECK;
+/* Does the plan fit the packed bytes of the base, and the memory that its output shares? */
+bool range_fits(const range_making *m, const range_step *s, const kernel_plan *made);
+/* Asks the shape rule and the kernel. `made` is the caller's to release, also after an error. */
+pgy_status range_prepare(kernel_plan *made, double *cost_ns, range_making *m,
+                         const range_step *s) PGY_MUST_CHECK;
+
+/* ---- range_ahead.c ---- */
+/* What was prepared for the sizes of the latest sizes_evaluate; NULL: nothing. */
+const range_ahead_shape *range_ahead_find(const range *r);
+/* Notes the sizes of the latest sizes_evaluate. */
+void range_ahead_note(range *r);
+/* How many of the next shapes should be prepared; 0: sizes do not grow steadily. */
+size_t range_ahead_wanted(range *r);
+void range_ahead_clear(range *r);
+/* Starts the shape that comes `distance` shapes after the latest and evaluates its sizes. It counts
+ * when the caller raises `ahead.count`. False: there is none. */
+bool range_ahead_start(range *r, size_t distance);
+/* Adds a copy of the plan of the next step without a twin. False: no memory. */
+bool range_ahead_add(range *r, const kernel_plan *made, double cost_ns);
 
 /* ---- range_arena.c ---- */
 /* Bytes of the slot of a block. */

@@ -8,20 +8,6 @@
 #include "engine/program/flops.h"
 #include "engine/program/range_parts.h"
 
-/* A program in the making. The range is locked. */
-typedef struct making {
-    range *r;
-    program *p;
-    dim_table dims;
-    pgy_error *err;
-} making;
-
-static pgy_status refuse(const making *m, const range_step *s, const char *why)
-{
-    const program_step *step = &m->p->steps[s->step];
-    return pgy_error_set(m->err, PGY_E_UNSUPPORTED, "%s '%s': %s", step->op_type, step->label, why);
-}
-
 /* ---- Tensors -------------------------------------------------------------------------------- */
 
 /* Keeps a program that nobody uses, without its hold on the range. */
@@ -118,7 +104,7 @@ static bool find_bytes(uint64_t *out, const program_tensor *t)
     return true;
 }
 
-static pgy_status size_tensor(making *m, const range_varying *v)
+static pgy_status size_tensor(range_making *m, const range_varying *v)
 {
     program_tensor *t = &m->p->tensors[v->tensor];
     int64_t *shape = (int64_t *)t->shape; /* the program's own */
@@ -130,7 +116,7 @@ static pgy_status size_tensor(making *m, const range_varying *v)
 
 /* Views and their tensors have the same bytes, and so have outputs in the memory of an input, and
  * constants at all sizes. */
-static pgy_status place_tensor(making *m, const range_varying *v)
+static pgy_status place_tensor(range_making *m, const range_varying *v)
 {
     range *r = m->r;
     program_tensor *t = &m->p->tensors[v->tensor];
@@ -148,7 +134,7 @@ static pgy_status place_tensor(making *m, const range_varying *v)
                          t->name);
 }
 
-static pgy_status size_tensors(making *m)
+static pgy_status size_tensors(range_making *m)
 {
     range *r = m->r;
     pgy_status st = PGY_OK;
@@ -172,130 +158,8 @@ static pgy_status size_tensors(making *m)
 
 /* ---- Steps ---------------------------------------------------------------------------------- */
 
-static const dim *dims_of(making *m, const program_tensor *t)
-{
-    dim *dims = arena_alloc_array(&m->r->rule_memory, (size_t)t->rank, sizeof *dims);
-    for (int32_t i = 0; dims && i < t->rank; i++) dims[i] = dim_const(t->shape[i]);
-    return dims;
-}
-
-/* What shape inference would know of an input at these sizes. */
-static pgy_status know_input(op_value *out, making *m, const range_operand *o)
-{
-    dim *elements = NULL;
-    *out = *o->known;
-    out->dims = dims_of(m, &m->p->tensors[o->tensor]);
-    if (out->elements && !out->data) {
-        elements = arena_alloc_array(&m->r->rule_memory, out->element_count, sizeof *elements);
-        if (!elements) return graph_no_memory(m->err);
-        out->elements = elements;
-    }
-    for (size_t i = 0; elements && i < out->element_count; i++) {
-        int64_t value;
-        if (!sizes_value_now(&value, &m->r->sizes, o->known->elements[i])) {
-            out->elements = NULL;
-            out->element_count = 0;
-            break;
-        }
-        elements[i] = dim_const(value);
-    }
-    return out->dims ? PGY_OK : graph_no_memory(m->err);
-}
-
-static bool is_as_inferred(const program_tensor *t, const op_value *v)
-{
-    if (t->rank != v->rank) return false;
-    for (int32_t i = 0; i < t->rank; i++)
-        if (!dim_is_const(v->dims[i]) || v->dims[i].value != t->shape[i]) return false;
-    return true;
-}
-
-/* Kernels see only shapes that the operator's rule has accepted. */
-static pgy_status check_rule(making *m, const range_step *s)
-{
-    op_value inputs[KERNEL_MAX_INPUTS], outputs[KERNEL_MAX_OUTPUTS];
-    bool present[KERNEL_MAX_INPUTS], wanted[KERNEL_MAX_OUTPUTS];
-    const op_host host = {.model_precision = true};
-    op_infer c = {.node = s->node,
-                  .inputs = inputs,
-                  .present = present,
-                  .outputs = outputs,
-                  .wanted = wanted,
-                  .dims = &m->dims,
-                  .memory = &m->r->rule_memory,
-                  .host = &host,
-                  .shapes_only = true};
-    pgy_error why;
-    pgy_status st = PGY_OK;
-    why.text[0] = '\0'; /* clearing all of it takes longer than most rules */
-    const range_operand *written = s->operands + s->input_count;
-    for (size_t i = 0; !st && i < s->input_count; i++) {
-        present[i] = s->operands[i].known != NULL;
-        inputs[i] = (op_value){.rank = -1};
-        if (present[i]) st = know_input(&inputs[i], m, &s->operands[i]);
-    }
-    for (size_t i = 0; i < s->output_count; i++) {
-        outputs[i] = (op_value){.rank = -1};
-        wanted[i] = written[i].tensor != PROGRAM_NO_TENSOR;
-    }
-    if (st) return st;
-    if (s->node->def->infer(&c, &why)) return refuse(m, s, why.text);
-    for (size_t i = 0; i < s->output_count; i++)
-        if (wanted[i] && !is_as_inferred(&m->p->tensors[written[i].tensor], &outputs[i]))
-            return refuse(m, s, "its shape rule gives another shape than the range");
-    return PGY_OK;
-}
-
-static const void *data_of(const making *m, const range_operand *o)
-{
-    static const _Alignas(64) char LARGE[64];
-    const program_tensor *t = &m->p->tensors[o->tensor];
-    if (m->r->tensors[m->r->tensors[o->tensor].root].elements) return t->data;
-    if (o->constant) return pgy_tensor_data(o->constant);
-    return o->is_large_constant ? LARGE : NULL;
-}
-
-static kernel_tensor describe(const making *m, const range_operand *o)
-{
-    if (o->tensor == PROGRAM_NO_TENSOR) return (kernel_tensor){0};
-    const program_tensor *t = &m->p->tensors[o->tensor];
-    return (kernel_tensor){.dtype = t->dtype,
-                           .rank = t->rank,
-                           .shape = t->shape,
-                           .layout = o->layout,
-                           .data = data_of(m, o),
-                           .narrow = o->narrow,
-                           .elsewhere = o->is_large_constant};
-}
-
-static bool has_layouts(const kernel_problem *u, const range_step *s)
-{
-    for (size_t i = 0; i < s->input_count; i++)
-        if (u->inputs[i].layout != s->operands[i].layout) return false;
-    for (size_t i = 0; i < s->output_count; i++)
-        if (u->outputs[i].layout != s->operands[s->input_count + i].layout) return false;
-    return true;
-}
-
-/* Does the plan fit the packed bytes of the base, and the memory that its output shares? */
-static bool fits_base(const making *m, const range_step *s, const kernel_plan *made)
-{
-    const program_step *base = &m->r->base->steps[s->step];
-    const program_tensor *in, *out;
-    if (made->packed_bytes != base->plan.packed_bytes ||
-        made->packed_form != base->plan.packed_form ||
-        made->packed_inputs != base->plan.packed_inputs)
-        return false;
-    if (made->packed && made->packed != base->plan.packed &&
-        memcmp(made->packed, base->plan.packed, made->packed_bytes) != 0)
-        return false;
-    if (!s->in_place) return true;
-    in = &m->p->tensors[s->operands[base->plan.in_place].tensor];
-    out = &m->p->tensors[s->operands[s->input_count].tensor];
-    return made->in_place == base->plan.in_place && in->size_bytes == out->size_bytes;
-}
-
-static pgy_status take_plan(making *m, const range_step *s, kernel_plan *made, double cost_ns)
+static pgy_status take_plan(range_making *m, const range_step *s, const kernel_plan *made,
+                            double cost_ns)
 {
     program_step *step = &m->p->steps[s->step];
     const program_step *base = &m->r->base->steps[s->step];
@@ -313,36 +177,17 @@ static pgy_status take_plan(making *m, const range_step *s, kernel_plan *made, d
     return PGY_OK;
 }
 
-static pgy_status prepare(making *m, const range_step *s)
+static pgy_status prepare_alone(range_making *m, const range_step *s)
 {
-    kernel_problem *u = &m->r->problem;
     kernel_plan made = {0};
     double cost_ns = 0;
-    u->node = s->node;
-    u->space = 0;
-    u->input_count = s->input_count;
-    u->output_count = s->output_count;
-    const kernel_plan *base = &m->r->base->steps[s->step].plan;
-    u->keeps_packed = s->kernel->flags & KERNEL_KEEPS_PACKED;
-    u->kept = u->keeps_packed ? base->packed : NULL;
-    u->kept_bytes = u->keeps_packed ? base->packed_bytes : 0;
-    for (size_t i = 0; i < s->input_count; i++) u->inputs[i] = describe(m, &s->operands[i]);
-    for (size_t i = 0; i < s->output_count; i++)
-        u->outputs[i] = describe(m, &s->operands[s->input_count + i]);
-    if (!kernel_accept(s->kernel, u, &cost_ns) || !has_layouts(u, s))
-        return refuse(m, s, "its kernel does not support these sizes");
-    pgy_status st = s->kernel->prepare(&made, u, m->err);
-    if (st) return st;
-    if (!base->workspace_bytes && made.workspace_bytes)
-        st = refuse(m, s, "its kernel needs memory that it does not need for other sizes");
-    else
-        st = fits_base(m, s, &made) ? take_plan(m, s, &made, cost_ns)
-                                    : refuse(m, s, "its packed weights or memory depend on sizes");
+    pgy_status st = range_prepare(&made, &cost_ns, m, s);
+    if (!st) st = take_plan(m, s, &made, cost_ns);
     kernel_plan_deinit(&made);
     return st;
 }
 
-static void take_twin(making *m, const range_step *s)
+static void take_twin(range_making *m, const range_step *s)
 {
     program_step *step = &m->p->steps[s->step];
     const program_step *twin = &m->p->steps[m->r->steps[s->twin].step];
@@ -351,23 +196,25 @@ static void take_twin(making *m, const range_step *s)
     step->cost_ns = twin->cost_ns;
 }
 
-static flops_shape shape_of(const making *m, const range_operand *o)
+static flops_shape shape_of(const range_making *m, const range_operand *o)
 {
     const program_tensor *t = o->tensor == PROGRAM_NO_TENSOR ? NULL : &m->p->tensors[o->tensor];
     return t ? (flops_shape){t->rank, t->shape} : (flops_shape){-1, NULL};
 }
 
-static pgy_status prepare_step(making *m, const range_step *s)
+static pgy_status prepare_step(range_making *m, const range_step *s)
 {
     const program_step *base = &m->r->base->steps[s->step];
     program_step *step = &m->p->steps[s->step];
     pgy_status st = PGY_OK;
-    if (s->twin == RANGE_NONE) {
-        if (s->node) st = check_rule(m, s);
-        if (!st) st = prepare(m, s);
+    if (s->twin == RANGE_NONE && m->ahead) {
+        const range_ahead_plan *kept = &m->ahead->plans[m->ahead_used++];
+        st = take_plan(m, s, &kept->plan, kept->cost_ns);
+    } else if (s->twin == RANGE_NONE) {
+        st = prepare_alone(m, s);
     } else {
         take_twin(m, s);
-        if (!fits_base(m, s, &step->plan)) st = refuse(m, s, "its memory depends on sizes");
+        if (!range_fits(m, s, &step->plan)) st = range_refuse(m, s, "its memory depends on sizes");
     }
     if (st || !base->flops) return st;
     flops_shape inputs[FLOPS_INPUTS];
@@ -377,7 +224,7 @@ static pgy_status prepare_step(making *m, const range_step *s)
     return PGY_OK;
 }
 
-static pgy_status prepare_steps(making *m)
+static pgy_status prepare_steps(range_making *m)
 {
     range *r = m->r;
     program *p = m->p;
@@ -397,7 +244,7 @@ static pgy_status prepare_steps(making *m)
 
 /* ---- Memory --------------------------------------------------------------------------------- */
 
-static pgy_status place_all(making *m)
+static pgy_status place_all(range_making *m)
 {
     range *r = m->r;
     program *p = m->p;
@@ -418,7 +265,46 @@ static pgy_status place_all(making *m)
     return PGY_OK;
 }
 
-static pgy_status make(making *m, const pgy_metadata *shapes)
+/* ---- The next shapes ------------------------------------------------------------------------ */
+
+static bool prepare_next(range_making *m, size_t distance)
+{
+    range *r = m->r;
+    if (!range_ahead_start(r, distance) || size_tensors(m)) return false;
+    for (size_t i = 0; i < r->step_count; i++) {
+        kernel_plan made = {0};
+        double cost_ns = 0;
+        if (r->steps[i].twin != RANGE_NONE) continue;
+        const bool kept =
+            !range_prepare(&made, &cost_ns, m, &r->steps[i]) && range_ahead_add(r, &made, cost_ns);
+        kernel_plan_deinit(&made);
+        if (!kept) return false;
+    }
+    r->ahead.count++;
+    return true;
+}
+
+/* Prepares steps for shapes that will probably come next. It is no error if a rule or kernel
+ * refuses one: the shape may never come. Leaves other sizes in the range and in the program. */
+static void prepare_ahead(range_making *m)
+{
+    pgy_error why, *const kept = m->err;
+    const size_t wanted = range_ahead_wanted(m->r);
+    why.text[0] = '\0';
+    m->err = &why;
+    range_ahead_clear(m->r);
+    for (size_t i = 1; i <= wanted && prepare_next(m, i);) i++;
+    m->err = kept;
+}
+
+static pgy_status evaluate(range_making *m, const pgy_metadata *shapes)
+{
+    if (sizes_evaluate(m->r->values, &m->r->sizes, shapes)) return PGY_OK;
+    return pgy_error_set(m->err, PGY_E_UNSUPPORTED,
+                         "a relation between the sizes of the inputs does not hold");
+}
+
+static pgy_status make(range_making *m, const pgy_metadata *shapes)
 {
     range *r = m->r;
     m->p = take_spare(r);
@@ -426,11 +312,16 @@ static pgy_status make(making *m, const pgy_metadata *shapes)
     if (copied) m->p = copy_base(r);
     if (!m->p) return graph_no_memory(m->err);
     m->p->owner = range_retain(r);
-    range_fetch(r, m->p);
-    if (!sizes_evaluate(r->values, &r->sizes, shapes))
-        return pgy_error_set(m->err, PGY_E_UNSUPPORTED,
-                             "a relation between the sizes of the inputs does not hold");
-    pgy_status st = size_tensors(m);
+    pgy_status st = evaluate(m, shapes);
+    if (st) return st;
+    range_ahead_note(r);
+    m->ahead = range_ahead_find(r);
+    range_fetch(r, m->p, m->ahead);
+    if (!m->ahead) {
+        prepare_ahead(m);
+        st = evaluate(m, shapes);
+    }
+    if (!st) st = size_tensors(m);
     if (!st) st = prepare_steps(m);
     if (!st) st = place_all(m);
     if (!st && copied) r->program_bytes = m->p->memory.used_bytes;
@@ -439,7 +330,7 @@ static pgy_status make(making *m, const pgy_metadata *shapes)
 
 pgy_status range_program(program **out, range *r, const pgy_metadata *shapes, pgy_error *err)
 {
-    making m = {.r = r, .err = err};
+    range_making m = {.r = r, .err = err};
     pthread_mutex_lock(&r->lock);
     const pgy_status st = make(&m, shapes);
     arena_reset(&r->rule_memory);

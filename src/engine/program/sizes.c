@@ -219,6 +219,22 @@ bool sizes_value_now(int64_t *out, const sizes *s, dim d)
     return dim_value(out, d, s->now, s->symbol_count);
 }
 
+static bool evaluate_items(int64_t *values, const sizes *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (!sizes_value_now(&values[i], s, s->items[i])) return false;
+    return true;
+}
+
+bool sizes_evaluate_at(int64_t *values, sizes *s, const int64_t *independent)
+{
+    for (size_t i = 0; i < s->symbol_count; i++) {
+        if (independent[i] < s->least[i] || independent[i] > s->most[i]) return false;
+        s->now[i] = (dim_bound){s->bound[i].symbol, independent[i]};
+    }
+    return evaluate_items(values, s);
+}
+
 bool sizes_evaluate(int64_t *values, sizes *s, const pgy_metadata *shapes)
 {
     for (size_t i = 0; i < s->symbol_count; i++) {
@@ -226,8 +242,7 @@ bool sizes_evaluate(int64_t *values, sizes *s, const pgy_metadata *shapes)
         s->now[i] =
             (dim_bound){s->bound[i].symbol, pgy_metadata_at(shapes, a.input)->shape[a.axis]};
     }
-    for (size_t i = 0; i < s->count; i++)
-        if (!sizes_value_now(&values[i], s, s->items[i])) return false;
+    if (!evaluate_items(values, s)) return false;
     const uint32_t *axis = s->input_axes;
     for (size_t i = 0; i < s->input_count; i++) {
         const int64_t *shape = pgy_metadata_at(shapes, i)->shape;

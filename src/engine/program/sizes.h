@@ -34,7 +34,7 @@ typedef struct sizes {
     size_axis symbols[SIZES_SYMBOLS]; /* the axes that vary independently */
     dim_bound bound[SIZES_SYMBOLS];   /* their sizes in the shapes that the range is built for */
     int64_t least[SIZES_SYMBOLS], most[SIZES_SYMBOLS];
-    dim_bound now[SIZES_SYMBOLS]; /* their sizes in the latest sizes_evaluate */
+    dim_bound now[SIZES_SYMBOLS]; /* their sizes in the latest evaluation */
     size_t symbol_count;
     dim *items;       /* all distinct sizes */
     uint8_t *varying; /* indexed by place: does the size vary? */
@@ -59,7 +59,10 @@ bool sizes_cover(const sizes *s, const pgy_metadata *shapes);
 /* Computes all sizes for input shapes that the range covers. False: a relation between input sizes
  * does not hold, or a number overflows. */
 bool sizes_evaluate(int64_t *values, sizes *s, const pgy_metadata *shapes);
-/* The number of a dim at these shapes. */
+/* The same for independent sizes, which need not have been checked. False also if one lies outside
+ * the range. */
+bool sizes_evaluate_at(int64_t *values, sizes *s, const int64_t *independent);
+/* The number of a dim at the shapes of the latest evaluation. */
 bool sizes_value_now(int64_t *out, const sizes *s, dim d);
 
 #endif

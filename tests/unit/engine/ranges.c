@@ -13,6 +13,7 @@
 
 #include "engine/build/engine_state.h"
 #include "engine/context/context.h"
+#include "engine/program/range_parts.h"
 #include "harness/model_builder.h"
 
 /* A layer of a decoder: query, key and value of new tokens, a cache of keys and values, a mask made
@@ -212,6 +213,42 @@ static void test_ranges__a_cache_that_grows(void **state)
     (void)state;
     pair p = open_pair(1);
     for (int64_t past = 5; past < 60; past++) compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+    close_pair(&p);
+}
+
+/* How many shapes the engine's latest range has prepared. */
+static size_t count_ahead(const engine *e)
+{
+    assert_true(e->ranges.kept_count > 0);
+    return e->ranges.kept[0]->ahead.count;
+}
+
+/* Sizes that grow steadily are prepared before they come, more of them each time the guess was
+ * right; others are not. Steps of two have other parameters than those of one. */
+static void test_ranges__shapes_ahead(void **state)
+{
+    (void)state;
+    pair p = open_pair(1);
+    size_t most = 0;
+    for (int64_t past = 5; past < 40; past++) {
+        compare(p.a, p.b, (lengths){1, 1, past}, past == 5);
+        if (past > 5 && count_ahead(p.ranged) > most) most = count_ahead(p.ranged);
+    }
+    assert_int_equal(most, RANGE_AHEAD_MOST);
+    compare(p.a, p.b, (lengths){1, 1, 60}, false);
+    assert_int_equal(count_ahead(p.ranged), 0);
+    compare(p.a, p.b, (lengths){1, 1, 55}, false);
+    assert_int_equal(count_ahead(p.ranged), 0);
+    for (int64_t past = 57; past < 75; past += 2) compare(p.a, p.b, (lengths){1, 1, past}, false);
+    assert_true(count_ahead(p.ranged) > 0);
+    /* Beyond the largest size of a range nothing is prepared. */
+    for (int64_t past = 40; past < 160; past++) {
+        pgy_tensor_map *got = run(p.a, (lengths){1, 1, past}, 1),
+                       *wanted = run(p.b, (lengths){1, 1, past}, 1);
+        expect_same(got, wanted);
+        pgy_tensor_map_destroy(got);
+        pgy_tensor_map_destroy(wanted);
+    }
     close_pair(&p);
 }
 
@@ -460,13 +497,13 @@ static void test_ranges__an_engine_from_a_plan(void **state)
     close_pair(&p);
 }
 
-static engine *build_profile(const int64_t sizes[3][3])
+static engine *build_profile(const int64_t bounds[3][3])
 {
     static const char *const NAMES[] = {"x", "keys", "values"};
     int64_t corners[3][3][4];
     pgy_profile_range r[3];
     for (int c = 0; c < 3; c++) {
-        const int64_t batch = sizes[c][0], rows = sizes[c][1], past = sizes[c][2];
+        const int64_t batch = bounds[c][0], rows = bounds[c][1], past = bounds[c][2];
         const int64_t x[] = {batch, rows, 8}, cache[] = {batch, 2, past, 4};
         memcpy(corners[c][0], x, sizeof x);
         memcpy(corners[c][1], cache, sizeof cache);
@@ -495,10 +532,10 @@ static engine *build_profile(const int64_t sizes[3][3])
 /* The first shapes beside the usual ones need no build: the profile gives the range. */
 static void test_ranges__of_a_profile(void **state)
 {
-    static const int64_t sizes[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
+    static const int64_t bounds[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
     (void)state;
     pair p = open_pair(1);
-    engine *e = build_profile(sizes);
+    engine *e = build_profile(bounds);
     context *c = open(e, 1);
     compare(c, p.b, (lengths){2, 3, 20}, true); /* the usual shapes */
     compare(c, p.b, (lengths){3, 2, 7}, false);
@@ -513,10 +550,10 @@ static void test_ranges__of_a_profile(void **state)
 /* Usual sizes of 1 are no base; the first shapes beside them are. */
 static void test_ranges__of_a_profile_for_one(void **state)
 {
-    static const int64_t sizes[3][3] = {{1, 1, 2}, {1, 1, 20}, {4, 6, 300}};
+    static const int64_t bounds[3][3] = {{1, 1, 2}, {1, 1, 20}, {4, 6, 300}};
     (void)state;
     pair p = open_pair(1);
-    engine *e = build_profile(sizes);
+    engine *e = build_profile(bounds);
     context *c = open(e, 1);
     compare(c, p.b, (lengths){1, 1, 20}, true);
     compare(c, p.b, (lengths){3, 2, 7}, false);
@@ -530,10 +567,10 @@ static void test_ranges__of_a_profile_for_one(void **state)
 /* A plan keeps its profiles: the first other shapes build the range with the plan's kernels. */
 static void test_ranges__of_a_profile_in_a_plan(void **state)
 {
-    static const int64_t sizes[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
+    static const int64_t bounds[3][3] = {{1, 1, 2}, {2, 3, 20}, {4, 6, 300}};
     (void)state;
     pair p = open_pair(1);
-    engine *e = build_profile(sizes), *loaded = NULL;
+    engine *e = build_profile(bounds), *loaded = NULL;
     void *bytes = NULL;
     size_t size = 0;
     pgy_error err = {0};
@@ -751,10 +788,10 @@ static void test_ranges__of_bytes(void **state)
  * packs no weights after loading, and has the same kernels. */
 static void test_ranges__of_a_profile_for_one_in_a_plan(void **state)
 {
-    static const int64_t sizes[3][3] = {{1, 1, 2}, {1, 1, 20}, {1, 9, 42}};
+    static const int64_t bounds[3][3] = {{1, 1, 2}, {1, 1, 20}, {1, 9, 42}};
     (void)state;
     pair p = open_pair(1);
-    engine *e = build_profile(sizes), *loaded = NULL;
+    engine *e = build_profile(bounds), *loaded = NULL;
     void *bytes = NULL;
     size_t size = 0;
     pgy_error err = {0};
