@@ -225,12 +225,27 @@ static operand arrange(const groups *g, const sizes *s, const letters *first, co
     return o;
 }
 
+/* Axes of unknown sizes that are joined and summed could differ one by one and still have the same
+ * product: the MatMul would not see it. */
+static bool hides_sizes(const equation *e, const pgy_node *n, const letters *depth)
+{
+    size_t unknown = 0;
+    for (size_t i = 0; i < depth->count; i++)
+        for (size_t k = 0, at; k < 2; k++) {
+            if (!has(&e->in[k], depth->at[i], &at)) continue;
+            if (pattern_size(n->inputs[k], (int32_t)at) >= 0) continue;
+            unknown++;
+            break;
+        }
+    return unknown > 1;
+}
+
 static bool lower_two(pattern *p, pgy_node *n, const equation *e)
 {
     groups g;
     sizes s;
     shape split = {0};
-    if (!find_groups(&g, e) || !read_sizes(&s, e, n)) return false;
+    if (!find_groups(&g, e) || !read_sizes(&s, e, n) || hides_sizes(e, n, &g.depth)) return false;
     operand o[] = {arrange(&g, &s, &g.rows, &g.depth), arrange(&g, &s, &g.depth, &g.columns)};
     bool splits = g.rows.count != 1 || g.columns.count != 1;
     /* MatMul by a matrix takes any number of axes of rows. */

@@ -58,6 +58,15 @@ static void test_lower_einsum__moves(void **state)
     expect_einsum("2, 3, 4, 5", NULL, 0, "ijbn->bnij", "Transpose");
 }
 
+/* Two unknown sizes that are summed may differ although their product is the same. */
+static void test_lower_einsum__unknown_sizes(void **state)
+{
+    (void)state;
+    expect_einsum("2, k, 4", "2, 4, 5", 40, "bkd,bde->bke", "MatMul");
+    expect_einsum("3, k, 4", "2, 4", 8, "ikd,kd->i", "Reshape MatMul Reshape");
+    expect_einsum("3, k, m", "2, 2", 4, "ikm,km->i", "Einsum");
+}
+
 static void test_lower_einsum__diagonals_and_sums(void **state)
 {
     (void)state;
