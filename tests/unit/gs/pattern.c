@@ -312,7 +312,7 @@ static void test_pattern__branches_need_a_node_each(void **state)
         pgy_gs_graph *g = text_graph();
         text_node(g, "C", "c", "x", "t");
         for (size_t i = 0; i < k; i++) {
-            char name[8];
+            char name[32];
             snprintf(name, sizeof name, "r%zu", i);
             text_node(g, "Relu", name, "t", name);
         }

@@ -179,7 +179,7 @@ static void test_diff__numbered_names_do_not_mislead(void **state)
     for (int i = 0; i < 2; i++) {
         static const char *const OPS[] = {"Neg", "Relu", "Exp", "Relu", "Abs", "Relu"};
         model_builder b = builder_start(17);
-        char in[16] = "x", out[16], name[16];
+        char in[32] = "x", out[32], name[32];
         builder_input(&b, "x", PGY_F32, "N");
         for (int k = 1 - i; k < 6; k++) {
             snprintf(out, sizeof out, k == 5 ? "y" : "t%d", k + i - 1);

@@ -833,7 +833,7 @@ static void test_fold__limits(void **state)
 static pgy_graph *fold_tied(size_t bytes, const char *other, const pgy_fold_options *o)
 {
     const int64_t first[] = {0, 2};
-    char shape[16];
+    char shape[32];
     snprintf(shape, sizeof shape, "%zu, 64", bytes / 256);
     model_builder b = builder_start(17);
     builder_input(&b, "x", PGY_F32, "2, 3, 64");

@@ -46,7 +46,7 @@ static pgy_model *blocks(const char *faults)
 /* Samples of input x, each with a shape of its own. */
 static pgy_data_loader *data_of(size_t count, size_t rank, const int64_t shapes[][2])
 {
-    const pgy_tensor_map *maps[4];
+    const pgy_tensor_map *maps[4] = {NULL};
     pgy_tensor_map *made[4] = {NULL};
     pgy_data_loader *loader = NULL;
     for (size_t i = 0; i < count; i++) {
