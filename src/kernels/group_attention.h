@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters of the kernel for com.microsoft GroupQueryAttention. */
+/* The kernel for com.microsoft GroupQueryAttention: its parameters, and what group_attention.c (the
+ * problem), group_attention_caches.c (new rows of the caches) and group_attention_units.c (results)
+ * share. */
 #ifndef KERNELS_GROUP_ATTENTION_H
 #define KERNELS_GROUP_ATTENTION_H
 
@@ -37,11 +39,62 @@ typedef struct group_params {
     int64_t window;                             /* < 0: none */
     uint32_t level, inputs, packed, causal, interleaved, sinks;
     uint32_t normed; /* bit 0: queries are normalised; bit 1: keys */
+    uint32_t narrow; /* PGY_F16 or PGY_BF16: the type of all floats; 0: float32 */
     float scale, cap, epsilon;
 } group_params;
+
+/* Bytes of a float in memory. */
+static inline uint64_t group_item(const group_params *p)
+{
+    return p->narrow ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* Query rows that share a head of keys: [rows][heads / kv_heads]. */
+static inline uint64_t group_shared_rows(const group_params *p)
+{
+    return p->rows * (p->heads / p->kv_heads);
+}
+
+static inline uint64_t group_row_units(const group_params *p)
+{
+    return (group_shared_rows(p) + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+}
+
+/* Parts of the keys, for threads to share; more than one only if each head has one unit of rows. */
+static inline uint64_t group_key_parts(const group_params *p)
+{
+    return group_row_units(p) > 1 ? 1 : (p->capacity + ATTENTION_PART - 1) / ATTENTION_PART;
+}
+
+/* Offsets in the workspace, in floats: rotated queries, sums of parts, the end. */
+void group_places(uint64_t out[3], const group_params *p);
+/* Offsets in the scratch memory, in floats: what attention_rows_run needs, and for 16 bits the
+ * results of a unit, keys, values and biases of a part, and sums of parts; the end. */
+enum { GROUP_ROWS, GROUP_Y, GROUP_WIDE, GROUP_BIASES = GROUP_WIDE + 2, GROUP_SUMS, GROUP_END };
+void group_scratch(uint64_t out[GROUP_END + 1], const group_params *p);
 
 /* False: the kernel does not compute this problem. */
 bool group_attention_describe(group_params *p, const kernel_problem *u);
 bool group_attention_extent(kernel_extent *e, const kernel_claim *q);
+
+/* ---- group_attention_caches.c ---- */
+/* Do the buffers of the caller hold what the parameters, perhaps those of a plan, say? */
+bool group_has_room(const group_params *p, const kernel_run *r);
+/* The number of all keys of a batch entry, and of those of the past. False: the numbers in the data
+ * do not fit the shapes. */
+bool group_lengths(uint64_t *all, uint64_t *past, const group_params *p, const kernel_run *r,
+                   uint64_t b);
+/* Where the keys (0) or values (1) of a head of a batch entry lie in the output. */
+void *group_cache(const group_params *p, const kernel_run *r, uint64_t which, uint64_t head);
+/* Units that copy the past, then those that rotate a token and add it to the caches. */
+uint64_t group_cache_units(const group_params *p);
+void group_cache_unit(const group_params *p, const kernel_run *r, uint64_t index);
+
+/* ---- group_attention_units.c ---- */
+/* Units of some query rows that share a head of keys, and of the parts of their keys. */
+uint64_t group_units(const group_params *p);
+void group_unit(const group_params *p, const kernel_run *r, uint64_t index);
+/* Joins the parts of a head of keys of a batch entry. */
+void group_finish(const group_params *p, const kernel_run *r, uint64_t group);
 
 #endif

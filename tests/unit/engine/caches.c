@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "engine/context/context.h"
 #include "harness/model_builder.h"
+#include "kernels/half.h"
 
 enum { BATCH = 2, HEADS = 3, ROWS = 24, SIZE = 8, HEAD = ROWS * SIZE };
 
@@ -48,18 +49,18 @@ static void join_heads(model_builder *b, const char *from, const char *turned, c
 }
 
 /* GroupQueryAttention with the same inputs and outputs. Its lengths follow from the shapes. */
-static pgy_model *group_attention(void)
+static pgy_model *group_attention(pgy_dtype dtype)
 {
     model_builder b = builder_start(18);
     builder_opset(&b, "com.microsoft", 1);
     builder_ints(&b, "joined", "3", (const int64_t[]){0, 0, HEADS * SIZE});
     builder_ints(&b, "two", "1", (const int64_t[]){2});
     builder_ints(&b, "one", "1", NULL);
-    builder_input(&b, "q", PGY_F32, "2, 3, rows, 8");
-    builder_input(&b, "k", PGY_F32, "2, 3, rows, 8");
-    builder_input(&b, "v", PGY_F32, "2, 3, rows, 8");
-    builder_input(&b, "past.keys", PGY_F32, "2, 3, past, 8");
-    builder_input(&b, "past.values", PGY_F32, "2, 3, past, 8");
+    builder_input(&b, "q", dtype, "2, 3, rows, 8");
+    builder_input(&b, "k", dtype, "2, 3, rows, 8");
+    builder_input(&b, "v", dtype, "2, 3, rows, 8");
+    builder_input(&b, "past.keys", dtype, "2, 3, past, 8");
+    builder_input(&b, "past.values", dtype, "2, 3, past, 8");
     join_heads(&b, "q", "q.turned", "q.rows");
     join_heads(&b, "k", "k.turned", "k.rows");
     join_heads(&b, "v", "v.turned", "v.rows");
@@ -77,22 +78,28 @@ static pgy_model *group_attention(void)
                      "q.rows k.rows v.rows past.keys past.values lengths total", "y keys values");
     builder_attr_int(&b, n, "num_heads", HEADS);
     builder_attr_int(&b, n, "kv_num_heads", HEADS);
-    builder_output(&b, "y", PGY_F32, NULL);
-    builder_output(&b, "keys", PGY_F32, "2, 3, total, 8");
-    builder_output(&b, "values", PGY_F32, "2, 3, total, 8");
+    builder_output(&b, "y", dtype, NULL);
+    builder_output(&b, "keys", dtype, "2, 3, total, 8");
+    builder_output(&b, "values", dtype, "2, 3, total, 8");
     return builder_finish(&b);
 }
 
 typedef struct setup {
     pgy_engine *engine;
     pgy_context *context;
+    pgy_dtype dtype; /* of all floats */
     pgy_error err;
 } setup;
+
+static size_t item_of(const setup *s)
+{
+    return s->dtype == PGY_F32 ? sizeof(float) : sizeof(uint16_t);
+}
 
 static void open_setup(setup *s, pgy_model *model, size_t threads)
 {
     const pgy_context_options o = {.size = sizeof o, .threads = threads};
-    *s = (setup){0};
+    *s = (setup){.dtype = PGY_F32};
     if (engine_build(&s->engine, model, NULL, &s->err)) fail_msg("%s", s->err.text);
     if (pgy_context_create(&s->context, s->engine, &o, &s->err)) fail_msg("%s", s->err.text);
     pgy_model_destroy(model);
@@ -118,6 +125,7 @@ static void set_rows(setup *s, const char *name, int64_t rows)
     assert_int_equal(pgy_context_set_input_shape(s->context, name, 4, shape, &s->err), PGY_OK);
 }
 
+/* Of float32, or of 16-bit floats in the first half of each array. */
 typedef struct memory {
     float in[3][BATCH * HEADS * ROWS * SIZE], y[BATCH * HEADS * ROWS * SIZE];
     float past[2][BATCH * HEADS * HEAD], present[2][BATCH * HEADS * HEAD];
@@ -129,9 +137,11 @@ static void set_fresh(setup *s, memory *m, int64_t past, int64_t rows)
     const size_t count = (size_t)(BATCH * HEADS * rows * SIZE);
     for (uint32_t i = 0; i < 3; i++) {
         fill(m->in[i], count, (uint32_t)past * 31 + i);
+        if (s->dtype != PGY_F32)
+            half_loops_of(s->dtype, CPU_PORTABLE)->narrow((uint16_t *)m->in[i], m->in[i], count);
         set_rows(s, NAMES[i], rows);
         assert_int_equal(
-            pgy_context_set_input(s->context, NAMES[i], m->in[i], count * sizeof(float), &s->err),
+            pgy_context_set_input(s->context, NAMES[i], m->in[i], count * item_of(s), &s->err),
             PGY_OK);
     }
     set_rows(s, "past.keys", past);
@@ -143,7 +153,7 @@ static void set_fresh(setup *s, memory *m, int64_t past, int64_t rows)
 static void step_apart(setup *s, memory *m, int64_t past, int64_t rows)
 {
     pgy_context *c = s->context;
-    const size_t bytes = sizeof m->past[0];
+    const size_t bytes = BATCH * HEADS * HEAD * item_of(s);
     set_fresh(s, m, past, rows);
     memcpy(m->past, m->present, sizeof m->past);
     assert_int_equal(pgy_context_set_input(c, "past.keys", m->past[0], bytes, NULL), PGY_OK);
@@ -156,7 +166,7 @@ static void step_apart(setup *s, memory *m, int64_t past, int64_t rows)
 static pgy_status step_in_place(setup *s, memory *m, int64_t past, int64_t rows, int64_t room)
 {
     pgy_context *c = s->context;
-    const size_t bytes = sizeof m->past[0];
+    const size_t bytes = BATCH * HEADS * HEAD * item_of(s);
     set_fresh(s, m, past, rows);
     assert_int_equal(
         pgy_context_set_cache(c, "past.keys", "keys", m->past[0], bytes, room, &s->err), PGY_OK);
@@ -167,38 +177,49 @@ static pgy_status step_in_place(setup *s, memory *m, int64_t past, int64_t rows,
 }
 
 /* Rows of the buffer equal those of a compact cache, and all behind them is as it was. */
-static void expect_rows(const float *buffer, const float *cache, int64_t rows)
+static void expect_rows(const void *buffer, const void *cache, int64_t rows, size_t item)
 {
-    for (int head = 0; head < BATCH * HEADS; head++) {
-        const float *kept = buffer + head * HEAD;
-        assert_memory_equal(kept, cache + head * rows * SIZE, (size_t)rows * SIZE * sizeof *kept);
-        for (int64_t i = rows * SIZE; i < HEAD; i++) assert_true(kept[i] == 77);
+    const size_t bytes = (size_t)rows * SIZE * item, all = HEAD * item;
+    for (size_t head = 0; head < BATCH * HEADS; head++) {
+        const unsigned char *kept = (const unsigned char *)buffer + head * all;
+        assert_memory_equal(kept, (const unsigned char *)cache + head * bytes, bytes);
+        for (size_t i = bytes; i < all; i++) assert_int_equal(kept[i], 77);
     }
 }
 
-/* `group`: of GroupQueryAttention. */
-static void expect_same(bool group)
+typedef enum caching { OF_ATTENTION, OF_GROUPS, OF_GROUPS_IN_F16 } caching;
+
+static void open_caching(setup *s, caching of, size_t threads)
+{
+    const pgy_dtype dtype = of == OF_GROUPS_IN_F16 ? PGY_F16 : PGY_F32;
+    open_setup(s, of == OF_ATTENTION ? attention(false) : group_attention(dtype), threads);
+    s->dtype = dtype;
+}
+
+static void expect_same(caching of)
 {
     static memory a, b;
     for (size_t threads = 1; threads < 4; threads += 2) {
         setup x, y;
-        open_setup(&x, group ? group_attention() : attention(false), threads);
-        open_setup(&y, group ? group_attention() : attention(false), threads);
+        open_caching(&x, of, threads);
+        open_caching(&y, of, threads);
+        const size_t item = item_of(&x), head_bytes = (ROWS - 1) * SIZE * item;
         a = b = (memory){0};
-        for (size_t i = 0; i < BATCH * HEADS * HEAD; i++) b.past[0][i] = b.past[1][i] = 77;
+        memset(b.past, 77, sizeof b.past);
         for (int64_t past = 0, rows = 4; past + rows <= ROWS; past += rows, rows = 1) {
             step_apart(&x, &a, past, rows);
             if (step_in_place(&y, &b, past, rows, ROWS)) fail_msg("%s", y.err.text);
-            assert_memory_equal(a.y, b.y, (size_t)(BATCH * HEADS * rows * SIZE) * sizeof(float));
-            for (int i = 0; i < 2; i++) expect_rows(b.past[i], a.present[i], past + rows);
+            assert_memory_equal(a.y, b.y, (size_t)(BATCH * HEADS * rows * SIZE) * item);
+            for (int i = 0; i < 2; i++) expect_rows(b.past[i], a.present[i], past + rows, item);
         }
         /* The same program without buffers: what was set is gone. */
         for (int i = 0; i < 2; i++)
-            for (int head = 0; head < BATCH * HEADS; head++)
-                memcpy(b.present[i] + head * (ROWS - 1) * SIZE, b.past[i] + head * HEAD,
-                       (ROWS - 1) * SIZE * sizeof(float));
+            for (size_t head = 0; head < BATCH * HEADS; head++)
+                memcpy((char *)b.present[i] + head * head_bytes,
+                       (char *)b.past[i] + head * HEAD * item, head_bytes);
         step_apart(&y, &b, ROWS - 1, 1);
-        assert_memory_equal(a.present, b.present, sizeof a.present);
+        assert_memory_equal(a.present[0], b.present[0], BATCH * HEADS * HEAD * item);
+        assert_memory_equal(a.present[1], b.present[1], BATCH * HEADS * HEAD * item);
         close_setup(&x);
         close_setup(&y);
     }
@@ -207,8 +228,9 @@ static void expect_same(bool group)
 static void test_caches__rows_are_added_to_a_buffer(void **state)
 {
     (void)state;
-    expect_same(false);
-    expect_same(true);
+    expect_same(OF_ATTENTION);
+    expect_same(OF_GROUPS);
+    expect_same(OF_GROUPS_IN_F16);
 }
 
 static void test_caches__refusals(void **state)
@@ -234,7 +256,7 @@ static void test_caches__refusals(void **state)
     assert_int_equal(step_in_place(&s, &m, 8, 1, ROWS), PGY_E_UNSUPPORTED);
     assert_non_null(strstr(s.err.text, "'past.keys' cannot stay in place"));
     close_setup(&s);
-    open_setup(&s, group_attention(), 1);
+    open_setup(&s, group_attention(PGY_F32), 1);
     assert_int_equal(step_in_place(&s, &m, 8, 1, 8), PGY_E_UNSUPPORTED);
     assert_int_equal(step_in_place(&s, &m, 8, 1, ROWS), PGY_OK);
     step_apart(&s, &m, 8, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* com.microsoft GroupQueryAttention in float32 against the reference definition. */
+/* com.microsoft GroupQueryAttention against the reference definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "harness/reference_case.h"
+#include "kernels/half.h"
 #include "kernels/launch.h"
 
 static const double TOLERANCE = 4e-6;
@@ -45,43 +46,54 @@ static void add_attributes(reference_case *c, const group_case *t)
     if (t->smooth) reference_attr_int(c, "smooth_softmax", t->smooth);
 }
 
-static void add_table(reference_case *c, const group_case *t, float (*function)(float))
+static void add_table(reference_case *c, const group_case *t, pgy_dtype dtype,
+                      float (*function)(float))
 {
     const int pairs = t->size / 2 - (t->size > 12), places = t->total + 3;
-    float *x = add(c, t->rotary, PGY_F32, (int[]){places, pairs}, 2);
-    for (int i = 0; x && i < places * pairs; i++)
-        x[i] = function((float)(i / pairs) / (float)(1 + i % pairs));
+    void *x = add(c, t->rotary, dtype, (int[]){places, pairs}, 2);
+    for (int i = 0; x && i < places * pairs; i++) {
+        const float value = function((float)(i / pairs) / (float)(1 + i % pairs));
+        if (dtype == PGY_F32)
+            ((float *)x)[i] = value;
+        else
+            half_loops_of(dtype, CPU_PORTABLE)->narrow((uint16_t *)x + i, &value, 1);
+    }
 }
 
-static void start(reference_case *c, const group_case *t)
+static void start(reference_case *c, const group_case *t, pgy_dtype dtype)
 {
     const int width = t->kv_heads * t->size, places = t->total + 3;
     const int parts = t->packed ? t->heads + 2 * t->kv_heads : t->heads;
     reference_start(c, "com.microsoft", "GroupQueryAttention", 1);
     add_attributes(c, t);
-    add(c, true, PGY_F32, (int[]){t->batch, t->rows, parts * t->size}, 3);
-    for (int i = 0; i < 2; i++) add(c, !t->packed, PGY_F32, (int[]){t->batch, t->rows, width}, 3);
+    add(c, true, dtype, (int[]){t->batch, t->rows, parts * t->size}, 3);
+    for (int i = 0; i < 2; i++) add(c, !t->packed, dtype, (int[]){t->batch, t->rows, width}, 3);
     for (int i = 0; i < 2; i++)
-        add(c, t->past, PGY_F32, (int[]){t->batch, t->kv_heads, t->past, t->size}, 4);
+        add(c, t->past, dtype, (int[]){t->batch, t->kv_heads, t->past, t->size}, 4);
     int32_t *lengths = add(c, true, PGY_I32, &t->batch, 1);
     for (int i = 0; i < t->batch; i++) lengths[i] = t->lengths[i];
     *(int32_t *)reference_input(c, PGY_I32, "1") = t->total;
-    for (int i = 0; i < 2; i++) add_table(c, t, i ? sinf : cosf);
+    for (int i = 0; i < 2; i++) add_table(c, t, dtype, i ? sinf : cosf);
     int64_t *ids = add(c, t->ids, PGY_I64, (int[]){t->batch, t->rows}, 2);
     for (int i = 0; ids && i < t->batch * t->rows; i++) ids[i] = i * 5 % places;
-    add(c, t->bias, PGY_F32, (int[]){1, t->heads, t->rows, t->total}, 4);
-    add(c, t->sinks, PGY_F32, &t->heads, 1);
+    add(c, t->bias, dtype, (int[]){1, t->heads, t->rows, t->total}, 4);
+    add(c, t->sinks, dtype, &t->heads, 1);
     for (int i = 0; i < 2; i++) reference_input(c, PGY_F32, NULL);
-    for (int i = 0; i < 2; i++) add(c, t->norms, PGY_F32, &t->size, 1);
+    for (int i = 0; i < 2; i++) add(c, t->norms, dtype, &t->size, 1);
 }
 
 static void run_cases(const group_case *cases, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        reference_case c;
-        start(&c, &cases[i]);
-        assert_true(reference_run(&c, 3, TOLERANCE) > 0);
-    }
+    static const struct {
+        pgy_dtype dtype;
+        double tolerance;
+    } TYPES[] = {{PGY_F32, TOLERANCE}, {PGY_F16, 4e-3}, {PGY_BF16, 4e-2}};
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < sizeof TYPES / sizeof *TYPES; k++) {
+            reference_case c;
+            start(&c, &cases[i], TYPES[k].dtype);
+            assert_true(reference_run(&c, 3, TYPES[k].tolerance) > 0);
+        }
 }
 
 #define RUN(cases) run_cases(cases, sizeof(cases) / sizeof *(cases))
@@ -132,6 +144,22 @@ static void test_group_attention__options(void **state)
     RUN(CASES);
 }
 
+/* More keys than a part has: few rows share them among threads, many go through them in parts. */
+static void test_group_attention__many_keys(void **state)
+{
+    (void)state;
+    static const group_case CASES[] = {
+        {1, 2, 1, 1, 16, .past = 2600, .total = 2500, .lengths = {2499}, .rotary = true},
+        {2, 2, 1, 2, 8, .past = 2600, .total = 2600, .lengths = {2599, 700}, .sinks = true},
+        {1, 2, 2, 1, 8, .past = 2100, .total = 2101, .lengths = {2100}, .window = 900},
+        {1, 2, 1, 1, 8, .past = 2100, .total = 2101, .lengths = {2100}, .bias = true},
+        {1, 2, 1, 40, 8, .past = 2100, .total = 2100, .lengths = {2099}, .bias = true, .cap = 9},
+        {1, 2, 1, 40, 8, .past = 2100, .total = 2100, .lengths = {2099}, .smooth = 1},
+        {1, 2, 1, 40, 8, .past = 2100, .total = 2100, .lengths = {2099}, .window = 1050},
+    };
+    RUN(CASES);
+}
+
 /* ---- What a run refuses --------------------------------------------------------------------- */
 
 static pgy_status run_with(const group_case *t, int32_t length, int32_t total)
@@ -143,7 +171,7 @@ static pgy_status run_with(const group_case *t, int32_t length, int32_t total)
     kernel_plan plan = {0};
     float y[64], keys[64], values[64];
     const int64_t shapes[2][4] = {{1, 1, 8}, {1, 1, 6, 4}};
-    start(&c, t);
+    start(&c, t, PGY_F32);
     c.node.output_count = 3;
     kernel_problem u = {.node = &c.node, .input_count = c.input_count, .output_count = 3};
     ((int32_t *)pgy_tensor_data(c.inputs[5]))[0] = length;
