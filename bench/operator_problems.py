@@ -4,7 +4,7 @@
     problem(name, operator, {input: array}, outputs=1, domain="", opset=20, **attributes)
     graph(name, [node(operator, inputs, outputs, **attributes), ...], {input: array}, outputs, opset=20)
 
-Inputs in const() are initializers. Names begin with the operator."""
+Inputs in const() are initializers, those of None are omitted. Names begin with the operator."""
 import numpy as np
 from onnx import helper
 
@@ -35,7 +35,8 @@ def graph(name, nodes, inputs, outputs, opset=20):
 
 def problem(name, operator, inputs, outputs=1, domain="", opset=20, **attributes):
     names = [f"y{i}" for i in range(outputs)]
-    graph(name, [node(operator, list(inputs), names, domain, **attributes)], inputs, names, opset)
+    given = [n if x is not None else "" for n, x in inputs.items()]
+    graph(name, [node(operator, given, names, domain, **attributes)], {n: x for n, x in inputs.items() if x is not None}, names, opset)
 
 
 def normal(*shape):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single operators beside ONNX Runtime: operators.py LIBRARY [--threads N] [--seconds S] [--cpu] [--markdown] [WORD...]
 
-LIBRARY is libpolygraphy.so. The problems are the table in operator_problems.py; each WORD chooses those whose name contains it. For each problem the
+LIBRARY is libpolygraphy.so. The problems are the tables in operator_problems*.py; each WORD chooses those whose name contains it. For each problem the
 engine and ONNX Runtime run in turn, in slices of some runs, on the same inputs in one process that stays. Prints the best times of a run in
 milliseconds (with --cpu processor times, for a busy machine), their ratio (ours / ONNX Runtime's), and the largest difference of the outputs, relative to their largest magnitude. Needs onnx,
 onnxruntime and numpy."""
@@ -19,6 +19,7 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 import operator_problems
+import operator_problems_fused  # adds its own
 
 
 class ContextOptions(ctypes.Structure):
