@@ -133,6 +133,7 @@ bool group_attention_describe(params *p, const kernel_problem *u)
     if (p->window > INT32_MAX) p->window = -1; /* sequences are shorter */
     p->cap = (float)op_attr_float(u->node, "softcap", 0);
     p->epsilon = (float)op_attr_float(u->node, "qk_norm_epsilon", 1e-6);
+    p->keeps_rows = !strcmp(u->node->def->domain, "pgy");
     p->scale = (float)op_attr_float(u->node, "scale", 0);
     if (p->scale == 0) p->scale = (float)(1 / sqrt((double)p->size));
     const uint64_t shape[] = {p->batch, p->rows, p->heads * p->size};
@@ -189,12 +190,13 @@ static void group_run(const kernel_run *r)
     for (size_t i = from; i < to && !cancel_requested(); i++) UNITS[r->phase](p, r, i);
 }
 
-#define ROW(suffix, level, flops_per_ns)                                                     \
-    {                                                                                        \
-        .name = "group_attention_f32_" #suffix, .version = 3,                                \
-        .ops = "com.microsoft:GroupQueryAttention", .needs = level, .rates = {flops_per_ns}, \
-        .flags = KERNEL_SHARES_CACHES | KERNEL_GROWS_CACHES, .accept = group_accept,         \
-        .prepare = group_prepare, .run = group_run, .extent = group_attention_extent         \
+#define ROW(suffix, level, flops_per_ns)                                                    \
+    {                                                                                       \
+        .name = "group_attention_f32_" #suffix, .version = 3,                               \
+        .ops = "com.microsoft:GroupQueryAttention pgy:GroupQueryAttention", .needs = level, \
+        .rates = {flops_per_ns}, .flags = KERNEL_SHARES_CACHES | KERNEL_GROWS_CACHES,       \
+        .accept = group_accept, .prepare = group_prepare, .run = group_run,                 \
+        .extent = group_attention_extent                                                    \
     }
 const kernel KERNELS_group_attention[] = {
     ROW(portable, CPU_PORTABLE, 6),

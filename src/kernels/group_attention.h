@@ -39,6 +39,7 @@ typedef struct group_params {
     int64_t window;                             /* < 0: none */
     uint32_t level, inputs, packed, causal, interleaved, sinks;
     uint32_t normed; /* bit 0: queries are normalised; bit 1: keys */
+    uint32_t keeps_rows; /* of the past behind the end of a sequence; else they become 0 */
     uint32_t narrow; /* PGY_F16 or PGY_BF16: the type of all floats; 0: float32 */
     float scale, cap, epsilon;
 } group_params;

@@ -86,8 +86,10 @@ static void group_copy(const params *p, const kernel_run *r, uint64_t index)
         return;
     if (x) x += head * p->past * row;
     while (from < end) {
-        const bool old = from < past;
-        const uint64_t to = old && past < end ? past : end;
+        /* What stays is the past, and perhaps what the cache has behind the new rows. */
+        const uint64_t stays = from < past ? past : p->keeps_rows ? p->past : 0;
+        const bool old = from < stays;
+        const uint64_t to = old && stays < end ? stays : end;
         if (from >= past && from < past + p->rows) { /* rows of new tokens */
             from = past + p->rows;
             continue;

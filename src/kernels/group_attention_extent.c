@@ -36,7 +36,7 @@ static bool has_valid_sizes(const group_params *p)
            p->rows <= p->capacity && p->capacity <= INT32_MAX && p->past <= p->capacity &&
            p->heads % p->kv_heads == 0 && p->half <= p->size / 2 && (!p->half || p->places) &&
            p->places <= INT64_MAX && p->sinks <= GROUP_SINKS_GIVEN && p->normed < 4 &&
-           p->packed <= 1 && p->window <= INT32_MAX &&
+           p->packed <= 1 && p->keeps_rows <= 1 && p->window <= INT32_MAX &&
            (!p->narrow || half_is((pgy_dtype)p->narrow));
 }
 
