@@ -291,14 +291,13 @@ static void renew_launch(program_context *c, size_t index)
     count_shared(c, l, true);
 }
 
-/* Renews the steps that differ between the programs of a range. */
+/* Renews the steps that differ between the programs of a range. Elements that follow from sizes lie
+ * elsewhere in another program; steps without a kernel read them, too. */
 static void renew_steps(program_context *c)
 {
     const bool moved = c->elements != c->p->elements;
-    for (size_t i = 0; i < c->p->resized_count; i++) {
-        renew_launch(c, c->p->resized[i]);
-        if (moved && c->placed) place_step(c, c->p->resized[i]);
-    }
+    for (size_t i = 0; i < c->p->resized_count; i++) renew_launch(c, c->p->resized[i]);
+    if (moved && c->placed) program_context_place(c, c->arena);
     c->elements = c->p->elements;
 }
 
