@@ -58,10 +58,60 @@ static double gelu(double x, const double *params)
     return activation_gelu(x);
 }
 
+static double hard_swish(double x, const double *params)
+{
+    const double unit = x / 6 + 0.5;
+    (void)params;
+    return x * (unit < 0 ? 0 : unit > 1 ? 1 : unit);
+}
+
+static double elu(double x, const double *params)
+{
+    return x < 0 ? params[0] * expm1(x) : x;
+}
+
+static double celu(double x, const double *params)
+{
+    return x < 0 ? params[0] * expm1(x / params[0]) : x;
+}
+
+static double selu(double x, const double *params)
+{
+    return params[1] * elu(x, params);
+}
+
+static double softplus(double x, const double *params)
+{
+    (void)params;
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double parametric_softplus(double x, const double *params)
+{
+    return params[0] * softplus(params[1] * x, params);
+}
+
+static double softsign(double x, const double *params)
+{
+    (void)params;
+    return x / (1 + fabs(x));
+}
+
+static double thresholded_relu(double x, const double *params)
+{
+    return x <= params[0] ? 0 : x; /* NaN stays */
+}
+
+static double scaled_tanh(double x, const double *params)
+{
+    return params[0] * tanh(params[1] * x);
+}
+
 static const struct {
     const char *name;
     activation_function run;
-    double params[2]; /* default values of the parameters */
+    double params[2];   /* default values of the parameters */
+    const char *second; /* attribute of the second one; NULL: activation_beta */
 } NAMED[] = {
     {"Relu", relu, {0}},
     {"LeakyRelu", leaky_relu, {0.01, 0}},
@@ -70,6 +120,15 @@ static const struct {
     {"HardSigmoid", hard_sigmoid, {0.2, 0.5}},
     {"Clip", clip, {-INFINITY, INFINITY}},
     {"Gelu", gelu, {0}},
+    {"HardSwish", hard_swish, {0}},
+    {"Elu", elu, {1}},
+    {"Celu", celu, {1}},
+    {"Selu", selu, {1.67326319217681884766, 1.05070102214813232422}, "activation_gamma"},
+    {"Softplus", softplus, {0}},
+    {"ParametricSoftplus", parametric_softplus, {1, 1}},
+    {"Softsign", softsign, {0}},
+    {"ThresholdedRelu", thresholded_relu, {1}},
+    {"ScaledTanh", scaled_tanh, {1, 1}},
 };
 
 pgy_status activation_read(activation *a, const op_node *n, pgy_error *err)
@@ -85,7 +144,8 @@ pgy_status activation_read(activation *a, const op_node *n, pgy_error *err)
         memcpy(a->params, NAMED[i].params, sizeof a->params);
         for (size_t k = 0; k < count && k < 2; k++) a->params[k] = given[k];
         a->params[0] = op_attr_float(n, "activation_alpha", a->params[0]);
-        a->params[1] = op_attr_float(n, "activation_beta", a->params[1]);
+        a->params[1] =
+            op_attr_float(n, NAMED[i].second ? NAMED[i].second : "activation_beta", a->params[1]);
         return PGY_OK;
     }
     return op_error(n, err, PGY_E_UNSUPPORTED, "activation '%.*s' is unknown", (int)name->s.size,
@@ -104,19 +164,12 @@ static double fast_gelu(double x, const double *params)
     return activation_gelu_tanh(x);
 }
 
-static double hard_swish(double x, const double *params)
-{
-    const double unit = x / 6 + 0.5;
-    (void)params;
-    return x * (unit < 0 ? 0 : unit > 1 ? 1 : unit);
-}
-
 pgy_status activation_read_pgy(activation *a, const op_node *n, pgy_error *err)
 {
     static const struct {
         const char *name;
         activation_function run;
-    } OWN[] = {{"Silu", silu}, {"FastGelu", fast_gelu}, {"HardSwish", hard_swish}};
+    } OWN[] = {{"Silu", silu}, {"FastGelu", fast_gelu}};
     *a = (activation){0};
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         if (op_attr_is(n, "activation", OWN[i].name, "")) a->run = OWN[i].run;

@@ -14,7 +14,7 @@ typedef struct activation {
 /* Reads attribute `activation` (or `activation_name`) and the parameters in `activation_params` or
  * activation_alpha and activation_beta. PGY_E_UNSUPPORTED: unknown name. */
 pgy_status activation_read(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
-/* activation_read for operators of domain pgy, which also know Silu, HardSwish and FastGelu. */
+/* activation_read for operators of domain pgy, which also know Silu and FastGelu. */
 pgy_status activation_read_pgy(activation *a, const op_node *n, pgy_error *err) PGY_MUST_CHECK;
 void activation_apply(const activation *a, double *y, size_t count);
 

@@ -6,27 +6,42 @@
 
 /* ---- FusedGemm ------------------------------------------------------------------------------ */
 
-static const char *const ACTIVATIONS[] = {"Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid"};
+static const struct {
+    const char *name, *second; /* attribute of the second parameter */
+} ACTIVATIONS[] = {{"Relu", NULL},          {"Tanh", NULL},     {"Sigmoid", NULL},
+                   {"LeakyRelu", NULL},     {"Elu", NULL},      {"Celu", NULL},
+                   {"Softplus", NULL},      {"Softsign", NULL}, {"ThresholdedRelu", NULL},
+                   {"HardSigmoid", "beta"}, {"Selu", "gamma"}};
 
-static const char *activation_of(const pgy_node *n)
+/* Its index in the list; -1: another one, or none. */
+static int activation_of(const pgy_node *n)
 {
-    for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++)
-        if (pattern_text_is(n, "activation", ACTIVATIONS[i], "")) return ACTIVATIONS[i];
-    return NULL;
+    for (int i = 0; i < (int)(sizeof ACTIVATIONS / sizeof *ACTIVATIONS); i++)
+        if (pattern_text_is(n, "activation", ACTIVATIONS[i].name, "")) return i;
+    return -1;
+}
+
+/* Its parameters have attributes activation_alpha, activation_beta and activation_gamma here. */
+static void copy_parameters(pattern *p, pgy_node *made, const pgy_node *n, const char *second)
+{
+    pattern_copy_as(p, made, "alpha", n, "activation_alpha");
+    if (second)
+        pattern_copy_as(p, made, second, n,
+                        *second == 'g' ? "activation_gamma" : "activation_beta");
 }
 
 static bool lower_gemm(pattern *p, pgy_node *n)
 {
     static const char *const KEPT[] = {"alpha", "beta", "transA", "transB"};
     if (!pattern_is(n, "com.microsoft:FusedGemm") || !pattern_is_float(n->outputs[0])) return false;
-    const char *activation = activation_of(n);
-    pgy_value *y = activation ? pattern_make(p, n, NULL, "Gemm", n->inputs, n->input_count) : NULL;
+    const int activation = activation_of(n);
+    pgy_value *y =
+        activation < 0 ? NULL : pattern_make(p, n, NULL, "Gemm", n->inputs, n->input_count);
     if (!y) return false;
     for (size_t i = 0; i < sizeof KEPT / sizeof *KEPT; i++)
         pattern_copy(p, y->producer, n, KEPT[i]);
-    pgy_node *made = pattern_put(p, n, activation, &y, 1);
-    pattern_copy_as(p, made, "alpha", n, "activation_alpha");
-    pattern_copy_as(p, made, "beta", n, "activation_beta");
+    pgy_node *made = pattern_put(p, n, ACTIVATIONS[activation].name, &y, 1);
+    if (made) copy_parameters(p, made, n, ACTIVATIONS[activation].second);
     return made != NULL;
 }
 

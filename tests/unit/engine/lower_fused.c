@@ -25,6 +25,12 @@ static void test_lower_fused__gemm_with_an_activation(void **state)
                        {"Tanh", "FusedMatMul"},
                        {"LeakyRelu", "Gemm LeakyRelu"},
                        {"HardSigmoid", "Gemm HardSigmoid"},
+                       {"Elu", "Gemm Elu"},
+                       {"Celu", "Gemm Celu"},
+                       {"Selu", "Gemm Selu"},
+                       {"Softplus", "Gemm Softplus"},
+                       {"Softsign", "Gemm Softsign"},
+                       {"ThresholdedRelu", "Gemm ThresholdedRelu"},
                        {"Clip", "FusedGemm"}};
     for (size_t i = 0; i < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; i++) {
         model_builder b = start_fused("3, 6");
@@ -36,6 +42,7 @@ static void test_lower_fused__gemm_with_an_activation(void **state)
         builder_attr_string(&b, n, "activation", ACTIVATIONS[i].name);
         builder_attr_float(&b, n, "activation_alpha", 0.3F);
         builder_attr_float(&b, n, "activation_beta", 0.7F);
+        builder_attr_float(&b, n, "activation_gamma", 1.2F);
         expect_y(&b, ACTIVATIONS[i].nodes);
     }
 }
