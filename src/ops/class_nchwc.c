@@ -60,36 +60,34 @@ pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor
 
 /* ---- Convolutions --------------------------------------------------------------------------- */
 
-/* Is it a depthwise convolution: one input and one output channel per group? */
-static bool is_depthwise(const op_node *n, const int64_t *weights)
+static bool is_depthwise(const int64_t *weights, int64_t group)
 {
-    return weights[1] == 1 && weights[0] == op_attr_int(n, "group", 1);
+    return weights[1] == 1 && weights[0] == group;
 }
 
-/* Is the convolution's input image row-major? It is if it has fewer channels than a block. */
-static bool takes_plain(const op_node *n, const int64_t *weights, size_t block)
+bool nchwc_takes_plain(const int64_t *weights, int64_t group, size_t block)
 {
-    return !is_depthwise(n, weights) && weights[1] < (int64_t)block;
+    return !is_depthwise(weights, group) && weights[1] < (int64_t)block;
 }
 
-/* Weights lie as [O / B, I / B, spatial..., B of I, B of O], or, if the image is row-major or the
- * convolution depthwise, as [O / B, I, spatial..., B of O]. */
-static pgy_status plain_weights(pgy_tensor **out, const op_node *n, const pgy_tensor *w,
-                                pgy_error *err)
+bool nchwc_is_alone(const int64_t *weights, int64_t group, size_t block)
 {
-    size_t block = 0;
+    return is_depthwise(weights, group) || nchwc_takes_plain(weights, group, block);
+}
+
+bool nchwc_weights_fit(size_t rank, const int64_t *weights, int64_t group, size_t block)
+{
+    return rank >= 3 && (size_t)weights[0] % block == 0 &&
+           (nchwc_is_alone(weights, group, block) || (size_t)weights[1] % block == 0);
+}
+
+pgy_status nchwc_plain_weights(pgy_tensor **out, const pgy_tensor *w, size_t block, bool alone,
+                               pgy_error *err)
+{
     pgy_tensor *made = NULL;
     const size_t rank = pgy_tensor_rank(w);
     const int64_t *shape = pgy_tensor_shape(w);
-    pgy_status st = nchwc_block(&block, n, err);
-    if (st) return st;
-    const bool alone = rank > 1 && (is_depthwise(n, shape) || takes_plain(n, shape, block));
-    if (rank < 3 || (size_t)shape[0] % block || (!alone && (size_t)shape[1] % block))
-        return op_error(n, err, PGY_E_SHAPE,
-                        "the shape of the weights does not fit blocks of %zu channels; perhaps the "
-                        "model was saved on a machine with other blocks",
-                        block);
-    st = pgy_tensor_create(&made, pgy_tensor_dtype(w), rank, shape, err);
+    const pgy_status st = pgy_tensor_create(&made, pgy_tensor_dtype(w), rank, shape, err);
     if (st) return st;
     const ptrdiff_t plane = (ptrdiff_t)move_product(shape, 2, rank), b = (ptrdiff_t)block;
     const ptrdiff_t in = alone ? 1 : b, channels = (ptrdiff_t)shape[1];
@@ -102,6 +100,24 @@ static pgy_status plain_weights(pgy_tensor **out, const op_node *n, const pgy_te
     move_copy(pgy_tensor_data(made), pgy_tensor_data(w), move_size(pgy_tensor_dtype(w)), &box);
     *out = made;
     return PGY_OK;
+}
+
+static pgy_status plain_weights(pgy_tensor **out, const op_node *n, const pgy_tensor *w,
+                                pgy_error *err)
+{
+    size_t block = 0;
+    const size_t rank = pgy_tensor_rank(w);
+    const int64_t *shape = pgy_tensor_shape(w);
+    const int64_t group = op_attr_int(n, "group", 1);
+    const pgy_status st = nchwc_block(&block, n, err);
+    if (st) return st;
+    const bool alone = rank > 1 && nchwc_is_alone(shape, group, block);
+    if (!nchwc_weights_fit(rank, shape, group, block))
+        return op_error(n, err, PGY_E_SHAPE,
+                        "the shape of the weights does not fit blocks of %zu channels; perhaps the "
+                        "model was saved on a machine with other blocks",
+                        block);
+    return nchwc_plain_weights(out, w, block, alone, err);
 }
 
 /* ---- Running the inner operator ------------------------------------------------------------- */
@@ -143,8 +159,9 @@ static pgy_status take_input(pgy_tensor **out, const op_eval *c, size_t i, pgy_e
     pgy_status st = nchwc_block(&block, c->node, err);
     if (st) return st;
     if (s->is_conv && i == 1) return plain_weights(out, c->node, given, err);
+    const int64_t group = op_attr_int(c->node, "group", 1);
     const bool is_plain =
-        s->is_conv && (i == 2 || (i == 0 && takes_plain(c->node, in_shape(c, 1), block)));
+        s->is_conv && (i == 2 || (i == 0 && nchwc_takes_plain(in_shape(c, 1), group, block)));
     if (!is_plain) return nchwc_to_plain(out, c->node, given, err);
     pgy_tensor_retain(given);
     *out = given;

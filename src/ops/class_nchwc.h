@@ -24,6 +24,18 @@ pgy_status nchwc_to_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *
 pgy_status nchwc_from_plain(pgy_tensor **out, const op_node *n, const pgy_tensor *x,
                             pgy_error *err) PGY_MUST_CHECK;
 
+/* Of a convolution with weights of this shape: is its image row-major? It is if it has fewer
+ * channels than a block, and the convolution is not depthwise. */
+bool nchwc_takes_plain(const int64_t *weights, int64_t group, size_t block);
+/* Do its weights lie as [O / B, I, spatial..., B of O], because the image is row-major or the
+ * convolution depthwise? Else as [O / B, I / B, spatial..., B of I, B of O]. */
+bool nchwc_is_alone(const int64_t *weights, int64_t group, size_t block);
+/* Are they whole blocks? */
+bool nchwc_weights_fit(size_t rank, const int64_t *weights, int64_t group, size_t block);
+/* Copies weights that fit to row-major layout. */
+pgy_status nchwc_plain_weights(pgy_tensor **out, const pgy_tensor *w, size_t block, bool alone,
+                               pgy_error *err) PGY_MUST_CHECK;
+
 /* The row-major operator that computes a blocked one. Of its inputs, images 0 and 3 and the weights
  * are blocked. */
 typedef struct nchwc_spec {
