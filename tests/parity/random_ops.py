@@ -605,6 +605,7 @@ CONTRIB = [
     "## Operators of com.microsoft", "",
     "ONNX Runtime 1.31 defines these operators. Where its CPU provider computes something else than its definition says, the reference follows the definition.", "",
     "| operators | what ONNX Runtime does |", "| --- | --- |",
+    "| DynamicQuantizeLSTM | H of the whole batch is rounded with one scale in each step, as the reference does, only if one thread computes it. With batches of two and up to 256 units, or of five, ONNX Runtime divides the batch among its threads, and each rounds its rows with their own scale: results depend on the number of threads, by 1e-3 to 1e-1. int8 zero points of columns must be 0, and those of uint8 equal; scales of columns with one zero point for each of two directions make it read another byte in the second one. A sequence of length 0 gives states of 0 in place of the initial ones |",
     "| MatMulNBits | `g_idx` with packed zero points of 2 or 4 bits, or with the default ones of 2 bits: wrong by 0.2 to 8 times the largest number of the result; accuracy_level 4 with scales that are no initializer: wrong by its largest number |",
     "| MoE | float16: the products of the second layer are missing, so that the result is its biases, or 0 without them; float32 is right |",
     "| MoE, QMoE | of experts with equal scores the last is chosen; the definition does not say which, and the reference takes the first |",
