@@ -312,6 +312,21 @@ def more():
     case("RelativePositionBias", "both directions", [table, np.array([5], np.int64), np.array([5], np.int64)], expected=[bias], max_distance=6, is_bidirectional=1)
 
 
+def sparse_mixer(x, scores, w1, b1, w2, b2):
+    """Two experts for each token, weighted as the router of Phi-3.5-MoE does (sparsemixer of transformers' modeling_phimoe.py, with router_jitter_noise 0.01);
+    ONNX Runtime's CPU provider ignores use_sparse_mixer."""
+    y = np.zeros_like(x)
+    for t, row in enumerate(scores):
+        left = row.copy()
+        for _ in range(2):
+            best = int(np.argmax(left))
+            kept = np.where((left[best] - row) / np.maximum(np.abs(row), max(left[best], 1e-30)) > 0.02, -np.inf, left)
+            weight = 1 / np.exp(kept - left[best]).sum()
+            y[t] += weight * (w2[best] @ np.maximum(w1[best] @ x[t] + b1[best], 0) + b2[best])
+            left[best] = -np.inf
+    return y
+
+
 def experts():
     s = Source("experts")
     x, router = s.f(3, 4), (s.rng.permutation(15).reshape(3, 5) / 4 - 2).astype(np.float32)
@@ -337,6 +352,12 @@ def experts():
     case("QMoE", "4 bits", [x, router, *packed(4, 16)], k=2, expert_weight_bits=4, activation_type="identity", tolerance=1e-4)
     case("QMoE", "8 bits", [x, router, *packed(8, 16)], k=1, expert_weight_bits=8, activation_type="silu", tolerance=1e-4)
     case("QMoE", "4 bits in blocks, swiglu", [x, router, *packed(4, 32, 16)], expert_weight_bits=4, block_size=16, tolerance=1e-4, **fused)
+    s = Source("sparse mixer")
+    close = np.array([[2, 1.97, 1.95, -3, 1.5], [-1, -1.01, -1.5, -0.99, -4], [0, 0, -1, -2, -3], [3, 1, 2.95, 2.96, 2.9]], np.float32)
+    x, weights = s.f(4, 4), [s.f(5, 6, 4), s.f(5, 6), s.f(5, 4, 6), s.f(5, 4)]
+    mixed = [sparse_mixer(x, close, *weights)]
+    case("MoE", "sparse mixer", [x, close, *weights], expected=mixed, k=2, activation_type="relu", use_sparse_mixer=1)
+    case("MoE", "sparse mixer, whose weights are not normalised", [x, close, *weights], expected=mixed, k=2, activation_type="relu", use_sparse_mixer=1, normalize_routing_weights=1)
 
 
 def of_quantised_lstms():

@@ -610,7 +610,7 @@ CONTRIB = [
     "| MoE | float16: the products of the second layer are missing, so that the result is its biases, or 0 without them; float32 is right |",
     "| MoE, QMoE | of experts with equal scores the last is chosen; the definition does not say which, and the reference takes the first |",
     "| QMoE | blocks of 8 bits: activations are rounded to 8 bits, too, which costs 0.01 of the largest number |",
-    "| MoE, QMoE | `use_sparse_mixer` = 1 needs k = 2 and is then ignored; the definition does not give its rule, and the reference refuses it |",
+    "| MoE, QMoE | `use_sparse_mixer` = 1 needs k = 2 and is then ignored. The definition does not give its rule; the reference computes that of Phi-3.5-MoE, for which the attribute was made, as ONNX Runtime's CUDA provider does: each of the two experts has its share of the softmax over the scores within 2 % of its own, and the shares are not normalised |",
     "| MultiHeadAttention | `unidirectional` with more keys than queries: query i of the reference sees the past and the first i + 1 keys; ONNX Runtime lets a single query see all, and gives several queries weights that belong to no such rule |",
     "| RotaryEmbedding | `scale` is ignored, in the reference, too |",
     "| Rfft, Irfft | ONNX Runtime has a kernel for CUDA only. The reference follows NumPy's rfftn and irfftn over one to three axes; `normalized` and `onesided` have one value each, by the definition |",
