@@ -499,8 +499,10 @@ problem("GatherBlockQuantized: 128 of 32000 rows of 768, 4 bits", "GatherBlockQu
         {"w": const(u8(32000, 384)), "i": ints(0, 32000, 1, 128), "s": const(uniform(0.005, 0.01, 32000, 24))}, domain="com.microsoft", block_size=32, bits=4)
 problem("GatherBlockQuantized: 1 of 32000 rows of 2048, 4 bits, zero points", "GatherBlockQuantized",
         {"w": const(u8(32000, 1024)), "i": ints(0, 32000, 1, 1), "s": const(uniform(0.005, 0.01, 32000, 64)), "z": const(u8(32000, 32))}, domain="com.microsoft", block_size=32, bits=4)
-for rows, batch, width, hidden in ((128, 1, 64, 128), (32, 8, 256, 256)):
-    graph(f"DynamicQuantizeLSTM: {rows}x{batch}x{width}, {hidden} units",
-          [node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"], ["y", "h", "c"], "com.microsoft", hidden_size=hidden)],
-          {"x": normal(rows, batch, width), "w": const(i8(1, width, 4 * hidden)), "r": const(i8(1, hidden, 4 * hidden)), "b": const(normal(1, 8 * hidden)),
-           "ws": const([0.002], np.float32), "wz": const([0], np.int8), "rs": const([0.002], np.float32), "rz": const([0], np.int8)}, ["y", "h", "c"])
+for rows, batch, width, hidden, directions in ((128, 1, 64, 128, 1), (32, 8, 256, 256, 1), *((n, 1, h, h, d) for h in (128, 256, 512) for n in (1, 64) for d in (1, 2))):
+    zeros, scales = const(np.zeros(directions, np.int8)), const(np.full(directions, 0.002, np.float32))
+    graph(f"DynamicQuantizeLSTM: {rows}x{batch}x{width}, {hidden} units, {directions} direction{'s' * (directions > 1)}",
+          [node("DynamicQuantizeLSTM", ["x", "w", "r", "b", "", "", "", "", "ws", "wz", "rs", "rz"], ["y", "h", "c"], "com.microsoft", hidden_size=hidden,
+                direction="bidirectional" if directions > 1 else "forward")],
+          {"x": normal(rows, batch, width), "w": const(i8(directions, width, 4 * hidden)), "r": const(i8(directions, hidden, 4 * hidden)),
+           "b": const(normal(directions, 8 * hidden)), "ws": scales, "wz": zeros, "rs": scales, "rz": zeros}, ["y", "h", "c"])

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cancel.h"
 #include "base/progress.h"
+#include "evaluate/describe.h"
 #include "evaluate/interface.h"
 #include "onnx/elements.h"
 
@@ -30,6 +31,8 @@ typedef struct frame {
 typedef struct executor {
     const graph_plan *plan;
     frame *frame; /* frame of the node that runs */
+    const pgy_node *node;
+    describe described;
     size_t depth;
     uint64_t steps, max_steps;
     bool weighs;                        /* count a large result as several steps */
@@ -159,6 +162,7 @@ static pgy_status run_operator(executor *e, frame *f, pgy_node *n, pgy_error *er
     pgy_status st = node_attrs(&node.attrs, &node.attr_count, n, f->scope, &memory, err);
     if (!st && box->has_refs) st = op_check_node(&node, err);
     const execute_operators *own = e->operators;
+    e->node = n;
     if (!st && own)
         st = own->run(n, &node, f->in, f->out, f->wanted, &e->host, own->user, err);
     else if (!st)
@@ -314,33 +318,26 @@ static pgy_status run_subgraph(void *graph, const op_tensor *inputs, size_t inpu
     return st;
 }
 
-/* Is the graph in a function? If so, its inferred shapes may belong to another call. */
-static bool is_in_function(const pgy_graph *g)
+/* Describes a subgraph of the node that runs, whose loop may run no iteration. */
+static pgy_status describe_subgraph(void *graph, const op_value *inputs, size_t input_count,
+                                    op_value *outputs, size_t output_count, void *user,
+                                    pgy_error *err)
 {
-    while (g && !level_of(g)->is_function) g = g->parent;
-    return g != NULL;
-}
-
-pgy_status execute_describe_graph(void *graph, const op_value *inputs, size_t input_count,
-                                  op_value *outputs, size_t output_count, void *user,
-                                  pgy_error *err)
-{
-    static const dim zeros[PGY_MAX_RANK];
-    const pgy_graph *g = graph;
-    (void)inputs, (void)input_count, (void)user, (void)err;
-    for (size_t i = 0; i < output_count; i++) {
-        outputs[i] = (op_value){.rank = -1};
-        if (!g || i >= g->output_count || is_in_function(g)) continue;
-        const op_value *known = &box_of(g->outputs[i])->known;
-        bool constant = true;
-        for (int32_t d = 0; d < known->rank; d++) constant &= dim_is_const(known->dims[d]);
-        outputs[i] = (op_value){.dtype = known->dtype,
-                                .rank = known->rank,
-                                .dims = constant ? known->dims : zeros,
-                                .sequence = known->sequence,
-                                .optional = known->optional};
+    executor *e = user;
+    const pgy_node *n = e->node;
+    const node_box *box = node_box_of(n);
+    pgy_status st = PGY_OK;
+    (void)inputs, (void)input_count;
+    describe_start(&e->described);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = describe_note(&e->described, n->inputs[i], e->frame->in[i].value, err);
+    for (size_t i = 0; !st && i < box->captured_count; i++) {
+        const frame *f = frame_of(e->frame, box->captured[i]);
+        if (f)
+            st = describe_note(&e->described, box->captured[i],
+                               f->values[slot_of(f, box->captured[i])].value, err);
     }
-    return PGY_OK;
+    return st ? st : describe_outputs(&e->described, graph, outputs, output_count, err);
 }
 
 /* ---- The whole ------------------------------------------------------------------------------ */
@@ -395,7 +392,7 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
                   .operators = limits->operators,
                   .watch = limits->watch,
                   .host = {.run_graph = run_subgraph,
-                           .infer_graph = execute_describe_graph,
+                           .infer_graph = describe_subgraph,
                            .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
@@ -407,6 +404,7 @@ pgy_status execute_graph(const graph_plan *plan, pgy_graph *g, const pgy_tensor_
     if (!st) st = run_level(&e, &f, err);
     if (!st) st = take_outputs(&f, g, out, err);
     frame_deinit(&f);
+    describe_deinit(&e.described);
     if (limits->spent) *limits->spent += e.steps;
     return st;
 }
@@ -499,7 +497,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                   .operators = limits->operators,
                   .weighs = limits->spent && n->subgraph_count,
                   .host = {.run_graph = run_subgraph,
-                           .infer_graph = execute_describe_graph,
+                           .infer_graph = describe_subgraph,
                            .graph_port = interface_port,
                            .max_bytes = limits->max_bytes,
                            .model_precision = model_precision}};
@@ -510,6 +508,7 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
     else if (!st)
         st = run_surrounded(&e, &plan, n, inputs, captured, outputs, err);
     graph_plan_deinit(&plan);
+    describe_deinit(&e.described);
     if (limits->spent) *limits->spent += e.steps;
     return st;
 }

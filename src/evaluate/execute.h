@@ -60,10 +60,4 @@ pgy_status execute_node(pgy_node *n, const op_tensor *inputs, const op_tensor *c
                         op_tensor *outputs, bool model_precision, const execute_limits *limits,
                         pgy_error *err) PGY_MUST_CHECK;
 
-/* op_host.infer_graph: gives the inferred outputs of a subgraph, for loops that run no iteration;
- * unknown sizes become 0 there. */
-pgy_status execute_describe_graph(void *graph, const op_value *inputs, size_t input_count,
-                                  op_value *outputs, size_t output_count, void *user,
-                                  pgy_error *err) PGY_MUST_CHECK;
-
 #endif

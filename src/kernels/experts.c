@@ -145,8 +145,9 @@ static bool experts_describe(experts *p, const kernel_problem *u)
                                               op_attr_int(n, "expert_weight_bits", 4));
     if (p->activation == EXPERTS_SWIGLU) p->fusion = (uint32_t)op_attr_int(n, "swiglu_fusion", 0);
     p->weights = quantised && has(u, 14) ? 14 : 0;
-    p->normalises =
-        op_attr_int(n, "normalize_routing_weights", 0) != 0 || (quantised && !p->weights);
+    p->mixes = op_attr_int(n, "use_sparse_mixer", 0) != 0 && !p->weights;
+    p->normalises = !p->mixes && (op_attr_int(n, "normalize_routing_weights", 0) != 0 ||
+                                  (quantised && !p->weights));
     p->alpha = (float)op_attr_float(n, "activation_alpha", 1);
     p->beta = (float)op_attr_float(n, "activation_beta", 0);
     p->limit = (float)op_attr_float(n, "swiglu_limit", (double)NAN);
@@ -320,7 +321,7 @@ static bool experts_extent(kernel_extent *e, const kernel_claim *q)
 
 #define ROW(suffix, level, flops_per_ns)                                                         \
     {                                                                                            \
-        .name = "experts_" #suffix, .version = 2, .ops = "com.microsoft:MoE com.microsoft:QMoE", \
+        .name = "experts_" #suffix, .version = 3, .ops = "com.microsoft:MoE com.microsoft:QMoE", \
         .needs = level, .rates = {flops_per_ns}, .accept = experts_accept,                       \
         .prepare = experts_prepare, .run = experts_run, .extent = experts_extent                 \
     }

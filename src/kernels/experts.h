@@ -33,7 +33,8 @@ typedef struct experts {
     uint32_t activation, fusion; /* fusion: 1: gates alternate with values; 2: they come first */
     uint32_t normalises;
     uint32_t weights; /* index of the weights of the experts; 0: the softmax of the scores */
-    uint32_t clamps, unused;
+    uint32_t clamps;
+    uint32_t mixes; /* weights are those of the sparse mixer */
     float alpha, beta, limit;
     float unused_float;
     experts_layer layers[EXPERTS_LAYERS];

@@ -102,6 +102,19 @@ static size_t take_best(const float *scores, uint8_t *taken, size_t count)
     return best;
 }
 
+/* The softmax over those experts whose scores are within 2 % of the best, among all that were not
+ * chosen before. */
+static double mixed_weight(const float *scores, const uint8_t *taken, size_t count, size_t best)
+{
+    const double top = (double)scores[best];
+    double sum = 1;
+    for (size_t i = 0; i < count; i++) {
+        const double score = (double)scores[i];
+        if (!taken[i] && !(top - score > 0.02 * fmax(fabs(score), top))) sum += exp(score - top);
+    }
+    return 1 / sum;
+}
+
 static void choose(const experts *p, const kernel_run *r, const rows *w, size_t token)
 {
     const float *scores = (const float *)r->tensors[EXPERTS_ROUTER] + token * p->count;
@@ -114,8 +127,10 @@ static void choose(const experts *p, const kernel_run *r, const rows *w, size_t 
     for (size_t n = 0; n < p->k; n++) {
         const size_t best = take_best(scores, r->scratch, p->count);
         w->expert[token * p->k + n] = (uint32_t)best;
-        w->weight[token * p->k + n] =
-            given ? given[best] : (float)(exp((double)scores[best] - top) / sum);
+        w->weight[token * p->k + n] = given ? given[best]
+                                      : p->mixes
+                                          ? (float)mixed_weight(scores, r->scratch, p->count, best)
+                                          : (float)(exp((double)scores[best] - top) / sum);
     }
 }
 

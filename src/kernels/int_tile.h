@@ -46,6 +46,9 @@ typedef struct int_job {
 } int_job;
 
 typedef void (*int_tile_function)(const int_job *j);
+/* One row of A, consecutive taps, and four panels of B, `apart` bytes from each other; their sums
+ * are `c_apart` elements apart. */
+typedef void (*int_four_function)(const int_job *j, size_t apart, size_t c_apart);
 
 /* Turns a row of sums into floats: (sum + offset) * scale + shift, plus `more` unless it is
  * NULL. */
@@ -57,12 +60,29 @@ typedef struct int_floats {
     bool relu;
 } int_floats;
 
+/* Sums of rows of A that were quantised at run time, and what makes floats of them: y = (sum - zero
+ * point of A * shift - sum of the row * zero point of B) * scale of A * scale of B + more, in
+ * float32. Rows are so many elements apart; y may be `more`. */
+typedef struct int_dynamic {
+    const int32_t *sums;
+    float *y;
+    const float *more;
+    size_t sums_row, y_row, more_row;
+    int32_t zero; /* of A, all rows */
+    float scale;
+    const int32_t *shifts; /* of each column: the sum of B minus k times its zero point */
+    const float *scales;   /* of B */
+    const int32_t *zeros;  /* of B, as it is packed; NULL: all are 0 */
+    const int32_t *row_sums;
+} int_dynamic;
+
 typedef struct int_tile {
     size_t rows, vectors, lanes;
     bool fuses;
     /* Indices: 1 if A is signed and B unsigned, else 0; 0 to 3 for 1, 2, 4, 8 rows; vectors - 1.
      * NULL where the set has no tile. */
     int_tile_function run[2][4][3];
+    int_four_function four[3]; /* of an unsigned A; index: vectors - 1 */
     /* Finishes rows of up to `n` sums, INT_MAX_COLUMNS apart, into rows `stride` bytes apart. Each
      * row has an offset and a scale. */
     void (*finish_rows)(uint8_t *y, size_t stride, const int32_t *sums, size_t rows, size_t n,
@@ -76,6 +96,7 @@ typedef struct int_tile {
     /* (sum + offset) * scale + bias of each column, rounded once; bias may be NULL. */
     void (*column_floats)(float *y, const int32_t *sums, size_t n, const int32_t *offsets,
                           const double *scales, const float *bias);
+    void (*dynamic_floats)(const int_dynamic *d, size_t rows, size_t n); /* n: whole vectors */
 } int_tile;
 
 extern const int_tile int_tile_portable, int_tile_avx2, int_tile_avx512, int_tile_vnni;

@@ -42,6 +42,12 @@ TARGET static inline __m256i dot(__m256i sum, halves a, halves b)
 #define SPLIT_B(x) split_signed(x)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_small.inc"
+#define NV 1
+#define RUN int_tile_four_1
+#include "kernels/int_tile_four.inc"
+#define NV 2
+#define RUN int_tile_four_2
+#include "kernels/int_tile_four.inc"
 #undef SPLIT_A
 #undef SPLIT_B
 #undef NAME
@@ -64,9 +70,11 @@ const int_tile int_tile_avx2 = {
             {{int_tile_signed_1_1, int_tile_signed_1_2},
              {int_tile_signed_2_1, int_tile_signed_2_2},
              {int_tile_signed_4_1, int_tile_signed_4_2}}},
+    .four = {int_tile_four_1, int_tile_four_2},
     .finish_rows = int_finish_rows,
     .finish_columns = int_finish_columns,
     .row_floats = int_row_floats,
     .column_floats = int_column_floats,
+    .dynamic_floats = int_dynamic_floats,
 };
 #endif

@@ -6,6 +6,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "kernels/target_avx512.h"
+
 #define VEC __m512i
 #define LANES 16
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
@@ -42,6 +44,15 @@ TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
 #define SPLIT_B(x) split_signed(x)
 #define NAME(rows, vectors) int_tile_rows_##rows##_##vectors
 #include "kernels/int_tile_set.inc"
+#define NV 1
+#define RUN int_tile_four_1
+#include "kernels/int_tile_four.inc"
+#define NV 2
+#define RUN int_tile_four_2
+#include "kernels/int_tile_four.inc"
+#define NV 3
+#define RUN int_tile_four_3
+#include "kernels/int_tile_four.inc"
 #undef SPLIT_A
 #undef SPLIT_B
 #undef NAME
@@ -52,6 +63,7 @@ TARGET static inline __m512i dot(__m512i sum, halves a, halves b)
 #include "kernels/int_tile_set.inc"
 
 #include "kernels/int_finish_avx512.inc"
+#define TARGET_LOOPS TARGET_AVX512
 #include "kernels/int_floats.inc"
 
 const int_tile int_tile_avx512 = {
@@ -66,9 +78,11 @@ const int_tile int_tile_avx512 = {
              {int_tile_signed_2_1, int_tile_signed_2_2, int_tile_signed_2_3},
              {int_tile_signed_4_1, int_tile_signed_4_2, int_tile_signed_4_3},
              {int_tile_signed_8_1, int_tile_signed_8_2, int_tile_signed_8_3}}},
+    .four = {int_tile_four_1, int_tile_four_2, int_tile_four_3},
     .finish_rows = int_finish_rows,
     .finish_columns = int_finish_columns,
     .row_floats = int_row_floats,
     .column_floats = int_column_floats,
+    .dynamic_floats = int_dynamic_floats,
 };
 #endif

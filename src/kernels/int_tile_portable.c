@@ -41,6 +41,17 @@ static inline void int_tile_portable_rows(const int_job *j, size_t rows, bool is
     for (size_t i = 0; i < rows; i++) memcpy(j->c + i * INT_MAX_COLUMNS, c[i], sizeof c[i]);
 }
 
+static void int_tile_four(const int_job *j, size_t apart, size_t c_apart)
+{
+    for (size_t p = 0; p < 4; p++) {
+        int32_t c[COLUMNS] = {0};
+        const uint8_t *a = j->a, *b = j->b + p * apart;
+        for (size_t g = 0; g < j->groups; g++, a += j->a_step, b += j->b_step)
+            add_unsigned(c, a, b);
+        memcpy(j->c + p * c_apart, c, sizeof c);
+    }
+}
+
 #define ROWS(rows)                                       \
     static void int_tile_rows_##rows(const int_job *j)   \
     {                                                    \
@@ -60,10 +71,12 @@ const int_tile int_tile_portable = {
     .lanes = COLUMNS,
     .run = {{{int_tile_rows_1}, {int_tile_rows_2}, {int_tile_rows_4}},
             {{int_tile_signed_1}, {int_tile_signed_2}, {int_tile_signed_4}}},
+    .four = {int_tile_four},
     .finish_rows = int_finish_rows,
     .finish_columns = int_finish_columns,
     .row_floats = int_row_floats,
     .column_floats = int_column_floats,
+    .dynamic_floats = int_dynamic_floats,
 };
 
 const int_tile *int_tile_of(cpu_level level)

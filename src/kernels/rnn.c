@@ -35,12 +35,12 @@ static bool read_functions(rnn_params *p, const op_node *n)
     return true;
 }
 
-static bool read_node(rnn_params *p, const op_node *n)
+bool rnn_read_node(rnn_params *p, const op_node *n)
 {
     const char *name = n->def->name;
-    p->cell = strcmp(name, "LSTM") == 0  ? RNN_CELL_LSTM
+    p->cell = strcmp(name, "RNN") == 0   ? RNN_CELL_RNN
               : strcmp(name, "GRU") == 0 ? RNN_CELL_GRU
-                                         : RNN_CELL_RNN;
+                                         : RNN_CELL_LSTM;
     p->gates = p->cell == RNN_CELL_LSTM ? 4 : p->cell == RNN_CELL_GRU ? 3 : 1;
     p->directions = op_attr_is(n, "direction", "bidirectional", "forward") ? 2 : 1;
     p->reverse = op_attr_is(n, "direction", "forward", "forward") ? 0 : p->directions;
@@ -74,13 +74,12 @@ static uint64_t padded_of(const rnn_params *p)
     return (p->hidden + columns - 1) / columns * columns;
 }
 
-/* Are the sizes small enough that nothing computed from them overflows? */
-static bool has_valid_sizes(const rnn_params *p)
+bool rnn_are_sizes(const rnn_params *p, uint64_t padded)
 {
     if (!p->steps || !p->batch || !p->in || !p->hidden || p->steps > MOST_STEPS) return false;
     if (p->hidden > MOST_FLOATS / 64 || p->in > MOST_FLOATS / 64) return false;
     return p->batch <= MOST_FLOATS / p->steps &&
-           p->steps * p->batch <= MOST_FLOATS / (p->gates * padded_of(p));
+           p->steps * p->batch <= MOST_FLOATS / (p->gates * padded);
 }
 
 /* Sets the members that follow from the sizes: padding, the product, offsets of packed weights. */
@@ -111,7 +110,7 @@ static bool rnn_describe(rnn_params *p, const kernel_problem *u, cpu_level level
     const kernel_tensor *x = &u->inputs[RNN_X], *r = &u->inputs[RNN_R];
     *p = (rnn_params){
         .level = level, .inputs = (uint32_t)u->input_count, .outputs = (uint32_t)u->output_count};
-    if (u->input_count < 3 || !read_node(p, u->node) || !are_known(p, u) || x->rank != 3)
+    if (u->input_count < 3 || !rnn_read_node(p, u->node) || !are_known(p, u) || x->rank != 3)
         return false;
     p->steps = (uint64_t)x->shape[p->batch_first ? 1 : 0];
     p->batch = (uint64_t)x->shape[p->batch_first ? 0 : 1];
@@ -119,7 +118,7 @@ static bool rnn_describe(rnn_params *p, const kernel_problem *u, cpu_level level
     p->hidden = (uint64_t)r->shape[2];
     p->has_lengths = has(u, RNN_LENGTHS);
     p->has_peephole = has(u, RNN_P);
-    if (!has_valid_sizes(p)) return false;
+    if (!rnn_are_sizes(p, padded_of(p))) return false;
     rnn_place(p);
     return true;
 }
@@ -159,7 +158,6 @@ static void pad_gates(float *to, const rnn_params *p, const float *from, uint64_
 static void pack_biases(float *to, const rnn_params *p, const float *bias)
 {
     const uint64_t last = p->gates - 1;
-    memset(to, 0, (p->width + p->padded) * sizeof *to);
     for (uint64_t g = 0; bias && g < p->gates; g++)
         for (uint64_t j = 0; j < p->hidden; j++) {
             const float w = bias[g * p->hidden + j], r = bias[(p->gates + g) * p->hidden + j];
@@ -169,18 +167,24 @@ static void pack_biases(float *to, const rnn_params *p, const float *bias)
         }
 }
 
+void rnn_pack_floats(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d)
+{
+    const uint64_t all = p->gates * p->hidden;
+    const float *peephole = p->has_peephole ? u->inputs[RNN_P].data : NULL;
+    memset(to, 0, (p->peephole + 3 * p->padded) * sizeof *to);
+    pack_biases(to, p, has(u, RNN_B) ? (const float *)u->inputs[RNN_B].data + d * 2 * all : NULL);
+    for (uint64_t k = 0; peephole && k < 3; k++)
+        memcpy(to + p->peephole + k * p->padded, peephole + (3 * d + k) * p->hidden,
+               p->hidden * sizeof *to);
+}
+
 static void pack_direction(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d,
                            float *rows)
 {
     const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
     const uint64_t all = p->gates * p->hidden;
     const matmul_shape r = {.n = p->width, .k = p->hidden, .b_row = 1, .b_column = p->hidden};
-    const float *peephole = p->has_peephole ? u->inputs[RNN_P].data : NULL;
-    pack_biases(to, p, has(u, RNN_B) ? (const float *)u->inputs[RNN_B].data + d * 2 * all : NULL);
-    memset(to + p->peephole, 0, 3 * p->padded * sizeof *to);
-    for (uint64_t k = 0; peephole && k < 3; k++)
-        memcpy(to + p->peephole + k * p->padded, peephole + (3 * d + k) * p->hidden,
-               p->hidden * sizeof *to);
+    rnn_pack_floats(to, p, u, d);
     pad_gates(rows, p, (const float *)u->inputs[RNN_W].data + d * all * p->in, p->in);
     matmul_pack(to + p->w, rows, &p->product, t, 0, matmul_panel_count(&p->product, t));
     pad_gates(rows, p, (const float *)u->inputs[RNN_R].data + d * all * p->hidden, p->hidden);
@@ -220,9 +224,7 @@ static uint32_t phase_count(const rnn_params *p)
     return 1 + (uint32_t)(p->directions * p->steps) * (rnn_resets_early(p) ? 2 : 1);
 }
 
-/* Workspace of all directions: gate rows of all steps, and four state matrices for each direction.
- */
-static uint64_t workspace_floats(const rnn_params *p)
+uint64_t rnn_workspace_floats(const rnn_params *p)
 {
     return p->directions * (p->steps * p->batch * p->width + 4 * p->batch * p->padded);
 }
@@ -241,7 +243,7 @@ static pgy_status rnn_prepare(kernel_plan *out, const kernel_problem *u, pgy_err
     out->parts = (uint32_t)(rnn_panel_count(p) < 64 ? rnn_panel_count(p) : 64);
     if (out->parts > worth) out->parts = (uint32_t)worth;
     out->scratch_bytes = matmul_scratch_count(&p->product, t) * sizeof(float);
-    out->workspace_bytes = workspace_floats(p) * sizeof(float);
+    out->workspace_bytes = rnn_workspace_floats(p) * sizeof(float);
     return rnn_pack(out, p, u, err);
 }
 
@@ -255,32 +257,33 @@ static bool is_same_product(const matmul_shape *a, const matmul_shape *b)
            a->activation == b->activation;
 }
 
-/* Do the members that follow from others have the values that `prepare` computes? */
-static bool is_consistent(const rnn_params *p)
+bool rnn_is_node(const rnn_params *p)
 {
     static const uint32_t GATES[] = {[RNN_CELL_RNN] = 1, [RNN_CELL_GRU] = 3, [RNN_CELL_LSTM] = 4};
-    rnn_params own = *p;
-    if (p->cell > RNN_CELL_LSTM || p->gates != GATES[p->cell] || p->inputs > RNN_INPUTS)
-        return false;
+    if (p->cell > RNN_CELL_LSTM || p->gates != GATES[p->cell]) return false;
     if (p->directions != 1 && p->directions != 2) return false;
     for (size_t i = 0; i < sizeof p->functions / sizeof *p->functions; i++)
         if (p->functions[i] > RNN_RELU) return false;
-    if (!has_valid_sizes(&own)) return false;
+    return true;
+}
+
+/* Do the members that follow from others have the values that `prepare` computes? */
+static bool is_consistent(const rnn_params *p)
+{
+    rnn_params own = *p;
+    if (!rnn_is_node(p) || p->inputs > RNN_INPUTS) return false;
+    if (!rnn_are_sizes(&own, padded_of(&own))) return false;
     rnn_place(&own);
     return own.padded == p->padded && own.width == p->width && own.bias_r == p->bias_r &&
            own.peephole == p->peephole && own.w == p->w && own.r == p->r && own.each == p->each &&
            is_same_product(&own.product, &p->product);
 }
 
-static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
+bool rnn_extent_tensors(kernel_extent *e, const kernel_claim *q, const rnn_params *p)
 {
-    const rnn_params *p = extent_params(e, q, sizeof *p);
-    if (!p || !extent_level(e, p->level)) return false;
+    const uint64_t state = p->directions * p->batch * p->hidden, item = sizeof(float);
     if (p->inputs != q->input_count || p->outputs != q->output_count || p->inputs < 3)
         return extent_refuse(e, "number of operands");
-    if (!is_consistent(p)) return extent_refuse(e, "sizes");
-    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
-    const uint64_t state = p->directions * p->batch * p->hidden, item = sizeof(float);
     extent_tensor(e, RNN_X, p->steps * p->batch * p->in, item);
     if (p->has_lengths) extent_tensor(e, RNN_LENGTHS, p->batch, sizeof(int32_t));
     for (uint32_t i = RNN_H0; i <= RNN_C0; i++)
@@ -289,10 +292,21 @@ static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
         if (extent_has(q, p->inputs + i))
             extent_tensor(e, p->inputs + i, i ? state : p->steps * state, item);
     e->indices = 1u << RNN_LENGTHS;
+    return true;
+}
+
+static bool rnn_extent(kernel_extent *e, const kernel_claim *q)
+{
+    const rnn_params *p = extent_params(e, q, sizeof *p);
+    if (!p || !extent_level(e, p->level)) return false;
+    if (!is_consistent(p)) return extent_refuse(e, "sizes");
+    if (!rnn_extent_tensors(e, q, p)) return false;
+    const matmul_tile *t = matmul_tile_of((cpu_level)p->level);
+    const uint64_t item = sizeof(float);
     e->packed = p->directions * p->each * item;
     e->phases = phase_count(p);
     e->scratch = matmul_scratch_count(&p->product, t) * item;
-    e->workspace = workspace_floats(p) * item;
+    e->workspace = rnn_workspace_floats(p) * item;
     return true;
 }
 

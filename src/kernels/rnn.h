@@ -6,6 +6,7 @@
 #ifndef KERNELS_RNN_H
 #define KERNELS_RNN_H
 
+#include "kernels/extent.h"
 #include "kernels/kernel.h"
 #include "kernels/matmul.h"
 
@@ -26,6 +27,41 @@ typedef struct rnn_params {
 } rnn_params;
 
 void rnn_run(const kernel_run *r);
+/* Reads operator and attributes. False: not what the kernels compute. */
+bool rnn_read_node(rnn_params *p, const op_node *n);
+/* Are the members that rnn_read_node sets possible? Those read from a plan file can be anything. */
+bool rnn_is_node(const rnn_params *p);
+/* Are the sizes small enough that nothing computed from them overflows? */
+bool rnn_are_sizes(const rnn_params *p, uint64_t padded);
+/* Workspace of all directions: gate rows of all steps, and four state matrices for each direction.
+ */
+uint64_t rnn_workspace_floats(const rnn_params *p);
+/* Fills the packed floats up to the weights: the biases of W and R, added, and peepholes. */
+void rnn_pack_floats(float *to, const rnn_params *p, const kernel_problem *u, uint64_t d);
+/* States which elements of tensors are touched; refuses another number of operands. */
+bool rnn_extent_tensors(kernel_extent *e, const kernel_claim *q, const rnn_params *p);
+
+/* Memory of one direction during a run. */
+typedef struct rnn_state {
+    const rnn_params *p;
+    const kernel_run *r;
+    const float *packed;
+    float *xw; /* a row of all gates for each step and batch entry */
+    /* States as [batch][padded]; h[0] is read and h[1] written in even steps, else the reverse. */
+    float *h[2], *c, *other;
+    uint64_t direction;
+} rnn_state;
+
+rnn_state rnn_state_of(const rnn_params *p, const kernel_run *r, uint64_t d);
+/* Reports bad lengths and loads the initial states of all directions. */
+void rnn_begin(const rnn_params *p, const kernel_run *r);
+uint64_t rnn_length_of(const rnn_state *s, uint64_t b);
+/* The time index that batch entry b reads at `step`; `step` must be below the entry's length. */
+uint64_t rnn_time_of(const rnn_state *s, uint64_t step, uint64_t b);
+float *rnn_row_of(const rnn_state *s, uint64_t time, uint64_t b);
+/* Computes hidden units [at, at + n) of all batch entries from the rows of this step, and stores
+ * them. `ends`: this is the last phase of the step. */
+void rnn_cells(const rnn_state *s, uint64_t step, bool ends, size_t at, size_t n);
 
 /* Does a GRU reset the state before the product? Then a step takes two phases. */
 static inline bool rnn_resets_early(const rnn_params *p)

@@ -83,3 +83,30 @@ int64_t quantize_int(double v, int64_t zero, pgy_dtype to)
     const double moved = nearbyint(v) + (double)zero;
     return (int64_t)(moved > low ? moved < high ? moved : high : low);
 }
+
+static double to_f32(double v)
+{
+    return (double)(float)v;
+}
+
+void quantize_extend(double *low, double *high, const double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        *low = x[i] < *low ? x[i] : *low;
+        *high = x[i] > *high ? x[i] : *high;
+    }
+}
+
+/* Scale and quotients are rounded to float32, the type the operator is defined in, because they
+ * decide ties. */
+double quantize_dynamic_scale(int64_t *zero, double low, double high)
+{
+    const double scale = high == low ? 1 : to_f32(to_f32(to_f32(high) - to_f32(low)) / 255);
+    *zero = quantize_int(to_f32(-to_f32(low) / scale), 0, PGY_U8);
+    return scale;
+}
+
+int64_t quantize_dynamic_int(double x, double scale, int64_t zero)
+{
+    return quantize_int(to_f32(to_f32(x) / scale), zero, PGY_U8);
+}

@@ -21,5 +21,11 @@ pgy_status quantize_type(pgy_dtype *out, const op_node *n, const char *attr,
                          pgy_error *err) PGY_MUST_CHECK;
 /* Rounds v to the nearest integer, halves to even, adds `zero` and saturates to the type. */
 int64_t quantize_int(double v, int64_t zero, pgy_dtype to);
+/* Quantises n numbers to uint8 as DynamicQuantizeLinear does: quantize_extend extends [*low, *high]
+ * to hold them; quantize_dynamic_scale gives the scale and zero point of a range that contains 0;
+ * quantize_dynamic_int quantises one number with them. */
+void quantize_extend(double *low, double *high, const double *x, size_t n);
+double quantize_dynamic_scale(int64_t *zero, double low, double high);
+int64_t quantize_dynamic_int(double x, double scale, int64_t zero);
 
 #endif

@@ -267,7 +267,7 @@ double rnn_bias_r(const rnn_problem *p, size_t gate, size_t j)
     return p->bias ? p->bias[(p->gates + gate) * p->hidden + j] : 0;
 }
 
-static size_t length_of(const rnn_problem *p, size_t b)
+size_t rnn_length(const rnn_problem *p, size_t b)
 {
     const int64_t *lengths = in_i64(p->c, RNN_LENGTHS);
     return lengths ? (size_t)lengths[b] : p->steps;
@@ -275,12 +275,12 @@ static size_t length_of(const rnn_problem *p, size_t b)
 
 static size_t time_of(const rnn_problem *p, size_t step, size_t b)
 {
-    return p->reverse ? length_of(p, b) - 1 - step : step;
+    return p->reverse ? rnn_length(p, b) - 1 - step : step;
 }
 
 const double *rnn_row(const rnn_problem *p, size_t step, size_t b)
 {
-    if (step >= length_of(p, b)) return NULL;
+    if (step >= rnn_length(p, b)) return NULL;
     size_t t = time_of(p, step, b), row = p->batch_first ? b * p->steps + t : t * p->batch + b;
     return p->xw + row * p->gates * p->hidden;
 }
@@ -310,14 +310,24 @@ static void move_states(const rnn_problem *p, double *to, const double *from, bo
                from + (out ? b * p->hidden : state_at(p, b)), p->hidden * sizeof *to);
 }
 
+/* The plain products. */
+static pgy_status multiply(const rnn_problem *p, size_t input, size_t step, pgy_error *err)
+{
+    const bool state = input == RNN_R;
+    const size_t width = p->gates * p->hidden, depth = state ? p->hidden : p->inputs;
+    const gemm_matrix a = {state ? p->h : in_f64(p->c, RNN_X), (int64_t)depth, 1};
+    const gemm_matrix b = {state ? p->r : p->w, 1, (int64_t)depth};
+    (void)step;
+    return gemm_f64(state ? p->batch : p->steps * p->batch, width, depth, a, b,
+                    state ? p->hr : p->xw, width, false, err);
+}
+
 static pgy_status run_direction(const rnn_problem *p, const rnn_kind *kind, pgy_error *err)
 {
-    size_t width = p->gates * p->hidden;
-    gemm_matrix x = {in_f64(p->c, RNN_X), (int64_t)p->inputs, 1}, w = {p->w, 1, (int64_t)p->inputs};
-    gemm_matrix h = {p->h, (int64_t)p->hidden, 1}, r = {p->r, 1, (int64_t)p->hidden};
-    pgy_status st = gemm_f64(p->steps * p->batch, width, p->inputs, x, w, p->xw, width, false, err);
+    const rnn_multiply product = kind->multiply ? kind->multiply : multiply;
+    pgy_status st = product(p, RNN_W, 0, err);
     for (size_t step = 0; !st && step < p->steps && !cancel_requested(); step++) {
-        st = gemm_f64(p->batch, width, p->hidden, h, r, p->hr, width, false, err);
+        st = product(p, RNN_R, step, err);
         if (!st && kind->prepare) st = kind->prepare(p, step, err);
         for (size_t b = 0; !st && b < p->batch; b++) {
             const double *row = rnn_row(p, step, b);

@@ -29,6 +29,8 @@ typedef struct rnn_problem {
 
 /* Prepares a step for the whole batch once hr is computed; may be NULL. */
 typedef pgy_status (*rnn_prepare)(const rnn_problem *p, size_t step, pgy_error *err);
+/* Computes xw from X (`input` RNN_W), or hr from the state before `step` (RNN_R). */
+typedef pgy_status (*rnn_multiply)(const rnn_problem *p, size_t input, size_t step, pgy_error *err);
 /* Updates h (and cell) of batch entry b; xw points at its row of gates. */
 typedef void (*rnn_cell)(const rnn_problem *p, size_t b, const double *xw);
 
@@ -38,12 +40,16 @@ typedef struct rnn_kind {
     bool has_cell;
     rnn_prepare prepare;
     rnn_cell cell;
+    rnn_multiply multiply; /* NULL: the products are plain */
 } rnn_kind;
 
 pgy_status rnn_infer(op_infer *c,
                      pgy_error *err) PGY_MUST_CHECK; /* def->user_data is an rnn_kind */
 pgy_status rnn_eval(op_eval *c, pgy_error *err) PGY_MUST_CHECK;
 double rnn_flops(const op_infer *c);
+/* The cell of LSTM. */
+void rnn_lstm_cell(const rnn_problem *p, size_t b, const double *xw);
+extern const char *const RNN_LSTM_FUNCTIONS[];
 
 /* Clips x and applies activation i. */
 double rnn_activate(const rnn_problem *p, size_t i, double x);
@@ -55,5 +61,7 @@ double rnn_bias_w(const rnn_problem *p, size_t gate, size_t j);
 double rnn_bias_r(const rnn_problem *p, size_t gate, size_t j);
 /* Gives the row of xw for a batch entry at a step; NULL if the entry's sequence is shorter. */
 const double *rnn_row(const rnn_problem *p, size_t step, size_t b);
+/* Number of steps of a batch entry. */
+size_t rnn_length(const rnn_problem *p, size_t b);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DynamicQuantizeLinear: uint8 values with the scale and zero point that cover the input's range,
- * zero included. Scale and quotients are rounded to float32, the type the operator is defined in,
- * because they decide ties. */
+ * zero included. */
 #include "ops/class_quantize.h"
 
 static pgy_status infer(op_infer *c, pgy_error *err)
@@ -15,11 +14,6 @@ static pgy_status infer(op_infer *c, pgy_error *err)
     return PGY_OK;
 }
 
-static double to_f32(double v)
-{
-    return (double)(float)v;
-}
-
 static pgy_status eval(op_eval *c, pgy_error *err)
 {
     pgy_tensor *x, *out[3];
@@ -28,17 +22,14 @@ static pgy_status eval(op_eval *c, pgy_error *err)
     if (st) return st;
     const double *from = pgy_tensor_data(x);
     double low = 0, high = 0;
-    for (size_t i = 0; i < pgy_tensor_count(x); i++) {
-        low = from[i] < low ? from[i] : low;
-        high = from[i] > high ? from[i] : high;
-    }
-    const double scale = high == low ? 1 : to_f32(to_f32(to_f32(high) - to_f32(low)) / 255);
-    const int64_t zero = quantize_int(to_f32(-to_f32(low) / scale), 0, PGY_U8);
+    int64_t zero;
+    quantize_extend(&low, &high, from, pgy_tensor_count(x));
+    const double scale = quantize_dynamic_scale(&zero, low, high);
     *(double *)pgy_tensor_data(out[1]) = scale;
     *(int64_t *)pgy_tensor_data(out[2]) = zero;
     int64_t *to = pgy_tensor_data(out[0]);
     for (size_t i = 0; i < pgy_tensor_count(x); i++)
-        to[i] = quantize_int(to_f32(to_f32(from[i]) / scale), zero, PGY_U8);
+        to[i] = quantize_dynamic_int(from[i], scale, zero);
     return PGY_OK;
 }
 

@@ -23,7 +23,7 @@ static double *sums(const rnn_problem *p, const double *xw, double *hr, size_t g
     return y;
 }
 
-static void cell(const rnn_problem *p, size_t b, const double *xw)
+void rnn_lstm_cell(const rnn_problem *p, size_t b, const double *xw)
 {
     const size_t n = p->hidden;
     double *h = p->h + b * n, *state = p->cell + b * n, *hr = p->hr + b * p->gates * n;
@@ -43,9 +43,12 @@ static void cell(const rnn_problem *p, size_t b, const double *xw)
     for (size_t j = 0; j < n; j++) h[j] *= out[j];
 }
 
-static const char *const DEFAULTS[] = {"Sigmoid", "Tanh", "Tanh"};
-static const rnn_kind KIND = {
-    .gates = 4, .functions = 3, .defaults = DEFAULTS, .has_cell = true, .cell = cell};
+const char *const RNN_LSTM_FUNCTIONS[] = {"Sigmoid", "Tanh", "Tanh"};
+static const rnn_kind KIND = {.gates = 4,
+                              .functions = 3,
+                              .defaults = RNN_LSTM_FUNCTIONS,
+                              .has_cell = true,
+                              .cell = rnn_lstm_cell};
 
 #define COMMON                                                                               \
     {"activation_alpha", OP_ATTR_FLOATS, false, NULL},                                       \

@@ -2,7 +2,9 @@
 /* com.microsoft MoE and QMoE: the k experts with the largest probabilities (softmax of the router's
  * scores) process each token, and the probabilities weight the sum of their results. An expert is
  * two linear layers with an activation between; a third layer, or the second half of the first,
- * gates it. QMoE's weights have 2, 4 or 8 bits and a scale per row or per block of a row. */
+ * gates it. QMoE's weights have 2, 4 or 8 bits and a scale per row or per block of a row. With
+ * use_sparse_mixer, which the definition does not explain, the two experts' weights are those of
+ * the sparse mixer of Phi-3.5-MoE. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -149,10 +151,9 @@ static pgy_status infer(op_infer *c, pgy_error *err)
                         "attribute k is %" PRId64 " and swiglu_fusion is %" PRId64
                         "; k must be positive, swiglu_fusion 0 to 2",
                         k, fusion);
-    if (op_attr_int(n, "use_sparse_mixer", 0))
-        return op_error(n, err, PGY_E_UNSUPPORTED,
-                        "use_sparse_mixer = 1 is not supported: ONNX Runtime's definition does not "
-                        "give its rule, which its CPU provider ignores");
+    if (op_attr_int(n, "use_sparse_mixer", 0) && k != 2)
+        return op_error(n, err, PGY_E_ARGUMENT,
+                        "attribute k is %" PRId64 ", but use_sparse_mixer needs 2", k);
     st = check_sizes(c, k, fusion, err);
     if (st) return st;
     op_set_like(c, 0, X);
@@ -172,6 +173,7 @@ typedef struct experts {
     size_t tokens, hidden, inter, count, k, fusion;
     bool normalise, gated; /* normalise: weights of the chosen experts sum to 1; gated: the
                               activation is SwiGLU */
+    bool mixes;            /* weights are those of the sparse mixer */
     double alpha, beta, limit;
     activation_function apply;
     linear layers[3];
@@ -319,6 +321,19 @@ static size_t take_best(const double *scores, bool *taken, size_t count)
     return best;
 }
 
+/* The weight of `best` by the sparse mixer, as ONNX Runtime's CUDA provider and the model's own
+ * code compute it: the softmax over those experts whose scores are within 2 % of the best, among
+ * all that were not chosen before. */
+static double mixed_weight(const double *scores, const bool *taken, size_t count, size_t best)
+{
+    const double top = scores[best];
+    double sum = 1;
+    for (size_t i = 0; i < count; i++)
+        if (!taken[i] && !(top - scores[i] > 0.02 * fmax(fabs(scores[i]), top)))
+            sum += exp(scores[i] - top);
+    return 1 / sum;
+}
+
 static void run_token(const experts *e, size_t token, double *room, bool *taken)
 {
     const double *scores = in_f64(e->c, ROUTER) + token * e->count;
@@ -330,8 +345,9 @@ static void run_token(const experts *e, size_t token, double *room, bool *taken)
     for (size_t i = 0; i < e->count; i++) sum += exp(scores[i] - top);
     for (size_t n = 0; n < e->k; n++) {
         const size_t best = take_best(scores, taken, e->count);
-        const double weight =
-            other ? other[token * e->count + best] : exp(scores[best] - top) / sum;
+        const double weight = other      ? other[token * e->count + best]
+                              : e->mixes ? mixed_weight(scores, taken, e->count, best)
+                                         : exp(scores[best] - top) / sum;
         const double *x = in_f64(e->c, X) + token * e->hidden;
         all += weight;
         apply_linear(&e->layers[0], best, x, h);
@@ -357,9 +373,10 @@ static pgy_status prepare(experts *e, pgy_error *err)
     e->count = (size_t)router[1];
     e->k = (size_t)op_attr_int(n, "k", 1);
     e->fusion = e->gated ? (size_t)op_attr_int(n, "swiglu_fusion", 0) : 0;
+    e->mixes = op_attr_int(n, "use_sparse_mixer", 0) != 0 && !in_f64(c, other);
     /* QMoE of ONNX Runtime's CPU provider takes the softmax of the chosen scores only. */
-    e->normalise = op_attr_int(n, "normalize_routing_weights", 0) != 0 ||
-                   (n->def->user == INTEGERS && !in_f64(c, other));
+    e->normalise = !e->mixes && (op_attr_int(n, "normalize_routing_weights", 0) != 0 ||
+                                 (n->def->user == INTEGERS && !in_f64(c, other)));
     e->alpha = op_attr_float(n, "activation_alpha", 1);
     e->beta = op_attr_float(n, "activation_beta", 0);
     e->limit = op_attr_float(n, "swiglu_limit", (double)NAN);

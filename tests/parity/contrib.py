@@ -312,6 +312,21 @@ def more():
     case("RelativePositionBias", "both directions", [table, np.array([5], np.int64), np.array([5], np.int64)], expected=[bias], max_distance=6, is_bidirectional=1)
 
 
+def sparse_mixer(x, scores, w1, b1, w2, b2):
+    """Two experts for each token, weighted as the router of Phi-3.5-MoE does (sparsemixer of transformers' modeling_phimoe.py, with router_jitter_noise 0.01);
+    ONNX Runtime's CPU provider ignores use_sparse_mixer."""
+    y = np.zeros_like(x)
+    for t, row in enumerate(scores):
+        left = row.copy()
+        for _ in range(2):
+            best = int(np.argmax(left))
+            kept = np.where((left[best] - row) / np.maximum(np.abs(row), max(left[best], 1e-30)) > 0.02, -np.inf, left)
+            weight = 1 / np.exp(kept - left[best]).sum()
+            y[t] += weight * (w2[best] @ np.maximum(w1[best] @ x[t] + b1[best], 0) + b2[best])
+            left[best] = -np.inf
+    return y
+
+
 def experts():
     s = Source("experts")
     x, router = s.f(3, 4), (s.rng.permutation(15).reshape(3, 5) / 4 - 2).astype(np.float32)
@@ -337,6 +352,34 @@ def experts():
     case("QMoE", "4 bits", [x, router, *packed(4, 16)], k=2, expert_weight_bits=4, activation_type="identity", tolerance=1e-4)
     case("QMoE", "8 bits", [x, router, *packed(8, 16)], k=1, expert_weight_bits=8, activation_type="silu", tolerance=1e-4)
     case("QMoE", "4 bits in blocks, swiglu", [x, router, *packed(4, 32, 16)], expert_weight_bits=4, block_size=16, tolerance=1e-4, **fused)
+    s = Source("sparse mixer")
+    close = np.array([[2, 1.97, 1.95, -3, 1.5], [-1, -1.01, -1.5, -0.99, -4], [0, 0, -1, -2, -3], [3, 1, 2.95, 2.96, 2.9]], np.float32)
+    x, weights = s.f(4, 4), [s.f(5, 6, 4), s.f(5, 6), s.f(5, 4, 6), s.f(5, 4)]
+    mixed = [sparse_mixer(x, close, *weights)]
+    case("MoE", "sparse mixer", [x, close, *weights], expected=mixed, k=2, activation_type="relu", use_sparse_mixer=1)
+    case("MoE", "sparse mixer, whose weights are not normalised", [x, close, *weights], expected=mixed, k=2, activation_type="relu", use_sparse_mixer=1, normalize_routing_weights=1)
+
+
+def of_quantised_lstms():
+    """Threads share the batch in ONNX Runtime, and each rounds its own rows: run_theirs has one thread."""
+    s = Source("quantised lstm")
+    lengths = np.array([3, 5, 1], np.int32)
+
+    def one(name, d, weights, zero, scale_shape=None, b=None, n=None, states=None, p=None, **attrs):
+        shape = scale_shape or (d,)
+        scale = lambda: (s.rng.integers(8, 25, shape) / 2048).astype(np.float32)
+        zeros = np.full(shape, zero, weights(1).dtype)
+        h, c = states or (None, None)
+        case("DynamicQuantizeLSTM", name, [s.f(5, 3, 6), weights(d, 6, 20), weights(d, 5, 20), b, n, h, c, p, scale(), zeros, scale(), zeros], 3, 1e-5, hidden_size=5, **attrs)
+
+    one("zero points of uint8", 1, s.u8, 120)
+    one("zero point of int8", 1, s.s8, -7, b=s.f(1, 40))
+    one("scales of columns", 1, s.s8, 0, (1, 20), b=s.f(1, 40))
+    one("scales of columns, both directions of uint8", 2, s.u8, 131, (2, 20), direction="bidirectional")
+    one("lengths and states", 1, s.s8, 0, n=lengths, states=(s.f(1, 3, 5), s.f(1, 3, 5)))
+    one("lengths, both directions", 2, s.u8, 128, b=s.f(2, 40), n=np.array([2, 0, 4], np.int32), direction="bidirectional")
+    one("reverse, peepholes, clip", 1, s.s8, 0, n=lengths, p=s.f(1, 15), direction="reverse", clip=0.75)
+    one("coupled gates, activations", 1, s.s8, 0, states=(s.f(1, 3, 5), s.f(1, 3, 5)), input_forget=1, activations=["HardSigmoid", "Softsign", "Elu"])
 
 
 def of_decoders_and_encoders():
@@ -353,7 +396,7 @@ def of_decoders_and_encoders():
         d = 2 if direction == "bidirectional" else 1
         weights = [s.s8(d, 3, 16), s.s8(d, 4, 16)]
         scales = [np.full(d, 0.01, np.float32), np.zeros(d, np.int8), np.full(d, 0.01, np.float32), np.zeros(d, np.int8)]
-        case("DynamicQuantizeLSTM", name, [s.f(5, 2, 3), *weights, s.f(d, 32), None, None, None, None, *scales], 3, 2e-2, hidden_size=4, direction=direction)
+        case("DynamicQuantizeLSTM", name, [s.f(5, 2, 3), *weights, s.f(d, 32), None, None, None, None, *scales], 3, 1e-5, hidden_size=4, direction=direction)
     tables = [s.u8(9, 8), s.u8(5, 8), s.u8(2, 8), s.u8(8), s.u8(8)]
     scales = [f32(v) for v in (0.02, 0.03, 0.01, 0.05, 0.04)]
     zeros = [u8(v) for v in (120, 130, 125, 7, 90)]
@@ -513,7 +556,7 @@ def tensorrt_quantise():
 
 
 def all_cases():
-    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_diffusion_models,
+    for build in (group_query_attention, sparse_attention, multi_head_attention, quantised_attention, quantised_gemm, gather_block_quantized, channels_last, quantised_elementwise, plain, more, experts, of_decoders_and_encoders, of_quantised_lstms, of_diffusion_models,
                   tensorrt_nms, tensorrt_quantise):
         build()
     contrib_recent.add(case, Source)

@@ -157,7 +157,7 @@ pgy_status flow_create(flow **out, pgy_graph *g, const flow_options *o, pgy_erro
     f->config = config_of(o->config);
     f->run_level = run_level;
     f->host = (op_host){.run_graph = flow_run_graph,
-                        .infer_graph = execute_describe_graph,
+                        .infer_graph = flow_describe_graph,
                         .graph_port = interface_port,
                         .max_bytes = memory_limit_bytes(),
                         .user = f};
@@ -182,6 +182,7 @@ void flow_destroy(flow *f)
     packed_table_release(f->o.packed);
     mem_free_block(f->memory, f->memory_bytes);
     str_deinit(&f->path);
+    describe_deinit(&f->described);
     mem_free(f);
 }
 

@@ -113,30 +113,26 @@ static void keep(void *data, void *user)
     (void)data, (void)user;
 }
 
-static pgy_status join_nothing(op_tensor *out, const op_node *n, pgy_dtype dtype, pgy_value *v,
+static pgy_status join_nothing(op_tensor *out, const op_node *n, const flow_nothing *about,
                                size_t output, int64_t axis, pgy_error *err)
 {
-    const op_value *known = &box_of(v)->known;
+    const op_value *known = &box_of(about->item)->known;
+    const bool can = describe_can(about->item->graph) && known->rank >= 0;
     int64_t shape[PGY_MAX_RANK + 1] = {0};
-    size_t at = 0, rank = known->rank < 0 ? 1 : (size_t)known->rank + 1;
-    bool constant = true;
-    if (!dtype)
+    size_t at = 0, rank = can ? (size_t)known->rank + 1 : 1;
+    if (!about->dtype)
         return op_error(n, err, PGY_E_UNSUPPORTED,
                         "the type of output %zu is unknown, because there are no iterations",
                         output);
     pgy_status st = rank > PGY_MAX_RANK
                         ? op_error(n, err, PGY_E_SHAPE, "output %zu has more than %d dimensions",
                                    output, PGY_MAX_RANK)
-                        : op_axis(&at, n, known->rank < 0 ? 0 : axis, (int32_t)rank, err);
+                        : op_axis(&at, n, can ? axis : 0, (int32_t)rank, err);
     if (st) return st;
-    for (int32_t d = 0; d < known->rank; d++) constant &= dim_is_const(known->dims[d]);
-    for (size_t d = 0, from = 0; d < rank && known->rank >= 0; d++) {
-        if (d == at) continue;
-        shape[d] = constant ? known->dims[from].value : 0;
-        from++;
-    }
-    out->dtype = dtype;
-    return pgy_tensor_create(&out->value, dtype, rank, shape, err);
+    for (size_t d = 0, from = 0; can && d < rank; d++)
+        if (d != at) shape[d] = describe_size(about->sizes, known->dims[from++]);
+    out->dtype = about->dtype;
+    return pgy_tensor_create(&out->value, about->dtype, rank, shape, err);
 }
 
 /* Moves the axis of the items from the front to `at`. */
@@ -161,13 +157,13 @@ static pgy_status move_axis(op_tensor *t, size_t at, pgy_error *err)
     return PGY_OK;
 }
 
-pgy_status flow_collect_join(op_tensor *out, flow_collected *c, const op_node *n, pgy_dtype dtype,
-                             pgy_value *v, size_t output, int64_t axis, pgy_error *err)
+pgy_status flow_collect_join(op_tensor *out, flow_collected *c, const op_node *n,
+                             const flow_nothing *about, size_t output, int64_t axis, pgy_error *err)
 {
     int64_t shape[PGY_MAX_RANK + 1];
     static char empty[64];
     size_t at;
-    if (!c->count) return join_nothing(out, n, dtype, v, output, axis, err);
+    if (!c->count) return join_nothing(out, n, about, output, axis, err);
     const size_t rank = c->rank + 1;
     if (rank > PGY_MAX_RANK)
         return op_error(n, err, PGY_E_SHAPE, "output %zu has more than %d dimensions", output,

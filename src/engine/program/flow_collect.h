@@ -24,10 +24,16 @@ flow_place flow_collect_place(const flow_collected *c);
 /* Adds an item, which may be at that place already. */
 pgy_status flow_collect(flow_collected *c, const op_node *n, const op_tensor *item,
                         pgy_error *err) PGY_MUST_CHECK;
+/* What a result without items is made from. */
+typedef struct flow_nothing {
+    pgy_dtype dtype;
+    pgy_value *item; /* the output of the body */
+    const describe *sizes;
+} flow_nothing;
 /* Hands the result over; `axis` is that of the items. Without items it is empty, with the type and
- * shape that inference found for v, an output of the body. */
-pgy_status flow_collect_join(op_tensor *out, flow_collected *c, const op_node *n, pgy_dtype dtype,
-                             pgy_value *v, size_t output, int64_t axis,
+ * the sizes of `about`. */
+pgy_status flow_collect_join(op_tensor *out, flow_collected *c, const op_node *n,
+                             const flow_nothing *about, size_t output, int64_t axis,
                              pgy_error *err) PGY_MUST_CHECK;
 void flow_collect_deinit(flow_collected *c);
 /* Copies a value whose memory ends with the loop. */

@@ -50,6 +50,15 @@ pgy_status flow_run_graph(void *graph, const op_tensor *inputs, size_t input_cou
     return st;
 }
 
+pgy_status flow_describe_graph(void *graph, const op_value *inputs, size_t input_count,
+                               op_value *outputs, size_t output_count, void *user, pgy_error *err)
+{
+    flow *f = user;
+    (void)inputs, (void)input_count;
+    const pgy_status st = flow_note_sizes(f, f->frame, f->node, err);
+    return st ? st : describe_outputs(&f->described, graph, outputs, output_count, err);
+}
+
 static pgy_status to_storage(op_tensor *list, const op_tensor *from, size_t count, pgy_error *err)
 {
     pgy_status st = PGY_OK;
@@ -89,6 +98,7 @@ static pgy_status run_definition(flow *f, flow_frame *frame, pgy_node *n, pgy_er
     const op_node node = node_op(n);
     op_tensor *in = mem_calloc(n->input_count + 1, sizeof *in);
     if (!in) return flow_no_memory(err);
+    f->node = n;
     pgy_status st = to_storage(in, frame->in, n->input_count, err);
     if (!st)
         st = node_box_of(n)->function ? run_function(f, frame, n, in, err)

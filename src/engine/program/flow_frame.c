@@ -197,6 +197,21 @@ pgy_status flow_fetch(op_tensor *out, flow *f, flow_frame *from, pgy_value *v, p
     return PGY_OK;
 }
 
+pgy_status flow_note_sizes(flow *f, flow_frame *frame, const pgy_node *n, pgy_error *err)
+{
+    const node_box *box = node_box_of(n);
+    pgy_status st = PGY_OK;
+    describe_start(&f->described);
+    for (size_t i = 0; !st && i < n->input_count; i++)
+        st = describe_note(&f->described, n->inputs[i], frame->in[i].value, err);
+    for (size_t i = 0; !st && i < box->captured_count; i++) {
+        op_tensor t;
+        st = flow_fetch(&t, f, frame, box->captured[i], err);
+        if (!st) st = describe_note(&f->described, box->captured[i], t.value, err);
+    }
+    return st;
+}
+
 void flow_store(const flow *f, flow_frame *frame, const pgy_value *v, op_tensor *t)
 {
     const size_t slot = v ? slot_of(f, v) : 0;

@@ -136,9 +136,13 @@ static pgy_status hand_over(loop *l, const int64_t *axes, size_t axis_count, pgy
     for (size_t i = l->carried; !st && i < l->output_count; i++) {
         const size_t k = i - l->carried;
         if (!l->n->outputs[i]) continue;
-        st = flow_collect_join(&l->outer->out[i], &l->collected[i], &l->node,
-                               box_of(l->n->outputs[i])->known.dtype, l->g->outputs[l->skipped + i],
-                               i, k < axis_count ? axes[k] : 0, err);
+        const flow_nothing about = {.dtype = box_of(l->n->outputs[i])->known.dtype,
+                                    .item = l->g->outputs[l->skipped + i],
+                                    .sizes = &l->f->described};
+        if (!l->collected[i].count) st = flow_note_sizes(l->f, l->outer, l->n, err);
+        if (!st)
+            st = flow_collect_join(&l->outer->out[i], &l->collected[i], &l->node, &about, i,
+                                   k < axis_count ? axes[k] : 0, err);
     }
     for (size_t i = 0; st && i < l->output_count; i++) op_tensor_release(&l->outer->out[i]);
     return st;

@@ -6,6 +6,7 @@
 #include "engine/program/flow.h"
 #include "engine/program/interpret.h"
 #include "engine/program/range.h"
+#include "evaluate/describe.h"
 #include "evaluate/plan.h"
 #include "graph/side_table.h"
 
@@ -59,11 +60,13 @@ struct flow {
     struct flow_segment *segments; /* all */
     void *memory;                  /* shared by all programs, one of which runs at a time */
     size_t memory_bytes;
-    flow_frame *frame;             /* of the node that runs */
+    flow_frame *frame;    /* of the node that runs */
+    const pgy_node *node; /* one with subgraphs that runs */
+    describe described;
     const flow_place *step_places; /* of the results of the step that runs; NULL: none */
     const flow_watch *watch;
     const flow_rooms *rooms; /* NULL: none */
-    str path; /* of the body that runs: "" or "loop_3/iter_12/" */
+    str path;                /* of the body that runs: "" or "loop_3/iter_12/" */
     flow_count count;
     op_host host;
     pgy_status (*run_level)(flow *f, flow_frame *frame, pgy_error *err);
@@ -88,6 +91,9 @@ bool flow_is_constant(const pgy_value *v);
 /* Reads v; *out is borrowed, and empty if v is NULL. */
 pgy_status flow_fetch(op_tensor *out, flow *f, flow_frame *from, pgy_value *v,
                       pgy_error *err) PGY_MUST_CHECK;
+/* Notes the sizes of all that n and its subgraphs read, for loops that run no iteration. */
+pgy_status flow_note_sizes(flow *f, flow_frame *frame, const pgy_node *n,
+                           pgy_error *err) PGY_MUST_CHECK;
 /* Moves t into the frame, or releases it if nothing reads v. */
 void flow_store(const flow *f, flow_frame *frame, const pgy_value *v, op_tensor *t);
 /* Drops `times` reads. */
@@ -191,6 +197,9 @@ pgy_status flow_segment_run(bool *done, bool *split, flow_segment *s, flow *f, f
 pgy_status flow_run_graph(void *graph, const op_tensor *inputs, size_t input_count,
                           op_tensor *outputs, size_t output_count, void *user,
                           pgy_error *err) PGY_MUST_CHECK;
+pgy_status flow_describe_graph(void *graph, const op_value *inputs, size_t input_count,
+                               op_value *outputs, size_t output_count, void *user,
+                               pgy_error *err) PGY_MUST_CHECK;
 /* Runs a node with subgraphs, or a function, on frame->in; its results are in frame->out. */
 pgy_status flow_control_run(flow *f, flow_frame *frame, pgy_node *n, pgy_error *err) PGY_MUST_CHECK;
 /* Can these run here? Text, and elements of less than a byte, need the definition. */

@@ -15,7 +15,7 @@ typedef struct moe_case {
     int64_t tokens, hidden, inter, experts, k;
     const char *activation;
     int64_t fusion, bits, block; /* bits: 0: MoE */
-    bool third, bias, normalises, zeros, limit, router;
+    bool third, bias, normalises, zeros, limit, router, mixes;
     pgy_dtype dtype; /* 0: float32 */
 } moe_case;
 
@@ -90,12 +90,16 @@ static void run(moe_case m)
     reference_attr_text(&c, "activation_type", m.activation);
     reference_attr_int(&c, "swiglu_fusion", m.fusion);
     reference_attr_int(&c, "normalize_routing_weights", m.normalises);
+    if (m.mixes) reference_attr_int(&c, "use_sparse_mixer", 1);
     if (m.limit) reference_attr_float(&c, "swiglu_limit", 1.5f);
     if (m.bits) reference_attr_int(&c, "expert_weight_bits", m.bits);
     if (m.block) reference_attr_int(&c, "block_size", m.block);
     reference_attr_float(&c, "activation_alpha", 1.25f);
     add(&c, type_of(&m), m.tokens, m.hidden, 0);
-    add(&c, type_of(&m), m.tokens, m.experts, 0);
+    float *scores = add(&c, type_of(&m), m.tokens, m.experts, 0);
+    /* Some are within 2 % of each other, and some negative. */
+    for (int64_t i = 0; m.mixes && i < m.tokens * m.experts; i++)
+        scores[i] = (i / m.experts % 3 ? 2 : -2) + 0.015f * (float)(i * 7 % 11);
     add_layer(&c, &m, first, m.hidden);
     add_layer(&c, &m, m.hidden, m.inter);
     if (m.third)
@@ -186,4 +190,21 @@ static void test_experts__bits(void **state)
                    .bits = 4,
                    .third = true,
                    .dtype = PGY_BF16});
+}
+
+static void test_experts__sparse_mixer(void **state)
+{
+    (void)state;
+    for (int64_t bits = 0; bits <= 4; bits += 4)
+        for (int router = 0; router < 2; router++)
+            run((moe_case){.tokens = 12,
+                           .hidden = 32,
+                           .inter = 48,
+                           .experts = 8,
+                           .k = 2,
+                           .activation = "silu",
+                           .bits = bits,
+                           .router = bits && router,
+                           .normalises = router,
+                           .mixes = true});
 }
