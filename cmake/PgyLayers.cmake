@@ -22,9 +22,12 @@ function(pgy_layer layer)
     # Only these files have loops in which the tests spend seconds.
     set(loops ${sources})
     set(kernels byte_loops "byte_pool\\.c" int_tile conv_flat conv_tile elementwise "matmul(_avx2|_avx512|_blocked|_half|_portable)?\\.c" vec_math conv_linear half int_conv
-      forest_)
+      forest_ "walk\\.c" "kernel\\.c")
     list(JOIN kernels "|" kernels)
-    list(FILTER loops INCLUDE REGEX "/tensor/|/ops/(class_|vmath)|/kernels/(${kernels})|/viewer/layout/(order|simplex)\\.c|/(rand|json_scan|half_data|weights_reconstruct)\\.c")
+    set(places "/tensor/" "/ops/(class_|vmath)" "/kernels/(${kernels})" "/viewer/layout/(order|simplex)\\.c" "/engine/program/(overlap|place)\\.c" "/compare/(select|stats)\\.c"
+      "/base/(hash|sha256)\\.c" "/(rand|json_scan|half_data|weights_reconstruct)\\.c")
+    list(JOIN places "|" places)
+    list(FILTER loops INCLUDE REGEX "${places}")
     set_source_files_properties(${loops} PROPERTIES COMPILE_OPTIONS -O1)
   endif()
   set(PGY_LAYER_USES_${layer} "${ARG_USES}" PARENT_SCOPE)

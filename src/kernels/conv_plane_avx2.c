@@ -8,7 +8,7 @@
 
 #include "kernels/conv_end.inc"
 
-#define PLANE_INLINE static inline __attribute__((always_inline))
+#define PLANE_INLINE SPECIAL_INLINE
 /* Four rows by two vectors of sums leave registers for a row of the input. */
 #define PLANE_WIDTH 2
 enum { MOST_PAIRS = 4 };

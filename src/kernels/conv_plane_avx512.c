@@ -8,7 +8,7 @@
 
 #include "kernels/conv_end.inc"
 
-#define PLANE_INLINE static inline __attribute__((always_inline))
+#define PLANE_INLINE SPECIAL_INLINE
 #define PLANE_WIDTH 4
 
 /* A row of the input; with stride 2, its even and odd columns. */

@@ -14,14 +14,14 @@
 
 typedef struct emulated_fiber {
     void *context; /* its saved stack pointer, or ucontext_t */
-    char *memory;
-    uint32_t index, done;
+    uint32_t index, exchanges;
+    struct emulated_group *waits; /* NULL: it can run */
 } emulated_fiber;
 
 /* Threads that wait for each other: a block or a warp. */
 typedef struct emulated_group {
-    uint32_t live, arrived;
-    uint64_t turn;
+    emulated_fiber *first;
+    uint32_t size, live, arrived;
 } emulated_group;
 
 extern emulated_fiber *emulated_now;
