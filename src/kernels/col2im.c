@@ -112,7 +112,8 @@ static bool col2im_extent(kernel_extent *e, const kernel_claim *q)
 /* ---- Running -------------------------------------------------------------------------------- */
 
 /* Rows of terms: `columns` of them, `stride` elements apart in the image. Of several taps along the
- * last axis, one begins `next` terms behind the one before it, and one element later in the image. */
+ * last axis, one begins `next` terms behind the one before it, and one element later in the image.
+ */
 typedef struct terms {
     int64_t rows, columns, stride, x_step, y_step; /* steps from row to row */
     int64_t taps, next;

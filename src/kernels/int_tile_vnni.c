@@ -35,7 +35,8 @@ TARGET static inline __attribute__((always_inline)) void finish_row(const int_jo
     __m512i v[4];
 #pragma GCC unroll 3
     for (size_t i = 0; i < 3; i++)
-        v[i] = j->small ? scale_small(acc[i], factor[i], more) : scale_sums(acc[i], factor[i], more);
+        v[i] =
+            j->small ? scale_small(acc[i], factor[i], more) : scale_sums(acc[i], factor[i], more);
     v[3] = _mm512_setzero_si512();
     store_bytes(y, 48, v, limits);
     if (__builtin_expect(is_any_close(v, 3), 0)) {
@@ -54,8 +55,7 @@ TARGET static inline __attribute__((always_inline)) void finish_tile_columns(con
     __m512 factor[3];
 #pragma GCC unroll 3
     for (size_t i = 0; i < 3; i++)
-        factor[i] =
-            _mm512_mul_ps(_mm512_loadu_ps(j->factors + 16 * i), _mm512_set1_ps(FIXED_ONE));
+        factor[i] = _mm512_mul_ps(_mm512_loadu_ps(j->factors + 16 * i), _mm512_set1_ps(FIXED_ONE));
 #pragma GCC unroll 8
     for (size_t r = 0; r < 8; r++) finish_row(j, r, acc[r], factor, &limits, more, 1);
 }

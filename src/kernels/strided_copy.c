@@ -289,9 +289,9 @@ static void copy_joined(const strided_copy *c, const kernel_run *r, copy_pair *c
 
 void strided_copy_run(const strided_copy *c, const kernel_run *r)
 {
-    copy_pair *const pair = has_groups(&c->w)                ? copy_grouped
-                            : has_repeats(&c->w, c->item)    ? c->w.rank > 2 ? copy_repeated_rows
-                                                                             : copy_repeated
+    copy_pair *const pair = has_groups(&c->w) ? copy_grouped
+                            : has_repeats(&c->w, c->item)
+                                ? c->w.rank > 2 ? copy_repeated_rows : copy_repeated
                             : has_short_rows(&c->w, c->item) ? copy_rows
                                                              : NULL;
     if (!c->w.count) return;
